@@ -1,0 +1,1 @@
+"""The ways in that other programs speak. Floor 5."""

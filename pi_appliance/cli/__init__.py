@@ -1,0 +1,1 @@
+"""The command line, one command group a file. Floor 6."""

@@ -1,0 +1,85 @@
+"""pi-appliance config: check, describe and begin a configuration."""
+
+import json
+from importlib import resources
+from importlib.resources.abc import Traversable
+from pathlib import Path
+
+import click
+
+from pi_appliance.cli._options import config_option
+from pi_appliance.config import describe, load
+from pi_appliance.errors import Refused
+from pi_appliance.system import files
+
+
+@click.group("config", short_help="Check, describe or begin the configuration.")
+def command() -> None:
+    """Check, describe or begin the configuration."""
+
+
+@command.command("check", short_help="Say everything that is wrong with it.")
+@config_option
+def check(config: Path) -> None:
+    """Read the configuration and everything it names, and say all that is wrong with it.
+
+    \b
+    Exit status:
+      0  it can be used
+      2  it cannot; every problem is listed as file:line:column
+    """
+    read = load.load(config)
+    stations = load.load_stations(read.stations)
+    counts = f"{len(read.jobs)} jobs, {len(read.networks)} networks, {len(stations)} stations"
+    click.echo(f"{load.shown(read.path)}: {counts}: all well")
+
+
+@command.command("schema", short_help="Print its JSON Schema, so that an editor completes it.")
+def schema() -> None:
+    """Print the JSON Schema of the configuration.
+
+    In an editor with the YAML language server, put this on the first line of the file:
+
+    \b
+      # yaml-language-server: $schema=appliance.schema.json
+
+    \b
+    Exit status:
+      0  always
+    """
+    click.echo(json.dumps(describe.json_schema(), indent=2))
+
+
+@command.command("init", short_help="Write a commented configuration to begin with.")
+@click.argument("folder", type=click.Path(path_type=Path, file_okay=False), default=Path("config"))
+def init(folder: Path) -> None:
+    """Write appliance.yaml and the files it names into FOLDER (config, if none is named). Nothing is overwritten.
+
+    \b
+    Exit status:
+      0  the files are there
+      1  some were there before; nothing was written
+    """
+    starter = resources.files("pi_appliance.starter")
+    names = sorted(_below(starter))
+    there = [name for name in names if (folder / name).exists()]
+    if there:
+        raise Refused(f"{folder / there[0]} is there already and stays as it is; name another folder")
+    for name in names:
+        path = folder / name
+        files.make_folder(path.parent)
+        files.write(path, starter.joinpath(name).read_bytes())
+    click.echo(
+        f"wrote {len(names)} files; now edit {folder / load.NAME}, then: pi-appliance up -c {folder / load.NAME}"
+    )
+
+
+def _below(folder: Traversable, prefix: str = "") -> list[str]:
+    names: list[str] = []
+    for item in folder.iterdir():
+        if item.is_dir():
+            if not item.name.startswith("__"):
+                names += _below(item, f"{prefix}{item.name}/")
+        elif not item.name.endswith((".py", ".pyc")):
+            names.append(prefix + item.name)
+    return names

@@ -1,0 +1,1 @@
+"""YAML to data classes, and the data classes described. Floor 2."""

@@ -1,0 +1,142 @@
+"""The configuration described from its data classes: a JSON Schema for editors, tables for the docs."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, Field, fields, is_dataclass
+from datetime import timedelta
+from enum import StrEnum
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+from zoneinfo import ZoneInfo
+
+from pi_appliance import registry
+from pi_appliance.config.structure import key_of
+from pi_appliance.core import durations
+from pi_appliance.model.config import Config, Job, Part
+from pi_appliance.model.schedule import AtBoot, Chance, Cron, Every
+
+_DURATION = {
+    "type": "string",
+    "pattern": r"^\s*(\d+d)?\s*(\d+h)?\s*(\d+m)?\s*(\d+s)?\s*$",
+    "examples": ["15m", "1h30m"],
+}
+_CHANCE = {"anyOf": [{"type": "string", "pattern": r"^\s*\d+\s*/\s*\d+\s*$"}, {"type": "number"}], "examples": ["1/4"]}
+_TEXTS = {"type": "array", "items": {"type": "string"}, "minItems": 1}
+_SCHEDULE = {
+    "anyOf": [
+        {"type": "string", "examples": ["0 6 * * *", "@daily", "@reboot", "every 15m"]},
+        _TEXTS,
+        {
+            "type": "object",
+            "additionalProperties": False,
+            "properties": {
+                "every": _DURATION,
+                "times": {"anyOf": [{"type": "string"}, _TEXTS]},
+                "days": {"anyOf": [{"type": "string"}, _TEXTS]},
+            },
+        },
+    ]
+}
+_PLAIN: Mapping[Any, Mapping[str, Any]] = {
+    str: {"type": "string"},
+    int: {"type": "integer"},
+    float: {"type": "number"},
+    bool: {"type": "boolean"},
+    Path: {"type": "string"},
+    ZoneInfo: {"type": "string", "examples": ["Europe/London"]},
+    timedelta: _DURATION,
+    Chance: _CHANCE,
+    Any: {},
+}
+
+
+def json_schema() -> dict[str, Any]:
+    """Return the JSON Schema (draft 2020-12) of appliance.yaml, with the options of every kind there is."""
+    schema = _object(Config)
+    schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+    schema["title"] = "pi-appliance"
+    properties = schema["properties"]
+    properties["jobs"]["additionalProperties"] = _with_kinds(Job, "jobs")
+    properties["networks"]["additionalProperties"] = _with_kinds(Part, "networks")
+    properties["player"] = {**_with_kinds(Part, "players"), "description": properties["player"]["description"]}
+    return schema
+
+
+def rows(cls: type) -> list[tuple[str, str, str]]:
+    """Return a row for each key of CLS: the key, its default as written in YAML ('' if it must be given), its text."""
+    hints = get_type_hints(cls, include_extras=True)
+    return [(key_of(each.name), _default(each), _description(hints[each.name])) for each in _keys(cls)]
+
+
+def _with_kinds(cls: type, family: str) -> dict[str, Any]:
+    """Return the schema of CLS, in which `kind` names a plug-in of FAMILY and `with` follows from it."""
+    schema = _object(cls)
+    kinds = registry.names(family)
+    schema["properties"]["kind"]["enum"] = list(kinds)
+    schema["allOf"] = [
+        {
+            "if": {"properties": {"kind": {"const": kind}}},
+            "then": {"properties": {"with": _object(registry.load(family, kind).Options)}},
+        }
+        for kind in kinds
+    ]
+    return schema
+
+
+def _object(cls: type) -> dict[str, Any]:
+    hints = get_type_hints(cls, include_extras=True)
+    return {
+        "type": "object",
+        "additionalProperties": False,
+        "properties": {
+            key_of(each.name): {**_schema(hints[each.name]), "description": _description(hints[each.name])}
+            for each in _keys(cls)
+        },
+        "required": [key_of(each.name) for each in _keys(cls) if _must(each)],
+    }
+
+
+def _schema(hint: Any) -> dict[str, Any]:
+    origin, inner = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        return _schema(inner[0])
+    if hint in _PLAIN:
+        return dict(_PLAIN[hint])
+    if origin in (Union, UnionType):
+        members = [member for member in inner if member is not NoneType]
+        if {Cron, Every, AtBoot} <= set(members):
+            return dict(_SCHEDULE)
+        return _schema(members[0]) if len(members) == 1 else {"anyOf": [_schema(member) for member in members]}
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        return {"type": "object", "additionalProperties": _schema(inner[1])}
+    if isinstance(origin, type) and issubclass(origin, Sequence):
+        return {"type": "array", "items": _schema(inner[0])}
+    if isinstance(hint, type) and issubclass(hint, StrEnum):
+        return {"enum": [member.value for member in hint]}
+    assert is_dataclass(hint), f"no schema is known for {hint}"
+    return _object(hint) if isinstance(hint, type) else {}
+
+
+def _keys(cls: type) -> list[Field[Any]]:
+    return [each for each in fields(cls) if each.metadata.get("yaml", True)]
+
+
+def _must(each: Field[Any]) -> bool:
+    return each.default is MISSING and each.default_factory is MISSING
+
+
+def _description(hint: Any) -> str:
+    return str(get_args(hint)[1]) if get_origin(hint) is Annotated else ""
+
+
+def _default(each: Field[Any]) -> str:
+    if each.default is MISSING:
+        return "" if each.default_factory is MISSING else "-"
+    match each.default:
+        case None:
+            return "-"
+        case bool():
+            return str(each.default).lower()
+        case timedelta():
+            return durations.render(each.default)
+    return str(each.default)

@@ -1,0 +1,185 @@
+"""config/appliance.yaml to a Config: read once, every problem told at once."""
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from pi_appliance import registry
+from pi_appliance.config import yaml_tree
+from pi_appliance.config.structure import structure
+from pi_appliance.config.yaml_tree import Tree
+from pi_appliance.errors import ConfigError, Problem, UnknownName, nearest
+from pi_appliance.model.config import Config, Job, Part, RunsBy
+from pi_appliance.model.music import Station
+from pi_appliance.model.schedule import Every
+
+NAME = "appliance.yaml"
+
+
+def find(given: Path | None, environment: Mapping[str, str]) -> Path:
+    """Return the configuration file: the one given, $PI_APPLIANCE_CONFIG, ./config/, or /etc/pi-appliance/."""
+    if given is not None:
+        return given
+    if named := environment.get("PI_APPLIANCE_CONFIG"):
+        return Path(named)
+    places = (Path("config", NAME), Path(NAME), Path("/etc/pi-appliance", NAME))
+    return next((place for place in places if place.is_file()), places[0])
+
+
+def load(path: Path) -> Config:
+    """Read the appliance's configuration. Raises ConfigError with every problem in it."""
+    path = path.absolute()
+    tree = read(path)
+    problems = list(tree.problems)
+    if not isinstance(tree.data, Mapping):
+        raise ConfigError([tree.problem((), "the file holds no keys", 'see "pi-appliance config init"')])
+    config, found = structure(tree, (), {"time-zone": local_zone(), **tree.data}, Config, path.parent)
+    problems += found
+    parts, found = _parts(tree, tree.data, path.parent)
+    problems += found
+    problems += _job_problems(tree, tree.data)
+    if problems or config is None:
+        raise ConfigError(problems)
+    jobs = {name: replace(job, name=name, with_=parts["jobs", name]) for name, job in config.jobs.items()}
+    networks = {name: replace(part, with_=parts["networks", name]) for name, part in config.networks.items()}
+    player = config.player and replace(config.player, with_=parts["player", ""])
+    problems = list(_unknown_networks(tree, jobs, networks))
+    if problems:
+        raise ConfigError(problems)
+    return replace(config, path=path, jobs=jobs, networks=networks, player=player)
+
+
+def load_stations(path: Path | None) -> tuple[Station, ...]:
+    """Read the web radio stations, in the order of the file. Raises ConfigError with every problem in it."""
+    if path is None:
+        return ()
+    tree = read(path)
+    problems = list(tree.problems)
+    if not isinstance(tree.data, list):
+        raise ConfigError([*problems, tree.problem((), "this is not a list of stations", "begin each with - name: …")])
+    stations: list[Station] = []
+    for number, item in enumerate(tree.data):
+        station, found = structure(tree, (number,), item, Station, path.parent)
+        problems += found
+        if station is None:
+            continue
+        if not station.url.startswith(("http://", "https://")):
+            problems.append(
+                tree.problem((number, "url"), f"{station.url!r} is not a web address", "begin it with http")
+            )
+        if station.name in (other.name for other in stations):
+            problems.append(tree.problem((number, "name"), f"a second station {station.name!r}", "names are unique"))
+        stations.append(station)
+    if problems:
+        raise ConfigError(problems)
+    return tuple(stations)
+
+
+def read(path: Path) -> Tree:
+    """Read any YAML file into a Tree. Raises ConfigError if it cannot be read or is not YAML."""
+    file = shown(path)
+    try:
+        raw = path.read_bytes()
+    except OSError as error:
+        hint = (
+            'make one with "pi-appliance config init"' if isinstance(error, FileNotFoundError) else "check its rights"
+        )
+        raise ConfigError([Problem(file, 1, 1, f"cannot be read: {error.strerror}", hint)]) from None
+    return yaml_tree.parse(yaml_tree.decode(raw, file), file)
+
+
+def shown(path: Path) -> str:
+    """Return PATH as a person would write it: from here if it is below here."""
+    try:
+        return str(path.relative_to(Path.cwd()))
+    except (ValueError, OSError):
+        return str(path)
+
+
+def local_zone() -> str:
+    """Return the IANA name of the machine's time zone; UTC where it has none."""
+    if named := os.environ.get("TZ", "").lstrip(":"):
+        return named
+    link = os.path.realpath("/etc/localtime")
+    name = link.partition("zoneinfo/")[2]
+    try:
+        return ZoneInfo(name).key if name else "UTC"
+    except (KeyError, ValueError, OSError):
+        return "UTC"
+
+
+def _parts(tree: Tree, data: Mapping[str, Any], base: Path) -> tuple[dict[tuple[str, str], Any], list[Problem]]:
+    """Structure each `with:` by the Options of its kind; also when other parts of the file are wrong."""
+    options: dict[tuple[str, str], Any] = {}
+    problems: list[Problem] = []
+    for family, name, path, entry in _entries(data):
+        kind = entry.get("kind")
+        if not isinstance(kind, str):
+            continue  # missing or wrong: already a problem of the entry itself
+        try:
+            module = registry.load(family, kind)
+        except UnknownName:
+            word = registry.WORDS[family]
+            right = nearest(kind, registry.names(family))
+            problems.append(tree.problem((*path, "kind"), f"no {word} is called {kind!r}", right))
+            continue
+        place = (*path, "with") if "with" in entry else path
+        made, found = structure(tree, (*path, "with"), entry.get("with"), module.Options, base)
+        problems += found
+        if made is not None and hasattr(made, "check"):
+            problems += [tree.problem((*place, *where), wrong, right) for where, wrong, right in made.check()]
+        options["player" if not name else family, name] = made
+    return options, problems
+
+
+def _entries(data: Mapping[str, Any]) -> Iterator[tuple[str, str, yaml_tree.Path, Mapping[str, Any]]]:
+    for family in ("networks", "jobs"):
+        section = data.get(family)
+        if isinstance(section, Mapping):
+            for name, entry in section.items():
+                if isinstance(entry, Mapping):
+                    yield family, name, (family, name), entry
+    if isinstance(player := data.get("player"), Mapping):
+        yield "players", "", ("player",), player
+
+
+def _job_problems(tree: Tree, data: Mapping[str, Any]) -> Iterator[Problem]:
+    """Yield what is wrong between the keys of one job."""
+    jobs = data.get("jobs")
+    for name, entry in jobs.items() if isinstance(jobs, Mapping) else ():
+        path: yaml_tree.Path = ("jobs", name)
+        if not _is_name(name):
+            wrong, right = f"{name!r} cannot be a name", "use small letters, digits and - such as nightly-puzzles"
+            yield tree.problem(path, wrong, right, at_key=True)
+        if isinstance(entry, Mapping):
+            yield from _schedule_problems(tree, path, entry)
+
+
+def _schedule_problems(tree: Tree, path: yaml_tree.Path, entry: Mapping[str, Any]) -> Iterator[Problem]:
+    job, found = structure(tree, path, entry, Job, Path())
+    if found or job is None:
+        return  # told already
+    if job.schedule is None and (job.chance is not None or "runs-by" in entry):
+        key = "chance" if job.chance is not None else "runs-by"
+        yield tree.problem((*path, key), f"{key!r} means nothing without a schedule", "add schedule: …", at_key=True)
+    if job.runs_by is RunsBy.CRON and isinstance(job.schedule, Every):
+        right = "write a cron expression such as */15 * * * *, or runs-by: daemon"
+        yield tree.problem((*path, "schedule"), "cron does not know `every`", right)
+
+
+def _is_name(name: str) -> bool:
+    return bool(name) and len(name) <= 60 and name.strip("-") == name and set(name) <= set(_LETTERS)
+
+
+_LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789-"
+
+
+def _unknown_networks(tree: Tree, jobs: Mapping[str, Job], networks: Mapping[str, Part]) -> Iterator[Problem]:
+    for name, job in jobs.items():
+        network = getattr(job.with_, "network", None)
+        if network is not None and network not in networks:
+            path = ("jobs", name, "with", "network")
+            yield tree.problem(path, f"no network is called {network!r}", nearest(network, tuple(networks)))

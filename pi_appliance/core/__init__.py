@@ -1,0 +1,1 @@
+"""Pure rules: no clock, disk, network or thread. Floor 1."""

@@ -1,0 +1,14 @@
+"""How long to wait before trying again."""
+
+from datetime import timedelta
+from random import Random
+
+
+def wait(attempt: int, *, first: timedelta, at_most: timedelta, random: Random) -> timedelta:
+    """Return the wait after failed try number ATTEMPT (from 1): doubled each time, capped, less up to a quarter.
+
+    The jitter keeps ten Pis behind one router from coming back in step.
+    """
+    doublings = min(attempt - 1, 30)  # beyond that any cap is reached
+    longest: timedelta = min(first * 2.0**doublings, at_most)
+    return longest * random.uniform(0.75, 1.0)

@@ -1,0 +1,1 @@
+"""Where the parts come together: runner, scheduler, player hub, daemon. Floor 4."""

@@ -1,0 +1,85 @@
+"""Everything that can go wrong, as the owner sees it.
+
+ApplianceError             exit 1
+├── ConfigError            exit 2    every problem: file:line:column, what is wrong, what would be right
+├── UnknownName            exit 2    with the nearest known name
+├── Unavailable            exit 75   not reached, certainly not done: may be tried again
+├── Uncertain              exit 1    sent, no answer: perhaps done, never tried again blindly
+├── Refused                exit 1    answered no: not tried again, told to the owner
+└── OutOfTime              exit 1    a deadline passed
+"""
+
+import difflib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+
+class ApplianceError(Exception):
+    """Base of all errors that a person may see: one line, what happened, where, what to do."""
+
+    exit_status = 1
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Problem:
+    """One thing wrong in a file. Lines and columns count from 1."""
+
+    file: str
+    line: int
+    column: int
+    wrong: str
+    right: str = ""
+
+    def __str__(self) -> str:
+        """Return file:line:column: what is wrong; what would be right."""
+        return f"{self.file}:{self.line}:{self.column}: {self.wrong}" + (f"; {self.right}" if self.right else "")
+
+
+class ConfigError(ApplianceError):
+    """Files that cannot be used as they are; carries every problem found, in the order of the file."""
+
+    exit_status = 2
+
+    def __init__(self, problems: Iterable[Problem]) -> None:
+        self.problems = tuple(sorted(set(problems)))
+        super().__init__("\n".join(str(problem) for problem in self.problems))
+
+
+class UnknownName(ApplianceError):
+    """A name that nothing bears, with the nearest that something does."""
+
+    exit_status = 2
+
+    def __init__(self, what: str, name: str, known: Sequence[str]) -> None:
+        self.what, self.name, self.known = what, name, tuple(known)
+        super().__init__(f"no {what} is called {name!r}; {nearest(name, known)}")
+
+
+class Unavailable(ApplianceError):
+    """Not reached, so certainly not done: may be tried again. `after` seconds, where the other side said so."""
+
+    exit_status = 75
+
+    def __init__(self, message: str, *, after: float | None = None) -> None:
+        self.after = after
+        super().__init__(message)
+
+
+class Uncertain(ApplianceError):
+    """Sent, but no answer came: perhaps done. Never tried again blindly."""
+
+
+class Refused(ApplianceError):
+    """The other side answered no. Trying again would not help; the owner must do something."""
+
+
+class OutOfTime(ApplianceError):
+    """A deadline passed."""
+
+
+def nearest(name: str, known: Sequence[str]) -> str:
+    """Return 'did you mean …?' where a known name is close, else the list of known names."""
+    close = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
+    if close:
+        return f"did you mean {close[0]!r}?"
+    return f"known: {', '.join(sorted(known))}" if known else "there are none yet"

@@ -1,0 +1,1 @@
+"""Job kinds, one file each: Options and run(options, context). Floor 3."""

@@ -1,0 +1,1 @@
+"""Data classes: what the appliance knows, without any behaviour. Floor 0."""

@@ -1,0 +1,60 @@
+"""A run: one firing of a job, and how it went."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+
+class Trigger(StrEnum):
+    """What started a run."""
+
+    CRON = "cron"
+    DAEMON = "daemon"
+    HAND = "hand"
+
+
+class Outcome(StrEnum):
+    """How a run ended."""
+
+    SUCCEEDED = "succeeded"  # it did what it was asked
+    SKIPPED = "skipped"  # by chance, by overlap, or because its slot was already used
+    FAILED = "failed"  # it could not, or was answered no
+    TIMED_OUT = "timed-out"  # its deadline passed
+    MISFIRED = "misfired"  # its slot could not start within the grace
+    UNCERTAIN = "uncertain"  # something was sent and never answered: perhaps done
+    STOPPED = "stopped"  # a person or a shutdown ended it
+    ABANDONED = "abandoned"  # its process vanished: a power cut or kill -9
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a job says of itself at the end: one line for people, facts for machines, reports it wrote."""
+
+    summary: str
+    facts: Mapping[str, str | int | float | bool | None] = field(default_factory=dict)
+    reports: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """One row of the history. `outcome` is None while it goes on."""
+
+    id: int
+    job: str
+    kind: str
+    trigger: Trigger
+    due: str | None  # the slot it belongs to; None for a run by hand
+    started: datetime
+    ended: datetime | None = None
+    outcome: Outcome | None = None
+    summary: str = ""
+    facts: Mapping[str, str | int | float | bool | None] = field(default_factory=dict)
+    attempts: int = 0
+    progress: float | None = None  # 0 to 1 while it goes on, where the job can tell
+    note: str = ""  # what it is doing just now
+
+    @property
+    def took(self) -> timedelta | None:
+        """How long it ran, once it has ended."""
+        return None if self.ended is None else self.ended - self.started

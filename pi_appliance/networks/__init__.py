@@ -1,0 +1,1 @@
+"""Social networks, one file each: Options and connect(options, secrets). Floor 3."""

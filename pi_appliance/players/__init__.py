@@ -1,0 +1,1 @@
+"""Music players, one file each: Options and connect(options). Floor 3."""

@@ -1,0 +1,1 @@
+"""Puzzles, each with parse, solve, check and render. Pure. Floor 1."""

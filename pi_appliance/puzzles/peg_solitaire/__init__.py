@@ -1,0 +1,1 @@
+"""Peg solitaire: jump peg over peg until one is left."""

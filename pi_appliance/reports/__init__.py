@@ -1,0 +1,1 @@
+"""Data to text, SVG and JSON. Floor 3."""

@@ -1,0 +1,1 @@
+"""The machine around us: files, processes, crontab, notify socket. Floor 3."""

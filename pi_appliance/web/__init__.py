@@ -1,0 +1,1 @@
+"""The page on the phone. Floor 5."""

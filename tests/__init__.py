@@ -1,0 +1,1 @@
+"""Tests of pi-appliance, through its public doors."""
