@@ -75,6 +75,7 @@ class Config:
     )
     state: Annotated[Path, "the folder for history, logs and reports"]
     stations: Annotated[Path | None, "the file of web radio stations"] = None
+    stop_grace: Annotated[timedelta, "how long running jobs may go on when the appliance stops"] = timedelta(seconds=10)
     web: Annotated[Web, "the page on the phone"] = field(default_factory=Web)
     player: Annotated[Part | None, "what makes the music"] = None
     networks: Annotated[Mapping[str, Part], "where posts go, by a name of your own"] = field(default_factory=dict)

@@ -29,11 +29,10 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a job says of itself at the end: one line for people, facts for machines, reports it wrote."""
+    """What a job says of itself at the end: one line for people, facts for machines."""
 
     summary: str
     facts: Mapping[str, str | int | float | bool | None] = field(default_factory=dict)
-    reports: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,7 @@
 """Files that are whole or not there: written beside the old one, made durable, then put in its place."""
 
 import contextlib
+import io
 import os
 import secrets
 from collections.abc import Iterator
@@ -31,6 +32,16 @@ def replacing(path: Path, *, mode: int = 0o644) -> Iterator[IO[bytes]]:
     finally:
         with contextlib.suppress(OSError):
             draft.unlink()
+
+
+@contextlib.contextmanager
+def replacing_text(path: Path) -> Iterator[IO[str]]:
+    """As `replacing`, for text in UTF-8."""
+    with replacing(path) as file:
+        text = io.TextIOWrapper(file, encoding="utf-8", newline="\n")
+        yield text
+        text.flush()
+        text.detach()
 
 
 def write(path: Path, content: bytes, *, mode: int = 0o644) -> None:

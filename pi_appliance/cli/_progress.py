@@ -1,0 +1,32 @@
+"""One line on a terminal that says how far something is; nothing where nobody watches."""
+
+import shutil
+import sys
+
+import click
+
+_BAR = 24
+
+
+class ProgressLine:
+    """A bar on stderr, drawn over itself. Silent unless stderr is a terminal."""
+
+    def __init__(self) -> None:
+        self._watched = sys.stderr.isatty()
+        self._drawn = False
+
+    def show(self, done: float | None, note: str) -> None:
+        """Draw DONE (0 to 1, None where nobody can tell) and NOTE."""
+        if not self._watched:
+            return
+        filled = round(_BAR * min(1.0, done or 0.0))
+        bar = f"[{'#' * filled}{'.' * (_BAR - filled)}] {done:4.0%} " if done is not None else ""
+        line = f"{bar}{note}"[: shutil.get_terminal_size().columns - 1]
+        click.echo(f"\r\x1b[K{line}", err=True, nl=False)
+        self._drawn = True
+
+    def clear(self) -> None:
+        """Take the line away."""
+        if self._drawn:
+            click.echo("\r\x1b[K", err=True, nl=False)
+            self._drawn = False

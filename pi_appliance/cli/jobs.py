@@ -1,0 +1,246 @@
+"""pi-appliance jobs: run, list, foretell and remember jobs."""
+
+import json
+import sys
+from datetime import datetime
+from itertools import islice
+from pathlib import Path
+from random import SystemRandom
+from typing import Any
+
+import click
+
+from pi_appliance.cli._options import config_option, json_option
+from pi_appliance.cli._progress import ProgressLine
+from pi_appliance.core import cron, durations
+from pi_appliance.engine import runner
+from pi_appliance.engine.assemble import Appliance, JobView, Slot
+from pi_appliance.model.config import RunsBy
+from pi_appliance.model.run import Trigger
+from pi_appliance.model.schedule import Every
+from pi_appliance.reports import as_json as json_of
+from pi_appliance.reports import as_text
+from pi_appliance.system import clock
+
+_TEMPORARY = 75  # as sysexits.h has it: try again later
+
+
+@click.group("jobs", short_help="Run, list, foretell and remember jobs.")
+def command() -> None:
+    """Run, list, foretell and remember jobs; put them into cron."""
+
+
+@command.command("run", short_help="Run one job now.")
+@click.argument("name")
+@click.option(
+    "--by", "trigger", type=click.Choice([str(each) for each in Trigger]), default="hand", help="What starts it."
+)
+@click.option("--due", metavar="SLOT", help="The slot it belongs to, as the history names it.")
+@click.option(
+    "--as-scheduled", is_flag=True, help="Use the slot of this moment, else the next one, and ask its chance."
+)
+@json_option
+@config_option
+def run(name: str, trigger: str, due: str | None, as_scheduled: bool, as_json: bool, config: Path) -> None:
+    """Run job NAME now and say how it went. By hand the chance is not asked.
+
+    \b
+    Exit status:
+      0   it succeeded, or was skipped as it should be
+      1   it failed, was stopped, misfired, or nobody can know
+      2   NAME or the configuration is wrong; nothing was run
+      75  something could not be reached; try again later
+    """
+    by_hand = trigger == Trigger.HAND and not as_json
+    line = ProgressLine()
+
+    def output(chunk: bytes) -> None:
+        line.clear()
+        sys.stdout.buffer.write(chunk)
+        sys.stdout.buffer.flush()
+
+    listener = runner.Listener(on_output=output, on_progress=line.show) if by_hand else None
+    with Appliance.open(config) as appliance:
+        ended = runner.run(
+            appliance,
+            name,
+            Trigger(trigger),
+            due=due,
+            as_scheduled=as_scheduled,
+            listener=listener,
+            random=SystemRandom(),
+        )
+    line.clear()
+    if as_json:
+        click.echo(json.dumps(json_of.run(ended)))
+    elif not as_text.good(ended):  # cron mails what is printed, so it hears of trouble only
+        click.echo(as_text.one_run(ended), err=True)
+    elif by_hand:
+        click.echo(as_text.one_run(ended))
+    if not as_text.good(ended):
+        raise SystemExit(_TEMPORARY if ended.facts.get("unavailable") else 1)
+
+
+@command.command("list", short_help="List the jobs: next slot, last outcome.")
+@json_option
+@config_option
+def list_(as_json: bool, config: Path) -> None:
+    """List the jobs with their next slot and how their last run ended.
+
+    \b
+    Exit status:
+      0  always, unless the configuration is wrong (2)
+    """
+    with Appliance.open(config) as appliance:
+        views = appliance.jobs(clock.now())
+        zone = appliance.config.time_zone
+    if as_json:
+        click.echo(json.dumps([job_values(view) for view in views]))
+        return
+    rows = [
+        (
+            view.job.name,
+            view.job.kind,
+            str(view.job.runs_by) if view.job.schedule else "hand",
+            as_text.instant(view.next.at, zone) if view.next else "-",
+            str(view.job.chance or "-"),
+            as_text.outcome(view.last),
+            view.last.summary or view.last.note if view.last else "",
+        )
+        for view in views
+    ]
+    click.echo(as_text.table(("JOB", "KIND", "BY", "NEXT SLOT", "CHANCE", "LAST", "SUMMARY"), rows))
+
+
+@command.command("next", short_help="Say what will run next, chance included.")
+@click.argument("name", required=False)
+@click.option("--count", type=click.IntRange(1, 1000), default=10, show_default=True, help="How many slots.")
+@json_option
+@config_option
+def next_(name: str | None, count: int, as_json: bool, config: Path) -> None:
+    """Say the next slots, of job NAME or of all, and which of them the chance will use.
+
+    \b
+    Exit status:
+      0  always, unless NAME or the configuration is wrong (2)
+    """
+    with Appliance.open(config) as appliance:
+        now = clock.now()
+        names = [appliance.job(name).name] if name else list(appliance.config.jobs)
+        slots = [slot for each in names for slot in islice(appliance.slots(each, now), count)]
+        zone = appliance.config.time_zone
+    slots = sorted(slots, key=lambda slot: slot.at)[:count]
+    if as_json:
+        click.echo(json.dumps([slot_values(slot) for slot in slots]))
+        return
+    rows = [
+        (as_text.instant(slot.at, zone), slot.job, "runs" if slot.picked else "skipped by chance") for slot in slots
+    ]
+    click.echo(as_text.table(("SLOT", "JOB", "WHAT BECOMES OF IT"), rows) if rows else "no job has a slot to come")
+
+
+@command.command("history", short_help="List what ran and how it ended.")
+@click.argument("name", required=False)
+@click.option("--count", type=click.IntRange(1, 10_000), default=20, show_default=True, help="How many runs.")
+@json_option
+@config_option
+def history(name: str | None, count: int, as_json: bool, config: Path) -> None:
+    """List the newest runs, of job NAME or of all, the newest first.
+
+    \b
+    Exit status:
+      0  always, unless NAME or the configuration is wrong (2)
+    """
+    with Appliance.open(config) as appliance:
+        runs = appliance.history(job=name, limit=count)
+        zone = appliance.config.time_zone
+    if as_json:
+        click.echo(json.dumps([json_of.run(each) for each in runs]))
+    else:
+        click.echo(as_text.history(runs, zone) if runs else "nothing has run yet")
+
+
+@command.command("log", short_help="Print what a run printed.")
+@click.argument("number", metavar="RUN", type=int)
+@json_option
+@config_option
+def log(number: int, as_json: bool, config: Path) -> None:
+    """Print how run number RUN went and everything it printed.
+
+    \b
+    Exit status:
+      0  here it is
+      2  there is no such run
+    """
+    with Appliance.open(config) as appliance:
+        found, printed = appliance.log(number)
+    if as_json:
+        click.echo(json.dumps({**(json_of.run(found) or {}), "log": printed}))
+        return
+    click.echo(as_text.one_run(found))
+    click.echo(printed, nl=not printed.endswith("\n"))
+
+
+@command.command("explain", short_help="Say a job's schedule in words.")
+@click.argument("name")
+@json_option
+@config_option
+def explain(name: str, as_json: bool, config: Path) -> None:
+    """Say in words when job NAME runs, and where cron and the daemon would differ.
+
+    \b
+    Exit status:
+      0  always, unless NAME or the configuration is wrong (2)
+    """
+    with Appliance.open(config) as appliance:
+        lines = _explained(appliance, name, clock.now())
+    click.echo(json.dumps({"job": name, "explanation": lines}) if as_json else "\n".join(lines))
+
+
+def _explained(appliance: Appliance, name: str, now: datetime) -> list[str]:
+    job, zone = appliance.job(name), appliance.config.time_zone
+    if job.schedule is None:
+        return [f"{name} has no schedule: it runs by hand only (pi-appliance jobs run {name})"]
+    lines = [f"{cron.explain(job.schedule)} ({zone.key})", f"Started by {_STARTERS[job.runs_by]}"]
+    if job.chance:
+        lines.append(f"The chance uses {job.chance} of the slots; which ones: pi-appliance jobs next {name}")
+    lines.append(
+        f"Up to {durations.render(job.grace)} late it still runs; it is ended after {durations.render(job.deadline)}"
+    )
+    lines += [f"Next: {as_text.instant(slot.at, zone)}" for slot in islice(appliance.slots(name, now), 3)]
+    return lines + _differences(job.schedule, job.runs_by)
+
+
+_STARTERS = {
+    RunsBy.DAEMON: "the daemon, while it is up (pi-appliance up)",
+    RunsBy.CRON: "cron, once it is installed there (pi-appliance jobs install)",
+}
+
+
+def _differences(schedule: object, runs_by: RunsBy) -> list[str]:
+    if isinstance(schedule, Every):
+        return ["Cron could not run this: it knows no intervals"]
+    lines = ["Cron and the daemon agree on the instants, on the days the clock is changed too"]
+    if runs_by is RunsBy.CRON:
+        return [
+            *lines,
+            "Cron looks at its table once a minute, so it starts up to a second or two later than the daemon",
+        ]
+    return [*lines, "Cron would also run it while the daemon is down; write runs-by: cron for that"]
+
+
+def job_values(view: JobView) -> dict[str, Any]:
+    """Return VIEW as plain values."""
+    return {
+        "job": view.job.name,
+        "kind": view.job.kind,
+        "runs-by": view.job.runs_by if view.job.schedule else None,
+        "chance": str(view.job.chance) if view.job.chance else None,
+        "next": slot_values(view.next) if view.next else None,
+        "last": json_of.run(view.last),
+    }
+
+
+def slot_values(slot: Slot) -> dict[str, Any]:
+    """Return SLOT as plain values."""
+    return {"job": slot.job, "slot": json_of.instant(slot.at), "picked": slot.picked}

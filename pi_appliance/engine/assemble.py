@@ -1,0 +1,150 @@
+"""The appliance put together from its configuration: what the command line, the daemon and the page all ask."""
+
+import contextlib
+import os
+import secrets as random_source
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Self
+
+from pi_appliance.config.load import load
+from pi_appliance.core import cron
+from pi_appliance.core.chance import picks
+from pi_appliance.errors import UnknownName
+from pi_appliance.model.config import Config, Job
+from pi_appliance.model.run import Run
+from pi_appliance.store.sqlite import Store
+from pi_appliance.system import clock, files, locks, logs
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A slot to come, and whether the chance uses it."""
+
+    job: str
+    at: datetime
+    picked: bool
+
+
+@dataclass(frozen=True, slots=True)
+class JobView:
+    """A job, its next slot, its next slot that the chance uses, and its newest run."""
+
+    job: Job
+    next: Slot | None
+    last: Run | None
+
+
+@dataclass(frozen=True, slots=True)
+class Appliance:
+    """One configuration with the state that belongs to it."""
+
+    config: Config
+    store: Store
+    secret: bytes
+    """Decides the chances: 32 bytes made once for this installation."""
+
+    @classmethod
+    def open(cls, path: Path) -> Self:
+        """Read the configuration PATH and open its state folder.
+
+        Raises ConfigError with every problem; Unavailable if the state folder cannot be used.
+        """
+        config = load(path)
+        folder = files.make_folder(config.state, mode=0o750)
+        files.make_folder(folder / "locks")
+        return cls(config, Store(folder / "history.db"), _secret(folder / "secret.key"))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the state."""
+        self.store.close()
+
+    def reloaded(self) -> Self:
+        """Return the appliance with the file read again, over the same state. Raises ConfigError."""
+        return replace(self, config=replace(load(self.config.path), state=self.config.state))
+
+    def job(self, name: str) -> Job:
+        """Return the job called NAME. Raises UnknownName with the nearest there is."""
+        if name not in self.config.jobs:
+            raise UnknownName("job", name, tuple(self.config.jobs))
+        return self.config.jobs[name]
+
+    def lock_path(self, job: str) -> Path:
+        """Return where the lock of JOB lies."""
+        return self.config.state / "locks" / f"{job}.lock"
+
+    def log_path(self, job: str, run: int) -> Path:
+        """Return where the log of a run lies, if it printed anything."""
+        return self.config.state / "logs" / job / f"{run}.log"
+
+    def log(self, run: int) -> tuple[Run, str]:
+        """Return a run and what it printed. Raises UnknownName."""
+        found = self.store.run(run)
+        if found is None:
+            newest = self.store.history(limit=1)
+            raise UnknownName("run", str(run), [f"1 to {newest[0].id}"] if newest else [])
+        return self._told(found), logs.read(self.log_path(found.job, found.id))
+
+    def slots(self, name: str, after: datetime) -> Iterator[Slot]:
+        """Yield the slots of a job after AFTER."""
+        job = self.job(name)
+        for at in cron.slots(job.schedule, after, self.config.time_zone) if job.schedule else ():
+            due = cron.due_name(at)
+            yield Slot(name, at, picks(job.chance, secret=self.secret, job=name, due=due))
+
+    def jobs(self, now: datetime) -> list[JobView]:
+        """Return every job with its next slot and its newest run, in the order of the file."""
+        self.sweep()
+        last = self.store.last_of_each()
+        views = []
+        for name, job in self.config.jobs.items():
+            newest = last.get(name)
+            views.append(JobView(job, next(self.slots(name, now), None), newest and self._told(newest)))
+        return views
+
+    def history(self, *, job: str | None = None, limit: int = 50, before: int | None = None) -> list[Run]:
+        """Return runs, the newest first. JOB may be one that is no longer in the file."""
+        self.sweep()
+        runs = self.store.history(job=job, limit=limit, before=before)
+        if job is not None and not runs:
+            self.job(job)  # neither here nor in the past: say so
+        return [self._told(run) for run in runs]
+
+    def sweep(self) -> None:
+        """Close the runs whose process vanished. The lock of their job is free: that proves it."""
+        for name in {run.job for run in self.store.going_on()}:
+            with locks.taken(self.lock_path(name)) as lock:
+                if lock is not None:
+                    self.store.abandon(name, now=clock.now())
+
+    def report_files(self) -> Sequence[Path]:
+        """Return the reports there are, relative to the folder of reports, the newest first."""
+        folder = self.config.reports
+        found = [path for path in folder.glob("*/*") if path.is_file() and not path.name.startswith(".")]
+        found.sort(key=lambda path: path.stat().st_mtime, reverse=True)
+        return [path.relative_to(folder) for path in found]
+
+    def _told(self, run: Run) -> Run:
+        """Return RUN with how far it says it is, if it goes on."""
+        said = None if run.outcome else locks.said(self.lock_path(run.job))
+        return replace(run, progress=said[1], note=said[2]) if said and said[0] == run.id else run
+
+
+def _secret(path: Path) -> bytes:
+    """Return the secret of this installation, making it the first time; two that start at once get the same."""
+    with contextlib.suppress(FileNotFoundError):
+        return path.read_bytes()
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    files.write(draft, random_source.token_bytes(32), mode=0o600)
+    with contextlib.suppress(FileExistsError):
+        path.hardlink_to(draft)
+    draft.unlink()
+    return path.read_bytes()

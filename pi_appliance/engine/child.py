@@ -1,0 +1,45 @@
+"""The process of one attempt: python -m pi_appliance.engine.child PARENT CONFIG JOB RUN DUE TELLER.
+
+Everything a job needs is imported here and goes away with it. It tells its runner by lines of JSON on the descriptor
+TELLER: how far it is, and at last its result or its error. What it prints is caught by the runner.
+"""
+
+import os
+import sys
+import traceback
+from pathlib import Path
+
+from pi_appliance import registry
+from pi_appliance.config.load import load
+from pi_appliance.engine.context import RunContext, Teller
+from pi_appliance.errors import ApplianceError
+from pi_appliance.store.sqlite import Store
+from pi_appliance.system import process
+
+
+def main(argv: list[str]) -> None:
+    """Run the job and tell how it went."""
+    parent, config, job, run, due, teller_number = argv
+    process.die_with_parent(int(parent))
+    with os.fdopen(int(teller_number), "w", encoding="utf-8") as file:
+        teller = Teller(file)
+        try:
+            _run(Path(config), job, int(run), due or None, teller)
+        except ApplianceError as error:
+            teller.tell(error=type(error).__name__, message=str(error), after=getattr(error, "after", None))
+        except Exception as error:  # noqa: BLE001 - the edge: whatever a job does ends in the history
+            message = f"{type(error).__name__}: {error}"
+            teller.tell(error="fault", message=message, traceback=traceback.format_exc())
+
+
+def _run(path: Path, job: str, run: int, due: str | None, teller: Teller) -> None:
+    config = load(path)
+    with Store(config.state / "history.db") as store:
+        entry = config.jobs[job]
+        context = RunContext(config, store, teller, job, run, due)
+        result = registry.load("jobs", entry.kind).run(entry.with_, context)
+        teller.tell(summary=result.summary, facts=dict(result.facts))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
