@@ -1,0 +1,152 @@
+"""The daemon: scheduler, player hub and services under one roof, and what each signal means.
+
+SIGTERM, SIGINT  stop: no new runs, the running ones get their grace, then end; twice: at once
+SIGHUP           read the configuration again; a wrong one is told and the old one stays
+"""
+
+import asyncio
+import contextlib
+import logging
+import os
+import signal
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from pi_appliance.engine.assemble import Appliance
+from pi_appliance.engine.hub import Hub
+from pi_appliance.engine.runs import Runs
+from pi_appliance.engine.scheduler import Scheduler, nap_until
+from pi_appliance.errors import ApplianceError
+from pi_appliance.model.config import Config
+from pi_appliance.reports.as_text import instant
+from pi_appliance.system import clock, secrets
+from pi_appliance.system.notify import Notifier
+
+log = logging.getLogger("pi_appliance.daemon")
+
+
+class Service(Protocol):
+    """A part that other programs talk to: the page, the MPD port."""
+
+    async def start(self, daemon: "Daemon") -> str:
+        """Begin to listen and return where, in words for the owner; '' if it is not wanted. Raises ApplianceError."""
+
+    async def stop(self) -> None:
+        """Stop listening and let go of every client."""
+
+
+class Daemon:
+    """Everything that lives as long as `pi-appliance up`."""
+
+    def __init__(
+        self, appliance: Appliance, services: Sequence[Callable[[], Service]], say: Callable[[str], None]
+    ) -> None:
+        self.appliance = appliance
+        self.runs = Runs(appliance.config.path)
+        self.hub = self._new_hub(appliance.config)
+        self._news = asyncio.Event()
+        self.scheduler = Scheduler(appliance, self.runs, now=clock.now, nap=lambda secs: nap_until(self._news, secs))
+        self._kinds, self._services, self._say = services, list[Service](), say
+        self._notifier = Notifier(os.environ)
+        self._stop, self._hurry, self._reload = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    async def run(self) -> None:
+        """Live until told to stop. Raises ApplianceError if a service cannot start."""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._asked_to_stop)
+        loop.add_signal_handler(signal.SIGHUP, self._reload.set)
+        self.appliance.sweep()
+        music = asyncio.create_task(self.hub.run())
+        try:
+            await self._start_services()
+            work = [asyncio.create_task(self.scheduler.run(self._alive)), asyncio.create_task(self._until_stopped())]
+            self._notifier.say("READY=1", self._status())
+            self._say(self._status().removeprefix("STATUS="))
+            while not self._stop.is_set():
+                waits = [asyncio.create_task(self._reload.wait()), *work]
+                done, _ = await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+                waits[0].cancel()
+                for task in done & set(work):
+                    task.result()  # the scheduler ends by an error only: let it out
+                if self._reload.is_set():
+                    self._reload.clear()
+                    music = await self._reloaded(music)
+        finally:
+            self._notifier.say("STOPPING=1", "STATUS=stopping")
+            await self._shut_down(music)
+
+    async def _until_stopped(self) -> None:
+        await self._stop.wait()
+
+    def _asked_to_stop(self) -> None:
+        if self._stop.is_set():
+            self._hurry.set()
+        self._stop.set()
+
+    async def _start_services(self) -> None:
+        for kind in self._kinds:
+            service = kind()
+            where = await service.start(self)
+            self._services.append(service)
+            if where:
+                self._say(where)
+
+    async def _stop_services(self) -> None:
+        while self._services:
+            await self._services.pop().stop()
+
+    async def _reloaded(self, music: asyncio.Task[None]) -> asyncio.Task[None]:
+        """Take over what changed in the file. Returns the hub's task, which is a new one if the player changed."""
+        before = self.appliance.config
+        try:
+            self.appliance = self.appliance.reloaded()
+        except ApplianceError as error:
+            self._say(f"the new configuration is wrong, the old one stays:\n{error}")
+            return music
+        after = self.appliance.config
+        self.scheduler.appliance = self.appliance
+        if after.player != before.player:
+            await _ended(music)
+            self.hub = self._new_hub(after)
+            music = asyncio.create_task(self.hub.run())
+        if (after.web, after.mpd_port) != (before.web, before.mpd_port) or after.player != before.player:
+            await self._stop_services()
+            try:
+                await self._start_services()
+            except ApplianceError as error:
+                self._say(f"{error}; the page is down until the file is put right and read again")
+        self._news.set()
+        self._say(f"configuration read again; {self._status().removeprefix('STATUS=')}")
+        return music
+
+    async def _shut_down(self, music: asyncio.Task[None]) -> None:
+        self._say("stopping")
+        hurry = asyncio.create_task(self._hurry.wait())
+        runs = asyncio.create_task(self.runs.stop(self.appliance.config.stop_grace.total_seconds()))
+        await asyncio.wait([hurry, runs], return_when=asyncio.FIRST_COMPLETED)
+        if not runs.done():
+            await _ended(runs)
+            await self.runs.stop(0)
+        hurry.cancel()
+        await self._stop_services()
+        await _ended(music)
+
+    def _alive(self) -> None:
+        self._notifier.say("WATCHDOG=1", self._status())
+
+    def _status(self) -> str:
+        coming = self.scheduler.next()
+        if coming is None:
+            return "STATUS=no job waits for its time"
+        return f"STATUS=next: {coming[1]} at {instant(coming[0], self.appliance.config.time_zone)}"
+
+    @staticmethod
+    def _new_hub(config: Config) -> Hub:
+        return Hub(config.player, config.state, secrets.load(config.path, os.environ))
+
+
+async def _ended(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await task
