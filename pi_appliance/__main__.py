@@ -38,10 +38,10 @@ def cli() -> None:
     """Turn this machine into an appliance: jobs, posts, music and puzzles from one YAML file."""
 
 
-def main() -> None:
+def main(argv: list[str] | None = None) -> None:
     """Run one command. Errors that a person may see become one line on stderr and an exit status."""
     try:
-        cli.main(standalone_mode=True)
+        cli.main(args=argv, prog_name="pi-appliance")
     except ApplianceError as error:
         click.echo(f"pi-appliance: {error}" if "\n" not in str(error) else str(error), err=True)
         sys.exit(error.exit_status)

@@ -163,7 +163,7 @@ def _scalar(event: yaml.ScalarEvent) -> object:
     text: str = event.value
     if event.tag not in (None, "!", "tag:yaml.org,2002:str"):
         raise _Bad(event.start_mark, f"the tag {event.tag} is not known here", "leave it out")
-    if event.tag is not None or event.style is not None:  # quoted, a block, or !!str
+    if event.tag is not None or event.style:  # quoted, a block, or !!str; a plain one has None or ''
         return text
     if text in _WORDS:
         return _WORDS[text]

@@ -59,7 +59,7 @@ class RunContext:
             raise UnknownName("network", name, tuple(self.config.networks))
         part = self.config.networks[name]
         keys = secrets.load(self.config.path, os.environ)
-        network: Network = registry.load("networks", part.kind).connect(part.with_, keys)
+        network: Network = registry.load("networks", part.kind).connect(part.with_, keys, self.config.reports / name)
         return network
 
     def claim(self, key: str) -> bool:

@@ -1,7 +1,7 @@
 """What a run printed: one file a run, made when there is something to keep, never longer than its cap."""
 
+from io import FileIO
 from pathlib import Path
-from typing import IO
 
 from pi_appliance.system.files import cannot_write, make_folder
 
@@ -13,7 +13,7 @@ class RunLog:
 
     def __init__(self, path: Path, cap: int = CAP) -> None:
         self.path, self._cap = path, cap
-        self._file: IO[bytes] | None = None
+        self._file: FileIO | None = None
         self._size = 0
 
     def write(self, chunk: bytes) -> None:
@@ -21,7 +21,8 @@ class RunLog:
         try:
             if self._file is None:
                 make_folder(self.path.parent)
-                self._file = self.path.open("wb")
+                # Unbuffered, so that it can be read while the run goes on.
+                self._file = self.path.open("wb", buffering=0)
             self._file.write(chunk[: max(0, self._cap - self._size)])
             self._size += len(chunk)
         except OSError as error:

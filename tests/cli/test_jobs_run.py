@@ -1,0 +1,203 @@
+"""pi-appliance jobs run: the real program, real processes, real history."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.house import House, alive, until
+
+SLEEPER = "import os, sys, time; print(os.getpid(), flush=True); time.sleep(60)"
+
+
+def sleeper(seconds: str = "1h") -> str:
+    """Return a job whose program starts another one, prints the numbers of both and waits."""
+    inner = json.dumps(SLEEPER)
+    outer = (
+        f"import subprocess, sys, os; print(os.getpid(), flush=True); subprocess.run([sys.executable, '-c', {inner}])"
+    )
+    return (
+        f"slow:\n  kind: command\n  deadline: {seconds}\n  with:\n    run: {json.dumps([sys.executable, '-c', outer])}"
+    )
+
+
+def pids(house: House) -> list[int]:
+    """Return the numbers of the two processes of the sleeper, once both have said theirs."""
+    log = house.state / "logs" / "slow" / "1.log"
+    words = until(lambda: log.exists() and len(words := log.read_text("ascii").split()) == 2 and words)
+    return [int(word) for word in words]
+
+
+def test_a_run_by_hand_prints_what_the_program_prints_and_how_it_went(house):
+    house.write("hello:\n  kind: command\n  with: {run: [echo, grüß, dich]}")
+    done = house.run("jobs", "run", "hello")
+
+    assert done.returncode == 0
+    assert done.stdout.splitlines()[0] == "grüß dich"
+    assert "hello: succeeded" in done.stdout
+    assert house.last("hello")["outcome"] == "succeeded"
+    assert "grüß dich" in house.run("jobs", "log", "1").stdout
+
+
+def test_a_program_that_fails_is_a_failed_run_with_its_status_and_its_output_kept(house):
+    house.write("bad:\n  kind: command\n  schedule: '* * * * *'\n  with: {run: [sh, -c, 'echo why it failed; exit 7']}")
+    done = house.run("jobs", "run", "bad", "--by", "daemon")
+
+    assert done.returncode == 1
+    assert done.stdout == "", "started by a program, it hears of trouble on stderr only"
+    assert "ended with status 7" in done.stderr
+    assert "why it failed" in house.run("jobs", "log", "1").stdout
+
+
+def test_a_program_that_is_not_there_is_one_clear_line(house):
+    house.write("gone:\n  kind: command\n  with: {run: [/no/such/program]}")
+    done = house.run("jobs", "run", "gone")
+    assert done.returncode == 1
+    assert done.stderr == "gone: failed in " + done.stderr.split(" in ")[1]
+    assert "/no/such/program cannot be run: No such file or directory" in done.stderr
+
+
+def test_an_unknown_job_is_told_with_the_nearest_name(house):
+    house.write("tweets:\n  kind: command\n  with: {run: [ls]}")
+    done = house.run("jobs", "run", "tweet")
+    assert done.returncode == 2
+    assert done.stderr == "pi-appliance: no job is called 'tweet'; did you mean 'tweets'?\n"
+
+
+def test_the_deadline_ends_the_run_and_everything_it_started(house):
+    house.write(sleeper("1s"))
+    done = house.run("jobs", "run", "slow")
+
+    assert done.returncode == 1
+    assert house.last("slow")["outcome"] == "timed-out"
+    assert not any(alive(pid) for pid in pids(house))
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_run_that_is_asked_to_stop_takes_its_processes_along_and_says_so(house, number):
+    house.write(sleeper())
+    with house.start("jobs", "run", "slow") as runner:
+        started = pids(house)
+        runner.send_signal(number)
+        assert runner.wait(20) == 1
+    assert house.last("slow")["outcome"] == "stopped"
+    assert not any(alive(pid) for pid in started)
+
+
+def test_killed_in_mid_run_it_is_recorded_as_abandoned_with_no_orphan_and_no_stale_lock(house):
+    house.write(sleeper() + "\nother:\n  kind: command\n  with: {run: [ls]}")
+    with house.start("jobs", "run", "slow") as runner:
+        started = pids(house)
+        assert house.last("slow")["outcome"] is None, "it still goes on"
+        runner.kill()
+        runner.wait(20)
+    until(lambda: not any(alive(pid) for pid in started))
+    until(lambda: house.last("slow")["outcome"] == "abandoned")
+    house.write("slow:\n  kind: command\n  with: {run: ['true']}")
+    assert house.run("jobs", "run", "slow").returncode == 0
+
+
+def test_the_process_of_a_run_that_is_killed_is_a_failed_run(house):
+    house.write(sleeper())
+    with house.start("jobs", "run", "slow") as runner:
+        outer, _ = pids(house)
+        child = int(Path(f"/proc/{outer}/stat").read_text("ascii").rpartition(")")[2].split()[1])
+        os.kill(child, signal.SIGKILL)
+        assert runner.wait(20) == 1
+    assert house.last("slow")["outcome"] == "failed"
+    assert "by signal 9" in house.last("slow")["summary"]
+    until(lambda: not alive(outer))
+
+
+def test_a_job_never_overlaps_itself(house):
+    house.write(sleeper())
+    with house.start("jobs", "run", "slow") as first:
+        pids(house)
+        second = house.run("jobs", "run", "slow")
+        assert second.returncode == 0
+        assert "skipped: run 1 of it still goes on" in second.stdout
+        first.terminate()
+    assert [run["outcome"] for run in house.json("jobs", "history")] == ["skipped", "stopped"]
+
+
+def test_what_could_not_be_reached_is_tried_again_as_often_as_asked_and_exits_75(house):
+    (house.folder / "tweets.txt").write_text("hello\n", "utf-8")
+    rest = "networks: {bird: {kind: x, with: {server: 'http://127.0.0.1:9'}}}"
+    house.write("post:\n  kind: tweet\n  retry: {times: 2, wait: 0s}\n  with: {lines: tweets.txt, network: bird}", rest)
+    keys = dict.fromkeys(("X_CONSUMER_KEY", "X_CONSUMER_SECRET", "X_ACCESS_TOKEN", "X_ACCESS_TOKEN_SECRET"), "k")
+    done = house.run("jobs", "run", "post", environment=keys)
+
+    assert done.returncode == 75
+    assert house.last("post")["attempts"] == 3
+    assert "at try 3: X cannot be reached" in done.stderr
+
+
+def test_a_slot_is_used_once_whoever_comes_with_it(house):
+    house.write("daily:\n  kind: command\n  schedule: '@daily'\n  with: {run: ['true']}")
+    runners = [house.start("jobs", "run", "daily", "--by", "cron", "--due", "2026-01-01T00:00:00Z") for _ in range(5)]
+    for runner in runners:
+        runner.communicate(timeout=60)
+    outcomes = [run["outcome"] for run in house.json("jobs", "history")]
+    assert sorted(outcomes) == ["skipped"] * 4 + ["succeeded"]
+
+
+def test_cron_that_comes_too_late_is_a_misfire_with_the_reason(house):
+    house.write("rare:\n  kind: command\n  schedule: 0 0 1 1 *\n  with: {run: ['true']}")
+    done = house.run("jobs", "run", "rare", "--by", "cron")
+    assert done.returncode == 1
+    assert "misfired: its schedule names no slot here" in done.stderr
+
+
+def test_the_preview_of_the_chance_is_what_then_happens(house):
+    house.write("dice:\n  kind: command\n  schedule: '* * * * *'\n  chance: 1/3\n  with: {run: ['true']}")
+    slots = house.json("jobs", "next", "dice", "--count", "8")
+    for slot in slots:
+        house.run("jobs", "run", "dice", "--by", "daemon", "--due", slot["slot"])
+    ran = {run["due"]: run["outcome"] for run in house.json("jobs", "history")}
+    assert ran == {slot["slot"]: "succeeded" if slot["picked"] else "skipped" for slot in slots}
+
+
+def test_a_run_by_hand_asks_no_chance_unless_told_to(house):
+    house.write("never:\n  kind: command\n  schedule: '* * * * *'\n  chance: 1/999999999\n  with: {run: ['true']}")
+    assert "succeeded" in house.run("jobs", "run", "never").stdout
+    assert "by chance (1/999999999)" in house.run("jobs", "run", "never", "--as-scheduled").stdout
+
+
+def test_a_log_is_kept_up_to_its_cap_and_says_what_it_left_out(house):
+    house.write("loud:\n  kind: command\n  schedule: '* * * * *'\n  with: {run: [head, -c, '1500000', /dev/zero]}")
+    assert house.run("jobs", "run", "loud", "--by", "daemon").returncode == 0
+    log = (house.state / "logs" / "loud" / "1.log").read_bytes()
+    assert len(log) < 1_001_000
+    assert "500,000 bytes more were printed and not kept" in log.decode()
+
+
+def test_a_state_folder_that_cannot_be_used_is_one_line_and_exit_75(house):
+    house.write("a:\n  kind: command\n  with: {run: ['true']}")
+    house.state.write_text("a file where the folder should be", "ascii")
+    done = house.run("jobs", "run", "a")
+    assert done.returncode == 75
+    assert done.stderr.count("\n") == 1
+    assert str(house.state) in done.stderr
+
+
+def test_a_damaged_history_is_one_line_that_says_what_to_do(house):
+    house.write("a:\n  kind: command\n  with: {run: ['true']}")
+    house.run("jobs", "run", "a")
+    for name in ("history.db", "history.db-wal"):
+        (house.state / name).write_bytes(b"not a database at all" * 500)
+    done = house.run("jobs", "list")
+    assert done.returncode == 75
+    assert "is damaged" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_output_into_a_closed_pipe_is_no_traceback(house):
+    house.write("a:\n  kind: command\n  schedule: '* * * * *'\n  with: {run: ['true']}")
+    words = " ".join(f"'{word}'" for word in (sys.executable, "-m", "pi_appliance", "jobs", "next"))
+    line = f"{words} --count 1000 --config '{house.config}' | head -1"
+    done = subprocess.run(["sh", "-c", line], env=house.environment(), capture_output=True, text=True, check=False)
+    assert done.stderr == ""

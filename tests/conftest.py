@@ -1,0 +1,15 @@
+"""Fixtures that every test may use."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.house import House
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> House:
+    """Return a whole appliance in a folder whose name has a space in it."""
+    folder = tmp_path / "my house"
+    folder.mkdir()
+    return House(folder)
