@@ -6,7 +6,7 @@ import sys
 import click
 
 from pi_appliance import __version__, registry
-from pi_appliance.errors import ApplianceError, nearest
+from pi_appliance.errors import ApplianceError, ConfigError, nearest
 
 
 class Commands(click.Group):
@@ -42,8 +42,11 @@ def main(argv: list[str] | None = None) -> None:
     """Run one command. Errors that a person may see become one line on stderr and an exit status."""
     try:
         cli.main(args=argv, prog_name="pi-appliance")
+    except ConfigError as error:
+        click.echo(str(error), err=True)  # file:line:column first, so that an editor can jump there
+        sys.exit(error.exit_status)
     except ApplianceError as error:
-        click.echo(f"pi-appliance: {error}" if "\n" not in str(error) else str(error), err=True)
+        click.echo(f"pi-appliance: {error}", err=True)
         sys.exit(error.exit_status)
     except BrokenPipeError:  # `… | head` has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

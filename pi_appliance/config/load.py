@@ -41,6 +41,8 @@ def load(path: Path) -> Config:
     parts, found = _parts(tree, tree.data, path.parent)
     problems += found
     problems += _job_problems(tree, tree.data)
+    if config is not None:
+        problems += [tree.problem(("web", *where), wrong, right) for where, wrong, right in config.web.check()]
     if problems or config is None:
         raise ConfigError(problems)
     jobs = {name: replace(job, name=name, with_=parts["jobs", name]) for name, job in config.jobs.items()}

@@ -9,6 +9,7 @@ from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 from zoneinfo import ZoneInfo
 
 from cattrs import Converter, IterableValidationError
+from cattrs.cols import is_mapping, is_sequence, list_structure_factory, mapping_structure_factory
 from cattrs.errors import ClassValidationError, ForbiddenExtraKeysError
 from cattrs.gen import make_dict_structure_fn, override
 
@@ -67,8 +68,28 @@ def _converter(base: Path) -> Converter:
     converter.register_structure_hook_func(
         lambda cls: cls == optional, lambda value, _: None if value is None else schedules.parse(value)
     )
+    converter.register_structure_hook_factory(
+        is_sequence, lambda cls: _only(list, list_structure_factory(cls, converter))
+    )
+    converter.register_structure_hook_factory(
+        is_mapping, lambda cls: _only(dict, mapping_structure_factory(cls, converter))
+    )
     converter.register_structure_hook_factory(is_dataclass, lambda cls: _mapping(cls, converter))
     return converter
+
+
+def _only(kind: type, structure: Callable[[Any, Any], Any]) -> Callable[[object, Any], Any]:
+    """Return STRUCTURE behind a check: cattrs would take a text for a list of its letters."""
+    right = (
+        "a list; write it with [brackets], or one - item a line" if kind is list else "a section; write keys under it"
+    )
+
+    def structured(value: object, cls: Any) -> Any:
+        if not isinstance(value, kind):
+            raise ValueError(f"{_shown(value)} is not {right}")
+        return structure(value, cls)
+
+    return structured
 
 
 def _mapping(cls: type, converter: Converter) -> Callable[[object, Any], Any]:

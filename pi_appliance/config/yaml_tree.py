@@ -58,7 +58,10 @@ def parse(text: str, file: str) -> Tree:
         raise ConfigError([Problem(file, *_place(error.problem_mark), f"not YAML: {what}", _advice(what))]) from None
     except yaml.reader.ReaderError as error:
         line, column = _line_and_column(text, error.position)
-        wrong = f"not YAML: the character U+{ord(str(error.character)[:1] or ' '):04X} is not allowed"
+        point = (
+            ord(error.character) if isinstance(error.character, str) else error.character
+        )  # Python's, or the C parser's
+        wrong = f"not YAML: the character U+{point:04X} is not allowed"
         raise ConfigError([Problem(file, line, column, wrong, "remove it")]) from None
     return tree
 

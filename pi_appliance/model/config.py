@@ -64,6 +64,12 @@ class Web:
     )
     port: Annotated[int, "the port to listen on"] = 8080
 
+    def check(self) -> list[tuple[tuple[str | int, ...], str, str]]:
+        """Return what is wrong with a value: where, what, and what would be right."""
+        if not 0 <= self.port <= 65535:  # 0: any that is free
+            return [(("port",), f"{self.port} is no port", "write 1024 to 65535")]
+        return []
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Config:

@@ -1,0 +1,250 @@
+"""pi-appliance config: every problem at once, each with its place; a malformed file is never a traceback."""
+
+import json
+import random
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from pi_appliance.__main__ import main
+from pi_appliance.config.yaml_tree import parse
+from tests.house import ROOT
+
+GOOD = """\
+state: state
+time-zone: Europe/London
+web: {host: 127.0.0.1, port: 8080}
+networks:
+  preview: {kind: preview}
+jobs:
+  tweets:
+    kind: tweet
+    schedule: ["00:00", "06:00", "12:00", "18:00"]
+    runs-by: cron
+    chance: 1/4
+    deadline: 2m
+    retry: {times: 3, wait: 1m}
+    with: {lines: tweets.txt, network: preview}
+  backup:
+    kind: command
+    schedule: {times: ["03:30"], days: [mon-fri]}
+    with:
+      run: [/usr/bin/true, "--all"]
+"""
+PLACED = re.compile(r".*appliance\.yaml:\d+:\d+: .+")
+
+
+def checked(path: Path, capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
+    """Return the exit status of `config check` and what it printed."""
+    try:
+        main(["config", "check", "--config", str(path)])
+        status = 0
+    except SystemExit as left:
+        status = int(left.code or 0)
+    out, err = capsys.readouterr()
+    return status, out, err
+
+
+def test_a_good_file_is_said_to_be_good(tmp_path, capsys):
+    path = tmp_path / "appliance.yaml"
+    path.write_text(GOOD, "utf-8")
+    status, out, _ = checked(path, capsys)
+    assert status == 0
+    assert "2 jobs, 1 networks, 0 stations: all well" in out
+
+
+def test_every_problem_is_told_at_once_with_line_column_and_what_would_be_right(tmp_path, capsys):
+    path = tmp_path / "appliance.yaml"
+    path.write_text(
+        "state: state\n"
+        "time-zone: Europe/Londn\n"
+        "web: {port: eighty}\n"
+        "networks:\n"
+        "  bird: {kind: twiter}\n"
+        "jobs:\n"
+        "  one:\n"
+        "    kind: comand\n"
+        "    schedul: '@daily'\n"
+        "  two:\n"
+        "    kind: command\n"
+        "    schedule: 61 * * * *\n"
+        "    chance: 5/4\n"
+        "    runs-by: crn\n"
+        "    deadline: 5\n"
+        "    with: {rum: [ls]}\n"
+        "  Three:\n"
+        "    kind: command\n"
+        "    chance: 1/2\n"
+        "    with: {run: ls}\n"
+        "  two: {kind: command, with: {run: [ls]}}\n",
+        "utf-8",
+    )
+    status, _, err = checked(path, capsys)
+    told = [line.partition("appliance.yaml:")[2] for line in err.splitlines()]
+    assert status == 2
+    assert told == [
+        "2:12: no time zone is called 'Europe/Londn'; write an IANA name such as Europe/London",
+        "3:13: 'eighty' is not a whole number",
+        "5:16: no kind of network is called 'twiter'; known: preview, x",
+        "8:11: no kind of job is called 'comand'; did you mean 'command'?",
+        "9:5: unknown key 'schedul'; did you mean 'schedule'?",
+        "17:3: 'Three' cannot be a name; use small letters, digits and - such as nightly-puzzles",
+        "19:5: 'chance' means nothing without a schedule; add schedule: …",
+        "20:17: 'ls' is not a list; write it with [brackets], or one - item a line",
+        "21:3: 'two' was given before, at 10:3; keep one of the two",
+    ]
+
+
+@pytest.mark.parametrize("trap", ["12:30", "on", "no", "yes", "off", "017", "1_000", "0x1F", "1e3x", "=", "<<"])
+def test_yaml_1_1_surprises_stay_what_was_written(tmp_path, trap):
+    assert parse(f"a: {trap}", "f").data == {"a": trap}
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("8080", 8080), ("-3", -3), ("0.25", 0.25), ("true", True), ("False", False), ("~", None), ("'8080'", "8080")],
+)
+def test_plain_values_are_what_they_look_like(text, value):
+    data = parse(f"a: {text}", "f").data
+    assert data == {"a": value}
+    assert type(data["a"]) is type(value)
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b"a: \xff\xfe", "1:4: byte 0xFF is not UTF-8; save the file as UTF-8"),
+        (b"a: [1, 2", "not YAML"),
+        (b"jobs:\n\ta: 1", "2:1: not YAML"),
+        (b"a: 1\n---\nb: 2", "2:1: a second document begins here; keep one, without ---"),
+        (b"", "1:1: the file holds no keys"),
+        (b"- a\n- b", "1:1: the file holds no keys"),
+        (b"[" * 100_000, "too deep"),
+        (b"a: &a [*a]", "stands inside itself"),
+        (b"a: *b", "no anchor &b"),
+        (b"a: !!python/object:os.system x", "the tag"),
+        (
+            b"a: &x [1,1,1,1,1,1,1,1,1,1]\nb: &y [" + b"*x," * 99 + b"]\nc: [" + b"*y," * 99 + b"]",
+            "too deep or too much",
+        ),
+        (b"? [a]\n: b", "a key must be a plain word"),
+        (b"a: \x07", "U+0007 is not allowed"),
+        (b"a: 1\n" * 300_000, "at most 1,000,000 are read"),
+    ],
+)
+def test_what_is_no_configuration_at_all_is_told_with_its_place(tmp_path, capsys, content, says):
+    path = tmp_path / "appliance.yaml"
+    path.write_bytes(content)
+    status, _, err = checked(path, capsys)
+    assert status == 2
+    assert says in err
+    assert PLACED.fullmatch(err.splitlines()[0])
+
+
+def test_a_missing_file_and_a_folder_are_told(tmp_path, capsys):
+    status, _, err = checked(tmp_path / "appliance.yaml", capsys)
+    assert (status, "No such file" in err) == (2, True)
+    assert 'make one with "pi-appliance config init"' in err
+    status, _, err = checked(tmp_path, capsys)
+    assert (status, "Is a directory" in err) == (2, True)
+
+
+def _unknown_key(text: str, dice: random.Random) -> str:
+    lines = text.splitlines()
+    at = dice.choice([n for n, line in enumerate(lines) if line.startswith("    ") and line[4] != " "])
+    return "\n".join([*lines[:at], f"    z{dice.randrange(10**6)}: 1", *lines[at:]])
+
+
+def _wrong_value(text: str, dice: random.Random) -> str:
+    key, wrongs = dice.choice(
+        [
+            ("port", ["x", "1.5", "[]", "{}", "", "true", "'8080'"]),
+            ("chance", ["0", "2", "-1/4", "1/0", "a", "[]", "5/4"]),
+            ("deadline", ["5", "soon", "-1m", "[]", "1y", "{}"]),
+            ("runs-by", ["both", "1", "[]", "Cron", ""]),
+            ("kind", ["z9", "1", "[]", "", "twet", "{}"]),
+            ("time-zone", ["Mars/Base", "1", "[]", "../../etc/passwd", "Europe", "{}"]),
+            ("schedule", ["61 * * * *", "5", "[]", "'@often'", "every 0s", "{days: [mon]}", "['25:00']", "true", "{}"]),
+            ("times", ["x", "true", "1.5", "[]"]),
+            ("lines", ["5", "[]", "true", "{}"]),
+            ("network", ["nowhere", "5", "[]"]),
+            ("state", ["5", "[]", "{}", "''"]),
+            ("web", ["5", "[]", "text"]),
+            ("jobs", ["5", "[]", "text"]),
+            ("run", ["5", "[]", "text", "[1]", "{}"]),
+        ]
+    )
+    pattern = re.compile(rf"(\b{key}:) ?(\[[^\]]*\]|\{{[^}}]*\}}|[^,}}\n]*)")
+    places = list(pattern.finditer(text))
+    place = dice.choice(places)
+    kept = text[place.end() :]
+    if key in ("web", "jobs"):  # what stood below must not stay as a continuation
+        kept = re.sub(r"^(\n  .*)*", "", kept)
+    return f"{text[: place.end(1)]} {dice.choice(wrongs)}{kept}"
+
+
+def _broken_syntax(text: str, dice: random.Random) -> str:
+    at = dice.choice([match.end() for match in re.finditer(r": ", text)])
+    return (
+        text[:at]
+        + dice.choice(["[", "{", '"', "'", "\t- ", "&", "*", "!!x ", "%", "@", "`", "| |", "] ", "} ", "\x01"])
+        + text[at:]
+    )
+
+
+def _twice(text: str, dice: random.Random) -> str:
+    lines = text.splitlines()
+    at = dice.choice([n for n, line in enumerate(lines) if re.fullmatch(r" *[a-z-]+: .+", line)])
+    return "\n".join([*lines[: at + 1], lines[at], *lines[at + 1 :]])
+
+
+def _missing(text: str, dice: random.Random) -> str:
+    return re.sub(
+        dice.choice([r"    kind: tweet\n", r"state: state\n", r"lines: tweets.txt, ", r"      run: .*\n"]), "", text
+    )
+
+
+@pytest.mark.parametrize("spoil", [_unknown_key, _wrong_value, _broken_syntax, _twice, _missing])
+def test_a_thousand_malformed_files_give_a_message_and_exit_2(tmp_path, capsys, spoil: Callable[..., str]):
+    path = tmp_path / "appliance.yaml"
+    for seed in range(200):
+        text = spoil(GOOD, random.Random(seed))
+        path.write_text(text, "utf-8")
+        status, _, err = checked(path, capsys)
+        assert status == 2, f"seed {seed} passed:\n{text}"
+        assert all(PLACED.fullmatch(line) for line in err.splitlines()), f"seed {seed}: {err}\n{text}"
+        assert err.strip()
+
+
+def test_random_bytes_are_never_a_traceback(tmp_path, capsys):
+    path = tmp_path / "appliance.yaml"
+    dice = random.Random(1)
+    for _ in range(300):
+        raw = bytearray(GOOD.encode())
+        for _ in range(dice.randrange(1, 8)):
+            raw[dice.randrange(len(raw))] = dice.choice(b"\t\n :-[]{}&*!|>'\"%@`,?#\x00\xff\xc3aZ09")
+        path.write_bytes(bytes(raw))
+        status, out, err = checked(path, capsys)
+        assert status in (0, 2)
+        assert out if status == 0 else all(PLACED.fullmatch(line) for line in err.splitlines())
+
+
+def test_the_schema_knows_every_key_and_every_kind(capsys):
+    with pytest.raises(SystemExit):
+        main(["config", "schema"])
+    schema = json.loads(capsys.readouterr().out)
+    job = schema["properties"]["jobs"]["additionalProperties"]
+    assert {"kind", "schedule", "runs-by", "chance", "deadline", "retry", "with"} <= set(job["properties"])
+    assert {"tweet", "command"} <= set(job["properties"]["kind"]["enum"])
+    assert job["additionalProperties"] is False
+    tweet = next(each["then"] for each in job["allOf"] if each["if"]["properties"]["kind"]["const"] == "tweet")
+    assert set(tweet["properties"]["with"]["required"]) == {"lines", "network"}
+    assert all(len(each["description"]) > 5 for each in job["properties"].values())
+
+
+def test_the_example_of_the_repository_is_good(capsys):
+    status, out, err = checked(ROOT / "config" / "appliance.yaml", capsys)
+    assert (status, err) == (0, "")
+    assert "all well" in out
