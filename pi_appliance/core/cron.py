@@ -66,12 +66,15 @@ def _refuse_what_cron_reads_differently(name: str, field: str) -> None:
 
 
 def slots(schedule: Schedule, after: datetime, zone: ZoneInfo) -> Iterator[datetime]:
-    """Yield the instants after AFTER that SCHEDULE names, in order, in ZONE. AtBoot has none that can be foretold."""
+    """Yield the instants after AFTER that SCHEDULE names in ZONE, in order, in UTC. AtBoot has none to foretell.
+
+    In UTC, because two instants of one zone compare by the clock on the wall, which shows an hour twice in autumn.
+    """
     match schedule:
         case Cron(expressions):
             start = after.astimezone(zone)
             last = None
-            for slot in merge(*(CronSim(each, start) for each in expressions), key=lambda when: when.astimezone(UTC)):
+            for slot in merge(*(_in_utc(CronSim(each, start)) for each in expressions)):
                 if slot != last:
                     yield slot
                 last = slot
@@ -80,10 +83,14 @@ def slots(schedule: Schedule, after: datetime, zone: ZoneInfo) -> Iterator[datet
             step = int(interval.total_seconds())
             count = int(after.timestamp()) // step + 1
             while True:
-                yield datetime.fromtimestamp(count * step, zone)
+                yield datetime.fromtimestamp(count * step, UTC)
                 count += 1
         case AtBoot():
             return
+
+
+def _in_utc(slots: Iterator[datetime]) -> Iterator[datetime]:
+    return (slot.astimezone(UTC) for slot in slots)
 
 
 def last_slot(schedule: Schedule, now: datetime, zone: ZoneInfo, *, within: timedelta) -> datetime | None:

@@ -1,0 +1,49 @@
+"""The chance: one in N in the long run, the same each time a slot is asked."""
+
+import pytest
+
+from pi_appliance.core.chance import picks
+from pi_appliance.core.schedules import parse_chance
+from pi_appliance.model.schedule import Chance
+
+SECRET = b"s" * 32
+
+
+@pytest.mark.parametrize("draws", [2, 3, 4, 7, 10])
+def test_one_in_n_slots_is_used_in_the_long_run(draws):
+    count = 20_000
+    hits = sum(picks(Chance(1, draws), secret=SECRET, job="j", due=str(n)) for n in range(count))
+    expected, spread = count / draws, (count / draws * (1 - 1 / draws)) ** 0.5
+    assert abs(hits - expected) < 4 * spread
+
+
+def test_the_same_slot_decides_alike_and_another_secret_differently():
+    chance = Chance(1, 2)
+    decisions = [
+        [picks(chance, secret=secret, job="j", due=str(n)) for n in range(64)] for secret in (SECRET, SECRET, b"x")
+    ]
+    assert decisions[0] == decisions[1]
+    assert decisions[0] != decisions[2]
+
+
+def test_two_jobs_at_the_same_slots_do_not_move_in_step():
+    chance = Chance(1, 2)
+    a, b = ([picks(chance, secret=SECRET, job=job, due=str(n)) for n in range(64)] for job in "ab")
+    assert a != b
+
+
+def test_without_a_chance_and_with_one_in_one_every_slot_is_used():
+    assert all(picks(chance, secret=SECRET, job="j", due=str(n)) for n in range(99) for chance in (None, Chance(1, 1)))
+
+
+@pytest.mark.parametrize(
+    ("written", "chance"), [("1/4", (1, 4)), (" 3 / 7 ", (3, 7)), (0.25, (250_000, 1_000_000)), (1, (1, 1))]
+)
+def test_a_chance_is_read(written, chance):
+    assert parse_chance(written) == Chance(*chance)
+
+
+@pytest.mark.parametrize("written", ["0/4", "5/4", "1/0", "often", 0, 1.5, -0.1, True, None, [], "1e3"])
+def test_what_is_no_chance_is_refused(written):
+    with pytest.raises(ValueError, match="more than 0 and at most 1"):
+        parse_chance(written)

@@ -1,0 +1,123 @@
+"""Schedules to instants: what is accepted, what is refused, and the days the clock is changed."""
+
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pi_appliance.core import cron, schedules
+from pi_appliance.model.schedule import AtBoot, Cron, Every
+
+BERLIN = ZoneInfo("Europe/Berlin")
+SPRING = datetime(2027, 3, 28, tzinfo=BERLIN)  # 02:00 becomes 03:00
+AUTUMN = datetime(2027, 10, 31, tzinfo=BERLIN)  # 03:00 becomes 02:00
+
+
+@pytest.mark.parametrize(
+    ("written", "schedule"),
+    [
+        ("0 6 * * *", Cron(("0 6 * * *",))),
+        ("@daily", Cron(("0 0 * * *",))),
+        ("@reboot", AtBoot()),
+        ("every 15m", Every(timedelta(minutes=15))),
+        ({"every": "1h30m"}, Every(timedelta(minutes=90))),
+        (["00:00", "06:00", "12:00", "18:00"], Cron(("0 0,6,12,18 * * *",))),
+        (["6:05", "18:35"], Cron(("5 6 * * *", "35 18 * * *"))),
+        ("07:30", Cron(("30 7 * * *",))),
+        ({"times": ["07:00"], "days": ["mon", "fri"]}, Cron(("0 7 * * 1,5",))),
+        ({"times": "07:00", "days": "weekdays"}, Cron(("0 7 * * 1-5",))),
+        ({"times": ["07:00"], "days": ["tuesday-thursday", "sun"]}, Cron(("0 7 * * 2-4,0",))),
+        (["0 6 * * 1", "07:00"], Cron(("0 6 * * 1", "0 7 * * *"))),
+    ],
+)
+def test_a_schedule_is_read_as_people_write_it(written, schedule):
+    assert schedules.parse(written) == schedule
+
+
+@pytest.mark.parametrize(
+    ("written", "says"),
+    [
+        ("61 * * * *", "bad minute"),
+        ("* * * *", "five fields"),
+        ("5/15 * * * *", "write a range"),
+        ("0 0 * * mon#1", "neither # nor L"),
+        ("0 0 L * *", "neither # nor L"),
+        ("0~30 * * * *", "use `chance:`"),
+        ("3-3/2 * * * *", "write 3"),
+        ("0 0 31 2 *", "bad day-of-month"),
+        ("0 22-2 * * *", "bad hour"),
+        ("@often", "not a word cron knows"),
+        ("every soon", "a length of time"),
+        ("every 0s", "at least 1s"),
+        (["25:00"], "five fields"),
+        ({"times": ["24:00"]}, "not a time"),
+        ({"days": ["mon"]}, "needs `times`"),
+        ({"times": ["07:00"], "days": ["mun"]}, "did you mean"),
+        ({"times": ["07:00"], "days": ["fri-mon"]}, "backwards"),
+        ({"tiems": ["07:00"]}, "did you mean 'times'"),
+        (5, "write a cron expression"),
+        ([], "write a cron expression"),
+        ([5], "a list of texts"),
+    ],
+)
+def test_what_cron_would_not_take_or_take_for_something_else_is_refused(written, says):
+    with pytest.raises(ValueError, match=says):
+        schedules.parse(written)
+
+
+def hours(schedule: Cron, day: datetime) -> list[str]:
+    """Return the local times at which SCHEDULE fires on DAY."""
+    end = (day + timedelta(days=1)).astimezone(UTC)
+    times = []
+    for slot in cron.slots(schedule, day - timedelta(seconds=1), BERLIN):
+        if slot >= end:
+            break
+        times.append(slot.astimezone(BERLIN).strftime("%H:%M%z"))
+    return times
+
+
+@pytest.mark.parametrize(
+    ("expression", "day", "times"),
+    [
+        ("30 2 * * *", SPRING, ["03:00+0200"]),  # skipped by the change: at once, as cron does
+        ("30 2 * * *", AUTUMN, ["02:30+0200"]),  # comes twice: once
+        ("0 3 * * *", SPRING, ["03:00+0200"]),
+        ("0 */6 * * *", SPRING, ["00:00+0100", "06:00+0200", "12:00+0200", "18:00+0200"]),
+    ],
+)
+def test_on_the_days_the_clock_is_changed_it_fires_as_debians_cron_does(expression, day, times):
+    assert hours(Cron((expression,)), day) == times
+
+
+def test_an_hourly_job_has_23_slots_in_spring_and_25_in_autumn():
+    assert len(hours(Cron(("0 * * * *",)), SPRING)) == 23
+    assert len(hours(Cron(("0 * * * *",)), AUTUMN)) == 25
+
+
+def test_several_expressions_give_each_instant_once_and_in_order():
+    schedule = Cron(("0 6 * * *", "0 */6 * * *", "30 6 * * *"))
+    slots = cron.upcoming(schedule, datetime(2026, 1, 1, 5, tzinfo=UTC), ZoneInfo("UTC"), 4)
+    assert [slot.strftime("%H:%M") for slot in slots] == ["06:00", "06:30", "12:00", "18:00"]
+
+
+@given(
+    st.sampled_from(["* * * * *", "*/7 * * * *", "0 6 * * *", "15 2,3 * * *", "30 2 28 3 *"]),
+    st.integers(0, 48 * 3600),
+)
+def test_the_last_slot_is_the_one_that_the_next_ones_lead_to(expression, seconds):
+    schedule, now = Cron((expression,)), datetime(2027, 3, 27, tzinfo=UTC) + timedelta(seconds=seconds)
+    last = cron.last_slot(schedule, now, BERLIN, within=timedelta(hours=30))
+    if last is not None:
+        assert last <= now
+        assert next(cron.slots(schedule, last, BERLIN)) > now
+
+
+@given(st.integers(1, 100_000), st.integers(0, 4 * 10**9))
+def test_every_never_drifts(seconds, moment):
+    now = datetime.fromtimestamp(moment, UTC)
+    first, second = cron.upcoming(Every(timedelta(seconds=seconds)), now, ZoneInfo("UTC"), 2)
+    assert now < first <= now + timedelta(seconds=seconds)
+    assert second - first == timedelta(seconds=seconds)
+    assert first.timestamp() % seconds == 0

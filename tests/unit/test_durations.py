@@ -1,0 +1,29 @@
+"""Lengths of time as people write them."""
+
+from datetime import timedelta
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pi_appliance.core import backoff, durations
+
+
+@given(st.integers(0, 10**8))
+def test_what_is_written_is_read_again(seconds):
+    length = timedelta(seconds=seconds)
+    assert durations.parse(durations.render(length)) == length
+
+
+@pytest.mark.parametrize("text", ["", "5", "5x", "m5", "1m1h", "-5m", "1.5h", "9" * 40 + "d"])
+def test_what_is_no_length_is_refused(text):
+    with pytest.raises(ValueError, match=r"length of time|calendar"):
+        durations.parse(text)
+
+
+@given(st.integers(1, 10_000), st.integers())
+def test_the_wait_between_tries_grows_and_is_bounded(attempt, seed):
+    first, most = timedelta(seconds=30), timedelta(minutes=30)
+    wait = backoff.wait(attempt, first=first, at_most=most, random=Random(seed))
+    assert first * 0.75 <= wait <= most
