@@ -10,11 +10,13 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
-PROGRAM = [sys.executable, "-m", "pi_appliance"]
+PROGRAM = (sys.executable, "-m", "pi_appliance")
 
 
 class House:
     """One configuration, its state, and commands run against it."""
+
+    program = PROGRAM
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
