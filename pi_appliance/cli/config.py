@@ -50,6 +50,17 @@ def schema() -> None:
     click.echo(json.dumps(describe.json_schema(), indent=2))
 
 
+@command.command("keys", short_help="Print every key, its default and its meaning.")
+def keys() -> None:
+    """Print every key of the configuration as Markdown tables.
+
+    \b
+    Exit status:
+      0  always
+    """
+    click.echo(describe.tables(), nl=False)
+
+
 @command.command("init", short_help="Write a commented configuration to begin with.")
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False), default=Path("config"))
 def init(folder: Path) -> None:

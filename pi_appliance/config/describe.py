@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 from pi_appliance import registry
 from pi_appliance.config.structure import key_of
 from pi_appliance.core import durations
-from pi_appliance.model.config import Config, Job, Part
+from pi_appliance.model.config import Config, Job, MpdPort, Part, Retry, Web
 from pi_appliance.model.schedule import AtBoot, Chance, Cron, Every
 
 _DURATION = {
@@ -60,6 +60,21 @@ def json_schema() -> dict[str, Any]:
     properties["networks"]["additionalProperties"] = _with_kinds(Part, "networks")
     properties["player"] = {**_with_kinds(Part, "players"), "description": properties["player"]["description"]}
     return schema
+
+
+def tables() -> str:
+    """Return every key there is as Markdown tables: the file's own, then those of each kind."""
+    sections = [("The file", Config), ("web", Web), ("mpd-port", MpdPort), ("jobs: NAME", Job), ("retry", Retry)]
+    for family, word in (("jobs", "jobs: with"), ("networks", "networks: with"), ("players", "player: with")):
+        sections += [(f"{word}, kind {kind}", registry.load(family, kind).Options) for kind in registry.names(family)]
+    return "\n\n".join(_table(title, cls) for title, cls in sections) + "\n"
+
+
+def _table(title: str, cls: type) -> str:
+    lines = [f"### {title}", "", "| key | default | meaning |", "| --- | --- | --- |"]
+    for key, default, text in rows(cls):
+        lines.append(f"| `{key}` | {f'`{default}`' if default not in ('', '-') else default or '**needed**'} | {text} |")
+    return "\n".join(lines)
 
 
 def rows(cls: type) -> list[tuple[str, str, str]]:
