@@ -73,7 +73,9 @@ def tables() -> str:
 def _table(title: str, cls: type) -> str:
     lines = [f"### {title}", "", "| key | default | meaning |", "| --- | --- | --- |"]
     for key, default, text in rows(cls):
-        lines.append(f"| `{key}` | {f'`{default}`' if default not in ('', '-') else default or '**needed**'} | {text} |")
+        lines.append(
+            f"| `{key}` | {f'`{default}`' if default not in ('', '-') else default or '**needed**'} | {text} |"
+        )
     return "\n".join(lines)
 
 

@@ -1,0 +1,108 @@
+"""The history on a real disk: claims that hold, two writers at once, and what a power cut may leave."""
+
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from pi_appliance.errors import ApplianceError, Unavailable
+from pi_appliance.model.run import Outcome, Trigger
+from pi_appliance.store.sqlite import Store
+from tests.house import ROOT
+
+NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "history.db"
+
+
+def begin(store: Store, due: str | None = None, job: str = "a") -> tuple[int, int | None]:
+    return store.begin(job=job, kind="command", trigger=Trigger.CRON, due=due, now=NOW)
+
+
+def test_a_slot_belongs_to_the_first_run_that_claims_it(path):
+    with Store(path) as store:
+        first, _ = begin(store, "s")
+        assert begin(store, "s")[1] == first
+        assert begin(store, "s", job="b")[1] is None
+
+
+def test_a_claim_outlives_the_process_and_can_be_given_back(path):
+    with Store(path) as store:
+        assert store.claim("post", 1, now=NOW)
+    with Store(path) as store:
+        assert not store.claim("post", 2, now=NOW)
+        store.release("post")
+        assert store.claim("post", 2, now=NOW)
+
+
+def test_a_run_ends_once(path):
+    with Store(path) as store:
+        run, _ = begin(store)
+        store.end(run, Outcome.SUCCEEDED, "well", now=NOW, attempts=1, facts={"left": 3})
+        store.end(run, Outcome.FAILED, "too late", now=NOW)
+        ended = store.run(run)
+    assert ended is not None
+    assert (ended.outcome, ended.summary, ended.facts) == (Outcome.SUCCEEDED, "well", {"left": 3})
+
+
+def test_only_the_unfinished_runs_of_a_job_are_abandoned(path):
+    with Store(path) as store:
+        done, _ = begin(store)
+        store.end(done, Outcome.SUCCEEDED, "", now=NOW)
+        cut_off, other = begin(store)[0], begin(store, job="b")[0]
+        store.abandon("a", now=NOW)
+        outcomes = {run.id: run.outcome for run in store.history()}
+    assert outcomes == {done: Outcome.SUCCEEDED, cut_off: Outcome.ABANDONED, other: None}
+
+
+def test_many_processes_at_once_lose_nothing_and_share_no_slot(path):
+    code = (
+        "import sys\n"
+        "from datetime import UTC, datetime\n"
+        "from pathlib import Path\n"
+        "from pi_appliance.model.run import Trigger\n"
+        "from pi_appliance.store.sqlite import Store\n"
+        "with Store(Path(sys.argv[1])) as store:\n"
+        "    for n in range(25):\n"
+        "        store.begin(job='a', kind='k', trigger=Trigger.CRON, due=str(n), now=datetime.now(UTC))\n"
+    )
+    workers = [
+        subprocess.Popen([sys.executable, "-c", code, str(path)], env={"PYTHONPATH": str(ROOT)}) for _ in range(4)
+    ]
+    assert [worker.wait(60) for worker in workers] == [0] * 4
+    with Store(path) as store:
+        assert len(store.history(limit=1000)) == 100
+        assert sum(store.claimed(f"slot a {n}") for n in range(25)) == 25
+
+
+def test_another_process_that_writes_is_noticed(path):
+    with Store(path) as reader, Store(path) as writer:
+        before = reader.version()
+        assert reader.version() == before
+        begin(writer)
+        assert reader.version() != before
+
+
+def test_a_file_of_a_newer_program_is_not_touched(path):
+    with Store(path) as store:
+        store._db.execute("PRAGMA user_version = 99")
+    with pytest.raises(ApplianceError, match="newer pi-appliance"):
+        Store(path)
+
+
+def test_what_is_no_database_is_told_as_damaged(path):
+    path.write_bytes(b"x" * 5000)
+    with pytest.raises(Unavailable, match="is damaged"):
+        Store(path)
+
+
+def test_history_pages_from_the_newest_back(path):
+    with Store(path) as store:
+        numbers = [begin(store)[0] for _ in range(5)]
+        assert [run.id for run in store.history(limit=2)] == numbers[:-3:-1]
+        assert [run.id for run in store.history(limit=2, before=numbers[3])] == [numbers[2], numbers[1]]
