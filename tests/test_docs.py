@@ -1,0 +1,77 @@
+"""The docs say what the program does: their YAML is loaded, their commands exist, their tables are fresh."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+
+from pi_appliance.__main__ import cli
+from pi_appliance.config import describe
+from pi_appliance.config.load import load
+from pi_appliance.config.yaml_tree import parse
+from tests.house import ROOT
+
+PAGES = sorted([ROOT / "README.md", *ROOT.glob("docs/*.md")])
+
+
+def commands(group: click.Group, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None
+        yield (*path, name), command
+        if isinstance(command, click.Group):
+            yield from commands(command, (*path, name))
+
+
+ALL = dict(commands(cli))
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", page.read_text("utf-8"), re.DOTALL | re.MULTILINE)
+
+
+def test_the_configuration_in_the_readme_is_good(tmp_path):
+    (text,) = blocks(ROOT / "README.md", "yaml")
+    path = tmp_path / "appliance.yaml"
+    path.write_text(text, "utf-8")
+    assert set(load(path).jobs) == {"tweets", "pegs"}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_yaml_in_the_docs_is_yaml(page):
+    for text in blocks(page, "yaml"):
+        for part in text.split("\nschedule:"):  # one page lists the forms of one key
+            parse(part, page.name)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_command_the_docs_name_exists(page):
+    for line in re.findall(r"pi-appliance ([a-z][a-z -]*)", page.read_text("utf-8")):
+        words = tuple(line.split())
+        known = max((length for length in (1, 2) if words[:length] in ALL), default=0)
+        if words[0] in {each[0] for each in ALL}:
+            assert known == 2 or not isinstance(ALL[words[:1]], click.Group) or len(words) == 1, f"{page.name}: {line}"
+
+
+@pytest.mark.parametrize(
+    "words", sorted(words for words in ALL if not isinstance(ALL[words], click.Group)), ids=" ".join
+)
+def test_every_command_is_in_the_docs_and_its_help_ends_with_its_exit_statuses(words):
+    told = "\n".join(page.read_text("utf-8") for page in PAGES)
+    assert f"pi-appliance {' '.join(words)}" in told or f"{words[0]} {'|'.join(words[1:])}" in told
+    assert "Exit status:" in (ALL[words].help or "")
+
+
+def test_the_table_of_keys_is_what_the_data_classes_say():
+    page = (ROOT / "docs" / "configuration.md").read_text("utf-8")
+    shown = page.partition("<!-- pi-appliance config keys -->\n")[2].partition("<!-- end -->")[0]
+    assert shown.strip() == describe.tables().strip(), "paste what this prints: pi-appliance config keys"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_no_link_leads_nowhere(page):
+    for target in re.findall(r"\]\(([^)#:]+)\)|src=\"([^\"]+)\"", page.read_text("utf-8")):
+        assert (page.parent / (target[0] or target[1])).exists(), f"{page.name}: {target}"
