@@ -102,9 +102,12 @@ def shown(path: Path) -> str:
 
 
 def local_zone() -> str:
+    """Return the IANA name of the time zone of this process: $TZ, else the machine's."""
+    return os.environ.get("TZ", "").lstrip(":") or machine_zone()
+
+
+def machine_zone() -> str:
     """Return the IANA name of the machine's time zone; UTC where it has none."""
-    if named := os.environ.get("TZ", "").lstrip(":"):
-        return named
     link = os.path.realpath("/etc/localtime")
     name = link.partition("zoneinfo/")[2]
     try:
