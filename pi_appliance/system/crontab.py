@@ -72,7 +72,6 @@ def _command(config: Config, program: Sequence[str], job: Job) -> str:
 
 def _line(when: str, command: str, user: str | None) -> str:
     """Let python-crontab write the entry (it escapes each %, as cron wants), then put our own time fields to it."""
-    tab = CronTab(tab="", user=False if user else None)
-    tab.new(command=command, user=user)
-    entry: str = tab.render(errors=True)
-    return f"{when} {entry.removeprefix('* * * * * ').rstrip()}"
+    item = CronTab(tab="", user=False if user else None).new(command=command, user=user)
+    entry: str = item.render()
+    return f"{when} {entry.removeprefix('* * * * * ')}"

@@ -1,0 +1,84 @@
+"""The marked block: put in, replaced and taken out again, and everything around it stays to the byte."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pi_appliance.errors import Refused
+from pi_appliance.system.marked_block import put, take_out
+
+MINE, YOURS = b"/etc/mine.yaml", b"/home/pi/my config (2)/yours.yaml"
+LINES = [b"0 6 * * * true", b"@reboot true"]
+
+ODD = [
+    b"",
+    b"\r",
+    b"FOO = bar",
+    b"X=",
+    b"\t",
+    b"# BEGIN pi-appliance",
+    b"# END",
+    b"0 6 * * * echo 100\\% % in",
+    b"\xff\x80",
+    b"@daily x",
+]
+line = st.sampled_from(ODD) | st.binary(max_size=12).map(lambda raw: raw.replace(b"\n", b""))
+text = st.none() | st.builds(
+    lambda lines, end: b"\n".join(lines) + end, st.lists(line, max_size=6), st.sampled_from([b"", b"\n"])
+)
+
+
+@given(text)
+def test_put_twice_then_taken_out_gives_back_the_same_bytes(before: bytes | None) -> None:
+    once = put(before, MINE, LINES)
+    assert put(once, MINE, LINES) == once
+    assert b"".join(each + b"\n" for each in LINES) in once
+    assert take_out(once, MINE) == before
+
+
+@given(text)
+def test_other_lines_of_ours_take_the_place_of_the_old_ones(before: bytes | None) -> None:
+    assert put(put(before, MINE, [b"old"]), MINE, LINES) == put(before, MINE, LINES)
+
+
+@given(text, st.booleans())
+def test_two_owners_in_any_order_give_back_the_same_bytes(before: bytes | None, mine_first: bool) -> None:
+    both = put(put(before, MINE, LINES), YOURS, LINES)
+    first, second = (MINE, YOURS) if mine_first else (YOURS, MINE)
+    assert take_out(take_out(both, first), second) == before
+
+
+@given(text, st.lists(line).map(lambda lines: b"".join(each + b"\n" for each in lines)))
+def test_lines_added_behind_the_block_stay(before: bytes | None, added: bytes) -> None:
+    # What was the last line must keep the newline it was given: another line follows it now.
+    start = before if not before or before.endswith(b"\n") or not added else before + b"\n"
+    after = take_out(put(before, MINE, LINES) + added, MINE)
+    assert (after or b"") == (start or b"") + added
+
+
+@given(text)
+def test_taking_out_what_is_not_there_changes_nothing(before: bytes | None) -> None:
+    assert take_out(before, MINE) == before
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        put(b"", MINE, LINES).replace(b"# END pi-appliance", b"# the end"),
+        put(b"", MINE, LINES).replace(b"# BEGIN pi-appliance", b"# the beginning"),
+        put(b"", MINE, LINES) * 2,
+        b"# END pi-appliance /etc/mine.yaml\n# BEGIN pi-appliance /etc/mine.yaml\n",
+    ],
+    ids=["no end", "no beginning", "twice", "upside down"],
+)
+def test_a_damaged_block_is_refused_rather_than_guessed_at(damaged: bytes) -> None:
+    with pytest.raises(Refused, match="damaged"):
+        put(damaged, MINE, LINES)
+    with pytest.raises(Refused, match="by hand"):
+        take_out(damaged, MINE)
+
+
+def test_an_owner_whose_name_begins_another_is_not_mistaken_for_it() -> None:
+    longer = put(b"", b"/etc/mine.yaml.old", LINES)
+    assert take_out(longer, MINE) == longer
+    assert take_out(put(longer, MINE, LINES), MINE) == longer
