@@ -1,0 +1,14 @@
+#!/bin/sh
+# Starts the appliance from this clone, in the foreground: deploy/run.sh [options of "pi-appliance up"]
+# Makes what is missing first (an environment in .venv; as root also packages), and is quiet when nothing is.
+set -eu
+clone=$(dirname -- "$(dirname -- "$(readlink -f -- "$0")")")
+. "$clone/deploy/lib.sh"
+
+if ! command -v mpd >/dev/null 2>&1; then
+    if ! can_install || ! install_packages mpd; then
+        say "no MPD here, so music will be shown as unavailable; to have it: sudo apt install mpd"
+    fi
+fi
+need_environment "$clone/.venv" ""
+exec "$clone/.venv/bin/pi-appliance" up --config "$clone/config/appliance.yaml" "$@"

@@ -1,0 +1,25 @@
+#!/bin/sh
+# Checks everything: format, rules, types, tests. deploy/test.sh [options of pytest]
+# As root on Debian it installs the real programs that tests use; else tests that miss one say so and are skipped.
+set -eu
+clone=$(dirname -- "$(dirname -- "$(readlink -f -- "$0")")")
+. "$clone/deploy/lib.sh"
+
+programs="mpd mpc cron chromium fonts-dejavu-core flac"
+# shellcheck disable=SC2086 # a list of words
+missing=$(missing_packages $programs)
+# shellcheck disable=SC2086
+if [ -n "$missing" ] && { ! can_install || ! install_packages $missing; }; then
+    say "tests that need these will be skipped: $missing; to have them: sudo apt install $missing"
+fi
+
+need_environment "$clone/.venv-test" "[test]"
+cd "$clone"
+bin=$clone/.venv-test/bin
+failed=
+"$bin/ruff" format --check . || failed="$failed format"
+"$bin/ruff" check . || failed="$failed rules"
+"$bin/mypy" || failed="$failed types"
+"$bin/python" -m pytest "$@" || failed="$failed tests"
+[ -z "$failed" ] || die "not well:$failed"
+say "all well"
