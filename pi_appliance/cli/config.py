@@ -10,7 +10,7 @@ import click
 from pi_appliance.cli._options import config_option
 from pi_appliance.config import describe, load
 from pi_appliance.errors import Refused
-from pi_appliance.system import files
+from pi_appliance.system import files, secrets
 
 
 @click.group("config", short_help="Check, describe or begin the configuration.")
@@ -91,6 +91,6 @@ def _below(folder: Traversable, prefix: str = "") -> list[str]:
         if item.is_dir():
             if not item.name.startswith("__"):
                 names += _below(item, f"{prefix}{item.name}/")
-        elif not item.name.endswith((".py", ".pyc")):
+        elif not item.name.endswith((".py", ".pyc")) and item.name != secrets.NAME:
             names.append(prefix + item.name)
     return names
