@@ -1,4 +1,5 @@
 # What the scripts of this folder share. POSIX sh; sourced, never run. The script that sources it has set `clone`.
+# shellcheck disable=SC2154
 
 say() {
     printf 'pi-appliance: %s\n' "$*"

@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from pi_appliance.cli import _jobs_crontab
 from pi_appliance.cli._options import config_option, json_option
 from pi_appliance.cli._progress import ProgressLine
 from pi_appliance.core import cron, durations
@@ -28,6 +29,10 @@ _TEMPORARY = 75  # as sysexits.h has it: try again later
 @click.group("jobs", short_help="Run, list, foretell and remember jobs.")
 def command() -> None:
     """Run, list, foretell and remember jobs; put them into cron."""
+
+
+for _each in (_jobs_crontab.plan, _jobs_crontab.install, _jobs_crontab.uninstall):
+    command.add_command(_each)
 
 
 @command.command("run", short_help="Run one job now.")

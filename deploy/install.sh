@@ -1,0 +1,254 @@
+#!/bin/sh
+# Installs this clone as a service of the machine, or brings an installed one up to date. Doing it twice changes nothing.
+# What is put where, and how it is taken away again: docs/operating.md
+set -eu
+clone=$(dirname -- "$(dirname -- "$(readlink -f -- "$0")")")
+# Nothing of the caller's own: the service must be able to run whatever Python is found.
+PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+export PATH
+umask 022 # the service is another user, and must read what is installed
+. "$clone/deploy/lib.sh"
+. "$clone/deploy/places.sh"
+
+usage() {
+    cat <<'TEXT'
+Usage: deploy/install.sh [--dry-run] [--yes] [--prefix ROOT]
+  --dry-run      say every step, do none
+  --yes          do not ask
+  --prefix ROOT  lay everything below ROOT, for the image of another machine: no user, no service, no cron entries
+Exit status: 0 it is installed (or was), 1 it is not, and what was there before still runs
+TEXT
+}
+
+read_options "$@"
+changes=0
+
+# step WORDS… -- COMMAND…: say what is done and do it; in a dry run only say it.
+step() {
+    words=
+    while [ "$1" != -- ]; do
+        words="$words $1"
+        shift
+    done
+    shift
+    changes=$((changes + 1))
+    if [ -n "$dry" ]; then
+        printf 'would:%s\n' "$words"
+    else
+        printf '%s\n' "${words# }"
+        "$@"
+    fi
+}
+
+# place SOURCE TARGET MODE: a file of ours that nobody edits, whole or not at all.
+place() {
+    cmp -s "$1" "$root$2" || step "write $root$2" -- put_file "$@"
+}
+
+put_file() {
+    mkdir -p "$(dirname "$root$2")"
+    install -m "$3" "$1" "$root$2.new"
+    mv -T "$root$2.new" "$root$2"
+}
+
+hash_of() {
+    sha256sum <"$1" | cut -d' ' -f1
+}
+
+# --- the user -------------------------------------------------------------------------------------------------------
+
+make_user() {
+    getent passwd "$user" >/dev/null ||
+        step "add the user $user" -- useradd --system --user-group --no-create-home --home-dir "$state" \
+            --shell /usr/sbin/nologin "$user"
+    if getent group audio >/dev/null && ! id -nG "$user" 2>/dev/null | tr ' ' '\n' | grep -qx audio; then
+        step "let $user use the sound card" -- usermod --append --groups audio "$user"
+    fi
+}
+
+owned() {
+    [ -n "$root" ] || chown "$user:$user" "$1"
+}
+
+# --- the release ----------------------------------------------------------------------------------------------------
+
+sources() {
+    (cd "$clone" && find pyproject.toml README.md LICENSE setup.py pi_appliance config -type f \
+        ! -name '*.py[co]' ! -name '*.so' ! -name '*.c' ! -name secrets.env 2>/dev/null | LC_ALL=C sort)
+}
+
+name_release() {
+    version=$(sed -n 's/^__version__ = "\(.*\)"$/\1/p' "$clone/pi_appliance/__init__.py")
+    what=$({
+        "$python" -c 'import sys; print(sys.version, sys.base_prefix)'
+        cd "$clone"
+        sources | tr '\n' '\0' | xargs -0 sha256sum
+    } | sha256sum | cut -c1-12)
+    release=$version-$what
+}
+
+# Built where it stays, since an environment cannot be moved; it counts only once .whole is there.
+build_release() {
+    folder=$root$home/releases/$release
+    work=$drafts/sources
+    rm -rf "$folder"
+    mkdir -p "$root$home/releases" "$work"
+    (cd "$clone" && sources | tr '\n' '\0' | xargs -0 cp --parents -t "$work")
+    ln -s ../config "$work/pi_appliance/starter"
+    "$python" -m venv "$folder"
+    "$folder/bin/python" -m pip install --quiet --disable-pip-version-check --no-warn-script-location "$work" ||
+        die "the release could not be built; see above"
+    if [ -n "$root" ]; then # what is below ROOT now will be below / then
+        grep -rlIF "$root$home" "$folder/bin" "$folder/pyvenv.cfg" | while IFS= read -r file; do
+            sed -i "s|$root$home|$home|g" "$file"
+        done
+    fi
+    touch "$folder/.whole"
+}
+
+switch_to() {
+    ln -sfn "releases/$1" "$root$home/current.new"
+    mv -T "$root$home/current.new" "$root$home/current"
+}
+
+link_command() {
+    mkdir -p "$(dirname "$root$command")"
+    ln -sfn "$home/current/bin/pi-appliance" "$root$command.new"
+    mv -T "$root$command.new" "$root$command"
+}
+
+# Keep the release that is in use, and the one before it.
+prune() {
+    keep=$previous
+    if [ -z "$keep" ] || [ "$keep" = "$release" ]; then
+        for folder in "$root$home"/releases/*/; do
+            name=$(basename "$folder")
+            # shellcheck disable=SC3013 # every sh of Debian knows -nt
+            if [ "$name" != "$release" ] && { [ "${keep:-$release}" = "$release" ] ||
+                [ "$folder/.whole" -nt "$root$home/releases/$keep/.whole" ]; }; then
+                keep=$name
+            fi
+        done
+    fi
+    for folder in "$root$home"/releases/*/; do
+        name=$(basename "$folder")
+        case $name in
+            "$release" | "$keep" | '*') ;;
+            *) step "remove the old release $name" -- rm -rf "$root$home/releases/$name" ;;
+        esac
+    done
+}
+
+# --- the configuration ----------------------------------------------------------------------------------------------
+
+# A file that still is what an install wrote is brought up to date; an edited one stays, the new one goes beside it.
+configure() {
+    (cd "$clone/config" && find . -type f ! -name secrets.env ! -name '*.py[co]' | LC_ALL=C sort) >"$list"
+    while IFS= read -r name; do
+        name=${name#./}
+        new=$drafts/new
+        if [ "$name" = appliance.yaml ]; then
+            sed "s|^state:.*|state: $state|" "$clone/config/$name" >"$new"
+        else
+            cp "$clone/config/$name" "$new"
+        fi
+        there=$root$etc/$name
+        written=$(sed -n "s|^\([0-9a-f]*\)  $name\$|\1|p" "$root$defaults" 2>/dev/null || true)
+        now=$(hash_of "$new")
+        if [ ! -e "$there" ] || { [ "$(hash_of "$there")" = "$written" ] && [ "$now" != "$written" ]; }; then
+            place "$new" "$etc/$name" 644
+        elif [ "$(hash_of "$there")" != "$now" ] && [ "$now" != "$written" ]; then
+            place "$new" "$etc/$name.new" 644
+        fi
+        printf '%s  %s\n' "$now" "$name" >>"$drafts/defaults"
+    done <"$list"
+    place "$drafts/defaults" "$defaults" 644
+}
+
+keep_secrets() {
+    [ -e "$root$etc/secrets.env" ] && return
+    source=$clone/config/secrets.env
+    [ -e "$source" ] || source=$clone/config/secrets.env.example
+    step "write $root$etc/secrets.env, for $user only" -- put_secrets "$source"
+}
+
+put_secrets() {
+    put_file "$1" "$etc/secrets.env" 600
+    owned "$root$etc/secrets.env"
+}
+
+# --- the service ----------------------------------------------------------------------------------------------------
+
+start_service() {
+    systemctl daemon-reload
+    systemctl enable --quiet pi-appliance.service
+    # Type=notify: this waits until the daemon says that it is ready, or is not going to be.
+    systemctl restart pi-appliance.service && systemctl is-active --quiet pi-appliance.service && return
+    systemctl status --no-pager --lines 10 pi-appliance.service >&2 || true
+    [ -n "$previous" ] || {
+        systemctl disable --quiet --now pi-appliance.service
+        die "it does not start, see above; put that right and install again, or take it away with deploy/uninstall.sh"
+    }
+    switch_to "$previous"
+    systemctl restart pi-appliance.service ||
+        die "neither the new release nor $previous starts, see above: systemctl status pi-appliance"
+    die "the new release does not start, see above; $previous runs again"
+}
+
+cron_entries() {
+    "$command" jobs "$1" --system --user-name "$user" --config "$etc/appliance.yaml"
+}
+
+write_cron_entries() {
+    cron_entries install || die "the service runs, but jobs that run by cron have no entries yet; see above"
+}
+
+# --- all of it ------------------------------------------------------------------------------------------------------
+
+if [ -z "$root" ]; then
+    [ -d /run/systemd/system ] || [ -n "$dry" ] || die "systemd does not run this machine; start deploy/run.sh instead"
+    [ "$(id -u)" = 0 ] || [ -n "$dry" ] || die "only root can install; run: sudo $0"
+    # shellcheck disable=SC2046 # a list of words
+    set -- $(missing_packages python3-venv mpd cron)
+    ask "install pi-appliance as a service of this machine"
+    [ $# = 0 ] || step "install the packages $*" -- install_packages "$@"
+    make_user
+fi
+if [ -z "$dry" ]; then
+    need_python
+else
+    python=$(find_python) || python=python3
+fi
+drafts=$(mktemp -d)
+list=$drafts/list
+trap 'rm -rf "$drafts"' EXIT
+
+name_release
+previous=$(readlink "$root$home/current" 2>/dev/null | sed 's|^releases/||' || true)
+[ -e "$root$home/releases/$release/.whole" ] || step "build the release $release with $python" -- build_release
+[ -d "$root$state" ] || step "make $root$state" -- install -d -m 0750 "$root$state"
+[ -n "$dry" ] || owned "$root$state"
+configure
+keep_secrets
+place "$clone/systemd/pi-appliance.service" "$unit" 644
+[ "$(readlink "$root$command" || true)" = "$home/current/bin/pi-appliance" ] || step "link $root$command" -- link_command
+[ "$previous" = "$release" ] || step "switch to $release" -- switch_to "$release"
+printf '%s\n' "$command" "$unit" "$cron" >"$drafts/manifest"
+place "$drafts/manifest" "$manifest" 644
+
+if [ -z "$root" ]; then
+    if [ "$changes" != 0 ] || ! systemctl is-active --quiet pi-appliance.service; then
+        step "start the service and wait until it is ready" -- start_service
+    fi
+    if [ ! -x "$command" ] || ! cron_entries plan 2>/dev/null | grep -q 'nothing to change'; then
+        step "write the entries of jobs that run by cron into $cron" -- write_cron_entries
+    fi
+fi
+prune
+if [ "$changes" = 0 ]; then
+    say "release $release was installed before; nothing to change"
+elif [ -n "$dry" ]; then
+    say "$changes steps; nothing was changed"
+else
+    say "release $release is installed"
+fi

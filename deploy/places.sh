@@ -1,0 +1,46 @@
+# Where an installed appliance lies, and the options that installing and uninstalling share. POSIX sh; sourced.
+# shellcheck disable=SC2034 # used by the scripts that source this
+
+user=pi-appliance
+home=/opt/pi-appliance # releases/, current and the manifest: made and removed by the scripts alone
+etc=/etc/pi-appliance
+state=/var/lib/pi-appliance
+unit=/etc/systemd/system/pi-appliance.service
+command=/usr/local/bin/pi-appliance
+cron=/etc/cron.d/pi-appliance
+manifest=$home/manifest
+defaults=$etc/.defaults # what each file of the configuration was when an install wrote it
+
+read_options() {
+    dry='' yes='' root='' purge=''
+    while [ $# -gt 0 ]; do
+        case $1 in
+            --dry-run) dry=yes ;;
+            --yes | -y) yes=yes ;;
+            --purge) purge=yes ;;
+            --prefix)
+                [ -n "${2:-}" ] || die "--prefix needs a folder"
+                root=$(readlink -m -- "$2")
+                root=${root%/}
+                shift
+                ;;
+            -h | --help)
+                usage
+                exit 0
+                ;;
+            *)
+                usage >&2
+                exit 2
+                ;;
+        esac
+        shift
+    done
+}
+
+ask() {
+    [ -z "$yes$dry" ] || return 0
+    [ -t 0 ] || die "to $1 without asking, say --yes; to see what would be done, --dry-run"
+    printf 'Go on and %s? [y/N] ' "$1"
+    read -r answer
+    [ "$answer" = y ] || [ "$answer" = yes ] || die "nothing was changed"
+}

@@ -1,0 +1,165 @@
+"""The scripts of deploy/: they say what they do, do it once, and leave nothing behind."""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+NOT_SOURCES = (".git", ".venv*", "*.egg-info", "__pycache__", ".*_cache", ".hypothesis", "build", "dist", ".state")
+INSTALL = ROOT / "deploy" / "install.sh"
+UNINSTALL = ROOT / "deploy" / "uninstall.sh"
+
+
+def sh(
+    script: Path, *arguments: str | Path, status: int = 0, cwd: Path = Path("/"), **environment: str
+) -> subprocess.CompletedProcess[str]:
+    """Run SCRIPT as the machine's own sh does, from another folder, and check its exit status."""
+    ended = subprocess.run(
+        ["sh", script, *arguments],
+        cwd=cwd,
+        env={**os.environ, **environment},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if "No matching distribution found" in ended.stderr and not environment:
+        pytest.skip("the packages it needs cannot be fetched here")
+    assert ended.returncode == status, ended.stdout + ended.stderr
+    return ended
+
+
+def files_below(folder: Path) -> list[str]:
+    """Return all that is not a folder below FOLDER, without what lies inside a release."""
+    found = (str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_symlink() or not path.is_dir())
+    return sorted(path for path in found if "/releases/" not in path)
+
+
+@pytest.fixture(scope="module")
+def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give a clone of our own, in a path with a space."""
+    folder = tmp_path_factory.mktemp("deploy") / "my clone"
+    shutil.copytree(ROOT, folder, symlinks=True, ignore=shutil.ignore_patterns(*NOT_SOURCES))
+    (folder / "config" / "secrets.env").write_text("WEB_PASSWORD=secret\n")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def staged(clone: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Give the root of an installed appliance."""
+    root = tmp_path_factory.mktemp("staged") / "the root"
+    sh(clone / "deploy" / "install.sh", "--yes", "--prefix", root)
+    yield root
+    sh(UNINSTALL, "--yes", "--purge", "--prefix", root)
+    assert files_below(root) == []
+
+
+def test_a_dry_run_says_every_step_and_does_none(tmp_path: Path) -> None:
+    said = sh(INSTALL, "--dry-run", "--prefix", tmp_path / "root").stdout
+    assert "would: build the release" in said
+    assert "nothing was changed" in said
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_without_a_terminal_and_without_yes_nothing_is_begun() -> None:
+    said = sh(UNINSTALL, status=1).stderr
+    assert said.count("\n") == 1
+    assert "--yes" in said or "only root" in said
+
+
+def test_an_install_puts_everything_in_its_place(staged: Path) -> None:
+    assert files_below(staged)[:2] == ["etc/pi-appliance/.defaults", "etc/pi-appliance/appliance.yaml"]
+    configuration = staged / "etc" / "pi-appliance"
+    assert "state: /var/lib/pi-appliance\n" in (configuration / "appliance.yaml").read_text()
+    assert (configuration / "secrets.env").read_text() == "WEB_PASSWORD=secret\n"
+    assert (configuration / "secrets.env").stat().st_mode & 0o777 == 0o600
+    assert (staged / "usr/local/bin/pi-appliance").readlink() == Path("/opt/pi-appliance/current/bin/pi-appliance")
+    assert (staged / "etc/systemd/system/pi-appliance.service").exists()
+
+
+def test_the_release_is_whole_and_knows_nothing_of_where_it_was_built(staged: Path, tmp_path: Path) -> None:
+    current = staged / "opt" / "pi-appliance" / "current"
+    assert str(staged) not in (current / "bin" / "pi-appliance").read_text()
+    made = subprocess.run(
+        [current / "bin" / "python", "-m", "pi_appliance", "config", "init", tmp_path / "config"],
+        capture_output=True,
+        check=False,
+    )
+    assert made.returncode == 0, made.stderr
+    written = {str(path.relative_to(tmp_path / "config")) for path in (tmp_path / "config").rglob("*")}
+    assert written >= {"appliance.yaml", "tweets.txt", "secrets.env.example"}
+    assert list(current.resolve().rglob("secrets.env")) == [], "a secret never travels with the program"
+
+
+def test_a_second_install_changes_nothing_and_says_so(clone: Path, staged: Path) -> None:
+    said = sh(clone / "deploy" / "install.sh", "--yes", "--prefix", staged).stdout
+    assert "nothing to change" in said
+    assert said.count("\n") == 1
+
+
+def test_an_edited_file_stays_and_the_new_one_is_put_beside_it(clone: Path, staged: Path) -> None:
+    mine = staged / "etc" / "pi-appliance" / "tweets.txt"
+    shipped = mine.read_text()
+    mine.write_text("a line of mine\n")
+    as_if_written_by_an_older_release(mine)
+    sh(clone / "deploy" / "install.sh", "--yes", "--prefix", staged)
+    assert mine.read_text() == "a line of mine\n"
+    assert mine.with_name("tweets.txt.new").read_text() == shipped
+
+
+def test_a_file_as_an_older_release_wrote_it_is_brought_up_to_date(clone: Path, staged: Path) -> None:
+    configuration = staged / "etc" / "pi-appliance" / "appliance.yaml"
+    shipped = configuration.read_text()
+    configuration.write_text("state: /var/lib/pi-appliance\n")
+    old = subprocess.run(["sha256sum", configuration], capture_output=True, text=True, check=True).stdout.split()[0]
+    as_if_written_by_an_older_release(configuration, old)
+    sh(clone / "deploy" / "install.sh", "--yes", "--prefix", staged)
+    assert configuration.read_text() == shipped
+
+
+def as_if_written_by_an_older_release(path: Path, checksum: str = "0" * 64) -> None:
+    """Let the record of what was installed say CHECKSUM for PATH."""
+    record = path.with_name(".defaults")
+    lines = record.read_text().splitlines()
+    record.write_text(
+        "".join(f"{checksum}  {path.name}\n" if line.endswith(path.name) else f"{line}\n" for line in lines)
+    )
+
+
+def test_an_uninstall_leaves_the_configuration_and_the_history(staged: Path, tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    shutil.copytree(staged, root, symlinks=True)
+    said = sh(UNINSTALL, "--yes", "--prefix", root).stdout
+    assert "--purge removes them too" in said
+    assert (root / "var/lib/pi-appliance").is_dir()
+    assert {path.split("/")[1] for path in files_below(root)} == {"pi-appliance"}
+    sh(UNINSTALL, "--yes", "--purge", "--prefix", root)
+    assert files_below(root) == []
+    assert "nothing of it is here" in sh(UNINSTALL, "--yes", "--purge", "--prefix", root).stdout
+
+
+def test_run_without_a_usable_python_says_what_to_do_in_one_line(clone: Path) -> None:
+    said = sh(clone / "deploy" / "run.sh", status=1, PYTHON="/bin/false").stderr
+    assert said.count("\n") == 1
+    assert "/bin/false is no Python 3.11" in said
+
+
+def test_run_makes_what_is_missing_once_and_never_trusts_half_of_it(clone: Path, tmp_path: Path) -> None:
+    run = clone / "deploy" / "run.sh"
+    broken = sh(run, "--help", status=1, PIP_NO_INDEX="1", PIP_FIND_LINKS=str(tmp_path))
+    assert "did not end well" in broken.stderr
+    first = sh(run, "--help").stdout
+    assert "making the environment .venv" in first
+    second = sh(run, "--help").stdout
+    assert "environment" not in second
+    assert "Usage: pi-appliance up" in second
+    # The clone is moved: an environment knows its own path, so a new one is made.
+    moved = clone.rename(clone.with_name("another place"))
+    try:
+        assert "making the environment .venv" in sh(moved / "deploy" / "run.sh", "--help").stdout
+    finally:
+        moved.rename(clone)
