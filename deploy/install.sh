@@ -66,10 +66,6 @@ make_user() {
     fi
 }
 
-owned() {
-    [ -n "$root" ] || chown "$user:$user" "$1"
-}
-
 # --- the release ----------------------------------------------------------------------------------------------------
 
 sources() {
@@ -165,16 +161,15 @@ configure() {
     place "$drafts/defaults" "$defaults" 644
 }
 
-keep_secrets() {
-    [ -e "$root$etc/secrets.env" ] && return
+keep_to_the_user() {
     source=$clone/config/secrets.env
     [ -e "$source" ] || source=$clone/config/secrets.env.example
-    step "write $root$etc/secrets.env, for $user only" -- put_secrets "$source"
-}
-
-put_secrets() {
-    put_file "$1" "$etc/secrets.env" 600
-    owned "$root$etc/secrets.env"
+    [ -e "$root$etc/secrets.env" ] || step "write $root$etc/secrets.env" -- put_file "$source" "$etc/secrets.env" 600
+    for path in "$root$etc/secrets.env" "$root$state"; do
+        if [ -z "$root" ] && [ -e "$path" ] && [ "$(stat -c %U "$path")" != "$user" ]; then
+            step "give $path to $user" -- chown -R "$user:$user" "$path"
+        fi
+    done
 }
 
 # --- the service ----------------------------------------------------------------------------------------------------
@@ -183,14 +178,16 @@ start_service() {
     systemctl daemon-reload
     systemctl enable --quiet pi-appliance.service
     # Type=notify: this waits until the daemon says that it is ready, or is not going to be.
-    systemctl restart pi-appliance.service && systemctl is-active --quiet pi-appliance.service && return
-    systemctl status --no-pager --lines 10 pi-appliance.service >&2 || true
+    systemctl restart pi-appliance.service 2>/dev/null && systemctl is-active --quiet pi-appliance.service && return
+    journalctl --sync
+    journalctl --no-pager --output cat --lines 10 --unit pi-appliance.service >&2
     [ -n "$previous" ] || {
         systemctl disable --quiet --now pi-appliance.service
         die "it does not start, see above; put that right and install again, or take it away with deploy/uninstall.sh"
     }
     switch_to "$previous"
-    systemctl restart pi-appliance.service ||
+    rm -rf "$root$home/releases/$release" # or it would stand for the release before, the next time
+    systemctl restart pi-appliance.service 2>/dev/null ||
         die "neither the new release nor $previous starts, see above: systemctl status pi-appliance"
     die "the new release does not start, see above; $previous runs again"
 }
@@ -227,9 +224,8 @@ name_release
 previous=$(readlink "$root$home/current" 2>/dev/null | sed 's|^releases/||' || true)
 [ -e "$root$home/releases/$release/.whole" ] || step "build the release $release with $python" -- build_release
 [ -d "$root$state" ] || step "make $root$state" -- install -d -m 0750 "$root$state"
-[ -n "$dry" ] || owned "$root$state"
 configure
-keep_secrets
+keep_to_the_user
 place "$clone/systemd/pi-appliance.service" "$unit" 644
 [ "$(readlink "$root$command" || true)" = "$home/current/bin/pi-appliance" ] || step "link $root$command" -- link_command
 [ "$previous" = "$release" ] || step "switch to $release" -- switch_to "$release"

@@ -65,7 +65,8 @@ def install(config: Path, system: bool, user_name: str | None) -> None:
     """
     config = _one_name(config)
     entries = _entries(config, system, user_name)
-    _tell(_place(config, system, user_name).install(entries), f"{len(entries)} entries of {load.shown(config)}")
+    count = "1 entry" if len(entries) == 1 else f"{len(entries) or 'no'} entries"
+    _tell(_place(config, system, user_name).install(entries), f"{count} of {load.shown(config)}")
     if entries and not crontab.daemon_runs():
         click.echo("pi-appliance: cron itself does not run; start it with: sudo systemctl enable --now cron", err=True)
 
