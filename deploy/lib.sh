@@ -1,6 +1,8 @@
 # What the scripts of this folder share. POSIX sh; sourced, never run. The script that sources it has set `clone`.
 # shellcheck disable=SC2154
 
+unset PYTHONPATH PYTHONHOME # of the caller: what is installed must stand on its own
+
 say() {
     printf 'pi-appliance: %s\n' "$*"
 }

@@ -85,7 +85,7 @@ def test_the_release_is_whole_and_knows_nothing_of_where_it_was_built(staged: Pa
     current = staged / "opt" / "pi-appliance" / "current"
     assert str(staged) not in (current / "bin" / "pi-appliance").read_text()
     made = subprocess.run(
-        [current / "bin" / "python", "-m", "pi_appliance", "config", "init", tmp_path / "config"],
+        [current / "bin" / "python", "-I", "-m", "pi_appliance", "config", "init", tmp_path / "config"],
         capture_output=True,
         check=False,
     )
