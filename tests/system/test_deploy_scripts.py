@@ -14,13 +14,11 @@ INSTALL = ROOT / "deploy" / "install.sh"
 UNINSTALL = ROOT / "deploy" / "uninstall.sh"
 
 
-def sh(
-    script: Path, *arguments: str | Path, status: int = 0, cwd: Path = Path("/"), **environment: str
-) -> subprocess.CompletedProcess[str]:
+def sh(script: Path, *arguments: str | Path, status: int = 0, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run SCRIPT as the machine's own sh does, from another folder, and check its exit status."""
     ended = subprocess.run(
         ["sh", script, *arguments],
-        cwd=cwd,
+        cwd="/",
         env={**os.environ, **environment},
         stdin=subprocess.DEVNULL,
         capture_output=True,
@@ -150,16 +148,18 @@ def test_run_without_a_usable_python_says_what_to_do_in_one_line(clone: Path) ->
 
 def test_run_makes_what_is_missing_once_and_never_trusts_half_of_it(clone: Path, tmp_path: Path) -> None:
     run = clone / "deploy" / "run.sh"
-    broken = sh(run, "--help", status=1, PIP_NO_INDEX="1", PIP_FIND_LINKS=str(tmp_path))
+    offline = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(tmp_path)}
+    broken = sh(run, "--help", status=1, **offline)
     assert "did not end well" in broken.stderr
     first = sh(run, "--help").stdout
     assert "making the environment .venv" in first
     second = sh(run, "--help").stdout
     assert "environment" not in second
     assert "Usage: pi-appliance up" in second
-    # The clone is moved: an environment knows its own path, so a new one is made.
+    # The clone is moved: an environment knows its own path, so a new one is begun (and here, not ended).
     moved = clone.rename(clone.with_name("another place"))
     try:
-        assert "making the environment .venv" in sh(moved / "deploy" / "run.sh", "--help").stdout
+        begun = sh(moved / "deploy" / "run.sh", "--help", status=1, **offline)
+        assert "making the environment .venv" in begun.stdout
     finally:
         moved.rename(clone)
