@@ -96,8 +96,9 @@ def read(path: Path) -> Tree:
 def shown(path: Path) -> str:
     """Return PATH as a person would write it: from here if it is below here."""
     try:
-        return str(path.relative_to(Path.cwd()))
-    except (ValueError, OSError):
+        here = Path.cwd()
+        return str(path.relative_to(here)) if here != Path("/") else str(path)
+    except (ValueError, OSError):  # not below here, or "here" was removed
         return str(path)
 
 
