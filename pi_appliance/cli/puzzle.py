@@ -1,7 +1,6 @@
 """pi-appliance puzzle: solve, show and check boards by hand."""
 
 import json
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import islice
@@ -11,6 +10,7 @@ from typing import Any
 import click
 
 from pi_appliance.cli._options import Command, json_option
+from pi_appliance.cli._progress import ProgressLine
 from pi_appliance.errors import Refused
 from pi_appliance.jobs.puzzle import LIMIT, Solutions, aimed, load_puzzle, read_board, read_text
 from pi_appliance.puzzles import Answer, Puzzle, list_solutions
@@ -62,7 +62,7 @@ def solve(
     puzzle = load_puzzle(name)
     question = _board(puzzle, board, goal)
     limit = 1 if solutions == Solutions.FIRST else limit
-    line = _ProgressLine()
+    line = ProgressLine()
     with _stopped_cleanly(line), _writing(output, line) as write:
         answer = puzzle.solve(question, line.show)
         if as_json:
@@ -143,25 +143,8 @@ def _facts(name: str, answer: Answer, limit: int) -> dict[str, Any]:
     }
 
 
-class _ProgressLine:
-    """One line on the terminal that says how far it is; nothing where stderr is no terminal."""
-
-    def __init__(self) -> None:
-        self.shown = False
-
-    def show(self, _: float | None, note: str) -> None:
-        if sys.stderr.isatty():
-            click.echo(f"\r{note}\x1b[K", nl=False, err=True)
-            self.shown = True
-
-    def clear(self) -> None:
-        if self.shown:
-            click.echo("\r\x1b[K", nl=False, err=True)
-            self.shown = False
-
-
 @contextmanager
-def _stopped_cleanly(line: _ProgressLine) -> Iterator[None]:
+def _stopped_cleanly(line: ProgressLine) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
@@ -173,7 +156,7 @@ def _stopped_cleanly(line: _ProgressLine) -> Iterator[None]:
 
 
 @contextmanager
-def _writing(output: Path | None, line: _ProgressLine) -> Iterator[Callable[[str], object]]:
+def _writing(output: Path | None, line: ProgressLine) -> Iterator[Callable[[str], object]]:
     """Give what writes text: into the file OUTPUT, or to stdout where no progress line stands in its way."""
     if output is None:
 
@@ -183,5 +166,5 @@ def _writing(output: Path | None, line: _ProgressLine) -> Iterator[Callable[[str
 
         yield write
     else:
-        with files.replacing(output) as file:
-            yield lambda text: file.write(text.encode())
+        with files.replacing_text(output) as file:
+            yield file.write

@@ -117,7 +117,7 @@ def run(options: Options, context: Context) -> Result:
         with context.report(f"{name}.svg") as file:
             file.write(puzzle.render_svg(board))
     facts = {"solved": solved, "no-solution": none, "listed": listed, "tried": tried}
-    return Result(summary, facts, (RESULT, *(f"{name}.svg" for name in boards)))
+    return Result(summary, facts)
 
 
 def _share(context: Context, number: int, boards: int, name: str) -> Progress:

@@ -14,7 +14,7 @@ Line = tuple[Move, ...]
 Tick = Callable[[int], None]
 """Told now and then how many moves were tried; what it raises ends the search."""
 
-REMEMBERED = 400_000  # dead positions in each of two generations: about 70 MB at the most
+REMEMBERED = 400_000  # dead positions in each of two generations: about 80 MB at the most
 OFTEN = 0xFFF  # positions between two ticks, as a mask: a few ticks a second even on a small Pi
 
 

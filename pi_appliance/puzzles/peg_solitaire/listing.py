@@ -75,11 +75,11 @@ def _jumps(board: Board, rows: Iterator[_Row], start: int, file: str) -> Iterato
 
 
 def _jump_between(before: frozenset[Hole], after: frozenset[Hole]) -> Jump | None:
-    came = after - before
-    if len(came) == 1:
-        for start in before - after:
+    gone, came = before - after, after - before
+    if len(gone) == 2 and len(came) == 1:
+        for start in gone:
             jump = Jump(start, *came)
-            if before - after == {start, _between(*jump)}:
+            if gone == {start, _between(*jump)}:
                 return jump
     return None
 

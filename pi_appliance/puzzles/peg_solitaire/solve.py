@@ -108,7 +108,7 @@ class _Search:
             return self._solved(walk, walk.lines(self.bits.start), count)
         fewest = min(end.bit_count() for end in census.ends)
         best = f"at best {fewest} pegs are left" if fewest > 1 else f"the last peg never stands at {self.board.goal}"
-        return _none(Proof.EXHAUSTION, f"in the {census.positions:,} positions there are, {best}", self.spent)
+        return _none(Proof.EXHAUSTION, f"every position was looked at ({census.positions:,}): {best}", self.spent)
 
     def _wide(self) -> Answer:
         """Look for one line as widely as memory allows, then walk on from there, or without one through everything."""
@@ -127,8 +127,10 @@ class _Search:
 
     def _walked(self, walk: kernel.Walk, first: kernel.Line | None, others: Iterator[kernel.Line]) -> Answer:
         if first is None:
-            why = "every position that can be reached was looked at, and none has a single peg"
-            return _none(Proof.EXHAUSTION, why + (f" at {self.board.goal}" * bool(self.board.goal)), walk.tried)
+            why = "every position was looked at: none has a single peg"
+            return _none(
+                Proof.EXHAUSTION, why + (f" at {self.board.goal}" * bool(self.board.goal)), self.spent + walk.tried
+            )
         return self._solved(walk, chain([first], others))
 
     def _solved(self, walk: kernel.Walk, lines: Iterator[kernel.Line], count: int | None = None) -> Answer:
