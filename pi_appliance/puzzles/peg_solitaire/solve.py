@@ -112,14 +112,16 @@ class _Search:
 
     def _wide(self) -> Answer:
         """Look for one line as widely as memory allows, then walk on from there, or without one through everything."""
-        bits, found = self.bits, None
+        bits = self.bits
+        hint: kernel.Line = ()
         for width in WIDTHS:
             found = kernel.find(bits.start, self.moves, bits.goals, bits.weights, width, self._tick)
             self.spent += found.tried
             if found.line:
+                hint = found.line
                 break
         walk = self._walk()
-        lines = walk.lines(bits.start, found.line if found and found.line else ())
+        lines = walk.lines(bits.start, hint)
         return self._walked(walk, next(lines, None), lines)
 
     def _walk(self, patience: int | None = None) -> kernel.Walk:
@@ -127,10 +129,9 @@ class _Search:
 
     def _walked(self, walk: kernel.Walk, first: kernel.Line | None, others: Iterator[kernel.Line]) -> Answer:
         if first is None:
-            why = "every position was looked at: none has a single peg"
-            return _none(
-                Proof.EXHAUSTION, why + (f" at {self.board.goal}" * bool(self.board.goal)), self.spent + walk.tried
-            )
+            where = f" at {self.board.goal}" if self.board.goal else ""
+            why = f"every position was looked at: none has a single peg{where}"
+            return _none(Proof.EXHAUSTION, why, self.spent + walk.tried)
         return self._solved(walk, chain([first], others))
 
     def _solved(self, walk: kernel.Walk, lines: Iterator[kernel.Line], count: int | None = None) -> Answer:
