@@ -143,7 +143,6 @@ class Walk:
             if (yield from self.lines(child, hint[1:])):
                 alive = True
             self._path.pop()
-            hint = ()
         if not alive:
             self._bury(position)
         return alive
