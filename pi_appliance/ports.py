@@ -35,6 +35,9 @@ class Context(Protocol):
     now: datetime
     random: Random
 
+    def clock(self) -> datetime:
+        """Return what time it is now; `now` stays the instant the run began."""
+
     def network(self, name: str) -> Network:
         """Return the network called NAME in the YAML, connected. Raises UnknownName."""
 

@@ -53,6 +53,10 @@ class RunContext:
     now: datetime = field(default_factory=clock.now)
     random: Random = field(default_factory=SystemRandom)
 
+    def clock(self) -> datetime:
+        """Return what time it is now."""
+        return clock.now()
+
     def network(self, name: str) -> Network:
         """Return the network called NAME, connected."""
         if name not in self.config.networks:

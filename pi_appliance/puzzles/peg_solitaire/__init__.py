@@ -1,1 +1,29 @@
-"""Peg solitaire: jump peg over peg until one is left."""
+"""Peg solitaire: jump peg over peg into an empty hole, and take the one jumped over, until one is left."""
+
+from pi_appliance.puzzles.peg_solitaire.board import Board, Hole, Jump, aim, describe, parse
+from pi_appliance.puzzles.peg_solitaire.boards import BOARDS
+from pi_appliance.puzzles.peg_solitaire.check import check
+from pi_appliance.puzzles.peg_solitaire.listing import parse_listing, render_line
+from pi_appliance.puzzles.peg_solitaire.render import render, render_svg
+from pi_appliance.puzzles.peg_solitaire.solve import solve
+
+TITLE = "Peg solitaire"
+MOVES = "jumps"
+
+__all__ = [
+    "BOARDS",
+    "MOVES",
+    "TITLE",
+    "Board",
+    "Hole",
+    "Jump",
+    "aim",
+    "check",
+    "describe",
+    "parse",
+    "parse_listing",
+    "render",
+    "render_line",
+    "render_svg",
+    "solve",
+]

@@ -1,0 +1,35 @@
+"""Replays a line of peg solitaire on the drawn board, by the rules of the game and nothing else."""
+
+from collections.abc import Sequence
+
+from pi_appliance.puzzles import Checked
+from pi_appliance.puzzles.peg_solitaire.board import Board, Hole, Jump
+
+
+def check(board: Board, line: Sequence[Jump]) -> Checked:
+    """Say whether LINE leads from BOARD to a single peg, at the goal if there is one; if not, which jump is wrong."""
+    filled = {hole: hole in board.pegs for hole in board.holes}
+    for number, jump in enumerate(line, 1):
+        if wrong := _jump(filled, *jump):
+            return Checked(f"jump {number}, {jump}: {wrong}")
+    left = [hole for hole, peg in filled.items() if peg]
+    if len(left) != 1:
+        return Checked(f"{len(left)} pegs are left after {len(line)} jumps")
+    if board.goal not in (None, left[0]):
+        return Checked(f"the last peg is at {left[0]}, not at {board.goal}")
+    return Checked()
+
+
+def _jump(filled: dict[Hole, bool], start: Hole, end: Hole) -> str:
+    """Do one jump on FILLED, or return the rule it breaks."""
+    if (abs(start.x - end.x), abs(start.y - end.y)) not in {(2, 0), (0, 2)}:
+        return "a jump goes two holes to the right, left, down or up"
+    over = Hole((start.x + end.x) // 2, (start.y + end.y) // 2)
+    for hole, wanted in ((start, True), (over, True), (end, False)):
+        if hole not in filled:
+            return f"there is no hole at {hole}"
+        if filled[hole] != wanted:
+            return f"there is no peg at {hole}" if wanted else f"{hole} is not empty"
+    filled[start] = filled[over] = False
+    filled[end] = True
+    return ""

@@ -1,0 +1,88 @@
+"""Lines of peg solitaire as drawings, one board a jump: written, and read back from a listing.
+
+A listing is "Starting Board" and the board, then for each solution "Start Solution", every board on the way, and
+"End Solution"; a blank line after each board. Other text around that does not count.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from pi_appliance.errors import ConfigError, Problem
+from pi_appliance.puzzles.peg_solitaire.board import Board, Hole, Jump, Line, parse
+from pi_appliance.puzzles.peg_solitaire.render import render
+
+_Row = tuple[int, str]  # the number of the line in the file, from 1, and the line
+BOARD, START, END = "Starting Board", "Start Solution", "End Solution"
+
+
+def render_line(board: Board, line: Line) -> str:
+    """Draw BOARD after each jump of LINE, a blank line after each."""
+    drawn: list[str] = []
+    pegs = board.pegs
+    for start, end in line:
+        pegs = pegs - {start, _between(start, end)} | {end}
+        drawn.append(render(board, pegs) + "\n")
+    return "".join(drawn)
+
+
+def parse_listing(text: str, file: str) -> Sequence[tuple[Board, Sequence[Line]]]:
+    """Return each starting board in TEXT with the lines listed below it. Raises ConfigError if it is no listing."""
+    found: list[tuple[Board, list[Line]]] = []
+    rows = iter(enumerate(text.splitlines(), 1))
+    for number, row in rows:
+        if row == BOARD:
+            found.append((_board(_drawing(rows), file), []))
+        elif row == START:
+            if not found:
+                raise ConfigError([Problem(file, number, 1, "a solution without a board", f"begin with {BOARD!r}")])
+            board, lines = found[-1]
+            lines.append(tuple(_jumps(board, rows, number, file)))
+    if not found:
+        raise ConfigError([Problem(file, 1, 1, "this is no listing", f"begin with {BOARD!r} and the board")])
+    return found
+
+
+def _drawing(rows: Iterator[_Row]) -> list[_Row]:
+    """Take the rows up to the next empty line."""
+    taken: list[_Row] = []
+    for number, row in rows:
+        if not row:
+            break
+        taken.append((number, row))
+    return taken
+
+
+def _board(rows: list[_Row], file: str) -> Board:
+    """Parse ROWS where they stand, so that a problem tells their own line."""
+    before = rows[0][0] - 1 if rows else 0
+    return parse("\n" * before + "\n".join(row for _, row in rows), file)
+
+
+def _jumps(board: Board, rows: Iterator[_Row], start: int, file: str) -> Iterator[Jump]:
+    """Yield the jumps between the boards drawn in ROWS up to the end of the solution that begins in row START."""
+    pegs = board.pegs
+    for number, row in rows:
+        if row == END:
+            return
+        if row:
+            drawn = _board([(number, row), *_drawing(rows)], file)
+            jump = _jump_between(pegs, drawn.pegs)
+            if jump is None or drawn.holes != board.holes:
+                right = "one peg jumps over one other into an empty hole"
+                raise ConfigError([Problem(file, number, 1, "this board does not follow from the one before", right)])
+            yield jump
+            pegs = drawn.pegs
+    raise ConfigError([Problem(file, start, 1, "this solution does not end", f"write {END!r} below its last board")])
+
+
+def _jump_between(before: frozenset[Hole], after: frozenset[Hole]) -> Jump | None:
+    gone, came = before - after, after - before
+    if len(gone) == 2 and len(came) == 1:
+        for start in gone:
+            jump = Jump(start, *came)
+            if gone == {start, _between(*jump)}:
+                return jump
+    return None
+
+
+def _between(start: Hole, end: Hole) -> Hole:
+    return Hole((start.x + end.x) // 2, (start.y + end.y) // 2)

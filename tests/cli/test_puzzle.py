@@ -1,0 +1,167 @@
+"""pi-appliance puzzle, through its own door."""
+
+import json
+import os
+import pty
+import select
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from pi_appliance.__main__ import cli
+from pi_appliance.errors import ApplianceError
+from pi_appliance.puzzles.peg_solitaire import BOARDS, parse_listing
+
+# Twenty pairs that can jump once each: a million positions, which take long enough to be interrupted.
+LONG = "\n\n".join(["XXO XXO XXO XXO"] * 5) + "\n"
+
+
+def puzzle(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(cli, ["puzzle", *map(str, arguments)])
+
+
+def refused(*arguments: str | Path) -> ApplianceError:
+    error = puzzle(*arguments).exception
+    assert isinstance(error, ApplianceError)
+    return error
+
+
+def test_the_first_solution_is_listed_where_nothing_else_is_asked() -> None:
+    result = puzzle("solve", "peg-solitaire", "--board", "cross")
+    assert result.exit_code == 0
+    assert result.stderr == ""
+    assert "Solutions: 4\n" in result.stdout
+    assert result.stdout.count("Start Solution") == 1
+
+
+def test_the_first_known_board_is_taken_where_none_is_named() -> None:
+    assert puzzle("show", "peg-solitaire").stdout == BOARDS["full"]
+    assert "Board: 32 pegs in 33 holes\n" in puzzle("solve", "peg-solitaire").stdout
+
+
+@pytest.mark.parametrize(("more", "listed"), [((), 32), (("--limit", "5"), 5), (("--goal", "3,3"), 16)])
+def test_all_solutions_are_listed_up_to_the_limit(more: tuple[str, ...], listed: int) -> None:
+    result = puzzle("solve", "peg-solitaire", "--board", "plus", "--solutions", "all", *more)
+    ((_, lines),) = parse_listing(result.stdout, "stdout")
+    assert len(lines) == listed
+
+
+def test_a_board_proven_to_have_no_solution_is_an_answer() -> None:
+    result = puzzle("solve", "peg-solitaire", "--board", "diamond")
+    assert result.exit_code == 0
+    assert "Solutions: none, proven by parity" in result.stdout
+
+
+def test_json_tells_programs_the_same() -> None:
+    result = puzzle("solve", "peg-solitaire", "--board", "cross", "--solutions", "all", "--json")
+    told = json.loads(result.stdout)
+    assert told["solved"] is True
+    assert told["count"] == len(told["solutions"]) == 4
+    assert told["solutions"][0][0] == [[3, 2], [5, 2]]
+    none = json.loads(puzzle("solve", "peg-solitaire", "--board", "diamond", "--json").stdout)
+    assert (none["solved"], none["proof"], none["solutions"]) == (False, "parity", [])
+
+
+def test_a_solution_written_to_a_file_passes_the_check(tmp_path: Path) -> None:
+    file = tmp_path / "result.txt"
+    solved = puzzle("solve", "peg-solitaire", "--board", "fireplace", "--solutions", "all", "--output", file)
+    assert (solved.exit_code, solved.stdout) == (0, "")
+    checked = puzzle("check", "peg-solitaire", file)
+    assert checked.stdout == f"{file}: 8 solutions, all right\n"
+
+
+def test_the_check_refuses_solutions_that_miss_the_goal(tmp_path: Path) -> None:
+    file = tmp_path / "result.txt"
+    puzzle("solve", "peg-solitaire", "--board", "cross", "--solutions", "all", "--output", file)
+    error = refused("check", "peg-solitaire", file, "--goal", "3,3")
+    assert error.exit_status == 1
+    assert "solution 2 of the board with 6 pegs" in str(error)
+
+
+def test_the_check_refuses_a_solution_cut_short_and_a_file_that_lists_none(tmp_path: Path) -> None:
+    file = tmp_path / "result.txt"
+    file.write_text("Starting Board\nXXO\n  X\n  O\n\nStart Solution\n\nOOX\n  X\n  O\n\nEnd Solution\n", "utf-8")
+    assert "2 pegs are left after 1 jumps" in str(refused("check", "peg-solitaire", file))
+    file.write_text("Starting Board\nXXO\n\n", "utf-8")
+    assert "lists no solution" in str(refused("check", "peg-solitaire", file))
+    assert refused("check", "peg-solitaire", tmp_path / "gone.txt").exit_status == 2
+
+
+def test_a_board_is_drawn_as_text_and_as_a_picture(tmp_path: Path) -> None:
+    file = tmp_path / "mine.txt"
+    file.write_text("##X\nX.X\n", "utf-8")
+    assert puzzle("show", "peg-solitaire", "--board", file).stdout == "  X\nXOX\n"
+    assert puzzle("show", "peg-solitaire", "--board", file, "--svg").stdout.startswith("<svg ")
+
+
+def test_the_known_boards_are_listed_with_their_sizes() -> None:
+    lines = puzzle("boards", "peg-solitaire").stdout.splitlines()
+    assert [line.split()[0] for line in lines] == list(BOARDS)
+    assert lines[0].endswith("32 pegs in 33 holes")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("solve", "peg-solitare"), "no puzzle is called 'peg-solitare'; did you mean 'peg-solitaire'?"),
+        (("boards", "chess"), "no puzzle is called 'chess'"),
+        (("solve", "peg-solitaire", "--board", "crss"), "no board is called 'crss'; did you mean 'cross'?"),
+        (("show", "peg-solitaire", "--board", "gone.txt"), "gone.txt:1:1: cannot be read"),
+        (("solve", "peg-solitaire", "--goal", "9,9"), "no hole of this board is called '9,9'"),
+    ],
+)
+def test_a_wrong_name_is_one_line_and_status_2(arguments: tuple[str, ...], told: str) -> None:
+    error = refused(*arguments)
+    assert told in str(error)
+    assert "\n" not in str(error)
+    assert error.exit_status == 2
+
+
+def test_a_wrong_drawing_is_told_with_line_and_column(tmp_path: Path) -> None:
+    file = tmp_path / "mine.txt"
+    file.write_text("XXO\nXYO\n", "utf-8")
+    assert str(refused("solve", "peg-solitaire", "--board", file)).startswith(f"{file}:2:2: 'Y' is no part of a board")
+
+
+def test_a_limit_of_nothing_is_refused() -> None:
+    assert puzzle("solve", "peg-solitaire", "--limit", "0").exit_code == 2
+
+
+def test_a_file_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    error = refused("solve", "peg-solitaire", "--output", tmp_path / "gone" / "result.txt")
+    assert error.exit_status == 75
+
+
+@pytest.mark.parametrize("name", ["solve", "show", "boards", "check"])
+def test_the_help_ends_with_its_exit_statuses_before_the_options(name: str) -> None:
+    assert "Exit status:\n    0  " in puzzle(name, "--help").stdout
+
+
+def test_ctrl_c_ends_the_search_with_status_130_and_leaves_no_file(tmp_path: Path) -> None:
+    (tmp_path / "long.txt").write_text(LONG, "utf-8")
+    command = [sys.executable, "-m", "pi_appliance", "puzzle", "solve", "peg-solitaire", "--board", "long.txt"]
+    terminal, side = pty.openpty()
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    with subprocess.Popen([*command, "--output", "result.txt"], cwd=tmp_path, stderr=side, env=environment) as process:
+        os.close(side)
+        seen = read_until(terminal, b"jumps tried")
+        process.send_signal(signal.SIGINT)
+        seen += read_until(terminal, b"stopped before the answer was known\r\n")
+        assert process.wait(20) == 130
+    os.close(terminal)
+    assert b"Traceback" not in seen
+    assert [path.name for path in tmp_path.iterdir()] == ["long.txt"]
+
+
+def read_until(terminal: int, wanted: bytes) -> bytes:
+    seen, deadline = b"", time.monotonic() + 20
+    while wanted not in seen:
+        ready, _, _ = select.select([terminal], [], [], max(0.0, deadline - time.monotonic()))
+        assert ready, f"nothing like {wanted!r} came, only {seen!r}"
+        seen += os.read(terminal, 4096)
+    return seen

@@ -1,0 +1,117 @@
+"""Peg solitaire boards: how a drawing is read, what is refused, how it is drawn again."""
+
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pi_appliance.errors import ConfigError, UnknownName
+from pi_appliance.puzzles.peg_solitaire import BOARDS, Hole, aim, describe, parse, render, render_svg
+
+MARKS = "XO "
+drawings = st.lists(st.text(MARKS, min_size=1, max_size=8), min_size=1, max_size=8).filter(
+    lambda rows: any("X" in row for row in rows)
+)
+
+
+def problems(text: str) -> list[tuple[int, int, str]]:
+    with pytest.raises(ConfigError) as caught:
+        parse(text, "mine.txt")
+    return [(each.line, each.column, each.wrong) for each in caught.value.problems]
+
+
+@pytest.mark.parametrize(
+    ("name", "pegs"),
+    [("full", 32), ("cross", 6), ("plus", 9), ("fireplace", 11), ("pyramid", 16), ("arrow", 17), ("diamond", 25)],
+)
+def test_the_known_boards_lie_on_the_english_board(name: str, pegs: int) -> None:
+    board = parse(BOARDS[name], name)
+    assert len(board.pegs) == pegs
+    assert len(board.holes) == 33
+    assert Hole(1, 1) not in board.holes
+    assert {Hole(2, 0), Hole(4, 6), Hole(0, 2), Hole(6, 4)} <= set(board.holes)
+
+
+def test_the_full_board_has_its_only_empty_hole_in_the_centre() -> None:
+    board = parse(BOARDS["full"], "full")
+    assert set(board.holes) - board.pegs == {Hole(3, 3)}
+
+
+def test_dots_and_hashes_draw_the_same_board_as_letters_and_spaces() -> None:
+    assert parse("##X\nX.X\n", "a") == parse("  X\nXOX", "b")
+
+
+def test_blank_space_around_a_drawing_does_not_count() -> None:
+    assert parse("\n\n     XO \r\n    XXX  \n\n", "a") == parse(" XO\nXXX\n", "b")
+
+
+@given(drawings)
+def test_a_board_that_is_drawn_and_read_again_is_the_same(rows: list[str]) -> None:
+    board = parse("\n".join(rows), "random")
+    assert parse(render(board), "again") == board
+    assert sum(row.count("X") for row in rows) == len(board.pegs)
+
+
+@given(st.text(max_size=60))
+def test_any_text_is_a_board_or_a_problem_with_a_place(text: str) -> None:
+    try:
+        board = parse(text, "mine.txt")
+    except ConfigError as error:
+        found = error.problems
+    else:
+        found = ()
+        assert board.pegs
+    assert all(each.line >= 1 and each.column >= 1 and each.wrong for each in found)
+
+
+def test_a_strange_mark_is_told_with_its_line_and_column_once_a_line() -> None:
+    assert problems("XXO\nXQQ\n XO\n  ?X") == [
+        (2, 2, "'Q' is no part of a board"),
+        (4, 3, "'?' is no part of a board"),
+    ]
+
+
+def test_a_tab_is_named_as_one() -> None:
+    assert problems("X\tO") == [(1, 2, "a tab is no part of a board")]
+
+
+@pytest.mark.parametrize(("mark", "meant"), [("x", "X"), ("o", "O"), ("0", "O"), ("*", "X"), ("_", ".")])
+def test_a_mark_that_looks_like_another_is_answered_with_a_guess(mark: str, meant: str) -> None:
+    with pytest.raises(ConfigError, match=f"did you mean '[{meant}]'"):
+        parse(f"XX{mark}", "mine.txt")
+
+
+def test_a_board_without_a_peg_is_told_where_it_begins() -> None:
+    assert problems("\n  OOO\n  OOO") == [(2, 3, "the board has no peg")]
+
+
+def test_a_board_too_wide_too_high_or_too_full_is_told_where_it_leaves_the_limit() -> None:
+    assert problems(" " + "X" * 16) == [(1, 17, "the board is more than 15 holes wide")]
+    assert problems("X\n" * 16) == [(16, 1, "the board is more than 15 rows high")]
+    assert problems("XXXXXXXXX\n" * 8) == [(8, 2, "the board has 72 holes")]
+    assert len(parse("XXXXXXXX\n" * 8, "largest").holes) == 64
+
+
+def test_a_goal_is_named_by_its_place() -> None:
+    board = aim(parse(BOARDS["cross"], "cross"), "3, 0")
+    assert board.goal == Hole(3, 0)
+    assert describe(board) == "6 pegs in 33 holes, the last one at 3,0"
+
+
+def test_a_goal_in_a_corner_without_a_hole_is_refused() -> None:
+    with pytest.raises(UnknownName, match="no hole of this board is called '0,0'"):
+        aim(parse(BOARDS["cross"], "cross"), "0,0")
+
+
+def test_a_single_peg_is_one_peg() -> None:
+    assert describe(parse("XO", "tiny")) == "1 peg in 2 holes"
+
+
+def test_a_picture_has_a_circle_for_each_hole_and_peg_and_one_for_the_goal() -> None:
+    picture = ElementTree.fromstring(render_svg(aim(parse("XXO\n O ", "tiny"), "2,0")))  # noqa: S314 - our own text
+    classes = [circle.get("class") for circle in picture.iter("{http://www.w3.org/2000/svg}circle")]
+    assert classes.count("peg-hole") == 4
+    assert classes.count("peg-body") == 2
+    assert classes.count("peg-goal") == 1
+    assert picture.get("viewBox") == "0 0 160 120"

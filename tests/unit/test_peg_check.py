@@ -1,0 +1,88 @@
+"""The check of peg solitaire: it replays the rules and believes nothing."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pi_appliance.puzzles.peg_solitaire import BOARDS, Board, Hole, Jump, aim, check, parse, solve
+
+ROW = parse("XXO\nXO ", "row")
+
+
+def first_line(name: str) -> tuple[Board, tuple[Jump, ...]]:
+    board = parse(BOARDS[name], name)
+    return board, next(solve(board, lambda *_: None).lines)
+
+
+CROSS, CROSS_LINE = first_line("cross")
+FULL, FULL_LINE = first_line("full")
+HOLES = st.sampled_from(FULL.holes)
+
+
+def jump(start: str, end: str) -> Jump:
+    (x, y), (u, v) = (map(int, place.split(",")) for place in (start, end))
+    return Jump(Hole(x, y), Hole(u, v))
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "wrong"),
+    [
+        ("0,0", "1,0", "two holes"),
+        ("0,0", "2,2", "two holes"),
+        ("0,0", "0,0", "two holes"),
+        ("0,0", "-2,0", "there is no hole at"),
+        ("2,0", "0,0", "there is no peg at 2,0"),
+        ("0,0", "0,2", "there is no hole at 0,2"),
+    ],
+)
+def test_a_jump_against_the_rules_is_told_by_its_rule(start: str, end: str, wrong: str) -> None:
+    checked = check(ROW, [jump(start, end)])
+    assert not checked
+    assert wrong in checked.wrong
+    assert checked.wrong.startswith("jump 1, ")
+
+
+def test_a_jump_onto_a_peg_is_refused() -> None:
+    assert check(parse("XXX", "three"), [jump("0,0", "2,0")]).wrong.endswith("2,0 is not empty")
+
+
+def test_a_jump_over_an_empty_hole_is_refused() -> None:
+    assert check(parse("XOO", "one"), [jump("0,0", "2,0")]).wrong.endswith("there is no peg at 1,0")
+
+
+def test_a_line_that_leaves_two_pegs_is_refused() -> None:
+    assert check(ROW, [jump("0,0", "2,0")]).wrong == "2 pegs are left after 1 jumps"
+
+
+def test_a_line_to_another_hole_than_the_goal_is_refused() -> None:
+    board = aim(parse("XXO", "row"), "0,0")
+    assert check(board, [jump("0,0", "2,0")]).wrong == "the last peg is at 2,0, not at 0,0"
+
+
+def test_a_board_that_begins_solved_needs_no_jump() -> None:
+    assert check(parse("XO", "one"), [])
+
+
+@pytest.mark.parametrize(("board", "line"), [(CROSS, CROSS_LINE), (FULL, FULL_LINE)], ids=["cross", "full"])
+def test_a_line_with_a_jump_left_out_doubled_or_turned_round_is_refused(board: Board, line: tuple[Jump, ...]) -> None:
+    assert check(board, line)
+    for at, (start, end) in enumerate(line):
+        before, after = line[:at], line[at + 1 :]
+        assert not check(board, before + after)
+        assert not check(board, (*before, line[at], line[at], *after))
+        assert not check(board, (*before, Jump(end, start), *after))
+
+
+@given(at=st.integers(0, len(FULL_LINE) - 1), start=HOLES, end=HOLES)
+def test_a_line_with_any_other_jump_in_one_place_is_refused(at: int, start: Hole, end: Hole) -> None:
+    other = Jump(start, end)
+    changed = (*FULL_LINE[:at], other, *FULL_LINE[at + 1 :])
+    left = set(FULL.pegs)
+    for one, two in changed:  # the same rules, told in another way
+        over = Hole((one.x + two.x) // 2, (one.y + two.y) // 2)
+        straight = {abs(one.x - two.x), abs(one.y - two.y)} == {0, 2}
+        if not straight or not {one, over} <= left or two in left or two not in FULL.holes:
+            assert not check(FULL, changed)
+            return
+        left ^= {one, over, two}
+    assert bool(check(FULL, changed)) == (len(left) == 1)

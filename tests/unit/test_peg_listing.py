@@ -1,0 +1,93 @@
+"""Listings of peg solitaire: the layout to the letter, and what is refused when one is read back."""
+
+import pytest
+
+from pi_appliance.errors import ConfigError
+from pi_appliance.puzzles import list_solutions, peg_solitaire
+from pi_appliance.puzzles.peg_solitaire import BOARDS, parse, parse_listing, solve
+
+
+def listed(drawing: str, limit: int = 10) -> str:
+    board = parse(drawing, "drawn")
+    parts: list[str] = []
+    list_solutions(peg_solitaire, board, solve(board, lambda *_: None), limit, parts.append)
+    return "".join(parts)
+
+
+def refused(text: str) -> str:
+    with pytest.raises(ConfigError) as caught:
+        parse_listing(text, "result.txt")
+    return str(caught.value)
+
+
+def test_a_listing_draws_each_board_after_its_jump_and_ends_with_a_blank_line() -> None:
+    assert listed("XXO\n  X\n  O") == (
+        "Board: 3 pegs in 5 holes\n"
+        "Solutions: 1\n\n"
+        "Starting Board\nXXO\n  X\n  O\n\n"
+        "Start Solution\n\n"
+        "OOX\n  X\n  O\n\n"
+        "OOO\n  O\n  X\n\n"
+        "End Solution\n\n"
+        "Solutions listed: 1\n"
+        "Jumps tried: 4\n"
+    )
+
+
+def test_a_listing_of_a_known_board_keeps_the_blank_corners() -> None:
+    text = listed(BOARDS["cross"])
+    assert "Starting Board\n  OOO  \n  OXO  \nOOXXXOO\nOOOXOOO\nOOOXOOO\n  OOO  \n  OOO  \n\nStart Solution\n\n" in text
+    assert text.count("Start Solution\n\n") == text.count("End Solution\n\n") == 4
+
+
+def test_a_listing_stops_at_the_limit_and_says_how_many_there_are() -> None:
+    text = listed(BOARDS["pyramid"], limit=3)
+    assert "Solutions: 10,142,448\n" in text
+    assert "Solutions listed: 3\n" in text
+    assert text.count("Start Solution") == 3
+
+
+def test_a_listing_without_solutions_says_that_and_how_it_is_proven() -> None:
+    text = listed(BOARDS["diamond"])
+    assert "Solutions: none, proven by parity (the rule of three" in text
+    assert "Start Solution" not in text
+
+
+def test_a_listing_of_a_board_too_large_to_count_says_so() -> None:
+    assert "Solutions: at least one; too many to count\n" in listed(BOARDS["full"], limit=1)
+
+
+def test_several_boards_are_read_back_from_one_file() -> None:
+    text = listed(BOARDS["cross"]) + "\n\nplus\n====\n" + listed(BOARDS["plus"], limit=100)
+    assert [len(lines) for _, lines in parse_listing(text, "result.txt")] == [4, 32]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line"),
+    [
+        ("OOX\n  X\n  O\n\nO", "XOX\n  X\n  O\n\nO", 11),  # the peg that jumped is still there
+        ("OOX\n  X\n  O\n\nO", "OXX\n  X\n  O\n\nO", 11),  # the one jumped over too
+        ("OOX\n  X\n  O\n\nO", "OOX\n  X\n  X\n\nO", 11),  # a peg from nowhere
+        ("OOX\n  X\n  O\n\nO", "OOX\n  X\n O\n\nO", 11),  # another shape
+        ("OOX\n  X\n  O\n\nO", "OOO\n  X\n  O\n\nO", 11),  # a peg vanished
+        ("OOX\n  X\n  O\n\nO", "O", 11),  # a board left out
+        ("OOX\n  X\n  O\n\nO", "OOX\n  X\n  ?\n\nO", 13),  # not a board
+    ],
+)
+def test_a_board_that_does_not_follow_from_the_one_before_is_told_with_its_line(old: str, new: str, line: int) -> None:
+    text = listed("XXO\n  X\n  O")
+    assert old in text
+    assert refused(text.replace(old, new)).startswith(f"result.txt:{line}:")
+
+
+def test_a_solution_without_an_end_is_told_where_it_begins() -> None:
+    text = listed("XXO\n  X\n  O").partition("End Solution")[0]
+    assert refused(text).startswith("result.txt:9:1: this solution does not end")
+
+
+def test_a_solution_without_a_board_is_refused() -> None:
+    assert "a solution without a board" in refused("Start Solution\n\nEnd Solution\n")
+
+
+def test_a_starting_board_that_is_not_drawn_is_refused() -> None:
+    assert "no board is drawn here" in refused("Starting Board\n\n")

@@ -1,0 +1,275 @@
+"""Solving peg solitaire: counts known from elsewhere, brute force, and what only a whole search may say."""
+
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pi_appliance.puzzles import Answer, Proof
+from pi_appliance.puzzles.peg_solitaire import BOARDS, Board, Hole, Jump, aim, check, kernel, parse, solve
+
+EXAMPLES = Path(__file__).parents[2] / "config" / "boards"
+# Pairs that can jump once each and never meet: every choice of them is a position of its own.
+PAIRS = "\n\n".join(["XXO XXO XXO XXO"] * 4)
+
+# Rows from top to bottom; solutions, positions, and the fewest pegs that can be left.
+OTHERS = [
+    ("  OOO  /  OXO  /OOXXOOO/OXXXOOO/OXXOOXX/  XXX  /  XOO  ", 374_500, 12_831, 1),
+    ("  OXX  /  OXO  /OXXXXOO/OXOOXOO/OXOOXXO/  OXO  /  OXO  ", 25_062, 5_969, 1),
+    ("  OOO  /  OOX  /OOOOXOO/OOOOOXO/OXXOOOO/  OOX  /  OXX  ", 54, 78, 1),
+    ("  OXO  /  OOX  /OOOXXXX/OXXXOXO/OOOOXXO/  XXO  /  OOO  ", 234_908, 11_635, 1),
+    ("  OOO  /  OOX  /OXOOXOX/OXXXXOX/OOXOOXX/  OOO  /  OOO  ", 7_781, 1_617, 1),
+    ("  OOO  /  OOO  /OXXXOOO/OOXXOXX/OOXOOOO/  OOO  /  OOO  ", 242, 210, 1),
+    ("  XOO  /  XOX  /OOXOOXO/XOOOOOX/OOXXXOO/  OOO  /  XXX  ", 0, 19, 8),
+    ("  OOO  /  OXO  /OXOXOOO/OOXOXXO/OOOXOXO/  OOO  /  XXX  ", 0, 60, 5),
+]
+
+
+def answer(board: Board) -> Answer:
+    return solve(board, lambda *_: None)
+
+
+def known(name: str, goal: str = "") -> Board:
+    board = parse(BOARDS[name], name)
+    return aim(board, goal) if goal else board
+
+
+@pytest.mark.parametrize(
+    ("name", "count"),
+    [("cross", 4), ("plus", 32), ("fireplace", 8), ("pyramid", 10_142_448), ("arrow", 3_884_200), ("diamond", 0)],
+)
+def test_solutions_are_counted_exactly(name: str, count: int) -> None:
+    assert answer(known(name)).count == count
+
+
+@pytest.mark.parametrize(
+    ("name", "goal", "count"),
+    [
+        ("cross", "3,3", 2),
+        ("cross", "3,0", 2),
+        ("plus", "3,3", 16),
+        ("plus", "0,3", 4),
+        ("fireplace", "3,3", 4),
+        ("fireplace", "6,3", 2),
+        ("pyramid", "3,6", 25_016),
+        ("arrow", "3,0", 1_059_508),
+    ],
+)
+def test_solutions_that_end_at_a_goal_are_counted_exactly(name: str, goal: str, count: int) -> None:
+    board = known(name, goal)
+    found = answer(board)
+    assert found.count == count
+    assert check(board, next(found.lines))
+
+
+@pytest.mark.parametrize("name", ["cross", "plus", "fireplace"])
+def test_every_solution_of_a_small_board_is_listed_once_and_is_right(name: str) -> None:
+    board, found = known(name), answer(known(name))
+    lines = list(found.lines)
+    assert len(lines) == len(set(lines)) == found.count
+    assert all(check(board, line) for line in lines)
+
+
+@pytest.mark.parametrize("name", ["full", "pyramid", "arrow"])
+def test_solutions_beyond_number_come_as_they_are_asked_for(name: str) -> None:
+    board = known(name)
+    lines = list(islice(answer(board).lines, 2_000))
+    assert len(set(lines)) == 2_000
+    assert all(check(board, line) for line in lines)
+
+
+def test_the_listing_goes_on_beyond_the_patience_of_the_first_search() -> None:
+    english = known("full")
+    board = Board(english.holes, frozenset(english.holes) - {Hole(1, 4)}, Hole(4, 1))
+    lines = list(islice(answer(board).lines, 3_000))
+    assert len(set(lines)) == 3_000
+    assert all(check(board, line) for line in lines[::100])
+
+
+def test_the_full_board_is_solved_with_few_jumps_tried() -> None:
+    found = answer(known("full"))
+    assert found.count is None
+    assert found.proof is None
+    assert found.tried() < 10_000
+
+
+def test_the_diamond_is_proven_by_parity_before_any_jump_is_tried() -> None:
+    found = answer(known("diamond"))
+    assert found.proof is Proof.PARITY
+    assert "rule of three" in found.why
+    assert found.tried() == 0
+    assert list(found.lines) == []
+
+
+def test_either_direction_of_the_diagonals_can_forbid_every_end() -> None:
+    for rows in ("XXX\nXXO\nXOO", "XXX\nOXX\nOOX"):
+        assert answer(parse(rows, "corner")).proof is Proof.PARITY
+
+
+def test_a_goal_of_the_wrong_class_is_proven_by_parity() -> None:
+    found = answer(known("full", "2,2"))
+    assert found.proof is Proof.PARITY
+    assert "at 2,2" in found.why
+
+
+def test_a_goal_of_the_right_class_that_is_never_reached_is_proven_by_exhaustion() -> None:
+    found = answer(known("fireplace", "3,6"))
+    assert found.proof is Proof.EXHAUSTION
+    assert found.why == "every position was looked at (718): the last peg never stands at 3,6"
+
+
+@pytest.mark.parametrize(("rows", "count", "positions", "fewest"), OTHERS)
+def test_other_boards_are_counted_or_proven_to_have_none(rows: str, count: int, positions: int, fewest: int) -> None:
+    found = answer(parse(rows.replace("/", "\n"), "other"))
+    assert found.count == count
+    assert (found.proof is None) == (fewest == 1)
+
+
+def test_a_small_board_without_a_solution_is_proven_with_the_fewest_pegs_left() -> None:
+    found = answer(parse("XXO   XXO   XXO", "three pairs"))
+    assert found.proof is Proof.EXHAUSTION
+    assert found.why == "every position was looked at (8): at best 3 pegs are left"
+
+
+@pytest.mark.parametrize(("rows", "count", "positions", "fewest"), OTHERS)
+def test_a_census_sees_every_position_and_the_fewest_pegs(rows: str, count: int, positions: int, fewest: int) -> None:
+    start, moves = bits(parse(rows.replace("/", "\n"), "other"))
+    census = kernel.count(start, moves, 100_000, lambda *_: None)
+    assert census
+    assert census.positions == positions
+    assert {end.bit_count() for end in census.ends} == {fewest}
+
+
+def test_a_census_that_finds_too_many_positions_has_no_answer() -> None:
+    start, moves = bits(known("full"))
+    assert kernel.count(start, moves, 20_000, lambda *_: None) is None
+
+
+@pytest.mark.parametrize(("name", "size"), [("european", 36), ("swallow", 8)])
+def test_the_example_boards_of_the_configuration_are_solved(name: str, size: int) -> None:
+    board = parse((EXAMPLES / f"{name}.txt").read_text("utf-8"), name)
+    assert len(board.pegs) == size
+    lines = list(islice(answer(board).lines, 200))
+    assert len(set(lines)) == 200
+    assert all(check(board, line) for line in lines)
+
+
+@pytest.mark.parametrize(
+    "rows",
+    ["O" + "X" * 35, "X" * 7 + "O" + "X" * 28, "X" * 21 + "O" + "X" * 14],
+    ids=["in the corner", "near the corner", "in the middle"],
+)
+def test_a_square_of_36_holes_is_solved_wherever_its_empty_hole_is(rows: str) -> None:
+    board = parse("\n".join(rows[at : at + 6] for at in range(0, 36, 6)), "square")
+    assert check(board, next(answer(board).lines))
+
+
+def test_a_large_cross_is_solved_though_reading_order_gets_lost_there() -> None:
+    arm, middle = "   XXX\n" * 3, "XXXXXXXXX\n"
+    board = parse(arm + middle + "XXXXOXXXX\n" + middle + arm, "cross of 45")
+    lines = list(islice(answer(board).lines, 50))
+    assert len(set(lines)) == 50
+    assert all(check(board, line) for line in lines)
+
+
+def test_a_large_board_without_a_solution_is_proven_only_by_looking_at_everything() -> None:
+    notes: list[str] = []
+    found = solve(parse(PAIRS, "pairs"), lambda _, note: notes.append(note))
+    assert found.proof is Proof.EXHAUSTION
+    assert "every position" in found.why
+    assert found.tried() > 16 * 2**15  # each of 16 jumps in half of the positions, and the tries before
+    assert len(notes) > 10
+    assert all(note.endswith(" jumps tried") for note in notes)
+
+
+def test_a_search_that_is_stopped_says_nothing() -> None:
+    class Enough(Exception):
+        pass
+
+    def stop(part: float | None, note: str) -> None:
+        raise Enough
+
+    with pytest.raises(Enough):
+        solve(parse(PAIRS, "pairs"), stop)
+
+
+def test_a_board_that_begins_with_one_peg_is_solved_by_no_jump() -> None:
+    found = answer(parse("XOO", "one"))
+    assert found.count == 1
+    assert list(found.lines) == [()]
+
+
+def test_a_board_without_an_empty_hole_has_no_move() -> None:
+    found = answer(parse("XXX\nXXX\nXXX\nXXX", "filled"))
+    assert found.proof is not None
+    assert list(found.lines) == []
+
+
+@pytest.mark.parametrize("remember", [1, 7, 100])
+def test_a_walk_that_forgets_finds_the_same_lines(remember: int) -> None:
+    start, moves = bits(known("fireplace"))
+    wide = kernel.Walk(moves, (1 << 33) - 1, lambda *_: None)
+    narrow = kernel.Walk(moves, (1 << 33) - 1, lambda *_: None, remember=remember)
+    assert list(narrow.lines(start)) == list(wide.lines(start))
+    assert narrow.tried > wide.tried
+
+
+def test_a_walk_that_begins_with_a_known_line_goes_on_to_all_others() -> None:
+    start, moves = bits(known("plus"))
+    lines = list(kernel.Walk(moves, (1 << 33) - 1, lambda *_: None).lines(start))
+    for line in lines[:: len(lines) // 4]:
+        from_there = list(kernel.Walk(moves, (1 << 33) - 1, lambda *_: None).lines(start, line))
+        assert from_there[0] == line
+        assert sorted(from_there) == sorted(lines)
+
+
+def test_the_listing_has_the_order_of_a_plain_search_in_reading_order() -> None:
+    for name in ("cross", "plus"):
+        board = known(name)
+        assert list(answer(board).lines) == [tuple(line) for line in plain(board, board.pegs, [])]
+
+
+marks = st.text("XXO ", min_size=5, max_size=5)
+
+
+@settings(max_examples=150, deadline=None)
+@given(rows=st.lists(marks, min_size=3, max_size=4), data=st.data())
+def test_a_random_board_has_exactly_the_solutions_that_brute_force_finds(rows: list[str], data: st.DataObject) -> None:
+    rows = rows if any("X" in row for row in rows) else ["XXO", *rows]
+    board = parse("\n".join(rows), "random")
+    keep = sorted(board.pegs)[:8]  # brute force grows fast
+    goal = data.draw(st.sampled_from([None, *board.holes]))
+    board = Board(board.holes, frozenset(keep), goal)
+    expected = [tuple(line) for line in plain(board, board.pegs, [])]
+    found = answer(board)
+    assert found.count == len(expected)
+    assert list(found.lines) == expected
+    assert (found.proof is None) == bool(expected)
+
+
+def plain(board: Board, pegs: frozenset[Hole], path: list[Jump]) -> Iterator[list[Jump]]:
+    """Yield every line by trying everything, in reading order: to the right, left, down, up."""
+    if len(pegs) == 1:
+        if board.goal is None or board.goal in pegs:
+            yield path
+        return
+    for start in board.holes:
+        for dx, dy in ((1, 0), (-1, 0), (0, 1), (0, -1)):
+            over, end = Hole(start.x + dx, start.y + dy), Hole(start.x + 2 * dx, start.y + 2 * dy)
+            if start in pegs and over in pegs and end in board.holes and end not in pegs:
+                yield from plain(board, pegs - {start, over} | {end}, [*path, Jump(start, end)])
+
+
+def bits(board: Board) -> tuple[int, list[tuple[int, int]]]:
+    """Return BOARD as the kernel takes it: the position, and all moves in reading order."""
+    bit = {hole: 1 << number for number, hole in enumerate(board.holes)}
+    moves = []
+    for start in board.holes:
+        for dx, dy in ((1, 0), (-1, 0), (0, 1), (0, -1)):
+            over, end = Hole(start.x + dx, start.y + dy), Hole(start.x + 2 * dx, start.y + 2 * dy)
+            if over in bit and end in bit:
+                moves.append((bit[start] | bit[over] | bit[end], bit[start] | bit[over]))
+    return sum(bit[peg] for peg in board.pegs), moves
