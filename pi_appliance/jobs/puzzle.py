@@ -102,9 +102,9 @@ def run(options: Options, context: Context) -> Result:
     limit = 1 if options.solutions is Solutions.FIRST else options.limit
     none = listed = tried = 0
     with context.report(RESULT) as file:
-        file.write(f"{puzzle.TITLE}\nStart time: {_instant(context.now)}\n\n")
         for number, (name, board) in enumerate(boards.items()):
-            file.write(f"{name}\n{'=' * len(name)}\n")
+            if len(boards) > 1:
+                file.write(f"{name}\n{'=' * len(name)}\n")
             answer = puzzle.solve(board, _share(context, number, len(boards), name))
             listed += list_solutions(puzzle, board, answer, limit, file.write)
             tried += answer.tried()
@@ -112,7 +112,7 @@ def run(options: Options, context: Context) -> Result:
             file.write("\n")
         solved = len(boards) - none
         summary = f"{solved} {'board' if solved == 1 else 'boards'} solved, {none} proven to have no solution"
-        file.write(f"{summary}\nEnd time: {_instant(context.clock())}\n")
+        file.write(f"{summary}\nStart time: {_instant(context.now)}\nEnd time: {_instant(context.clock())}\n")
     for name, board in boards.items():
         with context.report(f"{name}.svg") as file:
             file.write(puzzle.render_svg(board))

@@ -85,13 +85,13 @@ class Puzzle(Protocol):
 
 
 def list_solutions(puzzle: Puzzle, board: Any, answer: Answer, limit: int, write: Callable[[str], object]) -> int:
-    """Write the board, at most LIMIT solutions as they are found, and what is known of them. Returns how many."""
-    write(f"Board: {puzzle.describe(board)}\n{_known(answer)}\n\n")
+    """Write the board, at most LIMIT solutions as they are found, then what is known of them. Returns how many."""
     write(f"Starting Board\n{puzzle.render(board)}\n")
     listed = 0
     for line in islice(answer.lines, limit):
         listed += 1
         write(f"Start Solution\n\n{puzzle.render_line(board, line)}End Solution\n\n")
+    write(f"Board: {puzzle.describe(board)}\n{_known(answer)}\n")
     write(f"Solutions listed: {listed:,}\n{puzzle.MOVES.capitalize()} tried: {answer.tried():,}\n")
     return listed
 

@@ -37,8 +37,11 @@ def test_all_known_boards_are_solved_or_proven_to_have_no_solution(tmp_path: Pat
 def test_the_report_lists_lines_that_pass_the_check_between_the_times_it_began_and_ended(tmp_path: Path) -> None:
     run(peg("cross", "plus", solutions=Solutions.ALL), FolderContext(tmp_path))
     text = (tmp_path / "result.txt").read_text("utf-8")
-    assert text.startswith("Peg solitaire\nStart time: 2027-03-01 06:00:00+00:00\n\ncross\n=====\n")
-    assert text.endswith("\n2 boards solved, 0 proven to have no solution\nEnd time: 2027-03-01 06:01:30+00:00\n")
+    assert text.startswith("cross\n=====\nStarting Board\n")
+    assert text.endswith(
+        "\n2 boards solved, 0 proven to have no solution\n"
+        "Start time: 2027-03-01 06:00:00+00:00\nEnd time: 2027-03-01 06:01:30+00:00\n"
+    )
     boards = parse_listing(text, "result.txt")
     assert [len(lines) for _, lines in boards] == [4, 32]
     assert all(check(board, line) for board, lines in boards for line in lines)
@@ -50,6 +53,11 @@ def test_no_more_solutions_than_the_limit_are_listed(tmp_path: Path) -> None:
     assert result.summary == "1 board solved, 0 proven to have no solution"
 
 
+def test_a_report_of_one_board_begins_as_the_original_did(tmp_path: Path) -> None:
+    run(peg("cross"), FolderContext(tmp_path))
+    assert (tmp_path / "result.txt").read_text("utf-8").startswith("Starting Board\n  OOO  \n")
+
+
 def test_a_goal_narrows_what_is_listed(tmp_path: Path) -> None:
     result = run(peg("cross", solutions=Solutions.ALL, goal="3,0"), FolderContext(tmp_path))
     assert result.facts["listed"] == 2
@@ -59,7 +67,7 @@ def test_a_goal_narrows_what_is_listed(tmp_path: Path) -> None:
 def test_a_board_drawn_in_a_file_is_solved_under_the_name_of_the_file(tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text("XXO\n", "utf-8")
     run(peg(tmp_path / "mine.txt"), FolderContext(tmp_path / "reports"))
-    assert "mine\n====\nBoard: 2 pegs in 3 holes\n" in (tmp_path / "reports" / "result.txt").read_text("utf-8")
+    assert "Board: 2 pegs in 3 holes\n" in (tmp_path / "reports" / "result.txt").read_text("utf-8")
     assert (tmp_path / "reports" / "mine.svg").exists()
 
 
