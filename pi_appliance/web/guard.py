@@ -1,4 +1,4 @@
-"""What stands before every page: whose name was called, where a POST comes from, who is signed in, what browsers may do.
+"""What stands before every page: whose name was called, where a POST comes from, who is signed in.
 
 Host    against DNS rebinding: a foreign name that was pointed at this machine is answered with 421
 Origin  against cross-site request forgery: a POST that another site sends is answered with 403
@@ -59,7 +59,9 @@ class Guard:
         """Return the answer to a REQUEST that may not pass, else None."""
         host = request.headers.get("host", "")
         if not self._is_us(host):
-            return _say(request, 421, "this machine does not go by that name; use its address, such as http://192.168.…")
+            return _say(
+                request, 421, "this machine does not go by that name; use its address, such as http://192.168.…"
+            )
         if request.method not in ("GET", "HEAD") and not _from_us(request, host):
             return _say(request, 403, "this came from another web site, so nothing was done")
         path = request.url.path

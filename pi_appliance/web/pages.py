@@ -1,5 +1,6 @@
 """The pages: rendered here, whole without a script; forms come back to them by 303."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -16,6 +17,7 @@ from pi_appliance import __version__
 from pi_appliance.core import cron
 from pi_appliance.engine.assemble import JobView, Slot
 from pi_appliance.errors import ConfigError
+from pi_appliance.model.music import Station
 from pi_appliance.model.run import Run
 from pi_appliance.reports import as_svg, as_text
 from pi_appliance.web import files, values, words
@@ -88,7 +90,8 @@ class Pages:
     async def home(self, request: Request) -> Response:
         """Music, jobs, reports."""
         appliance, hub, now = self._daemon.appliance, self._daemon.hub, self._actions.now()
-        stations, wrong = (), ""
+        stations: Sequence[Station] = ()
+        wrong = ""
         try:
             stations = self._actions.stations.all(appliance.config.stations)
         except ConfigError as error:
@@ -108,7 +111,7 @@ class Pages:
         )
 
     async def job_part(self, request: Request) -> Response:
-        """The card of one job."""
+        """Return the card of one job."""
         name, now = request.path_params["name"], self._actions.now()
         self._daemon.appliance.job(name)
         view = next(view for view in self._daemon.appliance.jobs(now) if view.job.name == name)

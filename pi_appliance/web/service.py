@@ -7,7 +7,7 @@ import ipaddress
 import os
 import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 
 from uvicorn.config import Config as ServerConfig
@@ -28,9 +28,12 @@ class WebService:
     """The page on the phone. NOW is the wall clock, TICKS a clock that never goes back."""
 
     def __init__(
-        self, now: Callable[[], datetime] = clock.now, ticks: Callable[[], float] = time.monotonic
+        self,
+        now: Callable[[], datetime] = clock.now,
+        ticks: Callable[[], float] = time.monotonic,
+        environment: Mapping[str, str] = os.environ,
     ) -> None:
-        self._now, self._ticks = now, ticks
+        self._now, self._ticks, self._environment = now, ticks, environment
         self._feed: Feed | None = None
         self._server: _Server | None = None
         self._serving: asyncio.Task[None] | None = None
@@ -43,7 +46,7 @@ class WebService:
         Raises Refused if the address cannot be had, or is open to the network without a password.
         """
         config = daemon.appliance.config
-        password = secrets.load(config.path, os.environ).get("WEB_PASSWORD", "")
+        password = secrets.load(config.path, self._environment).get("WEB_PASSWORD", "")
         listeners = _listen(config, password)
         self.port = listeners[0].getsockname()[1]
         self._feed = Feed(daemon, self._now)
@@ -91,7 +94,7 @@ class _Server(Server):
         self.up, self.end = asyncio.Event(), asyncio.Event()
 
     @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:  # type: ignore[override]
+    def capture_signals(self) -> Iterator[None]:
         """Leave the signals alone."""
         yield
 
