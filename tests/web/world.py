@@ -211,7 +211,7 @@ def served(config: Path, music: ListMusic | None = None) -> Iterator[World]:
         yield ready[0]
     finally:
         for each in ready:
-            with contextlib.suppress(RuntimeError):  # it has ended by itself
+            if not each.end.is_set():
                 each.in_loop(each.end.set)
         life.join(20)
     if errors:

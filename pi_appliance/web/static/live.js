@@ -47,6 +47,7 @@ export function follow(onState) {
   // A page that nobody sees costs the phone and the appliance nothing.
   document.addEventListener("visibilitychange", () => (document.visibilityState === "visible" ? open() : close()));
   window.addEventListener("online", open);
+  window.addEventListener("offline", gone);
   window.addEventListener("pagehide", close);
   window.addEventListener("pageshow", (event) => event.persisted && open());
   open();
