@@ -66,7 +66,7 @@ class Pages:
             "soon": lambda when: words.day_and_time(when, actions.now(), self._zone()),
             "instant": lambda when: as_text.instant(when, self._zone()),
             "clock": words.clock,
-            "length": as_text.length,
+            "took": as_text.length,
             "good": as_text.good,
         }
 

@@ -14,9 +14,10 @@ from tests.web.world import World, configuration, job, served, set_password
 
 CHROMIUM = Path("/usr/bin/chromium")
 pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason="chromium is not installed: apt-get install chromium")
+MANY = "".join(f'- {{name: Station {number}, url: "http://radio.example/{number}"}}\n' for number in range(8))
 # The width of the page and of the window; each thing to press that is too small for a thumb.
 WIDTHS = "[document.documentElement.scrollWidth, window.innerWidth]"
-TOO_SMALL = """[...document.querySelectorAll("button, input, .list a, .history")]
+TOO_SMALL = """[...document.querySelectorAll("button, input, summary, .list a, .history, h3 a, .back")]
     .filter((each) => each.checkVisibility()).map((each) => [each.outerHTML, each.getBoundingClientRect()])
     .filter(([, box]) => box.height < 44 || box.width < 44).map(([text]) => text)"""
 
@@ -34,7 +35,7 @@ def browser() -> Iterator[Browser]:
 def world(tmp_path: Path) -> Iterator[World]:
     """Serve a page with everything on it."""
     jobs = job("hello", "print('good morning')") + job("a-job-with-a-very-long-name-" + "x" * 30, "")
-    with served(configuration(tmp_path, jobs=jobs, stations=STATIONS)) as found:
+    with served(configuration(tmp_path, jobs=jobs, stations=STATIONS + MANY)) as found:
         record(found, "hello", Outcome.FAILED, "could not " + "w" * 90)
         yield found
 
@@ -92,6 +93,15 @@ def test_a_station_is_one_tap_away(browser: Browser, world: World) -> None:
         expect(page.get_by_role("button", name="R&B <1>")).to_have_attribute("aria-pressed", "true")
         expect(page.locator("#title")).to_have_text("R&B <1>")
         expect(page.locator("#seek")).to_be_hidden()  # a stream has no end to seek to
+
+
+def test_the_many_stations_of_a_collector_are_folded(browser: Browser, world: World) -> None:
+    with phone(browser, world) as page:
+        last = page.get_by_role("button", name="Station 7")
+        expect(last).to_be_hidden()
+        page.get_by_text("4 more").tap()
+        last.tap()
+        expect(page.locator("#title")).to_have_text("Station 7")
 
 
 def test_run_now_shows_the_run_until_it_has_ended(browser: Browser, world: World) -> None:
