@@ -46,9 +46,12 @@ def phone(
 ) -> Iterator[Page]:
     """Give a page on a phone, opened at /. What the browser complains of goes to COMPLAINTS."""
     heard = [] if complaints is None else complaints
-    size = {"width": 393, "height": 727}
     context = browser.new_context(
-        viewport=size, device_scale_factor=2.75, is_mobile=True, has_touch=True, java_script_enabled=script
+        viewport={"width": 393, "height": 727},
+        device_scale_factor=2.75,
+        is_mobile=True,
+        has_touch=True,
+        java_script_enabled=script,
     )
     page = context.new_page()
     page.on("console", lambda message: heard.append(message.text) if message.type in ("error", "warning") else None)

@@ -49,7 +49,7 @@ def test_a_run_by_another_process_arrives_from_its_beginning_to_its_end(tmp_path
         assert events.next()[1]["jobs"][0]["last"] is None
         command = [sys.executable, "-m", "pi_appliance", "jobs", "run", "hello", "--config", str(config)]
         subprocess.run(command, check=True, capture_output=True)
-        state = events.until(lambda state: (state["jobs"][0]["last"] or {}).get("outcome"))
+        state = events.until(lambda state: state["jobs"][0]["last"] and state["jobs"][0]["last"]["outcome"])
         assert state["jobs"][0]["last"]["outcome"] == "succeeded"
 
 

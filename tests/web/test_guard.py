@@ -13,6 +13,7 @@ FOREIGN = [
     f"{socket.gethostname()}.evil.example",
     "127.0.0.1.evil.example",
     "localhost@evil.example",
+    "localhost:99999",
     "",
 ]
 
@@ -84,3 +85,9 @@ def test_no_page_has_a_script_or_a_style_within(world: World) -> None:
         assert "<style" not in text
         assert " on" not in "".join(part.split(">")[0] for part in text.split("<button")[1:])
         assert text.count("<script") == text.count('<script type="module" src="/static/')
+
+
+@pytest.mark.parametrize("body", ["volume", "a=1&" * 30 + "a=1", "\x00"])
+def test_what_is_no_form_is_told(world: World, body: str) -> None:
+    answer = world.ask("/player/volume", body)
+    assert (answer.status, "send fields as name=value" in answer.text) == (400, True)

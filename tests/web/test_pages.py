@@ -94,6 +94,12 @@ def test_the_silent_stand_in_is_told(world: World) -> None:
     assert '<p class="note" id="trouble" >a silent stand-in plays</p>' in world.ask("/").text
 
 
+def test_an_empty_queue_is_said(world: World) -> None:
+    world.in_loop(lambda: world.player.become(play=Play.STOPPED, track=None, elapsed=None))
+    assert "Nothing is playing" in world.ask("/").text
+    assert world.ask("/api/v1/player").json["player"]["track"] is None
+
+
 def test_run_now_starts_a_real_run_that_ends_in_the_history(world: World) -> None:
     answer = world.ask("/jobs/hello/run", "")
     assert (answer.status, answer.headers["location"]) == (303, "/?started=hello#job-hello")
@@ -169,6 +175,7 @@ def test_a_report_is_shown_by_its_kind(world: World) -> None:
         assert "script-src" not in policy
     assert "board.svg" in world.ask("/").text
     assert "board.svg" in world.ask("/reports").text
+    assert "board.svg" in world.ask("/parts/reports").text
     assert "board.svg" in world.ask("/jobs/hello").text
 
 

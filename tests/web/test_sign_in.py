@@ -3,8 +3,9 @@
 from urllib.parse import quote
 
 import pytest
+from starlette.requests import HTTPConnection
 
-from pi_appliance.web.auth import Door
+from pi_appliance.web.auth import Door, address_of
 from tests.web.world import Answer, World
 
 
@@ -105,3 +106,18 @@ def _status(door: Door, password: str, address: str = "192.0.2.1") -> int:
     except Exception as error:  # noqa: BLE001 - the status is what is asked
         return int(getattr(error, "status_code", 0))
     return 200
+
+
+@pytest.mark.parametrize(
+    ("host", "known_as"),
+    [
+        ("192.0.2.7", "192.0.2.7"),
+        ("::ffff:192.0.2.7", "192.0.2.7"),
+        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
+        ("fe80::1%eth0", "fe80::/64"),
+        ("testclient", "testclient"),
+    ],
+)
+def test_a_household_is_one_guesser(host: str, known_as: str) -> None:
+    scope = {"type": "http", "headers": [], "client": (host, 50_000)}
+    assert address_of(HTTPConnection(scope)) == known_as

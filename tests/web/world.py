@@ -102,7 +102,12 @@ class World:
     def in_loop(self, act: Callable[[], object]) -> None:
         """Do ACT where the service lives."""
         done = threading.Event()
-        self.loop.call_soon_threadsafe(lambda: (act(), done.set()))
+
+        def in_there() -> None:
+            act()
+            done.set()
+
+        self.loop.call_soon_threadsafe(in_there)
         assert done.wait(10)
 
     @contextlib.contextmanager
@@ -137,7 +142,7 @@ class Events:
                 name, _, value = line.rstrip("\n").partition(": ")
                 fields[name] = value
 
-    def until(self, good: Callable[[Any], bool]) -> Any:
+    def until(self, good: Callable[[Any], object]) -> Any:
         """Return the first state that is GOOD; a socket's timeout ends the wait."""
         while True:
             _, state = self.next()
