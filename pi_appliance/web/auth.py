@@ -1,0 +1,125 @@
+"""Who may come in: the password, the sessions of those who gave it, and patience with those who guess."""
+
+import hashlib
+import hmac
+import ipaddress
+import math
+import secrets
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from starlette.exceptions import HTTPException
+from starlette.requests import HTTPConnection
+
+COOKIE = "pi-appliance"
+_LASTS = 180 * 86_400  # seconds that a phone keeps its cookie; the session itself ends with the daemon
+_MOST_SESSIONS = 64  # the oldest is forgotten: a daemon that lives for years must not grow
+_MOST_ADDRESSES = 1024
+_FREE = 3  # wrong passwords that cost nothing: people mistype
+_LONGEST_WAIT = 300.0  # seconds
+_FORGET = 3600.0  # seconds after which an address starts anew
+
+
+@dataclass(slots=True)
+class _Guesses:
+    wrong: int = 0
+    last: float = -math.inf
+    closed_until: float = -math.inf
+
+
+class Door:
+    """Open to all if PASSWORD is empty. NOW is a clock that never goes back, in seconds."""
+
+    def __init__(self, password: str, now: Callable[[], float] = time.monotonic) -> None:
+        self.locked = bool(password)
+        self._key = secrets.token_bytes(32)
+        self._password = self._digest(password)
+        self._now = now
+        self._sessions: dict[bytes, None] = {}  # digests, the oldest first
+        self._guesses: dict[str, _Guesses] = {}
+
+    def lets_in(self, request: HTTPConnection) -> bool:
+        """Say whether REQUEST comes from somebody who is signed in, or carries the password itself.
+
+        Raises HTTPException 401 for a wrong password, 429 for too many.
+        """
+        if not self.locked:
+            return True
+        scheme, _, given = request.headers.get("authorization", "").partition(" ")
+        if scheme.lower() == "bearer":
+            self.check(given.strip(), address_of(request))
+            return True
+        token = request.cookies.get(COOKIE, "")
+        return bool(token) and _hash(token) in self._sessions
+
+    def check(self, password: str, address: str) -> None:
+        """Raise HTTPException if PASSWORD is wrong (401), or ADDRESS has guessed too often just now (429)."""
+        now = self._now()
+        guesses = self._guesses.get(address, _Guesses())
+        if now < guesses.closed_until:
+            raise _too_often(guesses.closed_until - now)
+        if hmac.compare_digest(self._digest(password), self._password):
+            self._guesses.pop(address, None)
+            return
+        if now - guesses.last > _FORGET:
+            guesses = _Guesses()
+        guesses.wrong, guesses.last = guesses.wrong + 1, now
+        over = guesses.wrong - _FREE
+        if over >= 0:
+            guesses.closed_until = now + min(2.0 ** (over + 1), _LONGEST_WAIT)
+        self._remember(address, guesses)
+        raise HTTPException(401, "that is not the password; it stands as WEB_PASSWORD in secrets.env on the machine")
+
+    def sign_in(self) -> str:
+        """Return the token of a new session."""
+        token = secrets.token_urlsafe(32)
+        self._sessions[_hash(token)] = None
+        if len(self._sessions) > _MOST_SESSIONS:
+            del self._sessions[next(iter(self._sessions))]
+        return token
+
+    def sign_out(self, request: HTTPConnection) -> None:
+        """End the session of REQUEST."""
+        self._sessions.pop(_hash(request.cookies.get(COOKIE, "")), None)
+
+    def _digest(self, password: str) -> bytes:
+        return hmac.digest(self._key, password.encode(), "sha256")
+
+    def _remember(self, address: str, guesses: _Guesses) -> None:
+        self._guesses.pop(address, None)  # to the end of the line
+        self._guesses[address] = guesses
+        if len(self._guesses) > _MOST_ADDRESSES:
+            del self._guesses[next(iter(self._guesses))]
+
+
+def cookie(token: str) -> str:
+    """Return the header that gives TOKEN to the browser; an empty one takes it away."""
+    age = _LASTS if token else 0
+    return f"{COOKIE}={token}; Max-Age={age}; Path=/; HttpOnly; SameSite=Strict"
+
+
+def address_of(request: HTTPConnection) -> str:
+    """Return whom REQUEST comes from: an address, or for IPv6 the /64 that one household owns."""
+    host = request.client.host if request.client else ""
+    try:
+        address = ipaddress.ip_address(host.partition("%")[0])
+    except ValueError:
+        return host
+    if isinstance(address, ipaddress.IPv4Address):
+        return str(address)
+    mapped = address.ipv4_mapped
+    return str(mapped) if mapped else str(ipaddress.ip_network((address, 64), strict=False))
+
+
+def _hash(token: str) -> bytes:
+    return hashlib.sha256(token.encode()).digest()
+
+
+def _too_often(wait: float) -> HTTPException:
+    seconds = math.ceil(wait)
+    return HTTPException(
+        429,
+        f"too many wrong passwords from this address; try again in {seconds} s",
+        headers={"Retry-After": str(seconds)},
+    )

@@ -1,0 +1,45 @@
+"""What a POST carries: a small form or a small JSON object, never more than a few kilobytes."""
+
+import json
+from collections.abc import Mapping
+from urllib.parse import parse_qsl
+
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+
+_LARGEST = 16_384  # bytes
+
+
+async def form(request: Request) -> dict[str, str]:
+    """Return the fields of a form. Raises HTTPException if it is none."""
+    body = await _read(request)
+    try:
+        return dict(parse_qsl(body.decode(), keep_blank_values=True, strict_parsing=bool(body), max_num_fields=20))
+    except ValueError:
+        raise HTTPException(400, "this is no form; send fields as name=value&name=value") from None
+
+
+async def json_object(request: Request) -> Mapping[str, object]:
+    """Return the JSON object of the body; nothing where there is no body. Raises HTTPException if it is none."""
+    body = await _read(request)
+    if not body:
+        return {}
+    try:
+        found = json.loads(body)
+    except (ValueError, RecursionError):
+        raise HTTPException(400, 'the body is not JSON; send an object such as {"volume": 40}') from None
+    if not isinstance(found, dict):
+        raise HTTPException(400, 'the body is no JSON object; send one such as {"volume": 40}')
+    return found
+
+
+async def _read(request: Request) -> bytes:
+    body = b""
+    try:
+        async for chunk in request.stream():
+            body += chunk
+            if len(body) > _LARGEST:
+                raise HTTPException(413, f"the body is too long; at most {_LARGEST} bytes are read")
+    except ClientDisconnect:
+        raise HTTPException(400, "the body ended too early; send it again") from None
+    return body

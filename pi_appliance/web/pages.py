@@ -1,0 +1,219 @@
+"""The pages: rendered here, whole without a script; forms come back to them by 303."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader
+from markupsafe import Markup
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Response
+from starlette.routing import Route
+
+from pi_appliance import __version__
+from pi_appliance.core import cron
+from pi_appliance.engine.assemble import JobView, Slot
+from pi_appliance.errors import ConfigError
+from pi_appliance.model.music import Station
+from pi_appliance.model.run import Run
+from pi_appliance.reports import as_svg, as_text
+from pi_appliance.web import files, values, words
+from pi_appliance.web.actions import Actions
+from pi_appliance.web.auth import Door, address_of, cookie
+from pi_appliance.web.bodies import form
+from pi_appliance.web.world import Daemon
+
+_STRIP = 20  # runs in the strip of a job
+_ROWS = 50  # runs on the page of a job
+_NEWEST = 6  # reports on the first page
+_LONGEST = 400_000  # characters of a report that are shown; a phone chokes on more
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """A job as the first page shows it."""
+
+    view: JobView
+    used: Slot | None
+    strip: Markup
+
+    @property
+    def seen(self) -> str:
+        """What changes when the card must be drawn anew."""
+        return seen(self.view.last)
+
+
+def seen(run: Run | None) -> str:
+    """Return which run this is, and whether it has ended. static/jobs.js makes the same of the JSON."""
+    return f"{run.id}:{run.outcome or ''}" if run else ""
+
+
+class Pages:
+    """The endpoints that answer with a page."""
+
+    def __init__(self, daemon: Daemon, actions: Actions, door: Door, name: str) -> None:
+        self._daemon, self._actions, self._door = daemon, actions, door
+        self._templates = Environment(
+            loader=FileSystemLoader(Path(__file__).parent / "templates"), autoescape=True, trim_blocks=True
+        )
+        self._templates.lstrip_blocks = True
+        self._templates.globals |= {"name": name, "version": __version__, "locked": door.locked, "seen": seen}
+        self._templates.filters |= {
+            "ago": lambda when: words.ago(when, actions.now()),
+            "soon": lambda when: words.day_and_time(when, actions.now(), self._zone()),
+            "instant": lambda when: as_text.instant(when, self._zone()),
+            "clock": words.clock,
+            "took": as_text.length,
+            "good": as_text.good,
+        }
+
+    def routes(self) -> list[Route]:
+        """Return every route that is for people."""
+        return [
+            Route("/", self.home),
+            Route("/parts/jobs/{name}", self.job_part),
+            Route("/parts/reports", self.reports_part),
+            Route("/player/{command}", self.command, methods=["POST"]),
+            Route("/jobs/{name}", self.job),
+            Route("/jobs/{name}/run", self.run_job, methods=["POST"]),
+            Route("/runs/{number:int}", self.run),
+            Route("/reports", self.reports),
+            Route("/reports/{job}/{file}", self.report),
+            Route("/sign-in", self.sign_in_page),
+            Route("/sign-in", self.sign_in, methods=["POST"]),
+            Route("/sign-out", self.sign_out, methods=["POST"]),
+        ]
+
+    async def home(self, request: Request) -> Response:
+        """Music, jobs, reports."""
+        appliance, hub, now = self._daemon.appliance, self._daemon.hub, self._actions.now()
+        stations: Sequence[Station] = ()
+        wrong = ""
+        try:
+            stations = self._actions.stations.all(appliance.config.stations)
+        except ConfigError as error:
+            wrong = str(error)
+        cards = [self._card(view, now) for view in appliance.jobs(now)]
+        started = request.query_params.get("started")
+        found = files.reports(appliance)
+        return self._page(
+            "home.html",
+            music=hub,
+            stations=stations,
+            stations_wrong=wrong,
+            cards=cards,
+            started=started if started in appliance.config.jobs else "",
+            reports=found[:_NEWEST],
+            more_reports=len(found) - _NEWEST,
+        )
+
+    async def job_part(self, request: Request) -> Response:
+        """Return the card of one job."""
+        name, now = request.path_params["name"], self._actions.now()
+        self._daemon.appliance.job(name)
+        view = next(view for view in self._daemon.appliance.jobs(now) if view.job.name == name)
+        return self._page("_job.html", card=self._card(view, now))
+
+    async def reports_part(self, _: Request) -> Response:
+        """Return the list of the newest reports."""
+        found = files.reports(self._daemon.appliance)
+        return self._page("_reports.html", reports=found[:_NEWEST], more_reports=len(found) - _NEWEST)
+
+    async def command(self, request: Request) -> Response:
+        """Ask the player for something."""
+        await self._actions.ask_player(request.path_params["command"], await form(request))
+        return RedirectResponse("/", 303)
+
+    async def job(self, request: Request) -> Response:
+        """One job: its schedule in words, its history, its reports."""
+        name, appliance, now = request.path_params["name"], self._daemon.appliance, self._actions.now()
+        before = request.query_params.get("before", "")
+        known = before.isascii() and before.isdigit() and len(before) < 19
+        runs = appliance.history(job=name, limit=_ROWS + 1, before=int(before) if known else None)
+        view = next((view for view in appliance.jobs(now) if view.job.name == name), None)
+        schedule = view.job.schedule if view else None
+        return self._page(
+            "job.html",
+            job=name,
+            card=self._card(view, now) if view else None,
+            schedule=cron.explain(schedule) if schedule else "",
+            runs=runs[:_ROWS],
+            older=runs[_ROWS - 1].id if len(runs) > _ROWS else None,
+            reports=files.reports(appliance, job=name),
+        )
+
+    async def run_job(self, request: Request) -> Response:
+        """Start a run."""
+        name = request.path_params["name"]
+        await self._actions.run_job(name)
+        return RedirectResponse(f"/?started={name}#job-{name}", 303)
+
+    async def run(self, request: Request) -> Response:
+        """One run and what it printed."""
+        run, log = self._daemon.appliance.log(request.path_params["number"])
+        newest = self._daemon.appliance.store.history(job=run.job, limit=1)[0]
+        return self._page("run.html", run=run, log=log, newest=newest)
+
+    async def reports(self, _: Request) -> Response:
+        """Return the list of all reports."""
+        return self._page("reports.html", reports=files.reports(self._daemon.appliance), more_reports=0)
+
+    async def report(self, request: Request) -> Response:
+        """One report: a text within a page, anything else as it is."""
+        found = files.report(self._daemon.appliance, request.path_params["job"], request.path_params["file"])
+        kind = found.path.suffix.lower()
+        if kind in files.TEXTS and "raw" not in request.query_params:
+            return self._page("report.html", report=found, **_text(found.path))
+        return FileResponse(
+            found.path,
+            media_type=files.TYPES.get(kind, "application/octet-stream"),
+            filename=found.file,
+            content_disposition_type="inline" if kind in files.TYPES else "attachment",
+            headers={"Content-Security-Policy": files.HARMLESS},
+        )
+
+    async def sign_in_page(self, request: Request) -> Response:
+        """Ask for the password."""
+        if self._door.lets_in(request):
+            return RedirectResponse("/", 303)
+        return self._page("sign_in.html", wrong="")
+
+    async def sign_in(self, request: Request) -> Response:
+        """Take the password."""
+        given = (await form(request)).get("password", "")
+        if self._door.locked:
+            try:
+                self._door.check(given, address_of(request))
+            except HTTPException as error:
+                return self._page("sign_in.html", error.status_code, dict(error.headers or {}), wrong=error.detail)
+        return RedirectResponse("/", 303, {"Set-Cookie": cookie(self._door.sign_in())})
+
+    async def sign_out(self, request: Request) -> Response:
+        """End the session."""
+        self._door.sign_out(request)
+        return RedirectResponse("/sign-in", 303, {"Set-Cookie": cookie("")})
+
+    def error(self, status: int, sentence: str) -> Response:
+        """Return the page that says what went wrong."""
+        return self._page("error.html", status, sentence=sentence)
+
+    def _page(self, template: str, status: int = 200, headers: dict[str, str] | None = None, **known: Any) -> Response:
+        return HTMLResponse(self._templates.get_template(template).render(known), status, headers)
+
+    def _card(self, view: JobView, now: datetime) -> Card:
+        appliance = self._daemon.appliance
+        runs = appliance.store.history(job=view.job.name, limit=_STRIP)
+        strip = as_svg.strip(runs, self._zone(), places=_STRIP)
+        return Card(view, values.next_used(appliance, view, now), Markup(strip))  # noqa: S704 - it escapes its texts
+
+    def _zone(self) -> Any:
+        return self._daemon.appliance.config.time_zone
+
+
+def _text(path: Path) -> dict[str, Any]:
+    with path.open(encoding="utf-8", errors="replace") as file:
+        text = file.read(_LONGEST + 1)
+    return {"text": text[:_LONGEST], "cut": len(text) > _LONGEST}

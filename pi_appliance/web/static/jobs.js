@@ -1,0 +1,59 @@
+// The jobs: a card whose run began or ended is drawn anew by the server; in between only its bar moves.
+
+import { ago } from "./words.js";
+
+export const seen = (run) => (run ? `${run.id}:${run.outcome ?? ""}` : "");
+
+export function showJobs(jobs) {
+  const cards = [...document.querySelectorAll("[data-job]")];
+  if (cards.map((card) => card.dataset.job).join() !== jobs.map((each) => each.job).join()) {
+    location.reload(); // the configuration was read again
+    return;
+  }
+  for (const [place, { job, last, next }] of jobs.entries()) {
+    const card = cards[place];
+    const key = seen(last);
+    const slot = next?.slot ?? "";
+    card.dataset.slot ??= slot;
+    if (card.dataset.seen !== key || card.dataset.slot !== slot) draw(job, key, slot);
+    else if (last && !last.outcome) move(card, last);
+  }
+}
+
+export function startTimes() {
+  const show = () => {
+    for (const time of document.querySelectorAll("time")) time.textContent = ago(Date.parse(time.dateTime));
+  };
+  setInterval(() => document.visibilityState === "visible" && show(), 20_000);
+}
+
+async function draw(job, key, slot) {
+  const old = document.getElementById(`job-${job}`);
+  const ended = old.dataset.seen !== key && !key.endsWith(":");
+  Object.assign(old.dataset, { seen: key, slot });
+  const answer = await fetch(`/parts/jobs/${job}`).catch(() => null);
+  const card = document.getElementById(`job-${job}`);
+  if (!answer?.ok) {
+    card.dataset.seen = "?"; // so that the next state tries again
+    return;
+  }
+  const held = card.contains(document.activeElement) && document.activeElement.tagName;
+  card.outerHTML = await answer.text();
+  const drawn = document.getElementById(`job-${job}`);
+  drawn.dataset.slot = slot;
+  if (held) drawn.querySelector(held)?.focus({ preventScroll: true });
+  if (ended) drawReports();
+}
+
+async function drawReports() {
+  const answer = await fetch("/parts/reports").catch(() => null);
+  if (answer?.ok) document.getElementById("reports").innerHTML = await answer.text();
+}
+
+function move(card, { progress, note }) {
+  const bar = card.querySelector("progress");
+  if (progress === null) bar.removeAttribute("value");
+  else bar.value = progress;
+  card.querySelector(".percent").textContent = progress === null ? "" : `${Math.round(100 * progress)}%`;
+  card.querySelector(".doing").textContent = note;
+}

@@ -1,0 +1,40 @@
+// Forms without a reload: each goes to its address in the JSON API, and an error is told at the top of the page.
+
+export async function send(path, fields = {}) {
+  let answer = null;
+  try {
+    answer = await fetch(`/api/v1${path}`, {
+      method: "POST",
+      headers: { "Content-Type": "application/json" },
+      body: JSON.stringify(fields),
+    });
+  } catch {
+    say("The appliance does not answer. Is this phone in its network?");
+    return null;
+  }
+  if (answer.status === 401) location.assign("/sign-in");
+  const told = await answer.json();
+  say(answer.ok ? "" : told.error);
+  return answer.ok ? told : null;
+}
+
+export function takeOverForms(onAnswer) {
+  document.addEventListener("submit", async (event) => {
+    const form = event.target;
+    if (form.method !== "post" || "plain" in form.dataset) return;
+    event.preventDefault();
+    const button = event.submitter;
+    const fields = Object.fromEntries(new FormData(form));
+    if (button?.name) fields[button.name] = button.value;
+    const path = button?.getAttribute("formaction") ?? form.getAttribute("action");
+    const told = await send(path, fields);
+    if (told) onAnswer(path, told, button);
+  });
+}
+
+function say(sentence) {
+  const notice = document.getElementById("notice");
+  notice.hidden = !sentence;
+  notice.textContent = sentence;
+  if (sentence) notice.scrollIntoView({ block: "nearest" });
+}

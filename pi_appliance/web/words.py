@@ -1,0 +1,39 @@
+"""Instants and lengths in the words of the page. static/words.js says the same in the browser."""
+
+from datetime import datetime, timedelta
+from zoneinfo import ZoneInfo
+
+
+def ago(when: datetime, now: datetime) -> str:
+    """Return how long WHEN is past: just now, 5 min ago, 3 h ago, 2 days ago."""
+    minutes = int((now - when) / timedelta(minutes=1))
+    if minutes < 1:
+        return "just now"
+    if minutes < 60:
+        return f"{minutes} min ago"
+    hours = minutes // 60
+    if hours < 48:
+        return f"{hours} h ago"
+    return f"{hours // 24} days ago"
+
+
+def day_and_time(when: datetime, now: datetime, zone: ZoneInfo) -> str:
+    """Return WHEN as people say it: today 18:00, tomorrow 06:00, Monday 06:00, 12 Apr 06:00."""
+    there, today = when.astimezone(zone), now.astimezone(zone).date()
+    days = (there.date() - today).days
+    if days in (0, 1):
+        day = ("today", "tomorrow")[days]
+    elif 1 < days < 7:
+        day = f"{there:%A}"
+    else:
+        day = f"{there.day} {there:%b}" + ("" if there.year == today.year else f" {there.year}")
+    return f"{day} {there:%H:%M}"
+
+
+def clock(seconds: float | None) -> str:
+    """Return a place in a track: 3:07, or 1:02:45."""
+    if seconds is None:
+        return ""
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

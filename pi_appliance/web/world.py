@@ -1,0 +1,42 @@
+"""What the page asks of the daemon, and nothing more."""
+
+from collections.abc import AsyncIterator
+from typing import Protocol
+
+from pi_appliance.engine.assemble import Appliance
+from pi_appliance.engine.runs import Runs
+from pi_appliance.model.music import PlayerState
+from pi_appliance.ports import Player
+
+
+class Music(Protocol):
+    """The player, as the daemon's hub holds it."""
+
+    trouble: str
+    stand_in: bool
+
+    @property
+    def state(self) -> PlayerState | None:
+        """What the player does at this moment; None while there is none."""
+
+    async def player(self) -> Player:
+        """Return the player. Raises Unavailable with the reason if there is none."""
+
+    def watch(self) -> AsyncIterator[frozenset[str]]:
+        """Yield what changed. The first item comes at once."""
+
+
+class Daemon(Protocol):
+    """The daemon. Its parts may be replaced while it lives, so they are read anew each time."""
+
+    @property
+    def appliance(self) -> Appliance:
+        """The configuration and the state."""
+
+    @property
+    def hub(self) -> Music:
+        """The player."""
+
+    @property
+    def runs(self) -> Runs:
+        """What starts a run."""

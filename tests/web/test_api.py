@@ -1,0 +1,146 @@
+"""The JSON API: what it tells, what it does, and how it says no."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pi_appliance.errors import Unavailable
+from pi_appliance.model.music import Play
+from tests.web.list_player import ListMusic
+from tests.web.test_pages import STATIONS, report
+from tests.web.world import World, configuration, job, served
+
+
+def test_the_state_is_the_player_and_the_jobs(world: World) -> None:
+    state = world.ask("/api/v1/state").json
+    assert state["player"]["play"] == "play"
+    assert state["player"]["track"]["title"] == "Blue Train"
+    assert (state["player"]["elapsed"], state["player"]["volume"], state["player"]["queue-length"]) == (61.0, 40, 2)
+    assert (state["trouble"], state["stand-in"]) == ("", False)
+    assert state["jobs"] == world.ask("/api/v1/jobs").json
+    nothing = dict.fromkeys(("runs-by", "chance", "next", "next-used", "last"))
+    assert state["jobs"] == [{"job": "hello", "kind": "command", **nothing}]
+
+
+def test_the_commands_answer_with_what_the_player_does_then(world: World) -> None:
+    def ask(command: str, body: Any = None) -> Any:
+        return world.ask(f"/api/v1/player/{command}", {} if body is None else body).json["player"]
+
+    assert ask("pause")["play"] == "pause"
+    assert ask("play")["play"] == "play"
+    assert ask("play", {"position": 1})["track"]["title"] == "Moment's Notice"
+    assert ask("next")["track"]["title"] == "Blue Train"
+    assert ask("previous")["track"]["position"] == 1
+    assert ask("volume", {"volume": 55})["volume"] == 55
+    assert ask("volume", {"change": -5})["volume"] == 50
+    assert ask("seek", {"seconds": 12.5})["elapsed"] == 12.5
+    assert ask("toggle")["play"] == "pause"
+    assert ask("stop")["play"] == "stop"
+
+
+def test_a_station_is_played_by_name(tmp_path: Path) -> None:
+    with served(configuration(tmp_path, stations=STATIONS)) as world:
+        assert [each["name"] for each in world.ask("/api/v1/stations").json] == ["Groove", "R&B <1>"]
+        assert world.ask("/api/v1/player/play-station", {"station": "Groove"}).json["player"]["track"]["uri"] == (
+            "http://radio.example/groove"
+        )
+        answer = world.ask("/api/v1/player/play-station", {"station": "Grove"})
+        assert answer.status == 404
+        assert answer.json == {"error": "no station is called 'Grove'; did you mean 'Groove'?"}
+
+
+def test_the_queue_comes_in_windows(world: World) -> None:
+    window = world.ask("/api/v1/queue?start=1&count=1").json
+    assert (window["start"], window["length"], [each["id"] for each in window["tracks"]]) == (1, 2, [2])
+
+
+WRONG = [
+    ("/api/v1/player/volume", {"volume": 101}, 400, "'volume' must be a number from 0 to 100"),
+    ("/api/v1/player/volume", {"volume": True}, 400, "'volume' must be a number from 0 to 100"),
+    ("/api/v1/player/volume", {"volume": "loud"}, 400, "'volume' must be a number from 0 to 100"),
+    ("/api/v1/player/volume", {"volume": [1]}, 400, "'volume' must be a number from 0 to 100"),
+    ("/api/v1/player/volume", {}, 400, 'volume takes either "volume", from 0 to 100, or "change", such as -5'),
+    ("/api/v1/player/volume", {"volum": 5}, 400, "volume takes no 'volum'; did you mean 'volume'?"),
+    ("/api/v1/player/seek", {}, 400, "'seconds' must be a number from 0 to 1000000, and it is missing"),
+    ("/api/v1/player/seek", {"seconds": "nan"}, 400, "'seconds' must be a number from 0 to 1000000"),
+    ("/api/v1/player/pause", {"now": 1}, 400, "pause takes no 'now'; it takes nothing"),
+    ("/api/v1/player/pause", [], 400, 'the body is no JSON object; send one such as {"volume": 40}'),
+    ("/api/v1/player/pause", "{", 400, 'the body is not JSON; send an object such as {"volume": 40}'),
+    ("/api/v1/player/play", {"position": 9}, 409, "there is nothing at position 9; the queue holds 2"),
+    ("/api/v1/player/paus", {}, 404, "no command of the player is called 'paus'; did you mean 'pause'?"),
+    ("/api/v1/jobs/helo/run", {}, 404, "no job is called 'helo'; did you mean 'hello'?"),
+    ("/api/v1/jobs/hello/run", {"rm": "-rf"}, 400, "a run takes no keys; what it does stands in the configuration"),
+    ("/api/v1/runs?limit=0", None, 400, "'limit' must be a whole number from 1 to 500"),
+    ("/api/v1/runs?job=helo", None, 404, "no job is called 'helo'; did you mean 'hello'?"),
+    ("/api/v1/runs?jobs=hello", None, 400, "nothing is known of 'jobs'; did you mean 'job'?"),
+    ("/api/v1/runs/7", None, 404, "no run is called '7'; there are none yet"),
+    ("/api/v1/queue?start=-1", None, 400, "'start' must be a whole number from 0 to 1000000"),
+    ("/api/v1/nothing", None, 404, "there is no such page"),
+]
+
+
+@pytest.mark.parametrize(("path", "body", "status", "sentence"), WRONG, ids=lambda each: str(each)[:40])
+def test_every_no_is_one_sentence_and_a_status(world: World, path: str, body: Any, status: int, sentence: str) -> None:
+    answer = world.ask(path, body)
+    assert (answer.status, answer.json) == (status, {"error": sentence})
+    assert (world.player.now.volume, world.player.now.play) == (40, Play.PLAYING)
+
+
+def test_a_player_that_is_away_is_503(tmp_path: Path) -> None:
+    with served(configuration(tmp_path), ListMusic(None, "MPD does not answer")) as world:
+        for path, body in (("/api/v1/player/play", {}), ("/api/v1/queue", None)):
+            answer = world.ask(path, body)
+            assert (answer.status, answer.json) == (503, {"error": "MPD does not answer"})
+        assert world.ask("/api/v1/player").json == {
+            "player": None,
+            "trouble": "MPD does not answer",
+            "stand-in": False,
+        }
+
+
+def test_a_player_without_a_mixer_says_so(world: World) -> None:
+    world.in_loop(lambda: world.player.become(volume=None))
+    answer = world.ask("/api/v1/player/volume", {"change": 5})
+    assert (answer.status, "no volume to set" in answer.json["error"]) == (409, True)
+
+
+def test_a_player_that_is_lost_in_the_middle_is_503(world: World) -> None:
+    def lose() -> None:
+        raise Unavailable("the player hung up")
+
+    world.player.on_change = lose
+    assert world.ask("/api/v1/player/pause", {}).status == 503
+
+
+def test_a_run_is_started_and_told(world: World) -> None:
+    answer = world.ask("/api/v1/jobs/hello/run", {})
+    assert (answer.status, answer.json) == (202, {"started": "hello"})
+    runs = world.eventually(lambda: [run for run in world.ask("/api/v1/runs?job=hello").json if run["outcome"]])
+    assert (runs[0]["outcome"], runs[0]["trigger"], runs[0]["id"]) == ("succeeded", "hand", 1)
+    assert world.ask("/api/v1/runs/1").json["log"] == "good morning\n"
+    assert world.ask("/api/v1/runs?before=1").json == []
+
+
+def test_the_reports_are_listed(world: World) -> None:
+    report(world, "hello/x.txt", "four")
+    (found,) = world.ask("/api/v1/reports").json
+    assert (found["job"], found["file"], found["bytes"]) == ("hello", "x.txt", 4)
+
+
+def test_a_chance_that_skips_tells_the_slot_it_uses(tmp_path: Path) -> None:
+    jobs = job("often", "", "    schedule: '*/5 * * * *'\n    chance: 1/8\n")
+    with served(configuration(tmp_path, jobs=jobs)) as world:
+        (often,) = world.ask("/api/v1/jobs").json
+        assert often["next-used"] >= often["next"]["slot"]
+        assert (often["next-used"] == often["next"]["slot"]) is often["next"]["picked"]
+
+
+def test_a_fault_of_ours_is_500_without_its_insides(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    def break_down() -> None:
+        raise ZeroDivisionError("insides")
+
+    world.player.on_change = break_down
+    answer = world.ask("/api/v1/player/pause", {})
+    assert (answer.status, "insides" in answer.text) == (500, False)
+    assert world.eventually(lambda: "ZeroDivisionError: insides" in caplog.text)

@@ -1,0 +1,182 @@
+"""The page in a real browser of a phone's size, with a script and without."""
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+from pi_appliance.model.music import Play
+from pi_appliance.model.run import Outcome
+from tests.web.test_pages import STATIONS, record
+from tests.web.world import World, configuration, job, served, set_password
+
+CHROMIUM = Path("/usr/bin/chromium")
+pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason="chromium is not installed: apt-get install chromium")
+MANY = "".join(f'- {{name: Station {number}, url: "http://radio.example/{number}"}}\n' for number in range(8))
+# The width of the page and of the window; each thing to press that is too small for a thumb.
+WIDTHS = "[document.documentElement.scrollWidth, window.innerWidth]"
+TOO_SMALL = """[...document.querySelectorAll("button, input, summary, .list a, .history, h3 a, .back")]
+    .filter((each) => each.checkVisibility()).map((each) => [each.outerHTML, each.getBoundingClientRect()])
+    .filter(([, box]) => box.height < 44 || box.width < 44).map(([text]) => text)"""
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        flags = ["--no-sandbox", "--disable-background-networking"]
+        found = playwright.chromium.launch(executable_path=CHROMIUM, args=flags)
+        yield found
+        found.close()
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    """Serve a page with everything on it."""
+    jobs = job("hello", "print('good morning')") + job("a-job-with-a-very-long-name-" + "x" * 30, "")
+    with served(configuration(tmp_path, jobs=jobs, stations=STATIONS + MANY)) as found:
+        record(found, "hello", Outcome.FAILED, "could not " + "w" * 90)
+        yield found
+
+
+@contextlib.contextmanager
+def phone(
+    browser: Browser, world: World, *, script: bool = True, complaints: list[str] | None = None
+) -> Iterator[Page]:
+    """Give a page on a phone, opened at /. What the browser complains of goes to COMPLAINTS."""
+    heard = [] if complaints is None else complaints
+    context = browser.new_context(
+        viewport={"width": 393, "height": 727},
+        device_scale_factor=2.75,
+        is_mobile=True,
+        has_touch=True,
+        java_script_enabled=script,
+    )
+    page = context.new_page()
+    page.on("console", lambda message: heard.append(message.text) if message.type in ("error", "warning") else None)
+    page.on("pageerror", lambda error: heard.append(str(error)))
+    page.goto(world.origin)
+    try:
+        yield page
+    finally:
+        context.close()
+    assert complaints is not None or not heard, heard
+
+
+def test_a_press_on_pause_pauses_and_the_button_becomes_play(browser: Browser, world: World) -> None:
+    with phone(browser, world) as page:
+        page.get_by_role("button", name="Pause").tap()
+        expect(page.get_by_role("button", name="Play", exact=True)).to_be_visible()
+        assert world.player.now.play is Play.PAUSED
+        page.get_by_role("button", name="Next").tap()
+        expect(page.locator("#title")).to_have_text("Moment's Notice")
+        assert page.url == f"{world.origin}/"
+
+
+def test_what_others_do_shows_by_itself(browser: Browser, world: World) -> None:
+    with phone(browser, world) as page:
+        expect(page.locator("#elapsed")).to_have_text("1:02", timeout=10_000)  # it ticks by itself
+        world.in_loop(lambda: world.player.become(volume=90, play=Play.STOPPED))
+        expect(page.locator("#volume-line")).to_have_value("90")
+        expect(page.get_by_role("button", name="Play", exact=True)).to_be_visible()
+
+
+def test_the_volume_goes_by_button_and_by_slider(browser: Browser, world: World) -> None:
+    with phone(browser, world) as page:
+        page.get_by_role("button", name="Louder").tap()
+        expect(page.locator("#volume-line")).to_have_value("45")
+        page.locator("#volume-line").fill("60")
+        world.eventually(lambda: world.player.now.volume == 60)
+
+
+def test_a_station_is_one_tap_away(browser: Browser, world: World) -> None:
+    with phone(browser, world) as page:
+        page.get_by_role("button", name="R&B <1>").tap()
+        expect(page.get_by_role("button", name="R&B <1>")).to_have_attribute("aria-pressed", "true")
+        expect(page.locator("#title")).to_have_text("R&B <1>")
+        expect(page.locator("#seek")).to_be_hidden()  # a stream has no end to seek to
+
+
+def test_the_many_stations_of_a_collector_are_folded(browser: Browser, world: World) -> None:
+    with phone(browser, world) as page:
+        last = page.get_by_role("button", name="Station 7")
+        expect(last).to_be_hidden()
+        page.get_by_text("4 more").tap()
+        last.tap()
+        expect(page.locator("#title")).to_have_text("Station 7")
+
+
+def test_run_now_shows_the_run_until_it_has_ended(browser: Browser, world: World) -> None:
+    with phone(browser, world) as page:
+        card = page.locator("#job-hello")
+        card.get_by_role("button", name="Run now").tap()
+        expect(card.locator(".how")).to_have_text("succeeded", timeout=20_000)
+        expect(card.locator(".strip .succeeded")).to_have_count(1)
+        expect(card.get_by_role("button", name="Run now")).to_be_enabled()
+
+
+def test_without_its_network_the_phone_says_so_and_comes_back(browser: Browser, world: World) -> None:
+    with phone(browser, world, complaints=[]) as page:
+        expect(page.locator("#live")).to_be_hidden()
+        page.context.set_offline(True)
+        expect(page.locator("#live")).to_be_visible()
+        page.get_by_role("button", name="Pause").tap()
+        expect(page.locator("#notice")).to_have_text("The appliance does not answer. Is this phone in its network?")
+        world.in_loop(lambda: world.player.become(volume=7))
+        page.context.set_offline(False)
+        expect(page.locator("#live")).to_be_hidden()
+        expect(page.locator("#volume-line")).to_have_value("7")
+
+
+def test_a_restart_of_the_appliance_is_survived(browser: Browser, tmp_path: Path) -> None:
+    with contextlib.ExitStack() as phones:
+        with served(configuration(tmp_path)) as first:
+            page = phones.enter_context(phone(browser, first, complaints=[]))
+            port = first.service.port
+            with first.events() as events:
+                events.next()
+        expect(page.get_by_text("connection lost")).to_be_visible()
+        with served(configuration(tmp_path, web=f"host: 127.0.0.1, port: {port}")) as second:
+            expect(page.get_by_text("connection lost")).to_be_hidden(timeout=15_000)
+            second.in_loop(lambda: second.player.become(volume=8))
+            expect(page.locator("#volume-line")).to_have_value("8")
+
+
+@pytest.mark.parametrize("script", [True, False])
+def test_it_fits_the_phone_and_the_thumb(browser: Browser, world: World, script: bool) -> None:
+    with phone(browser, world, script=script) as page:
+        for path in ("/", "/jobs/hello", "/runs/1", "/reports"):
+            page.goto(world.origin + path)
+            width, window = page.evaluate(WIDTHS)
+            assert width <= window == 393
+            assert page.evaluate(TOO_SMALL) == []
+
+
+def test_without_a_script_everything_works_by_reloading(browser: Browser, world: World) -> None:
+    with phone(browser, world, script=False) as page:
+        page.get_by_role("button", name="Pause").tap()
+        expect(page.get_by_role("button", name="Play", exact=True)).to_be_visible()
+        assert world.player.now.play is Play.PAUSED
+        page.locator("#volume-line").fill("15")
+        page.get_by_role("button", name="Set").tap()
+        page.wait_for_load_state()
+        assert world.eventually(lambda: world.player.now.volume == 15)
+        page.locator("#job-hello").get_by_role("button", name="Run now").tap()
+        expect(page.get_by_text("hello was started")).to_be_visible()
+        world.eventually(lambda: world.daemon.appliance.store.run(2))
+
+
+def test_the_password_is_asked_once(browser: Browser, tmp_path: Path) -> None:
+    config = configuration(tmp_path)
+    set_password(config, "open sesame")
+    with served(config) as world, phone(browser, world, complaints=[]) as page:
+        page.get_by_label("Password").fill("guess")
+        page.get_by_role("button", name="Sign in").tap()
+        expect(page.get_by_role("alert")).to_contain_text("that is not the password")
+        page.get_by_label("Password").fill("open sesame")
+        page.get_by_role("button", name="Sign in").tap()
+        page.get_by_role("button", name="Pause").tap()
+        expect(page.get_by_role("button", name="Play", exact=True)).to_be_visible()
+        page.get_by_role("button", name="Sign out").tap()
+        expect(page.get_by_label("Password")).to_be_visible()

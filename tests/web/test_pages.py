@@ -1,0 +1,241 @@
+"""The pages without a script: what they show, what their forms do, and what they never let through."""
+
+from pathlib import Path
+
+import pytest
+
+from pi_appliance.model.music import Play, PlayerState
+from pi_appliance.model.run import Outcome, Trigger
+from pi_appliance.system import clock
+from tests.web.list_player import SONG, ListMusic
+from tests.web.world import World, configuration, job, served
+
+STATIONS = '- {name: Groove, url: "http://radio.example/groove", genre: Jazz}\n- {name: "R&B <1>", url: "http://b"}\n'
+EVIL = "<script>alert(1)</script>"
+
+
+def record(world: World, name: str, outcome: Outcome, summary: str) -> int:
+    store = world.daemon.appliance.store
+    run, _ = store.begin(job=name, kind="command", trigger=Trigger.HAND, due=None, now=clock.now())
+    store.end(run, outcome, summary, now=clock.now(), attempts=1)
+    return run
+
+
+def report(world: World, name: str, content: str) -> Path:
+    path = world.daemon.appliance.config.reports / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(content)
+    return path
+
+
+def test_it_shows_what_plays_and_how_loud(world: World) -> None:
+    text = world.ask("/").text
+    assert "Blue Train" in text
+    assert "John Coltrane" in text
+    assert ">1:01</span>" in text
+    assert ">10:43</span>" in text
+    assert 'value="40"' in text
+    assert 'aria-label="Pause"' in text
+
+
+def test_each_button_does_what_it_says(world: World) -> None:
+    def press(path: str, body: str = "") -> PlayerState:
+        assert world.ask(path, body).status == 303
+        return world.player.now
+
+    assert press("/player/toggle").play is Play.PAUSED
+    assert press("/player/toggle").play is Play.PLAYING
+    assert press("/player/next").track != SONG
+    assert press("/player/previous").track == SONG
+    assert press("/player/volume", "change=5").volume == 45
+    assert press("/player/volume", "change=-50").volume == 0
+    assert press("/player/volume", "volume=70").volume == 70
+    assert press("/player/seek", "seconds=12").elapsed == 12
+    assert press("/player/stop").play is Play.STOPPED
+
+
+def test_a_station_is_played_and_marked(tmp_path: Path) -> None:
+    with served(configuration(tmp_path, stations=STATIONS)) as world:
+        assert 'aria-pressed="true"' not in world.ask("/").text
+        assert world.ask("/player/play-station", "station=R%26B+%3C1%3E").status == 303
+        assert world.player.now.track is not None
+        assert (world.player.now.track.uri, world.player.now.track.title) == ("http://b", "R&B <1>")
+        text = world.ask("/").text
+        assert text.count('aria-pressed="true"') == 1
+        assert "R&amp;B &lt;1&gt;" in text
+
+
+def test_a_changed_file_of_stations_is_read_again(tmp_path: Path) -> None:
+    with served(configuration(tmp_path, stations=STATIONS)) as world:
+        world.ask("/")
+        (tmp_path / "stations.yaml").write_text('- {name: Brand New, url: "http://n"}\n')
+        assert "Brand New" in world.ask("/").text
+
+
+def test_a_wrong_file_of_stations_is_told_and_the_rest_goes_on(tmp_path: Path) -> None:
+    with served(configuration(tmp_path, stations="- {name: X, url: nowhere}\n")) as world:
+        text = world.ask("/").text
+        assert "stations.yaml:1:" in text
+        assert "Blue Train" in text
+
+
+def test_without_a_player_it_says_why_and_shows_the_jobs(tmp_path: Path) -> None:
+    with served(configuration(tmp_path), ListMusic(None, "MPD does not answer at localhost:6600")) as world:
+        text = world.ask("/").text
+        assert "MPD does not answer at localhost:6600" in text
+        assert '<div id="player" hidden>' in text
+        assert "hello" in text
+        answer = world.ask("/player/play", "")
+        assert (answer.status, "MPD does not answer" in answer.text) == (503, True)
+
+
+def test_the_silent_stand_in_is_told(world: World) -> None:
+    world.daemon.hub.trouble, world.daemon.hub.stand_in = "a silent stand-in plays", True
+    assert '<p class="note" id="trouble" >a silent stand-in plays</p>' in world.ask("/").text
+
+
+def test_an_empty_queue_is_said(world: World) -> None:
+    world.in_loop(lambda: world.player.become(play=Play.STOPPED, track=None, elapsed=None))
+    assert "Nothing is playing" in world.ask("/").text
+    assert world.ask("/api/v1/player").json["player"]["track"] is None
+
+
+def test_run_now_starts_a_real_run_that_ends_in_the_history(world: World) -> None:
+    answer = world.ask("/jobs/hello/run", "")
+    assert (answer.status, answer.headers["location"]) == (303, "/?started=hello#job-hello")
+    assert "hello was started" in world.ask("/?started=hello").text
+    assert "was started" not in world.ask("/?started=other").text
+    world.eventually(lambda: "succeeded" in world.ask("/").text)
+    assert "good morning" in world.ask("/runs/1").text
+    page = world.ask("/jobs/hello").text
+    assert "/runs/1" in page
+    assert "by hand" in page
+
+
+def test_a_job_that_is_running_is_not_started_twice(tmp_path: Path) -> None:
+    gate = tmp_path / "gate"
+    code = f"import os, time\nwhile not os.path.exists({str(gate)!r}): time.sleep(.02)"
+    with served(configuration(tmp_path, jobs=job("slow", code))) as world:
+        world.ask("/jobs/slow/run", "")
+        world.eventually(lambda: "running" in world.ask("/").text)
+        answer = world.ask("/jobs/slow/run", "")
+        assert (answer.status, "slow is running already, as run 1" in answer.text) == (409, True)
+        assert "disabled" in world.ask("/").text
+        gate.touch()
+        world.eventually(lambda: "succeeded" in world.ask("/").text)
+
+
+def test_the_next_slot_says_whether_the_chance_uses_it(tmp_path: Path) -> None:
+    jobs = job("always", "", "    schedule: 0 6 * * *\n") + job(
+        "rarely", "", "    schedule: 0 7 * * *\n    chance: 1/50\n"
+    )
+    with served(configuration(tmp_path, jobs=jobs)) as world:
+        text = world.ask("/").text
+        assert "Next <b>to" in text
+        assert "skipped by chance (1/50)" in text or "will run (chance 1/50)" in text
+
+
+def test_the_strip_tells_each_run_in_words(world: World) -> None:
+    record(world, "hello", Outcome.SUCCEEDED, "fine & well")
+    record(world, "hello", Outcome.FAILED, EVIL)
+    text = world.ask("/").text
+    assert "succeeded in 0.0s: fine &amp; well</title>" in text
+    assert "failed in 0.0s: &lt;script&gt;" in text
+    assert text.count('<g class="none">') == 18
+
+
+@pytest.mark.parametrize("path", ["/", "/jobs/hello", "/runs/1", "/reports/hello/x.txt", "/parts/jobs/hello"])
+def test_what_a_job_says_is_never_markup(world: World, path: str) -> None:
+    run = record(world, "hello", Outcome.SUCCEEDED, EVIL)
+    log = world.daemon.appliance.log_path("hello", run)
+    log.parent.mkdir(parents=True)
+    log.write_text(EVIL)
+    report(world, "hello/x.txt", EVIL)
+    text = world.ask(path).text
+    assert EVIL not in text
+    assert "&lt;script&gt;alert(1)" in text
+
+
+def test_a_report_is_shown_by_its_kind(world: World) -> None:
+    report(world, "hello/board.txt", "o . o")
+    report(world, "hello/board.svg", "<svg xmlns='http://www.w3.org/2000/svg'><script>alert(1)</script></svg>")
+    report(world, "hello/blob.bin", "\x00")
+    report(world, "hello/page.html", EVIL)
+    text = world.ask("/reports/hello/board.txt")
+    assert text.headers["content-type"].startswith("text/html")
+    assert "o . o" in text.text
+    raw = world.ask("/reports/hello/board.txt?raw=1")
+    assert (raw.text, raw.headers["content-type"]) == ("o . o", "text/plain; charset=utf-8")
+    assert world.ask("/reports/hello/board.svg").headers["content-type"] == "image/svg+xml"
+    assert world.ask("/reports/hello/blob.bin").headers["content-disposition"].startswith("attachment")
+    for name in ("board.svg", "page.html", "blob.bin"):
+        policy = world.ask(f"/reports/hello/{name}").headers["content-security-policy"]
+        assert "default-src 'none'" in policy
+        assert "sandbox" in policy
+        assert "script-src" not in policy
+    assert "board.svg" in world.ask("/").text
+    assert "board.svg" in world.ask("/reports").text
+    assert "board.svg" in world.ask("/parts/reports").text
+    assert "board.svg" in world.ask("/jobs/hello").text
+
+
+OUTSIDE = [
+    "/reports/../secret.key",
+    "/reports/%2e%2e/secret.key",
+    "/reports/hello/..%2f..%2fsecret.key",
+    "/reports/hello%2f../..%2fsecret.key",
+    "/reports/hello/%2e%2e%2f%2e%2e%2fhistory.db",
+    "/reports/..%5c../secret.key",
+    "/reports//etc/passwd",
+    "/reports/hello/%00",
+    "/reports/hello/.hidden",
+    "/reports/hello/link.txt",
+    "/static/../service.py",
+    "/static/%2e%2e/service.py",
+    "/static/..%2fservice.py",
+]
+
+
+@pytest.mark.parametrize("path", OUTSIDE)
+def test_no_path_leads_out_of_the_reports(world: World, path: str) -> None:
+    report(world, "hello/x.txt", "x")
+    report(world, "hello/.hidden", "half")
+    (world.daemon.appliance.config.reports / "hello" / "link.txt").symlink_to(world.daemon.appliance.config.path)
+    answer = world.ask(path)
+    assert answer.status == 404
+    assert "kind: command" not in answer.text
+
+
+def test_a_long_report_is_cut_and_says_so(world: World) -> None:
+    report(world, "hello/x.txt", "x" * 500_000)
+    answer = world.ask("/reports/hello/x.txt")
+    assert len(answer.body) < 410_000
+    assert "This is only its beginning" in answer.text
+    assert len(world.ask("/reports/hello/x.txt?raw=1").body) == 500_000
+
+
+@pytest.mark.parametrize("path", ["/jobs/helo", "/runs/99", "/nowhere", "/parts/jobs/helo", "/runs/x"])
+def test_what_is_not_there_is_404_with_a_sentence(world: World, path: str) -> None:
+    answer = world.ask(path)
+    assert answer.status == 404
+    assert "no " in answer.text
+    assert "Traceback" not in answer.text
+
+
+def test_a_history_longer_than_a_page_goes_on(world: World) -> None:
+    for _ in range(60):
+        record(world, "hello", Outcome.SUCCEEDED, "")
+    first = world.ask("/jobs/hello").text
+    assert "?before=11" in first
+    older = world.ask("/jobs/hello?before=11").text
+    assert "/runs/10" in older
+    assert "/runs/11" not in older
+    assert "?before" not in older
+
+
+def test_the_history_of_a_job_that_was_taken_out_stays(world: World) -> None:
+    record(world, "gone", Outcome.SUCCEEDED, "long ago")
+    text = world.ask("/jobs/gone").text
+    assert "no longer in the configuration" in text
+    assert "long ago" in text
+    assert world.ask("/jobs/gone/run", "").status == 404

@@ -1,0 +1,101 @@
+"""The page as a service: where it listens, when it refuses to, and how it ends."""
+
+import contextlib
+import signal
+import socket
+import time
+from pathlib import Path
+
+import pytest
+
+from pi_appliance.errors import Refused
+from tests.web.world import World, configuration, served, set_password
+
+
+def test_it_says_where_it_listens_and_answers_there(world: World) -> None:
+    assert world.said == f"page: http://127.0.0.1:{world.service.port}"
+    assert world.ask("/").status == 200
+
+
+def test_health_is_told_to_everybody_and_says_nothing_else(locked: World) -> None:
+    answer = locked.ask("/health")
+    assert (answer.status, answer.json) == (200, {"ok": True})
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "'::'"])  # noqa: S104 - that is the point
+def test_without_a_password_the_network_is_refused(tmp_path: Path, host: str) -> None:
+    config = configuration(tmp_path, web=f"host: {host}, port: 0")
+    with pytest.raises(Refused, match=r"WEB_PASSWORD=… into .*secrets\.env") as told, served(config):
+        pass
+    assert "\n" not in str(told.value)
+
+
+def test_with_a_password_the_network_may_come(tmp_path: Path) -> None:
+    config = configuration(tmp_path, web="host: 0.0.0.0, port: 0")
+    set_password(config, "open sesame")
+    with served(config) as world:
+        assert world.said == f"page: http://{socket.gethostname()}.local:{world.service.port}"
+        assert world.ask("/").status == 303
+
+
+def test_localhost_by_name_needs_no_password(tmp_path: Path) -> None:
+    with served(configuration(tmp_path, web="host: localhost, port: 0")) as world:
+        assert world.ask("/health").status == 200
+
+
+def test_an_address_in_use_is_told_in_one_line(tmp_path: Path) -> None:
+    with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as other:
+        port = other.getsockname()[1]
+        config = configuration(tmp_path, web=f"host: 127.0.0.1, port: {port}")
+        with pytest.raises(Refused, match=f"127.0.0.1:{port}: another program listens there; stop it"), served(config):
+            pass
+
+
+@pytest.mark.parametrize(
+    ("host", "why"), [("192.0.2.1", "does not have that address"), ("no-such-host.invalid", "check host and port")]
+)
+def test_an_address_that_is_not_ours_is_told(tmp_path: Path, host: str, why: str) -> None:
+    config = configuration(tmp_path, web=f"host: {host}, port: 0")
+    set_password(config, "open sesame")
+    with pytest.raises(Refused, match=why), served(config):
+        pass
+
+
+def test_the_signals_stay_the_daemons(tmp_path: Path) -> None:
+    before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
+    with served(configuration(tmp_path)):
+        assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
+
+
+def test_it_ends_at_once_though_phones_are_listening(tmp_path: Path) -> None:
+    with contextlib.ExitStack() as stack:
+        world = stack.enter_context(served(configuration(tmp_path)))
+        streams = [stack.enter_context(world.events()) for _ in range(3)]
+        for each in streams:
+            each.next()
+        begun = time.monotonic()
+        world.in_loop(world.end.set)
+        for each in streams:
+            with pytest.raises(EOFError):
+                each.until(lambda _: False)
+        assert time.monotonic() - begun < 1
+
+
+def test_a_client_that_never_finishes_its_request_does_not_hold_up_the_end(tmp_path: Path) -> None:
+    with contextlib.ExitStack() as stack:
+        world = stack.enter_context(served(configuration(tmp_path)))
+        line = stack.enter_context(socket.create_connection(("127.0.0.1", world.service.port)))
+        line.sendall(b"POST /player/pause HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\nx")
+        assert world.ask("/health").status == 200  # so the other one has been read as well
+        begun = time.monotonic()
+        world.in_loop(world.end.set)
+        world.life.join(10)
+        assert time.monotonic() - begun < 2
+
+
+def test_nothing_is_done_for_the_page_while_nobody_listens(world: World) -> None:
+    with world.events() as events:
+        events.next()
+        assert world.daemon.hub.watchers
+    world.in_loop(lambda: None)
+    assert world.eventually(lambda: not world.daemon.hub.watchers)

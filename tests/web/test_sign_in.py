@@ -1,0 +1,123 @@
+"""The password: asked for everywhere, given once, and not to be guessed."""
+
+from urllib.parse import quote
+
+import pytest
+from starlette.requests import HTTPConnection
+
+from pi_appliance.web.auth import Door, address_of
+from tests.web.world import Answer, World
+
+
+def sign_in(world: World, password: str) -> Answer:
+    answer = world.ask("/sign-in", f"password={quote(password)}")
+    if answer.status == 303:
+        world.cookie = answer.headers["set-cookie"].partition(";")[0]
+    return answer
+
+
+@pytest.mark.parametrize("path", ["/", "/jobs/hello", "/runs/1", "/reports", "/reports/hello/x.txt", "/parts/reports"])
+def test_a_page_leads_to_the_sign_in(locked: World, path: str) -> None:
+    answer = locked.ask(path)
+    assert (answer.status, answer.headers["location"]) == (303, "/sign-in")
+
+
+@pytest.mark.parametrize("path", ["/events", "/api/v1/state", "/api/v1/runs", "/api/v1/reports"])
+def test_programs_are_told_401(locked: World, path: str) -> None:
+    assert locked.ask(path).status == 401
+
+
+@pytest.mark.parametrize("path", ["/player/pause", "/api/v1/player/pause", "/api/v1/jobs/hello/run", "/jobs/hello/run"])
+def test_nothing_is_done_for_strangers(locked: World, path: str) -> None:
+    assert locked.ask(path, "").status in (303, 401)
+    assert locked.player.now.play == "play"
+
+
+def test_the_password_opens_and_signing_out_closes(locked: World) -> None:
+    answer = sign_in(locked, "open sesame")
+    assert {"HttpOnly", "SameSite=Strict", "Path=/"} <= set(answer.headers["set-cookie"].split("; "))
+    assert "Sign out" in locked.ask("/").text
+    assert locked.ask("/api/v1/state").status == 200
+    assert locked.ask("/sign-in").status == 303
+    assert locked.ask("/sign-out", "").status == 303
+    assert locked.ask("/api/v1/state").status == 401
+
+
+def test_a_made_up_cookie_opens_nothing(locked: World) -> None:
+    for cookie in ("pi-appliance=", "pi-appliance=x", "pi-appliance=é"):
+        assert locked.ask("/api/v1/state", Cookie=cookie.encode().decode("latin-1")).status == 401
+
+
+def test_a_program_may_send_the_password_itself(locked: World) -> None:
+    assert locked.ask("/api/v1/state", Authorization="Bearer open sesame").status == 200
+    wrong = locked.ask("/api/v1/state", Authorization="Bearer open")
+    assert (wrong.status, "not the password" in wrong.json["error"]) == (401, True)
+
+
+def test_guessing_gets_slower_and_slower(locked: World) -> None:
+    for _ in range(3):
+        assert sign_in(locked, "guess").status == 401
+    blocked = sign_in(locked, "open sesame")
+    assert (blocked.status, blocked.headers["retry-after"]) == (429, "2")
+    assert "try again in 2 s" in blocked.text
+    assert locked.ask("/api/v1/state", Authorization="Bearer open sesame").status == 429
+    locked.ticks.now += 2
+    assert sign_in(locked, "guess").status == 401
+    assert sign_in(locked, "open sesame").headers["retry-after"] == "4"
+    locked.ticks.now += 4
+    assert sign_in(locked, "open sesame").status == 303
+
+
+def test_whoever_is_signed_in_is_not_hindered_by_a_guesser(locked: World) -> None:
+    sign_in(locked, "open sesame")
+    kept, locked.cookie = locked.cookie, ""
+    for _ in range(5):
+        sign_in(locked, "guess")
+    locked.cookie = kept
+    assert locked.ask("/").status == 200
+
+
+def test_the_longest_wait_is_five_minutes_and_an_hour_forgets() -> None:
+    now = [0.0]
+    door = Door("open sesame", lambda: now[0])
+    statuses = []
+    for _ in range(30):
+        statuses.append(_status(door, "guess"))
+        now[0] += 300
+    assert set(statuses) == {401}
+    assert _status(door, "guess") == 401
+    assert _status(door, "guess") == 429
+    now[0] += 3601
+    assert [_status(door, "guess") for _ in range(3)] == [401, 401, 401]
+
+
+def test_ten_thousand_guessers_and_phones_do_not_fill_the_memory() -> None:
+    door = Door("open sesame", lambda: 0.0)
+    for number in range(2000):
+        _status(door, "guess", f"10.0.{number // 256}.{number % 256}")
+        door.sign_in()
+    assert len(door._guesses) <= 1024
+    assert len(door._sessions) <= 64
+
+
+def _status(door: Door, password: str, address: str = "192.0.2.1") -> int:
+    try:
+        door.check(password, address)
+    except Exception as error:  # noqa: BLE001 - the status is what is asked
+        return int(getattr(error, "status_code", 0))
+    return 200
+
+
+@pytest.mark.parametrize(
+    ("host", "known_as"),
+    [
+        ("192.0.2.7", "192.0.2.7"),
+        ("::ffff:192.0.2.7", "192.0.2.7"),
+        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
+        ("fe80::1%eth0", "fe80::/64"),
+        ("testclient", "testclient"),
+    ],
+)
+def test_a_household_is_one_guesser(host: str, known_as: str) -> None:
+    scope = {"type": "http", "headers": [], "client": (host, 50_000)}
+    assert address_of(HTTPConnection(scope)) == known_as

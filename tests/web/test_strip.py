@@ -1,0 +1,88 @@
+"""The history strip and the words of the page."""
+
+from datetime import UTC, datetime, timedelta
+from xml.etree import ElementTree
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from pi_appliance.model.run import Outcome, Run, Trigger
+from pi_appliance.reports.as_svg import strip
+from pi_appliance.web import words
+
+LONDON = ZoneInfo("Europe/London")
+NOW = datetime(2026, 3, 27, 12, 0, tzinfo=UTC)  # a Friday, two days before summer time
+
+
+def run(number: int, outcome: Outcome | None, summary: str = "") -> Run:
+    ended = NOW + timedelta(seconds=2) if outcome else None
+    return Run(
+        id=number, job="j", kind="k", trigger=Trigger.HAND, due=None, started=NOW, ended=ended, outcome=outcome,
+        summary=summary, attempts=1,
+    )  # fmt: skip
+
+
+def bars(runs: list[Run]) -> list[ElementTree.Element]:
+    return list(ElementTree.fromstring(strip(runs, LONDON)))  # noqa: S314 - ours
+
+
+def test_the_newest_run_stands_at_the_right() -> None:
+    found = bars([run(2, Outcome.FAILED), run(1, Outcome.SUCCEEDED)])
+    assert [bar.get("class") for bar in found] == ["none"] * 18 + ["succeeded", "failed"]
+
+
+def test_only_as_many_runs_are_shown_as_there_are_places() -> None:
+    assert len(bars([run(number, Outcome.SUCCEEDED) for number in range(50)])) == 20
+
+
+def test_every_outcome_has_its_class_and_good_and_bad_differ_in_shape() -> None:
+    found = bars([run(1, outcome) for outcome in (*Outcome, None)])[::-1]
+    shown = {bar.get("class"): len(bar.findall("{*}rect")) for bar in found if bar.get("class") != "none"}
+    assert set(shown) == {*map(str, Outcome), "running"}
+    assert {name for name, parts in shown.items() if parts == 1} == {"succeeded", "skipped", "running"}
+
+
+def test_a_bar_tells_its_run_even_with_angle_brackets() -> None:
+    (bar,) = [bar for bar in bars([run(1, Outcome.FAILED, "</svg>&")]) if bar.get("class") == "failed"]
+    title = bar.findtext("{*}title")
+    assert title == "Fri 2026-03-27 12:00: failed in 2.0s: </svg>&"
+
+
+def test_nothing_yet_is_said() -> None:
+    assert 'aria-label="no runs yet"' in strip([], LONDON)
+
+
+@pytest.mark.parametrize(
+    ("before", "said"),
+    [
+        (timedelta(seconds=-5), "just now"),
+        (timedelta(seconds=59), "just now"),
+        (timedelta(minutes=1), "1 min ago"),
+        (timedelta(minutes=59), "59 min ago"),
+        (timedelta(hours=1), "1 h ago"),
+        (timedelta(hours=47), "47 h ago"),
+        (timedelta(hours=48), "2 days ago"),
+        (timedelta(days=400), "400 days ago"),
+    ],
+)
+def test_how_long_ago(before: timedelta, said: str) -> None:
+    assert words.ago(NOW - before, NOW) == said
+
+
+@pytest.mark.parametrize(
+    ("ahead", "said"),
+    [
+        (timedelta(hours=1), "today 13:00"),
+        (timedelta(hours=12), "tomorrow 00:00"),
+        (timedelta(days=2), "Sunday 13:00"),
+        (timedelta(days=7), "3 Apr 13:00"),
+        (timedelta(days=300), "21 Jan 2027 12:00"),
+    ],
+)
+def test_the_day_and_time_in_the_zone_of_the_owner(ahead: timedelta, said: str) -> None:
+    assert words.day_and_time(NOW + ahead, NOW, LONDON) == said
+
+
+@pytest.mark.parametrize(("seconds", "said"), [(None, ""), (0, "0:00"), (187.9, "3:07"), (3765, "1:02:45")])
+def test_a_place_in_a_track(seconds: float | None, said: str) -> None:
+    assert words.clock(seconds) == said
