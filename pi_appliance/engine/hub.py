@@ -9,7 +9,7 @@ import contextlib
 import dataclasses
 import logging
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from datetime import timedelta
 from pathlib import Path
 from random import Random
@@ -21,7 +21,7 @@ from pi_appliance.errors import ApplianceError, Unavailable
 from pi_appliance.model.config import Part
 from pi_appliance.model.music import Play, PlayerState
 from pi_appliance.ports import Player
-from pi_appliance.system.private_mpd import PrivateMpd, socket_in
+from pi_appliance.system import private_mpd
 
 Upstream = Path | tuple[str, int]
 FOLDER = "mpd"  # in the state folder: what belongs to the stand-in
@@ -128,24 +128,25 @@ class Hub:
 
     async def _stand_in_for(self, absent: str) -> str:
         """Follow a private MPD until the configured player appears; return why there is none, '' if it appeared."""
-        private = PrivateMpd(self._folder / FOLDER, self._options.music)
-        tasks: list[asyncio.Task[None]] = []
         try:
-            place = await private.start()
-            following = self._follow(_stand_in_at(place, self._kind, self._options), place, absent + SILENCE)
-            tasks = [asyncio.create_task(following), asyncio.create_task(self._until_it_appears())]
-            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-            if tasks[1].done():
-                return ""
-            await tasks[0]
+            async with private_mpd.running(self._folder / FOLDER, self._options.music) as place:
+                stand_in = _stand_in_at(place, self._kind, self._options)
+                return await self._unless_it_appears(self._follow(stand_in, place, absent + SILENCE))
         except ApplianceError as error:
             return f"{absent}. There is no stand-in: {error}"
+
+    async def _unless_it_appears(self, following: Coroutine[Any, Any, None]) -> str:
+        """Go on FOLLOWING the stand-in until the configured player appears; return ''. Raises what FOLLOWING does."""
+        tasks = [asyncio.create_task(following), asyncio.create_task(self._until_it_appears())]
+        try:
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            if not tasks[1].done():
+                await tasks[0]
         finally:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-            await private.stop()
-        return absent
+        return ""
 
     async def _until_it_appears(self) -> None:
         attempt = 0
@@ -227,7 +228,7 @@ async def open_player(
     try:
         await player.state()
     except Unavailable as absent:
-        place = socket_in(state_folder / FOLDER)
+        place = private_mpd.socket_in(state_folder / FOLDER)
         if not getattr(part.with_, "stand_in", False):
             raise
         player = _stand_in_at(place, part.kind, part.with_)

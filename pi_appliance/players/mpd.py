@@ -56,8 +56,8 @@ def connect(options: Options, secrets: Mapping[str, str]) -> "Mpd":
 
 @mpd_command_provider
 class _Client(MPDClient):  # type: ignore[misc] # python-mpd2 has no types
-    # python-mpd2 goes idle by itself after a moment of quiet. When MPD is lost then, asyncio prints a traceback. So that
-    # is switched off, and waiting for changes is a command like any other.
+    # python-mpd2 goes idle by itself after a moment of quiet. When MPD is lost then, asyncio prints a traceback. So
+    # that is switched off, and waiting for changes is a command like any other.
     IMMEDIATE_COMMAND_TIMEOUT = None
 
     @mpd_commands(f"idle {' '.join(SUBSYSTEMS)}")  # type: ignore[untyped-decorator]
