@@ -5,12 +5,11 @@ password, partition, tags, limits. Nothing is decoded or split, or kept beyond w
 """
 
 import asyncio
-import contextlib
 import logging
 import socket
-from collections.abc import AsyncIterator
 from pathlib import Path
 
+from pi_appliance.engine.daemon import Daemon
 from pi_appliance.engine.hub import Hub, Upstream
 from pi_appliance.errors import Refused, Unavailable
 from pi_appliance.model.config import MpdPort
@@ -22,37 +21,59 @@ _HERE = {"localhost", "127.0.0.1", "::1"}
 _log = logging.getLogger(__name__)
 
 
-async def run(hub: Hub, settings: MpdPort) -> None:
-    """Relay until cancelled. Raises Unavailable if the port is taken, Refused if it is the player's own."""
-    async with listening(hub, settings):
-        await asyncio.Event().wait()
+class MpdPortService:
+    """The MPD port as a part of the daemon."""
+
+    def __init__(self) -> None:
+        self._relay: Relay | None = None
+
+    async def start(self, daemon: Daemon) -> str:
+        """Begin to listen, if the configuration wants it; return where. Raises Unavailable, or Refused."""
+        settings = daemon.appliance.config.mpd_port
+        if settings is None:
+            return ""
+        relay = Relay(daemon.hub, settings)
+        port = await relay.start()
+        self._relay = relay
+        return f"MPD apps: {settings.host}:{port}"
+
+    async def stop(self) -> None:
+        """Stop listening and let go of every client."""
+        if self._relay is not None:
+            await self._relay.stop()
 
 
-@contextlib.asynccontextmanager
-async def listening(hub: Hub, settings: MpdPort, *, clients: int = CLIENTS) -> AsyncIterator[int]:
-    """Relay within the block, which gets the port. At its end every client is let go."""
-    if _is_itself(hub.configured, settings):
-        raise Refused(f"mpd-port: {settings.port} is the port of the player itself; write another one")
-    relay = _Relay(hub, clients)
-    try:
-        server = await asyncio.start_server(relay.serve, settings.host, settings.port)
-    except OSError as error:
-        where = f"{settings.host}:{settings.port}"
-        raise Unavailable(f"the MPD port cannot listen on {where}: {error.strerror}; correct `mpd-port`") from None
-    try:
-        yield server.sockets[0].getsockname()[1]
-    finally:
-        server.close()
-        await relay.let_go()
+class Relay:
+    """Listens, and relays for each client until either side closes."""
 
-
-class _Relay:
-    def __init__(self, hub: Hub, clients: int) -> None:
-        self._hub, self._clients = hub, clients
+    def __init__(self, hub: Hub, settings: MpdPort, *, clients: int = CLIENTS) -> None:
+        self._hub, self._settings, self._clients = hub, settings, clients
+        self._server: asyncio.Server | None = None
         self._now: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
 
-    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Relay for one client until either side closes."""
+    async def start(self) -> int:
+        """Begin to listen and return the port. Raises Unavailable if it is taken, Refused if it is the player's own."""
+        host, port = self._settings.host, self._settings.port
+        if _is_itself(self._hub.configured, self._settings):
+            raise Refused(f"mpd-port: {port} is the port of the player itself; write another one")
+        try:
+            self._server = await asyncio.start_server(self._serve, host, port)
+        except OSError as error:
+            why = error.strerror or str(error)
+            raise Unavailable(f"the MPD port cannot listen on {host}:{port}: {why}; correct `mpd-port`") from None
+        return int(self._server.sockets[0].getsockname()[1])
+
+    async def stop(self) -> None:
+        """Stop listening and end all connections, also those whose clients do not take what was sent."""
+        if self._server is not None:
+            self._server.close()
+        now = dict(self._now)
+        for task, writer in now.items():
+            writer.transport.abort()
+            task.cancel()
+        await asyncio.gather(*now, return_exceptions=True)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
         self._now[task] = writer
@@ -62,14 +83,6 @@ class _Relay:
         finally:
             del self._now[task]
             writer.close()
-
-    async def let_go(self) -> None:
-        """End all clients' connections, also those that do not take what was sent."""
-        now = dict(self._now)
-        for task, writer in now.items():
-            writer.transport.abort()
-            task.cancel()
-        await asyncio.gather(*now, return_exceptions=True)
 
     async def _relay(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         client = writer.get_extra_info("peername")[0]
