@@ -90,12 +90,12 @@ class Relay:
         if len(self._now) > self._clients:
             return _log.warning("mpd-port client=%s turned away: there are %d already", client, self._clients)
         if upstream is None:
-            return _log.warning("mpd-port client=%s turned away: %s", client, self._hub.trouble)
+            return _log.info("mpd-port client=%s turned away: %s", client, self._hub.trouble)
         try:
             async with asyncio.timeout(REACH):
                 from_mpd, to_mpd = await _open(upstream)
         except OSError as error:
-            return _log.warning("mpd-port client=%s turned away: MPD is not reached: %s", client, error)
+            return _log.info("mpd-port client=%s turned away: MPD is not reached: %s", client, error)
         try:
             await _both_ways(reader, writer, from_mpd, to_mpd)
         finally:

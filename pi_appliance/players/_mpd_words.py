@@ -47,7 +47,7 @@ def track(song: Answer) -> Track:
 
 def folder(name: str, position: int | None = None) -> Track:
     """Return a folder of the library; its uri ends in '/', which tells it from a file."""
-    return Track(uri=f"{name}/", title=name.rsplit("/", 1)[-1], position=position)
+    return Track(uri=f"{name}/", title=name.rsplit("/", 1)[-1] or "the whole library", position=position)
 
 
 def refusal(said: str) -> tuple[str, str]:
@@ -71,7 +71,7 @@ def why(error: Exception) -> str:
             return "nothing listens there"
         case OSError():
             return str(error.strerror)
-        case ValueError():
+        case ValueError() | LookupError():
             return "what answers there is no MPD"
     return "it hung up"
 

@@ -209,7 +209,7 @@ class Mpd:
                 yield client
         except CommandError as error:
             raise self._refusal(error) from None
-        except (OSError, ValueError, MPDError) as error:
+        except (OSError, ValueError, LookupError, MPDError) as error:
             if once and greeted:
                 raise Uncertain(
                     f"MPD at {self._name} did not answer {once!r}; see if it was done, then go on"
@@ -257,7 +257,7 @@ async def _append(client: _Client, uri: str) -> Track:
     except CommandError as error:
         raise Refused(f"the library has no {name!r}; MPD says: {_mpd_words.refusal(str(error))[1]}") from None
     if await _length(client) == before:
-        raise Refused(f"the folder {name!r} holds nothing that can be played")
+        raise Refused(f"{name or 'the library'} holds nothing that can be played")
     return _mpd_words.folder(name, before)
 
 
