@@ -50,7 +50,14 @@ def ask(server: MpdServer, question: Callable[[Player], Awaitable[T]], **secrets
 
 
 def test_the_state_is_what_mpc_made_it(three: MpdServer) -> None:
-    for arguments in (["play", "2"], ["volume", "35"], ["seek", "0:07"], ["pause"], ["random", "on"], ["consume", "on"]):
+    for arguments in (
+        ["play", "2"],
+        ["volume", "35"],
+        ["seek", "0:07"],
+        ["pause"],
+        ["random", "on"],
+        ["consume", "on"],
+    ):
         three.mpc(*arguments)
     state = ask(three, lambda player: player.state())
     assert (state.play, state.volume, state.queue_length) == (Play.PAUSED, 35, 3)
@@ -285,8 +292,8 @@ def test_without_a_mixer_there_is_no_volume(tmp_path: Path) -> None:
 
 
 def test_a_password_opens_a_closed_mpd(tmp_path: Path) -> None:
-    with running_mpd(tmp_path, music={}, password='sécret') as server:
-        assert ask(server, lambda player: player.state(), MPD_PASSWORD='sécret').play is Play.STOPPED
+    with running_mpd(tmp_path, music={}, password="sécret") as server:
+        assert ask(server, lambda player: player.state(), MPD_PASSWORD="sécret").play is Play.STOPPED
         for secrets in ({}, {"MPD_PASSWORD": "wrong"}):
             with pytest.raises(Refused, match="put the right MPD_PASSWORD=… among the secrets") as refused:
                 ask(server, lambda player: player.state(), **secrets)
