@@ -220,11 +220,16 @@ class Mpd:
             client.disconnect()
 
     async def _greet(self, client: _Client) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        before = task.cancelling()
         match self._place:
             case Path():
                 await client.connect(str(self._place))
             case host, port:
                 await client.connect(host, port)
+        if task.cancelling() > before:
+            raise asyncio.CancelledError  # python-mpd2 uses wait_for, which may swallow it in Python 3.11
         if self._password:
             await client.password(_one_line(self._password))
 

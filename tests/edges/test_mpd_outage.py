@@ -203,3 +203,19 @@ def test_a_command_that_was_sent_and_not_answered_is_uncertain_if_it_would_act_t
             assert type(await fails(button(connect(address)))) is error
 
     asyncio.run(scene())
+
+
+def test_a_command_that_is_cancelled_ends_whatever_arrives_at_that_moment() -> None:
+    async def scene() -> None:
+        async with impostor(b"OK MPD 0.23.5\n") as address:
+            for moment in range(60):  # among them the one in which the greeting has just come
+                command = asyncio.create_task(connect(address).state())
+                for _ in range(moment):
+                    await asyncio.sleep(0)
+                command.cancel()
+                began = time.monotonic()
+                await asyncio.gather(command, return_exceptions=True)
+                assert time.monotonic() - began < SOON
+                assert command.cancelled()
+
+    asyncio.run(scene())
