@@ -6,7 +6,7 @@ import inspect
 import json
 import os
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,7 +16,7 @@ from pi_appliance.cli._options import config_option, json_option
 from pi_appliance.config.load import load, load_stations
 from pi_appliance.engine.hub import open_player
 from pi_appliance.errors import Refused, UnknownName
-from pi_appliance.model.music import Play, PlayerState, Queue, Track
+from pi_appliance.model.music import Play, PlayerState, Queue, Station, Track
 from pi_appliance.ports import Player
 from pi_appliance.reports.as_text import table
 from pi_appliance.system import secrets
@@ -189,12 +189,21 @@ def stations(config: Path, as_json: bool) -> None:
 @_button("play-station", "Play a web radio station.")
 @click.argument("name", nargs=-1, required=True)
 def play_station(config: Path, name: tuple[str, ...]) -> None:
-    """Replace the queue by the station NAME and play it. Small and capital letters are the same."""
-    wanted, known = " ".join(name), load_stations(load(config).stations)
-    station = next((each for each in known if each.name.casefold() == wanted.casefold()), None)
-    if station is None:
-        raise UnknownName("station", wanted, [each.name for each in known])
+    """Replace the queue by the station NAME and play it. A part of its name will do; capitals do not count."""
+    station = _station(" ".join(name), load_stations(load(config).stations))
     _press(config, lambda player: player.play_uri(station.url, station.name))
+
+
+def _station(name: str, known: Sequence[Station]) -> Station:
+    """Return the station called NAME, else the only one whose name has NAME in it. Raises UnknownName."""
+    wanted = name.casefold()
+    for found in (
+        [each for each in known if each.name.casefold() == wanted],
+        [each for each in known if wanted in each.name.casefold()],
+    ):
+        if len(found) == 1:
+            return found[0]
+    raise UnknownName("station", name, [each.name for each in known])
 
 
 def _press(config: Path, button: Callable[[Player], Awaitable[None]]) -> None:

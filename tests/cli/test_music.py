@@ -9,12 +9,14 @@ import pytest
 
 from pi_appliance.__main__ import main
 from pi_appliance.cli.music import command as music
-from tests.fakes.mpd_server import MpdServer, free_port, needs_mpd, running_mpd
+from tests.fakes.mpd_server import MpdServer, free_port, needs_mpd, running_mpd, running_radio
 
 EINS, ZWEI, ONE = "Ärzte/eins.wav", "Ärzte/zwei — 二.wav", "one.wav"
 STATIONS = """\
-- {name: Rädio Two, url: "http://127.0.0.1:9/two", genre: talk, country: GB}
-- {name: FIP, url: "http://127.0.0.1:9/fip"}
+- {name: Rädio Two, url: "RADIO/one.wav?two", genre: talk, country: GB}
+- {name: FIP, url: "RADIO/one.wav?fip"}
+- {name: FIP Jazz, url: "RADIO/one.wav?jazz"}
+- {name: FIP Rock, url: "RADIO/one.wav?rock"}
 """
 Run = Callable[..., tuple[int, str, str]]
 
@@ -40,10 +42,10 @@ def run(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Monk
     """Return a function that runs `pi-appliance music …` and returns status, output and errors."""
     capsys: pytest.CaptureFixture[str] = request.getfixturevalue("capsys")
 
-    def ran(*arguments: str, address: str = "") -> tuple[int, str, str]:
+    def ran(*arguments: str, address: str = "", radio: str = "http://127.0.0.1:9") -> tuple[int, str, str]:
         if not address:
             address = request.getfixturevalue("server").address
-        (tmp_path / "stations.yaml").write_text(STATIONS, "utf-8")
+        (tmp_path / "stations.yaml").write_text(STATIONS.replace("RADIO", radio), "utf-8")
         (tmp_path / "appliance.yaml").write_text(
             "state: state\nstations: stations.yaml\n"
             f"player: {{kind: mpd, with: {{address: '{address}', stand-in: false}}}}\n"
@@ -131,26 +133,33 @@ def test_a_long_queue_is_listed_to_its_end(three: MpdServer, run: Run) -> None:
 
 
 @needs_mpd
-def test_a_station_is_played_by_its_name_whatever_the_capitals(three: MpdServer, run: Run) -> None:
-    status, out, _ = run("play-station", "RÄDIO", "two")
-    assert status == 0
-    assert ": Rädio Two, 1 of 1" in out
-    assert three.mpc("playlist", "-f", "%file% %title%") == "http://127.0.0.1:9/two Rädio Two"
+@pytest.mark.parametrize(
+    ("name", "station"),
+    [("RÄDIO two", "two Rädio Two"), ("two", "two Rädio Two"), ("fip", "fip FIP"), ("jazz", "jazz FIP Jazz")],
+)
+def test_a_station_is_played_by_its_name_or_a_part_of_it(three: MpdServer, run: Run, name: str, station: str) -> None:
+    with running_radio(three.music) as radio:
+        status, out, _ = run("play-station", *name.split(), radio=radio)
+        assert status == 0
+        assert f": {station.partition(' ')[2]}, 1 of 1" in out
+        assert three.mpc("playlist", "-f", "%file% %title%") == f"{radio}/one.wav?{station}"
+        three.mpc("stop")
 
 
 def test_stations_are_listed_without_any_player(run: Run) -> None:
     nowhere = f"127.0.0.1:{free_port()}"
     status, out, _ = run("stations", address=nowhere)
     assert (status, out.splitlines()[0].split()) == (0, ["NAME", "GENRE", "COUNTRY", "URL"])
-    assert out.splitlines()[1].split() == ["Rädio", "Two", "talk", "GB", "http://127.0.0.1:9/two"]
+    assert out.splitlines()[1].split() == ["Rädio", "Two", "talk", "GB", "http://127.0.0.1:9/one.wav?two"]
     assert json.loads(run("stations", "--json", address=nowhere)[1])[1] == {
-        "name": "FIP", "url": "http://127.0.0.1:9/fip", "genre": "", "country": ""
+        "name": "FIP", "url": "http://127.0.0.1:9/one.wav?fip", "genre": "", "country": ""
     }  # fmt: skip
 
 
-def test_an_unknown_station_gets_the_nearest_name(run: Run) -> None:
-    status, _, err = run("play-station", "radio two", address="127.0.0.1:1")
-    assert (status, err) == (2, "pi-appliance: no station is called 'radio two'; did you mean 'Rädio Two'?")
+@pytest.mark.parametrize(("name", "nearest"), [("radio two", "Rädio Two"), ("fip roc k", "FIP Rock"), ("fi", "FIP")])
+def test_an_unknown_or_ambiguous_station_gets_the_nearest_name(run: Run, name: str, nearest: str) -> None:
+    status, _, err = run("play-station", *name.split(), address="127.0.0.1:1")
+    assert (status, err) == (2, f"pi-appliance: no station is called {name!r}; did you mean {nearest!r}?")
 
 
 @needs_mpd

@@ -1,9 +1,6 @@
 """The MPD player beside mpc: whatever one does, the other sees, with a real MPD between them."""
 
 import asyncio
-import functools
-import http.server
-import threading
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import TypeVar
@@ -14,7 +11,7 @@ from pi_appliance.errors import Refused
 from pi_appliance.model.music import Play
 from pi_appliance.players import mpd
 from pi_appliance.ports import Player
-from tests.fakes.mpd_server import SECONDS, MpdServer, needs_mpd, running_mpd
+from tests.fakes.mpd_server import SECONDS, MpdServer, needs_mpd, running_mpd, running_radio
 
 pytestmark = needs_mpd
 EINS, ZWEI, ONE = "Ärzte/eins.wav", "Ärzte/zwei — 二.wav", "one.wav"
@@ -208,34 +205,28 @@ def test_two_stations_at_once_leave_one_of_them_playing(three: MpdServer) -> Non
     assert "[playing] #1/1" in three.mpc("status")
 
 
-class _Radio(http.server.SimpleHTTPRequestHandler):
-    def log_message(self, format: str, *arguments: object) -> None:  # noqa: A002 - as http.server names it
-        pass
-
-
 def test_a_station_plays_under_its_name(three: MpdServer) -> None:
-    handler = functools.partial(_Radio, directory=str(three.music))
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as radio:
-        threading.Thread(target=radio.serve_forever, daemon=True).start()
-        url = f"http://127.0.0.1:{radio.server_port}/one.wav"
-        ask(three, lambda player: player.play_uri(url, "Rädio 二"))
+    with running_radio(three.music) as radio:
+        ask(three, lambda player: player.play_uri(f"{radio}/one.wav", "Rädio 二"))
         state = ask(three, lambda player: player.state())
         assert (state.play, state.queue_length, state.error) == (Play.PLAYING, 1, "")
         assert three.mpc("playlist", "-f", "%title%") == "Rädio 二"
         three.mpc("stop")
-        radio.shutdown()
 
 
-def test_a_station_that_cannot_be_reached_is_an_error_in_the_state(three: MpdServer) -> None:
+def test_a_station_that_cannot_be_reached_is_told_in_the_words_of_mpd(three: MpdServer) -> None:
     async def play_and_wait(player: Player) -> str:
-        await player.play_uri("http://127.0.0.1:9/radio", "Silence FM")
+        try:
+            await player.play_uri("http://127.0.0.1:9/radio", "Silence FM")
+        except Refused as refused:  # MPD found out before it answered
+            return str(refused)
         async for _ in player.changes():
             state = await player.state()
             if state.error:
-                return state.error
-        return ""
+                break
+        return state.error
 
-    assert "127.0.0.1" in ask(three, play_and_wait)
+    assert "Failed to decode http://127.0.0.1:9/radio" in ask(three, play_and_wait)
 
 
 def test_the_library_is_folders_and_tracks(server: MpdServer) -> None:

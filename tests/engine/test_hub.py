@@ -22,7 +22,8 @@ from pi_appliance.errors import Refused, Unavailable
 from pi_appliance.model.config import Part
 from pi_appliance.model.music import Play
 from pi_appliance.players import mpd
-from tests.fakes.mpd_server import MpdServer, eventually, free_port, make_music, needs_mpd, running_mpd
+from tests.fakes.mpd_server import MpdServer, free_port, make_music, needs_mpd, running_mpd
+from tests.house import until as eventually
 
 QUICK = Patience(
     first=timedelta(milliseconds=20), longest=timedelta(milliseconds=200), on_stand_in=timedelta(milliseconds=100)
@@ -238,7 +239,7 @@ def test_no_orphan_stays_when_the_appliance_is_killed(tmp_path: Path) -> None:
         place = Path(appliance.stdout.readline().strip())
         assert answers(place)
         appliance.kill()
-    eventually(lambda: not pids_of(tmp_path), "the stand-in outlived the appliance")
+    eventually(lambda: not pids_of(tmp_path))
     assert not answers(place)
 
 

@@ -1,18 +1,22 @@
 """A real MPD that makes no sound, in a folder of its own, with music of silence and tags."""
 
 import contextlib
+import functools
+import http.server
 import shutil
 import signal
 import socket
 import subprocess
-import time
+import threading
 import wave
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
 from mutagen.id3 import APIC, TALB, TIT2, TPE1
 from mutagen.wave import WAVE
+
+from tests.house import until
 
 needs_mpd = pytest.mark.skipif(
     shutil.which("mpd") is None or shutil.which("mpc") is None, reason="mpd or mpc is not installed"
@@ -86,7 +90,7 @@ class MpdServer:
             self._process = subprocess.Popen(
                 ["mpd", "--no-daemon", "--stderr", str(self.folder / "mpd.conf")], stdout=log, stderr=log
             )
-        eventually(self._greets, "MPD does not answer: " + str(self.folder / "log"))
+        until(self._greets)
 
     def kill(self) -> None:
         """End it as a crash would."""
@@ -137,9 +141,20 @@ def running_mpd(
         server.kill()
 
 
-def eventually(true: Callable[[], bool], otherwise: str, seconds: float = 10.0) -> None:
-    """Wait until TRUE() is; fail with OTHERWISE after SECONDS."""
-    deadline = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < deadline, otherwise
-        time.sleep(0.01)
+class _Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, format: str, *arguments: object) -> None:  # noqa: A002 - as http.server names it
+        pass
+
+
+@contextlib.contextmanager
+def running_radio(folder: Path) -> Iterator[str]:
+    """Give the address of a web server that streams the files of FOLDER."""
+    handler = functools.partial(_Quiet, directory=str(folder))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as radio:
+        thread = threading.Thread(target=radio.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{radio.server_port}"
+        finally:
+            radio.shutdown()
+            thread.join()
