@@ -15,7 +15,7 @@ from pi_appliance.errors import Refused, Unavailable
 from pi_appliance.model.config import MpdPort
 
 CLIENTS = 60  # MPD itself takes 100, and we are not its only client
-REACH = 2.0  # seconds to connect to the upstream
+REACH = 10.0  # seconds to connect to MPD; a busy Pi lets a crowd wait for the second or third knock of the kernel
 CHUNK = 65_536
 _HERE = {"localhost", "127.0.0.1", "::1"}
 _log = logging.getLogger(__name__)
