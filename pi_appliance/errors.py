@@ -78,8 +78,9 @@ class OutOfTime(ApplianceError):
 
 
 def nearest(name: str, known: Sequence[str]) -> str:
-    """Return 'did you mean …?' where a known name is close, else the list of known names."""
-    close = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
+    """Return 'did you mean …?' where a known name is close, whatever its capitals, else the list of known names."""
+    folded = {each.casefold(): each for each in known}
+    close = difflib.get_close_matches(name.casefold(), folded, n=1, cutoff=0.6)
     if close:
-        return f"did you mean {close[0]!r}?"
+        return f"did you mean {folded[close[0]]!r}?"
     return f"known: {', '.join(sorted(known))}" if known else "there are none yet"

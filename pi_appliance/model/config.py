@@ -72,6 +72,14 @@ class Web:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MpdPort:
+    """The door for MPD apps on phones: whatever they send goes on to the player's MPD."""
+
+    host: Annotated[str, "the address to listen on; MPD knows no encryption, so 0.0.0.0 only at home"] = "127.0.0.1"
+    port: Annotated[int, "the port to listen on; not the one the player's own MPD has on this machine"] = 6601
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
     """The whole file."""
 
@@ -84,6 +92,7 @@ class Config:
     stop_grace: Annotated[timedelta, "how long running jobs may go on when the appliance stops"] = timedelta(seconds=10)
     web: Annotated[Web, "the page on the phone"] = field(default_factory=Web)
     player: Annotated[Part | None, "what makes the music"] = None
+    mpd_port: Annotated[MpdPort | None, "the door for MPD apps; without it, there is none"] = None
     networks: Annotated[Mapping[str, Part], "where posts go, by a name of your own"] = field(default_factory=dict)
     jobs: Annotated[Mapping[str, Job], "what is done and when, by a name of your own"] = field(default_factory=dict)
 

@@ -1,0 +1,154 @@
+"""The MPD port: lets MPD apps reach whatever MPD the hub holds. A relay of bytes that reads none of them.
+
+Each client has an upstream connection of its own, because in MPD nearly everything belongs to the connection: idle,
+password, partition, tags, limits. Nothing is decoded or split, or kept beyond what the slower side has not taken yet.
+"""
+
+import asyncio
+import logging
+import socket
+from pathlib import Path
+
+from pi_appliance.engine.daemon import Daemon
+from pi_appliance.engine.hub import Hub, Upstream
+from pi_appliance.errors import Refused, Unavailable
+from pi_appliance.model.config import MpdPort
+
+CLIENTS = 60  # MPD itself takes 100, and we are not its only client
+REACH = 10.0  # seconds to connect to MPD; a busy Pi lets a crowd wait for the second or third knock of the kernel
+CHUNK = 65_536
+_HERE = {"localhost", "127.0.0.1", "::1"}
+_log = logging.getLogger(__name__)
+
+
+class MpdPortService:
+    """The MPD port as a part of the daemon."""
+
+    def __init__(self) -> None:
+        self._relay: Relay | None = None
+
+    async def start(self, daemon: Daemon) -> str:
+        """Begin to listen, if the configuration wants it; return where. Raises Unavailable, or Refused."""
+        settings = daemon.appliance.config.mpd_port
+        if settings is None:
+            return ""
+        relay = Relay(daemon.hub, settings)
+        port = await relay.start()
+        self._relay = relay
+        return f"MPD apps: {settings.host}:{port}"
+
+    async def stop(self) -> None:
+        """Stop listening and let go of every client."""
+        if self._relay is not None:
+            await self._relay.stop()
+
+
+class Relay:
+    """Listens, and relays for each client until either side closes."""
+
+    def __init__(self, hub: Hub, settings: MpdPort, *, clients: int = CLIENTS) -> None:
+        self._hub, self._settings, self._clients = hub, settings, clients
+        self._server: asyncio.Server | None = None
+        self._now: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
+
+    async def start(self) -> int:
+        """Begin to listen and return the port. Raises Unavailable if it is taken, Refused if it is the player's own."""
+        host, port = self._settings.host, self._settings.port
+        if _is_itself(self._hub.configured, self._settings):
+            raise Refused(f"mpd-port: {port} is the port of the player itself; write another one")
+        try:
+            self._server = await asyncio.start_server(self._serve, host, port)
+        except OSError as error:
+            why = error.strerror or str(error)
+            raise Unavailable(f"the MPD port cannot listen on {host}:{port}: {why}; correct `mpd-port`") from None
+        return int(self._server.sockets[0].getsockname()[1])
+
+    async def stop(self) -> None:
+        """Stop listening and end all connections, also those whose clients do not take what was sent."""
+        if self._server is not None:
+            self._server.close()
+        now = dict(self._now)
+        for task, writer in now.items():
+            writer.transport.abort()
+            task.cancel()
+        await asyncio.gather(*now, return_exceptions=True)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._now[task] = writer
+        try:
+            _keep_alive(writer)
+            await self._relay(reader, writer)
+        finally:
+            del self._now[task]
+            writer.close()
+
+    async def _relay(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        client = writer.get_extra_info("peername")[0]
+        upstream = self._hub.upstream
+        if len(self._now) > self._clients:
+            return _log.warning("mpd-port client=%s turned away: there are %d already", client, self._clients)
+        if upstream is None:
+            return _log.info("mpd-port client=%s turned away: %s", client, self._hub.trouble)
+        try:
+            async with asyncio.timeout(REACH):
+                from_mpd, to_mpd = await _open(upstream)
+        except OSError as error:
+            return _log.info("mpd-port client=%s turned away: MPD is not reached: %s", client, error)
+        try:
+            await _both_ways(reader, writer, from_mpd, to_mpd)
+        finally:
+            to_mpd.close()
+        return None
+
+
+async def _both_ways(
+    from_client: asyncio.StreamReader,
+    to_client: asyncio.StreamWriter,
+    from_mpd: asyncio.StreamReader,
+    to_mpd: asyncio.StreamWriter,
+) -> None:
+    """Copy both ways until MPD has said its last, or either side breaks."""
+    asking = asyncio.create_task(_copy(from_client, to_mpd))
+    answering = asyncio.create_task(_copy(from_mpd, to_client))
+    try:
+        await asyncio.wait({asking, answering}, return_when=asyncio.FIRST_COMPLETED)
+        if asking.done() and asking.result():  # the client has asked all it wants, and may still be listening
+            await answering
+    finally:
+        for task in (asking, answering):
+            task.cancel()
+        await asyncio.gather(asking, answering, return_exceptions=True)
+
+
+async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+    """Copy until READER ends, and hand the end on. False if either side broke."""
+    try:
+        while data := await reader.read(CHUNK):
+            writer.write(data)
+            await writer.drain()  # never more than the slower side takes
+        writer.write_eof()
+    except OSError:
+        return False
+    return True
+
+
+async def _open(upstream: Upstream) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    if isinstance(upstream, Path):
+        return await asyncio.open_unix_connection(upstream)
+    reader, writer = await asyncio.open_connection(*upstream)
+    _keep_alive(writer)
+    return reader, writer
+
+
+def _keep_alive(writer: asyncio.StreamWriter) -> None:
+    """Have the kernel notice that the other side vanished: a phone leaves the house without saying so."""
+    connection = writer.get_extra_info("socket")
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 60)
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 20)
+
+
+def _is_itself(upstream: Upstream | None, settings: MpdPort) -> bool:
+    return isinstance(upstream, tuple) and upstream[1] == settings.port and upstream[0] in {*_HERE, settings.host}

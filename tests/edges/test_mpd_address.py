@@ -1,0 +1,59 @@
+"""The address of MPD in the YAML: what is taken, and what the owner hears of the rest."""
+
+from pathlib import Path
+
+import pytest
+
+from pi_appliance.config.load import load
+from pi_appliance.errors import ConfigError
+
+
+def read(folder: Path, address: str) -> object:
+    """Return where the player is, as the configuration in FOLDER says."""
+    file = folder / "appliance.yaml"
+    file.write_text(f"state: state\nplayer:\n  kind: mpd\n  with:\n    address: {address!r}\n", "utf-8")
+    player = load(file).player
+    assert player is not None
+    return player.with_.place
+
+
+@pytest.mark.parametrize(
+    ("address", "place"),
+    [
+        ("localhost:6600", ("localhost", 6600)),
+        ("192.168.1.5:6601", ("192.168.1.5", 6601)),
+        ("[::1]:6600", ("::1", 6600)),
+        ("/run/mpd/socket", Path("/run/mpd/socket")),
+        ("~/.mpd/socket", Path.home() / ".mpd/socket"),
+    ],
+)
+def test_an_address_is_host_and_port_or_a_socket(tmp_path: Path, address: str, place: object) -> None:
+    assert read(tmp_path, address) == place
+
+
+@pytest.mark.parametrize(
+    ("address", "right"),
+    [
+        ("localhost", "write host:port such as localhost:6600"),
+        (":6600", "write host:port"),
+        ("localhost:", "write host:port"),
+        ("localhost:mpd", "write host:port"),
+        ("localhost:٦٦٠٠", "write host:port"),
+        ("localhost:0", "from 1 to 65535"),
+        ("localhost:70000", "from 1 to 65535"),
+        ("::1:6600", "such as [::1]:6600"),
+        ("run/socket", "write host:port"),
+    ],
+)
+def test_a_malformed_address_is_a_problem_with_its_place(tmp_path: Path, address: str, right: str) -> None:
+    with pytest.raises(ConfigError) as wrong:
+        read(tmp_path, address)
+    (problem,) = wrong.value.problems
+    assert (problem.line, problem.wrong) == (5, f"{address!r} is not an address of MPD")
+    assert right in problem.right
+
+
+def test_a_password_in_the_address_is_sent_to_the_secrets_and_not_shown(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="put MPD_PASSWORD=… among the secrets") as wrong:
+        read(tmp_path, "hunter2@localhost:6600")
+    assert "hunter2" not in str(wrong.value)

@@ -1,0 +1,221 @@
+"""The MPD player when MPD is gone, hangs, comes back, or is something else altogether."""
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from pi_appliance.errors import ApplianceError, Unavailable, Uncertain
+from pi_appliance.players import mpd
+from pi_appliance.ports import Player
+from tests.fakes.mpd_server import MpdServer, free_port, needs_mpd, running_mpd
+
+SOON = 1.9  # a second, and what a busy machine adds
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[MpdServer]:
+    with running_mpd(tmp_path) as running:
+        yield running
+
+
+def connect(address: str) -> Player:
+    return mpd.connect(mpd.Options(address=address), {})
+
+
+async def fails(call: Awaitable[object]) -> ApplianceError:
+    """Return the error that CALL ends with, within a second or so."""
+    began = time.monotonic()
+    with pytest.raises(ApplianceError) as failed:
+        await call
+    assert time.monotonic() - began < SOON
+    return failed.value
+
+
+def test_where_nothing_listens_the_owner_is_told_where_and_what_to_do(tmp_path: Path) -> None:
+    async def scene() -> None:
+        address = f"localhost:{free_port()}"
+        error = await fails(connect(address).state())
+        assert isinstance(error, Unavailable)
+        assert str(error) == (
+            f"MPD at {address} is not reached: nothing listens there; "
+            "start it (sudo systemctl start mpd) or correct `address` under `player:`"
+        )
+        error = await fails(connect(f"{tmp_path}/socket").next())
+        assert isinstance(error, Unavailable)
+        assert f"MPD at {tmp_path}/socket is not reached: there is no such socket" in str(error)
+
+    asyncio.run(scene())
+
+
+@needs_mpd
+def test_a_killed_mpd_is_unavailable_until_it_is_back(server: MpdServer) -> None:
+    async def scene() -> None:
+        player = connect(server.address)
+        await player.add("one.wav")
+        server.kill()
+        for call in (
+            player.state(),
+            player.next(),
+            player.add("one.wav"),
+            player.library(),
+            player.play_uri("one.wav"),
+        ):
+            assert isinstance(await fails(call), Unavailable)
+        await asyncio.to_thread(server.start)
+        assert (await player.state()).queue_length == 0
+
+    asyncio.run(scene())
+    assert server.mpc("playlist") == "", "nothing that failed was done later by itself"
+
+
+@needs_mpd
+def test_a_hung_mpd_is_unavailable_and_did_nothing(server: MpdServer) -> None:
+    async def scene() -> None:
+        player = connect(server.address)
+        server.freeze()
+        calls = [player.state(), player.next(), player.add("one.wav"), player.set_volume(3), player.play_uri("one.wav")]
+        for error in await asyncio.gather(*map(fails, calls)):  # together, and no slower for it
+            assert isinstance(error, Unavailable)
+            assert "it does not answer" in str(error)
+
+    asyncio.run(scene())
+
+
+@needs_mpd
+def test_who_waits_for_changes_learns_that_mpd_was_killed(
+    server: MpdServer, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    async def scene() -> None:
+        changes = connect(server.address).changes()
+        await anext(changes)
+        waiting = asyncio.create_task(fails(anext(changes)))
+        await asyncio.to_thread(server.mpc, "status")  # by now it waits
+        server.kill()
+        assert "it hung up" in str(await waiting)
+
+    with caplog.at_level(logging.WARNING):
+        asyncio.run(scene(), debug=False)
+    assert caplog.records == [], "no traceback for the owner"
+    assert capfd.readouterr().err == ""
+
+
+@needs_mpd
+def test_closing_the_player_ends_the_waiting_for_changes(server: MpdServer) -> None:
+    async def scene() -> None:
+        player = connect(server.address)
+        changes = player.changes()
+        await anext(changes)
+        waiting = asyncio.create_task(fails(anext(changes)))
+        await player.state()  # by now it waits
+        await player.close()
+        assert isinstance(await waiting, Unavailable)
+
+    asyncio.run(scene())
+
+
+@needs_mpd
+def test_the_kernel_watches_over_a_connection_that_waits(server: MpdServer) -> None:
+    """A machine that lost its power says nothing; only probes find out."""
+
+    async def scene() -> None:
+        changes = connect(server.address).changes()
+        await anext(changes)
+        rows = [line.split() for line in Path("/proc/net/tcp").read_text("ascii").splitlines()[1:]]
+        timers = [row[5][:2] for row in rows if row[2].endswith(f":{server.port:04X}") and row[3] == "01"]
+        assert timers == ["02"], "02 is the timer of keep-alive probes"
+        await changes.aclose()
+
+    asyncio.run(scene())
+
+
+@contextlib.asynccontextmanager
+async def impostor(says: bytes, answers: bytes | None = None) -> AsyncIterator[str]:
+    """Give the address of a server that SAYS something, then waits; with ANSWERS, says those to a line and hangs up."""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(says)
+        try:
+            if answers is None:
+                await reader.read()
+            else:
+                await reader.readline()
+                writer.write(answers)
+        finally:
+            writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    try:
+        yield f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    finally:
+        server.close()
+
+
+@pytest.mark.parametrize(
+    ("says", "why"),
+    [
+        (b"SSH-2.0-OpenSSH_9.2\r\n", "what answers there is no MPD"),
+        (b"HTTP/1.1 400 Bad Request\r\n\r\n", "what answers there is no MPD"),
+        (b"\xff\xfe\x00\n", "what answers there is no MPD"),
+        (b"", "it does not answer"),
+    ],
+)
+def test_what_is_no_mpd_is_told_apart(says: bytes, why: str) -> None:
+    async def scene() -> None:
+        async with impostor(says) as address:
+            error = await fails(connect(address).state())
+            assert isinstance(error, Unavailable)
+            assert f"is not reached: {why}" in str(error)
+
+    asyncio.run(scene())
+
+
+@pytest.mark.parametrize("answers", [b"", b"volu", b"volume: 1\nstate: dancing\nOK\n", b"no colon\nOK\n", b"OK\n"])
+def test_an_answer_cut_short_or_out_of_its_senses_is_unavailable(answers: bytes) -> None:
+    async def scene() -> None:
+        async with impostor(b"OK MPD 0.23.5\n", answers) as address:
+            assert isinstance(await fails(connect(address).state()), Unavailable)
+
+    asyncio.run(scene())
+
+
+@pytest.mark.parametrize(
+    ("button", "error"),
+    [
+        (lambda player: player.next(), Uncertain),
+        (lambda player: player.previous(), Uncertain),
+        (lambda player: player.add("one.wav"), Uncertain),
+        (lambda player: player.toggle(), Uncertain),
+        (lambda player: player.pause(), Unavailable),  # doing it again does no harm
+        (lambda player: player.seek(3), Unavailable),
+        (lambda player: player.clear(), Unavailable),
+    ],
+)
+def test_a_command_that_was_sent_and_not_answered_is_uncertain_if_it_would_act_twice(
+    button: Callable[[Player], Awaitable[object]], error: type[ApplianceError]
+) -> None:
+    async def scene() -> None:
+        async with impostor(b"OK MPD 0.23.5\n", b"") as address:
+            assert type(await fails(button(connect(address)))) is error
+
+    asyncio.run(scene())
+
+
+def test_a_command_that_is_cancelled_ends_whatever_arrives_at_that_moment() -> None:
+    async def scene() -> None:
+        async with impostor(b"OK MPD 0.23.5\n") as address:
+            for moment in range(60):  # among them the one in which the greeting has just come
+                command = asyncio.create_task(connect(address).state())
+                for _ in range(moment):
+                    await asyncio.sleep(0)
+                command.cancel()
+                began = time.monotonic()
+                await asyncio.gather(command, return_exceptions=True)
+                assert time.monotonic() - began < SOON
+                assert command.cancelled()
+
+    asyncio.run(scene())

@@ -1,0 +1,296 @@
+"""The MPD port with real clients: every byte passes, whatever it looks like."""
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from pi_appliance.bridge.mpd_port import MpdPortService, Relay
+from pi_appliance.engine.hub import Hub, Patience
+from pi_appliance.errors import Refused, Unavailable
+from pi_appliance.model.config import MpdPort, Part
+from pi_appliance.players import mpd
+from tests.fakes.mpd_server import PICTURE, MpdServer, free_port, needs_mpd, running_mpd
+
+HOST = "127.0.0.1"
+Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MpdServer]:
+    with running_mpd(tmp_path_factory.mktemp("mpd")) as running:
+        yield running
+
+
+def hub_for(address: str) -> Hub:
+    return Hub(Part(kind="mpd", with_=mpd.Options(address=address, stand_in=False)), Path("/nowhere"), {})
+
+
+@contextlib.asynccontextmanager
+async def relayed(address: str, *, clients: int = 60) -> AsyncIterator[int]:
+    """Give the port of a relay to the MPD at ADDRESS; a hub that is never run has it at hand from the start."""
+    hub = hub_for(address)
+    hub.upstream = hub.configured
+    relay = Relay(hub, MpdPort(port=0), clients=clients)
+    port = await relay.start()
+    try:
+        yield port
+    finally:
+        await relay.stop()
+
+
+@contextlib.asynccontextmanager
+async def client(port: int) -> AsyncIterator[Streams]:
+    reader, writer = await asyncio.open_connection(HOST, port)
+    try:
+        yield reader, writer
+    finally:
+        writer.close()
+
+
+async def says(streams: Streams, *lines: str) -> bytes:
+    """Send LINES and return what comes until the answer ends."""
+    reader, writer = streams
+    writer.write("".join(f"{line}\n" for line in lines).encode())
+    async with asyncio.timeout(5):
+        return await reader.readuntil(b"OK\n")
+
+
+@needs_mpd
+def test_mpc_works_through_the_port(server: MpdServer) -> None:
+    async def scene() -> None:
+        async with relayed(server.address) as port:
+            through = asyncio.to_thread
+            for command in (["clear"], ["add", "Ärzte"], ["play", "2"], ["volume", "44"], ["pause"]):
+                await through(lambda command=command: server.mpc(*command, port=port))
+            for question in ("status", "playlist", "listall", "outputs", "stats", "version"):
+                direct = await through(server.mpc, question)
+                if question != "stats":  # it counts the seconds
+                    assert await through(lambda question=question: server.mpc(question, port=port)) == direct
+            assert "[paused]" in await through(server.mpc, "status")
+
+    asyncio.run(scene())
+
+
+@needs_mpd
+def test_a_picture_that_looks_like_answers_arrives_to_the_byte(server: MpdServer) -> None:
+    async def scene() -> None:
+        async with relayed(server.address) as port:
+            for command in ("albumart", "readpicture"):
+                picture = await asyncio.to_thread(
+                    lambda command=command: server.mpc_bytes(command, "one.wav", port=port)
+                )
+                assert picture == PICTURE
+
+    asyncio.run(scene())
+
+
+@needs_mpd
+def test_edges_of_the_protocol_stay_as_mpd_has_them(server: MpdServer) -> None:
+    scenes = [
+        b"noidle\nping\n",
+        b"foo\n",
+        b"ping\r\n",
+        b"command_list_ok_begin\nping\nplay 999\nping\ncommand_list_end\n",
+        b"idle bogus\n",
+        b"binarylimit 64\nalbumart one.wav 0\n",
+        b"binarylimit 1\n",
+        b"\xff\xfe\n",
+        b"GET / HTTP/1.1\r\n",
+        b"find \"(title == 'Zwei \xe2\x80\x94 \xe4\xba\x8c')\"\n",
+    ]
+
+    async def answer(port: int, request: bytes) -> bytes:
+        async with client(port) as (reader, writer):
+            writer.write(request + (b"" if b"HTTP" in request else b"close\n"))  # `close` makes MPD end the connection
+            async with asyncio.timeout(5):
+                return await reader.read(-1)
+
+    async def scene() -> None:
+        async with relayed(server.address) as port:
+            for request in scenes:
+                assert await answer(port, request) == await answer(server.port, request)
+
+    asyncio.run(scene())
+
+
+@needs_mpd
+def test_who_idles_hears_of_a_change_and_can_leave(server: MpdServer) -> None:
+    async def scene() -> None:
+        async with relayed(server.address) as port, client(port) as streams:
+            await streams[0].readline()
+            waiting = asyncio.create_task(says(streams, "idle mixer"))
+            await asyncio.to_thread(server.mpc, "volume", "12")
+            assert await waiting == b"changed: mixer\nOK\n"
+            streams[1].write(b"idle player\n")
+            assert await says(streams, "noidle") == b"OK\n"
+            assert (await says(streams, "status")).startswith(b"volume: 12\n")
+
+    asyncio.run(scene())
+
+
+@needs_mpd
+def test_twenty_clients_have_twenty_connections(server: MpdServer) -> None:
+    async def scene() -> None:
+        async with relayed(server.address) as port, contextlib.AsyncExitStack() as stack:
+            clients = [await stack.enter_async_context(client(port)) for _ in range(20)]
+            for streams in clients:
+                assert (await streams[0].readline()).startswith(b"OK MPD")
+            # What belongs to a connection stays there: each keeps another set of tags.
+            for streams in clients[::2]:
+                assert await says(streams, 'tagtypes "clear"') == b"OK\n"
+            await asyncio.to_thread(server.mpc, "clear")
+            assert (await says(clients[0], "add one.wav")) == b"OK\n"
+            answers = await asyncio.gather(*(says(streams, "playlistinfo") for streams in clients))
+            assert [b"Title: One" in answer for answer in answers] == [False, True] * 10
+
+    asyncio.run(scene())
+
+
+@needs_mpd
+def test_a_client_that_has_said_its_last_still_gets_the_answers(server: MpdServer) -> None:
+    async def scene() -> None:
+        upstream = await asyncio.start_server(slow_answer, HOST, 0)
+        async with relayed(f"{HOST}:{upstream.sockets[0].getsockname()[1]}") as port, client(port) as (reader, writer):
+            writer.write(b"last words\n")
+            writer.write_eof()
+            async with asyncio.timeout(5):
+                assert await reader.read(-1) == b"heard: last words\n"
+        upstream.close()
+
+    async def slow_answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        heard = await reader.read(-1)  # ends only when the end of the client came through
+        writer.write(b"heard: " + heard)
+        writer.close()
+
+    asyncio.run(scene())
+
+
+def test_a_client_that_takes_nothing_is_not_buffered_for() -> None:
+    sent = 0
+
+    async def flood(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal sent
+        with contextlib.suppress(OSError):
+            while True:
+                writer.write(bytes(65_536))
+                await writer.drain()
+                sent += 65_536
+
+    async def scene() -> None:
+        upstream = await asyncio.start_server(flood, HOST, 0)
+        async with relayed(f"{HOST}:{upstream.sockets[0].getsockname()[1]}") as port:
+            with socket.create_connection((HOST, port)):
+                before = -1
+                while sent != before:  # until nothing moves any more
+                    before = sent
+                    await asyncio.sleep(0.2)
+                assert 0 < sent < 30_000_000, "the buffers of the kernel, and a little"
+        upstream.close()
+
+    asyncio.run(scene())
+
+
+@needs_mpd
+def test_when_mpd_dies_its_clients_are_let_go_and_may_come_back(tmp_path: Path) -> None:
+    with running_mpd(tmp_path, music={}) as server:
+
+        async def scene() -> None:
+            async with relayed(server.address) as port:
+                async with client(port) as (reader, _):
+                    assert (await reader.readline()).startswith(b"OK MPD")
+                    server.kill()
+                    async with asyncio.timeout(5):
+                        assert await reader.read(-1) == b""
+                async with client(port) as (reader, _):
+                    assert await reader.read(-1) == b"", "there is no MPD to talk to"
+                await asyncio.to_thread(server.start)
+                assert "volume" in await asyncio.to_thread(lambda: server.mpc("status", port=port))
+
+        asyncio.run(scene())
+
+
+def test_without_an_mpd_a_client_is_let_go_at_once() -> None:
+    async def scene() -> None:
+        relay = Relay(hub_for(f"{HOST}:{free_port()}"), MpdPort(port=0))
+        port = await relay.start()
+        async with client(port) as (reader, _), asyncio.timeout(5):
+            assert await reader.read(-1) == b""
+        await relay.stop()
+
+    asyncio.run(scene())
+
+
+@needs_mpd
+def test_more_clients_than_it_takes_are_turned_away(server: MpdServer) -> None:
+    async def scene() -> None:
+        async with relayed(server.address, clients=2) as port, client(port) as first, client(port) as second:
+            for reader, _ in (first, second):
+                assert (await reader.readline()).startswith(b"OK MPD")
+            async with client(port) as (reader, _), asyncio.timeout(5):
+                assert await reader.read(-1) == b""
+            assert await says(first, "ping") == b"OK\n"
+
+    asyncio.run(scene())
+
+
+@needs_mpd
+def test_it_follows_the_hub_to_the_stand_in_and_away_from_it(tmp_path: Path) -> None:
+    async def scene() -> None:
+        settings = mpd.Options(address=f"{HOST}:{free_port()}")
+        hub = Hub(Part(kind="mpd", with_=settings), tmp_path, {}, patience=Patience())
+        running = asyncio.create_task(hub.run())
+        service = MpdPortService()
+        config = SimpleNamespace(mpd_port=MpdPort(port=free_port()))
+        where = await service.start(SimpleNamespace(hub=hub, appliance=SimpleNamespace(config=config)))
+        assert where == f"MPD apps: {HOST}:{config.mpd_port.port}"
+        async with asyncio.timeout(10):
+            async for _ in hub.watch():
+                if hub.stand_in:
+                    break
+        async with client(config.mpd_port.port) as (reader, writer):
+            assert (await reader.readline()).startswith(b"OK MPD")
+            running.cancel()
+            await asyncio.gather(running, return_exceptions=True)
+            async with asyncio.timeout(5):
+                assert await reader.read(-1) == b"", "the stand-in is gone"
+            writer.close()
+        await service.stop()
+
+    asyncio.run(scene())
+
+
+def test_the_service_listens_only_where_it_is_wanted() -> None:
+    async def scene() -> None:
+        service = MpdPortService()
+        daemon = SimpleNamespace(
+            hub=hub_for("localhost:6600"), appliance=SimpleNamespace(config=SimpleNamespace(mpd_port=None))
+        )
+        assert await service.start(daemon) == ""
+        await service.stop()
+
+    asyncio.run(scene())
+
+
+def test_a_port_that_is_taken_is_told(server: MpdServer) -> None:
+    async def scene() -> None:
+        with pytest.raises(Unavailable, match=f"cannot listen on 127.0.0.1:{server.port}"):
+            await Relay(hub_for("elsewhere:6600"), MpdPort(port=server.port)).start()
+        with pytest.raises(Unavailable, match="cannot listen on no-such-host"):
+            await Relay(hub_for("elsewhere:6600"), MpdPort(host="no-such-host.invalid")).start()
+
+    asyncio.run(scene())
+
+
+@pytest.mark.parametrize("address", ["localhost:6601", "127.0.0.1:6601", "[::1]:6601", "192.168.1.5:6601"])
+def test_a_relay_to_itself_is_refused(address: str) -> None:
+    with pytest.raises(Refused, match="6601 is the port of the player itself"):
+        asyncio.run(Relay(hub_for(address), MpdPort(host="192.168.1.5")).start())
+
+
+def test_it_listens_on_this_machine_only_unless_told() -> None:
+    assert MpdPort().host == "127.0.0.1"

@@ -1,0 +1,420 @@
+"""The hub with real MPDs: the configured one, the stand-in, and what lies between."""
+
+import asyncio
+import contextlib
+import dataclasses
+import os
+import selectors
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from pi_appliance.engine.hub import CONNECTION, Hub, Patience, open_player
+from pi_appliance.errors import Refused, Unavailable
+from pi_appliance.model.config import Part
+from pi_appliance.model.music import Play
+from pi_appliance.players import mpd
+from tests.fakes.mpd_server import MpdServer, free_port, make_music, needs_mpd, running_mpd
+from tests.house import until as eventually
+
+QUICK = Patience(
+    first=timedelta(milliseconds=20), longest=timedelta(milliseconds=200), on_stand_in=timedelta(milliseconds=100)
+)
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[MpdServer]:
+    with running_mpd(tmp_path / "real") as running:
+        yield running
+
+
+def part(address: str, *, stand_in: bool = False, music: Path | None = None) -> Part:
+    return Part(kind="mpd", with_=mpd.Options(address=address, stand_in=stand_in, music=music))
+
+
+@contextlib.asynccontextmanager
+async def living(hub: Hub) -> AsyncIterator[Hub]:
+    """Have HUB run within the block."""
+    running = asyncio.create_task(hub.run())
+    try:
+        yield hub
+    finally:
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+
+
+def new_hub(folder: Path, player: Part | None, secrets: Mapping[str, str] | None = None) -> Hub:
+    return Hub(player, folder, secrets or {}, patience=QUICK)
+
+
+async def until(hub: Hub, true: Callable[[], object]) -> None:
+    """Wait until TRUE() is, looking at each of the hub's news."""
+    async with asyncio.timeout(10), contextlib.aclosing(hub.watch()) as news:
+        async for _ in news:
+            if true():
+                return
+
+
+def connected(hub: Hub) -> Callable[[], object]:
+    return lambda: hub.state is not None
+
+
+def answers(place: Path) -> bool:
+    try:
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.connect(str(place))
+            return connection.recv(100).startswith(b"OK MPD ")
+    except OSError:
+        return False
+
+
+def test_without_a_player_the_hub_says_so_and_rests(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with living(new_hub(tmp_path, None)) as hub:
+            with pytest.raises(Unavailable, match="no player is configured"):
+                await hub.player()
+            assert (hub.state, hub.upstream, hub.configured, hub.stand_in) == (None, None, None, False)
+            assert hub.trouble.startswith("no player is configured; write")
+
+    asyncio.run(scene())
+
+
+@needs_mpd
+def test_what_another_app_does_reaches_everyone_who_watches(server: MpdServer, tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with living(new_hub(tmp_path, part(server.address))) as hub:
+            await until(hub, connected(hub))
+            assert (hub.trouble, hub.stand_in, hub.upstream) == ("", False, ("127.0.0.1", server.port))
+            watchers = [asyncio.create_task(until(hub, lambda: hub.state and hub.state.volume == 33)) for _ in range(5)]
+            await asyncio.to_thread(server.mpc, "volume", "33")
+            await asyncio.gather(*watchers)
+            player = await hub.player()
+            await player.play_uri("one.wav")
+            await until(hub, lambda: hub.state and hub.state.play is Play.PLAYING)
+            assert "[playing] #1/1" in await asyncio.to_thread(server.mpc, "status")
+
+    asyncio.run(scene())
+
+
+@needs_mpd
+def test_who_listens_slowly_gets_all_that_changed_in_one(server: MpdServer, tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with living(new_hub(tmp_path, part(server.address))) as hub:
+            await until(hub, connected(hub))
+            async with contextlib.aclosing(hub.watch()) as slow:
+                assert await anext(slow) == {CONNECTION}
+                await asyncio.to_thread(server.mpc, "volume", "33")
+                await until(hub, lambda: hub.state and hub.state.volume == 33)
+                await asyncio.to_thread(server.mpc, "random", "on")
+                await until(hub, lambda: hub.state and hub.state.random)
+                assert await anext(slow) == {"mixer", "options"}
+
+    asyncio.run(scene())
+
+
+@needs_mpd
+def test_a_killed_mpd_is_told_at_once_and_taken_back_when_it_returns(server: MpdServer, tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with living(new_hub(tmp_path, part(server.address, stand_in=True))) as hub:
+            await until(hub, connected(hub))
+            player = await hub.player()
+            server.kill()
+            began = time.monotonic()
+            await until(hub, lambda: hub.state is None)
+            with pytest.raises(Unavailable, match="is not reached"):
+                await hub.player()
+            with pytest.raises(Unavailable, match="nothing listens there"):
+                await player.next()
+            assert time.monotonic() - began < 1
+            assert hub.upstream is None
+            assert not hub.stand_in, "a silent player would only hide the outage"
+            await asyncio.to_thread(server.start)
+            await until(hub, connected(hub))
+            await (await hub.player()).add("one.wav")
+            assert not (tmp_path / "mpd").exists()
+
+    asyncio.run(scene())
+
+
+@needs_mpd
+def test_where_nothing_answers_a_stand_in_plays_until_the_hub_ends(tmp_path: Path) -> None:
+    music = make_music(tmp_path / "music")
+    address = f"127.0.0.1:{free_port()}"
+
+    async def scene() -> Path:
+        async with living(new_hub(tmp_path, part(address, stand_in=True, music=music))) as hub:
+            await until(hub, connected(hub))
+            assert hub.stand_in
+            assert f"MPD at {address} is not reached: nothing listens there" in hub.trouble
+            assert hub.trouble.endswith("Until then a silent stand-in plays")
+            place = hub.upstream
+            assert isinstance(place, Path)
+            assert stat.S_IMODE(place.stat().st_mode) == 0o600
+            assert stat.S_IMODE(place.parent.stat().st_mode) == 0o700
+            player = await hub.player()
+            await until_in_library(player)
+            await player.play_uri("Ärzte/")
+            await player.set_volume(20)
+            await until(hub, lambda: hub.state and (hub.state.play, hub.state.volume) == (Play.PLAYING, 20))
+            assert answers(place)
+            return place
+
+    async def until_in_library(player: mpd.Mpd) -> None:
+        async with asyncio.timeout(10):
+            changes = player.changes()
+            async for _ in changes:
+                if "one.wav" in [entry.uri for entry in await player.library()]:
+                    return
+
+    assert not answers(asyncio.run(scene())), "the stand-in ended with the hub"
+
+
+@needs_mpd
+def test_the_hub_moves_over_when_the_configured_mpd_appears(tmp_path: Path) -> None:
+    with running_mpd(tmp_path / "real", music={}) as server:
+        server.kill()
+
+        async def scene() -> None:
+            async with living(new_hub(tmp_path, part(server.address, stand_in=True))) as hub:
+                await until(hub, lambda: hub.stand_in)
+                place = hub.upstream
+                assert isinstance(place, Path)
+                await asyncio.to_thread(server.start)
+                await until(hub, lambda: hub.state is not None and not hub.stand_in)
+                assert (hub.upstream, hub.trouble) == (("127.0.0.1", server.port), "")
+                assert not answers(place), "the stand-in is not needed any more"
+
+        asyncio.run(scene())
+
+
+@needs_mpd
+def test_a_stand_in_that_is_killed_is_started_again(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with living(new_hub(tmp_path, part(f"127.0.0.1:{free_port()}", stand_in=True))) as hub:
+            await until(hub, connected(hub))
+            for number in pids_of(tmp_path):
+                os.kill(number, signal.SIGKILL)
+            await until(hub, lambda: hub.state is None)
+            await until(hub, connected(hub))
+            assert len(pids_of(tmp_path)) == 1
+
+    asyncio.run(scene())
+
+
+def pids_of(folder: Path) -> list[int]:
+    """Return the numbers of the MPDs whose configuration is in FOLDER."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        with contextlib.suppress(OSError, ValueError):
+            words = (entry / "cmdline").read_bytes().split(b"\0")
+            if words[0] == b"mpd" and bytes(folder / "mpd") in b" ".join(words):
+                found.append(int(entry.name))
+    return found
+
+
+@needs_mpd
+def test_no_orphan_stays_when_the_appliance_is_killed(tmp_path: Path) -> None:
+    program = (
+        "import asyncio, sys; from pathlib import Path; from pi_appliance.engine.hub import Hub\n"
+        "from pi_appliance.model.config import Part; from pi_appliance.players import mpd\n"
+        f"part = Part(kind='mpd', with_=mpd.Options(address='127.0.0.1:{free_port()}'))\n"
+        "async def main():\n"
+        "    hub = Hub(part, Path(sys.argv[1]), {}); task = asyncio.create_task(hub.run())\n"
+        "    async for _ in hub.watch():\n"
+        "        if hub.state: print(hub.upstream, flush=True)\n"
+        "asyncio.run(main())\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", program, str(tmp_path)], stdout=subprocess.PIPE, text=True
+    ) as appliance:
+        assert appliance.stdout is not None
+        place = Path(appliance.stdout.readline().strip())
+        assert answers(place)
+        appliance.kill()
+    eventually(lambda: not pids_of(tmp_path))
+    assert not answers(place)
+
+
+@pytest.mark.parametrize(
+    ("trap", "told"),
+    [
+        ("not installed", "There is no stand-in: setpriv is not installed; run: sudo apt install util-linux"),
+        ("mpd missing", "There is no stand-in: mpd is not installed; run: sudo apt install mpd"),
+        ("no music", "music folder /nowhere is not there; correct `music` under `player:`"),
+        ("deep", "is too long for a socket; choose a shorter `state` folder"),
+        ("file", "mpd cannot be written: Not a directory"),
+    ],
+)
+def test_a_stand_in_that_cannot_start_says_why_and_the_rest_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trap: str, told: str
+) -> None:
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name in ("setpriv", "mpd") if trap not in ("not installed", "mpd missing") else ():
+        (programs / name).symlink_to("/bin/true")
+    if trap == "mpd missing":
+        (programs / "setpriv").symlink_to("/bin/true")
+    monkeypatch.setenv("PATH", str(programs))
+    state = tmp_path / ("x" * 100 if trap == "deep" else "state")
+    if trap == "file":
+        state.write_text("not a folder")
+    music = Path("/nowhere") if trap == "no music" else None
+
+    async def scene() -> None:
+        async with living(new_hub(state, part(f"127.0.0.1:{free_port()}", stand_in=True, music=music))) as hub:
+            await until(hub, lambda: "not reached: nothing" in hub.trouble)
+            assert told in hub.trouble
+            with pytest.raises(Unavailable):
+                await hub.player()
+
+    asyncio.run(scene())
+
+
+def test_a_stand_in_that_ends_at_once_says_its_last_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name in ("setpriv", "mpd"):
+        (programs / name).write_text("#!/bin/sh\necho 'warming up'\necho 'no such output plugin'\n")
+        (programs / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{programs}:/bin:/usr/bin")
+
+    async def scene() -> None:
+        async with living(new_hub(tmp_path, part(f"127.0.0.1:{free_port()}", stand_in=True))) as hub:
+            await until(hub, lambda: "not reached: nothing" in hub.trouble)
+            assert f"ended at once: no such output plugin; see {tmp_path}/mpd/mpd.log" in hub.trouble
+
+    asyncio.run(scene())
+
+
+def test_without_a_stand_in_the_hub_tells_the_trouble_and_keeps_trying(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with living(new_hub(tmp_path, part(f"127.0.0.1:{free_port()}"))) as hub:
+            await until(hub, lambda: "nothing listens there" in hub.trouble)
+        assert list(tmp_path.iterdir()) == []
+
+    asyncio.run(scene())
+
+
+@needs_mpd
+def test_a_wrong_password_is_told_and_no_stand_in_hides_it(tmp_path: Path) -> None:
+    with running_mpd(tmp_path / "real", music={}, password="secret") as server:
+
+        async def scene() -> None:
+            player = part(server.address, stand_in=True)
+            async with living(new_hub(tmp_path, player, {"MPD_PASSWORD": "wrong"})) as hub:
+                await until(hub, lambda: "put the right MPD_PASSWORD" in hub.trouble)
+                assert hub.state is None
+            async with living(new_hub(tmp_path, player, {"MPD_PASSWORD": "secret"})) as hub:
+                await until(hub, connected(hub))
+
+        asyncio.run(scene())
+        assert not (tmp_path / "mpd").exists()
+
+
+@needs_mpd
+def test_elapsed_goes_on_without_asking_the_player_and_ends_with_the_track(server: MpdServer, tmp_path: Path) -> None:
+    now = [100.0]
+    hub = Hub(part(server.address), tmp_path, {}, patience=QUICK, clock=lambda: now[0])
+
+    async def scene() -> None:
+        async with living(hub):
+            await until(hub, connected(hub))
+            await (await hub.player()).play_uri("one.wav")
+            await until(hub, lambda: hub.state and hub.state.play is Play.PLAYING)
+            assert elapsed() < 5
+            before = elapsed()
+            now[0] += 4
+            assert elapsed() == pytest.approx(before + 4)
+            now[0] += 1000
+            assert elapsed() == 20
+            await (await hub.player()).pause()
+            await until(hub, lambda: hub.state and hub.state.play is Play.PAUSED)
+            before = elapsed()
+            now[0] += 4
+            assert elapsed() == before
+
+    def elapsed() -> float:
+        assert hub.state is not None
+        assert hub.state.elapsed is not None
+        return hub.state.elapsed
+
+    asyncio.run(scene())
+
+
+class _Counting(selectors.DefaultSelector):
+    """Counts how often the event loop wakes."""
+
+    wakes = 0
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        self.wakes += 1
+        return super().select(timeout)
+
+
+@needs_mpd
+def test_an_idle_hub_does_not_wake(server: MpdServer, tmp_path: Path) -> None:
+    selector = _Counting()
+
+    async def scene() -> int:
+        async with living(new_hub(tmp_path, part(server.address))) as hub:
+            await until(hub, connected(hub))
+            watchers = [asyncio.create_task(until(hub, lambda: False)) for _ in range(3)]
+            before = selector.wakes
+            await asyncio.sleep(1)  # the quiet that is looked at
+            woken = selector.wakes - before
+            for watcher in watchers:
+                watcher.cancel()
+            await asyncio.gather(*watchers, return_exceptions=True)
+            return woken
+
+    with asyncio.Runner(loop_factory=lambda: asyncio.SelectorEventLoop(selector)) as runner:
+        assert runner.run(scene()) <= 6, (
+            "the last steps of connecting and the end of the quiet; a poll would wake more often"
+        )
+
+
+@needs_mpd
+def test_a_short_visit_finds_the_player_or_the_stand_in(tmp_path: Path) -> None:
+    with running_mpd(tmp_path / "real", music={}) as server:
+        settings = part(server.address, stand_in=True)
+        told: list[str] = []
+
+        async def visit() -> None:
+            player = await open_player(settings, tmp_path, {}, tell=told.append)
+            assert (await player.state()).play is Play.STOPPED
+            await player.close()
+
+        async def scene() -> None:
+            await visit()
+            assert told == []
+            server.kill()
+            with pytest.raises(Unavailable, match="nothing listens there"):
+                await visit()
+            async with living(new_hub(tmp_path, settings)) as hub:
+                await until(hub, lambda: hub.stand_in)
+                await visit()
+                assert told == [hub.trouble]
+                never = Part(kind="mpd", with_=dataclasses.replace(settings.with_, stand_in=False))
+                with pytest.raises(Unavailable):
+                    await open_player(never, tmp_path, {})
+
+        asyncio.run(scene())
+
+
+def test_a_short_visit_without_a_player_says_what_to_write(tmp_path: Path) -> None:
+    with pytest.raises(Unavailable, match="no player is configured"):
+        asyncio.run(open_player(None, tmp_path, {}))
+
+
+@needs_mpd
+def test_a_refused_visit_is_not_sent_to_the_stand_in(tmp_path: Path) -> None:
+    with running_mpd(tmp_path / "real", music={}, password="secret") as server, pytest.raises(Refused):
+        asyncio.run(open_player(part(server.address, stand_in=True), tmp_path, {}))
