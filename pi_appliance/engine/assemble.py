@@ -18,6 +18,8 @@ from pi_appliance.model.run import Run
 from pi_appliance.store.sqlite import Store
 from pi_appliance.system import clock, files, locks, logs
 
+_PICTURES = (".svg", ".png")
+
 
 @dataclass(frozen=True, slots=True)
 class Slot:
@@ -126,11 +128,20 @@ class Appliance:
                     self.store.abandon(name, now=clock.now())
 
     def report_files(self) -> Sequence[Path]:
-        """Return the reports there are, relative to the folder of reports, the newest first."""
+        """Return the reports, relative to their folder: the job that wrote last first, texts before pictures."""
         folder = self.config.reports
-        found = [path for path in folder.glob("*/*") if path.is_file() and not path.name.startswith(".")]
-        found.sort(key=lambda path: path.stat().st_mtime, reverse=True)
-        return [path.relative_to(folder) for path in found]
+        written = {
+            path.relative_to(folder): path.stat().st_mtime
+            for path in folder.glob("*/*")
+            if path.is_file() and not path.name.startswith(".")
+        }
+        newest: dict[str, float] = {}
+        for path, when in written.items():
+            newest[path.parts[0]] = max(when, newest.get(path.parts[0], 0.0))
+        return sorted(
+            written,
+            key=lambda path: (-newest[path.parts[0]], path.parts[0], path.suffix in _PICTURES, -written[path]),
+        )
 
     def _told(self, run: Run) -> Run:
         """Return RUN with how far it says it is, if it goes on."""

@@ -14,7 +14,7 @@ from pi_appliance.config.load import load
 from pi_appliance.engine.context import RunContext, Teller
 from pi_appliance.errors import ApplianceError
 from pi_appliance.store.sqlite import Store
-from pi_appliance.system import process
+from pi_appliance.system import process, secrets
 
 
 def main(argv: list[str]) -> None:
@@ -34,9 +34,12 @@ def main(argv: list[str]) -> None:
 
 def _run(path: Path, job: str, run: int, due: str | None, teller: Teller) -> None:
     config = load(path)
+    environment = dict(os.environ)
+    for name in secrets.KNOWN:
+        os.environ.pop(name, None)
     with Store(config.state / "history.db") as store:
         entry = config.jobs[job]
-        context = RunContext(config, store, teller, job, run, due)
+        context = RunContext(config, store, teller, job, run, due, environment)
         result = registry.load("jobs", entry.kind).run(entry.with_, context)
         teller.tell(summary=result.summary, facts=dict(result.facts))
 

@@ -2,9 +2,8 @@
 
 import contextlib
 import json
-import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from random import Random, SystemRandom
@@ -50,6 +49,8 @@ class RunContext:
     job: str
     run: int
     due: str | None
+    environment: Mapping[str, str]
+    """What the run was started with, keys included; the programs that it starts do not get those."""
     now: datetime = field(default_factory=clock.now)
     random: Random = field(default_factory=SystemRandom)
 
@@ -62,7 +63,7 @@ class RunContext:
         if name not in self.config.networks:
             raise UnknownName("network", name, tuple(self.config.networks))
         part = self.config.networks[name]
-        keys = secrets.load(self.config.path, os.environ)
+        keys = secrets.load(self.config.path, self.environment)
         network: Network = registry.load("networks", part.kind).connect(part.with_, keys, self.config.reports / name)
         return network
 

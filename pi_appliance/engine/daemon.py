@@ -48,6 +48,7 @@ class Daemon:
         self.scheduler = Scheduler(appliance, self.runs, now=clock.now, nap=lambda secs: nap_until(self._news, secs))
         self._kinds, self._services, self._say = services, list[Service](), say
         self._notifier = Notifier(os.environ)
+        os.environ.pop("NOTIFY_SOCKET", None)  # it is for us, not for the programs we start
         self._stop, self._hurry, self._reload = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
     async def run(self) -> None:

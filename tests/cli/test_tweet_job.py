@@ -115,6 +115,13 @@ def test_keys_come_from_secrets_env_if_only_the_owner_can_read_it_and_show_up_no
     assert not any(value.encode() in written or value in told for value in SECRETS.values())
 
 
+def test_a_program_run_as_a_job_does_not_get_the_keys(house):
+    house.write("env:\n  kind: command\n  with: {run: [env]}")
+    done = house.run("jobs", "run", "env", environment=SECRETS)
+    assert "PATH=" in done.stdout
+    assert "X_CONSUMER" not in done.stdout
+
+
 def test_the_idle_parts_never_load_tweepy(house):
     write(house, "one\n")
     code = (
