@@ -100,7 +100,7 @@ def test_a_system_plan_names_the_file_and_the_user(tmp_path: Path) -> None:
     arguments = ["--system", "--config", str(write_config(tmp_path, "0 6 * * *"))]
     shown = CliRunner().invoke(plan, arguments, catch_exceptions=False).stdout
     assert "+++ /etc/cron.d/pi-appliance (then)" in shown
-    assert f"\n+0 6 * * * {current_user()} /" in shown
+    assert f"\n+0 6 * * * {current_user()} " in shown
 
 
 @pytest.mark.parametrize("command", [plan, install, uninstall])
