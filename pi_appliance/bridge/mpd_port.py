@@ -5,6 +5,7 @@ password, partition, tags, limits. Nothing is decoded or split, or kept beyond w
 """
 
 import asyncio
+import contextlib
 import logging
 import socket
 from pathlib import Path
@@ -15,7 +16,8 @@ from pi_appliance.errors import Refused, Unavailable
 from pi_appliance.model.config import MpdPort
 
 CLIENTS = 60  # MPD itself takes 100, and we are not its only client
-REACH = 10.0  # seconds to connect to MPD; a busy Pi lets a crowd wait for the second or third knock of the kernel
+KNOCKS = 3  # how often MPD is tried for one client
+GREETING = 3.0  # seconds for a connection and MPD's first words
 CHUNK = 65_536
 _HERE = {"localhost", "127.0.0.1", "::1"}
 _log = logging.getLogger(__name__)
@@ -46,8 +48,8 @@ class MpdPortService:
 class Relay:
     """Listens, and relays for each client until either side closes."""
 
-    def __init__(self, hub: Hub, settings: MpdPort, *, clients: int = CLIENTS) -> None:
-        self._hub, self._settings, self._clients = hub, settings, clients
+    def __init__(self, hub: Hub, settings: MpdPort, *, clients: int = CLIENTS, patience: float = GREETING) -> None:
+        self._hub, self._settings, self._clients, self._patience = hub, settings, clients, patience
         self._server: asyncio.Server | None = None
         self._now: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
 
@@ -92,15 +94,36 @@ class Relay:
         if upstream is None:
             return _log.info("mpd-port client=%s turned away: %s", client, self._hub.trouble)
         try:
-            async with asyncio.timeout(REACH):
-                from_mpd, to_mpd = await _open(upstream)
+            greeting, from_mpd, to_mpd = await self._greeted(upstream)
         except OSError as error:
             return _log.info("mpd-port client=%s turned away: MPD is not reached: %s", client, error)
         try:
+            writer.write(greeting)
             await _both_ways(reader, writer, from_mpd, to_mpd)
         finally:
             to_mpd.close()
         return None
+
+    async def _greeted(self, upstream: Upstream) -> tuple[bytes, asyncio.StreamReader, asyncio.StreamWriter]:
+        """Return MPD's first words and the connection they came by.
+
+        When a crowd comes at once, the kernel may hold a connection for made that MPD never hears of (its list of those
+        who wait is short). MPD speaks first, so nothing was asked yet, and another try does no harm.
+        """
+        for _ in range(KNOCKS):
+            with contextlib.suppress(TimeoutError):
+                return await _first_words(upstream, self._patience)
+        raise TimeoutError("it does not answer")
+
+
+async def _first_words(upstream: Upstream, patience: float) -> tuple[bytes, asyncio.StreamReader, asyncio.StreamWriter]:
+    async with asyncio.timeout(patience):
+        reader, writer = await _open(upstream)
+        try:
+            return await reader.read(CHUNK), reader, writer
+        except BaseException:  # no patience left, or our own end
+            writer.close()
+            raise
 
 
 async def _both_ways(

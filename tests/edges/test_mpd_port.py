@@ -31,11 +31,11 @@ def hub_for(address: str) -> Hub:
 
 
 @contextlib.asynccontextmanager
-async def relayed(address: str, *, clients: int = 60) -> AsyncIterator[int]:
+async def relayed(address: str, *, clients: int = 60, patience: float = 3) -> AsyncIterator[int]:
     """Give the port of a relay to the MPD at ADDRESS; a hub that is never run has it at hand from the start."""
     hub = hub_for(address)
     hub.upstream = hub.configured
-    relay = Relay(hub, MpdPort(port=0), clients=clients)
+    relay = Relay(hub, MpdPort(port=0), clients=clients, patience=patience)
     port = await relay.start()
     try:
         yield port
@@ -56,7 +56,7 @@ async def says(streams: Streams, *lines: str) -> bytes:
     """Send LINES and return what comes until the answer ends."""
     reader, writer = streams
     writer.write("".join(f"{line}\n" for line in lines).encode())
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(15):
         return await reader.readuntil(b"OK\n")
 
 
@@ -107,7 +107,7 @@ def test_edges_of_the_protocol_stay_as_mpd_has_them(server: MpdServer) -> None:
     async def answer(port: int, request: bytes) -> bytes:
         async with client(port) as (reader, writer):
             writer.write(request + (b"" if b"HTTP" in request else b"close\n"))  # `close` makes MPD end the connection
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(15):
                 return await reader.read(-1)
 
     async def scene() -> None:
@@ -158,16 +158,44 @@ def test_a_client_that_has_said_its_last_still_gets_the_answers(server: MpdServe
         async with relayed(f"{HOST}:{upstream.sockets[0].getsockname()[1]}") as port, client(port) as (reader, writer):
             writer.write(b"last words\n")
             writer.write_eof()
-            async with asyncio.timeout(5):
-                assert await reader.read(-1) == b"heard: last words\n"
+            async with asyncio.timeout(15):
+                assert await reader.read(-1) == b"OK MPD 0.23.5\nheard: last words\n"
         upstream.close()
 
     async def slow_answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"OK MPD 0.23.5\n")
         heard = await reader.read(-1)  # ends only when the end of the client came through
         writer.write(b"heard: " + heard)
         writer.close()
 
     asyncio.run(scene())
+
+
+@pytest.mark.parametrize(("deaf", "hears"), [(0, b"OK MPD 0.23.5\n"), (2, b"OK MPD 0.23.5\n"), (3, b"")])
+def test_a_connection_that_mpd_never_heard_of_is_made_anew(deaf: int, hears: bytes) -> None:
+    """As it happens when many clients come at once; DEAF is how many tries MPD does not hear of."""
+    tries = 0
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal tries
+        tries += 1
+        try:
+            if tries > deaf:
+                writer.write(b"OK MPD 0.23.5\n")
+            await reader.read(-1)
+        finally:
+            writer.close()
+
+    async def scene() -> None:
+        upstream = await asyncio.start_server(serve, HOST, 0)
+        address = f"{HOST}:{upstream.sockets[0].getsockname()[1]}"
+        async with relayed(address, patience=0.2) as port, client(port) as (reader, writer), asyncio.timeout(15):
+            writer.write_eof()
+            assert await reader.read(-1) == hears
+        upstream.close()
+
+    asyncio.run(scene())
+    assert tries == min(deaf + 1, 3)
 
 
 def test_a_client_that_takes_nothing_is_not_buffered_for() -> None:
@@ -204,7 +232,7 @@ def test_when_mpd_dies_its_clients_are_let_go_and_may_come_back(tmp_path: Path) 
                 async with client(port) as (reader, _):
                     assert (await reader.readline()).startswith(b"OK MPD")
                     server.kill()
-                    async with asyncio.timeout(5):
+                    async with asyncio.timeout(15):
                         assert await reader.read(-1) == b""
                 async with client(port) as (reader, _):
                     assert await reader.read(-1) == b"", "there is no MPD to talk to"
@@ -218,7 +246,7 @@ def test_without_an_mpd_a_client_is_let_go_at_once() -> None:
     async def scene() -> None:
         relay = Relay(hub_for(f"{HOST}:{free_port()}"), MpdPort(port=0))
         port = await relay.start()
-        async with client(port) as (reader, _), asyncio.timeout(5):
+        async with client(port) as (reader, _), asyncio.timeout(15):
             assert await reader.read(-1) == b""
         await relay.stop()
 
@@ -231,7 +259,7 @@ def test_more_clients_than_it_takes_are_turned_away(server: MpdServer) -> None:
         async with relayed(server.address, clients=2) as port, client(port) as first, client(port) as second:
             for reader, _ in (first, second):
                 assert (await reader.readline()).startswith(b"OK MPD")
-            async with client(port) as (reader, _), asyncio.timeout(5):
+            async with client(port) as (reader, _), asyncio.timeout(15):
                 assert await reader.read(-1) == b""
             assert await says(first, "ping") == b"OK\n"
 
@@ -256,7 +284,7 @@ def test_it_follows_the_hub_to_the_stand_in_and_away_from_it(tmp_path: Path) -> 
             assert (await reader.readline()).startswith(b"OK MPD")
             running.cancel()
             await asyncio.gather(running, return_exceptions=True)
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(15):
                 assert await reader.read(-1) == b"", "the stand-in is gone"
             writer.close()
         await service.stop()
