@@ -1,6 +1,7 @@
 """Files that are whole or not there: written beside the old one, made durable, then put in its place."""
 
 import contextlib
+import errno
 import io
 import os
 import secrets
@@ -20,11 +21,13 @@ def replacing(path: Path, *, mode: int = 0o644) -> Iterator[IO[bytes]]:
     draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}.new")
     try:
         try:
-            with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
+            with os.fdopen(_open_draft(draft, mode), "wb") as file:
                 os.fchmod(file.fileno(), mode)  # whatever the umask says
                 yield file
                 file.flush()
                 os.fsync(file.fileno())
+                if not draft.exists():
+                    _name(file.fileno(), draft)
             draft.replace(path)
             sync_folder(path.parent)
         except OSError as error:
@@ -32,6 +35,28 @@ def replacing(path: Path, *, mode: int = 0o644) -> Iterator[IO[bytes]]:
     finally:
         with contextlib.suppress(OSError):
             draft.unlink()
+
+
+def _name(number: int, draft: Path) -> None:
+    """Give the open file NUMBER its name. A folder must be given, or Python links the link in /proc itself."""
+    folder = os.open(draft.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.link(f"/proc/self/fd/{number}", draft.name, dst_dir_fd=folder, follow_symlinks=True)
+    finally:
+        os.close(folder)
+
+
+def _open_draft(draft: Path, mode: int) -> int:
+    """Open a file for DRAFT that has no name yet, so that a process which is killed leaves nothing behind.
+
+    Where the file system knows no such files (FAT, old overlays), it has its name from the start.
+    """
+    try:
+        return os.open(draft.parent, os.O_TMPFILE | os.O_WRONLY | os.O_CLOEXEC, mode)
+    except OSError as error:
+        if error.errno not in (errno.EOPNOTSUPP, errno.EISDIR, errno.ENOENT, errno.EINVAL):
+            raise
+    return os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
 
 
 @contextlib.contextmanager

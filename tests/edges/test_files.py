@@ -1,0 +1,104 @@
+"""Files that are whole or not there: on a full disk, after an error, after kill -9 in the middle."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pi_appliance.errors import Unavailable
+from pi_appliance.system import files
+from tests.house import ROOT, House, until
+
+
+def names(folder: Path) -> list[str]:
+    return [path.name for path in folder.iterdir()]
+
+
+def test_the_new_takes_the_place_of_the_old_only_when_it_is_whole(tmp_path):
+    path = tmp_path / "report"
+    path.write_text("old", "ascii")
+    with files.replacing_text(path) as file:
+        file.write("new")
+        file.flush()
+        assert path.read_text("ascii") == "old"
+    assert path.read_text("ascii") == "new"
+    assert names(tmp_path) == ["report"]
+
+
+def test_an_error_in_the_middle_leaves_the_old_and_nothing_else(tmp_path):
+    path = tmp_path / "report"
+    path.write_text("old", "ascii")
+    with pytest.raises(ZeroDivisionError), files.replacing(path) as file:
+        file.write(b"%d" % (1 // 0))
+    assert path.read_text("ascii") == "old"
+    assert names(tmp_path) == ["report"]
+
+
+def test_the_mode_is_what_was_asked_for_whatever_the_umask(tmp_path):
+    before = os.umask(0o077)
+    try:
+        files.write(tmp_path / "open", b"x", mode=0o644)
+        files.write(tmp_path / "closed", b"x", mode=0o600)
+    finally:
+        os.umask(before)
+    assert [(tmp_path / name).stat().st_mode & 0o777 for name in ("open", "closed")] == [0o644, 0o600]
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Path:
+    """Return a folder on a disk of 64 kB."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(disk)]
+    if os.geteuid() or subprocess.run(mount, check=False, capture_output=True).returncode:
+        pytest.skip("only root can make a small disk here")
+    yield disk
+    subprocess.run(["umount", str(disk)], check=True)
+
+
+def test_a_full_disk_is_told_and_the_old_file_stays(small_disk):
+    path = small_disk / "report"
+    path.write_text("old", "ascii")
+    with pytest.raises(Unavailable, match="No space left"):
+        files.write(path, b"x" * 100_000)
+    assert path.read_text("ascii") == "old"
+    assert names(small_disk) == ["report"]
+
+
+def test_a_folder_that_is_not_there_is_told(tmp_path):
+    with pytest.raises(Unavailable, match="cannot be written: No such file"):
+        files.write(tmp_path / "no" / "report", b"x")
+
+
+def test_killed_in_the_middle_it_leaves_the_old_and_nothing_else(tmp_path):
+    path = tmp_path / "report"
+    path.write_text("old", "ascii")
+    code = (
+        "import sys, time; from pathlib import Path; from pi_appliance.system import files\n"
+        "with files.replacing(Path(sys.argv[1])) as file:\n"
+        "    file.write(b'half'); file.flush(); print('now', flush=True); time.sleep(60)\n"
+    )
+    words = [sys.executable, "-c", code, str(path)]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, env={"PYTHONPATH": str(ROOT)}) as writer:
+        assert writer.stdout is not None
+        writer.stdout.readline()
+        writer.send_signal(signal.SIGKILL)
+    assert path.read_text("ascii") == "old"
+    assert names(tmp_path) == ["report"]
+
+
+def test_a_puzzle_run_that_is_killed_leaves_the_report_of_the_last_time(house: House):
+    job = "pegs:\n  kind: puzzle\n  with: {{puzzle: peg-solitaire, boards: [{board}], solutions: all, limit: {limit}}}"
+    house.write(job.format(board="cross", limit=10))
+    assert house.run("jobs", "run", "pegs").returncode == 0
+    folder = house.state / "reports" / "pegs"
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    house.write(job.format(board="full", limit=10_000_000))
+    with house.start("jobs", "run", "pegs") as runner:
+        until(lambda: (house.json("jobs", "list")[0]["last"] or {}).get("note", "").startswith("full"))
+        runner.kill()
+    until(lambda: house.last("pegs")["outcome"] == "abandoned")
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
