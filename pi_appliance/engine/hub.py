@@ -168,7 +168,9 @@ class Hub:
                     continue
                 self._player, self.upstream, self.stand_in, self.trouble = player, upstream, bool(silence), silence
                 self._met = self._met or not silence
-                _log.info("music: connected to %s", f"a silent stand-in ({silence})" if silence else "the player")
+                _log.log(
+                    logging.WARNING if silence else logging.INFO, "music: %s", silence or "connected to the player"
+                )
                 self._tell(names | {CONNECTION})
         finally:
             await player.close()
