@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, Route, expect, sync_playwright
 
 from pi_appliance.model.music import Play
 from pi_appliance.model.run import Outcome
@@ -72,6 +72,22 @@ def test_a_press_on_pause_pauses_and_the_button_becomes_play(browser: Browser, w
         page.get_by_role("button", name="Next").tap()
         expect(page.locator("#title")).to_have_text("Moment's Notice")
         assert page.url == f"{world.origin}/"
+
+
+def test_an_answer_that_is_older_than_the_last_event_is_not_shown(browser: Browser, world: World) -> None:
+    def made_older(route: Route) -> None:
+        answer = route.fetch()
+        body = answer.json()
+        body["player"]["track"]["label"] = "Older"
+        route.fulfill(response=answer, json=body)
+
+    with phone(browser, world) as page:
+        page.route("**/api/v1/player/next", made_older)
+        with page.expect_response("**/api/v1/player/next") as answered:
+            page.get_by_role("button", name="Next").tap()
+        answered.value.finished()
+        page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        expect(page.locator("#title")).to_have_text("Moment's Notice")
 
 
 def test_what_others_do_shows_by_itself(browser: Browser, world: World) -> None:

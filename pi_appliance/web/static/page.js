@@ -7,9 +7,9 @@ import { takeOverForms } from "./send.js";
 
 startClock();
 startTimes();
+// What the player then does comes as an event. The answer to the press may be older than the last event, so it is not shown.
 takeOverForms((path, told, button) => {
-  if (path.startsWith("/player/")) showMusic(told);
-  else button.disabled = true; // until the card is drawn anew
+  if (path.startsWith("/jobs/")) button.disabled = true; // until the card is drawn anew
 });
 follow((state) => {
   showMusic(state);

@@ -4,10 +4,12 @@ import { clock } from "./words.js";
 import { send } from "./send.js";
 
 const at = (id) => document.getElementById(id);
-let playing = null; // the state last heard, with the moment it was heard
+let heard = null; // what the last event said
+let playing = null; // the state in it, with the moment it was heard
 let held = false; // a finger is on a slider
 
 export function showMusic(music) {
+  heard = music;
   const { player } = music;
   note(at("trouble"), music.trouble);
   at("player").hidden = !player;
@@ -38,9 +40,9 @@ export function startClock() {
       if (line.name === "seconds") at("elapsed").textContent = clock(line.value);
     });
     line.addEventListener("change", async () => {
-      const told = await send(line.form.getAttribute("action"), { [line.name]: Number(line.value) });
+      const done = await send(line.form.getAttribute("action"), { [line.name]: Number(line.value) });
       held = false;
-      if (told) showMusic(told);
+      if (!done && heard) showMusic(heard); // the slider goes back
     });
   }
   setInterval(() => document.visibilityState === "visible" && showTime(), 500);
