@@ -4,6 +4,7 @@ What answers mean for the owner, as measured against tweepy 4.17: nothing sent i
 and whatever leaves it open whether the post stands is Uncertain, for X has no key that makes a second try harmless.
 """
 
+import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
@@ -115,8 +116,11 @@ def _from_line(error: "requests.ConnectionError") -> ApplianceError:
     import urllib3.exceptions as broken  # noqa: PLC0415 - comes with tweepy
 
     reason = getattr(error.args[0], "reason", error.args[0]) if error.args else error
-    if isinstance(reason, (broken.NewConnectionError, broken.ConnectTimeoutError, broken.SSLError, broken.ProxyError)):
+    if isinstance(reason, (broken.NewConnectionError, broken.ConnectTimeoutError, broken.ProxyError)):
         return Unavailable("X cannot be reached; is this Pi online?")
+    # Of all that TLS may complain of, only this comes before the post is sent for certain.
+    if isinstance(reason, broken.SSLError) and isinstance(reason.args[0], ssl.SSLCertVerificationError):
+        return Unavailable("what answers is not X, by its certificate; is the clock of this Pi right?")
     return Uncertain(f"the connection to X broke before it answered; {_LOOK}")
 
 
