@@ -17,6 +17,8 @@ from dataclasses import dataclass
 POLITE = 5.0  # seconds between SIGTERM and SIGKILL
 _PR_SET_PDEATHSIG = 1
 _CHUNK = 65_536
+_LEFT = 32  # chunks read after the end at the most: a pipe holds one, but what escaped may go on filling it
+_LONGEST_NAP = 86_400.0  # seconds; the kernel counts milliseconds in 31 bits, which is 24 days
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +57,11 @@ class Stop:
 
     def wait(self, seconds: float) -> bool:
         """Wait SECONDS, or less if asked to stop. Say whether it was."""
-        if not self.signal:
-            with selectors.DefaultSelector() as selector:
-                selector.register(self.reader, selectors.EVENT_READ)
-                selector.select(seconds)
+        end = time.monotonic() + seconds
+        with selectors.DefaultSelector() as selector:
+            selector.register(self.reader, selectors.EVENT_READ)
+            while not self.signal and (left := end - time.monotonic()) > 0:
+                selector.select(min(left, _LONGEST_NAP))
         return bool(self.signal)
 
 
@@ -123,8 +126,10 @@ class _Watch:
                 self._loop(selector, ended, deadline)
             self._signal(signal.SIGKILL)  # its own children; the child is not reaped yet, so the group is still its own
             status = self.child.wait()
-            self._read(self.output)
-            self._read(self.teller)
+            for number in (self.output, self.teller):
+                for _ in range(_LEFT):
+                    if not self._read(number):
+                        break
             return Ended(status, self.timed_out, self.stopped)
         finally:
             if self.child.poll() is None:  # an error on our side must not leave it running
@@ -149,7 +154,7 @@ class _Watch:
                 selector.unregister(self.stop.reader)
                 self._ask_to_end(now)
             next_thing = min(self.kill_at, float("inf") if self.timed_out or self.stopped else deadline)
-            timeout = None if next_thing == float("inf") else max(0.0, next_thing - now)
+            timeout = min(_LONGEST_NAP, max(0.0, next_thing - now))
             for key, _ in selector.select(timeout):
                 if key.fd == ended:
                     return
@@ -165,20 +170,20 @@ class _Watch:
             os.killpg(self.child.pid, kind)
 
     def _read(self, number: int) -> bool:
-        """Pass on all that can be read just now. False at the end of the file."""
-        while True:
-            try:
-                chunk = os.read(number, _CHUNK)
-            except BlockingIOError:
-                return True
-            if not chunk:
-                return False
-            if number == self.output:
-                self.on_output(chunk)
-                continue
-            *lines, self.part = (self.part + chunk).split(b"\n")
-            for line in lines:
-                self.on_line(line)
+        """Pass on one chunk, so that one who never stops talking cannot talk a deadline away. False at the end."""
+        try:
+            chunk = os.read(number, _CHUNK)
+        except BlockingIOError:
+            return True
+        if not chunk:
+            return False
+        if number == self.output:
+            self.on_output(chunk)
+            return True
+        *lines, self.part = (self.part + chunk).split(b"\n")
+        for line in lines:
+            self.on_line(line)
+        return True
 
 
 def die_with_parent(parent: int) -> None:

@@ -1,0 +1,48 @@
+"""One child process watched: deadlines that nothing talks away, and none too long to wait for."""
+
+import signal
+import subprocess
+import sys
+import time
+from datetime import timedelta
+
+import pytest
+
+from pi_appliance.system import process
+
+
+def watched(words: list[str], seconds: float, on_output=lambda _: None) -> process.Ended:
+    with process.Stop().caught() as stop:
+        return process.watch(words, stop=stop, seconds=seconds, on_output=on_output, on_line=lambda _: None)
+
+
+def test_a_program_that_prints_faster_than_anybody_reads_still_has_a_deadline():
+    give_up = time.monotonic() + 4
+
+    def slow_reader(_: bytes) -> None:
+        time.sleep(0.002)  # time enough for `yes` to fill the pipe again
+        assert time.monotonic() < give_up, "the deadline was missed"
+
+    assert watched(["yes"], 0.5, slow_reader).timed_out
+
+
+def test_what_escaped_and_goes_on_printing_does_not_hold_the_end_up():
+    begun = time.monotonic()
+    read = []
+    ended = watched(["sh", "-c", "setsid yes & sleep 0.2"], 5, lambda chunk: (read.append(chunk), time.sleep(0.002)))
+    assert ended == process.Ended(0)
+    assert read
+    assert time.monotonic() - begun < 3
+
+
+@pytest.mark.parametrize("days", [25, 1_000_000])
+def test_a_deadline_may_be_longer_than_the_kernel_can_wait_at_once(days):
+    assert watched(["true"], timedelta(days=days).total_seconds()) == process.Ended(0)
+
+
+def test_a_wait_may_be_longer_than_the_kernel_can_wait_at_once():
+    with process.Stop().caught() as stop:
+        stopper = subprocess.Popen([sys.executable, "-c", "import os, signal; os.kill(os.getppid(), signal.SIGTERM)"])
+        assert stop.wait(timedelta(days=400).total_seconds())
+        assert stop.signal == signal.SIGTERM
+        stopper.wait()
