@@ -1,5 +1,6 @@
 """The command line's door: finds the command by file name, and turns every error into one line and an exit status."""
 
+import io
 import os
 import sys
 
@@ -40,6 +41,9 @@ def cli() -> None:
 
 def main(argv: list[str] | None = None) -> None:
     """Run one command. Errors that a person may see become one line on stderr and an exit status."""
+    _open_what_is_closed()
+    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
+        sys.stdout.reconfigure(errors="replace")  # a terminal that knows no … shows a ?
     try:
         cli.main(args=argv, prog_name="pi-appliance")
     except ConfigError as error:
@@ -48,9 +52,26 @@ def main(argv: list[str] | None = None) -> None:
     except ApplianceError as error:
         click.echo(f"pi-appliance: {error}", err=True)
         sys.exit(error.exit_status)
-    except BrokenPipeError:  # `… | head` has seen enough
+    except OSError as error:  # what is printed finds no room, or something here cannot be read or written
+        where = f"{error.filename}: " if error.filename else ""
+        click.echo(f"pi-appliance: {where}{error.strerror}; check the rights, and the free space", err=True)
+        _leave_unsaid()
+        sys.exit(1)
+
+
+def _open_what_is_closed() -> None:
+    """Give input, output and errors a place where they have none, or the next file opened would be taken for them."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # the lowest number that is free, which is this one
+
+
+def _leave_unsaid() -> None:
+    """Let what was not printed yet go nowhere, or Python would stumble over it once more at its end."""
+    if sys.stdout is not None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(141)  # as a program ended by SIGPIPE reports
 
 
 if __name__ == "__main__":

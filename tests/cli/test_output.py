@@ -1,0 +1,52 @@
+"""What is printed goes to all sorts of places: full disks, old terminals, nowhere. None of them gets a traceback."""
+
+import subprocess
+
+import pytest
+
+from tests.house import House
+
+
+def shell(
+    house: House, words: str, more: str, environment: dict[str, str] | None = None
+) -> subprocess.CompletedProcess:
+    """Run `pi-appliance WORDS` by a shell that does MORE with its output."""
+    program = " ".join(f"'{word}'" for word in house.program)
+    return subprocess.run(
+        ["sh", "-c", f"{program} {words} --config '{house.config}' {more}"],
+        env=house.environment(environment),
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
+    )
+
+
+@pytest.fixture
+def named(house: House) -> House:
+    house.write("hello:\n  kind: command\n  with: {run: [/no/such/grüße…]}")
+    house.run("jobs", "run", "hello")
+    return house
+
+
+@pytest.mark.parametrize("words", ["jobs list", "jobs history", "jobs log 1"])
+def test_a_full_disk_is_one_line(named, words):
+    done = shell(named, words, "> /dev/full")
+    assert done.returncode == 1
+    assert done.stderr == "pi-appliance: No space left on device; check the rights, and the free space\n"
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-", "<&- >&- 2>&-"])
+def test_closed_output_is_no_trouble(named, closed):
+    assert shell(named, "jobs list", closed).returncode == 0
+
+
+@pytest.mark.parametrize(
+    "environment",
+    [{"PYTHONIOENCODING": "ascii"}, {"PYTHONIOENCODING": "latin-1"}, {"LC_ALL": "C"}, {"LC_ALL": "POSIX"}],
+)
+@pytest.mark.parametrize("words", ["jobs list", "jobs log 1"])
+def test_a_terminal_that_knows_few_letters_gets_the_rest_as_question_marks(named, words, environment):
+    done = shell(named, words, "", environment)
+    assert done.returncode == 0, done.stderr
+    assert "/no/such/gr" in done.stdout
