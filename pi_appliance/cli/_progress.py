@@ -12,7 +12,7 @@ class ProgressLine:
     """A bar on stderr, drawn over itself. Silent unless stderr is a terminal."""
 
     def __init__(self) -> None:
-        self._watched = sys.stderr.isatty()
+        self._watched = sys.stderr is not None and sys.stderr.isatty()  # None: closed before we began
         self._drawn = False
 
     def show(self, done: float | None, note: str) -> None:

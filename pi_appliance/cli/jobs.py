@@ -2,11 +2,12 @@
 
 import json
 import sys
+from collections.abc import Callable
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
 from random import SystemRandom
-from typing import Any
+from typing import Any, ParamSpec
 
 import click
 
@@ -23,6 +24,7 @@ from pi_appliance.reports import as_json as json_of
 from pi_appliance.reports import as_text
 from pi_appliance.system import clock
 
+P = ParamSpec("P")
 _TEMPORARY = 75  # as sysexits.h has it: try again later
 
 
@@ -64,7 +66,7 @@ def run(name: str, trigger: str, due: str | None, as_scheduled: bool, as_json: b
         sys.stdout.buffer.write(chunk)
         sys.stdout.buffer.flush()
 
-    listener = runner.Listener(on_output=output, on_progress=line.show) if by_hand else None
+    listener = runner.Listener(on_output=while_read(output), on_progress=while_read(line.show)) if by_hand else None
     with Appliance.open(config) as appliance:
         ended = runner.run(
             appliance,
@@ -84,6 +86,21 @@ def run(name: str, trigger: str, due: str | None, as_scheduled: bool, as_json: b
         click.echo(as_text.one_run(ended))
     if not as_text.good(ended):
         raise SystemExit(_TEMPORARY if ended.facts.get("unavailable") else 1)
+
+
+def while_read(tell: Callable[P, None]) -> Callable[P, None]:
+    """Return TELL, silent from when nobody reads any more: the run goes on to its end all the same."""
+    deaf = sys.stdout is None
+
+    def told(*words: P.args, **more: P.kwargs) -> None:
+        nonlocal deaf
+        if not deaf:
+            try:
+                tell(*words, **more)
+            except OSError:
+                deaf = True
+
+    return told
 
 
 @command.command("list", short_help="List the jobs: next slot, last outcome.")

@@ -6,7 +6,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from random import Random
 from typing import Any
@@ -14,6 +14,7 @@ from typing import Any
 from pi_appliance.core import backoff, cron, durations
 from pi_appliance.core.chance import picks
 from pi_appliance.engine.assemble import Appliance
+from pi_appliance.errors import Unavailable
 from pi_appliance.model.config import Job
 from pi_appliance.model.run import Outcome, Run, Trigger
 from pi_appliance.model.schedule import AtBoot
@@ -63,7 +64,8 @@ def run(
     if due is None and (trigger is not Trigger.HAND or as_scheduled):
         due, misfire = _slot_of(job, now, appliance, by_hand=trigger is Trigger.HAND)
     store = appliance.store
-    with locks.taken(appliance.lock_path(name)) as lock:
+    # From here on a signal ends the run, not this process: the history hears of it whenever it comes.
+    with process.Stop().caught() as stop, locks.taken(appliance.lock_path(name)) as lock:
         if lock is not None:
             store.abandon(name, now=now)
         number, used_by = store.begin(job=name, kind=job.kind, trigger=trigger, due=due, now=now)
@@ -74,10 +76,10 @@ def run(
         if verdict is None:
             assert lock is not None
             lock.say(number, None, "starting")
-            with process.Stop().caught() as stop:
-                attempt = _Attempts(appliance, job, number, due, lock, stop, listener or Listener())
-                verdict = attempt.until_done(random)
-                attempts = attempt.count
+            attempt = _Attempts(appliance, job, number, due, lock, stop, listener or Listener())
+            verdict = attempt.until_done(random)
+            verdict = replace(verdict, summary=verdict.summary + attempt.unkept)
+            attempts = attempt.count
         store.end(number, verdict.outcome, verdict.summary, now=clock.now(), attempts=attempts, facts=verdict.facts)
     ended = store.run(number)
     assert ended is not None
@@ -138,13 +140,14 @@ class _Attempts:
         self.log = RunLog(appliance.log_path(job.name, number))
         self.told: dict[str, Any] = {}
         self.count = 0
+        self.unkept = ""  # why the log is not whole
 
     def until_done(self, random: Random) -> _Verdict:
         """Try as often as the job's `retry` allows, within its deadline."""
         give_up = time.monotonic() + self.job.deadline.total_seconds()
         retry = self.job.retry
         try:
-            while True:
+            while not self.stop.signal:
                 self.count += 1
                 verdict = self._try(give_up - time.monotonic())
                 if verdict.again_after is None or self.count > retry.times:
@@ -156,8 +159,9 @@ class _Attempts:
                 self._say(None, f"try {self.count + 1} in {durations.render(timedelta(seconds=int(pause)))}")
                 if self.stop.wait(pause):
                     return _Verdict(Outcome.STOPPED, f"stopped while it waited to try again: {verdict.summary}", {})
+            return _Verdict(Outcome.STOPPED, "stopped before it began", {})
         finally:
-            self.log.close()
+            self._keep(self.log.close)
 
     def _try(self, seconds: float) -> _Verdict:
         self.told = {}
@@ -201,8 +205,16 @@ class _Attempts:
         return _Verdict(Outcome.FAILED, f"its process ended {how} and said nothing; see the log", {})
 
     def _output(self, chunk: bytes) -> None:
-        self.log.write(chunk)
+        self._keep(lambda: self.log.write(chunk))
         self.listener.on_output(chunk)
+
+    def _keep(self, write: Callable[[], None]) -> None:
+        """Do what keeps the log; that it cannot be kept is no reason to end a run that does its work."""
+        if not self.unkept:
+            try:
+                write()
+            except Unavailable as error:
+                self.unkept = f"; {error}"
 
     def _line(self, line: bytes) -> None:
         try:
@@ -213,7 +225,7 @@ class _Attempts:
             self._say(message["progress"], message["note"])
             return
         if "traceback" in message:
-            self.log.write(message["traceback"].encode())
+            self._keep(lambda: self.log.write(message["traceback"].encode()))
         self.told = message
 
     def _say(self, done: float | None, note: str) -> None:

@@ -201,3 +201,29 @@ def test_output_into_a_closed_pipe_is_no_traceback(house):
     line = f"{words} --count 1000 --config '{house.config}' | head -1"
     done = subprocess.run(["sh", "-c", line], env=house.environment(), capture_output=True, text=True, check=False)
     assert done.stderr == ""
+
+
+LASTING = "lasting:\n  kind: command\n  with: {directory: ., run: [sh, -c, 'seq 9; sleep 0.3; seq 9; touch done']}"
+
+
+@pytest.mark.parametrize("output", ["| head -1", ">&-", "> /dev/full", ">&- 2>&-"])
+def test_a_run_goes_on_to_its_end_when_nobody_reads_what_it_prints(house, output):
+    house.write(LASTING)
+    words = " ".join(f"'{word}'" for word in (*house.program, "jobs", "run", "lasting", "--config", str(house.config)))
+    done = subprocess.run(
+        ["sh", "-c", f"{words} {output}"], env=house.environment(), capture_output=True, text=True, check=False
+    )
+    assert "Traceback" not in done.stderr
+    assert (house.folder / "done").exists()
+    assert house.last("lasting")["outcome"] == "succeeded"
+
+
+def test_a_run_goes_on_to_its_end_when_its_log_cannot_be_kept_and_says_so(house):
+    house.write(LASTING)
+    house.state.mkdir()
+    (house.state / "logs").write_text("a file where the folder should be", "ascii")
+    assert house.run("jobs", "run", "lasting").returncode == 0
+    assert (house.folder / "done").exists()
+    run = house.last("lasting")
+    assert run["outcome"] == "succeeded"
+    assert "logs/lasting cannot be written" in run["summary"]
