@@ -12,7 +12,7 @@ from typing import Self
 from pi_appliance.config.load import load
 from pi_appliance.core import cron
 from pi_appliance.core.chance import picks
-from pi_appliance.errors import UnknownName
+from pi_appliance.errors import Refused, UnknownName
 from pi_appliance.model.config import Config, Job
 from pi_appliance.model.run import Run
 from pi_appliance.store.sqlite import Store
@@ -70,8 +70,14 @@ class Appliance:
         self.store.close()
 
     def reloaded(self) -> Self:
-        """Return the appliance with the file read again, over the same state. Raises ConfigError."""
-        return replace(self, config=replace(load(self.config.path), state=self.config.state))
+        """Return the appliance with the file read again, over the same state.
+
+        Raises ConfigError; Refused for another state folder, for runs of it would not know what this one has done.
+        """
+        config = load(self.config.path)
+        if config.state != self.config.state:
+            raise Refused(f"`state` was {self.config.state} and is {config.state} now; that needs a restart")
+        return replace(self, config=config)
 
     def job(self, name: str) -> Job:
         """Return the job called NAME. Raises UnknownName with the nearest there is."""

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from pi_appliance.engine.assemble import Appliance
-from pi_appliance.errors import ConfigError, UnknownName
+from pi_appliance.errors import ConfigError, Refused, UnknownName
 from pi_appliance.system import clock
 from tests.house import House
 
@@ -68,6 +68,14 @@ def test_read_again_it_keeps_its_state_and_a_wrong_file_changes_nothing(applianc
     house.write("c: {}")
     with pytest.raises(ConfigError):
         again.reloaded()
+
+
+def test_read_again_it_refuses_another_state_folder(appliance, house):
+    house.config.write_text(
+        house.config.read_text("utf-8").replace(str(house.state), str(house.folder / "other")), "utf-8"
+    )
+    with pytest.raises(Refused, match="needs a restart"):
+        appliance.reloaded()
 
 
 def test_the_history_of_a_job_that_is_gone_can_be_asked_for_and_of_one_that_never_was_cannot(appliance, house):
