@@ -107,7 +107,11 @@ class Hub:
             await asyncio.Event().wait()
         attempt = 0
         while True:
-            trouble = await self._until_lost()
+            try:
+                trouble = await self._until_lost()
+            except Exception as error:  # noqa: BLE001 - the edge: a fault here must not end the music without a word
+                _log.exception("music: a fault of the program")
+                trouble = f"a fault of the program: {type(error).__name__}: {error}"
             attempt = 1 if self._player is not None else attempt + 1
             self._lose(trouble or "the player has just appeared")
             if trouble:

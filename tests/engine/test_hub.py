@@ -319,6 +319,14 @@ def test_a_wrong_password_is_told_and_no_stand_in_hides_it(tmp_path: Path) -> No
         assert not (tmp_path / "mpd").exists()
 
 
+def test_a_fault_of_the_program_is_told_as_trouble_and_ends_nothing(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with living(new_hub(tmp_path, Part(kind="mpd", with_="no options at all"))) as hub:
+            await until(hub, lambda: "a fault of the program: AttributeError" in hub.trouble)
+
+    asyncio.run(scene())
+
+
 @needs_mpd
 def test_elapsed_goes_on_without_asking_the_player_and_ends_with_the_track(server: MpdServer, tmp_path: Path) -> None:
     now = [100.0]
