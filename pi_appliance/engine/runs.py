@@ -5,8 +5,10 @@ import contextlib
 import logging
 import signal
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
+from pi_appliance.errors import Unavailable
 from pi_appliance.model.run import Trigger
 
 log = logging.getLogger("pi_appliance.runs")
@@ -18,9 +20,16 @@ class Runs:
     def __init__(self, config: Path) -> None:
         self._config = config
         self._going_on: dict[asyncio.Task[None], asyncio.subprocess.Process] = {}
+        self._starting = asyncio.Lock()
+        self._closed = False
 
-    async def start(self, job: str, trigger: Trigger, *, due: str | None = None) -> None:
-        """Start a run of JOB; its end is told by the history."""
+    async def start(
+        self, job: str, trigger: Trigger, *, due: str | None = None, ended: Callable[[int], None] = lambda _: None
+    ) -> None:
+        """Start a run of JOB; its end is told by the history, and its exit status to ENDED while we live.
+
+        Raises Unavailable if the machine cannot start a process, or no run may begin any more.
+        """
         argv = [
             sys.executable,
             "-m",
@@ -35,24 +44,40 @@ class Runs:
         ]
         if due is not None:
             argv += ["--due", due]
-        # A session of its own: Ctrl-C at our terminal is for us, and we decide what becomes of the runs.
-        process = await asyncio.create_subprocess_exec(
-            *argv, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.DEVNULL, start_new_session=True
-        )
+        async with self._starting:
+            if self._closed:
+                raise Unavailable(f"{job} is not started: the appliance is stopping")
+            try:
+                # A session of its own: Ctrl-C at our terminal is for us, and we decide what becomes of the runs.
+                process = await asyncio.create_subprocess_exec(
+                    *argv, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.DEVNULL, start_new_session=True
+                )
+            except OSError as error:
+                raise Unavailable(
+                    f"{job} cannot be started: {error.strerror}; is this machine out of memory?"
+                ) from None
+            task = asyncio.create_task(self._until_it_ends(job, process, ended))
+            self._going_on[task] = process
+            task.add_done_callback(self._going_on.pop)
         log.info("job=%s by=%s due=%s started", job, trigger, due or "-")
-        task = asyncio.create_task(self._until_it_ends(job, process))
-        self._going_on[task] = process
-        task.add_done_callback(self._going_on.pop)
 
-    async def _until_it_ends(self, job: str, process: asyncio.subprocess.Process) -> None:
+    async def _until_it_ends(self, job: str, process: asyncio.subprocess.Process, ended: Callable[[int], None]) -> None:
         status = await process.wait()
         log.info("job=%s ended status=%s", job, status)
+        if not self._closed:  # asked to stop before it began, its slot is left for the next start
+            ended(status)
+
+    async def close(self) -> None:
+        """Let no run begin any more. One that is just being started is started when this returns."""
+        async with self._starting:
+            self._closed = True
 
     async def stop(self, grace: float) -> None:
-        """Let the runs go on for GRACE seconds, then ask those that are left to stop, and wait for them.
+        """Let no more begin; let the runs go on for GRACE seconds, then ask those that are left to stop, and wait.
 
         A run that is asked to stop ends its own process within a few seconds and tells the history that it was stopped.
         """
+        await self.close()
         if self._going_on:
             log.info("waiting up to %.0f s for %d runs to end", grace, len(self._going_on))
             await asyncio.wait(list(self._going_on), timeout=grace)

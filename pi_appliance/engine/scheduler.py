@@ -1,13 +1,15 @@
 """Starts the daemon's jobs at their slots, by the wall clock, looking at it at least once a minute."""
 
 import asyncio
+import contextlib
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from datetime import datetime, timedelta
 
-from pi_appliance.core import plan
+from pi_appliance.core import cron, plan
 from pi_appliance.engine.assemble import Appliance
 from pi_appliance.engine.runs import Runs
+from pi_appliance.errors import ApplianceError
 from pi_appliance.model.config import RunsBy
 from pi_appliance.model.run import Outcome, Trigger
 from pi_appliance.model.schedule import AtBoot
@@ -30,7 +32,9 @@ class Scheduler:
 
     async def run(self, alive: Callable[[], None]) -> None:
         """Start what is due, for ever. ALIVE is called each time the loop comes round."""
-        await self._at_boot()
+        for job, slot in (*self._at_boot(), *self._from_before()):
+            with self._told(job, slot):
+                await self._start(job, slot)
         while True:
             await self.look()
             alive()
@@ -44,10 +48,13 @@ class Scheduler:
         # from here on is safe, and waiting for the clock to catch up would be silence.
         after, self._looked = min(self._looked, now), now
         for due in plan.due(config.jobs.values(), after, now, config.time_zone):
-            if due.misfire:
-                self._misfire(due, now)
-            elif not self.appliance.store.claimed(slot_key(due.job, due.slot)):
-                await self._runs.start(due.job, Trigger.DAEMON, due=due.slot)
+            with self._told(due.job, due.slot) as trouble:
+                if due.misfire:
+                    self._misfire(due, now)
+                else:
+                    await self._start(due.job, due.slot)
+            if trouble:  # looked at once more next time; those that did start are known by their claims
+                self._looked = after
 
     def next(self) -> tuple[datetime, str] | None:
         """Return the next slot and the job it belongs to."""
@@ -69,12 +76,49 @@ class Scheduler:
         store.end(run, Outcome.MISFIRED, due.misfire, now=now)
         log.warning("job=%s run=%s misfired: %s", job.name, run, due.misfire)
 
-    async def _at_boot(self) -> None:
-        boot = clock.boot_name()
+    async def _start(self, job: str, slot: str) -> None:
+        if not self.appliance.store.claimed(slot_key(job, slot)):
+            await self._runs.start(job, Trigger.DAEMON, due=slot, ended=lambda status: self._ended(job, slot, status))
+
+    def _ended(self, name: str, slot: str, status: int) -> None:
+        """Tell the history of a run that never came so far as to do it itself: no slot goes without a word."""
+        with self._told(name, slot):
+            store, job = self.appliance.store, self.appliance.job(name)
+            if store.claimed(slot_key(name, slot)):
+                return
+            how = f"by signal {-status}" if status < 0 else f"with status {status}"
+            run, _ = store.begin(job=name, kind=job.kind, trigger=Trigger.DAEMON, due=slot, now=self._now())
+            store.end(
+                run, Outcome.FAILED, f"its process ended {how} before it began; the journal says why", now=self._now()
+            )
+            log.warning("job=%s run=%s ended %s before it began", name, run, how)
+
+    @contextlib.contextmanager
+    def _told(self, job: str, slot: str) -> Iterator[list[ApplianceError]]:
+        """Log what goes wrong with one slot, and give it: the other slots and the daemon go on."""
+        trouble: list[ApplianceError] = []
+        try:
+            yield trouble
+        except ApplianceError as error:
+            trouble.append(error)
+            log.error("job=%s due=%s: %s", job, slot, error)  # noqa: TRY400 - told to the owner, who needs no traceback
+
+    def _at_boot(self) -> Iterator[tuple[str, str]]:
         for job in self.appliance.config.jobs.values():
-            here = isinstance(job.schedule, AtBoot) and job.runs_by is RunsBy.DAEMON
-            if here and not self.appliance.store.claimed(slot_key(job.name, boot)):
-                await self._runs.start(job.name, Trigger.DAEMON, due=boot)
+            if isinstance(job.schedule, AtBoot) and job.runs_by is RunsBy.DAEMON:
+                yield job.name, clock.boot_name()
+
+    def _from_before(self) -> Iterator[tuple[str, str]]:
+        """Yield the slots that came while no daemon was there, as when it was restarted, and are within their grace.
+
+        Only for jobs that have run before: a new one begins with its next slot.
+        """
+        config = self.appliance.config
+        for job in config.jobs.values():
+            if job.schedule and job.runs_by is RunsBy.DAEMON and self.appliance.store.history(job=job.name, limit=1):
+                slot = cron.last_slot(job.schedule, self._looked, config.time_zone, within=job.grace)
+                if slot:
+                    yield job.name, cron.due_name(slot)
 
 
 async def nap_until(news: asyncio.Event, seconds: float) -> None:

@@ -1,6 +1,7 @@
 """The daemon's scheduler under a driven clock: steps forwards, backwards and long sleeps."""
 
 import asyncio
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 from pi_appliance.engine.assemble import Appliance
 from pi_appliance.engine.runs import Runs
 from pi_appliance.engine.scheduler import Scheduler
+from pi_appliance.errors import Unavailable
 from pi_appliance.model.run import Outcome, Trigger
 from tests.house import House
 
@@ -21,8 +23,16 @@ class Started(Runs):
     def __init__(self, appliance: Appliance) -> None:
         super().__init__(Path("unused"))
         self.appliance, self.slots = appliance, list[str]()
+        self.failing, self.falling = list[str](), list[int]()  # why the next ones do not start, or how they end at once
 
-    async def start(self, job: str, trigger: Trigger, *, due: str | None = None) -> None:
+    async def start(
+        self, job: str, trigger: Trigger, *, due: str | None = None, ended: Callable[[int], None] = lambda _: None
+    ) -> None:
+        if self.failing:
+            raise Unavailable(self.failing.pop())
+        if self.falling:
+            ended(self.falling.pop())
+            return
         run, used = self.appliance.store.begin(job=job, kind="command", trigger=trigger, due=due, now=NOON)
         assert used is None, "a slot was started twice"
         self.appliance.store.end(run, Outcome.SUCCEEDED, "", now=NOON)
@@ -37,6 +47,10 @@ class World:
         self.appliance = Appliance.open(house.config)
         self.runs, self.now = Started(self.appliance), NOON
         self.naps: list[float] = []
+        self.restart()
+
+    def restart(self) -> None:
+        """Begin anew, as a daemon that was started again does."""
         self.scheduler = Scheduler(self.appliance, self.runs, now=lambda: self.now, nap=self._nap)
 
     async def _nap(self, seconds: float) -> None:
@@ -110,3 +124,49 @@ def test_a_job_at_boot_runs_once_however_often_the_daemon_starts(house):
         (run,) = appliance.history()
     assert run.due is not None
     assert run.due.startswith("boot:")
+
+
+def test_a_slot_that_cannot_be_started_is_tried_again_within_its_grace_and_the_daemon_lives_on(hourly):
+    hourly.runs.failing = ["no memory", "no memory"]
+    hourly.live(NOON + timedelta(hours=1, minutes=10))
+    assert hourly.runs.slots == ["2026-05-01T13:00:00Z"]
+    assert not hourly.runs.failing
+
+
+def test_a_slot_that_cannot_be_started_in_all_its_grace_is_a_misfire(hourly):
+    hourly.runs.failing = ["no memory"] * 20
+    hourly.live(NOON + timedelta(hours=1, minutes=10))
+    (run,) = hourly.appliance.history()
+    assert (run.outcome, run.due, hourly.runs.slots) == (Outcome.MISFIRED, "2026-05-01T13:00:00Z", [])
+
+
+@pytest.mark.parametrize(("status", "says"), [(2, "with status 2"), (-9, "by signal 9")])
+def test_a_run_that_ends_before_it_begins_is_told_by_the_history(hourly, status, says):
+    hourly.runs.falling = [status]
+    hourly.live(NOON + timedelta(hours=1))
+    (run,) = hourly.appliance.history()
+    assert (run.outcome, run.due) == (Outcome.FAILED, "2026-05-01T13:00:00Z")
+    assert f"its process ended {says} before it began" in run.summary
+
+
+@pytest.mark.parametrize(("minutes", "started"), [(4, ["2026-05-01T13:00:00Z"]), (6, [])])
+def test_a_slot_that_came_while_the_daemon_was_restarted_is_started_within_its_grace(hourly, minutes, started):
+    hourly.appliance.store.begin(job="tick", kind="command", trigger=Trigger.HAND, due=None, now=NOON)
+    hourly.now = NOON + timedelta(hours=1, minutes=minutes)
+    hourly.restart()
+    hourly.live(hourly.now)
+    assert hourly.runs.slots == started
+
+
+def test_a_slot_that_was_used_before_the_daemon_was_restarted_is_not_used_again(hourly):
+    hourly.live(NOON + timedelta(hours=1))
+    for _ in range(2):
+        hourly.restart()
+        hourly.live(NOON + timedelta(hours=1, minutes=1))
+    assert hourly.runs.slots == ["2026-05-01T13:00:00Z"]
+
+
+def test_a_job_that_never_ran_begins_with_its_next_slot(hourly):
+    hourly.restart()
+    hourly.live(NOON + timedelta(minutes=2))
+    assert hourly.runs.slots == []
