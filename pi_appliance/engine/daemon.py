@@ -17,7 +17,6 @@ from pi_appliance.engine.hub import Hub
 from pi_appliance.engine.runs import Runs
 from pi_appliance.engine.scheduler import Scheduler, nap_until
 from pi_appliance.errors import ApplianceError
-from pi_appliance.model.config import Config
 from pi_appliance.reports.as_text import instant
 from pi_appliance.system import clock, secrets
 from pi_appliance.system.notify import Notifier
@@ -42,11 +41,13 @@ class Daemon:
         self, appliance: Appliance, services: Sequence[Callable[[], Service]], say: Callable[[str], None]
     ) -> None:
         self.appliance = appliance
+        self._secrets = secrets.load(appliance.config.path, os.environ)
         self.runs = Runs(appliance.config.path)
-        self.hub = self._new_hub(appliance.config)
+        self.hub = self._new_hub()
         self._news = asyncio.Event()
         self.scheduler = Scheduler(appliance, self.runs, now=clock.now, nap=lambda secs: nap_until(self._news, secs))
-        self._kinds, self._services, self._say = services, list[Service](), say
+        self._kinds, self._services, self._mouth = services, list[Service](), say
+        self._silent = False  # whether a service that is wanted could not start
         self._notifier = Notifier(os.environ)
         os.environ.pop("NOTIFY_SOCKET", None)  # it is for us, not for the programs we start
         self._stop, self._hurry, self._reload = asyncio.Event(), asyncio.Event(), asyncio.Event()
@@ -59,6 +60,7 @@ class Daemon:
         loop.add_signal_handler(signal.SIGHUP, self._reload.set)
         self.appliance.sweep()
         music = asyncio.create_task(self.hub.run())
+        work: list[asyncio.Task[None]] = []
         try:
             await self._start_services()
             work = [asyncio.create_task(self.scheduler.run(self._alive)), asyncio.create_task(self._until_stopped())]
@@ -75,7 +77,7 @@ class Daemon:
                     music = await self._reloaded(music)
         finally:
             self._notifier.say("STOPPING=1", "STATUS=stopping")
-            await self._shut_down(music)
+            await self._shut_down(music, work)
 
     async def _until_stopped(self) -> None:
         await self._stop.wait()
@@ -99,30 +101,37 @@ class Daemon:
 
     async def _reloaded(self, music: asyncio.Task[None]) -> asyncio.Task[None]:
         """Take over what changed in the file. Returns the hub's task, which is a new one if the player changed."""
-        before = self.appliance.config
+        before, known = self.appliance.config, self._secrets
         try:
-            self.appliance = self.appliance.reloaded()
+            again, self._secrets = self.appliance.reloaded(), secrets.load(before.path, os.environ)
         except ApplianceError as error:
             self._say(f"the new configuration is wrong, the old one stays:\n{error}")
             return music
-        after = self.appliance.config
-        self.scheduler.appliance = self.appliance
-        if after.player != before.player:
+        self.appliance = self.scheduler.appliance = again
+        after = again.config
+        other_player = after.player != before.player or self._secrets != known
+        if other_player:
             await _ended(music)
-            self.hub = self._new_hub(after)
+            self.hub = self._new_hub()
             music = asyncio.create_task(self.hub.run())
-        if (after.web, after.mpd_port) != (before.web, before.mpd_port) or after.player != before.player:
+        if other_player or self._silent or (after.web, after.mpd_port) != (before.web, before.mpd_port):
             await self._stop_services()
             try:
                 await self._start_services()
+                self._silent = False
             except ApplianceError as error:
+                self._silent = True
                 self._say(f"{error}; the page is down until the file is put right and read again")
         self._news.set()
         self._say(f"configuration read again; {self._status().removeprefix('STATUS=')}")
         return music
 
-    async def _shut_down(self, music: asyncio.Task[None]) -> None:
+    async def _shut_down(self, music: asyncio.Task[None], work: Sequence[asyncio.Task[None]]) -> None:
         self._say("stopping")
+        await self.runs.close()
+        for task in work:
+            task.cancel()
+        await asyncio.gather(*work, return_exceptions=True)  # an error of theirs is on its way out already
         hurry = asyncio.create_task(self._hurry.wait())
         runs = asyncio.create_task(self.runs.stop(self.appliance.config.stop_grace.total_seconds()))
         await asyncio.wait([hurry, runs], return_when=asyncio.FIRST_COMPLETED)
@@ -142,9 +151,12 @@ class Daemon:
             return "STATUS=no job waits for its time"
         return f"STATUS=next: {coming[1]} at {instant(coming[0], self.appliance.config.time_zone)}"
 
-    @staticmethod
-    def _new_hub(config: Config) -> Hub:
-        return Hub(config.player, config.state, secrets.load(config.path, os.environ))
+    def _say(self, text: str) -> None:
+        with contextlib.suppress(OSError):  # whoever listened is gone; that ends nothing
+            self._mouth(text)
+
+    def _new_hub(self) -> Hub:
+        return Hub(self.appliance.config.player, self.appliance.config.state, self._secrets)
 
 
 async def _ended(task: asyncio.Task[None]) -> None:

@@ -5,6 +5,7 @@ import re
 import signal
 import socket
 import subprocess
+import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -38,8 +39,12 @@ class Up:
     @property
     def page(self) -> str:
         """Return the address of its page."""
-        found = until(lambda: re.search(r"http://127\.0\.0\.1:\d+", self.said))
-        return str(found[0])
+        return str(until(lambda: self.pages)[0])
+
+    @property
+    def pages(self) -> list[str]:
+        """Return every address its page has had so far."""
+        return re.findall(r"http://127\.0\.0\.1:\d+", self.said)
 
 
 @contextlib.contextmanager
@@ -116,6 +121,49 @@ def test_told_to_stop_it_lets_runs_end_within_the_grace_and_stops_them_after(hou
         daemon.hears(signal.SIGTERM)
         assert daemon.status() == 0
     assert outcomes(house, "slow") == [outcome]
+
+
+def test_told_to_stop_it_starts_nothing_more_while_the_runs_end(house):
+    program = "{directory: ., run: [sh, -c, 'touch begun; sleep 3.2']}"
+    slow = f"slow:\n  kind: command\n  schedule: '@reboot'\n  with: {program}"
+    house.write(f"{TICK}\n{slow}", f"{QUIET}\nstop-grace: 30s")
+    with up(house) as daemon:
+        until((house.folder / "begun").exists)
+        daemon.hears(signal.SIGTERM)
+        until(lambda: "stopping" in daemon.said)
+        started = daemon.said.count("job=tick by=")
+        assert daemon.status() == 0
+    assert daemon.said.count("job=tick by=") == started
+    assert outcomes(house, "slow") == ["succeeded"]
+
+
+def test_secrets_that_are_wrong_when_read_again_are_told_and_the_daemon_lives_on(house):
+    house.write(TICK, QUIET)
+    with up(house) as daemon:
+        (house.folder / "secrets.env").write_text("WEB_PASSWORD=open sesame", "ascii")
+        (house.folder / "secrets.env").chmod(0o644)
+        daemon.hears(signal.SIGHUP)
+        until(lambda: "can be read by others" in daemon.said)
+        (house.folder / "secrets.env").chmod(0o600)
+        daemon.hears(signal.SIGHUP)
+        until(lambda: "configuration read again" in daemon.said)
+        with pytest.raises(urllib.error.HTTPError, match="401"):
+            urllib.request.urlopen(f"{until(lambda: daemon.pages[1:])[0]}/api/v1/state", timeout=5)
+        daemon.hears(signal.SIGTERM)
+        assert daemon.status() == 0
+
+
+def test_a_page_that_could_not_start_again_is_tried_at_the_next_word(house):
+    house.write(TICK, QUIET)
+    with up(house) as daemon:
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            house.write(TICK, f"web: {{port: {taken.getsockname()[1]}}}")
+            daemon.hears(signal.SIGHUP)
+            until(lambda: "another program listens there" in daemon.said)
+        daemon.hears(signal.SIGHUP)
+        page = until(lambda: daemon.pages[1:])[0]
+        with urllib.request.urlopen(f"{page}/health", timeout=5) as answer:
+            assert answer.status == 200
 
 
 def test_killed_it_leaves_a_whole_history_and_starts_again_without_running_a_slot_twice(house):
