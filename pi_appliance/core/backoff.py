@@ -10,5 +10,6 @@ def wait(attempt: int, *, first: timedelta, at_most: timedelta, random: Random) 
     The jitter keeps ten Pis behind one router from coming back in step.
     """
     doublings = min(attempt - 1, 30)  # beyond that any cap is reached
-    longest: timedelta = min(first * 2.0**doublings, at_most)
-    return longest * random.uniform(0.75, 1.0)
+    # In seconds: a length of time that was doubled so often may be longer than a calendar.
+    longest = min(first.total_seconds() * 2.0**doublings, at_most.total_seconds())
+    return timedelta(seconds=longest * random.uniform(0.75, 1.0))

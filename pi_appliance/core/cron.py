@@ -27,6 +27,8 @@ WORDS = {
 _RANGES = {"minute": "0-59", "hour": "0-23", "day-of-month": "1-31", "month": "1-12 or jan-dec"}
 _RANGES["day-of-week"] = "0-7 or sun-sat, where 0 and 7 are Sunday"
 _ANY_TIME = datetime(2000, 1, 1, tzinfo=UTC)
+_END_OF_TIME = int(datetime(9999, 1, 1, tzinfo=UTC).timestamp())  # the last year there is may not exist in each zone
+_LONGEST_BACK = timedelta(days=3660)  # ten years: 29 February comes at least every eight
 
 
 def parse(text: str) -> str:
@@ -82,7 +84,7 @@ def slots(schedule: Schedule, after: datetime, zone: ZoneInfo) -> Iterator[datet
             # Whole seconds in whole numbers, so that no slot drifts.
             step = int(interval.total_seconds())
             count = int(after.timestamp()) // step + 1
-            while True:
+            while count * step < _END_OF_TIME:
                 yield datetime.fromtimestamp(count * step, UTC)
                 count += 1
         case AtBoot():
@@ -94,12 +96,19 @@ def _in_utc(slots: Iterator[datetime]) -> Iterator[datetime]:
 
 
 def last_slot(schedule: Schedule, now: datetime, zone: ZoneInfo, *, within: timedelta) -> datetime | None:
-    """Return the latest slot not after NOW and not older than WITHIN."""
-    found = None
-    for slot in slots(schedule, now - within - timedelta(microseconds=1), zone):
-        if slot > now:
+    """Return the latest slot not after NOW and not older than WITHIN.
+
+    Looked for further and further back, so that a grace of years costs nothing where slots are frequent.
+    """
+    within, back, found = min(within, _LONGEST_BACK), timedelta(hours=1), None
+    while found is None:
+        for slot in slots(schedule, now - min(back, within) - timedelta(microseconds=1), zone):
+            if slot > now:
+                break
+            found = slot
+        if back >= within:
             break
-        found = slot
+        back *= 8
     return found
 
 

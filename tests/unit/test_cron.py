@@ -114,6 +114,27 @@ def test_the_last_slot_is_the_one_that_the_next_ones_lead_to(expression, seconds
         assert next(cron.slots(schedule, last, BERLIN)) > now
 
 
+@pytest.mark.parametrize(
+    ("schedule", "last"),
+    [
+        (Every(timedelta(seconds=1)), "2026-05-01T12:00:30Z"),
+        (Cron(("* * * * *",)), "2026-05-01T12:00:00Z"),
+        (Cron(("0 0 29 2 *",)), "2024-02-29T00:00:00Z"),
+    ],
+)
+def test_a_grace_of_any_length_finds_the_last_slot_at_once(schedule, last):
+    now = datetime(2026, 5, 1, 12, 0, 30, tzinfo=UTC)
+    found = cron.last_slot(schedule, now, ZoneInfo("UTC"), within=timedelta(days=999_999))
+    assert found is not None
+    assert cron.due_name(found) == last
+
+
+def test_slots_end_with_the_calendar():
+    schedule = Every(timedelta(days=2_000_000))
+    assert cron.upcoming(schedule, SPRING, BERLIN, 5) == [datetime(7445, 10, 25, tzinfo=UTC)]
+    assert cron.upcoming(Every(timedelta(days=999_999_999)), SPRING, BERLIN, 5) == []
+
+
 @given(st.integers(1, 100_000), st.integers(0, 4 * 10**9))
 def test_every_never_drifts(seconds, moment):
     now = datetime.fromtimestamp(moment, UTC)

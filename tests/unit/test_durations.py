@@ -27,3 +27,9 @@ def test_the_wait_between_tries_grows_and_is_bounded(attempt, seed):
     first, most = timedelta(seconds=30), timedelta(minutes=30)
     wait = backoff.wait(attempt, first=first, at_most=most, random=Random(seed))
     assert first * 0.75 <= wait <= most
+
+
+def test_a_wait_that_would_double_beyond_the_calendar_is_capped():
+    most = timedelta(days=3)
+    wait = backoff.wait(40, first=timedelta(days=2), at_most=most, random=Random(1))
+    assert most * 0.75 <= wait <= most
