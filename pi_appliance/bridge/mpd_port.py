@@ -60,8 +60,8 @@ class Relay:
             raise Refused(f"mpd-port: {port} is the port of the player itself; write another one")
         try:
             self._server = await asyncio.start_server(self._serve, host, port)
-        except OSError as error:
-            why = error.strerror or str(error)
+        except (OSError, UnicodeError) as error:  # UnicodeError: what no host can be called
+            why = getattr(error, "strerror", None) or str(error)
             raise Unavailable(f"the MPD port cannot listen on {host}:{port}: {why}; correct `mpd-port`") from None
         return int(self._server.sockets[0].getsockname()[1])
 

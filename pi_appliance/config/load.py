@@ -41,8 +41,9 @@ def load(path: Path) -> Config:
     parts, found = _parts(tree, tree.data, path.parent)
     problems += found
     problems += _job_problems(tree, tree.data)
-    if config is not None:
-        problems += [tree.problem(("web", *where), wrong, right) for where, wrong, right in config.web.check()]
+    for name, section in (("web", config.web), ("mpd-port", config.mpd_port)) if config is not None else ():
+        if section is not None:
+            problems += [tree.problem((name, *where), wrong, right) for where, wrong, right in section.check()]
     if problems or config is None:
         raise ConfigError(problems)
     jobs = {name: replace(job, name=name, with_=parts["jobs", name]) for name, job in config.jobs.items()}

@@ -21,6 +21,7 @@ _DEEPEST = 40
 _MOST_NODES = 50_000
 _INT = re.compile(r"[-+]?(0|[1-9][0-9]*)")
 _FLOAT = re.compile(r"[-+]?([0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?:\.[0-9]*)?[eE][-+]?[0-9]+)")
+_UNFIT = re.compile("[\0\ud800-\udfff]")
 _WORDS = {"": None, "~": None, "null": None, "true": True, "True": True, "false": False, "False": False}
 
 
@@ -151,7 +152,7 @@ class _Composer:
                 raise _Bad(
                     event.start_mark, "a key must be a plain word", 'write it as `name: value`, or put it in "quotes"'
                 )
-            key = event.value
+            key = _text(event)
             line, column = self.tree.keys.get((*path, key), (0, 0))
             place = _place(event.start_mark)
             if key in items:
@@ -162,8 +163,16 @@ class _Composer:
         return items
 
 
-def _scalar(event: yaml.ScalarEvent) -> object:
+def _text(event: yaml.ScalarEvent) -> str:
     text: str = event.value
+    if found := _UNFIT.search(text):
+        wrong = f"the character U+{ord(found[0]):04X} is not allowed"
+        raise _Bad(event.start_mark, wrong, "remove it; no file, program or address has it in its name")
+    return text
+
+
+def _scalar(event: yaml.ScalarEvent) -> object:
+    text = _text(event)
     if event.tag not in (None, "!", "tag:yaml.org,2002:str"):
         raise _Bad(event.start_mark, f"the tag {event.tag} is not known here", "leave it out")
     if event.tag is not None or event.style:  # quoted, a block, or !!str; a plain one has None or ''

@@ -55,6 +55,12 @@ class Part:
     with_: Annotated[Any, "what the kind wants to know"] = None
 
 
+def _port_problems(port: int) -> list[tuple[tuple[str | int, ...], str, str]]:
+    if not 0 <= port <= 65535:  # 0: any that is free
+        return [(("port",), f"{port} is no port", "write 1024 to 65535")]
+    return []
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Web:
     """The page on the phone."""
@@ -66,9 +72,7 @@ class Web:
 
     def check(self) -> list[tuple[tuple[str | int, ...], str, str]]:
         """Return what is wrong with a value: where, what, and what would be right."""
-        if not 0 <= self.port <= 65535:  # 0: any that is free
-            return [(("port",), f"{self.port} is no port", "write 1024 to 65535")]
-        return []
+        return _port_problems(self.port)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +81,10 @@ class MpdPort:
 
     host: Annotated[str, "the address to listen on; MPD knows no encryption, so 0.0.0.0 only at home"] = "127.0.0.1"
     port: Annotated[int, "the port to listen on; not the one the player's own MPD has on this machine"] = 6601
+
+    def check(self) -> list[tuple[tuple[str | int, ...], str, str]]:
+        """Return what is wrong with a value: where, what, and what would be right."""
+        return _port_problems(self.port)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

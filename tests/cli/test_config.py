@@ -131,6 +131,8 @@ def test_plain_values_are_what_they_look_like(text, value):
         ),
         (b"? [a]\n: b", "a key must be a plain word"),
         (b"a: \x07", "U+0007 is not allowed"),
+        (b'state: "a\\0b"', "1:8: the character U+0000 is not allowed"),
+        (b'"a\\0b": 1', "1:1: the character U+0000 is not allowed"),
         (b"a: 1\n" * 300_000, "at most 1,000,000 are read"),
     ],
 )
@@ -141,6 +143,15 @@ def test_what_is_no_configuration_at_all_is_told_with_its_place(tmp_path, capsys
     assert status == 2
     assert says in err
     assert PLACED.fullmatch(err.splitlines()[0])
+
+
+@pytest.mark.parametrize("section", ["web", "mpd-port"])
+def test_a_port_that_is_none_is_told(tmp_path, capsys, section):
+    path = tmp_path / "appliance.yaml"
+    path.write_text(f"state: state\n{section}: {{port: 99999}}\n", "utf-8")
+    status, _, err = checked(path, capsys)
+    assert status == 2
+    assert f"2:{len(section) + 10}: 99999 is no port; write 1024 to 65535" in err
 
 
 def test_a_missing_file_and_a_folder_are_told(tmp_path, capsys):

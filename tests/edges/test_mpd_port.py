@@ -310,6 +310,8 @@ def test_a_port_that_is_taken_is_told(server: MpdServer) -> None:
             await Relay(hub_for("elsewhere:6600"), MpdPort(port=server.port)).start()
         with pytest.raises(Unavailable, match="cannot listen on no-such-host"):
             await Relay(hub_for("elsewhere:6600"), MpdPort(host="no-such-host.invalid")).start()
+        with pytest.raises(Unavailable, match="cannot listen on xxx"):
+            await Relay(hub_for("elsewhere:6600"), MpdPort(host="x" * 64 + ".home")).start()
 
     asyncio.run(scene())
 
