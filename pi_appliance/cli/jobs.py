@@ -1,6 +1,7 @@
 """pi-appliance jobs: run, list, foretell and remember jobs."""
 
 import json
+import re
 import sys
 from collections.abc import Callable
 from datetime import datetime
@@ -25,7 +26,15 @@ from pi_appliance.reports import as_text
 from pi_appliance.system import clock
 
 P = ParamSpec("P")
+_SLOT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ|boot:[0-9a-f-]{36}", re.ASCII)
 _TEMPORARY = 75  # as sysexits.h has it: try again later
+
+
+def _slot(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
+    """Return VALUE if it can be a slot: what is misspelt would claim a slot that never comes."""
+    if value is None or _SLOT.fullmatch(value):
+        return value
+    raise click.BadParameter(f"{value!r} is no slot; write it as the history does, such as 2026-05-01T06:00:00Z")
 
 
 @click.group("jobs", short_help="Run, list, foretell and remember jobs.")
@@ -42,7 +51,7 @@ for _each in (_jobs_crontab.plan, _jobs_crontab.install, _jobs_crontab.uninstall
 @click.option(
     "--by", "trigger", type=click.Choice([str(each) for each in Trigger]), default="hand", help="What starts it."
 )
-@click.option("--due", metavar="SLOT", help="The slot it belongs to, as the history names it.")
+@click.option("--due", metavar="SLOT", callback=_slot, help="The slot it belongs to, as the history names it.")
 @click.option(
     "--as-scheduled", is_flag=True, help="Use the slot of this moment, else the next one, and ask its chance."
 )

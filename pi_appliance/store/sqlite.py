@@ -145,7 +145,10 @@ class Store:
 
     def _rows(self, query: str, values: Sequence[Any]) -> list[sqlite3.Row]:
         with self._errors():
-            return self._db.execute(query, values).fetchall()
+            try:
+                return self._db.execute(query, values).fetchall()
+            except (OverflowError, UnicodeEncodeError):  # a number or a name that no row can bear
+                return []
 
     def _runs(self, where: str, values: Sequence[Any]) -> list[Run]:
         return [_run(row) for row in self._rows(f"SELECT * FROM runs {where}", values)]  # noqa: S608 - ours alone

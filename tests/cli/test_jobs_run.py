@@ -227,3 +227,20 @@ def test_a_run_goes_on_to_its_end_when_its_log_cannot_be_kept_and_says_so(house)
     run = house.last("lasting")
     assert run["outcome"] == "succeeded"
     assert "logs/lasting cannot be written" in run["summary"]
+
+
+@pytest.mark.parametrize("slot", ["", "noon", "2026-05-01 06:00", "2026-05-01T06:00:00Z\n", b"\xff"])
+def test_what_is_no_slot_is_refused_and_claims_nothing(house, slot):
+    house.write("daily:\n  kind: command\n  schedule: '@daily'\n  with: {run: ['true']}")
+    done = house.run("jobs", "run", "daily", "--due", os.fsdecode(slot))
+    assert done.returncode == 2
+    assert "is no slot" in done.stderr
+    assert house.json("jobs", "history") == []
+
+
+@pytest.mark.parametrize("words", [("log", "9" * 30), ("history", os.fsdecode(b"\xff")), ("run", os.fsdecode(b"\xff"))])
+def test_numbers_and_names_that_nothing_can_bear_are_unknown(house, words):
+    house.write("a:\n  kind: command\n  with: {run: ['true']}")
+    done = house.run("jobs", *words)
+    assert done.returncode == 2
+    assert "is called" in done.stderr
