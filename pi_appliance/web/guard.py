@@ -105,7 +105,10 @@ def _from_us(request: Request, host: str) -> bool:
     origin = request.headers.get("origin")
     if request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
         return False
-    return origin is None or urlsplit(origin).netloc.lower() == host.lower()
+    try:
+        return origin is None or urlsplit(origin).netloc.lower() == host.lower()
+    except ValueError:  # no address at all
+        return False
 
 
 def _say(request: Request, status: int, sentence: str, headers: dict[str, str] | None = None) -> Response:

@@ -34,6 +34,7 @@ def test_a_foreign_name_is_refused_before_anything_is_shown(world: World, host: 
 FROM_ELSEWHERE = [
     {"Origin": "http://evil.example"},
     {"Origin": "null"},
+    {"Origin": "http://["},
     {"Origin": "http://127.0.0.1:1"},
     {"Sec_Fetch_Site": "cross-site"},
     {"Sec_Fetch_Site": "same-site"},
