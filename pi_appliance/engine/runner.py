@@ -22,6 +22,7 @@ from pi_appliance.system import clock, locks, process
 from pi_appliance.system.logs import RunLog
 
 _LONGEST_REPLAY = timedelta(hours=4)  # cron itself looks back three hours after the clock was put forward
+_SWEEP = 1.0  # seconds; the page and the daemon hold the lock for a moment where they close what was cut off
 _OUTCOMES = {"Uncertain": Outcome.UNCERTAIN, "OutOfTime": Outcome.TIMED_OUT}
 
 
@@ -65,7 +66,7 @@ def run(
         due, misfire = _slot_of(job, now, appliance, by_hand=trigger is Trigger.HAND)
     store = appliance.store
     # From here on a signal ends the run, not this process: the history hears of it whenever it comes.
-    with process.Stop().caught() as stop, locks.taken(appliance.lock_path(name)) as lock:
+    with process.Stop().caught() as stop, locks.taken(appliance.lock_path(name), patience=_SWEEP) as lock:
         if lock is not None:
             store.abandon(name, now=now)
         number, used_by = store.begin(job=name, kind=job.kind, trigger=trigger, due=due, now=now)

@@ -8,11 +8,14 @@ import contextlib
 import fcntl
 import json
 import os
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from pi_appliance.system.files import cannot_write
+
+_LOOK = 0.05  # seconds between two tries; the kernel tells nobody who waits with a limit
 
 
 @dataclass(slots=True)
@@ -29,21 +32,32 @@ class Lock:
 
 
 @contextlib.contextmanager
-def taken(path: Path) -> Iterator[Lock | None]:
-    """Hold the lock PATH for the block; None if somebody else holds it. Raises Unavailable if it cannot be made."""
+def taken(path: Path, *, patience: float = 0.0) -> Iterator[Lock | None]:
+    """Hold the lock PATH for the block; None if somebody else holds it for more than PATIENCE seconds.
+
+    Raises Unavailable if it cannot be made.
+    """
     try:
         number = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     except OSError as error:
         raise cannot_write(path, error) from None
     try:
+        yield Lock(number) if _locked(number, time.monotonic() + patience) else None
+    finally:
+        os.close(number)
+
+
+def _locked(number: int, until: float) -> bool:
+    """Lock the open file NUMBER, trying until then; say whether it is locked."""
+    while True:
         try:
             fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            yield None
+            if time.monotonic() >= until:
+                return False
+            time.sleep(_LOOK)
         else:
-            yield Lock(number)
-    finally:
-        os.close(number)
+            return True
 
 
 def said(path: Path) -> tuple[int, float | None, str] | None:

@@ -1,5 +1,6 @@
 """pi-appliance jobs run: the real program, real processes, real history."""
 
+import contextlib
 import json
 import os
 import signal
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from pi_appliance.system import locks
 from tests.house import House, alive, until
 
 SLEEPER = "import os, sys, time; print(os.getpid(), flush=True); time.sleep(60)"
@@ -201,6 +203,26 @@ def test_output_into_a_closed_pipe_is_no_traceback(house):
     line = f"{words} --count 1000 --config '{house.config}' | head -1"
     done = subprocess.run(["sh", "-c", line], env=house.environment(), capture_output=True, text=True, check=False)
     assert done.stderr == ""
+
+
+def test_a_lock_that_is_held_for_a_moment_to_sweep_up_costs_no_slot(house):
+    house.write("a:\n  kind: command\n  schedule: '@daily'\n  with: {run: ['true']}")
+    house.json("jobs", "list")
+    with locks.taken(house.state / "locks" / "a.lock") as lock:
+        assert lock is not None
+        runner = house.start("jobs", "run", "a", "--due", "2026-01-01T00:00:00Z")
+        until(lambda: "a.lock" in opened(runner.pid))
+    runner.communicate(timeout=30)
+    assert house.last("a")["outcome"] == "succeeded"
+
+
+def opened(pid: int) -> str:
+    """Return the names of the files that a process has open."""
+    names = []
+    for path in Path(f"/proc/{pid}/fd").iterdir():
+        with contextlib.suppress(OSError):  # closed meanwhile
+            names.append(str(path.readlink()))
+    return " ".join(names)
 
 
 LASTING = "lasting:\n  kind: command\n  with: {directory: ., run: [sh, -c, 'seq 9; sleep 0.3; seq 9; touch done']}"
