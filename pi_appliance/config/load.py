@@ -105,17 +105,22 @@ def shown(path: Path) -> str:
 
 def local_zone() -> str:
     """Return the IANA name of the time zone of this process: $TZ, else the machine's."""
-    return os.environ.get("TZ", "").lstrip(":") or machine_zone()
+    given = os.environ.get("TZ", "").lstrip(":")
+    return (_zone_of(given) if given.startswith("/") else given) or machine_zone()
 
 
 def machine_zone() -> str:
     """Return the IANA name of the machine's time zone; UTC where it has none."""
-    link = os.path.realpath("/etc/localtime")
-    name = link.partition("zoneinfo/")[2]
+    name = _zone_of("/etc/localtime")
     try:
         return ZoneInfo(name).key if name else "UTC"
     except (KeyError, ValueError, OSError):
         return "UTC"
+
+
+def _zone_of(file: str) -> str:
+    """Return the name of the zone whose rules are in FILE: that of the file it links to; '' if that has none."""
+    return os.path.realpath(file).partition("zoneinfo/")[2]
 
 
 def _parts(tree: Tree, data: Mapping[str, Any], base: Path) -> tuple[dict[tuple[str, str], Any], list[Problem]]:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from pi_appliance.__main__ import main
+from pi_appliance.config import load
 from pi_appliance.config.yaml_tree import parse
 from tests.house import ROOT
 
@@ -143,6 +144,17 @@ def test_what_is_no_configuration_at_all_is_told_with_its_place(tmp_path, capsys
     assert status == 2
     assert says in err
     assert PLACED.fullmatch(err.splitlines()[0])
+
+
+@pytest.mark.parametrize(
+    ("given", "zone"), [("Asia/Tokyo", "Asia/Tokyo"), (":Asia/Tokyo", "Asia/Tokyo"), (":{link}", "Asia/Tokyo")]
+)
+def test_the_zone_of_the_environment_is_taken_by_name_or_by_file(tmp_path, monkeypatch, given, zone):
+    link = tmp_path / "localtime"
+    link.symlink_to("/usr/share/zoneinfo/Asia/Tokyo")
+    (tmp_path / "appliance.yaml").write_text("state: state\n", "utf-8")
+    monkeypatch.setenv("TZ", given.format(link=link))
+    assert load.load(tmp_path / "appliance.yaml").time_zone.key == zone
 
 
 @pytest.mark.parametrize("section", ["web", "mpd-port"])
