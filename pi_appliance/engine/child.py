@@ -1,4 +1,4 @@
-"""The process of one attempt: python -m pi_appliance.engine.child PARENT CONFIG JOB RUN DUE TELLER.
+"""The process of one attempt: python -m pi_appliance.engine.child PARENT CONFIG STATE JOB RUN DUE TELLER.
 
 Everything a job needs is imported here and goes away with it. It tells its runner by lines of JSON on the descriptor
 TELLER: how far it is, and at last its result or its error. What it prints is caught by the runner.
@@ -7,24 +7,25 @@ TELLER: how far it is, and at last its result or its error. What it prints is ca
 import os
 import sys
 import traceback
+from dataclasses import replace
 from pathlib import Path
 
 from pi_appliance import registry
 from pi_appliance.config.load import load
 from pi_appliance.engine.context import RunContext, Teller
-from pi_appliance.errors import ApplianceError
+from pi_appliance.errors import ApplianceError, UnknownName
 from pi_appliance.store.sqlite import Store
 from pi_appliance.system import process, secrets
 
 
 def main(argv: list[str]) -> None:
     """Run the job and tell how it went."""
-    parent, config, job, run, due, teller_number = argv
+    parent, config, state, job, run, due, teller_number = argv
     process.die_with_parent(int(parent))
     with os.fdopen(int(teller_number), "w", encoding="utf-8") as file:
         teller = Teller(file)
         try:
-            _run(Path(config), job, int(run), due or None, teller)
+            _run(Path(config), Path(state), job, int(run), due or None, teller)
         except ApplianceError as error:
             teller.tell(error=type(error).__name__, message=str(error), after=getattr(error, "after", None))
         except Exception as error:  # noqa: BLE001 - the edge: whatever a job does ends in the history
@@ -32,12 +33,14 @@ def main(argv: list[str]) -> None:
             teller.tell(error="fault", message=message, traceback=traceback.format_exc())
 
 
-def _run(path: Path, job: str, run: int, due: str | None, teller: Teller) -> None:
-    config = load(path)
+def _run(path: Path, state: Path, job: str, run: int, due: str | None, teller: Teller) -> None:
+    config = replace(load(path), state=state)  # where the claims of this run are, whatever the file says by now
     environment = dict(os.environ)
     for name in secrets.KNOWN:
         os.environ.pop(name, None)
     with Store(config.state / "history.db") as store:
+        if job not in config.jobs:  # the file was changed since the run began
+            raise UnknownName("job", job, tuple(config.jobs))
         entry = config.jobs[job]
         context = RunContext(config, store, teller, job, run, due, environment)
         result = registry.load("jobs", entry.kind).run(entry.with_, context)

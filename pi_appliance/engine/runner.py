@@ -173,6 +173,7 @@ class _Attempts:
                 *(
                     str(os.getpid()),
                     str(appliance.config.path),
+                    str(appliance.config.state),
                     self.job.name,
                     str(self.number),
                     self.due or "",

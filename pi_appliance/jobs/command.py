@@ -35,6 +35,8 @@ def run(options: Options, context: Context) -> Result:
         status = subprocess.run(
             options.run, cwd=options.directory, env={**os.environ, **options.environment}, check=False
         ).returncode
+    except ValueError as error:  # a variable that no environment can hold
+        raise Refused(f"{program} cannot be run: {error}; check `environment`") from None
     except OSError as error:
         raise Refused(
             f"{error.filename or program} cannot be run: {error.strerror}; check `run` and `directory`"

@@ -63,6 +63,13 @@ def test_a_program_that_is_not_there_is_one_clear_line(house):
     assert "/no/such/program cannot be run: No such file or directory" in done.stderr
 
 
+def test_a_variable_that_no_environment_can_hold_is_one_clear_line(house):
+    house.write("odd:\n  kind: command\n  with: {run: ['true'], environment: {'A=B': c}}")
+    done = house.run("jobs", "run", "odd")
+    assert done.returncode == 1
+    assert "check `environment`" in done.stderr
+
+
 def test_an_unknown_job_is_told_with_the_nearest_name(house):
     house.write("tweets:\n  kind: command\n  with: {run: [ls]}")
     done = house.run("jobs", "run", "tweet")
@@ -136,6 +143,26 @@ def test_what_could_not_be_reached_is_tried_again_as_often_as_asked_and_exits_75
     assert done.returncode == 75
     assert house.last("post")["attempts"] == 3
     assert "at try 3: X cannot be reached" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "outcome", "says"),
+    [("post", "succeeded", "posted line 1 to bird"), ("renamed", "failed", "no job is called 'post'")],
+)
+def test_a_file_that_changes_between_two_tries_moves_no_state_and_is_no_fault(house, name, outcome, says):
+    (house.folder / "tweets.txt").write_text("hello\n", "utf-8")
+    job = "kind: tweet\n  retry: {times: 1, wait: 1s}\n  with: {lines: tweets.txt, network: bird}"
+    house.write(f"post:\n  {job}", "networks: {bird: {kind: x, with: {server: 'http://127.0.0.1:9'}}}")
+    keys = dict.fromkeys(("X_CONSUMER_KEY", "X_CONSUMER_SECRET", "X_ACCESS_TOKEN", "X_ACCESS_TOKEN_SECRET"), "k")
+    runner = house.start("jobs", "run", "post", environment=keys)
+    until(lambda: (said := locks.said(house.state / "locks" / "post.lock")) and said[2].startswith("try 2"))
+    house.write(f"{name}:\n  {job}", "networks: {bird: {kind: preview}}")
+    text = house.config.read_text("utf-8")
+    house.config.write_text(text.replace(str(house.state), str(house.folder / "other")), "utf-8")
+    said = runner.communicate(timeout=30)[0]
+    assert says in said
+    assert f"post: {outcome}" in said
+    assert not (house.folder / "other").exists()
 
 
 def test_a_slot_is_used_once_whoever_comes_with_it(house):
