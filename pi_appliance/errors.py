@@ -2,6 +2,7 @@
 
 ApplianceError             exit 1
 ├── ConfigError            exit 2    every problem: file:line:column, what is wrong, what would be right
+│   └── NoConfig           exit 2    there is no file at all
 ├── UnknownName            exit 2    with the nearest known name
 ├── Unavailable            exit 75   not reached, certainly not done: may be tried again
 ├── Uncertain              exit 1    sent, no answer: perhaps done, never tried again blindly
@@ -43,6 +44,14 @@ class ConfigError(ApplianceError):
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = tuple(sorted(set(problems)))
         super().__init__("\n".join(str(problem) for problem in self.problems))
+
+
+class NoConfig(ConfigError):
+    """There is no configuration in any of the places where one is looked for."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(())
+        self.args = (message,)
 
 
 class UnknownName(ApplianceError):

@@ -23,7 +23,7 @@ from pi_appliance.model.run import Trigger
 from pi_appliance.model.schedule import Every
 from pi_appliance.reports import as_json as json_of
 from pi_appliance.reports import as_text
-from pi_appliance.system import clock
+from pi_appliance.system import clock, cron_gaps
 
 P = ParamSpec("P")
 _SLOT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ|boot:[0-9a-f-]{36}", re.ASCII)
@@ -90,7 +90,8 @@ def run(name: str, trigger: str, due: str | None, as_scheduled: bool, as_json: b
     if as_json:
         click.echo(json.dumps(json_of.run(ended)))
     elif not as_text.good(ended):  # cron mails what is printed, so it hears of trouble only
-        click.echo(as_text.one_run(ended), err=True)
+        more = f"; see: pi-appliance jobs log {ended.id}" if ended.attempts else ""
+        click.echo(as_text.one_run(ended) + more, err=True)
     elif by_hand:
         click.echo(as_text.one_run(ended))
     if not as_text.good(ended):
@@ -124,6 +125,7 @@ def list_(as_json: bool, config: Path) -> None:
     """
     with Appliance.open(config) as appliance:
         views = appliance.jobs(clock.now())
+        _say_what_cron_lacks(appliance)
         zone = appliance.config.time_zone
     if as_json:
         click.echo(json.dumps([job_values(view) for view in views]))
@@ -157,6 +159,7 @@ def next_(name: str | None, count: int, as_json: bool, config: Path) -> None:
     """
     with Appliance.open(config) as appliance:
         now = clock.now()
+        _say_what_cron_lacks(appliance)
         names = [appliance.job(name).name] if name else list(appliance.config.jobs)
         slots = [slot for each in names for slot in islice(appliance.slots(each, now), count)]
         zone = appliance.config.time_zone
@@ -164,10 +167,17 @@ def next_(name: str | None, count: int, as_json: bool, config: Path) -> None:
     if as_json:
         click.echo(json.dumps([slot_values(slot) for slot in slots]))
         return
-    rows = [
-        (as_text.instant(slot.at, zone), slot.job, "runs" if slot.picked else "skipped by chance") for slot in slots
-    ]
+    rows = [(as_text.instant(slot.at, zone), slot.job, _becomes(slot)) for slot in slots]
     click.echo(as_text.table(("SLOT", "JOB", "WHAT BECOMES OF IT"), rows) if rows else "no job has a slot to come")
+
+
+def _becomes(slot: Slot) -> str:
+    return "was used already" if slot.used else "runs" if slot.picked else "skipped by chance"
+
+
+def _say_what_cron_lacks(appliance: Appliance) -> None:
+    for note in cron_gaps.notes(appliance.config):
+        click.echo(note, err=True)
 
 
 @command.command("history", short_help="List what ran and how it ended.")
@@ -274,4 +284,4 @@ def job_values(view: JobView) -> dict[str, Any]:
 
 def slot_values(slot: Slot) -> dict[str, Any]:
     """Return SLOT as plain values."""
-    return {"job": slot.job, "slot": json_of.instant(slot.at), "picked": slot.picked}
+    return {"job": slot.job, "slot": json_of.instant(slot.at), "picked": slot.picked, "used": slot.used}

@@ -11,7 +11,7 @@ from pi_appliance import registry
 from pi_appliance.config import yaml_tree
 from pi_appliance.config.structure import structure
 from pi_appliance.config.yaml_tree import Tree
-from pi_appliance.errors import ConfigError, Problem, UnknownName, nearest
+from pi_appliance.errors import ConfigError, NoConfig, Problem, UnknownName, nearest
 from pi_appliance.model.config import Config, Job, Part, RunsBy
 from pi_appliance.model.music import Station
 from pi_appliance.model.schedule import Every
@@ -20,13 +20,22 @@ NAME = "appliance.yaml"
 
 
 def find(given: Path | None, environment: Mapping[str, str]) -> Path:
-    """Return the configuration file: the one given, $PI_APPLIANCE_CONFIG, ./config/, or /etc/pi-appliance/."""
+    """Return the configuration file: the one given, $PI_APPLIANCE_CONFIG, ./config/, ./, or /etc/pi-appliance/.
+
+    Raises NoConfig, naming the places that were looked at.
+    """
     if given is not None:
         return given
     if named := environment.get("PI_APPLIANCE_CONFIG"):
         return Path(named)
     places = (Path("config", NAME), Path(NAME), Path("/etc/pi-appliance", NAME))
-    return next((place for place in places if place.is_file()), places[0])
+    for place in places:
+        if place.is_file():
+            return place
+    raise NoConfig(f"there is no {places[0]} here, no {places[1]}, and no {places[2]}; {_TODO}")
+
+
+_TODO = 'name yours with --config, or begin one with "pi-appliance config init FOLDER"'
 
 
 def load(path: Path) -> Config:
@@ -87,9 +96,8 @@ def read(path: Path) -> Tree:
     try:
         raw = path.read_bytes()
     except OSError as error:
-        hint = (
-            'make one with "pi-appliance config init"' if isinstance(error, FileNotFoundError) else "check its rights"
-        )
+        missing = isinstance(error, (FileNotFoundError, IsADirectoryError, NotADirectoryError))
+        hint = "check its name" if missing else "check its rights"
         raise ConfigError([Problem(file, 1, 1, f"cannot be read: {error.strerror}", hint)]) from None
     return yaml_tree.parse(yaml_tree.decode(raw, file), file)
 
@@ -164,7 +172,8 @@ def _job_problems(tree: Tree, data: Mapping[str, Any]) -> Iterator[Problem]:
     for name, entry in jobs.items() if isinstance(jobs, Mapping) else ():
         path: yaml_tree.Path = ("jobs", name)
         if not _is_name(name):
-            wrong, right = f"{name!r} cannot be a name", "use small letters, digits and - such as nightly-puzzles"
+            right = "use up to 60 small letters, digits and - such as nightly-puzzles"
+            wrong = f"{name!r} cannot be a name"
             yield tree.problem(path, wrong, right, at_key=True)
         if isinstance(entry, Mapping):
             yield from _schedule_problems(tree, path, entry)
@@ -174,6 +183,8 @@ def _schedule_problems(tree: Tree, path: yaml_tree.Path, entry: Mapping[str, Any
     job, found = structure(tree, path, entry, Job, Path())
     if found or job is None:
         return  # told already
+    for where, wrong, right in job.check():
+        yield tree.problem((*path, *where), wrong, right)
     if job.schedule is None and (job.chance is not None or "runs-by" in entry):
         key = "chance" if job.chance is not None else "runs-by"
         yield tree.problem((*path, key), f"{key!r} means nothing without a schedule", "add schedule: …", at_key=True)

@@ -182,6 +182,8 @@ def _problems(tree: Tree, path: yaml_tree.Path, error: BaseException, cls: Any) 
         ]
     if isinstance(error, KeyError):  # a field without a default that was not given: path ends in its key
         return [tree.problem(path[:-1], f"{str(path[-1])!r} is missing", f"add {path[-1]}: {_example(cls)}")]
+    if isinstance(error, schedules.BadItem):
+        path = (*path, error.item)
     wrong, _, right = str(error).partition("; ")
     if isinstance(error, (TypeError, AttributeError)):  # cattrs met something it cannot walk through
         wrong, right = f"{_shown(_at(tree.data, path))} does not fit here", "a section or a list is wanted"

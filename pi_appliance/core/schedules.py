@@ -16,7 +16,16 @@ _DAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
 _LONG = ("sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday")
 _GROUPS = {"weekdays": "1-5", "weekends": "0,6", "daily": "*"}
 _TIME = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)")
+_LIKE_A_TIME = re.compile(r"\d{1,2}[:.h]\d{0,2}")
 _FORMS = 'write a cron expression "0 6 * * *", a list of times ["06:00", "18:00"], "@daily", "@reboot" or "every 15m"'
+
+
+class BadItem(ValueError):
+    """One item of a list is wrong; `item` is its place, from 0."""
+
+    def __init__(self, item: int, message: str) -> None:
+        self.item = item
+        super().__init__(message)
 
 
 def parse(value: object) -> Schedule:
@@ -35,6 +44,8 @@ def _from_text(text: str) -> Schedule:
         return AtBoot()
     if text.lower().startswith("every "):
         return _every(text[6:])
+    if _LIKE_A_TIME.fullmatch(text):
+        return _from_list([text])
     if _TIME.fullmatch(text):
         return _at([text], "*")
     return Cron((cron.parse(text),))
@@ -55,6 +66,9 @@ def _from_mapping(value: Mapping[object, object]) -> Schedule:
 
 def _from_list(values: Sequence[object]) -> Schedule:
     texts = _texts(values, "schedule")
+    for number, text in enumerate(texts):
+        if _LIKE_A_TIME.fullmatch(text) and not _TIME.fullmatch(text):
+            raise BadItem(number, f"{text!r} is no time of day; write 00:00 to 23:59")
     if all(_TIME.fullmatch(text) for text in texts):
         return _at(texts, "*")
     times = [text for text in texts if _TIME.fullmatch(text)]
@@ -73,7 +87,10 @@ _EXAMPLES = {"times": '["07:00", "19:30"]', "days": "[mon, fri]", "schedule": '[
 
 
 def _every(text: str) -> Every:
-    interval = durations.parse(text)
+    try:
+        interval = durations.parse(text)
+    except ValueError as error:
+        raise ValueError(f"{error}; for times of day write a list such as {_EXAMPLES['times']}") from None
     if interval < timedelta(seconds=1):
         raise ValueError("`every` is at least 1s")
     return Every(interval)
@@ -85,7 +102,7 @@ def _at(times: Sequence[str], days: str) -> Cron:
     for text in times:
         match = _TIME.fullmatch(text)
         if match is None:
-            raise ValueError(f"{text!r} is not a time; write 06:00 to 23:59")
+            raise ValueError(f"{text!r} is no time of day; write 00:00 to 23:59")
         hours_by_minute.setdefault(int(match[2]), set()).add(int(match[1]))
     return Cron(
         tuple(

@@ -15,7 +15,7 @@ from pi_appliance.core.chance import picks
 from pi_appliance.errors import Refused, UnknownName
 from pi_appliance.model.config import Config, Job
 from pi_appliance.model.run import Run
-from pi_appliance.store.sqlite import Store
+from pi_appliance.store.sqlite import Store, slot_key
 from pi_appliance.system import clock, files, locks, logs
 
 _PICTURES = (".svg", ".png")
@@ -23,11 +23,12 @@ _PICTURES = (".svg", ".png")
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """A slot to come, and whether the chance uses it."""
+    """A slot to come, whether the chance uses it, and whether a run has used it already."""
 
     job: str
     at: datetime
     picked: bool
+    used: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,12 +107,14 @@ class Appliance:
         job = self.job(name)
         for at in cron.slots(job.schedule, after, self.config.time_zone) if job.schedule else ():
             due = cron.due_name(at)
-            yield Slot(name, at, picks(job.chance, secret=self.secret, job=name, due=due))
+            used = self.store.claimed(slot_key(name, due))
+            yield Slot(name, at, not used and picks(job.chance, secret=self.secret, job=name, due=due), used)
 
     def jobs(self, now: datetime) -> list[JobView]:
         """Return every job with its next slot and its newest run, in the order of the file."""
         self.sweep()
-        last = self.store.last_of_each()
+        # One that goes on says more than one that was skipped because of it.
+        last = self.store.last_of_each() | {run.job: run for run in self.store.going_on()}
         views = []
         for name, job in self.config.jobs.items():
             newest = last.get(name)

@@ -18,7 +18,7 @@ from pi_appliance.engine.runs import Runs
 from pi_appliance.engine.scheduler import Scheduler, nap_until
 from pi_appliance.errors import ApplianceError
 from pi_appliance.reports.as_text import instant
-from pi_appliance.system import clock, secrets
+from pi_appliance.system import clock, cron_gaps, secrets
 from pi_appliance.system.notify import Notifier
 
 log = logging.getLogger("pi_appliance.daemon")
@@ -65,7 +65,7 @@ class Daemon:
             await self._start_services()
             work = [asyncio.create_task(self.scheduler.run(self._alive)), asyncio.create_task(self._until_stopped())]
             self._notifier.say("READY=1", self._status())
-            self._say(self._status().removeprefix("STATUS="))
+            self._say_what_comes()
             while not self._stop.is_set():
                 waits = [asyncio.create_task(self._reload.wait()), *work]
                 done, _ = await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
@@ -77,6 +77,8 @@ class Daemon:
                     music = await self._reloaded(music)
         finally:
             self._notifier.say("STOPPING=1", "STATUS=stopping")
+            if work:  # else it never began, and the error will say why
+                self._say("stopping")
             await self._shut_down(music, work)
 
     async def _until_stopped(self) -> None:
@@ -123,11 +125,16 @@ class Daemon:
                 self._silent = True
                 self._say(f"{error}; the page is down until the file is put right and read again")
         self._news.set()
-        self._say(f"configuration read again; {self._status().removeprefix('STATUS=')}")
+        self._say("configuration read again")
+        self._say_what_comes()
         return music
 
+    def _say_what_comes(self) -> None:
+        for note in cron_gaps.notes(self.appliance.config):
+            self._say(note)
+        self._say(self._status().removeprefix("STATUS="))
+
     async def _shut_down(self, music: asyncio.Task[None], work: Sequence[asyncio.Task[None]]) -> None:
-        self._say("stopping")
         await self.runs.close()
         for task in work:
             task.cancel()

@@ -43,5 +43,5 @@ def run(options: Options, context: Context) -> Result:
         ) from None
     if status:
         how = f"was ended by signal {-status}" if status < 0 else f"ended with status {status}"
-        raise Refused(f"{program} {how}; its output is in the log of this run")
+        raise Refused(f"{program} {how}")
     return Result(f"{program} ended well", facts={"status": 0})

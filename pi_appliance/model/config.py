@@ -46,6 +46,15 @@ class Job:
     retry: Annotated[Retry, "what to do when something could not be reached"] = field(default_factory=Retry)
     with_: Annotated[Any, "what the kind wants to know"] = None
 
+    def check(self) -> list[tuple[tuple[str | int, ...], str, str]]:
+        """Return what is wrong with a value: where, what, and what would be right."""
+        problems: list[tuple[tuple[str | int, ...], str, str]] = []
+        if self.deadline < timedelta(seconds=1):
+            problems.append((("deadline",), "nothing is done in no time", "write 1s or more"))
+        if self.retry.times < 0:
+            problems.append((("retry", "times"), f"{self.retry.times} is no number of tries", "write 0 or more"))
+        return problems
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:

@@ -102,6 +102,8 @@ class Store:
 
     def run(self, run: int) -> Run | None:
         """Return the run of that number."""
+        if not 0 < run < 2**63:  # more than SQLite counts to
+            return None
         return next(iter(self._runs("WHERE id = ?", (run,))), None)
 
     def history(self, *, job: str | None = None, limit: int = 50, before: int | None = None) -> list[Run]:

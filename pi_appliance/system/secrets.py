@@ -1,5 +1,6 @@
 """Secrets: keys and passwords, from where only the service can read them; never shown, never logged."""
 
+import shlex
 import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -55,7 +56,7 @@ def load(config: Path, environment: Mapping[str, str]) -> Secrets:
 
 def _refuse_if_others_can_read(path: Path) -> None:
     if path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
-        raise Refused(f"{path} can be read by others and is not used; run: chmod 600 {path}")
+        raise Refused(f"{path} can be read by others and is not used; run: chmod 600 {shlex.quote(str(path))}")
 
 
 def _read(path: Path) -> dict[str, str]:
