@@ -8,6 +8,7 @@ cut.
 import contextlib
 import json
 import sqlite3
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,6 +19,7 @@ from pi_appliance.model.run import Outcome, Run, Trigger
 from pi_appliance.store.migrations import STEPS
 
 _PATIENCE = 10.0  # seconds that a writer waits for another
+_LOOK = 0.02  # seconds between two tries where SQLite itself does not wait
 
 
 class Store:
@@ -31,7 +33,7 @@ class Store:
             self._db = sqlite3.connect(path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
             self._db.row_factory = sqlite3.Row
             try:
-                self._db.execute("PRAGMA journal_mode = WAL")
+                self._use_wal()
                 self._db.execute("PRAGMA synchronous = NORMAL")
                 self._upgrade()
             except BaseException:
@@ -123,6 +125,19 @@ class Store:
     def version(self) -> int:
         """Return a number that changes when another process has written. Costs a few microseconds, no disk."""
         return int(self._rows("PRAGMA data_version", ())[0][0])
+
+    def _use_wal(self) -> None:
+        """Switch the journal over. Of several that make the file at once SQLite turns some away without waiting."""
+        until = time.monotonic() + _PATIENCE
+        while True:
+            try:
+                self._db.execute("PRAGMA journal_mode = WAL")
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() >= until:
+                    raise
+                time.sleep(_LOOK)
+            else:
+                return
 
     def _upgrade(self) -> None:
         if self._version() < len(STEPS):

@@ -2,6 +2,8 @@
 
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -78,6 +80,21 @@ def test_many_processes_at_once_lose_nothing_and_share_no_slot(path):
     with Store(path) as store:
         assert len(store.history(limit=1000)) == 100
         assert sum(store.claimed(f"slot a {n}") for n in range(25)) == 25
+
+
+def test_many_that_make_the_file_at_once_all_get_it(tmp_path):
+    many = 8
+    start = threading.Barrier(many)
+
+    def open_at_once(path: Path) -> int:
+        start.wait(20)
+        with Store(path) as store:
+            return len(store.history())
+
+    with ThreadPoolExecutor(many) as pool:
+        for round_ in range(20):
+            path = tmp_path / f"{round_}.db"
+            assert list(pool.map(open_at_once, [path] * many)) == [0] * many
 
 
 def test_another_process_that_writes_is_noticed(path):
