@@ -24,7 +24,7 @@ def config_option(command: Command) -> Command:
         type=click.Path(path_type=Path),
         callback=_found,
         metavar="FILE",
-        help="The configuration. Else: $PI_APPLIANCE_CONFIG, then appliance.yaml in config/, here, or in /etc/pi-appliance/.",
+        help="The configuration. Else $PI_APPLIANCE_CONFIG, or appliance.yaml in config/, here, /etc/pi-appliance/.",
     )(command)
 
 

@@ -1,6 +1,8 @@
 """pi-appliance config: check, describe and begin a configuration."""
 
 import json
+import os
+from collections.abc import Sized
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -10,7 +12,7 @@ import click
 from pi_appliance.cli._options import config_option
 from pi_appliance.config import describe, load
 from pi_appliance.errors import Refused
-from pi_appliance.system import files, secrets
+from pi_appliance.system import cron_gaps, files, secrets
 
 
 @click.group("config", short_help="Check, describe or begin the configuration.")
@@ -23,15 +25,28 @@ def command() -> None:
 def check(config: Path) -> None:
     """Read the configuration and everything it names, and say all that is wrong with it.
 
+    A warning is something that the next runs would stumble over though the file is good: lines to post that are not
+    there, keys that a network needs, a job that cron knows nothing of.
+
     \b
     Exit status:
-      0  it can be used
+      0  it can be used, warnings or not
       2  it cannot; every problem is listed as file:line:column
     """
     read = load.load(config)
     stations = load.load_stations(read.stations)
-    counts = f"{len(read.jobs)} jobs, {len(read.networks)} networks, {len(stations)} stations"
-    click.echo(f"{load.shown(read.path)}: {counts}: all well")
+    stumbles = load.warnings(read, secrets.load(read.path, os.environ))
+    for problem in stumbles:
+        click.echo(f"{problem} (warning)", err=True)
+    for note in cron_gaps.notes(read):
+        click.echo(f"{load.shown(read.path)}: {note} (warning)", err=True)
+    counts = (_count(read.jobs, "job"), _count(read.networks, "network"), _count(stations, "station"))
+    verdict = "it can be used, but see above" if stumbles else "all well"
+    click.echo(f"{load.shown(read.path)}: {', '.join(counts)}: {verdict}")
+
+
+def _count(things: Sized, word: str) -> str:
+    return f"{len(things)} {word}{'' if len(things) == 1 else 's'}"
 
 
 @command.command("schema", short_help="Print its JSON Schema, so that an editor completes it.")

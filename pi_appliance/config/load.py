@@ -64,6 +64,20 @@ def load(path: Path) -> Config:
     return replace(config, path=path, jobs=jobs, networks=networks, player=player)
 
 
+def warnings(config: Config, secrets: Mapping[str, str]) -> list[Problem]:
+    """Return what the next runs would stumble over, though the file itself is good: lines to post, keys of networks."""
+    tree, found = read(config.path), list[Problem]()
+    for name, job in config.jobs.items():
+        for where, wrong, right in job.with_.warnings() if hasattr(job.with_, "warnings") else ():
+            found.append(tree.problem(("jobs", name, "with", *where), wrong, right))
+    for name, part in config.networks.items():
+        module = registry.load("networks", part.kind)
+        if hasattr(module, "lacks") and (lack := module.lacks(secrets)):
+            wrong, _, right = lack.partition("; ")
+            found.append(tree.problem(("networks", name), wrong, right, at_key=True))
+    return found
+
+
 def load_stations(path: Path | None) -> tuple[Station, ...]:
     """Read the web radio stations, in the order of the file. Raises ConfigError with every problem in it."""
     if path is None:
@@ -167,16 +181,15 @@ def _entries(data: Mapping[str, Any]) -> Iterator[tuple[str, str, yaml_tree.Path
 
 
 def _job_problems(tree: Tree, data: Mapping[str, Any]) -> Iterator[Problem]:
-    """Yield what is wrong between the keys of one job."""
-    jobs = data.get("jobs")
-    for name, entry in jobs.items() if isinstance(jobs, Mapping) else ():
-        path: yaml_tree.Path = ("jobs", name)
-        if not _is_name(name):
-            right = "use up to 60 small letters, digits and - such as nightly-puzzles"
-            wrong = f"{name!r} cannot be a name"
-            yield tree.problem(path, wrong, right, at_key=True)
-        if isinstance(entry, Mapping):
-            yield from _schedule_problems(tree, path, entry)
+    """Yield what is wrong with names, and between the keys of one job."""
+    for family in ("networks", "jobs"):
+        section = data.get(family)
+        for name, entry in section.items() if isinstance(section, Mapping) else ():
+            if not _is_name(name):  # names become the names of files
+                right = "use up to 60 small letters, digits and - such as nightly-puzzles"
+                yield tree.problem((family, name), f"{name!r} cannot be a name", right, at_key=True)
+            if family == "jobs" and isinstance(entry, Mapping):
+                yield from _schedule_problems(tree, (family, name), entry)
 
 
 def _schedule_problems(tree: Tree, path: yaml_tree.Path, entry: Mapping[str, Any]) -> Iterator[Problem]:

@@ -2,7 +2,9 @@
 
 import contextlib
 import os
+import pwd
 import secrets as random_source
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -53,9 +55,11 @@ class Appliance:
     def open(cls, path: Path) -> Self:
         """Read the configuration PATH and open its state folder.
 
-        Raises ConfigError with every problem; Unavailable if the state folder cannot be used.
+        Raises ConfigError with every problem; Unavailable if the state folder cannot be used; Refused if it is
+        another user's and this is root.
         """
         config = load(path)
+        _refuse_as_root(config.state)
         folder = files.make_folder(config.state, mode=0o750)
         files.make_folder(folder / "locks")
         return cls(config, Store(folder / "history.db"), _secret(folder / "secret.key"))
@@ -156,6 +160,16 @@ class Appliance:
         """Return RUN with how far it says it is, if it goes on."""
         said = None if run.outcome else locks.said(self.lock_path(run.job))
         return replace(run, progress=said[1], note=said[2]) if said and said[0] == run.id else run
+
+
+def _refuse_as_root(state: Path) -> None:
+    """Raise Refused if root works on the state of another user: what root writes there, that user could not use."""
+    if os.geteuid() == 0 and state.exists() and (owner := state.stat().st_uid) != 0:
+        try:
+            name = pwd.getpwuid(owner).pw_name
+        except KeyError:
+            name = f"#{owner}"
+        raise Refused(f"{state} belongs to {name}; run this as that user: sudo -u {shlex.quote(name)} pi-appliance …")
 
 
 def _secret(path: Path) -> bytes:

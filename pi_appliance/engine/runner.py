@@ -10,14 +10,15 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from random import Random
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from pi_appliance.core import backoff, cron, durations
 from pi_appliance.core.chance import picks
 from pi_appliance.engine.assemble import Appliance
-from pi_appliance.errors import Unavailable
+from pi_appliance.errors import Unavailable, UnknownName
 from pi_appliance.model.config import Job
 from pi_appliance.model.run import Outcome, Run, Trigger
-from pi_appliance.model.schedule import AtBoot
+from pi_appliance.model.schedule import AtBoot, Cron, Every
 from pi_appliance.system import clock, locks, process
 from pi_appliance.system.logs import RunLog
 
@@ -62,6 +63,8 @@ def run(
     job = appliance.job(name)
     now = clock.now()
     misfire = ""
+    if due is not None:
+        _require_slot(job, due, appliance.config.time_zone)
     if due is None and (trigger is not Trigger.HAND or as_scheduled):
         due, misfire = _slot_of(job, now, appliance, by_hand=trigger is Trigger.HAND)
     store = appliance.store
@@ -85,6 +88,19 @@ def run(
     ended = store.run(number)
     assert ended is not None
     return ended
+
+
+def _require_slot(job: Job, due: str, zone: ZoneInfo) -> None:
+    """Raise UnknownName unless DUE names a slot of JOB: any other would be a second claim to the same post."""
+    real = None
+    match job.schedule:
+        case AtBoot():
+            real = clock.boot_name()
+        case Cron() | Every():
+            just_before = datetime.fromisoformat(due) - timedelta(microseconds=1) if due[:1].isdigit() else clock.now()
+            real = cron.due_name(next(cron.slots(job.schedule, just_before, zone)))
+    if due != real:
+        raise UnknownName(f"slot of {job.name}", due, [real] if real else [])
 
 
 def _slot_of(job: Job, now: datetime, appliance: Appliance, *, by_hand: bool) -> tuple[str | None, str]:

@@ -17,6 +17,15 @@ class Options:
     lines: Annotated[Path, "a text file, one post a line; blank lines and lines that begin with # do not count"]
     network: Annotated[str, "where to post: a name from `networks:`"]
 
+    def warnings(self) -> list[tuple[tuple[str | int, ...], str, str]]:
+        """Return what a run would stumble over as things stand: where, what, and what would be right."""
+        try:
+            some = any(posts.lines(_text(self.lines)))
+        except Refused as error:
+            wrong, _, right = str(error).partition("; ")
+            return [(("lines",), wrong, right)]
+        return [] if some else [(("lines",), f"{self.lines} holds no line to post", "write one post a line")]
+
 
 def run(options: Options, context: Context) -> Result:
     """Post one line. Raises Refused where there is none to post; what the network raises passes through."""
@@ -42,21 +51,24 @@ def run(options: Options, context: Context) -> Result:
 
 def _read(path: Path, network: Network) -> tuple[list[tuple[int, str]], list[str]]:
     """Return the posts of the file that NETWORK takes, and for each other one where it is and how long."""
-    try:
-        text = path.read_text("utf-8")
-    except FileNotFoundError:
-        raise Refused(f"{path} is not there; write it, one post a line") from None
-    except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise Refused(f"{path} cannot be read: {why}") from None
     fitting, too_long = [], []
-    for number, post in posts.lines(text):
+    for number, post in posts.lines(_text(path)):
         weight = network.weigh(post)
         if weight <= network.limit:
             fitting.append((number, post))
         else:
             too_long.append(f"line {number} has {weight} of {network.limit}")
     return fitting, too_long
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text("utf-8")
+    except FileNotFoundError:
+        raise Refused(f"{path} is not there; write it, one post a line") from None
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise Refused(f"{path} cannot be read: {why}") from None
 
 
 def _none_fits(path: Path, too_long: list[str]) -> str:

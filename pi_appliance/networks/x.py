@@ -38,10 +38,15 @@ class Options:
 
 def connect(options: Options, secrets: Mapping[str, str], folder: Path) -> "X":  # noqa: ARG001 - the shape of all networks
     """Return the network. Raises Refused, naming the keys that are missing."""
-    missing = [name for name in KEYS if not secrets.get(name)]
-    if missing:
-        raise Refused(f"no {', '.join(missing)} among the secrets; put the keys of your X app into secrets.env")
+    if missing := lacks(secrets):
+        raise Refused(missing)
     return X(options, [secrets[name] for name in KEYS])
+
+
+def lacks(secrets: Mapping[str, str]) -> str:
+    """Return which keys are missing among SECRETS, in words; nothing if none is."""
+    missing = [name for name in KEYS if not secrets.get(name)]
+    return f"no {', '.join(missing)} among the secrets; put the keys of your X app into secrets.env" if missing else ""
 
 
 class X:

@@ -53,7 +53,7 @@ def test_a_good_file_is_said_to_be_good(tmp_path, capsys):
     path.write_text(GOOD, "utf-8")
     status, out, _ = checked(path, capsys)
     assert status == 0
-    assert "2 jobs, 1 networks, 0 stations: all well" in out
+    assert "2 jobs, 1 network, 0 stations: " in out
 
 
 def test_every_problem_is_told_at_once_with_line_column_and_what_would_be_right(tmp_path, capsys):
@@ -271,3 +271,38 @@ def test_the_example_of_the_repository_is_good(capsys):
     status, out, err = checked(ROOT / "config" / "appliance.yaml", capsys)
     assert (status, err) == (0, "")
     assert "all well" in out
+
+
+def test_a_wrong_item_of_a_list_is_told_where_it_stands(tmp_path, capsys):
+    path = tmp_path / "appliance.yaml"
+    path.write_text(GOOD.replace('"12:00"', '"25:00"'), "utf-8")
+    _, _, err = checked(path, capsys)
+    assert "appliance.yaml:9:34: '25:00' is no time of day; write 00:00 to 23:59" in err
+
+
+def test_a_network_cannot_be_called_by_a_path(tmp_path, capsys):
+    path = tmp_path / "appliance.yaml"
+    path.write_text(GOOD.replace("preview:", "../x:"), "utf-8")
+    status, _, err = checked(path, capsys)
+    assert (status, "'../x' cannot be a name" in err) == (2, True)
+
+
+def test_what_the_next_run_would_stumble_over_is_a_warning(tmp_path, capsys):
+    path = tmp_path / "appliance.yaml"
+    path.write_text(GOOD.replace("{kind: preview}", "{kind: x}"), "utf-8")
+    status, out, err = checked(path, capsys)
+    assert (status, "it can be used, but see above" in out) == (0, True)
+    assert f"appliance.yaml:14:19: {tmp_path}/tweets.txt is not there; write it, one post a line (warning)" in err
+    assert "appliance.yaml:5:3: no X_CONSUMER_KEY, X_CONSUMER_SECRET" in err
+    assert "tweets: cron has no entry for it" in err
+
+
+def test_with_no_configuration_anywhere_the_places_are_named(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("PI_APPLIANCE_CONFIG", raising=False)
+    with pytest.raises(SystemExit) as left:
+        main(["config", "check"])
+    assert left.value.code == 2
+    told = capsys.readouterr().err
+    assert told.startswith("there is no config/appliance.yaml here, no appliance.yaml, and no /etc/pi-appliance/")
+    assert "--config" in told

@@ -293,3 +293,51 @@ def test_numbers_and_names_that_nothing_can_bear_are_unknown(house, words):
     done = house.run("jobs", *words)
     assert done.returncode == 2
     assert "is called" in done.stderr
+
+
+@pytest.mark.parametrize("due", ["2026-05-01T06:01:00Z", "2026-05-01T06:00:01Z"])
+def test_what_is_no_slot_of_the_job_is_refused_with_the_nearest_that_is(house, due):
+    house.write("daily:\n  kind: command\n  schedule: '0 6 * * *'\n  with: {run: ['true']}")
+    done = house.run("jobs", "run", "daily", "--by", "cron", "--due", due)
+    assert done.returncode == 2
+    assert f"no slot of daily is called '{due}'; did you mean '2026-05-02T06:00:00Z'?" in done.stderr
+    assert house.json("jobs", "history", "daily") == []
+
+
+def test_a_slot_that_was_used_ahead_of_its_time_is_shown_as_used(house):
+    house.write("daily:\n  kind: command\n  schedule: '0 6 * * *'\n  with: {run: ['true']}")
+    first, second = house.json("jobs", "next", "daily", "--count", "2")
+    house.run("jobs", "run", "daily", "--due", first["slot"])
+    again = house.json("jobs", "next", "daily", "--count", "2")
+    assert [(slot["used"], slot["picked"]) for slot in again] == [(True, False), (False, True)]
+    assert again[1]["slot"] == second["slot"]
+
+
+def test_a_run_that_goes_on_is_listed_even_when_a_later_one_was_skipped(house):
+    house.write(sleeper())
+    with house.start("jobs", "run", "slow") as first:
+        pids(house)
+        house.run("jobs", "run", "slow")
+        assert house.json("jobs", "list")[0]["last"]["id"] == 1
+        first.terminate()
+
+
+def test_a_job_of_cron_without_an_entry_there_is_told(house):
+    house.write("post:\n  kind: command\n  schedule: '@daily'\n  runs-by: cron\n  with: {run: ['true']}")
+    assert "post: cron has no entry for it" in house.run("jobs", "list").stderr
+
+
+def test_a_failed_run_says_where_its_log_is(house):
+    house.write("bad:\n  kind: command\n  with: {run: ['false']}")
+    assert house.run("jobs", "run", "bad").stderr.endswith("see: pi-appliance jobs log 1\n")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can meet the state of another user")
+def test_root_leaves_nothing_in_the_state_of_another_user(house):
+    house.write("a:\n  kind: command\n  with: {run: ['true']}")
+    house.state.mkdir()
+    os.chown(house.state, 65534, 65534)
+    done = house.run("jobs", "list")
+    assert done.returncode == 1
+    assert "belongs to nobody; run this as that user: sudo -u nobody pi-appliance" in done.stderr
+    assert list(house.state.iterdir()) == []
