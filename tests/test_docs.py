@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 import pytest
 
-from pi_appliance.__main__ import cli
+from pi_appliance.__main__ import cli, main
 from pi_appliance.config import describe
 from pi_appliance.config.load import load
 from pi_appliance.config.yaml_tree import parse
@@ -75,3 +75,14 @@ def test_the_table_of_keys_is_what_the_data_classes_say():
 def test_no_link_leads_nowhere(page):
     for target in re.findall(r"\]\(([^)#:]+)\)|src=\"([^\"]+)\"", page.read_text("utf-8")):
         assert (page.parent / (target[0] or target[1])).exists(), f"{page.name}: {target}"
+
+
+def test_the_mistakes_shown_in_the_readme_are_told_as_it_shows_them(tmp_path, monkeypatch, capsys):
+    (text,), (shown,) = blocks(ROOT / "README.md", "yaml"), blocks(ROOT / "README.md", "console")
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "config" / "appliance.yaml"
+    path.parent.mkdir()
+    path.write_text(text.replace("kind: tweet\n", "kind: tweeet\n").replace("1/4", "5/4"), "utf-8")
+    with pytest.raises(SystemExit):
+        main(["config", "check"])
+    assert capsys.readouterr().err == shown.partition("\n")[2]
