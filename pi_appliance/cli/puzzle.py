@@ -16,6 +16,8 @@ from pi_appliance.jobs.puzzle import LIMIT, Solutions, aimed, load_puzzle, read_
 from pi_appliance.puzzles import Answer, Puzzle, list_solutions
 from pi_appliance.system import files
 
+OFTEN = 100  # solutions checked between two signs of progress
+
 
 @click.group("puzzle", short_help="Solve, show and check puzzles.")
 def command() -> None:
@@ -63,7 +65,7 @@ def solve(
     question = _board(puzzle, board, goal)
     limit = 1 if solutions == Solutions.FIRST else limit
     line = ProgressLine()
-    with _stopped_cleanly(line), _writing(output, line) as write:
+    with _stopped_cleanly(line, "before the answer was known"), _writing(output, line) as write:
         answer = puzzle.solve(question, line.show)
         if as_json:
             write(json.dumps(_facts(name, answer, limit)) + "\n")
@@ -111,20 +113,25 @@ def check(name: str, file: Path, goal: str | None) -> None:
 
     \b
     Exit status:
-      0  every one is right
-      1  one is wrong, or none is listed
-      2  no such puzzle, or a file that is no listing
+      0    every one is right
+      1    one is wrong, or none is listed
+      2    no such puzzle, or a file that is no listing
+      130  stopped by Ctrl-C
     """
     puzzle = load_puzzle(name)
+    progress = ProgressLine()
     right = 0
-    for question, lines in puzzle.parse_listing(read_text(file), str(file)):
-        for number, line in enumerate(lines, 1):
-            checked = puzzle.check(aimed(puzzle, question, goal), line)
-            if not checked:
-                raise Refused(
-                    f"{file}: solution {number} of the board with {puzzle.describe(question)} is wrong: {checked.wrong}"
-                )
-            right += 1
+    with _stopped_cleanly(progress, "before everything was checked"):
+        for question, lines in puzzle.parse_listing(read_text(file), str(file), progress.show):
+            board = aimed(puzzle, question, goal)
+            for number, line in enumerate(lines, 1):
+                checked = puzzle.check(board, line)
+                if not checked:
+                    size = puzzle.describe(question)
+                    raise Refused(f"{file}: solution {number} of the board with {size} is wrong: {checked.wrong}")
+                right += 1
+                if not right % OFTEN:
+                    progress.show(number / len(lines), f"{right:,} solutions checked")
     if not right:
         raise Refused(f"{file} lists no solution; nothing was checked")
     click.echo(f"{file}: {right:,} {'solution' if right == 1 else 'solutions'}, all right")
@@ -144,12 +151,13 @@ def _facts(name: str, answer: Answer, limit: int) -> dict[str, Any]:
 
 
 @contextmanager
-def _stopped_cleanly(line: ProgressLine) -> Iterator[None]:
+def _stopped_cleanly(line: ProgressLine, before: str) -> Iterator[None]:
+    """End with status 130 and one line on Ctrl-C; BEFORE says what is not known then. The progress LINE goes away."""
     try:
         yield
     except KeyboardInterrupt:
         line.clear()
-        click.echo("pi-appliance: stopped before the answer was known", err=True)
+        click.echo(f"pi-appliance: stopped {before}", err=True)
         click.get_current_context().exit(130)
     finally:
         line.clear()

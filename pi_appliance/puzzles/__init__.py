@@ -80,7 +80,7 @@ class Puzzle(Protocol):
     def render_svg(self, board: Any) -> str:
         """Draw BOARD as one self-contained SVG picture."""
 
-    def parse_listing(self, text: str, file: str) -> Sequence[tuple[Any, Sequence[Any]]]:
+    def parse_listing(self, text: str, file: str, progress: Progress) -> Sequence[tuple[Any, Sequence[Any]]]:
         """Return each board of a listing with its lines. Raises ConfigError if TEXT is none."""
 
 

@@ -47,7 +47,7 @@ def test_the_first_known_board_is_taken_where_none_is_named() -> None:
 @pytest.mark.parametrize(("more", "listed"), [((), 32), (("--limit", "5"), 5), (("--goal", "3,3"), 16)])
 def test_all_solutions_are_listed_up_to_the_limit(more: tuple[str, ...], listed: int) -> None:
     result = puzzle("solve", "peg-solitaire", "--board", "plus", "--solutions", "all", *more)
-    ((_, lines),) = parse_listing(result.stdout, "stdout")
+    ((_, lines),) = parse_listing(result.stdout, "stdout", lambda *_: None)
     assert len(lines) == listed
 
 
@@ -90,6 +90,12 @@ def test_the_check_refuses_a_solution_cut_short_and_a_file_that_lists_none(tmp_p
     file.write_text("Starting Board\nXXO\n\n", "utf-8")
     assert "lists no solution" in str(refused("check", "peg-solitaire", file))
     assert refused("check", "peg-solitaire", tmp_path / "gone.txt").exit_status == 2
+
+
+def test_thousands_of_solutions_are_checked(tmp_path: Path) -> None:
+    file = tmp_path / "result.txt"
+    puzzle("solve", "peg-solitaire", "--board", "pyramid", "--solutions", "all", "--limit", "2000", "--output", file)
+    assert puzzle("check", "peg-solitaire", file).stdout == f"{file}: 2,000 solutions, all right\n"
 
 
 def test_a_board_is_drawn_as_text_and_as_a_picture(tmp_path: Path) -> None:
@@ -144,18 +150,32 @@ def test_the_help_ends_with_its_exit_statuses_before_the_options(name: str) -> N
 
 def test_ctrl_c_ends_the_search_with_status_130_and_leaves_no_file(tmp_path: Path) -> None:
     (tmp_path / "long.txt").write_text(LONG, "utf-8")
-    command = [sys.executable, "-m", "pi_appliance", "puzzle", "solve", "peg-solitaire", "--board", "long.txt"]
+    command = ["solve", "peg-solitaire", "--board", "long.txt", "--output", "result.txt"]
+    stopped(command, tmp_path, b"jumps tried", b"\r\x1b[Kpi-appliance: stopped before the answer was known\r\n")
+    assert [path.name for path in tmp_path.iterdir()] == ["long.txt"]
+
+
+def test_ctrl_c_ends_the_check_with_status_130_and_one_line(tmp_path: Path) -> None:
+    solution = "Start Solution\n\nOOX\n\nEnd Solution\n\n"
+    (tmp_path / "result.txt").write_text("Starting Board\nXXO\n\n" + solution * 500_000, "utf-8")
+    command = ["check", "peg-solitaire", "result.txt"]
+    stopped(command, tmp_path, b"solutions read", b"\r\x1b[Kpi-appliance: stopped before everything was checked\r\n")
+
+
+def stopped(command: list[str], folder: Path, when: bytes, told: bytes) -> None:
+    """Run COMMAND in FOLDER on a terminal and press Ctrl-C WHEN this is shown; it must end with TOLD and status 130."""
     terminal, side = pty.openpty()
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
-    with subprocess.Popen([*command, "--output", "result.txt"], cwd=tmp_path, stderr=side, env=environment) as process:
+    whole = [sys.executable, "-m", "pi_appliance", "puzzle", *command]
+    with subprocess.Popen(whole, cwd=folder, stdout=side, stderr=side, env=environment) as process:
         os.close(side)
-        seen = read_until(terminal, b"jumps tried")
+        seen = read_until(terminal, when)
         process.send_signal(signal.SIGINT)
-        seen += read_until(terminal, b"stopped before the answer was known\r\n")
+        seen += read_until(terminal, told)
         assert process.wait(20) == 130
     os.close(terminal)
     assert b"Traceback" not in seen
-    assert [path.name for path in tmp_path.iterdir()] == ["long.txt"]
+    assert seen.endswith(told)
 
 
 def read_until(terminal: int, wanted: bytes) -> bytes:

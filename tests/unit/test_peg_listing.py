@@ -1,5 +1,8 @@
 """Listings of peg solitaire: the layout to the letter, and what is refused when one is read back."""
 
+import sys
+from types import FrameType
+
 import pytest
 
 from pi_appliance.errors import ConfigError
@@ -16,7 +19,7 @@ def listed(drawing: str, limit: int = 10) -> str:
 
 def refused(text: str) -> str:
     with pytest.raises(ConfigError) as caught:
-        parse_listing(text, "result.txt")
+        parse_listing(text, "result.txt", lambda *_: None)
     return str(caught.value)
 
 
@@ -59,7 +62,7 @@ def test_a_listing_of_a_board_too_large_to_count_says_so() -> None:
 
 def test_several_boards_are_read_back_from_one_file() -> None:
     text = listed(BOARDS["cross"]) + "\n\nplus\n====\n" + listed(BOARDS["plus"], limit=100)
-    assert [len(lines) for _, lines in parse_listing(text, "result.txt")] == [4, 32]
+    assert [len(lines) for _, lines in parse_listing(text, "result.txt", lambda *_: None)] == [4, 32]
 
 
 @pytest.mark.parametrize(
@@ -78,6 +81,46 @@ def test_a_board_that_does_not_follow_from_the_one_before_is_told_with_its_line(
     text = listed("XXO\n  X\n  O")
     assert old in text
     assert refused(text.replace(old, new)).startswith(f"result.txt:{line}:")
+
+
+def test_reading_a_listing_twice_as_long_takes_twice_the_work() -> None:
+    def calls(solutions: int) -> int:
+        text, made = listed(BOARDS["pyramid"], solutions), 0
+
+        def count(_: FrameType, event: str, __: object) -> None:
+            nonlocal made
+            made += event in {"call", "c_call"}
+
+        before = sys.getprofile()
+        sys.setprofile(count)
+        try:
+            parse_listing(text, "result.txt", lambda *_: None)
+        finally:
+            sys.setprofile(before)
+        return made
+
+    assert calls(40) == pytest.approx(2 * calls(20), rel=0.1)
+
+
+def test_reading_a_long_listing_shows_how_far_it_is() -> None:
+    told: list[tuple[float | None, str]] = []
+    parse_listing(listed(BOARDS["pyramid"], 101), "result.txt", lambda *each: told.append(each))
+    assert [note for _, note in told] == ["0 solutions read", "50 solutions read", "100 solutions read"]
+    assert [part for part, _ in told] == pytest.approx([0, 0.5, 0.99], abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("drawn", "told"),
+    [
+        ("X" * 16, "result.txt:4:16: the board is more than 15 holes wide"),
+        ("X\n" * 16, "result.txt:19:1: the board is more than 15 rows high"),
+        ("XXXXXXXXX\n" * 8, "result.txt:11:2: the board has 72 holes"),
+        (" OO\n", "result.txt:4:2: the board has no peg"),
+        ("   \n", "result.txt:4:1: no board is drawn here"),
+    ],
+)
+def test_a_wrong_board_is_told_with_its_line_in_the_listing(drawn: str, told: str) -> None:
+    assert refused(f"cross\n=====\nStarting Board\n{drawn}\n").startswith(told)
 
 
 def test_a_solution_without_an_end_is_told_where_it_begins() -> None:

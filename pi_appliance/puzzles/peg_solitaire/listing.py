@@ -7,10 +7,12 @@ A listing is "Starting Board" and the board, then for each solution "Start Solut
 from collections.abc import Iterator, Sequence
 
 from pi_appliance.errors import ConfigError, Problem
+from pi_appliance.puzzles import Progress
 from pi_appliance.puzzles.peg_solitaire.board import Board, Hole, Jump, Line, parse
 from pi_appliance.puzzles.peg_solitaire.render import render
 
 _Row = tuple[int, str]  # the number of the line in the file, from 1, and the line
+OFTEN = 50  # solutions between two signs of progress: a few a second even on a small Pi
 BOARD, START, END = "Starting Board", "Start Solution", "End Solution"
 
 
@@ -24,10 +26,11 @@ def render_line(board: Board, line: Line) -> str:
     return "".join(drawn)
 
 
-def parse_listing(text: str, file: str) -> Sequence[tuple[Board, Sequence[Line]]]:
+def parse_listing(text: str, file: str, progress: Progress) -> Sequence[tuple[Board, Sequence[Line]]]:
     """Return each starting board in TEXT with the lines listed below it. Raises ConfigError if it is no listing."""
     found: list[tuple[Board, list[Line]]] = []
-    rows = iter(enumerate(text.splitlines(), 1))
+    written = text.splitlines()
+    rows = iter(enumerate(written, 1))
     for number, row in rows:
         if row == BOARD:
             found.append((_board(_drawing(rows), file), []))
@@ -35,6 +38,8 @@ def parse_listing(text: str, file: str) -> Sequence[tuple[Board, Sequence[Line]]
             if not found:
                 raise ConfigError([Problem(file, number, 1, "a solution without a board", f"begin with {BOARD!r}")])
             board, lines = found[-1]
+            if not len(lines) % OFTEN:
+                progress(number / len(written), f"{len(lines):,} solutions read")
             lines.append(tuple(_jumps(board, rows, number, file)))
     if not found:
         raise ConfigError([Problem(file, 1, 1, "this is no listing", f"begin with {BOARD!r} and the board")])
@@ -53,8 +58,7 @@ def _drawing(rows: Iterator[_Row]) -> list[_Row]:
 
 def _board(rows: list[_Row], file: str) -> Board:
     """Parse ROWS where they stand, so that a problem tells their own line."""
-    before = rows[0][0] - 1 if rows else 0
-    return parse("\n" * before + "\n".join(row for _, row in rows), file)
+    return parse("\n".join(row for _, row in rows), file, rows[0][0] if rows else 1)
 
 
 def _jumps(board: Board, rows: Iterator[_Row], start: int, file: str) -> Iterator[Jump]:
