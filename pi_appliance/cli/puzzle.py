@@ -115,7 +115,7 @@ def check(name: str, file: Path, goal: str | None) -> None:
     Exit status:
       0    every one is right
       1    one is wrong, or none is listed
-      2    no such puzzle, or a file that is no listing
+      2    no such puzzle, or a file that cannot be read as a listing, as one with a line missing
       130  stopped by Ctrl-C
     """
     puzzle = load_puzzle(name)

@@ -81,7 +81,10 @@ class Puzzle(Protocol):
         """Draw BOARD as one self-contained SVG picture."""
 
     def parse_listing(self, text: str, file: str, progress: Progress) -> Sequence[tuple[Any, Sequence[Any]]]:
-        """Return each board of a listing with its lines. Raises ConfigError if TEXT is none."""
+        """Return each board of a listing with its lines.
+
+        Raises ConfigError if TEXT cannot be read as one, and Refused at a step that is no move.
+        """
 
 
 def list_solutions(puzzle: Puzzle, board: Any, answer: Answer, limit: int, write: Callable[[str], object]) -> int:

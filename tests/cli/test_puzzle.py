@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from pi_appliance.__main__ import cli
-from pi_appliance.errors import ApplianceError
+from pi_appliance.errors import ApplianceError, ConfigError
 from pi_appliance.puzzles.peg_solitaire import BOARDS, parse_listing
 
 # Twenty pairs that can jump once each: a million positions, which take long enough to be interrupted.
@@ -90,6 +90,20 @@ def test_the_check_refuses_a_solution_cut_short_and_a_file_that_lists_none(tmp_p
     file.write_text("Starting Board\nXXO\n\n", "utf-8")
     assert "lists no solution" in str(refused("check", "peg-solitaire", file))
     assert refused("check", "peg-solitaire", tmp_path / "gone.txt").exit_status == 2
+
+
+def test_a_wrong_solution_is_status_1_and_a_listing_with_a_line_missing_is_status_2(tmp_path: Path) -> None:
+    file = tmp_path / "result.txt"
+    text = "Starting Board\nXXO\nOOX\nOOO\n\nStart Solution\n\nOOX\nOOX\nOOO\n\nOOO\nOOO\nOOX\n\nEnd Solution\n"
+    for number in range(len(text.splitlines())):
+        lines = text.splitlines(keepends=True)
+        del lines[number]
+        file.write_text("".join(lines), "utf-8")
+        error = puzzle("check", "peg-solitaire", file).exception
+        read = number == 6  # the blank line below Start Solution, which nobody misses
+        assert (error is None) if read else isinstance(error, ConfigError), f"without line {number + 1}"
+    file.write_text(text.replace("OOO\nOOO\nOOX", "XOO\nOOO\nOOO"), "utf-8")
+    assert refused("check", "peg-solitaire", file).exit_status == 1
 
 
 def test_thousands_of_solutions_are_checked(tmp_path: Path) -> None:

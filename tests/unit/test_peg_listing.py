@@ -5,7 +5,7 @@ from types import FrameType
 
 import pytest
 
-from pi_appliance.errors import ConfigError
+from pi_appliance.errors import ApplianceError, ConfigError, Refused
 from pi_appliance.puzzles import list_solutions, peg_solitaire
 from pi_appliance.puzzles.peg_solitaire import BOARDS, parse, parse_listing, solve
 
@@ -17,8 +17,8 @@ def listed(drawing: str, limit: int = 10) -> str:
     return "".join(parts)
 
 
-def refused(text: str) -> str:
-    with pytest.raises(ConfigError) as caught:
+def refused(text: str, kind: type[ApplianceError] = ConfigError) -> str:
+    with pytest.raises(kind) as caught:
         parse_listing(text, "result.txt", lambda *_: None)
     return str(caught.value)
 
@@ -66,21 +66,38 @@ def test_several_boards_are_read_back_from_one_file() -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "line"),
+    "instead",
     [
-        ("OOX\n  X\n  O\n\nO", "XOX\n  X\n  O\n\nO", 8),  # the peg that jumped is still there
-        ("OOX\n  X\n  O\n\nO", "OXX\n  X\n  O\n\nO", 8),  # the one jumped over too
-        ("OOX\n  X\n  O\n\nO", "OOX\n  X\n  X\n\nO", 8),  # a peg from nowhere
-        ("OOX\n  X\n  O\n\nO", "OOX\n  X\n O\n\nO", 8),  # another shape
-        ("OOX\n  X\n  O\n\nO", "OOO\n  X\n  O\n\nO", 8),  # a peg vanished
-        ("OOX\n  X\n  O\n\nO", "O", 8),  # a board left out
-        ("OOX\n  X\n  O\n\nO", "OOX\n  X\n  ?\n\nO", 10),  # not a board
+        "XOX\n  X\n  O\n\nO",  # the peg that jumped is still there
+        "OXX\n  X\n  O\n\nO",  # the one jumped over too
+        "OOX\n  X\n  X\n\nO",  # a peg from nowhere
+        "OOO\n  X\n  O\n\nO",  # a peg vanished
+        "O",  # a board left out
     ],
 )
-def test_a_board_that_does_not_follow_from_the_one_before_is_told_with_its_line(old: str, new: str, line: int) -> None:
-    text = listed("XXO\n  X\n  O")
-    assert old in text
-    assert refused(text.replace(old, new)).startswith(f"result.txt:{line}:")
+def test_a_board_that_does_not_follow_from_the_one_before_is_a_wrong_solution(instead: str) -> None:
+    told = refused(changed(instead), Refused)
+    assert told.startswith("result.txt:8:1: this board does not follow from the one before")
+
+
+@pytest.mark.parametrize(
+    ("instead", "told"),
+    [
+        ("OOX\n  X\n O\n\nO", "8:1: this board has another shape than the first"),
+        ("OOX\n  O\n\nO", "8:1: this board has another shape than the first"),  # a line left out
+        ("OOX\n  X\n  O\nO", "8:1: this board has another shape than the first"),  # the line between two boards
+        ("OOX\n  X\n  ?\n\nO", "10:3: '?' is no part of a board"),
+    ],
+)
+def test_a_board_that_is_not_the_one_of_the_listing_cannot_be_read(instead: str, told: str) -> None:
+    assert refused(changed(instead)).startswith(f"result.txt:{told}")
+
+
+def changed(instead: str) -> str:
+    """Return a listing with INSTEAD of the board after its first jump, the blank line and the O below it."""
+    before, old, after = listed("XXO\n  X\n  O").partition("OOX\n  X\n  O\n\nO")
+    assert old
+    return before + instead + after
 
 
 def test_reading_a_listing_twice_as_long_takes_twice_the_work() -> None:

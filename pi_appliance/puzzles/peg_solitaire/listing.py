@@ -6,7 +6,7 @@ A listing is "Starting Board" and the board, then for each solution "Start Solut
 
 from collections.abc import Iterator, Sequence
 
-from pi_appliance.errors import ConfigError, Problem
+from pi_appliance.errors import ConfigError, Problem, Refused
 from pi_appliance.puzzles import Progress
 from pi_appliance.puzzles.peg_solitaire.board import Board, Hole, Jump, Line, parse
 from pi_appliance.puzzles.peg_solitaire.render import render
@@ -14,6 +14,8 @@ from pi_appliance.puzzles.peg_solitaire.render import render
 _Row = tuple[int, str]  # the number of the line in the file, from 1, and the line
 OFTEN = 50  # solutions between two signs of progress: a few a second even on a small Pi
 BOARD, START, END = "Starting Board", "Start Solution", "End Solution"
+_SHAPE = "look for a line that is missing or too many"
+_JUMP = "one peg jumps over one other into an empty hole"
 
 
 def render_line(board: Board, line: Line) -> str:
@@ -27,7 +29,10 @@ def render_line(board: Board, line: Line) -> str:
 
 
 def parse_listing(text: str, file: str, progress: Progress) -> Sequence[tuple[Board, Sequence[Line]]]:
-    """Return each starting board in TEXT with the lines listed below it. Raises ConfigError if it is no listing."""
+    """Return each starting board in TEXT with the lines listed below it.
+
+    Raises ConfigError if it cannot be read as a listing, and Refused where a board follows by no jump.
+    """
     found: list[tuple[Board, list[Line]]] = []
     written = text.splitlines()
     rows = iter(enumerate(written, 1))
@@ -41,6 +46,9 @@ def parse_listing(text: str, file: str, progress: Progress) -> Sequence[tuple[Bo
             if not len(lines) % OFTEN:
                 progress(number / len(written), f"{len(lines):,} solutions read")
             lines.append(tuple(_jumps(board, rows, number, file)))
+        elif row == END:
+            right = f"write {START!r} above its first board"
+            raise ConfigError([Problem(file, number, 1, "this solution does not begin", right)])
     if not found:
         raise ConfigError([Problem(file, 1, 1, "this is no listing", f"begin with {BOARD!r} and the board")])
     return found
@@ -69,10 +77,11 @@ def _jumps(board: Board, rows: Iterator[_Row], start: int, file: str) -> Iterato
             return
         if row:
             drawn = _board([(number, row), *_drawing(rows)], file)
+            if drawn.holes != board.holes:
+                raise ConfigError([Problem(file, number, 1, "this board has another shape than the first", _SHAPE)])
             jump = _jump_between(pegs, drawn.pegs)
-            if jump is None or drawn.holes != board.holes:
-                right = "one peg jumps over one other into an empty hole"
-                raise ConfigError([Problem(file, number, 1, "this board does not follow from the one before", right)])
+            if jump is None:
+                raise Refused(str(Problem(file, number, 1, "this board does not follow from the one before", _JUMP)))
             yield jump
             pegs = drawn.pegs
     raise ConfigError([Problem(file, start, 1, "this solution does not end", f"write {END!r} below its last board")])
