@@ -44,33 +44,39 @@ def _board(puzzle: Puzzle, board: str | None, goal: str | None) -> Any:
 @click.option(
     "--solutions", type=click.Choice([each.value for each in Solutions]), default="first", help="How many to list."
 )
-@click.option(
-    "--limit", type=click.IntRange(min=1), default=LIMIT, show_default=True, help="With --solutions all, no more."
-)
+@click.option("--limit", type=click.IntRange(min=1), show_default=str(LIMIT), help="With --solutions all, no more.")
 @click.option("--output", type=click.Path(path_type=Path, dir_okay=False), help="Write into this file, whole or not.")
 @json_option
 def solve(
-    name: str, board: str | None, goal: str | None, solutions: str, limit: int, output: Path | None, as_json: bool
+    name: str,
+    board: str | None,
+    goal: str | None,
+    solutions: str,
+    limit: int | None,
+    output: Path | None,
+    as_json: bool,
 ) -> None:
     """Solve one board and list its solutions, or say that it is proven to have none.
 
     \b
     Exit status:
       0    solved, or proven to have no solution
-      2    no such puzzle or board, or a board that cannot be read
+      2    no such puzzle or board, a board that cannot be read, or --limit without --solutions all
       75   the file cannot be written
       130  stopped by Ctrl-C; nothing is known then
     """
+    if limit and solutions == Solutions.FIRST:
+        raise click.UsageError("--limit goes with --solutions all; without that, only the first is listed")
     puzzle = load_puzzle(name)
     question = _board(puzzle, board, goal)
-    limit = 1 if solutions == Solutions.FIRST else limit
+    most = 1 if solutions == Solutions.FIRST else limit or LIMIT
     line = ProgressLine()
     with _stopped_cleanly(line, "before the answer was known"), _writing(output, line) as write:
         answer = puzzle.solve(question, line.show)
         if as_json:
-            write(json.dumps(_facts(name, answer, limit)) + "\n")
+            write(json.dumps(_facts(name, answer, most)) + "\n")
         else:
-            list_solutions(puzzle, question, answer, limit, write)
+            list_solutions(puzzle, question, answer, most, write)
 
 
 @command.command("show", short_help="Draw one board.")

@@ -152,6 +152,13 @@ def test_a_limit_of_nothing_is_refused() -> None:
     assert puzzle("solve", "peg-solitaire", "--limit", "0").exit_code == 2
 
 
+@pytest.mark.parametrize("more", [(), ("--solutions", "first")])
+def test_a_limit_where_only_the_first_solution_is_listed_is_refused(more: tuple[str, ...]) -> None:
+    result = puzzle("solve", "peg-solitaire", "--board", "cross", "--limit", "5", *more)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "--limit goes with --solutions all" in result.stderr
+
+
 def test_a_file_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     error = refused("solve", "peg-solitaire", "--output", tmp_path / "gone" / "result.txt")
     assert error.exit_status == 75
