@@ -45,7 +45,9 @@ def _board(puzzle: Puzzle, board: str | None, goal: str | None) -> Any:
     "--solutions", type=click.Choice([each.value for each in Solutions]), default="first", help="How many to list."
 )
 @click.option("--limit", type=click.IntRange(min=1), show_default=str(LIMIT), help="With --solutions all, no more.")
-@click.option("--output", type=click.Path(path_type=Path, dir_okay=False), help="Write into this file, whole or not.")
+@click.option(
+    "--output", type=click.Path(path_type=Path, dir_okay=False), help="Write into this file, whole or not, and say so."
+)
 @json_option
 def solve(
     name: str,
@@ -77,6 +79,9 @@ def solve(
             write(json.dumps(_facts(name, answer, most)) + "\n")
         else:
             list_solutions(puzzle, question, answer, most, write)
+    if output is not None:
+        found = "solved" if answer.proof is None else "proven to have no solution"
+        click.echo(f"{found}; wrote {output}")
 
 
 @command.command("show", short_help="Draw one board.")

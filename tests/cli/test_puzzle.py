@@ -70,9 +70,16 @@ def test_json_tells_programs_the_same() -> None:
 def test_a_solution_written_to_a_file_passes_the_check(tmp_path: Path) -> None:
     file = tmp_path / "result.txt"
     solved = puzzle("solve", "peg-solitaire", "--board", "fireplace", "--solutions", "all", "--output", file)
-    assert (solved.exit_code, solved.stdout) == (0, "")
+    assert (solved.exit_code, solved.stdout) == (0, f"solved; wrote {file}\n")
     checked = puzzle("check", "peg-solitaire", file)
     assert checked.stdout == f"{file}: 8 solutions, all right\n"
+
+
+def test_json_and_a_proof_can_be_written_to_a_file_too(tmp_path: Path) -> None:
+    file = tmp_path / "result.json"
+    result = puzzle("solve", "peg-solitaire", "--board", "diamond", "--json", "--output", file)
+    assert result.stdout == f"proven to have no solution; wrote {file}\n"
+    assert json.loads(file.read_text("utf-8"))["proof"] == "parity"
 
 
 def test_the_check_refuses_solutions_that_miss_the_goal(tmp_path: Path) -> None:
