@@ -13,7 +13,7 @@ from pi_appliance.cli._options import Command, json_option
 from pi_appliance.cli._progress import ProgressLine
 from pi_appliance.errors import Refused
 from pi_appliance.jobs.puzzle import LIMIT, Solutions, aimed, load_puzzle, read_board, read_text
-from pi_appliance.puzzles import Answer, Puzzle, list_solutions
+from pi_appliance.puzzles import Answer, Puzzle, counted, list_solutions
 from pi_appliance.system import files
 
 OFTEN = 100  # solutions checked between two signs of progress
@@ -145,7 +145,7 @@ def check(name: str, file: Path, goal: str | None) -> None:
                     progress.show(number / len(lines), f"{right:,} solutions checked")
     if not right:
         raise Refused(f"{file} lists no solution; nothing was checked")
-    click.echo(f"{file}: {right:,} {'solution' if right == 1 else 'solutions'}, all right")
+    click.echo(f"{file}: {counted(right, 'solution')}, all right")
 
 
 def _facts(name: str, answer: Answer, limit: int) -> dict[str, Any]:

@@ -87,6 +87,11 @@ class Puzzle(Protocol):
         """
 
 
+def counted(number: int, what: str) -> str:
+    """Return NUMBER and WHAT, with an s unless it is one."""
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
+
+
 def list_solutions(puzzle: Puzzle, board: Any, answer: Answer, limit: int, write: Callable[[str], object]) -> int:
     """Write the board, at most LIMIT solutions as they are found, then what is known of them. Returns how many."""
     write(f"Starting Board\n{puzzle.render(board)}\n")

@@ -93,7 +93,7 @@ def test_the_check_refuses_solutions_that_miss_the_goal(tmp_path: Path) -> None:
 def test_the_check_refuses_a_solution_cut_short_and_a_file_that_lists_none(tmp_path: Path) -> None:
     file = tmp_path / "result.txt"
     file.write_text("Starting Board\nXXO\n  X\n  O\n\nStart Solution\n\nOOX\n  X\n  O\n\nEnd Solution\n", "utf-8")
-    assert "2 pegs are left after 1 jumps" in str(refused("check", "peg-solitaire", file))
+    assert "2 pegs are left after 1 jump" in str(refused("check", "peg-solitaire", file))
     file.write_text("Starting Board\nXXO\n\n", "utf-8")
     assert "lists no solution" in str(refused("check", "peg-solitaire", file))
     assert refused("check", "peg-solitaire", tmp_path / "gone.txt").exit_status == 2

@@ -104,8 +104,10 @@ def test_a_goal_in_a_corner_without_a_hole_is_refused() -> None:
         aim(parse(BOARDS["cross"], "cross"), "0,0")
 
 
-def test_a_single_peg_is_one_peg() -> None:
+def test_a_single_peg_is_one_peg_and_a_single_hole_one_hole() -> None:
     assert describe(parse("XO", "tiny")) == "1 peg in 2 holes"
+    assert describe(parse("X", "tiniest")) == "1 peg in 1 hole"
+    assert "<title>Peg solitaire: 1 peg in 1 hole</title>" in render_svg(parse("X", "tiniest"))
 
 
 def test_a_picture_has_a_circle_for_each_hole_and_peg_and_one_for_the_goal() -> None:

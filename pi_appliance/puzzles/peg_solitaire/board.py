@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from pi_appliance.errors import ConfigError, Problem, UnknownName
+from pi_appliance.puzzles import counted
 
 PEG = "X"
 EMPTY = "O."
@@ -80,8 +81,8 @@ def aim(board: Board, goal: str) -> Board:
 
 def describe(board: Board) -> str:
     """Return the size of BOARD in words."""
-    pegs = "1 peg" if len(board.pegs) == 1 else f"{len(board.pegs)} pegs"
-    return f"{pegs} in {len(board.holes)} holes" + (f", the last one at {board.goal}" if board.goal else "")
+    size = f"{counted(len(board.pegs), 'peg')} in {counted(len(board.holes), 'hole')}"
+    return size + (f", the last one at {board.goal}" if board.goal else "")
 
 
 def _strange(row: str, number: int, file: str) -> list[Problem]:
