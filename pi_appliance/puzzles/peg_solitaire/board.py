@@ -76,7 +76,9 @@ def aim(board: Board, goal: str) -> Board:
     for hole in board.holes:
         if str(hole) == goal.replace(" ", ""):
             return replace(board, goal=hole)
-    raise UnknownName("hole of this board", goal, [str(hole) for hole in board.holes])
+    # A number that looks like another is not near it, so one of the holes in the middle is the example.
+    right = f"a hole is called x,y, both counted from 0 at the top left, such as {board.holes[len(board.holes) // 2]}"
+    raise UnknownName("hole of this board", goal, [str(hole) for hole in board.holes], right)
 
 
 def describe(board: Board) -> str:
