@@ -1,6 +1,7 @@
 """Listings of peg solitaire: the layout to the letter, and what is refused when one is read back."""
 
 import sys
+import tracemalloc
 from types import FrameType
 
 import pytest
@@ -117,6 +118,23 @@ def test_reading_a_listing_twice_as_long_takes_twice_the_work() -> None:
         return made
 
     assert calls(40) == pytest.approx(2 * calls(20), rel=0.1)
+
+
+def test_reading_a_listing_takes_less_memory_than_its_text() -> None:
+    text = listed(BOARDS["pyramid"], 200)
+    tracemalloc.start()
+    try:
+        parse_listing(text, "result.txt", lambda *_: None)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < len(text)
+
+
+def test_lines_may_end_as_on_windows() -> None:
+    text = listed(BOARDS["cross"])
+    read = parse_listing(text, "result.txt", lambda *_: None)
+    assert parse_listing(text.replace("\n", "\r\n"), "result.txt", lambda *_: None) == read
 
 
 def test_reading_a_long_listing_shows_how_far_it_is() -> None:

@@ -4,6 +4,7 @@ A listing is "Starting Board" and the board, then for each solution "Start Solut
 "End Solution"; a blank line after each board. Other text around that does not count.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 
 from pi_appliance.errors import ConfigError, Problem, Refused
@@ -14,6 +15,7 @@ from pi_appliance.puzzles.peg_solitaire.render import render
 _Row = tuple[int, str]  # the number of the line in the file, from 1, and the line
 OFTEN = 50  # solutions between two signs of progress: a few a second even on a small Pi
 BOARD, START, END = "Starting Board", "Start Solution", "End Solution"
+_ROW = re.compile(r"([^\r\n]*)(?:\r\n?|\n)?")  # one after the other, for all at once take ten times the text's memory
 _SHAPE = "look for a line that is missing or too many"
 _JUMP = "one peg jumps over one other into an empty hole"
 
@@ -34,8 +36,9 @@ def parse_listing(text: str, file: str, progress: Progress) -> Sequence[tuple[Bo
     Raises ConfigError if it cannot be read as a listing, and Refused where a board follows by no jump.
     """
     found: list[tuple[Board, list[Line]]] = []
-    written = text.splitlines()
-    rows = iter(enumerate(written, 1))
+    rows = enumerate((match[1] for match in _ROW.finditer(text)), 1)
+    total = text.count("\n") + 1
+    known: dict[Jump, Jump] = {}  # each jump once: a long listing repeats a few of them endlessly
     for number, row in rows:
         if row == BOARD:
             found.append((_board(_drawing(rows), file), []))
@@ -44,8 +47,8 @@ def parse_listing(text: str, file: str, progress: Progress) -> Sequence[tuple[Bo
                 raise ConfigError([Problem(file, number, 1, "a solution without a board", f"begin with {BOARD!r}")])
             board, lines = found[-1]
             if not len(lines) % OFTEN:
-                progress(number / len(written), f"{len(lines):,} solutions read")
-            lines.append(tuple(_jumps(board, rows, number, file)))
+                progress(number / total, f"{len(lines):,} solutions read")
+            lines.append(tuple(known.setdefault(jump, jump) for jump in _jumps(board, rows, number, file)))
         elif row == END:
             right = f"write {START!r} above its first board"
             raise ConfigError([Problem(file, number, 1, "this solution does not begin", right)])
