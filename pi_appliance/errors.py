@@ -55,13 +55,13 @@ class NoConfig(ConfigError):
 
 
 class UnknownName(ApplianceError):
-    """A name that nothing bears, with the nearest that something does."""
+    """A name that nothing bears, with the nearest that something does, or with RIGHT where nearness means nothing."""
 
     exit_status = 2
 
-    def __init__(self, what: str, name: str, known: Sequence[str]) -> None:
+    def __init__(self, what: str, name: str, known: Sequence[str], right: str = "") -> None:
         self.what, self.name, self.known = what, name, tuple(known)
-        super().__init__(f"no {what} is called {name!r}; {nearest(name, known)}")
+        super().__init__(f"no {what} is called {name!r}; {right or nearest(name, known)}")
 
 
 class Unavailable(ApplianceError):

@@ -22,8 +22,8 @@ class ProgressLine:
         filled = round(_BAR * min(1.0, done or 0.0))
         bar = f"[{'#' * filled}{'.' * (_BAR - filled)}] {done:4.0%} " if done is not None else ""
         line = f"{bar}{note}"[: shutil.get_terminal_size().columns - 1]
+        self._drawn = True  # first, as Ctrl-C may come while it is drawn
         click.echo(f"\r\x1b[K{line}", err=True, nl=False)
-        self._drawn = True
 
     def clear(self) -> None:
         """Take the line away."""

@@ -13,8 +13,10 @@ from pi_appliance.cli._options import Command, json_option
 from pi_appliance.cli._progress import ProgressLine
 from pi_appliance.errors import Refused
 from pi_appliance.jobs.puzzle import LIMIT, Solutions, aimed, load_puzzle, read_board, read_text
-from pi_appliance.puzzles import Answer, Puzzle, list_solutions
+from pi_appliance.puzzles import Answer, Puzzle, counted, list_solutions
 from pi_appliance.system import files
+
+OFTEN = 100  # solutions checked between two signs of progress
 
 
 @click.group("puzzle", short_help="Solve, show and check puzzles.")
@@ -42,33 +44,44 @@ def _board(puzzle: Puzzle, board: str | None, goal: str | None) -> Any:
 @click.option(
     "--solutions", type=click.Choice([each.value for each in Solutions]), default="first", help="How many to list."
 )
+@click.option("--limit", type=click.IntRange(min=1), show_default=str(LIMIT), help="With --solutions all, no more.")
 @click.option(
-    "--limit", type=click.IntRange(min=1), default=LIMIT, show_default=True, help="With --solutions all, no more."
+    "--output", type=click.Path(path_type=Path, dir_okay=False), help="Write into this file, whole or not, and say so."
 )
-@click.option("--output", type=click.Path(path_type=Path, dir_okay=False), help="Write into this file, whole or not.")
 @json_option
 def solve(
-    name: str, board: str | None, goal: str | None, solutions: str, limit: int, output: Path | None, as_json: bool
+    name: str,
+    board: str | None,
+    goal: str | None,
+    solutions: str,
+    limit: int | None,
+    output: Path | None,
+    as_json: bool,
 ) -> None:
     """Solve one board and list its solutions, or say that it is proven to have none.
 
     \b
     Exit status:
       0    solved, or proven to have no solution
-      2    no such puzzle or board, or a board that cannot be read
+      2    no such puzzle or board, a board that cannot be read, or --limit without --solutions all
       75   the file cannot be written
       130  stopped by Ctrl-C; nothing is known then
     """
+    if limit and solutions == Solutions.FIRST:
+        raise click.UsageError("--limit goes with --solutions all; without that, only the first is listed")
     puzzle = load_puzzle(name)
     question = _board(puzzle, board, goal)
-    limit = 1 if solutions == Solutions.FIRST else limit
+    most = 1 if solutions == Solutions.FIRST else limit or LIMIT
     line = ProgressLine()
-    with _stopped_cleanly(line), _writing(output, line) as write:
+    with _stopped_cleanly(line, "before the answer was known"), _writing(output, line) as write:
         answer = puzzle.solve(question, line.show)
         if as_json:
-            write(json.dumps(_facts(name, answer, limit)) + "\n")
+            write(json.dumps(_facts(name, answer, most)) + "\n")
         else:
-            list_solutions(puzzle, question, answer, limit, write)
+            list_solutions(puzzle, question, answer, most, write)
+    if output is not None:
+        found = "solved" if answer.proof is None else "proven to have no solution"
+        click.echo(f"{found}; wrote {output}")
 
 
 @command.command("show", short_help="Draw one board.")
@@ -111,23 +124,28 @@ def check(name: str, file: Path, goal: str | None) -> None:
 
     \b
     Exit status:
-      0  every one is right
-      1  one is wrong, or none is listed
-      2  no such puzzle, or a file that is no listing
+      0    every one is right
+      1    one is wrong, or none is listed
+      2    no such puzzle, or a file that cannot be read as a listing, as one with a line missing
+      130  stopped by Ctrl-C
     """
     puzzle = load_puzzle(name)
+    progress = ProgressLine()
     right = 0
-    for question, lines in puzzle.parse_listing(read_text(file), str(file)):
-        for number, line in enumerate(lines, 1):
-            checked = puzzle.check(aimed(puzzle, question, goal), line)
-            if not checked:
-                raise Refused(
-                    f"{file}: solution {number} of the board with {puzzle.describe(question)} is wrong: {checked.wrong}"
-                )
-            right += 1
+    with _stopped_cleanly(progress, "before everything was checked"):
+        for question, lines in puzzle.parse_listing(read_text(file), str(file), progress.show):
+            board = aimed(puzzle, question, goal)
+            for number, line in enumerate(lines, 1):
+                checked = puzzle.check(board, line)
+                if not checked:
+                    size = puzzle.describe(question)
+                    raise Refused(f"{file}: solution {number} of the board with {size} is wrong: {checked.wrong}")
+                right += 1
+                if not right % OFTEN:
+                    progress.show(number / len(lines), f"{right:,} solutions checked")
     if not right:
         raise Refused(f"{file} lists no solution; nothing was checked")
-    click.echo(f"{file}: {right:,} {'solution' if right == 1 else 'solutions'}, all right")
+    click.echo(f"{file}: {counted(right, 'solution')}, all right")
 
 
 def _facts(name: str, answer: Answer, limit: int) -> dict[str, Any]:
@@ -144,12 +162,13 @@ def _facts(name: str, answer: Answer, limit: int) -> dict[str, Any]:
 
 
 @contextmanager
-def _stopped_cleanly(line: ProgressLine) -> Iterator[None]:
+def _stopped_cleanly(line: ProgressLine, before: str) -> Iterator[None]:
+    """End with status 130 and one line on Ctrl-C; BEFORE says what is not known then. The progress LINE goes away."""
     try:
         yield
     except KeyboardInterrupt:
         line.clear()
-        click.echo("pi-appliance: stopped before the answer was known", err=True)
+        click.echo(f"pi-appliance: stopped {before}", err=True)
         click.get_current_context().exit(130)
     finally:
         line.clear()

@@ -12,7 +12,7 @@ from pi_appliance.config.load import shown
 from pi_appliance.errors import ApplianceError, ConfigError, Problem, UnknownName
 from pi_appliance.model.run import Result
 from pi_appliance.ports import Context
-from pi_appliance.puzzles import Progress, Puzzle, list_solutions
+from pi_appliance.puzzles import Progress, Puzzle, counted, list_solutions
 
 RESULT = "result.txt"
 LIMIT = 10_000  # solutions; ten thousand of the longest fill some 20 MB
@@ -111,7 +111,7 @@ def run(options: Options, context: Context) -> Result:
             none += answer.proof is not None
             file.write("\n")
         solved = len(boards) - none
-        summary = f"{solved} {'board' if solved == 1 else 'boards'} solved, {none} proven to have no solution"
+        summary = f"{counted(solved, 'board')} solved, {none} proven to have no solution"
         file.write(f"{summary}\nStart time: {_instant(context.now)}\nEnd time: {_instant(context.clock())}\n")
     for name, board in boards.items():
         with context.report(f"{name}.svg") as file:

@@ -80,8 +80,16 @@ class Puzzle(Protocol):
     def render_svg(self, board: Any) -> str:
         """Draw BOARD as one self-contained SVG picture."""
 
-    def parse_listing(self, text: str, file: str) -> Sequence[tuple[Any, Sequence[Any]]]:
-        """Return each board of a listing with its lines. Raises ConfigError if TEXT is none."""
+    def parse_listing(self, text: str, file: str, progress: Progress) -> Sequence[tuple[Any, Sequence[Any]]]:
+        """Return each board of a listing with its lines.
+
+        Raises ConfigError if TEXT cannot be read as one, and Refused at a step that is no move.
+        """
+
+
+def counted(number: int, what: str) -> str:
+    """Return NUMBER and WHAT, with an s unless it is one."""
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
 
 
 def list_solutions(puzzle: Puzzle, board: Any, answer: Answer, limit: int, write: Callable[[str], object]) -> int:

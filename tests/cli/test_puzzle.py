@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from pi_appliance.__main__ import cli
-from pi_appliance.errors import ApplianceError
+from pi_appliance.errors import ApplianceError, ConfigError
 from pi_appliance.puzzles.peg_solitaire import BOARDS, parse_listing
 
 # Twenty pairs that can jump once each: a million positions, which take long enough to be interrupted.
@@ -47,7 +47,7 @@ def test_the_first_known_board_is_taken_where_none_is_named() -> None:
 @pytest.mark.parametrize(("more", "listed"), [((), 32), (("--limit", "5"), 5), (("--goal", "3,3"), 16)])
 def test_all_solutions_are_listed_up_to_the_limit(more: tuple[str, ...], listed: int) -> None:
     result = puzzle("solve", "peg-solitaire", "--board", "plus", "--solutions", "all", *more)
-    ((_, lines),) = parse_listing(result.stdout, "stdout")
+    ((_, lines),) = parse_listing(result.stdout, "stdout", lambda *_: None)
     assert len(lines) == listed
 
 
@@ -70,9 +70,16 @@ def test_json_tells_programs_the_same() -> None:
 def test_a_solution_written_to_a_file_passes_the_check(tmp_path: Path) -> None:
     file = tmp_path / "result.txt"
     solved = puzzle("solve", "peg-solitaire", "--board", "fireplace", "--solutions", "all", "--output", file)
-    assert (solved.exit_code, solved.stdout) == (0, "")
+    assert (solved.exit_code, solved.stdout) == (0, f"solved; wrote {file}\n")
     checked = puzzle("check", "peg-solitaire", file)
     assert checked.stdout == f"{file}: 8 solutions, all right\n"
+
+
+def test_json_and_a_proof_can_be_written_to_a_file_too(tmp_path: Path) -> None:
+    file = tmp_path / "result.json"
+    result = puzzle("solve", "peg-solitaire", "--board", "diamond", "--json", "--output", file)
+    assert result.stdout == f"proven to have no solution; wrote {file}\n"
+    assert json.loads(file.read_text("utf-8"))["proof"] == "parity"
 
 
 def test_the_check_refuses_solutions_that_miss_the_goal(tmp_path: Path) -> None:
@@ -86,10 +93,30 @@ def test_the_check_refuses_solutions_that_miss_the_goal(tmp_path: Path) -> None:
 def test_the_check_refuses_a_solution_cut_short_and_a_file_that_lists_none(tmp_path: Path) -> None:
     file = tmp_path / "result.txt"
     file.write_text("Starting Board\nXXO\n  X\n  O\n\nStart Solution\n\nOOX\n  X\n  O\n\nEnd Solution\n", "utf-8")
-    assert "2 pegs are left after 1 jumps" in str(refused("check", "peg-solitaire", file))
+    assert "2 pegs are left after 1 jump" in str(refused("check", "peg-solitaire", file))
     file.write_text("Starting Board\nXXO\n\n", "utf-8")
     assert "lists no solution" in str(refused("check", "peg-solitaire", file))
     assert refused("check", "peg-solitaire", tmp_path / "gone.txt").exit_status == 2
+
+
+def test_a_wrong_solution_is_status_1_and_a_listing_with_a_line_missing_is_status_2(tmp_path: Path) -> None:
+    file = tmp_path / "result.txt"
+    text = "Starting Board\nXXO\nOOX\nOOO\n\nStart Solution\n\nOOX\nOOX\nOOO\n\nOOO\nOOO\nOOX\n\nEnd Solution\n"
+    for number in range(len(text.splitlines())):
+        lines = text.splitlines(keepends=True)
+        del lines[number]
+        file.write_text("".join(lines), "utf-8")
+        error = puzzle("check", "peg-solitaire", file).exception
+        read = number == 6  # the blank line below Start Solution, which nobody misses
+        assert (error is None) if read else isinstance(error, ConfigError), f"without line {number + 1}"
+    file.write_text(text.replace("OOO\nOOO\nOOX", "XOO\nOOO\nOOO"), "utf-8")
+    assert refused("check", "peg-solitaire", file).exit_status == 1
+
+
+def test_thousands_of_solutions_are_checked(tmp_path: Path) -> None:
+    file = tmp_path / "result.txt"
+    puzzle("solve", "peg-solitaire", "--board", "pyramid", "--solutions", "all", "--limit", "2000", "--output", file)
+    assert puzzle("check", "peg-solitaire", file).stdout == f"{file}: 2,000 solutions, all right\n"
 
 
 def test_a_board_is_drawn_as_text_and_as_a_picture(tmp_path: Path) -> None:
@@ -132,6 +159,13 @@ def test_a_limit_of_nothing_is_refused() -> None:
     assert puzzle("solve", "peg-solitaire", "--limit", "0").exit_code == 2
 
 
+@pytest.mark.parametrize("more", [(), ("--solutions", "first")])
+def test_a_limit_where_only_the_first_solution_is_listed_is_refused(more: tuple[str, ...]) -> None:
+    result = puzzle("solve", "peg-solitaire", "--board", "cross", "--limit", "5", *more)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "--limit goes with --solutions all" in result.stderr
+
+
 def test_a_file_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     error = refused("solve", "peg-solitaire", "--output", tmp_path / "gone" / "result.txt")
     assert error.exit_status == 75
@@ -144,18 +178,32 @@ def test_the_help_ends_with_its_exit_statuses_before_the_options(name: str) -> N
 
 def test_ctrl_c_ends_the_search_with_status_130_and_leaves_no_file(tmp_path: Path) -> None:
     (tmp_path / "long.txt").write_text(LONG, "utf-8")
-    command = [sys.executable, "-m", "pi_appliance", "puzzle", "solve", "peg-solitaire", "--board", "long.txt"]
+    command = ["solve", "peg-solitaire", "--board", "long.txt", "--output", "result.txt"]
+    stopped(command, tmp_path, b"jumps tried", b"\r\x1b[Kpi-appliance: stopped before the answer was known\r\n")
+    assert [path.name for path in tmp_path.iterdir()] == ["long.txt"]
+
+
+def test_ctrl_c_ends_the_check_with_status_130_and_one_line(tmp_path: Path) -> None:
+    solution = "Start Solution\n\nOOX\n\nEnd Solution\n\n"
+    (tmp_path / "result.txt").write_text("Starting Board\nXXO\n\n" + solution * 500_000, "utf-8")
+    command = ["check", "peg-solitaire", "result.txt"]
+    stopped(command, tmp_path, b"solutions read", b"\r\x1b[Kpi-appliance: stopped before everything was checked\r\n")
+
+
+def stopped(command: list[str], folder: Path, when: bytes, told: bytes) -> None:
+    """Run COMMAND in FOLDER on a terminal and press Ctrl-C WHEN this is shown; it must end with TOLD and status 130."""
     terminal, side = pty.openpty()
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
-    with subprocess.Popen([*command, "--output", "result.txt"], cwd=tmp_path, stderr=side, env=environment) as process:
+    whole = [sys.executable, "-m", "pi_appliance", "puzzle", *command]
+    with subprocess.Popen(whole, cwd=folder, stdout=side, stderr=side, env=environment) as process:
         os.close(side)
-        seen = read_until(terminal, b"jumps tried")
+        seen = read_until(terminal, when)
         process.send_signal(signal.SIGINT)
-        seen += read_until(terminal, b"stopped before the answer was known\r\n")
+        seen += read_until(terminal, told)
         assert process.wait(20) == 130
     os.close(terminal)
     assert b"Traceback" not in seen
-    assert [path.name for path in tmp_path.iterdir()] == ["long.txt"]
+    assert seen.endswith(told)
 
 
 def read_until(terminal: int, wanted: bytes) -> bytes:

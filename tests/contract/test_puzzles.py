@@ -63,7 +63,7 @@ def test_a_listing_is_read_back_as_it_was_written(puzzle: Puzzle, name: str) -> 
     _, again = solved(puzzle, name)
     parts: list[str] = []
     listed = list_solutions(puzzle, board, answer, 20, parts.append)
-    ((read, lines),) = puzzle.parse_listing("".join(parts), name)
+    ((read, lines),) = puzzle.parse_listing("".join(parts), name, lambda *_: None)
     assert read == board
     assert list(lines) == list(islice(again.lines, 20))
     assert len(lines) == listed
@@ -88,7 +88,7 @@ def test_what_is_no_board_is_refused_with_its_place(puzzle: Puzzle) -> None:
 @pytest.mark.parametrize("puzzle", PUZZLES)
 def test_what_is_no_listing_is_refused(puzzle: Puzzle) -> None:
     with pytest.raises(ConfigError, match=r"mine\.txt:1:1"):
-        puzzle.parse_listing("Dear diary\n", "mine.txt")
+        puzzle.parse_listing("Dear diary\n", "mine.txt", lambda *_: None)
 
 
 @pytest.mark.parametrize("puzzle", PUZZLES)

@@ -99,13 +99,18 @@ def test_a_goal_is_named_by_its_place() -> None:
     assert describe(board) == "6 pegs in 33 holes, the last one at 3,0"
 
 
-def test_a_goal_in_a_corner_without_a_hole_is_refused() -> None:
-    with pytest.raises(UnknownName, match="no hole of this board is called '0,0'"):
-        aim(parse(BOARDS["cross"], "cross"), "0,0")
+@pytest.mark.parametrize("goal", ["0,0", "7,3", "-1,3", "3", "3;3", "the moon"])
+def test_a_goal_that_is_no_hole_is_answered_with_how_holes_are_called(goal: str) -> None:
+    with pytest.raises(UnknownName) as caught:
+        aim(parse(BOARDS["cross"], "cross"), goal)
+    how = "a hole is called x,y, both counted from 0 at the top left, such as 3,3"
+    assert str(caught.value) == f"no hole of this board is called {goal!r}; {how}"
 
 
-def test_a_single_peg_is_one_peg() -> None:
+def test_a_single_peg_is_one_peg_and_a_single_hole_one_hole() -> None:
     assert describe(parse("XO", "tiny")) == "1 peg in 2 holes"
+    assert describe(parse("X", "tiniest")) == "1 peg in 1 hole"
+    assert "<title>Peg solitaire: 1 peg in 1 hole</title>" in render_svg(parse("X", "tiniest"))
 
 
 def test_a_picture_has_a_circle_for_each_hole_and_peg_and_one_for_the_goal() -> None:

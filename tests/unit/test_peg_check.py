@@ -51,7 +51,7 @@ def test_a_jump_over_an_empty_hole_is_refused() -> None:
 
 
 def test_a_line_that_leaves_two_pegs_is_refused() -> None:
-    assert check(ROW, [jump("0,0", "2,0")]).wrong == "2 pegs are left after 1 jumps"
+    assert check(ROW, [jump("0,0", "2,0")]).wrong == "2 pegs are left after 1 jump"
 
 
 def test_a_line_to_another_hole_than_the_goal_is_refused() -> None:

@@ -42,7 +42,7 @@ def test_the_report_lists_lines_that_pass_the_check_between_the_times_it_began_a
         "\n2 boards solved, 0 proven to have no solution\n"
         "Start time: 2027-03-01 06:00:00+00:00\nEnd time: 2027-03-01 06:01:30+00:00\n"
     )
-    boards = parse_listing(text, "result.txt")
+    boards = parse_listing(text, "result.txt", lambda *_: None)
     assert [len(lines) for _, lines in boards] == [4, 32]
     assert all(check(board, line) for board, lines in boards for line in lines)
 

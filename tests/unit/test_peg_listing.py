@@ -1,8 +1,12 @@
 """Listings of peg solitaire: the layout to the letter, and what is refused when one is read back."""
 
+import sys
+import tracemalloc
+from types import FrameType
+
 import pytest
 
-from pi_appliance.errors import ConfigError
+from pi_appliance.errors import ApplianceError, ConfigError, Refused
 from pi_appliance.puzzles import list_solutions, peg_solitaire
 from pi_appliance.puzzles.peg_solitaire import BOARDS, parse, parse_listing, solve
 
@@ -14,9 +18,9 @@ def listed(drawing: str, limit: int = 10) -> str:
     return "".join(parts)
 
 
-def refused(text: str) -> str:
-    with pytest.raises(ConfigError) as caught:
-        parse_listing(text, "result.txt")
+def refused(text: str, kind: type[ApplianceError] = ConfigError) -> str:
+    with pytest.raises(kind) as caught:
+        parse_listing(text, "result.txt", lambda *_: None)
     return str(caught.value)
 
 
@@ -59,25 +63,99 @@ def test_a_listing_of_a_board_too_large_to_count_says_so() -> None:
 
 def test_several_boards_are_read_back_from_one_file() -> None:
     text = listed(BOARDS["cross"]) + "\n\nplus\n====\n" + listed(BOARDS["plus"], limit=100)
-    assert [len(lines) for _, lines in parse_listing(text, "result.txt")] == [4, 32]
+    assert [len(lines) for _, lines in parse_listing(text, "result.txt", lambda *_: None)] == [4, 32]
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "line"),
+    "instead",
     [
-        ("OOX\n  X\n  O\n\nO", "XOX\n  X\n  O\n\nO", 8),  # the peg that jumped is still there
-        ("OOX\n  X\n  O\n\nO", "OXX\n  X\n  O\n\nO", 8),  # the one jumped over too
-        ("OOX\n  X\n  O\n\nO", "OOX\n  X\n  X\n\nO", 8),  # a peg from nowhere
-        ("OOX\n  X\n  O\n\nO", "OOX\n  X\n O\n\nO", 8),  # another shape
-        ("OOX\n  X\n  O\n\nO", "OOO\n  X\n  O\n\nO", 8),  # a peg vanished
-        ("OOX\n  X\n  O\n\nO", "O", 8),  # a board left out
-        ("OOX\n  X\n  O\n\nO", "OOX\n  X\n  ?\n\nO", 10),  # not a board
+        "XOX\n  X\n  O\n\nO",  # the peg that jumped is still there
+        "OXX\n  X\n  O\n\nO",  # the one jumped over too
+        "OOX\n  X\n  X\n\nO",  # a peg from nowhere
+        "OOO\n  X\n  O\n\nO",  # a peg vanished
+        "O",  # a board left out
     ],
 )
-def test_a_board_that_does_not_follow_from_the_one_before_is_told_with_its_line(old: str, new: str, line: int) -> None:
-    text = listed("XXO\n  X\n  O")
-    assert old in text
-    assert refused(text.replace(old, new)).startswith(f"result.txt:{line}:")
+def test_a_board_that_does_not_follow_from_the_one_before_is_a_wrong_solution(instead: str) -> None:
+    told = refused(changed(instead), Refused)
+    assert told.startswith("result.txt:8:1: this board does not follow from the one before")
+
+
+@pytest.mark.parametrize(
+    ("instead", "told"),
+    [
+        ("OOX\n  X\n O\n\nO", "8:1: this board has another shape than the first"),
+        ("OOX\n  O\n\nO", "8:1: this board has another shape than the first"),  # a line left out
+        ("OOX\n  X\n  O\nO", "8:1: this board has another shape than the first"),  # the line between two boards
+        ("OOX\n  X\n  ?\n\nO", "10:3: '?' is no part of a board"),
+    ],
+)
+def test_a_board_that_is_not_the_one_of_the_listing_cannot_be_read(instead: str, told: str) -> None:
+    assert refused(changed(instead)).startswith(f"result.txt:{told}")
+
+
+def changed(instead: str) -> str:
+    """Return a listing with INSTEAD of the board after its first jump, the blank line and the O below it."""
+    before, old, after = listed("XXO\n  X\n  O").partition("OOX\n  X\n  O\n\nO")
+    assert old
+    return before + instead + after
+
+
+def test_reading_a_listing_twice_as_long_takes_twice_the_work() -> None:
+    def calls(solutions: int) -> int:
+        text, made = listed(BOARDS["pyramid"], solutions), 0
+
+        def count(_: FrameType, event: str, __: object) -> None:
+            nonlocal made
+            made += event in {"call", "c_call"}
+
+        before = sys.getprofile()
+        sys.setprofile(count)
+        try:
+            parse_listing(text, "result.txt", lambda *_: None)
+        finally:
+            sys.setprofile(before)
+        return made
+
+    assert calls(40) == pytest.approx(2 * calls(20), rel=0.1)
+
+
+def test_reading_a_listing_takes_less_memory_than_its_text() -> None:
+    text = listed(BOARDS["pyramid"], 200)
+    tracemalloc.start()
+    try:
+        parse_listing(text, "result.txt", lambda *_: None)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < len(text)
+
+
+def test_lines_may_end_as_on_windows() -> None:
+    text = listed(BOARDS["cross"])
+    read = parse_listing(text, "result.txt", lambda *_: None)
+    assert parse_listing(text.replace("\n", "\r\n"), "result.txt", lambda *_: None) == read
+
+
+def test_reading_a_long_listing_shows_how_far_it_is() -> None:
+    told: list[tuple[float | None, str]] = []
+    parse_listing(listed(BOARDS["pyramid"], 101), "result.txt", lambda *each: told.append(each))
+    assert [note for _, note in told] == ["0 solutions read", "50 solutions read", "100 solutions read"]
+    assert [part for part, _ in told] == pytest.approx([0, 0.5, 0.99], abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("drawn", "told"),
+    [
+        ("X" * 16, "result.txt:4:16: the board is more than 15 holes wide"),
+        ("X\n" * 16, "result.txt:19:1: the board is more than 15 rows high"),
+        ("XXXXXXXXX\n" * 8, "result.txt:11:2: the board has 72 holes"),
+        (" OO\n", "result.txt:4:2: the board has no peg"),
+        ("   \n", "result.txt:4:1: no board is drawn here"),
+    ],
+)
+def test_a_wrong_board_is_told_with_its_line_in_the_listing(drawn: str, told: str) -> None:
+    assert refused(f"cross\n=====\nStarting Board\n{drawn}\n").startswith(told)
 
 
 def test_a_solution_without_an_end_is_told_where_it_begins() -> None:

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from pi_appliance.errors import ConfigError, Problem, UnknownName
+from pi_appliance.puzzles import counted
 
 PEG = "X"
 EMPTY = "O."
@@ -47,22 +48,23 @@ class Board:
     goal: Hole | None = None
 
 
-def parse(text: str, file: str) -> Board:
+def parse(text: str, file: str, first: int = 1) -> Board:
     """Return the board drawn in TEXT; blank space around the drawing does not count.
 
-    Raises ConfigError with the first problem of each line; FILE is the name they go by.
+    Raises ConfigError with the first problem of each line; FILE is the name they go by, FIRST the number there of the
+    first line.
     """
     rows = [row.rstrip() for row in text.splitlines()]
-    problems = [problem for number, row in enumerate(rows, 1) for problem in _strange(row, number, file)]
+    problems = [problem for number, row in enumerate(rows, first) for problem in _strange(row, number, file)]
     if problems:
         raise ConfigError(problems)
     drawn = {Hole(x, y): mark for y, row in enumerate(rows) for x, mark in enumerate(row) if mark not in BLANK}
     if not drawn:
-        raise ConfigError([Problem(file, 1, 1, "no board is drawn here", _RIGHT)])
+        raise ConfigError([Problem(file, first, 1, "no board is drawn here", _RIGHT)])
     left, top = min(x for x, _ in drawn), min(y for _, y in drawn)
-    problems = list(_too_large(tuple(drawn), left, top, file))
+    problems = list(_too_large(tuple(drawn), left, top, first, file))
     if PEG not in drawn.values():
-        problems.append(Problem(file, top + 1, left + 1, "the board has no peg", "draw pegs as X"))
+        problems.append(Problem(file, first + top, left + 1, "the board has no peg", "draw pegs as X"))
     if problems:
         raise ConfigError(problems)
     holes = {Hole(x - left, y - top): mark for (x, y), mark in drawn.items()}
@@ -74,13 +76,15 @@ def aim(board: Board, goal: str) -> Board:
     for hole in board.holes:
         if str(hole) == goal.replace(" ", ""):
             return replace(board, goal=hole)
-    raise UnknownName("hole of this board", goal, [str(hole) for hole in board.holes])
+    # A number that looks like another is not near it, so one of the holes in the middle is the example.
+    right = f"a hole is called x,y, both counted from 0 at the top left, such as {board.holes[len(board.holes) // 2]}"
+    raise UnknownName("hole of this board", goal, [str(hole) for hole in board.holes], right)
 
 
 def describe(board: Board) -> str:
     """Return the size of BOARD in words."""
-    pegs = "1 peg" if len(board.pegs) == 1 else f"{len(board.pegs)} pegs"
-    return f"{pegs} in {len(board.holes)} holes" + (f", the last one at {board.goal}" if board.goal else "")
+    size = f"{counted(len(board.pegs), 'peg')} in {counted(len(board.holes), 'hole')}"
+    return size + (f", the last one at {board.goal}" if board.goal else "")
 
 
 def _strange(row: str, number: int, file: str) -> list[Problem]:
@@ -92,12 +96,12 @@ def _strange(row: str, number: int, file: str) -> list[Problem]:
     return []
 
 
-def _too_large(drawn: tuple[Hole, ...], left: int, top: int, file: str) -> list[Problem]:
-    """Return the first hole beyond each limit. DRAWN is in reading order."""
+def _too_large(drawn: tuple[Hole, ...], left: int, top: int, first: int, file: str) -> list[Problem]:
+    """Return the first hole beyond each limit. DRAWN is in reading order and begins in line FIRST."""
     right = f"a board has at most {MOST_HOLES} holes, {SIDE} a row and {SIDE} rows"
     beyond = {
         f"the board is more than {SIDE} holes wide": [hole for hole in drawn if hole.x - left >= SIDE],
         f"the board is more than {SIDE} rows high": [hole for hole in drawn if hole.y - top >= SIDE],
         f"the board has {len(drawn)} holes": drawn[MOST_HOLES:],
     }
-    return [Problem(file, holes[0].y + 1, holes[0].x + 1, wrong, right) for wrong, holes in beyond.items() if holes]
+    return [Problem(file, first + holes[0].y, holes[0].x + 1, wrong, right) for wrong, holes in beyond.items() if holes]

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from pi_appliance.puzzles import Checked
+from pi_appliance.puzzles import Checked, counted
 from pi_appliance.puzzles.peg_solitaire.board import Board, Hole, Jump
 
 
@@ -14,7 +14,7 @@ def check(board: Board, line: Sequence[Jump]) -> Checked:
             return Checked(f"jump {number}, {jump}: {wrong}")
     left = [hole for hole, peg in filled.items() if peg]
     if len(left) != 1:
-        return Checked(f"{len(left)} pegs are left after {len(line)} jumps")
+        return Checked(f"{len(left)} pegs are left after {counted(len(line), 'jump')}")
     if board.goal not in (None, left[0]):
         return Checked(f"the last peg is at {left[0]}, not at {board.goal}")
     return Checked()

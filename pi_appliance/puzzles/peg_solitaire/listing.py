@@ -4,14 +4,20 @@ A listing is "Starting Board" and the board, then for each solution "Start Solut
 "End Solution"; a blank line after each board. Other text around that does not count.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 
-from pi_appliance.errors import ConfigError, Problem
+from pi_appliance.errors import ConfigError, Problem, Refused
+from pi_appliance.puzzles import Progress
 from pi_appliance.puzzles.peg_solitaire.board import Board, Hole, Jump, Line, parse
 from pi_appliance.puzzles.peg_solitaire.render import render
 
 _Row = tuple[int, str]  # the number of the line in the file, from 1, and the line
+OFTEN = 50  # solutions between two signs of progress: a few a second even on a small Pi
 BOARD, START, END = "Starting Board", "Start Solution", "End Solution"
+_ROW = re.compile(r"([^\r\n]*)(?:\r\n?|\n)?")  # one after the other, for all at once take ten times the text's memory
+_SHAPE = "look for a line that is missing or too many"
+_JUMP = "one peg jumps over one other into an empty hole"
 
 
 def render_line(board: Board, line: Line) -> str:
@@ -24,10 +30,15 @@ def render_line(board: Board, line: Line) -> str:
     return "".join(drawn)
 
 
-def parse_listing(text: str, file: str) -> Sequence[tuple[Board, Sequence[Line]]]:
-    """Return each starting board in TEXT with the lines listed below it. Raises ConfigError if it is no listing."""
+def parse_listing(text: str, file: str, progress: Progress) -> Sequence[tuple[Board, Sequence[Line]]]:
+    """Return each starting board in TEXT with the lines listed below it.
+
+    Raises ConfigError if it cannot be read as a listing, and Refused where a board follows by no jump.
+    """
     found: list[tuple[Board, list[Line]]] = []
-    rows = iter(enumerate(text.splitlines(), 1))
+    rows = enumerate((match[1] for match in _ROW.finditer(text)), 1)
+    total = text.count("\n") + 1
+    known: dict[Jump, Jump] = {}  # each jump once: a long listing repeats a few of them endlessly
     for number, row in rows:
         if row == BOARD:
             found.append((_board(_drawing(rows), file), []))
@@ -35,7 +46,12 @@ def parse_listing(text: str, file: str) -> Sequence[tuple[Board, Sequence[Line]]
             if not found:
                 raise ConfigError([Problem(file, number, 1, "a solution without a board", f"begin with {BOARD!r}")])
             board, lines = found[-1]
-            lines.append(tuple(_jumps(board, rows, number, file)))
+            if not len(lines) % OFTEN:
+                progress(number / total, f"{len(lines):,} solutions read")
+            lines.append(tuple(known.setdefault(jump, jump) for jump in _jumps(board, rows, number, file)))
+        elif row == END:
+            right = f"write {START!r} above its first board"
+            raise ConfigError([Problem(file, number, 1, "this solution does not begin", right)])
     if not found:
         raise ConfigError([Problem(file, 1, 1, "this is no listing", f"begin with {BOARD!r} and the board")])
     return found
@@ -53,8 +69,7 @@ def _drawing(rows: Iterator[_Row]) -> list[_Row]:
 
 def _board(rows: list[_Row], file: str) -> Board:
     """Parse ROWS where they stand, so that a problem tells their own line."""
-    before = rows[0][0] - 1 if rows else 0
-    return parse("\n" * before + "\n".join(row for _, row in rows), file)
+    return parse("\n".join(row for _, row in rows), file, rows[0][0] if rows else 1)
 
 
 def _jumps(board: Board, rows: Iterator[_Row], start: int, file: str) -> Iterator[Jump]:
@@ -65,10 +80,11 @@ def _jumps(board: Board, rows: Iterator[_Row], start: int, file: str) -> Iterato
             return
         if row:
             drawn = _board([(number, row), *_drawing(rows)], file)
+            if drawn.holes != board.holes:
+                raise ConfigError([Problem(file, number, 1, "this board has another shape than the first", _SHAPE)])
             jump = _jump_between(pegs, drawn.pegs)
-            if jump is None or drawn.holes != board.holes:
-                right = "one peg jumps over one other into an empty hole"
-                raise ConfigError([Problem(file, number, 1, "this board does not follow from the one before", right)])
+            if jump is None:
+                raise Refused(str(Problem(file, number, 1, "this board does not follow from the one before", _JUMP)))
             yield jump
             pegs = drawn.pegs
     raise ConfigError([Problem(file, start, 1, "this solution does not end", f"write {END!r} below its last board")])

@@ -2,6 +2,7 @@
 
 from collections.abc import Set as AbstractSet
 
+from pi_appliance.puzzles import counted
 from pi_appliance.puzzles.peg_solitaire.board import Board, Hole
 
 UNIT = 40  # the side of a hole's place, in the picture's own units
@@ -29,7 +30,7 @@ def render_svg(board: Board, pegs: AbstractSet[Hole] | None = None) -> str:
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}"'
         ' role="img" style="max-width:100%;height:auto">',
-        f"<title>Peg solitaire: {len(pegs)} pegs in {len(board.holes)} holes</title>",
+        f"<title>Peg solitaire: {counted(len(pegs), 'peg')} in {counted(len(board.holes), 'hole')}</title>",
         f"<style>{STYLE}</style>",
         # Squares with a broad round edge: neighbours grow together into one board.
         '<g class="peg-wood" stroke-width="24" stroke-linejoin="round">',

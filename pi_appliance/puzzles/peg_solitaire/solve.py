@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 
-from pi_appliance.puzzles import Answer, Progress, Proof
+from pi_appliance.puzzles import Answer, Progress, Proof, counted
 from pi_appliance.puzzles.peg_solitaire import kernel
 from pi_appliance.puzzles.peg_solitaire.board import Board, Hole, Jump
 
@@ -140,4 +140,4 @@ class _Search:
         return Answer(lines=found, tried=lambda: spent + walk.tried, count=count)
 
     def _tick(self, tried: int) -> None:
-        self.progress(None, f"{self.spent + tried:,} jumps tried")
+        self.progress(None, f"{counted(self.spent + tried, 'jump')} tried")
