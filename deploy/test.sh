@@ -3,6 +3,8 @@
 # As root on Debian it installs the real programs that tests use; else tests that miss one say so and are skipped.
 set -eu
 clone=$(dirname -- "$(dirname -- "$(readlink -f -- "$0")")")
+PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin # a plain "su" leaves them out; useradd and cron are there
+export PATH
 . "$clone/deploy/lib.sh"
 
 programs="mpd mpc cron chromium fonts-dejavu-core flac"

@@ -1,5 +1,6 @@
 """The scripts of deploy/: they say what they do, do it once, and leave nothing behind."""
 
+import hashlib
 import os
 import shutil
 import subprocess
@@ -29,6 +30,16 @@ def sh(script: Path, *arguments: str | Path, status: int = 0, **environment: str
         pytest.skip("the packages it needs cannot be fetched here")
     assert ended.returncode == status, ended.stdout + ended.stderr
     return ended
+
+
+def stand_ins(folder: Path, **programs: str) -> dict[str, str]:
+    """Write PROGRAMS, each a script, into FOLDER and return the PATH that has them first and no folder of root's."""
+    folder.mkdir(exist_ok=True)
+    for name, script in programs.items():
+        program = folder / name.replace("_", "-")
+        program.write_text(f"#!/bin/sh\n{script}\n")
+        program.chmod(0o755)
+    return {"PATH": f"{folder}:/usr/bin:/bin"}
 
 
 def files_below(folder: Path) -> list[str]:
@@ -163,3 +174,18 @@ def test_run_makes_what_is_missing_once_and_never_trusts_half_of_it(clone: Path,
         assert "making the environment .venv" in begun.stdout
     finally:
         moved.rename(clone)
+
+
+def test_the_checks_find_the_programs_of_root_also_where_path_lacks_them(clone: Path, tmp_path: Path) -> None:
+    path = stand_ins(tmp_path / "first", dpkg_query="echo install ok installed")
+    made_environment(clone / ".venv-test", "[test]", python='[ "$1" = -c ] && echo made || echo "PATH is $PATH"')
+    said = sh(clone / "deploy" / "test.sh", **path).stdout
+    assert "/usr/sbin" in said.partition("PATH is ")[2].splitlines()[0].split(":")
+
+
+def made_environment(folder: Path, extras: str, **programs: str) -> None:
+    """Write an environment that the scripts take for whole; its `python -c …` must print "made"."""
+    wanted = hashlib.sha256(extras.encode() + (folder.parent / "pyproject.toml").read_bytes()).hexdigest()
+    folder.mkdir()
+    (folder / ".pi-appliance").write_text(f"made\n{wanted}  -\n")
+    stand_ins(folder / "bin", ruff="", mypy="", **programs)
