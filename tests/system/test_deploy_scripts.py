@@ -157,6 +157,30 @@ def test_run_without_a_usable_python_says_what_to_do_in_one_line(clone: Path) ->
     assert "/bin/false is no Python 3.11" in said
 
 
+@pytest.mark.parametrize(
+    ("version", "new_enough", "said"),
+    [
+        (
+            "3.9.2",
+            "exit 1",
+            "only Python 3.9.2 is here, and it takes 3.11, which Debian 12 and Raspberry Pi OS Bookworm",
+        ),
+        ("3.11.2", "exit 0", "Python 3.11.2 is here, but without venv; run: sudo apt install python3-venv"),
+        ("", "exit 1", "no Python is here, and it takes 3.11 with venv; on Debian 12"),
+    ],
+)
+def test_a_python_that_does_not_do_is_told_with_its_version(
+    clone: Path, tmp_path: Path, version: str, new_enough: str, said: str
+) -> None:
+    answer = f"echo {version}" if version else "exit 127"
+    python = f"case $2 in *venv*) exit 1 ;; *exit*) {new_enough} ;; *) {answer} ;; esac"
+    pythons = {f"python3{minor}": python for minor in ("", ".11", ".12", ".13")}
+    path = stand_ins(tmp_path / "first", id="echo 1000", mpd="", **pythons)
+    told = sh(clone / "deploy" / "run.sh", status=1, **path).stderr
+    assert told.startswith(f"pi-appliance: {said}")
+    assert told.count("\n") == 1
+
+
 def test_run_makes_what_is_missing_once_and_never_trusts_half_of_it(clone: Path, tmp_path: Path) -> None:
     run = clone / "deploy" / "run.sh"
     offline = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(tmp_path)}
