@@ -74,6 +74,16 @@ def test_a_dry_run_says_every_step_and_does_none(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.skipif(Path("/run/systemd/system").exists(), reason="systemd runs this machine")
+def test_a_dry_run_ends_with_what_the_real_one_would_be_refused_for() -> None:
+    ended = sh(INSTALL, "--dry-run", status=1)
+    assert "would: build the release" in ended.stdout
+    assert ended.stderr.endswith(
+        "this would be refused: systemd does not run this machine; start deploy/run.sh instead\n"
+    )
+    assert ended.stderr.count("\n") == 1
+
+
 def test_without_a_terminal_and_without_yes_nothing_is_begun() -> None:
     said = sh(UNINSTALL, status=1).stderr
     assert said.count("\n") == 1
