@@ -17,7 +17,7 @@ Usage: deploy/install.sh [--dry-run] [--yes] [--prefix ROOT]
   --yes          do not ask
   --prefix ROOT  lay everything below ROOT, for the image of another machine: no user, no service, no cron entries
 Exit status: 0 it is installed (or was), 1 it is not, and what was there before still runs; with --dry-run
-             0 it would be installed, 1 it would be refused
+             0 it would be installed, 1 it would be refused; 2 wrong use
 TEXT
 }
 

@@ -48,6 +48,28 @@ def files_below(folder: Path) -> list[str]:
     return sorted(path for path in found if "/releases/" not in path)
 
 
+@pytest.mark.parametrize("script", [INSTALL, UNINSTALL], ids=lambda script: script.name)
+@pytest.mark.parametrize(
+    ("words", "wrong"),
+    [
+        (["--dry-run", "--perfix"], "no option is called '--perfix'"),
+        (["--prefix"], "--prefix needs a folder"),
+        (["--prefix", "--yes"], "--prefix needs a folder"),
+    ],
+)
+def test_wrong_use_of_a_script_names_what_is_wrong_and_ends_with_2(script: Path, words: list[str], wrong: str) -> None:
+    first, usage, *_ = sh(script, *words, status=2).stderr.splitlines()
+    assert first == f"pi-appliance: {wrong}"
+    assert usage.startswith(f"Usage: deploy/{script.name}")
+
+
+@pytest.mark.parametrize("script", ["install.sh", "uninstall.sh", "test.sh"])
+def test_help_is_printed_and_nothing_is_done(script: str) -> None:
+    said = sh(ROOT / "deploy" / script, "--help", PATH="/usr/bin:/bin", PYTHON="/bin/false").stdout
+    assert said.startswith(f"Usage: deploy/{script}")
+    assert "Exit status: 0" in said
+
+
 @pytest.fixture(scope="module")
 def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Give a clone of our own, in a path with a space."""
