@@ -101,7 +101,7 @@ build_release() {
     ln -s ../config "$work/pi_appliance/starter"
     "$python" -m venv "$folder"
     "$folder/bin/python" -m pip install --quiet --disable-pip-version-check --no-warn-script-location "$work" ||
-        die "the release could not be built; see above"
+        die "the release could not be built, see above. $online"
     if [ -n "$root" ]; then # what is below ROOT now will be below / then
         grep -rlIF "$root$home" "$folder/bin" "$folder/pyvenv.cfg" | while IFS= read -r file; do
             sed -i "s|$root$home|$home|g" "$file"

@@ -3,6 +3,9 @@
 
 unset PYTHONPATH PYTHONHOME # of the caller: what is installed must stand on its own
 
+# The last line after all that pip says when it fails, which is most often for this.
+online="Is this machine online? Try: ping -c 1 debian.org; when that answers, run this again"
+
 say() {
     printf 'pi-appliance: %s\n' "$*"
 }
@@ -114,7 +117,7 @@ need_environment() {
         say "installing into ${environment##*/}; this takes a minute or two the first time"
         rm -f "$stamp"
         "$environment/bin/python" -m pip install --quiet --disable-pip-version-check --editable "$clone$2" ||
-            die "the installation did not end well; see above, then run this again"
+            die "the installation did not end well, see above. $online"
         printf '%s\n%s\n' "$(environment_identity "$environment")" "$wanted" >"$stamp.new"
         mv "$stamp.new" "$stamp"
     fi

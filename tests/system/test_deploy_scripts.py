@@ -112,6 +112,13 @@ def test_without_a_terminal_and_without_yes_nothing_is_begun() -> None:
     assert "--yes" in said or "only root" in said
 
 
+def test_a_release_that_cannot_be_built_ends_with_what_to_try(clone: Path, tmp_path: Path) -> None:
+    offline = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(tmp_path)}
+    ended = sh(clone / "deploy" / "install.sh", "--yes", "--prefix", tmp_path / "root", status=1, **offline)
+    assert "could not be built, see above. Is this machine online? Try: ping" in ended.stderr.splitlines()[-1]
+    assert not (tmp_path / "root" / "opt" / "pi-appliance" / "current").exists()
+
+
 def test_an_install_puts_everything_in_its_place(staged: Path) -> None:
     assert files_below(staged)[:2] == ["etc/pi-appliance/.defaults", "etc/pi-appliance/appliance.yaml"]
     configuration = staged / "etc" / "pi-appliance"
@@ -217,7 +224,8 @@ def test_run_makes_what_is_missing_once_and_never_trusts_half_of_it(clone: Path,
     run = clone / "deploy" / "run.sh"
     offline = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(tmp_path)}
     broken = sh(run, "--help", status=1, **offline)
-    assert "did not end well" in broken.stderr
+    assert "did not end well" in broken.stderr.splitlines()[-1]
+    assert "Is this machine online? Try: ping" in broken.stderr.splitlines()[-1]
     first = sh(run, "--help").stdout
     assert "making the environment .venv" in first
     second = sh(run, "--help").stdout
