@@ -4,6 +4,7 @@ import hashlib
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -253,3 +254,25 @@ def made_environment(folder: Path, extras: str, **programs: str) -> None:
     folder.mkdir()
     (folder / ".pi-appliance").write_text(f"made\n{wanted}  -\n")
     stand_ins(folder / "bin", ruff="", mypy="", **programs)
+
+
+@pytest.mark.parametrize(
+    ("words", "environment", "used"),
+    [
+        ([], {"PI_APPLIANCE_CONFIG": ""}, "CLONE/config/appliance.yaml"),
+        ([], {"PI_APPLIANCE_CONFIG": "/etc/mine.yaml"}, "/etc/mine.yaml"),
+        (["--config", "/srv/mine.yaml"], {"PI_APPLIANCE_CONFIG": "/etc/mine.yaml"}, "/srv/mine.yaml"),
+        (["-c", "/srv/mine.yaml"], {"PI_APPLIANCE_CONFIG": ""}, "/srv/mine.yaml"),
+    ],
+)
+def test_run_takes_the_configuration_that_the_person_names(
+    tmp_path: Path, words: list[str], environment: dict[str, str], used: str
+) -> None:
+    clone = tmp_path / "clone"
+    shutil.copytree(ROOT / "deploy", clone / "deploy")
+    shutil.copy(ROOT / "pyproject.toml", clone)
+    path = stand_ins(tmp_path / "first", mpd="")
+    up = f'PYTHONPATH="{ROOT}" exec {sys.executable} -m pi_appliance "$@"'
+    made_environment(clone / ".venv", "", python="echo made", pi_appliance=up)
+    told = sh(clone / "deploy" / "run.sh", *words, status=2, **path, **environment).stderr
+    assert told.partition(":")[0] == used.replace("CLONE", str(clone)), "the file is not there, so it is named"
