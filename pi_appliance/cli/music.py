@@ -195,14 +195,15 @@ def play_station(config: Path, name: tuple[str, ...]) -> None:
 
 
 def _station(name: str, known: Sequence[Station]) -> Station:
-    """Return the station called NAME, else the only one whose name has NAME in it. Raises UnknownName."""
+    """Return the station called NAME, else the only one whose name has NAME in it. Raises UnknownName, UsageError."""
     wanted = name.casefold()
-    for found in (
-        [each for each in known if each.name.casefold() == wanted],
-        [each for each in known if wanted in each.name.casefold()],
-    ):
-        if len(found) == 1:
-            return found[0]
+    found = [each for each in known if each.name.casefold() == wanted]
+    found = found or [each for each in known if wanted in each.name.casefold()]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        names = ", ".join(each.name for each in found)
+        raise click.UsageError(f"{len(found)} stations have {name!r} in their name: {names}; say more of it")
     raise UnknownName("station", name, [each.name for each in known])
 
 
