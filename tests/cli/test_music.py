@@ -173,7 +173,9 @@ def test_a_part_of_several_names_gets_all_of_them(run: Run) -> None:
     ("words", "told"),
     [
         ("play 4", "there is no track 4 in the queue; it ends with 3"),
-        ("next", "MPD says: Not playing"),
+        ("next", "MPD says: Not playing; play the queue or a station first"),
+        ("previous", "MPD says: Not playing; play the queue or a station first"),
+        ("seek 3", "MPD says: Not playing; play the queue or a station first"),
         ("add nothing.wav", "the library has no 'nothing.wav'; MPD says: No such directory"),
     ],
 )
