@@ -220,19 +220,19 @@ def _press(config: Path, button: Callable[[Player], Awaitable[None]]) -> None:
 def _with_player(config: Path, work: Callable[[Player], Awaitable[T]]) -> T:
     settings = load(config)
     known = secrets.load(settings.path, os.environ)
+    address = getattr(settings.player and settings.player.with_, "address", "its address")
+
+    def tell(_: str) -> None:  # all of why stands on the page and in the log; here it would come with each button
+        click.echo(f"MPD at {address} is not reached; this is the silent stand-in", err=True)
 
     async def worked() -> T:
-        player = await open_player(settings.player, settings.state, known, tell=_tell)
+        player = await open_player(settings.player, settings.state, known, tell=tell)
         try:
             return await work(player)
         finally:
             await player.close()
 
     return asyncio.run(worked())
-
-
-def _tell(line: str) -> None:
-    click.echo(line, err=True)
 
 
 async def _whole_queue(player: Player) -> tuple[PlayerState, list[Track]]:

@@ -1,5 +1,6 @@
 """pi-appliance music, through the program's own door, beside mpc and a real MPD."""
 
+import asyncio
 import json
 import sys
 from collections.abc import Callable, Iterator
@@ -9,6 +10,8 @@ import pytest
 
 from pi_appliance.__main__ import main
 from pi_appliance.cli.music import command as music
+from pi_appliance.engine.hub import FOLDER
+from pi_appliance.system import private_mpd
 from tests.fakes.mpd_server import MpdServer, free_port, needs_mpd, running_mpd, running_radio
 
 EINS, ZWEI, ONE = "Ärzte/eins.wav", "Ärzte/zwei — 二.wav", "one.wav"
@@ -42,13 +45,15 @@ def run(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Monk
     """Return a function that runs `pi-appliance music …` and returns status, output and errors."""
     capsys: pytest.CaptureFixture[str] = request.getfixturevalue("capsys")
 
-    def ran(*arguments: str, address: str = "", radio: str = "http://127.0.0.1:9") -> tuple[int, str, str]:
+    def ran(
+        *arguments: str, address: str = "", radio: str = "http://127.0.0.1:9", stand_in: str = "false"
+    ) -> tuple[int, str, str]:
         if not address:
             address = request.getfixturevalue("server").address
         (tmp_path / "stations.yaml").write_text(STATIONS.replace("RADIO", radio), "utf-8")
         (tmp_path / "appliance.yaml").write_text(
             "state: state\nstations: stations.yaml\n"
-            f"player: {{kind: mpd, with: {{address: '{address}', stand-in: false}}}}\n"
+            f"player: {{kind: mpd, with: {{address: '{address}', stand-in: {stand_in}}}}}\n"
         )
         monkeypatch.setenv("PI_APPLIANCE_CONFIG", str(tmp_path / "appliance.yaml"))
         monkeypatch.setattr(sys, "argv", ["pi-appliance", "music", *arguments])
@@ -210,6 +215,20 @@ def test_a_player_that_is_not_reached_ends_with_75_and_one_line(run: Run, words:
     assert (status, out) == (75, "")
     assert err.startswith(f"pi-appliance: MPD at {address} is not reached: nothing listens there; start it")
     assert "\n" not in err
+
+
+@needs_mpd
+def test_each_button_says_in_one_short_line_that_it_moves_only_the_stand_in(run: Run, tmp_path: Path) -> None:
+    address = f"127.0.0.1:{free_port()}"
+
+    async def scene() -> None:
+        async with private_mpd.running(tmp_path / "state" / FOLDER, None):
+            for words in (["status"], ["volume", "30"]):
+                status, out, err = await asyncio.to_thread(run, *words, address=address, stand_in="true")
+                assert (status, err) == (0, f"MPD at {address} is not reached; this is the silent stand-in")
+                assert "\n" not in out
+
+    asyncio.run(scene())
 
 
 def test_every_button_tells_its_exit_statuses(run: Run) -> None:
