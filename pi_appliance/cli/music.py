@@ -101,7 +101,7 @@ def stop(config: Path) -> None:
 @click.argument("level", required=False, metavar="[N|+N|-N]")
 def volume(config: Path, level: str | None) -> None:
     """Set the volume to N, 0 to 100, or change it by +N or -N, no further than it goes. Without N, say it."""
-    if level is not None and (not re.fullmatch(r"[+-]?\d{1,3}", level) or abs(int(level)) > 100):
+    if level is not None and not re.fullmatch(r"[+-]\d{1,9}|0?\d{1,2}|100", level):
         raise click.UsageError(f"{level!r} is no volume; write 0 to 100, or a change such as +5 or -5")
 
     async def turn(player: Player) -> int | None:

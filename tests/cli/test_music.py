@@ -91,6 +91,8 @@ def run(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Monk
         ("volume -7", ["volume 30"], "volume 23%", "volume: 23%"),
         ("volume +50", ["volume 90"], "volume 100%", "volume:100%"),
         ("volume -50", ["volume 20"], "volume 0%", "volume:  0%"),
+        ("volume +500", ["volume 90"], "volume 100%", "volume:100%"),
+        ("volume -500", ["volume 20"], "volume 0%", "volume:  0%"),
         (f"add {ONE} Ärzte", [], "added One\nadded Ärzte", "volume:100%"),
     ],
 )
@@ -192,7 +194,7 @@ def test_what_is_refused_ends_with_1_and_one_line(three: MpdServer, run: Run, wo
     ("words", "told"),
     [
         ("volume 101", "'101' is no volume; write 0 to 100"),
-        ("volume -101", "'-101' is no volume"),
+        ("volume +-5", "'+-5' is no volume"),
         ("volume loud", "'loud' is no volume"),
         ("volume 9999999999999", "is no volume"),
         ("seek later", "'later' is no time; write seconds or m:ss such as 1:30"),
