@@ -16,12 +16,20 @@ Usage: deploy/install.sh [--dry-run] [--yes] [--prefix ROOT]
   --dry-run      say every step, do none
   --yes          do not ask
   --prefix ROOT  lay everything below ROOT, for the image of another machine: no user, no service, no cron entries
-Exit status: 0 it is installed (or was), 1 it is not, and what was there before still runs
+Exit status: 0 it is installed (or was), 1 it is not, and what was there before still runs; with --dry-run
+             0 it would be installed, 1 it would be refused; 2 wrong use
 TEXT
 }
 
 read_options "$@"
 changes=0
+refusal=
+
+# What stands against installing. A dry run goes on, and says it at its end.
+refuse() {
+    [ -n "$dry" ] || die "$1"
+    refusal=$1
+}
 
 # step WORDS… -- COMMAND…: say what is done and do it; in a dry run only say it.
 step() {
@@ -93,7 +101,7 @@ build_release() {
     ln -s ../config "$work/pi_appliance/starter"
     "$python" -m venv "$folder"
     "$folder/bin/python" -m pip install --quiet --disable-pip-version-check --no-warn-script-location "$work" ||
-        die "the release could not be built; see above"
+        die "the release could not be built, see above. $online"
     if [ -n "$root" ]; then # what is below ROOT now will be below / then
         grep -rlIF "$root$home" "$folder/bin" "$folder/pyvenv.cfg" | while IFS= read -r file; do
             sed -i "s|$root$home|$home|g" "$file"
@@ -203,7 +211,7 @@ write_cron_entries() {
 # --- all of it ------------------------------------------------------------------------------------------------------
 
 if [ -z "$root" ]; then
-    [ -d /run/systemd/system ] || [ -n "$dry" ] || die "systemd does not run this machine; start deploy/run.sh instead"
+    [ -d /run/systemd/system ] || refuse "systemd does not run this machine; start deploy/run.sh instead"
     [ "$(id -u)" = 0 ] || [ -n "$dry" ] || die "only root can install; run: sudo $0"
     # shellcheck disable=SC2046 # a list of words
     set -- $(missing_packages python3-venv mpd cron)
@@ -241,6 +249,7 @@ if [ -z "$root" ]; then
     fi
 fi
 prune
+[ -z "$refusal" ] || die "nothing was changed; without --dry-run this would be refused: $refusal"
 if [ "$changes" = 0 ]; then
     say "release $release was installed before; nothing to change"
 elif [ -n "$dry" ]; then

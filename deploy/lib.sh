@@ -3,6 +3,9 @@
 
 unset PYTHONPATH PYTHONHOME # of the caller: what is installed must stand on its own
 
+# The last line after all that pip says when it fails, which is most often for this.
+online="Is this machine online? Try: ping -c 1 debian.org; when that answers, run this again"
+
 say() {
     printf 'pi-appliance: %s\n' "$*"
 }
@@ -27,6 +30,22 @@ find_python() {
         [ -z "${PYTHON:-}" ] || return 1
     done
     return 1
+}
+
+# Say which Python is here, why it does not do, and what to do about it.
+why_no_python() {
+    for candidate in python3.13 python3.12 python3.11 python3; do
+        found=$("$candidate" -c 'import sys; print(sys.version.split()[0])' 2>/dev/null) || continue
+        if "$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then
+            echo "Python $found is here, but without venv; run: sudo apt install python3-venv"
+        else
+            echo "only Python $found is here, and it takes 3.11, which Debian 12 and Raspberry Pi OS Bookworm or newer have;" \
+                "have one of these, or name a newer Python: PYTHON=/path/to/python3.11"
+        fi
+        return
+    done
+    echo "no Python is here, and it takes 3.11 with venv; on Debian 12, Raspberry Pi OS Bookworm or newer run:" \
+        "sudo apt install python3-venv"
 }
 
 can_install() {
@@ -61,7 +80,7 @@ need_python() {
         install_packages python3 python3-venv || true
         python=$(find_python) && return
     fi
-    die "Python 3.11 or newer with venv is missing; run: sudo apt install python3-venv"
+    die "$(why_no_python)"
 }
 
 # What an environment is made of: if any of it changes, the environment is made anew.
@@ -98,7 +117,7 @@ need_environment() {
         say "installing into ${environment##*/}; this takes a minute or two the first time"
         rm -f "$stamp"
         "$environment/bin/python" -m pip install --quiet --disable-pip-version-check --editable "$clone$2" ||
-            die "the installation did not end well; see above, then run this again"
+            die "the installation did not end well, see above. $online"
         printf '%s\n%s\n' "$(environment_identity "$environment")" "$wanted" >"$stamp.new"
         mv "$stamp.new" "$stamp"
     fi

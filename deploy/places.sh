@@ -11,6 +11,12 @@ cron=/etc/cron.d/pi-appliance
 manifest=$home/manifest
 defaults=$etc/.defaults # what each file of the configuration was when an install wrote it
 
+wrong_use() {
+    say "$1" >&2
+    usage >&2
+    exit 2
+}
+
 read_options() {
     dry='' yes='' root='' purge=''
     while [ $# -gt 0 ]; do
@@ -19,7 +25,9 @@ read_options() {
             --yes | -y) yes=yes ;;
             --purge) purge=yes ;;
             --prefix)
-                [ -n "${2:-}" ] || die "--prefix needs a folder"
+                case ${2:-} in
+                    '' | -*) wrong_use "--prefix needs a folder" ;;
+                esac
                 root=$(readlink -m -- "$2")
                 root=${root%/}
                 shift
@@ -28,10 +36,7 @@ read_options() {
                 usage
                 exit 0
                 ;;
-            *)
-                usage >&2
-                exit 2
-                ;;
+            *) wrong_use "no option is called '$1'" ;;
         esac
         shift
     done

@@ -1,5 +1,6 @@
 #!/bin/sh
 # Starts the appliance from this clone, in the foreground: deploy/run.sh [options of "pi-appliance up"]
+# The configuration is config/appliance.yaml of this clone, unless --config or $PI_APPLIANCE_CONFIG names another.
 # Makes what is missing first (an environment in .venv; as root also packages), and is quiet when nothing is.
 set -eu
 clone=$(dirname -- "$(dirname -- "$(readlink -f -- "$0")")")
@@ -11,4 +12,4 @@ if ! command -v mpd >/dev/null 2>&1; then
     fi
 fi
 need_environment "$clone/.venv" ""
-exec "$clone/.venv/bin/pi-appliance" up --config "$clone/config/appliance.yaml" "$@"
+exec "$clone/.venv/bin/pi-appliance" up --config "${PI_APPLIANCE_CONFIG:-$clone/config/appliance.yaml}" "$@"

@@ -3,7 +3,21 @@
 # As root on Debian it installs the real programs that tests use; else tests that miss one say so and are skipped.
 set -eu
 clone=$(dirname -- "$(dirname -- "$(readlink -f -- "$0")")")
+PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin # a plain "su" leaves them out; useradd and cron are there
+export PATH
 . "$clone/deploy/lib.sh"
+
+case ${1:-} in
+    -h | --help)
+        cat <<'TEXT'
+Usage: deploy/test.sh [options of pytest]
+  Checks format, rules, types and tests in an environment of its own, .venv-test.
+  Words after it go to pytest: deploy/test.sh -x tests/cli
+Exit status: 0 all is well, 1 something is not
+TEXT
+        exit 0
+        ;;
+esac
 
 programs="mpd mpc cron chromium fonts-dejavu-core flac"
 # shellcheck disable=SC2086 # a list of words

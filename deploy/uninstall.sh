@@ -12,7 +12,7 @@ Usage: deploy/uninstall.sh [--purge] [--dry-run] [--yes] [--prefix ROOT]
   --dry-run      say every step, do none
   --yes          do not ask
   --prefix ROOT  take away what was laid below ROOT
-Exit status: 0 nothing of it is left, 1 something is
+Exit status: 0 nothing of it is left, 1 something is, 2 wrong use
 TEXT
 }
 

@@ -11,6 +11,7 @@ from pi_appliance.__main__ import cli, main
 from pi_appliance.config import describe
 from pi_appliance.config.load import load
 from pi_appliance.config.yaml_tree import parse
+from pi_appliance.puzzles import Puzzle
 from tests.house import ROOT
 
 PAGES = sorted([ROOT / "README.md", *ROOT.glob("docs/*.md")])
@@ -69,6 +70,25 @@ def test_the_table_of_keys_is_what_the_data_classes_say():
     page = (ROOT / "docs" / "configuration.md").read_text("utf-8")
     shown = page.partition("<!-- pi-appliance config keys -->\n")[2].partition("<!-- end -->")[0]
     assert shown.strip() == describe.tables().strip(), "paste what this prints: pi-appliance config keys"
+
+
+def test_the_pages_for_who_adds_a_puzzle_name_the_same_things():
+    members = {name for name in (*vars(Puzzle), *Puzzle.__annotations__) if not name.startswith("_")}
+    told = (ROOT / "docs" / "puzzles.md").read_text("utf-8").partition("## Another puzzle")[2]
+    assert {name for name in members if f"`{name}`" not in told} == set()
+    (row,) = re.findall(r"^\| a puzzle \|.*", (ROOT / "docs" / "architecture.md").read_text("utf-8"), re.MULTILINE)
+    assert "`puzzles/<name>.py`, or a folder" in row
+    assert "all of `Puzzle`" in row
+
+
+def test_the_environments_the_pages_name_are_those_the_scripts_make():
+    for page, script in (
+        ("CONTRIBUTING.md", "test.sh"),
+        ("docs/operating.md", "test.sh"),
+        ("docs/quickstart.md", "run.sh"),
+    ):
+        (made,) = re.findall(r'need_environment "\$clone/(.*?)"', (ROOT / "deploy" / script).read_text("utf-8"))
+        assert f"`{made}`" in (ROOT / page).read_text("utf-8"), page
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -54,7 +54,8 @@ def plan(config: Path, system: bool, user_name: str | None) -> None:
 def install(config: Path, system: bool, user_name: str | None) -> None:
     """Put an entry for each job with `runs-by: cron` into the crontab. Everything else in it stays, byte for byte.
 
-    Doing it again replaces the entries by those of the present configuration.
+    Doing it again replaces the entries by those of the present configuration. A last line without a newline, which
+    crontab itself refuses and only a hand in its folder can leave there, gets one for good.
 
     \b
     Exit status:
@@ -75,6 +76,8 @@ def install(config: Path, system: bool, user_name: str | None) -> None:
 @_options
 def uninstall(config: Path, system: bool, user_name: str | None) -> None:
     """Take the entries of this configuration out of the crontab. What remains is what was there before, byte for byte.
+
+    A last line that had no newline, which crontab itself refuses, has one now.
 
     \b
     Exit status:

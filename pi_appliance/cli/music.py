@@ -101,7 +101,7 @@ def stop(config: Path) -> None:
 @click.argument("level", required=False, metavar="[N|+N|-N]")
 def volume(config: Path, level: str | None) -> None:
     """Set the volume to N, 0 to 100, or change it by +N or -N, no further than it goes. Without N, say it."""
-    if level is not None and (not re.fullmatch(r"[+-]?\d{1,3}", level) or abs(int(level)) > 100):
+    if level is not None and not re.fullmatch(r"[+-]\d{1,9}|0?\d{1,2}|100", level):
         raise click.UsageError(f"{level!r} is no volume; write 0 to 100, or a change such as +5 or -5")
 
     async def turn(player: Player) -> int | None:
@@ -195,14 +195,15 @@ def play_station(config: Path, name: tuple[str, ...]) -> None:
 
 
 def _station(name: str, known: Sequence[Station]) -> Station:
-    """Return the station called NAME, else the only one whose name has NAME in it. Raises UnknownName."""
+    """Return the station called NAME, else the only one whose name has NAME in it. Raises UnknownName, UsageError."""
     wanted = name.casefold()
-    for found in (
-        [each for each in known if each.name.casefold() == wanted],
-        [each for each in known if wanted in each.name.casefold()],
-    ):
-        if len(found) == 1:
-            return found[0]
+    found = [each for each in known if each.name.casefold() == wanted]
+    found = found or [each for each in known if wanted in each.name.casefold()]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        names = ", ".join(each.name for each in found)
+        raise click.UsageError(f"{len(found)} stations have {name!r} in their name: {names}; say more of it")
     raise UnknownName("station", name, [each.name for each in known])
 
 
@@ -219,19 +220,19 @@ def _press(config: Path, button: Callable[[Player], Awaitable[None]]) -> None:
 def _with_player(config: Path, work: Callable[[Player], Awaitable[T]]) -> T:
     settings = load(config)
     known = secrets.load(settings.path, os.environ)
+    address = getattr(settings.player and settings.player.with_, "address", "its address")
+
+    def tell(_: str) -> None:  # all of why stands on the page and in the log; here it would come with each button
+        click.echo(f"MPD at {address} is not reached; this is the silent stand-in", err=True)
 
     async def worked() -> T:
-        player = await open_player(settings.player, settings.state, known, tell=_tell)
+        player = await open_player(settings.player, settings.state, known, tell=tell)
         try:
             return await work(player)
         finally:
             await player.close()
 
     return asyncio.run(worked())
-
-
-def _tell(line: str) -> None:
-    click.echo(line, err=True)
 
 
 async def _whole_queue(player: Player) -> tuple[PlayerState, list[Track]]:

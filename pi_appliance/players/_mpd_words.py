@@ -10,6 +10,7 @@ from pi_appliance.model.music import Play, PlayerState, Track
 _ACK = re.compile(r"\[(?P<code>\d+)@\d+\]\s+\{[^}]*\}\s*(?P<words>.*)")
 NOT_ALLOWED = {"3", "4"}  # a wrong password; a command that needs one
 NO_SUCH_THING = "50"
+_TODO = {"Not playing": "play the queue or a station first"}
 
 Answer = Mapping[str, Any]
 
@@ -51,9 +52,10 @@ def folder(name: str, position: int | None = None) -> Track:
 
 
 def refusal(said: str) -> tuple[str, str]:
-    """Return the code and the words of an ACK line such as `[50@0] {play} No such song`."""
+    """Return the code and the words of an ACK line such as `[50@0] {play} No such song`, with what to do if known."""
     match = _ACK.match(said)
-    return (match["code"], match["words"]) if match else ("", said)
+    code, words = (match["code"], match["words"]) if match else ("", said)
+    return code, f"{words}; {_TODO[words]}" if words in _TODO else words
 
 
 def why(error: Exception) -> str:

@@ -1,5 +1,6 @@
 """pi-appliance music, through the program's own door, beside mpc and a real MPD."""
 
+import asyncio
 import json
 import sys
 from collections.abc import Callable, Iterator
@@ -9,6 +10,8 @@ import pytest
 
 from pi_appliance.__main__ import main
 from pi_appliance.cli.music import command as music
+from pi_appliance.engine.hub import FOLDER
+from pi_appliance.system import private_mpd
 from tests.fakes.mpd_server import MpdServer, free_port, needs_mpd, running_mpd, running_radio
 
 EINS, ZWEI, ONE = "Ärzte/eins.wav", "Ärzte/zwei — 二.wav", "one.wav"
@@ -42,13 +45,15 @@ def run(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Monk
     """Return a function that runs `pi-appliance music …` and returns status, output and errors."""
     capsys: pytest.CaptureFixture[str] = request.getfixturevalue("capsys")
 
-    def ran(*arguments: str, address: str = "", radio: str = "http://127.0.0.1:9") -> tuple[int, str, str]:
+    def ran(
+        *arguments: str, address: str = "", radio: str = "http://127.0.0.1:9", stand_in: str = "false"
+    ) -> tuple[int, str, str]:
         if not address:
             address = request.getfixturevalue("server").address
         (tmp_path / "stations.yaml").write_text(STATIONS.replace("RADIO", radio), "utf-8")
         (tmp_path / "appliance.yaml").write_text(
             "state: state\nstations: stations.yaml\n"
-            f"player: {{kind: mpd, with: {{address: '{address}', stand-in: false}}}}\n"
+            f"player: {{kind: mpd, with: {{address: '{address}', stand-in: {stand_in}}}}}\n"
         )
         monkeypatch.setenv("PI_APPLIANCE_CONFIG", str(tmp_path / "appliance.yaml"))
         monkeypatch.setattr(sys, "argv", ["pi-appliance", "music", *arguments])
@@ -86,6 +91,8 @@ def run(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Monk
         ("volume -7", ["volume 30"], "volume 23%", "volume: 23%"),
         ("volume +50", ["volume 90"], "volume 100%", "volume:100%"),
         ("volume -50", ["volume 20"], "volume 0%", "volume:  0%"),
+        ("volume +500", ["volume 90"], "volume 100%", "volume:100%"),
+        ("volume -500", ["volume 20"], "volume 0%", "volume:  0%"),
         (f"add {ONE} Ärzte", [], "added One\nadded Ärzte", "volume:100%"),
     ],
 )
@@ -156,10 +163,16 @@ def test_stations_are_listed_without_any_player(run: Run) -> None:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "nearest"), [("radio two", "Rädio Two"), ("fip roc k", "FIP Rock"), ("fi", "FIP")])
-def test_an_unknown_or_ambiguous_station_gets_the_nearest_name(run: Run, name: str, nearest: str) -> None:
+@pytest.mark.parametrize(("name", "nearest"), [("radio two", "Rädio Two"), ("fip roc k", "FIP Rock")])
+def test_an_unknown_station_gets_the_nearest_name(run: Run, name: str, nearest: str) -> None:
     status, _, err = run("play-station", *name.split(), address="127.0.0.1:1")
     assert (status, err) == (2, f"pi-appliance: no station is called {name!r}; did you mean {nearest!r}?")
+
+
+def test_a_part_of_several_names_gets_all_of_them(run: Run) -> None:
+    status, _, err = run("play-station", "fi", address="127.0.0.1:1")
+    assert status == 2
+    assert err.endswith("3 stations have 'fi' in their name: FIP, FIP Jazz, FIP Rock; say more of it")
 
 
 @needs_mpd
@@ -167,7 +180,9 @@ def test_an_unknown_or_ambiguous_station_gets_the_nearest_name(run: Run, name: s
     ("words", "told"),
     [
         ("play 4", "there is no track 4 in the queue; it ends with 3"),
-        ("next", "MPD says: Not playing"),
+        ("next", "MPD says: Not playing; play the queue or a station first"),
+        ("previous", "MPD says: Not playing; play the queue or a station first"),
+        ("seek 3", "MPD says: Not playing; play the queue or a station first"),
         ("add nothing.wav", "the library has no 'nothing.wav'; MPD says: No such directory"),
     ],
 )
@@ -179,7 +194,7 @@ def test_what_is_refused_ends_with_1_and_one_line(three: MpdServer, run: Run, wo
     ("words", "told"),
     [
         ("volume 101", "'101' is no volume; write 0 to 100"),
-        ("volume -101", "'-101' is no volume"),
+        ("volume +-5", "'+-5' is no volume"),
         ("volume loud", "'loud' is no volume"),
         ("volume 9999999999999", "is no volume"),
         ("seek later", "'later' is no time; write seconds or m:ss such as 1:30"),
@@ -202,6 +217,20 @@ def test_a_player_that_is_not_reached_ends_with_75_and_one_line(run: Run, words:
     assert (status, out) == (75, "")
     assert err.startswith(f"pi-appliance: MPD at {address} is not reached: nothing listens there; start it")
     assert "\n" not in err
+
+
+@needs_mpd
+def test_each_button_says_in_one_short_line_that_it_moves_only_the_stand_in(run: Run, tmp_path: Path) -> None:
+    address = f"127.0.0.1:{free_port()}"
+
+    async def scene() -> None:
+        async with private_mpd.running(tmp_path / "state" / FOLDER, None):
+            for words in (["status"], ["volume", "30"]):
+                status, out, err = await asyncio.to_thread(run, *words, address=address, stand_in="true")
+                assert (status, err) == (0, f"MPD at {address} is not reached; this is the silent stand-in")
+                assert "\n" not in out
+
+    asyncio.run(scene())
 
 
 def test_every_button_tells_its_exit_statuses(run: Run) -> None:

@@ -139,7 +139,7 @@ def test_playing_what_is_not_there_is_refused_in_words_that_count_from_one(three
 
 
 def test_what_mpd_does_not_want_is_refused_in_its_own_words(three: MpdServer) -> None:
-    with pytest.raises(Refused, match=r"^MPD says: Not playing$"):
+    with pytest.raises(Refused, match=r"^MPD says: Not playing; play the queue or a station first$"):
         ask(three, lambda player: player.next())
     with pytest.raises(Refused, match=r"^MPD says: Number too large: 300$"):
         ask(three, lambda player: player.set_volume(300))

@@ -32,6 +32,15 @@ def stand_in(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None
     monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root makes a user for the tests")
+def test_without_useradd_the_tests_that_need_a_user_are_skipped_in_plain_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(pytest.skip.Exception, match="useradd"), scratch_crontab():
+        pass
+
+
 @pytest.mark.parametrize(
     "script",
     [

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -52,6 +53,8 @@ def scratch_crontab() -> Iterator[Crontab]:
         finally:
             own.set(None)
         return
+    if not (shutil.which("useradd") and shutil.which("userdel")):
+        pytest.skip("useradd and userdel are not in PATH; as root add the folder /usr/sbin to it")
     user = f"scratch-{os.getpid()}"
     subprocess.run(["useradd", "--system", "--no-create-home", "--no-log-init", user], check=True)
     scratch = Crontab(user)

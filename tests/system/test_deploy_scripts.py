@@ -1,8 +1,10 @@
 """The scripts of deploy/: they say what they do, do it once, and leave nothing behind."""
 
+import hashlib
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -31,10 +33,42 @@ def sh(script: Path, *arguments: str | Path, status: int = 0, **environment: str
     return ended
 
 
+def stand_ins(folder: Path, **programs: str) -> dict[str, str]:
+    """Write PROGRAMS, each a script, into FOLDER and return the PATH that has them first and no folder of root's."""
+    folder.mkdir(exist_ok=True)
+    for name, script in programs.items():
+        program = folder / name.replace("_", "-")
+        program.write_text(f"#!/bin/sh\n{script}\n")
+        program.chmod(0o755)
+    return {"PATH": f"{folder}:/usr/bin:/bin"}
+
+
 def files_below(folder: Path) -> list[str]:
     """Return all that is not a folder below FOLDER, without what lies inside a release."""
     found = (str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_symlink() or not path.is_dir())
     return sorted(path for path in found if "/releases/" not in path)
+
+
+@pytest.mark.parametrize("script", [INSTALL, UNINSTALL], ids=lambda script: script.name)
+@pytest.mark.parametrize(
+    ("words", "wrong"),
+    [
+        (["--dry-run", "--perfix"], "no option is called '--perfix'"),
+        (["--prefix"], "--prefix needs a folder"),
+        (["--prefix", "--yes"], "--prefix needs a folder"),
+    ],
+)
+def test_wrong_use_of_a_script_names_what_is_wrong_and_ends_with_2(script: Path, words: list[str], wrong: str) -> None:
+    first, usage, *_ = sh(script, *words, status=2).stderr.splitlines()
+    assert first == f"pi-appliance: {wrong}"
+    assert usage.startswith(f"Usage: deploy/{script.name}")
+
+
+@pytest.mark.parametrize("script", ["install.sh", "uninstall.sh", "test.sh"])
+def test_help_is_printed_and_nothing_is_done(script: str) -> None:
+    said = sh(ROOT / "deploy" / script, "--help", PATH="/usr/bin:/bin", PYTHON="/bin/false").stdout
+    assert said.startswith(f"Usage: deploy/{script}")
+    assert "Exit status: 0" in said
 
 
 @pytest.fixture(scope="module")
@@ -63,10 +97,27 @@ def test_a_dry_run_says_every_step_and_does_none(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.skipif(Path("/run/systemd/system").exists(), reason="systemd runs this machine")
+def test_a_dry_run_ends_with_what_the_real_one_would_be_refused_for() -> None:
+    ended = sh(INSTALL, "--dry-run", status=1)
+    assert "would: build the release" in ended.stdout
+    assert ended.stderr.endswith(
+        "this would be refused: systemd does not run this machine; start deploy/run.sh instead\n"
+    )
+    assert ended.stderr.count("\n") == 1
+
+
 def test_without_a_terminal_and_without_yes_nothing_is_begun() -> None:
     said = sh(UNINSTALL, status=1).stderr
     assert said.count("\n") == 1
     assert "--yes" in said or "only root" in said
+
+
+def test_a_release_that_cannot_be_built_ends_with_what_to_try(clone: Path, tmp_path: Path) -> None:
+    offline = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(tmp_path)}
+    ended = sh(clone / "deploy" / "install.sh", "--yes", "--prefix", tmp_path / "root", status=1, **offline)
+    assert "could not be built, see above. Is this machine online? Try: ping" in ended.stderr.splitlines()[-1]
+    assert not (tmp_path / "root" / "opt" / "pi-appliance" / "current").exists()
 
 
 def test_an_install_puts_everything_in_its_place(staged: Path) -> None:
@@ -146,11 +197,36 @@ def test_run_without_a_usable_python_says_what_to_do_in_one_line(clone: Path) ->
     assert "/bin/false is no Python 3.11" in said
 
 
+@pytest.mark.parametrize(
+    ("version", "new_enough", "said"),
+    [
+        (
+            "3.9.2",
+            "exit 1",
+            "only Python 3.9.2 is here, and it takes 3.11, which Debian 12 and Raspberry Pi OS Bookworm",
+        ),
+        ("3.11.2", "exit 0", "Python 3.11.2 is here, but without venv; run: sudo apt install python3-venv"),
+        ("", "exit 1", "no Python is here, and it takes 3.11 with venv; on Debian 12"),
+    ],
+)
+def test_a_python_that_does_not_do_is_told_with_its_version(
+    clone: Path, tmp_path: Path, version: str, new_enough: str, said: str
+) -> None:
+    answer = f"echo {version}" if version else "exit 127"
+    python = f"case $2 in *venv*) exit 1 ;; *exit*) {new_enough} ;; *) {answer} ;; esac"
+    pythons = {f"python3{minor}": python for minor in ("", ".11", ".12", ".13")}
+    path = stand_ins(tmp_path / "first", id="echo 1000", mpd="", **pythons)
+    told = sh(clone / "deploy" / "run.sh", status=1, **path).stderr
+    assert told.startswith(f"pi-appliance: {said}")
+    assert told.count("\n") == 1
+
+
 def test_run_makes_what_is_missing_once_and_never_trusts_half_of_it(clone: Path, tmp_path: Path) -> None:
     run = clone / "deploy" / "run.sh"
     offline = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(tmp_path)}
     broken = sh(run, "--help", status=1, **offline)
-    assert "did not end well" in broken.stderr
+    assert "did not end well" in broken.stderr.splitlines()[-1]
+    assert "Is this machine online? Try: ping" in broken.stderr.splitlines()[-1]
     first = sh(run, "--help").stdout
     assert "making the environment .venv" in first
     second = sh(run, "--help").stdout
@@ -163,3 +239,40 @@ def test_run_makes_what_is_missing_once_and_never_trusts_half_of_it(clone: Path,
         assert "making the environment .venv" in begun.stdout
     finally:
         moved.rename(clone)
+
+
+def test_the_checks_find_the_programs_of_root_also_where_path_lacks_them(clone: Path, tmp_path: Path) -> None:
+    path = stand_ins(tmp_path / "first", dpkg_query="echo install ok installed")
+    made_environment(clone / ".venv-test", "[test]", python='[ "$1" = -c ] && echo made || echo "PATH is $PATH"')
+    said = sh(clone / "deploy" / "test.sh", **path).stdout
+    assert "/usr/sbin" in said.partition("PATH is ")[2].splitlines()[0].split(":")
+
+
+def made_environment(folder: Path, extras: str, **programs: str) -> None:
+    """Write an environment that the scripts take for whole; its `python -c …` must print "made"."""
+    wanted = hashlib.sha256(extras.encode() + (folder.parent / "pyproject.toml").read_bytes()).hexdigest()
+    folder.mkdir()
+    (folder / ".pi-appliance").write_text(f"made\n{wanted}  -\n")
+    stand_ins(folder / "bin", ruff="", mypy="", **programs)
+
+
+@pytest.mark.parametrize(
+    ("words", "environment", "used"),
+    [
+        ([], {"PI_APPLIANCE_CONFIG": ""}, "CLONE/config/appliance.yaml"),
+        ([], {"PI_APPLIANCE_CONFIG": "/etc/mine.yaml"}, "/etc/mine.yaml"),
+        (["--config", "/srv/mine.yaml"], {"PI_APPLIANCE_CONFIG": "/etc/mine.yaml"}, "/srv/mine.yaml"),
+        (["-c", "/srv/mine.yaml"], {"PI_APPLIANCE_CONFIG": ""}, "/srv/mine.yaml"),
+    ],
+)
+def test_run_takes_the_configuration_that_the_person_names(
+    tmp_path: Path, words: list[str], environment: dict[str, str], used: str
+) -> None:
+    clone = tmp_path / "clone"
+    shutil.copytree(ROOT / "deploy", clone / "deploy")
+    shutil.copy(ROOT / "pyproject.toml", clone)
+    path = stand_ins(tmp_path / "first", mpd="")
+    up = f'PYTHONPATH="{ROOT}" exec {sys.executable} -m pi_appliance "$@"'
+    made_environment(clone / ".venv", "", python="echo made", pi_appliance=up)
+    told = sh(clone / "deploy" / "run.sh", *words, status=2, **path, **environment).stderr
+    assert told.partition(":")[0] == used.replace("CLONE", str(clone)), "the file is not there, so it is named"

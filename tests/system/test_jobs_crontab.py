@@ -109,6 +109,14 @@ def test_the_help_ends_with_the_exit_statuses(command: click.Command) -> None:
     assert "Exit status:" in text.split("Options:")[0]
 
 
+@pytest.mark.parametrize("command", [install, uninstall])
+def test_the_help_says_the_one_byte_that_is_not_given_back(crontab: Crontab, command: click.Command) -> None:
+    text = " ".join(CliRunner().invoke(command, ["--help"]).stdout.split())
+    assert "byte for byte" in text
+    assert "newline, which crontab itself refuses" in text
+    assert not crontab.set(b"0 1 * * * true"), "if cron takes such a table, the help must promise more"
+
+
 def test_the_program_is_the_link_it_was_called_by_else_what_lies_beside_python(tmp_path: Path) -> None:
     beside, link = tmp_path / "venv" / "pi-appliance", tmp_path / "bin" / "pi-appliance"
     beside.parent.mkdir()
