@@ -1,6 +1,7 @@
 """The floors of the house: a file imports its own folder and lower floors; one file per foreign library."""
 
 import ast
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -80,3 +81,11 @@ def test_nothing_else_lies_at_the_top() -> None:
     top = PACKAGE.parent
     folders = {item.name for item in top.iterdir() if item.is_dir() and not item.name.startswith(".")}
     assert folders - {"build", "dist", "pi_appliance.egg-info", "__pycache__"} <= known
+
+
+def test_every_folder_with_code_travels_in_the_package() -> None:
+    listed = set(
+        tomllib.loads((PACKAGE.parent / "pyproject.toml").read_text("utf-8"))["tool"]["setuptools"]["packages"]
+    )
+    there = {".".join(path.parent.relative_to(PACKAGE.parent).parts) for path in PACKAGE.rglob("__init__.py")}
+    assert listed == there | {"pi_appliance.starter"}, "add the folder to `packages` in pyproject.toml"
