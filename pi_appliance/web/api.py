@@ -14,6 +14,7 @@ from pi_appliance.reports import as_json
 from pi_appliance.web import files, values
 from pi_appliance.web.actions import Actions
 from pi_appliance.web.bodies import json_object
+from pi_appliance.web.run_numbers import NUMBER
 from pi_appliance.web.world import Daemon
 
 BASE = "/api/v1"
@@ -36,7 +37,7 @@ class Api:
             Route(f"{BASE}/jobs", self.jobs),
             Route(f"{BASE}/jobs/{{name}}/run", self.run_job, methods=["POST"]),
             Route(f"{BASE}/runs", self.runs),
-            Route(f"{BASE}/runs/{{number:int}}", self.run),
+            Route(f"{BASE}/runs/{NUMBER}", self.run),
             Route(f"{BASE}/reports", self.reports),
         ]
 

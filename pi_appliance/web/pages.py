@@ -24,6 +24,7 @@ from pi_appliance.web import files, values, words
 from pi_appliance.web.actions import Actions
 from pi_appliance.web.auth import Door, address_of, cookie
 from pi_appliance.web.bodies import form
+from pi_appliance.web.run_numbers import NUMBER
 from pi_appliance.web.world import Daemon
 
 _STRIP = 20  # runs in the strip of a job
@@ -79,7 +80,7 @@ class Pages:
             Route("/player/{command}", self.command, methods=["POST"]),
             Route("/jobs/{name}", self.job),
             Route("/jobs/{name}/run", self.run_job, methods=["POST"]),
-            Route("/runs/{number:int}", self.run),
+            Route(f"/runs/{NUMBER}", self.run),
             Route("/reports", self.reports),
             Route("/reports/{job}/{file}", self.report),
             Route("/sign-in", self.sign_in_page),

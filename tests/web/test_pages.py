@@ -214,7 +214,18 @@ def test_a_long_report_is_cut_and_says_so(world: World) -> None:
     assert len(world.ask("/reports/hello/x.txt?raw=1").body) == 500_000
 
 
-@pytest.mark.parametrize("path", ["/jobs/helo", "/runs/99", "/nowhere", "/parts/jobs/helo", "/runs/x"])
+NOWHERE = ["/jobs/helo", "/runs/99", "/nowhere", "/parts/jobs/helo", "/runs/x"]
+BEYOND = [
+    str(2**63 - 1),
+    str(2**63),
+    "9" * 20,
+    "9" * 5000,
+]  # the largest of SQLite, and what neither it nor int() takes
+
+
+@pytest.mark.parametrize(
+    "path", [*NOWHERE, *(f"{each}/runs/{number}" for each in ("", "/api/v1") for number in BEYOND)]
+)
 def test_what_is_not_there_is_404_with_a_sentence(world: World, path: str) -> None:
     answer = world.ask(path)
     assert answer.status == 404
