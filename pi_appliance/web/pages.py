@@ -163,11 +163,14 @@ class Pages:
         return self._page("reports.html", reports=files.reports(self._daemon.appliance), more_reports=0)
 
     async def report(self, request: Request) -> Response:
-        """One report: a text within a page, anything else as it is."""
+        """One report: a text or a picture within a page, anything else as it is."""
         found = files.report(self._daemon.appliance, request.path_params["job"], request.path_params["file"])
         kind = found.path.suffix.lower()
-        if kind in files.TEXTS and "raw" not in request.query_params:
-            return self._page("report.html", report=found, **_text(found.path))
+        if "raw" not in request.query_params:
+            if kind in files.TEXTS:
+                return self._page("report.html", report=found, **_text(found.path))
+            if kind in files.PICTURES:
+                return self._page("report.html", report=found, picture=True)
         return FileResponse(
             found.path,
             media_type=files.TYPES.get(kind, "application/octet-stream"),

@@ -9,7 +9,7 @@ from playwright.sync_api import Browser, Page, Route, expect, sync_playwright
 
 from pi_appliance.model.music import Play
 from pi_appliance.model.run import Outcome
-from tests.web.test_pages import STATIONS, record
+from tests.web.test_pages import STATIONS, record, report
 from tests.web.world import World, configuration, job, served, set_password
 
 CHROMIUM = Path("/usr/bin/chromium")
@@ -167,6 +167,18 @@ def test_it_fits_the_phone_and_the_thumb(browser: Browser, world: World, script:
             width, window = page.evaluate(WIDTHS)
             assert width <= window == 393
             assert page.evaluate(TOO_SMALL) == []
+
+
+@pytest.mark.parametrize("script", [True, False])
+def test_a_picture_fills_the_page_between_its_edges(browser: Browser, world: World, script: bool) -> None:
+    report(world, "hello/board.svg", "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 9 9' width='9' height='9'/>")
+    with phone(browser, world, script=script) as page:
+        page.goto(f"{world.origin}/reports/hello/board.svg")
+        picture = page.get_by_role("img", name="board.svg")
+        expect(picture).to_have_js_property("naturalWidth", 9)  # it was let in
+        expect(picture).to_have_js_property("clientWidth", 393 - 2 * 16 - 2 * 18)
+        page.get_by_label("Back").tap()
+        expect(page).to_have_url(f"{world.origin}/jobs/hello")
 
 
 def test_without_a_script_everything_works_by_reloading(browser: Browser, world: World) -> None:

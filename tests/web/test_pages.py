@@ -166,9 +166,9 @@ def test_a_report_is_shown_by_its_kind(world: World) -> None:
     assert "o . o" in text.text
     raw = world.ask("/reports/hello/board.txt?raw=1")
     assert (raw.text, raw.headers["content-type"]) == ("o . o", "text/plain; charset=utf-8")
-    assert world.ask("/reports/hello/board.svg").headers["content-type"] == "image/svg+xml"
+    assert world.ask("/reports/hello/board.svg?raw=1").headers["content-type"] == "image/svg+xml"
     assert world.ask("/reports/hello/blob.bin").headers["content-disposition"].startswith("attachment")
-    for name in ("board.svg", "page.html", "blob.bin"):
+    for name in ("board.svg?raw=1", "page.html", "blob.bin"):
         policy = world.ask(f"/reports/hello/{name}").headers["content-security-policy"]
         assert "default-src 'none'" in policy
         assert "sandbox" in policy
@@ -177,6 +177,15 @@ def test_a_report_is_shown_by_its_kind(world: World) -> None:
     assert "board.svg" in world.ask("/reports").text
     assert "board.svg" in world.ask("/parts/reports").text
     assert "board.svg" in world.ask("/jobs/hello").text
+
+
+@pytest.mark.parametrize("name", ["board.svg", "board.PNG"])
+def test_a_picture_is_shown_within_a_page_that_leads_back(world: World, name: str) -> None:
+    report(world, f"hello/{name}", "<svg xmlns='http://www.w3.org/2000/svg'/>")
+    answer = world.ask(f"/reports/hello/{name}")
+    assert answer.headers["content-type"].startswith("text/html")
+    assert f'<img src="?raw=1" alt="{name}">' in answer.text
+    assert 'href="/jobs/hello" aria-label="Back"' in answer.text
 
 
 OUTSIDE = [
