@@ -21,6 +21,7 @@ from pi_appliance.web.auth import Door
 from pi_appliance.web.events import Feed
 from pi_appliance.web.world import Daemon
 
+_SHORTEST_PASSWORD = 8  # characters, where the network may guess
 _MOST_CONNECTIONS = 100  # a phone needs three; beyond this they are told to come back
 
 
@@ -43,7 +44,7 @@ class WebService:
     async def start(self, daemon: Daemon) -> str:
         """Listen, and return where.
 
-        Raises Refused if the address cannot be had, or is open to the network without a password.
+        Raises Refused if the address cannot be had, or is open to the network without a good password.
         """
         config = daemon.appliance.config
         password = secrets.load(config.path, self._environment).get("WEB_PASSWORD", "")
@@ -113,10 +114,11 @@ def _listen(config: Config, password: str) -> list[socket.socket]:
     except (OSError, UnicodeError, OverflowError) as error:
         raise _cannot(host, port, error) from None
     places = dict.fromkeys((family, address) for family, _, _, _, address in found)
-    if not password and not all(_is_loopback(str(address[0])) for _, address in places):
+    if len(password) < _SHORTEST_PASSWORD and not all(_is_loopback(str(address[0])) for _, address in places):
         file = config.path.parent / secrets.NAME
+        lacks = f"a password of at least {_SHORTEST_PASSWORD} characters" if password else "a password"
         raise Refused(
-            f"the page may not listen on {host} without a password: write WEB_PASSWORD=… into {file}"
+            f"the page may not listen on {host} without {lacks}: write WEB_PASSWORD=… into {file}"
             " (chmod 600), or set host: 127.0.0.1 under web"
         )
     listeners: list[socket.socket] = []

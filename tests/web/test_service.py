@@ -30,9 +30,21 @@ def test_without_a_password_the_network_is_refused(tmp_path: Path, host: str) ->
     assert "\n" not in str(told.value)
 
 
-def test_with_a_password_the_network_may_come(tmp_path: Path) -> None:
+def test_with_a_short_password_the_network_is_refused_but_not_the_machine_itself(tmp_path: Path) -> None:
     config = configuration(tmp_path, web="host: 0.0.0.0, port: 0")
-    set_password(config, "open sesame")
+    set_password(config, "sesame7")
+    with pytest.raises(Refused, match=r"at least 8 characters: write WEB_PASSWORD=… into .*") as told, served(config):
+        pass
+    assert "\n" not in str(told.value)
+    assert "sesame7" not in str(told.value)
+    with served(configuration(tmp_path)) as world:
+        assert world.ask("/").status == 303
+
+
+@pytest.mark.parametrize("password", ["open sesame", "sesame78"])
+def test_with_a_password_the_network_may_come(tmp_path: Path, password: str) -> None:
+    config = configuration(tmp_path, web="host: 0.0.0.0, port: 0")
+    set_password(config, password)
     with served(config) as world:
         assert world.said == f"page: http://{socket.gethostname()}.local:{world.service.port}"
         assert world.ask("/").status == 303
