@@ -8,6 +8,7 @@ import secrets
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from urllib.parse import quote
 
 from starlette.exceptions import HTTPException
 from starlette.requests import HTTPConnection
@@ -97,6 +98,19 @@ def cookie(token: str) -> str:
     """Return the header that gives TOKEN to the browser; an empty one takes it away."""
     age = _LASTS if token else 0
     return f"{COOKIE}={token}; Max-Age={age}; Path=/; HttpOnly; SameSite=Strict"
+
+
+def sign_in_address(path: str, query: str) -> str:
+    """Return where to sign in for who wants the page at PATH with QUERY."""
+    wanted = quote(path) + (f"?{query}" if query else "")
+    return "/sign-in" if wanted == "/" else f"/sign-in?to={quote(wanted)}"
+
+
+def page_here(wanted: str) -> str:
+    """Return WANTED if a browser takes it for a page of this machine, else the first page."""
+    # Browsers read "//name" and "/\\name" as other machines, and a tab or a line break not at all.
+    ours = wanted.startswith("/") and wanted[1:2] not in ("/", "\\") and wanted.isprintable()
+    return wanted if ours else "/"
 
 
 def address_of(request: HTTPConnection) -> str:

@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from pi_appliance.web.auth import Door
+from pi_appliance.web.auth import Door, sign_in_address
 
 _FREE = ("/health", "/sign-in")
 _LOCAL_DOMAINS = ("local", "lan", "home", "internal", "home.arpa", "localdomain")  # nobody can buy a name in these
@@ -74,7 +74,8 @@ class Guard:
             return _say(request, error.status_code, error.detail, dict(error.headers or {}))
         if path.startswith("/api/") or path == "/events":
             return _say(request, 401, "sign in at /sign-in, or send the header Authorization: Bearer PASSWORD")
-        return RedirectResponse("/sign-in", 303)
+        wanted = (request.scope["path"], request.url.query) if request.method in ("GET", "HEAD") else ("/", "")
+        return RedirectResponse(sign_in_address(*wanted), 303)
 
     def _is_us(self, host: str) -> bool:
         name = urlsplit(f"//{host}").hostname if _is_sane(host) else None

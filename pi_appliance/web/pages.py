@@ -22,7 +22,7 @@ from pi_appliance.model.run import Run
 from pi_appliance.reports import as_svg, as_text
 from pi_appliance.web import files, values, words
 from pi_appliance.web.actions import Actions
-from pi_appliance.web.auth import Door, address_of, cookie
+from pi_appliance.web.auth import Door, address_of, cookie, page_here
 from pi_appliance.web.bodies import form
 from pi_appliance.web.run_numbers import NUMBER
 from pi_appliance.web.world import Daemon
@@ -181,19 +181,22 @@ class Pages:
 
     async def sign_in_page(self, request: Request) -> Response:
         """Ask for the password."""
+        to = page_here(request.query_params.get("to", "/"))
         if self._door.lets_in(request):
-            return RedirectResponse("/", 303)
-        return self._page("sign_in.html", wrong="")
+            return RedirectResponse(to, 303)
+        return self._page("sign_in.html", wrong="", to=to)
 
     async def sign_in(self, request: Request) -> Response:
-        """Take the password."""
-        given = (await form(request)).get("password", "")
+        """Take the password, and go on to the page that was wanted."""
+        given = await form(request)
+        to = page_here(given.get("to", "/"))
         if self._door.locked:
             try:
-                self._door.check(given, address_of(request))
+                self._door.check(given.get("password", ""), address_of(request))
             except HTTPException as error:
-                return self._page("sign_in.html", error.status_code, dict(error.headers or {}), wrong=error.detail)
-        return RedirectResponse("/", 303, {"Set-Cookie": cookie(self._door.sign_in())})
+                headers = dict(error.headers or {})
+                return self._page("sign_in.html", error.status_code, headers, wrong=error.detail, to=to)
+        return RedirectResponse(to, 303, {"Set-Cookie": cookie(self._door.sign_in())})
 
     async def sign_out(self, request: Request) -> Response:
         """End the session."""

@@ -1,5 +1,6 @@
 """The password: asked for everywhere, given once, and not to be guessed."""
 
+from html import escape, unescape
 from urllib.parse import quote
 
 import pytest
@@ -9,17 +10,61 @@ from pi_appliance.web.auth import Door, address_of
 from tests.web.world import Answer, World
 
 
-def sign_in(world: World, password: str) -> Answer:
-    answer = world.ask("/sign-in", f"password={quote(password)}")
+def sign_in(world: World, password: str, to: str = "/") -> Answer:
+    answer = world.ask("/sign-in", f"password={quote(password)}&to={quote(to)}")
     if answer.status == 303:
         world.cookie = answer.headers["set-cookie"].partition(";")[0]
     return answer
 
 
-@pytest.mark.parametrize("path", ["/", "/jobs/hello", "/runs/1", "/reports", "/reports/hello/x.txt", "/parts/reports"])
-def test_a_page_leads_to_the_sign_in(locked: World, path: str) -> None:
+PATHS = ["/jobs/hello", "/jobs/hello?before=7&x=%26", "/runs/1", "/reports", "/reports/hello/50%25%20%3F.txt"]
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_a_page_leads_to_the_sign_in_and_that_back_to_it(locked: World, path: str) -> None:
     answer = locked.ask(path)
-    assert (answer.status, answer.headers["location"]) == (303, "/sign-in")
+    assert (answer.status, answer.headers["location"]) == (303, f"/sign-in?to={quote(path)}")
+    page = locked.ask(answer.headers["location"]).text
+    wanted = unescape(page.partition('name="to" value="')[2].partition('"')[0])
+    assert f'name="to" value="{escape(wanted)}"' in locked.ask("/sign-in", f"password=guess&to={quote(wanted)}").text
+    assert sign_in(locked, "open sesame", wanted).headers["location"] == path
+    assert locked.ask(answer.headers["location"]).headers["location"] == path
+
+
+def test_the_first_page_and_a_form_lead_to_the_sign_in_alone(locked: World) -> None:
+    assert locked.ask("/").headers["location"] == "/sign-in"
+    assert locked.ask("/jobs/hello/run", "").headers["location"] == "/sign-in"
+
+
+ELSEWHERE = [
+    "//evil.example",
+    "///evil.example",
+    "/\\evil.example",
+    "\\\\evil.example",
+    "\\/evil.example",
+    "/\t/evil.example",
+    "/\n/evil.example",
+    "\t//evil.example",
+    " //evil.example",
+    "https://evil.example/",
+    "https:evil.example",
+    "javascript:alert(1)",
+    "evil.example",
+    "",
+]
+
+
+@pytest.mark.parametrize("to", ELSEWHERE)
+def test_the_sign_in_leads_to_no_other_site(locked: World, to: str) -> None:
+    assert 'name="to" value="/"' in locked.ask(f"/sign-in?to={quote(to)}").text
+    assert sign_in(locked, "open sesame", to).headers["location"] == "/"
+    assert locked.ask(f"/sign-in?to={quote(to)}").headers["location"] == "/"
+
+
+def test_the_name_of_another_machine_leads_to_no_sign_in_there(locked: World) -> None:
+    answer = locked.ask("//evil.example/x")
+    assert (answer.status, answer.headers["location"]) == (303, "/sign-in?to=//evil.example/x")
+    assert 'name="to" value="/"' in locked.ask(answer.headers["location"]).text
 
 
 @pytest.mark.parametrize("path", ["/events", "/api/v1/state", "/api/v1/runs", "/api/v1/reports"])

@@ -1,5 +1,7 @@
 // The line to the appliance: calls back with each new state, says when it is lost, and comes back by itself.
 
+import { signIn } from "./send.js";
+
 const SILENCE = 40_000; // milliseconds; the appliance says something every 15 seconds
 
 export function follow(onState) {
@@ -40,7 +42,7 @@ export function follow(onState) {
   async function again() {
     // A signed-out phone gets 401 here, which an EventSource could not tell from a lost line.
     const answer = await fetch("/api/v1/player").catch(() => null);
-    if (answer?.status === 401) location.assign("/sign-in");
+    if (answer?.status === 401) signIn();
     else if (document.visibilityState === "visible") answer?.ok ? open() : gone();
   }
 

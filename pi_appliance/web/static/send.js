@@ -12,10 +12,14 @@ export async function send(path, fields = {}) {
     say("The appliance does not answer. Is this phone in its network?");
     return null;
   }
-  if (answer.status === 401) location.assign("/sign-in");
+  if (answer.status === 401) signIn();
   const told = await answer.json();
   say(answer.ok ? "" : told.error);
   return answer.ok ? told : null;
+}
+
+export function signIn() {
+  location.assign(`/sign-in?to=${encodeURIComponent(location.pathname)}`);
 }
 
 export function takeOverForms(onAnswer) {
