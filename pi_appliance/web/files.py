@@ -20,6 +20,7 @@ TYPES = {
     ".txt": "text/plain; charset=utf-8",
 }
 TEXTS = (".txt", ".md", ".log", ".csv", ".json", "")  # shown within a page of ours
+TABLES = (".csv",)  # texts whose lines are rows: they are scrolled, not wrapped
 PICTURES = (".svg", ".png")  # so are these
 # A report is data: whatever it holds, it runs no script and loads nothing from anywhere.
 HARMLESS = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox; frame-ancestors 'none'"

@@ -168,7 +168,7 @@ class Pages:
         kind = found.path.suffix.lower()
         if "raw" not in request.query_params:
             if kind in files.TEXTS:
-                return self._page("report.html", report=found, **_text(found.path))
+                return self._page("report.html", report=found, wrap=kind not in files.TABLES, **_text(found.path))
             if kind in files.PICTURES:
                 return self._page("report.html", report=found, picture=True)
         return FileResponse(

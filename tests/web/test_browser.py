@@ -169,6 +169,18 @@ def test_it_fits_the_phone_and_the_thumb(browser: Browser, world: World, script:
             assert page.evaluate(TOO_SMALL) == []
 
 
+@pytest.mark.parametrize(("name", "wide"), [("posts.txt", False), ("table.csv", True)])
+def test_a_long_line_of_a_text_wraps_but_a_row_of_a_table_does_not(
+    browser: Browser, world: World, name: str, wide: bool
+) -> None:
+    report(world, f"hello/{name}", "a post of many words " * 13 + "w" * 90 + "\n. o o . o o\n")
+    with phone(browser, world) as page:
+        page.goto(f"{world.origin}/reports/hello/{name}")
+        shown = page.locator("pre")
+        assert shown.evaluate("(pre) => pre.scrollWidth > pre.clientWidth") == wide
+        assert shown.inner_text().endswith("\n. o o . o o\n")
+
+
 @pytest.mark.parametrize("script", [True, False])
 def test_a_picture_fills_the_page_between_its_edges(browser: Browser, world: World, script: bool) -> None:
     report(world, "hello/board.svg", "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 9 9' width='9' height='9'/>")
