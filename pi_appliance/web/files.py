@@ -1,5 +1,7 @@
 """The reports that jobs wrote, and which of them a browser may see how."""
 
+from collections import Counter
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -37,22 +39,48 @@ class Report:
     size: int
 
 
-def reports(appliance: Appliance, *, job: str | None = None) -> list[Report]:
-    """Return the reports there are, the newest first: of JOB or of all."""
+def reports(appliance: Appliance, *, of: Collection[str] | None = None) -> list[Report]:
+    """Return the reports there are, those of who wrote last first: of all, or of the folders OF."""
     folder = appliance.config.reports
     found = []
     for path in appliance.report_files():
         stat = (folder / path).stat()
-        if job is None or path.parts[0] == job:
+        if of is None or path.parts[0] in of:
             written = datetime.fromtimestamp(stat.st_mtime, UTC)
             found.append(Report(path.parts[0], path.name, folder / path, written, stat.st_size))
     return found
 
 
+def newest(found: Sequence[Report], most: int) -> list[Report]:
+    """Return MOST of FOUND at the most, the first ones of each writer: as many as leave room for the others."""
+    each = max(1, most // max(1, len({report.job for report in found})))
+    seen: Counter[str] = Counter()
+    shown = []
+    for report in found:
+        seen[report.job] += 1
+        if seen[report.job] <= each:
+            shown.append(report)
+    return shown[:most]
+
+
+def folders(appliance: Appliance, job: str) -> tuple[str, ...]:
+    """Return the folders that JOB writes into: its own, and that of the network it posts to."""
+    known = appliance.config.jobs.get(job)
+    network = getattr(known.with_, "network", None) if known else None
+    return (job, network) if isinstance(network, str) else (job,)
+
+
+def writer(appliance: Appliance, folder: str) -> str | None:
+    """Return the job that writes into FOLDER, if there is one: the first of those that post to that network."""
+    if folder in appliance.config.jobs:
+        return folder
+    return next((job for job in appliance.config.jobs if folder in folders(appliance, job)), None)
+
+
 def report(appliance: Appliance, job: str, file: str) -> Report:
     """Return the report FILE of JOB. Raises HTTPException 404 for anything that is not in the folder of reports."""
     folder = appliance.config.reports.resolve()
-    for found in reports(appliance, job=job):
+    for found in reports(appliance, of=(job,)):
         # A name that stands in the list cannot lead elsewhere, but a link might.
         if found.file == file and found.path.resolve().is_relative_to(folder):
             return found

@@ -99,7 +99,6 @@ class Pages:
             wrong = str(error)
         cards = [self._card(view, now) for view in appliance.jobs(now)]
         started = request.query_params.get("started")
-        found = files.reports(appliance)
         return self._page(
             "home.html",
             music=hub,
@@ -107,8 +106,7 @@ class Pages:
             stations_wrong=wrong,
             cards=cards,
             started=started if started in appliance.config.jobs else "",
-            reports=found[:_NEWEST],
-            more_reports=len(found) - _NEWEST,
+            **self._newest_reports(),
         )
 
     async def job_part(self, request: Request) -> Response:
@@ -120,8 +118,7 @@ class Pages:
 
     async def reports_part(self, _: Request) -> Response:
         """Return the list of the newest reports."""
-        found = files.reports(self._daemon.appliance)
-        return self._page("_reports.html", reports=found[:_NEWEST], more_reports=len(found) - _NEWEST)
+        return self._page("_reports.html", **self._newest_reports())
 
     async def command(self, request: Request) -> Response:
         """Ask the player for something."""
@@ -143,7 +140,7 @@ class Pages:
             schedule=cron.explain(schedule) if schedule else "",
             runs=runs[:_ROWS],
             older=runs[_ROWS - 1].id if len(runs) > _ROWS else None,
-            reports=files.reports(appliance, job=name),
+            reports=files.reports(appliance, of=files.folders(appliance, name)),
         )
 
     async def run_job(self, request: Request) -> Response:
@@ -165,12 +162,14 @@ class Pages:
     async def report(self, request: Request) -> Response:
         """One report: a text or a picture within a page, anything else as it is."""
         found = files.report(self._daemon.appliance, request.path_params["job"], request.path_params["file"])
-        kind = found.path.suffix.lower()
+        kind, writer = found.path.suffix.lower(), files.writer(self._daemon.appliance, found.job)
         if "raw" not in request.query_params:
             if kind in files.TEXTS:
-                return self._page("report.html", report=found, wrap=kind not in files.TABLES, **_text(found.path))
+                return self._page(
+                    "report.html", report=found, writer=writer, wrap=kind not in files.TABLES, **_text(found.path)
+                )
             if kind in files.PICTURES:
-                return self._page("report.html", report=found, picture=True)
+                return self._page("report.html", report=found, writer=writer, picture=True)
         return FileResponse(
             found.path,
             media_type=files.TYPES.get(kind, "application/octet-stream"),
@@ -215,6 +214,11 @@ class Pages:
         runs = appliance.store.history(job=view.job.name, limit=_STRIP)
         strip = as_svg.strip(runs, self._zone(), places=_STRIP)
         return Card(view, values.next_used(appliance, view, now), Markup(strip))  # noqa: S704 - it escapes its texts
+
+    def _newest_reports(self) -> dict[str, Any]:
+        found = files.reports(self._daemon.appliance)
+        shown = files.newest(found, _NEWEST)
+        return {"reports": shown, "more_reports": len(found) - len(shown)}
 
     def _zone(self) -> Any:
         return self._daemon.appliance.config.time_zone

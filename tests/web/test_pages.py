@@ -1,5 +1,7 @@
 """The pages without a script: what they show, what their forms do, and what they never let through."""
 
+import os
+import re
 from pathlib import Path
 
 import pytest
@@ -186,6 +188,47 @@ def test_a_picture_is_shown_within_a_page_that_leads_back(world: World, name: st
     assert answer.headers["content-type"].startswith("text/html")
     assert f'<img src="?raw=1" alt="{name}">' in answer.text
     assert 'href="/jobs/hello" aria-label="Back"' in answer.text
+
+
+TWEETS = """  tweets:
+    kind: tweet
+    with: {network: preview, lines: tweets.txt}
+networks:
+  preview:
+    kind: preview
+"""
+
+
+def listed(world: World, path: str) -> list[str]:
+    return re.findall(r'href="/reports/([^"]+)"', world.ask(path).text)
+
+
+@pytest.mark.parametrize("path", ["/", "/parts/reports"])
+def test_a_job_that_wrote_much_leaves_room_for_the_others(world: World, path: str) -> None:
+    os.utime(report(world, "preview/posts.txt", "x"), (1, 1))
+    for number in range(8):
+        os.utime(report(world, f"pegs/{number}.svg", ""), (10 + number, 10 + number))
+    report(world, "pegs/result.txt", "x")
+    assert listed(world, path) == ["pegs/result.txt", "pegs/7.svg", "pegs/6.svg", "preview/posts.txt"]
+    assert "All reports" in world.ask(path).text
+    assert len(listed(world, "/reports")) == 10
+
+
+def test_where_many_jobs_wrote_each_shows_its_newest(world: World) -> None:
+    for number in range(5):
+        os.utime(report(world, f"job{number}/a.txt", "x"), (number, number))
+        os.utime(report(world, f"job{number}/b.txt", "x"), (10 + number, 10 + number))
+    assert listed(world, "/") == [f"job{number}/b.txt" for number in (4, 3, 2, 1, 0)]
+
+
+def test_what_a_job_posts_for_preview_stands_on_its_page_and_leads_back_there(tmp_path: Path) -> None:
+    with served(configuration(tmp_path, jobs=job("hello", "") + TWEETS)) as world:
+        report(world, "preview/posts.txt", "x")
+        report(world, "old/x.txt", "x")
+        assert listed(world, "/jobs/tweets") == ["preview/posts.txt"]
+        assert listed(world, "/jobs/hello") == []
+        assert 'href="/jobs/tweets" aria-label="Back"' in world.ask("/reports/preview/posts.txt").text
+        assert 'href="/reports" aria-label="Back"' in world.ask("/reports/old/x.txt").text
 
 
 OUTSIDE = [
