@@ -142,7 +142,20 @@ def test_without_its_network_the_phone_says_so_and_comes_back(browser: Browser, 
         world.in_loop(lambda: world.player.become(volume=7))
         page.context.set_offline(False)
         expect(page.locator("#live")).to_be_hidden()
+        expect(page.locator("#notice")).to_be_hidden()
         expect(page.locator("#volume-line")).to_have_value("7")
+
+
+def test_what_the_player_refused_stays_to_be_read_when_news_come(browser: Browser, world: World) -> None:
+    with phone(browser, world, complaints=[]) as page:
+        page.locator("#transport").evaluate(
+            "(form) => form.querySelector('#toggle').setAttribute('formaction', '/player/no')"
+        )
+        page.get_by_role("button", name="Pause").tap()
+        expect(page.locator("#notice")).to_contain_text("no command of the player is called")
+        world.in_loop(lambda: world.player.become(volume=7))
+        expect(page.locator("#volume-line")).to_have_value("7")
+        expect(page.locator("#notice")).to_be_visible()
 
 
 def test_a_restart_of_the_appliance_is_survived(browser: Browser, tmp_path: Path) -> None:

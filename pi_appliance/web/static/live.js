@@ -1,6 +1,6 @@
 // The line to the appliance: calls back with each new state, says when it is lost, and comes back by itself.
 
-import { signIn } from "./send.js";
+import { answersAgain, signIn } from "./send.js";
 
 const SILENCE = 40_000; // milliseconds; the appliance says something every 15 seconds
 
@@ -11,6 +11,7 @@ export function follow(onState) {
 
   const heard = () => {
     lost.hidden = true;
+    answersAgain();
     clearTimeout(timer);
     timer = setTimeout(gone, SILENCE);
   };

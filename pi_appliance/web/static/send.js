@@ -1,5 +1,7 @@
 // Forms without a reload: each goes to its address in the JSON API, and an error is told at the top of the page.
 
+const SILENT = "The appliance does not answer. Is this phone in its network?";
+
 export async function send(path, fields = {}) {
   let answer = null;
   try {
@@ -9,7 +11,7 @@ export async function send(path, fields = {}) {
       body: JSON.stringify(fields),
     });
   } catch {
-    say("The appliance does not answer. Is this phone in its network?");
+    say(SILENT);
     return null;
   }
   if (answer.status === 401) signIn();
@@ -20,6 +22,11 @@ export async function send(path, fields = {}) {
 
 export function signIn() {
   location.assign(`/sign-in?to=${encodeURIComponent(location.pathname)}`);
+}
+
+// The appliance was heard: whatever else the notice says is still to be read.
+export function answersAgain() {
+  if (document.getElementById("notice").textContent === SILENT) say("");
 }
 
 export function takeOverForms(onAnswer) {
