@@ -182,6 +182,16 @@ def test_it_fits_the_phone_and_the_thumb(browser: Browser, world: World, script:
             assert page.evaluate(TOO_SMALL) == []
 
 
+@pytest.mark.parametrize("width", [320, 360, 375, 393])
+def test_stop_is_not_pressed_by_whoever_means_next(browser: Browser, world: World, width: int) -> None:
+    with phone(browser, world) as page:
+        page.set_viewport_size({"width": width, "height": 727})
+        boxes = [page.get_by_role("button", name=name, exact=True).bounding_box() for name in ("Next", "Stop")]
+        assert boxes[0] and boxes[1]
+        assert boxes[1]["x"] - boxes[0]["x"] - boxes[0]["width"] >= 16
+        assert page.evaluate(WIDTHS)[0] <= width
+
+
 @pytest.mark.parametrize(("name", "wide"), [("posts.txt", False), ("table.csv", True)])
 def test_a_long_line_of_a_text_wraps_but_a_row_of_a_table_does_not(
     browser: Browser, world: World, name: str, wide: bool
