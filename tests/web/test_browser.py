@@ -187,7 +187,8 @@ def test_stop_is_not_pressed_by_whoever_means_next(browser: Browser, world: Worl
     with phone(browser, world) as page:
         page.set_viewport_size({"width": width, "height": 727})
         boxes = [page.get_by_role("button", name=name, exact=True).bounding_box() for name in ("Next", "Stop")]
-        assert boxes[0] and boxes[1]
+        assert boxes[0]
+        assert boxes[1]
         assert boxes[1]["x"] - boxes[0]["x"] - boxes[0]["width"] >= 16
         assert page.evaluate(WIDTHS)[0] <= width
 
