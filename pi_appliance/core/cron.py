@@ -13,6 +13,7 @@ from zoneinfo import ZoneInfo
 
 from cronsim import CronSim, CronSimError
 
+from pi_appliance.core import durations
 from pi_appliance.model.schedule import AtBoot, Cron, Every, Schedule
 
 WORDS = {
@@ -123,7 +124,7 @@ def explain(schedule: Schedule) -> str:
         case Cron(expressions):
             return "; ".join(CronSim(each, _ANY_TIME).explain() for each in expressions)
         case Every(interval):
-            return f"Every {interval}, counted from midnight of 1970-01-01 UTC"
+            return f"Every {durations.render(interval)}, counted from midnight of 1970-01-01 UTC"
         case AtBoot():
             return "Once each time the machine starts"
 

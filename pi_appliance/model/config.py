@@ -74,9 +74,10 @@ def _port_problems(port: int) -> list[tuple[tuple[str | int, ...], str, str]]:
 class Web:
     """The page on the phone."""
 
-    host: Annotated[str, "the address to listen on; anything but 127.0.0.1 needs WEB_PASSWORD among the secrets"] = (
-        "127.0.0.1"
-    )
+    host: Annotated[
+        str,
+        "the address to listen on; anything but 127.0.0.1 needs a WEB_PASSWORD of 8 characters or more among the secrets",
+    ] = "127.0.0.1"
     port: Annotated[int, "the port to listen on"] = 8080
 
     def check(self) -> list[tuple[tuple[str | int, ...], str, str]]:

@@ -143,3 +143,9 @@ def test_every_never_drifts(seconds, moment):
     assert now < first <= now + timedelta(seconds=seconds)
     assert second - first == timedelta(seconds=seconds)
     assert first.timestamp() % seconds == 0
+
+
+def test_a_schedule_is_said_in_words():
+    assert cron.explain(Every(timedelta(minutes=90))).startswith("Every 1h30m")
+    assert cron.explain(Cron(("0 6 * * 1-5",))) == "At 06:00 on Monday through Friday"
+    assert cron.explain(AtBoot()) == "Once each time the machine starts"
