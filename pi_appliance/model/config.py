@@ -76,7 +76,7 @@ class Web:
 
     host: Annotated[
         str,
-        "the address to listen on; anything but 127.0.0.1 needs a WEB_PASSWORD of 8 characters or more among the secrets",
+        "the address to listen on; anything but 127.0.0.1 needs a WEB_PASSWORD of 8 characters or more",
     ] = "127.0.0.1"
     port: Annotated[int, "the port to listen on"] = 8080
 

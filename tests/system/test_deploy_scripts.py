@@ -272,7 +272,7 @@ def test_run_takes_the_configuration_that_the_person_names(
     shutil.copytree(ROOT / "deploy", clone / "deploy")
     shutil.copy(ROOT / "pyproject.toml", clone)
     path = stand_ins(tmp_path / "first", mpd="")
-    up = f'PYTHONPATH="{ROOT}" exec {sys.executable} -m pi_appliance "$@"'
+    up = f'PYTHONPATH="{ROOT}" exec "{sys.executable}" -m pi_appliance "$@"'
     made_environment(clone / ".venv", "", python="echo made", pi_appliance=up)
     told = sh(clone / "deploy" / "run.sh", *words, status=2, **path, **environment).stderr
     assert told.partition(":")[0] == used.replace("CLONE", str(clone)), "the file is not there, so it is named"
