@@ -16,12 +16,16 @@ INSTALL = ROOT / "deploy" / "install.sh"
 UNINSTALL = ROOT / "deploy" / "uninstall.sh"
 
 
+# What the scripts themselves listen to must not come from whoever runs the tests.
+INHERITED = {name: value for name, value in os.environ.items() if name not in ("PYTHON", "PI_APPLIANCE_CONFIG")}
+
+
 def sh(script: Path, *arguments: str | Path, status: int = 0, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run SCRIPT as the machine's own sh does, from another folder, and check its exit status."""
     ended = subprocess.run(
         ["sh", script, *arguments],
         cwd="/",
-        env={**os.environ, **environment},
+        env={**INHERITED, **environment},
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
