@@ -18,6 +18,7 @@ from pi_appliance.errors import ApplianceError, Unavailable
 from pi_appliance.model.run import Outcome, Run, Trigger
 from pi_appliance.store.migrations import STEPS
 
+Values = Sequence[Any] | Mapping[str, Any]
 _PATIENCE = 10.0  # seconds that a writer waits for another
 _LOOK = 0.02  # seconds between two tries where SQLite itself does not wait
 
@@ -111,7 +112,8 @@ class Store:
     def history(self, *, job: str | None = None, limit: int = 50, before: int | None = None) -> list[Run]:
         """Return runs, the newest first: of JOB or of all, LIMIT at the most, older than run BEFORE."""
         return self._runs(
-            "WHERE (?1 IS NULL OR job = ?1) AND (?2 IS NULL OR id < ?2) ORDER BY id DESC LIMIT ?3", (job, before, limit)
+            "WHERE (:job IS NULL OR job = :job) AND (:before IS NULL OR id < :before) ORDER BY id DESC LIMIT :limit",
+            {"job": job, "before": before, "limit": limit},
         )
 
     def last_of_each(self) -> dict[str, Run]:
@@ -120,7 +122,7 @@ class Store:
 
     def going_on(self, job: str | None = None) -> list[Run]:
         """Return the runs that have not ended, of JOB or of all."""
-        return self._runs("WHERE ended IS NULL AND (?1 IS NULL OR job = ?1) ORDER BY id", (job,))
+        return self._runs("WHERE ended IS NULL AND (:job IS NULL OR job = :job) ORDER BY id", {"job": job})
 
     def version(self) -> int:
         """Return a number that changes when another process has written. Costs a few microseconds, no disk."""
@@ -160,14 +162,14 @@ class Store:
         db.execute("INSERT INTO claims (key, run, at) VALUES (?, ?, ?)", (key, run, _text(now)))
         return None
 
-    def _rows(self, query: str, values: Sequence[Any]) -> list[sqlite3.Row]:
+    def _rows(self, query: str, values: Values) -> list[sqlite3.Row]:
         with self._errors():
             try:
                 return self._db.execute(query, values).fetchall()
             except (OverflowError, UnicodeEncodeError):  # a number or a name that no row can bear
                 return []
 
-    def _runs(self, where: str, values: Sequence[Any]) -> list[Run]:
+    def _runs(self, where: str, values: Values) -> list[Run]:
         return [_run(row) for row in self._rows(f"SELECT * FROM runs {where}", values)]  # noqa: S608 - ours alone
 
     @contextlib.contextmanager
