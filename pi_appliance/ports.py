@@ -57,6 +57,19 @@ class Context(Protocol):
         """Say how far the run is, from 0 to 1, and what it is doing. Cheap; call it as often as you like."""
 
 
+class Clock(Protocol):
+    """What time it is, and whether to believe it."""
+
+    def now(self) -> datetime:
+        """Return the wall clock's instant, aware, in UTC."""
+
+    def steady(self) -> float:
+        """Return seconds since the machine started, sleep included; never put forward or back."""
+
+    def synchronised(self) -> bool:
+        """Say whether somebody who knows has set the wall clock since the machine started."""
+
+
 class Player(Protocol):
     """A program that makes sound. Every call raises Unavailable within a second or so if it does not answer."""
 

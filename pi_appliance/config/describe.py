@@ -12,8 +12,21 @@ from zoneinfo import ZoneInfo
 from pi_appliance import registry
 from pi_appliance.config.structure import key_of
 from pi_appliance.core import durations
-from pi_appliance.model.config import Config, Job, MpdPort, Part, Retry, Web
+from pi_appliance.model.config import (
+    CatchUp,
+    Clock,
+    Conditions,
+    Config,
+    Job,
+    Keep,
+    MpdPort,
+    Part,
+    PauseWhen,
+    Retry,
+    Web,
+)
 from pi_appliance.model.schedule import AtBoot, Chance, Cron, Every
+from pi_appliance.model.units import Percent, Size
 
 _DURATION = {
     "type": "string",
@@ -46,6 +59,8 @@ _PLAIN: Mapping[Any, Mapping[str, Any]] = {
     ZoneInfo: {"type": "string", "examples": ["Europe/London"]},
     timedelta: _DURATION,
     Chance: _CHANCE,
+    Size: {"type": "string", "pattern": r"^\s*\d+(\.\d+)?\s*([kKmMgG]([iI]?[bB])?|[bB])?\s*$", "examples": ["500MB"]},
+    Percent: {"type": "string", "pattern": r"^\s*\d+\s*%\s*$", "examples": ["50%"]},
     Any: {},
 }
 
@@ -64,7 +79,9 @@ def json_schema() -> dict[str, Any]:
 
 def tables() -> str:
     """Return every key there is as Markdown tables: the file's own, then those of each kind."""
-    sections = [("The file", Config), ("web", Web), ("mpd-port", MpdPort), ("jobs: NAME", Job), ("retry", Retry)]
+    sections: list[tuple[str, type]] = [("The file", Config), ("web", Web), ("mpd-port", MpdPort), ("clock", Clock)]
+    sections += [("history", Keep), ("jobs: NAME", Job), ("retry", Retry), ("catch-up", CatchUp)]
+    sections += [("only-if", Conditions), ("pause-when", PauseWhen)]
     for family, word in (("jobs", "jobs: with"), ("networks", "networks: with"), ("players", "player: with")):
         sections += [(f"{word}, kind {kind}", registry.load(family, kind).Options) for kind in registry.names(family)]
     return "\n\n".join(_table(title, cls) for title, cls in sections) + "\n"

@@ -50,7 +50,8 @@ def load(path: Path) -> Config:
     parts, found = _parts(tree, tree.data, path.parent)
     problems += found
     problems += _job_problems(tree, tree.data)
-    for name, section in (("web", config.web), ("mpd-port", config.mpd_port)) if config is not None else ():
+    sections = (("web", config.web), ("mpd-port", config.mpd_port), ("history", config.history)) if config else ()
+    for name, section in sections:
         if section is not None:
             problems += [tree.problem((name, *where), wrong, right) for where, wrong, right in section.check()]
     if problems or config is None:
@@ -58,7 +59,7 @@ def load(path: Path) -> Config:
     jobs = {name: replace(job, name=name, with_=parts["jobs", name]) for name, job in config.jobs.items()}
     networks = {name: replace(part, with_=parts["networks", name]) for name, part in config.networks.items()}
     player = config.player and replace(config.player, with_=parts["player", ""])
-    problems = list(_unknown_networks(tree, jobs, networks))
+    problems = [*_unknown_networks(tree, jobs, networks), *_chain_problems(tree, jobs)]
     if problems:
         raise ConfigError(problems)
     return replace(config, path=path, jobs=jobs, networks=networks, player=player)
@@ -204,6 +205,33 @@ def _schedule_problems(tree: Tree, path: yaml_tree.Path, entry: Mapping[str, Any
     if job.runs_by is RunsBy.CRON and isinstance(job.schedule, Every):
         right = "write a cron expression such as */15 * * * *, or runs-by: daemon"
         yield tree.problem((*path, "schedule"), "cron does not know `every`", right)
+    if job.runs_by is RunsBy.CRON and job.catch_up.window:
+        yield tree.problem((*path, "catch-up"), "cron never looks back", "write runs-by: daemon", at_key=True)
+    if job.after and job.schedule is not None:
+        right = "leave one of them out"
+        yield tree.problem((*path, "after"), "a job has a schedule or comes after others", right, at_key=True)
+
+
+def _chain_problems(tree: Tree, jobs: Mapping[str, Job]) -> Iterator[Problem]:
+    """Yield the jobs under `after:` that there are not, and those that come after themselves."""
+    for name, job in jobs.items():
+        for number, before in enumerate(job.after):
+            path = ("jobs", name, "after", number)
+            if before not in jobs:
+                yield tree.problem(path, f"no job is called {before!r}", nearest(before, tuple(jobs)))
+            elif name in _all_before(before, jobs):
+                yield tree.problem(path, f"{name} would come after itself", "take one job out of the ring")
+
+
+def _all_before(name: str, jobs: Mapping[str, Job]) -> set[str]:
+    """Return NAME and every job that must succeed before it."""
+    found, ahead = set[str](), [name]
+    while ahead:
+        each = ahead.pop()
+        if each not in found and each in jobs:
+            found.add(each)
+            ahead += jobs[each].after
+    return found
 
 
 def _is_name(name: str) -> bool:

@@ -15,9 +15,10 @@ from cattrs.gen import make_dict_structure_fn, override
 
 from pi_appliance.config import yaml_tree
 from pi_appliance.config.yaml_tree import Tree
-from pi_appliance.core import durations, schedules
+from pi_appliance.core import amounts, durations, schedules
 from pi_appliance.errors import Problem, nearest
 from pi_appliance.model.schedule import Chance, Schedule
+from pi_appliance.model.units import Percent, Size
 
 T = TypeVar("T")
 
@@ -60,6 +61,8 @@ def _converter(base: Path) -> Converter:
         converter.register_structure_hook(kind, _exactly(kind, name))
     converter.register_structure_hook(StrEnum, _one_of)  # nearer to each of them than the hook for str
     converter.register_structure_hook(timedelta, by_text(durations.parse, "a length of time such as 15m"))
+    converter.register_structure_hook(Size, by_text(amounts.parse_size, "an amount such as 500MB"))
+    converter.register_structure_hook(Percent, by_text(amounts.parse_percent, "a share of a processor such as 50%"))
     converter.register_structure_hook(ZoneInfo, by_text(_zone, "a time zone such as Europe/London"))
     converter.register_structure_hook(Path, by_text(lambda text: base / Path(text).expanduser(), "a file name"))
     converter.register_structure_hook(Chance, parsed_by(schedules.parse_chance))

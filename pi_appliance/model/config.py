@@ -12,6 +12,10 @@ from typing import Annotated, Any
 from zoneinfo import ZoneInfo
 
 from pi_appliance.model.schedule import Chance, Schedule
+from pi_appliance.model.units import Percent, Size
+
+Wrong = list[tuple[tuple[str | int, ...], str, str]]
+"""What is wrong with values: where, what, and what would be right."""
 
 
 class RunsBy(StrEnum):
@@ -19,6 +23,54 @@ class RunsBy(StrEnum):
 
     CRON = "cron"
     DAEMON = "daemon"
+
+
+class Overlap(StrEnum):
+    """What becomes of a slot that comes while a run of its job goes on."""
+
+    SKIP = "skip"
+    QUEUE = "queue"
+    REPLACE = "replace"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CatchUp:
+    """What is made up for of the slots that could not start in time."""
+
+    window: Annotated[timedelta, "slots up to this old are made up for; 0s: none beyond the grace"] = timedelta(0)
+    at_most: Annotated[int, "how many of them, the newest first; the others are told as skipped"] = 1
+    spread: Annotated[timedelta, "they start at random within this time, so that not all jobs begin at once"] = (
+        timedelta(0)
+    )
+
+    def check(self) -> Wrong:
+        """Return what is wrong with a value."""
+        return [] if self.at_most >= 1 else [(("at-most",), f"{self.at_most} makes up for nothing", "write 1 or more")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conditions:
+    """What must hold for a slot to be used; else it is skipped. Where a machine cannot tell, it counts as held."""
+
+    temperature_below: Annotated[float | None, "degrees Celsius of the processor"] = None
+    not_throttled: Annotated[bool, "the power is good and the processor not slowed down by heat"] = False
+    disk_free: Annotated[Size | None, "room where the state folder is, such as 500MB"] = None
+    online: Annotated[bool, "the network has a way out"] = False
+    command: Annotated[list[str] | None, "a program and its arguments; it holds if that ends with status 0"] = None
+
+    def check(self) -> Wrong:
+        """Return what is wrong with a value."""
+        if self.command is not None and (not self.command or not self.command[0]):
+            return [(("command",), "no program is named", 'write command: ["/usr/bin/test", "-e", "/mnt/backup"]')]
+        return []
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PauseWhen:
+    """When a run that goes on is held, until things are better. The time does not count towards its deadline."""
+
+    temperature_above: Annotated[float | None, "degrees Celsius; it goes on 5 degrees below"] = None
+    throttled: Annotated[bool, "while the power is bad or the processor slowed down by heat"] = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,16 +95,42 @@ class Job:
     chance: Annotated[Chance | None, "how many of its slots are used, at random, such as 1/4"] = None
     deadline: Annotated[timedelta, "a run that takes longer is ended"] = timedelta(hours=1)
     grace: Annotated[timedelta, "how late a slot may start; later it counts as misfired"] = timedelta(minutes=5)
+    catch_up: Annotated[CatchUp, "what is made up for of slots that came while nothing could start"] = field(
+        default_factory=CatchUp
+    )
+    jitter: Annotated[timedelta, "each slot starts up to this much later, by a draw of its own"] = timedelta(0)
+    time_zone: Annotated[ZoneInfo | None, "an IANA name; without it, the zone of the file"] = None
+    after: Annotated[list[str], "jobs; it runs when all of them have succeeded since its last time"] = field(
+        default_factory=list
+    )
+    overlap: Annotated[Overlap, "what becomes of a slot that comes while a run goes on"] = Overlap.SKIP
+    only_if: Annotated[Conditions | None, "what must hold for a slot to be used"] = None
+    pause_when: Annotated[PauseWhen | None, "when a run is held for a while"] = None
+    nice: Annotated[int, "0 to 19: how far it steps back where others want the processor too"] = 0
+    memory: Annotated[Size | None, "the most it may use, such as 300MB"] = None
+    cpu: Annotated[Percent | None, "the most of one processor it may use, such as 50%"] = None
+    on_failure: Annotated[list[str] | None, "notices sent when it begins to fail; without it, those of the file"] = None
+    on_recovery: Annotated[list[str] | None, "notices sent when it succeeds again; without it, those of the file"] = (
+        None
+    )
+    ping: Annotated[str | None, "an address called at each start, success and failure, as healthchecks.io wants it"] = (
+        None
+    )
     retry: Annotated[Retry, "what to do when something could not be reached"] = field(default_factory=Retry)
     with_: Annotated[Any, "what the kind wants to know"] = None
 
-    def check(self) -> list[tuple[tuple[str | int, ...], str, str]]:
-        """Return what is wrong with a value: where, what, and what would be right."""
-        problems: list[tuple[tuple[str | int, ...], str, str]] = []
+    def check(self) -> Wrong:
+        """Return what is wrong with a value."""
+        problems: Wrong = []
         if self.deadline < timedelta(seconds=1):
             problems.append((("deadline",), "nothing is done in no time", "write 1s or more"))
         if self.retry.times < 0:
             problems.append((("retry", "times"), f"{self.retry.times} is no number of tries", "write 0 or more"))
+        if not 0 <= self.nice <= 19:
+            problems.append((("nice",), f"{self.nice} is not from 0 to 19", "write 10 to step back for others"))
+        for key, part in (("catch-up", self.catch_up), ("only-if", self.only_if)):
+            if part is not None:
+                problems += [((key, *where), wrong, right) for where, wrong, right in part.check()]
         return problems
 
 
@@ -64,7 +142,28 @@ class Part:
     with_: Annotated[Any, "what the kind wants to know"] = None
 
 
-def _port_problems(port: int) -> list[tuple[tuple[str | int, ...], str, str]]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clock:
+    """When the machine's clock is believed."""
+
+    wait: Annotated[
+        timedelta, "how long after its start a machine whose clock nobody has set is waited for; then it is believed"
+    ] = timedelta(minutes=10)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Keep:
+    """How much of the past is kept. What goes, goes with its log."""
+
+    age: Annotated[timedelta, "runs older than this go"] = timedelta(days=90)
+    runs: Annotated[int, "of each job, runs beyond this many go"] = 1000
+
+    def check(self) -> Wrong:
+        """Return what is wrong with a value."""
+        return [] if self.runs >= 1 else [(("runs",), f"{self.runs} keeps nothing", "write 1 or more")]
+
+
+def _port_problems(port: int) -> Wrong:
     if not 0 <= port <= 65535:  # 0: any that is free
         return [(("port",), f"{port} is no port", "write 1024 to 65535")]
     return []
@@ -80,8 +179,8 @@ class Web:
     ] = "127.0.0.1"
     port: Annotated[int, "the port to listen on"] = 8080
 
-    def check(self) -> list[tuple[tuple[str | int, ...], str, str]]:
-        """Return what is wrong with a value: where, what, and what would be right."""
+    def check(self) -> Wrong:
+        """Return what is wrong with a value."""
         return _port_problems(self.port)
 
 
@@ -92,8 +191,8 @@ class MpdPort:
     host: Annotated[str, "the address to listen on; MPD knows no encryption, so 0.0.0.0 only at home"] = "127.0.0.1"
     port: Annotated[int, "the port to listen on; not the one the player's own MPD has on this machine"] = 6601
 
-    def check(self) -> list[tuple[tuple[str | int, ...], str, str]]:
-        """Return what is wrong with a value: where, what, and what would be right."""
+    def check(self) -> Wrong:
+        """Return what is wrong with a value."""
         return _port_problems(self.port)
 
 
@@ -107,12 +206,23 @@ class Config:
     )
     state: Annotated[Path, "the folder for history, logs and reports"]
     stations: Annotated[Path | None, "the file of web radio stations"] = None
+    clock: Annotated[Clock, "when the machine's clock is believed"] = field(default_factory=Clock)
+    history: Annotated[Keep, "how much of the past is kept"] = field(default_factory=Keep)
     stop_grace: Annotated[timedelta, "how long running jobs may go on when the appliance stops"] = timedelta(seconds=10)
     web: Annotated[Web, "the page on the phone"] = field(default_factory=Web)
     player: Annotated[Part | None, "what makes the music"] = None
     mpd_port: Annotated[MpdPort | None, "the door for MPD apps; without it, there is none"] = None
     networks: Annotated[Mapping[str, Part], "where posts go, by a name of your own"] = field(default_factory=dict)
+    notices: Annotated[Mapping[str, Part], "who is told when a job fails, by a name of your own"] = field(
+        default_factory=dict
+    )
+    on_failure: Annotated[list[str], "the notices sent when a job begins to fail"] = field(default_factory=list)
+    on_recovery: Annotated[list[str], "the notices sent when a job succeeds again"] = field(default_factory=list)
     jobs: Annotated[Mapping[str, Job], "what is done and when, by a name of your own"] = field(default_factory=dict)
+
+    def zone_of(self, job: Job) -> ZoneInfo:
+        """Return the time zone that JOB goes by."""
+        return job.time_zone or self.time_zone
 
     @property
     def reports(self) -> Path:

@@ -23,4 +23,45 @@ STEPS = (
         at TEXT NOT NULL
     ) STRICT, WITHOUT ROWID;
     """,
+    """
+    -- One row may account for several slots that nothing was started for, from `since` to `due`.
+    ALTER TABLE runs ADD COLUMN since TEXT;
+    ALTER TABLE runs ADD COLUMN slots INTEGER NOT NULL DEFAULT 1;
+    -- Since when a job is watched with this schedule, and up to which instant all its slots are accounted for.
+    CREATE TABLE watched (
+        job TEXT PRIMARY KEY,
+        schedule TEXT NOT NULL,
+        since TEXT NOT NULL,
+        until TEXT NOT NULL
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE pauses (
+        job TEXT PRIMARY KEY,
+        since TEXT NOT NULL,
+        until TEXT
+    ) STRICT, WITHOUT ROWID;
+    -- For counters, which must not go down when history is pruned.
+    CREATE TABLE totals (
+        job TEXT NOT NULL,
+        outcome TEXT NOT NULL,
+        runs INTEGER NOT NULL,
+        seconds REAL NOT NULL,
+        late REAL NOT NULL,
+        PRIMARY KEY (job, outcome)
+    ) STRICT, WITHOUT ROWID;
+    -- Jobs that fail just now, since which run; and what the owner is still to be told.
+    CREATE TABLE failing (
+        job TEXT PRIMARY KEY,
+        run INTEGER NOT NULL
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE outbox (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        job TEXT NOT NULL,
+        run INTEGER NOT NULL,
+        notice TEXT NOT NULL,
+        event TEXT NOT NULL,
+        made TEXT NOT NULL,
+        tries INTEGER NOT NULL DEFAULT 0,
+        next TEXT NOT NULL
+    ) STRICT;
+    """,
 )
