@@ -48,7 +48,7 @@ STEPS = (
         late REAL NOT NULL,
         PRIMARY KEY (job, outcome)
     ) STRICT, WITHOUT ROWID;
-    -- Jobs that fail just now, since which run; and what the owner is still to be told.
+    -- Jobs that fail just now, since which run, and what the owner is still to be told.
     CREATE TABLE failing (
         job TEXT PRIMARY KEY,
         run INTEGER NOT NULL
