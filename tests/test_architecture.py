@@ -28,7 +28,7 @@ ONE_HOME = {
     "yaml": {"config/yaml_tree.py"},
     "cattrs": {"config/structure.py"},
     "cronsim": {"core/cron.py"},
-    "sqlite3": {"store/sqlite.py"},
+    "sqlite3": {"store/database.py"},
 }
 FILES = sorted(PACKAGE.rglob("*.py"))
 

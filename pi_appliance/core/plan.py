@@ -1,68 +1,189 @@
-"""What the daemon owes when it looks at the clock: slots to start now, and slots that are past saving."""
+"""What is owed to a job when the clock is looked at: slots to start now, slots to hold, slots that came to nothing.
 
-from collections.abc import Iterable, Iterator
+Looked at from the newest slot back. One that is not later than the grace is on time; an older one within the window
+of `catch-up` is made up for; the newest `at-most` of both are started. All others are told in one row a reason.
+"""
+
+import json
+from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from pi_appliance.core import cron, durations
-from pi_appliance.model.config import Job, RunsBy
-from pi_appliance.model.schedule import AtBoot
+from pi_appliance.model.config import Job
+from pi_appliance.model.run import Outcome
+from pi_appliance.model.schedule import AtBoot, Cron, Every, Schedule
 
-_LONGEST_LOOK_BACK = timedelta(days=1)  # a clock that jumps by years must not cost a million slots
+COUNTED = 1_000  # slots that came to nothing are counted so far; beyond that it is enough to know that they are more
+_TICK = timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, slots=True)
-class Due:
-    """A slot that has come. `misfire` says why it is not to be started; empty if it is."""
+class Start:
+    """A slot to start now. `late`: it is made up for, and need not begin at once."""
 
-    job: str
-    slot: str
-    misfire: str = ""
-
-
-def due(jobs: Iterable[Job], after: datetime, until: datetime, zone: ZoneInfo) -> Iterator[Due]:
-    """Yield what JOBS of the daemon owe for the time from AFTER (not included) to UNTIL.
-
-    Of each job the newest slot is started, if it is within its grace; older ones are told as one misfire.
-    """
-    start = max(after, until - _LONGEST_LOOK_BACK)
-    for job in _scheduled(jobs):
-        assert job.schedule is not None
-        passed = []
-        for slot in cron.slots(job.schedule, start, zone):
-            if slot > until:
-                break
-            passed.append(slot)
-        if passed and until - passed[-1] <= job.grace:
-            newest = passed.pop()
-            if passed:
-                yield _missed(job, passed, until)
-            yield Due(job.name, cron.due_name(newest))
-        elif passed:
-            yield _missed(job, passed, until)
+    slot: datetime
+    late: bool
 
 
-def _missed(job: Job, slots: list[datetime], now: datetime) -> Due:
-    late = durations.render(timedelta(seconds=int((now - slots[-1]).total_seconds())))
-    count = f"{len(slots)} slots since {cron.due_name(slots[0])}, the last one" if len(slots) > 1 else "its slot is"
-    why = f"{count} {late} late, more than its grace of {durations.render(job.grace)}, when the daemon could look"
-    return Due(job.name, cron.due_name(slots[-1]), why)
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """Slots that came to nothing: COUNT of them from FIRST to LAST, and why."""
+
+    first: datetime
+    last: datetime
+    count: int
+    outcome: Outcome
+    why: str
 
 
-def next_slot(jobs: Iterable[Job], now: datetime, zone: ZoneInfo) -> tuple[datetime, Job] | None:
-    """Return the next slot of all that the daemon starts, and the job it belongs to."""
-    coming = [
-        (slot, job)
-        for job in _scheduled(jobs)
-        if job.schedule and (slot := next(cron.slots(job.schedule, now, zone), None))
-    ]
-    return min(coming, key=lambda pair: pair[0]) if coming else None
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is owed to one job. Once it is done and written down, every slot up to `until` is accounted for."""
+
+    starts: list[Start]  # the oldest first
+    gone: list[Gone]
+    until: datetime
+    wake: datetime | None  # when a slot that waits for its jitter is to begin
 
 
-def _scheduled(jobs: Iterable[Job]) -> Iterator[Job]:
-    return (
-        job
-        for job in jobs
-        if job.runs_by is RunsBy.DAEMON and job.schedule is not None and not isinstance(job.schedule, AtBoot)
-    )
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Known:
+    """What decides about a slot beside the clock. All by the name that the history gives it, but for `held`."""
+
+    used: Container[str]  # a run has claimed it
+    held: Container[datetime]  # it is about to start, or waits for the run before it
+    picked: Callable[[str], bool]  # the chance uses it
+    share: Callable[[str], float]  # its part of the jitter, from 0 to 1
+    cause: str = ""  # why slots were missed, where that is known
+
+
+@dataclass(slots=True)
+class _Tally:
+    """Slots that came to nothing for one reason, from the newest back."""
+
+    outcome: Outcome
+    why: str
+    first: datetime | None = None
+    last: datetime | None = None
+    count: int = 0
+
+    def add(self, slot: datetime) -> None:
+        self.first, self.last, self.count = slot, self.last or slot, self.count + 1
+
+    def add_all(self, slot: datetime, first: datetime) -> None:
+        """Add SLOT and all before it down to FIRST, which nobody counts."""
+        self.add(slot)
+        self.first, self.count = first, max(self.count, COUNTED)
+
+
+def decide(job: Job, zone: ZoneInfo, after: datetime, now: datetime, known: Known) -> Plan:
+    """Return what is owed to JOB for its slots after AFTER and up to NOW."""
+    assert job.schedule is not None
+    until, wake = now, None
+    starts: list[Start] = []
+    by_chance = _Tally(Outcome.SKIPPED, f"by chance ({job.chance})")
+    older = _Tally(Outcome.SKIPPED, "")
+    missed = _Tally(Outcome.SKIPPED, "")
+    limit = job.catch_up.at_most
+    for slot in cron.slots_back(job.schedule, now, zone):
+        if slot <= after:
+            break
+        if older.count + missed.count >= COUNTED:
+            missed.add_all(slot, next(cron.slots(job.schedule, after, zone)))
+            break
+        name = cron.due_name(slot)
+        if name in known.used:
+            continue
+        if slot in known.held:
+            until = slot - _TICK
+            continue
+        ready = slot + job.jitter * (known.share(name) if job.jitter else 0.0)
+        if ready > now:
+            until, wake = slot - _TICK, ready
+            continue
+        late = now - ready > job.grace
+        if late and now - slot > job.catch_up.window:
+            missed.add(slot)
+        elif not known.picked(name):
+            by_chance.add(slot)
+        elif len(starts) < limit:
+            starts.append(Start(slot, late))
+        else:
+            older.add(slot)
+    starts.reverse()
+    older.why = "a newer slot runs instead" if not older.last or not starts else _instead(older, starts)
+    _judge(missed, job, now, starts, known.cause)
+    return Plan(starts, [*_told(missed, older, by_chance)], until, wake)
+
+
+def unused(
+    schedule: Schedule, zone: ZoneInfo, span: tuple[datetime, datetime], used: Container[str], why: tuple[Outcome, str]
+) -> list[Gone]:
+    """Return the slots of SCHEDULE in SPAN, its beginning left out, less those USED, as one account, if there are any."""
+    after, until = span
+    tally = _Tally(*why)
+    for slot in cron.slots_back(schedule, until, zone):
+        if slot <= after:
+            break
+        if tally.count >= COUNTED:
+            tally.add_all(slot, next(cron.slots(schedule, after, zone)))
+            break
+        if cron.due_name(slot) not in used:
+            tally.add(slot)
+    return list(_told(tally))
+
+
+def _instead(older: _Tally, starts: list[Start]) -> str:
+    return f"{_count(older)}; {cron.due_name(starts[-1].slot)} is made up for instead"
+
+
+def _judge(missed: _Tally, job: Job, now: datetime, starts: list[Start], cause: str) -> None:
+    """Say of slots that are too old whether that is a misfire: not if a newer one starts, or the owner set a window."""
+    if missed.last is None:
+        return
+    late = durations.render(timedelta(seconds=int((now - missed.last).total_seconds())))
+    window = job.catch_up.window
+    limit = f"its window of {durations.render(window)}" if window else f"its grace of {durations.render(job.grace)}"
+    missed.why = f"{_count(missed)} {late} late, more than {limit}" + (f"; {cause}" if cause else "")
+    if starts:
+        missed.why += f"; {cron.due_name(starts[-1].slot)} runs instead"
+    elif not window:
+        missed.outcome = Outcome.MISFIRED
+
+
+def _count(tally: _Tally) -> str:
+    assert tally.first is not None
+    if tally.count == 1:
+        return "its slot is"
+    more = "more than " if tally.count >= COUNTED else ""
+    return f"{more}{tally.count} slots since {cron.due_name(tally.first)}, the last one"
+
+
+def _told(*tallies: _Tally) -> Iterator[Gone]:
+    for each in tallies:
+        if each.first is not None and each.last is not None:
+            yield Gone(each.first, each.last, each.count, each.outcome, each.why)
+
+
+def store_text(schedule: Schedule, zone: ZoneInfo) -> str:
+    """Return SCHEDULE in ZONE as a text, for a comparison later on; `from_store` reads it."""
+    match schedule:
+        case Cron(expressions):
+            return json.dumps({"cron": expressions, "zone": zone.key})
+        case Every(interval):
+            return json.dumps({"every": int(interval.total_seconds())})
+        case AtBoot():
+            return json.dumps({"boot": True})
+
+
+def from_store(text: str) -> tuple[Schedule, ZoneInfo] | None:
+    """Return what `store_text` wrote, None where it can no longer be understood."""
+    try:
+        known = json.loads(text)
+        if "every" in known:
+            return Every(timedelta(seconds=int(known["every"]))), ZoneInfo("UTC")
+        return Cron(tuple(known["cron"])), ZoneInfo(known["zone"])
+    except (ValueError, KeyError, TypeError, OSError):
+        return None

@@ -1,130 +1,262 @@
-"""Starts the daemon's jobs at their slots, by the wall clock, looking at it at least once a minute."""
+"""Starts the daemon's jobs at their slots, by the wall clock, looking at it at least once a minute.
 
-import asyncio
+Until the clock is trusted, slots of the wall clock wait; intervals, starts of the machine and chains do not. A clock
+that is put forward or back is noticed, and every slot is accounted for all the same (engine/ledger.py).
+"""
+
 import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from pi_appliance.core import cron, plan
+from pi_appliance.core import chance, cron, durations
+from pi_appliance.core.plan import Start
+from pi_appliance.core.trust import ClockState, ClockWatch
+from pi_appliance.engine import chains
 from pi_appliance.engine.assemble import Appliance
+from pi_appliance.engine.ledger import Ledger, Watch
 from pi_appliance.engine.runs import Runs
 from pi_appliance.errors import ApplianceError
-from pi_appliance.model.config import RunsBy
+from pi_appliance.model.config import Job, Overlap, RunsBy
 from pi_appliance.model.run import Outcome, Trigger
-from pi_appliance.model.schedule import AtBoot
+from pi_appliance.model.schedule import AtBoot, Cron
+from pi_appliance.ports import Clock
 from pi_appliance.store.sqlite import slot_key
-from pi_appliance.system import clock
+from pi_appliance.system import clock as machine
+from pi_appliance.system import locks
 
 log = logging.getLogger("pi_appliance.scheduler")
-_LONGEST_NAP = 60.0  # seconds; the wall clock may be set at any time, and nobody tells a sleeper
+_LONGEST_NAP = 60.0  # seconds; the wall clock may be set at any time, and not every kernel tells
+_NAP_UNTRUSTED = 5.0  # seconds; nobody tells that the clock was set where it was right already
+_AGAIN = timedelta(minutes=1)  # until what could not be written or started is tried once more
+_MOST_WAITING = 10  # slots of one job that wait for the run before them
 
 Nap = Callable[[float], Awaitable[object]]
 
 
-class Scheduler:
-    """One loop. NAP sleeps up to that many seconds, less when there is news; NOW is the wall clock."""
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    """A slot that is to start when its job is idle, and not before a moment of the steady clock."""
 
-    def __init__(self, appliance: Appliance, runs: Runs, *, now: Callable[[], datetime], nap: Nap) -> None:
-        self.appliance = appliance
-        self._runs, self._now, self._nap = runs, now, nap
-        self._looked = now()
+    slot: datetime
+    not_before: float
+
+
+class Scheduler:
+    """One loop. NAP sleeps up to that many seconds, less when there is news."""
+
+    def __init__(self, appliance: Appliance, runs: Runs, *, clock: Clock, nap: Nap) -> None:
+        self._appliance, self._runs, self._clock, self._nap = appliance, runs, clock, nap
+        self._ledger = Ledger(appliance)
+        self._watch = ClockWatch(appliance.config.clock.wait)
+        self._waits: dict[str, list[_Waiting]] = {}
+        self._cause = "nothing ran here"  # why slots were missed, at this look
+        self._troubled: dict[str, str] = {}
+        self.clock_state = ClockState.UNTRUSTED
+        self.steps = 0
+        """How often the clock was put forward or back."""
+        self.beat = clock.steady()
+        """When the loop came round last, by the steady clock."""
+
+    @property
+    def appliance(self) -> Appliance:
+        """The appliance whose jobs are started."""
+        return self._appliance
+
+    def take_over(self, appliance: Appliance) -> None:
+        """Go on with a configuration that was read again."""
+        self._appliance, held = appliance, self._ledger.held
+        self._ledger = Ledger(appliance)
+        self._ledger.held |= held
+        self._watch.wait = appliance.config.clock.wait
+
+    @property
+    def waiting(self) -> int:
+        """How many slots wait for a run before them, or for their moment."""
+        return sum(map(len, self._waits.values()))
+
+    @property
+    def trouble(self) -> str:
+        """Why some slot cannot be started or told of just now; '' if all is well."""
+        return next(iter(self._troubled.values()), "")
 
     async def run(self, alive: Callable[[], None]) -> None:
         """Start what is due, for ever. ALIVE is called each time the loop comes round."""
-        for job, slot in (*self._at_boot(), *self._from_before()):
-            with self._told(job, slot):
-                await self._start(job, slot)
+        await self.at_boot()
         while True:
             await self.look()
             alive()
             await self._nap(self._until_next())
 
+    async def at_boot(self) -> None:
+        """Start the jobs that run once each time the machine starts, if they have not."""
+        name = machine.boot_name()
+        for job in self._daemons():
+            if isinstance(job.schedule, AtBoot):
+                with self._told(job.name):
+                    if not self._appliance.store.claimed(slot_key(job.name, name)):
+                        await self._runs.start(job.name, Trigger.DAEMON, due=name, ended=lambda _: None)
+
     async def look(self) -> None:
         """Start or record all that came due since the last look."""
-        now = self._now()
-        config = self.appliance.config
-        # Put back, the clock shows slots a second time. Those that were used are known by their claims, so looking
-        # from here on is safe, and waiting for the clock to catch up would be silence.
-        after, self._looked = min(self._looked, now), now
-        for due in plan.due(config.jobs.values(), after, now, config.time_zone):
-            with self._told(due.job, due.slot) as trouble:
-                if due.misfire:
-                    self._misfire(due, now)
-                else:
-                    await self._start(due.job, due.slot)
-            if trouble:  # looked at once more next time; those that did start are known by their claims
-                self._looked = after
+        now = self._clock.now()
+        self._look_at_the_clock(now)
+        pauses = self._appliance.store.slots.pauses()
+        for job in self._daemons():
+            if isinstance(job.schedule, AtBoot) or not (self._watch.trusted or not isinstance(job.schedule, Cron)):
+                continue
+            with self._told(job.name):
+                if job.after:
+                    if job.name not in pauses or not pauses[job.name].holds(now):
+                        await self._chain(job, now)
+                    continue
+                watch = self._ledger.watch(job, now)
+                if (pause := pauses.get(job.name)) is not None:
+                    if pause.holds(now):
+                        continue
+                    self._end_pause(job, watch, pause.since, pause.until or now, now)
+                if watch.wake is None or watch.wake <= now:
+                    await self._owed(job, watch, now)
+        await self._start_waiting()
+        self._cause = ""
+        self.beat = self._clock.steady()
 
     def next(self) -> tuple[datetime, str] | None:
         """Return the next slot and the job it belongs to."""
-        config = self.appliance.config
-        found = plan.next_slot(config.jobs.values(), self._now(), config.time_zone)
-        return found and (found[0], found[1].name)
+        now, config = self._clock.now(), self._appliance.config
+        coming = [
+            (slot, job.name)
+            for job in self._daemons()
+            if job.schedule and (slot := next(cron.slots(job.schedule, now, config.zone_of(job)), None))
+        ]
+        return min(coming) if coming else None
 
-    def _until_next(self) -> float:
-        coming = self.next()
-        if coming is None:
-            return _LONGEST_NAP
-        return min(_LONGEST_NAP, max(0.0, (coming[0] - self._now()) / timedelta(seconds=1)))
+    def _look_at_the_clock(self, now: datetime) -> None:
+        steady, before = self._clock.steady(), self._watch.trusted
+        sight = self._watch.look(now, steady, synchronised=before or self._clock.synchronised())
+        self.clock_state = sight.state
+        if sight.step:
+            self.steps += 1
+            way = "forward" if sight.step > timedelta(0) else "back"
+            self._cause = f"the clock was put {way} by {durations.render(abs(sight.step))}"
+            log.warning("%s", self._cause)
+        if self._watch.trusted and not before:
+            log.info("the clock is trusted")
 
-    def _misfire(self, due: plan.Due, now: datetime) -> None:
-        store, job = self.appliance.store, self.appliance.job(due.job)
-        if store.claimed(slot_key(due.job, due.slot)):
+    async def _owed(self, job: Job, watch: Watch, now: datetime) -> None:
+        for start in self._ledger.owed(job, watch, now, self._cause):
+            busy = self._busy(job.name)
+            if start.late or (busy and job.overlap is Overlap.QUEUE):
+                self._wait(job, start, now)
+            elif busy and job.overlap is Overlap.SKIP:
+                self._nothing(job, start.slot, Outcome.SKIPPED, "the run before it still goes on", now)
+            else:
+                await self._start(job.name, start.slot)
+
+    def _wait(self, job: Job, start: Start, now: datetime) -> None:
+        waits = self._waits.setdefault(job.name, [])
+        if len(waits) >= _MOST_WAITING:
+            why = f"{_MOST_WAITING} slots before it wait for their turn already"
+            self._nothing(job, start.slot, Outcome.SKIPPED, why, now)
             return
-        run, _ = store.begin(job=job.name, kind=job.kind, trigger=Trigger.DAEMON, due=due.slot, now=now)
-        store.end(run, Outcome.MISFIRED, due.misfire, now=now)
-        log.warning("job=%s run=%s misfired: %s", job.name, run, due.misfire)
+        due = cron.due_name(start.slot)
+        share = chance.share(secret=self._appliance.secret, job=f"{job.name} spread", due=due) if start.late else 0.0
+        waits.append(_Waiting(start.slot, self._clock.steady() + share * job.catch_up.spread.total_seconds()))
 
-    async def _start(self, job: str, slot: str) -> None:
-        if not self.appliance.store.claimed(slot_key(job, slot)):
-            await self._runs.start(job, Trigger.DAEMON, due=slot, ended=lambda status: self._ended(job, slot, status))
+    async def _start_waiting(self) -> None:
+        """Start the slots whose turn has come, one a job."""
+        for name, waits in list(self._waits.items()):
+            if name not in self._appliance.config.jobs:
+                self._waits.pop(name)
+            elif waits and waits[0].not_before <= self._clock.steady() and not self._busy(name):
+                with self._told(name):
+                    await self._start(name, waits.pop(0).slot)
 
-    def _ended(self, name: str, slot: str, status: int) -> None:
-        """Tell the history of a run that never came so far as to do it itself: no slot goes without a word."""
-        with self._told(name, slot):
-            store, job = self.appliance.store, self.appliance.job(name)
-            if store.claimed(slot_key(name, slot)):
-                return
-            how = f"by signal {-status}" if status < 0 else f"with status {status}"
-            run, _ = store.begin(job=name, kind=job.kind, trigger=Trigger.DAEMON, due=slot, now=self._now())
-            store.end(
-                run, Outcome.FAILED, f"its process ended {how} before it began; the journal says why", now=self._now()
+    def _busy(self, job: str) -> bool:
+        return self._runs.going_on(job) or locks.held(self._appliance.lock_path(job))
+
+    async def _start(self, job: str, slot: datetime) -> None:
+        """Start a run for SLOT. If that cannot be, the slot is looked at again in a minute."""
+        try:
+            await self._runs.start(
+                job,
+                Trigger.DAEMON,
+                due=cron.due_name(slot),
+                ended=lambda status: self._ended(job, slot, status),
             )
-            log.warning("job=%s run=%s ended %s before it began", name, run, how)
+        except ApplianceError:
+            self._again(job, slot)
+            raise
+
+    def _ended(self, name: str, slot: datetime, status: int) -> None:
+        """A run has ended. If it never came so far as to tell the history, do that: no slot goes without a word."""
+        due, now = cron.due_name(slot), self._clock.now()
+        try:
+            with self._told(name):
+                store, job = self._appliance.store, self._appliance.job(name)
+                if not store.claimed(slot_key(name, due)):
+                    how = f"by signal {-status}" if status < 0 else f"with status {status}"
+                    why = f"its process ended {how} before it began; the journal says why"
+                    run, _ = store.begin(job=name, kind=job.kind, trigger=Trigger.DAEMON, due=due, now=now)
+                    store.end(run, Outcome.FAILED, why, now=now)
+                    log.warning("job=%s run=%s %s", name, run, why)
+                self._ledger.let_go(name, slot)
+                return
+        finally:
+            if slot in self._ledger.held.get(name, ()):
+                self._again(name, slot)
+
+    def _again(self, job: str, slot: datetime) -> None:
+        self._ledger.let_go(job, slot)
+        self._ledger.rewind(job, slot, again=self._clock.now() + _AGAIN)
+
+    def _nothing(self, job: Job, slot: datetime, outcome: Outcome, why: str, now: datetime) -> None:
+        try:
+            self._ledger.came_to_nothing(job, slot, outcome, why, now)
+        except ApplianceError:
+            self._again(job.name, slot)
+            raise
+
+    def _end_pause(self, job: Job, watch: Watch, since: datetime, until: datetime, now: datetime) -> None:
+        zone = self._appliance.config.zone_of(job)
+        span = f"{since.astimezone(zone):%Y-%m-%d %H:%M} to {until.astimezone(zone):%Y-%m-%d %H:%M}"
+        self._waits.pop(job.name, None)
+        self._ledger.paused(job, watch, until, f"paused from {span}", now)
+        self._appliance.store.slots.resume(job.name)
+
+    async def _chain(self, job: Job, now: datetime) -> None:
+        due = chains.due(self._appliance, job, now)
+        if due is None:
+            return
+        if due.why:
+            chains.settle(self._appliance, job, due, now)
+        elif not self._busy(job.name):
+            await self._runs.start(job.name, Trigger.DAEMON, due=due.name, ended=lambda _: None)
 
     @contextlib.contextmanager
-    def _told(self, job: str, slot: str) -> Iterator[list[ApplianceError]]:
-        """Log what goes wrong with one slot, and give it: the other slots and the daemon go on."""
-        trouble: list[ApplianceError] = []
+    def _told(self, job: str) -> Iterator[None]:
+        """Log what goes wrong with one job, once: the others and the daemon go on."""
         try:
-            yield trouble
+            yield
         except ApplianceError as error:
-            trouble.append(error)
-            log.error("job=%s due=%s: %s", job, slot, error)  # noqa: TRY400 - told to the owner, who needs no traceback
+            if self._troubled.get(job) != str(error):
+                self._troubled[job] = str(error)
+                log.error("job=%s: %s", job, error)  # noqa: TRY400 - told to the owner, who needs no traceback
+        else:
+            self._troubled.pop(job, None)
 
-    def _at_boot(self) -> Iterator[tuple[str, str]]:
-        for job in self.appliance.config.jobs.values():
-            if isinstance(job.schedule, AtBoot) and job.runs_by is RunsBy.DAEMON:
-                yield job.name, clock.boot_name()
+    def _daemons(self) -> Iterator[Job]:
+        for job in self._appliance.config.jobs.values():
+            if job.runs_by is RunsBy.DAEMON and (job.schedule is not None or job.after):
+                yield job
 
-    def _from_before(self) -> Iterator[tuple[str, str]]:
-        """Yield the slots that came while no daemon was there, as when it was restarted, and are within their grace.
-
-        Only for jobs that have run before: a new one begins with its next slot.
-        """
-        config = self.appliance.config
-        for job in config.jobs.values():
-            if job.schedule and job.runs_by is RunsBy.DAEMON and self.appliance.store.history(job=job.name, limit=1):
-                slot = cron.last_slot(job.schedule, self._looked, config.time_zone, within=job.grace)
-                if slot:
-                    yield job.name, cron.due_name(slot)
-
-
-async def nap_until(news: asyncio.Event, seconds: float) -> None:
-    """Sleep SECONDS, or until there is NEWS."""
-    try:
-        await asyncio.wait_for(news.wait(), seconds)
-    except TimeoutError:
-        return
-    news.clear()
+    def _until_next(self) -> float:
+        """Return the seconds until there may be something to do."""
+        now, steady = self._clock.now(), self._clock.steady()
+        naps = [_LONGEST_NAP if self._watch.trusted else min(_NAP_UNTRUSTED, self._watch.seconds_left(steady))]
+        naps += [each.not_before - steady for waits in self._waits.values() for each in waits[:1]]
+        wake = self._ledger.wake()
+        if wake is not None:
+            naps.append((wake - now).total_seconds())
+        return max(0.0, min(naps))

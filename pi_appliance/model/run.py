@@ -44,6 +44,8 @@ class Run:
     kind: str
     trigger: Trigger
     due: str | None  # the slot it belongs to; None for a run by hand
+    since: str | None = None  # where one row accounts for several slots that came to nothing: the first of them
+    slots: int = 1
     started: datetime
     ended: datetime | None = None
     outcome: Outcome | None = None

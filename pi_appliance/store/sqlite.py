@@ -1,62 +1,38 @@
-"""The history and the claims, in one SQLite file. The only file that imports sqlite3.
+"""The history and the claims.
 
-Journal: WAL. A claim, and the row of a run that is about to act, are on the disk before anything is done
-(synchronous=FULL); the end of a run is not worth a second flush (NORMAL): at worst it reads "abandoned" after a power
-cut.
+A claim, and the row of a run that is about to act, are on the disk before anything is done; the end of a run is not
+worth a second flush: at worst it reads "abandoned" after a power cut.
 """
 
-import contextlib
 import json
-import sqlite3
-import time
-from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from collections.abc import Mapping
+from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
-from pi_appliance.errors import ApplianceError, Unavailable
+from pi_appliance.model.config import Keep
 from pi_appliance.model.run import Outcome, Run, Trigger
-from pi_appliance.store.migrations import STEPS
+from pi_appliance.store.database import Database, Transaction, Values, text
+from pi_appliance.store.rows import Total, count, run_of
+from pi_appliance.store.slots import Slots, slot_key
 
-Values = Sequence[Any] | Mapping[str, Any]
-_PATIENCE = 10.0  # seconds that a writer waits for another
-_LOOK = 0.02  # seconds between two tries where SQLite itself does not wait
+_LONGEST = timedelta(days=36_500)  # a century before 1970 there is no history
+_AT_ONCE = 50  # rows that one end of a run prunes at the most
 
 
-class Store:
-    """One open database. Cheap to open; every process has its own."""
+class Store(Database):
+    """Runs and what they claimed. `slots` tells of those that none was started for."""
 
     def __init__(self, path: Path) -> None:
-        """Open the file PATH, making or upgrading it. Raises Unavailable if it cannot be used."""
-        self.path = path
-        with self._errors():
-            # Autocommit, so that every transaction begins where the code says so.
-            self._db = sqlite3.connect(path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
-            self._db.row_factory = sqlite3.Row
-            try:
-                self._use_wal()
-                self._db.execute("PRAGMA synchronous = NORMAL")
-                self._upgrade()
-            except BaseException:
-                self._db.close()
-                raise
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Let go of the file."""
-        self._db.close()
+        super().__init__(path)
+        self.slots = Slots(self)
 
     def begin(self, *, job: str, kind: str, trigger: Trigger, due: str | None, now: datetime) -> tuple[int, int | None]:
         """Open a run and claim its slot, durably. Return the run, and the run that had the slot before, if one had."""
-        with self._writing(durable=due is not None) as db:
+        with self.writing(durable=due is not None) as db:
             row = db.execute(
                 "INSERT INTO runs (job, kind, trigger, due, started) VALUES (?, ?, ?, ?, ?)",
-                (job, kind, trigger, due, _text(now)),
+                (job, kind, trigger, due, text(now)),
             )
             run = int(row.lastrowid or 0)
             return run, None if due is None else self._take(db, slot_key(job, due), run, now)
@@ -72,36 +48,40 @@ class Store:
         facts: Mapping[str, Any] | None = None,
     ) -> None:
         """Close a run. One that was closed before stays as it was."""
-        with self._writing() as db:
-            db.execute(
+        with self.writing() as db:
+            closed = db.execute(
                 "UPDATE runs SET ended = ?, outcome = ?, summary = ?, facts = ?, attempts = ?"
-                " WHERE id = ? AND ended IS NULL",
-                (_text(now), outcome, summary, json.dumps(dict(facts or {})), attempts, run),
-            )
+                " WHERE id = ? AND ended IS NULL RETURNING *",
+                (text(now), outcome, summary, json.dumps(dict(facts or {})), attempts, run),
+            ).fetchone()
+            if closed is not None:
+                count(db, run_of(closed))
 
     def abandon(self, job: str, *, now: datetime) -> None:
         """Close the runs of JOB that never ended. For the holder of the job's lock, which proves that none goes on."""
         if not self.going_on(job):
             return
-        with self._writing() as db:
-            db.execute(
-                "UPDATE runs SET ended = ?, outcome = ?, summary = ? WHERE job = ? AND ended IS NULL",
-                (_text(now), Outcome.ABANDONED, "its process vanished: a power cut, or it was killed", job),
-            )
+        with self.writing() as db:
+            closed = db.execute(
+                "UPDATE runs SET ended = ?, outcome = ?, summary = ? WHERE job = ? AND ended IS NULL RETURNING *",
+                (text(now), Outcome.ABANDONED, "its process vanished: a power cut, or it was killed", job),
+            ).fetchall()
+            for row in closed:
+                count(db, run_of(row))
 
     def claim(self, key: str, run: int, *, now: datetime) -> bool:
         """Take KEY for ever, on the disk before this returns. False if it was taken before."""
-        with self._writing(durable=True) as db:
+        with self.writing(durable=True) as db:
             return self._take(db, key, run, now) is None
 
     def release(self, key: str) -> None:
         """Give KEY back, on the disk before this returns."""
-        with self._writing(durable=True) as db:
+        with self.writing(durable=True) as db:
             db.execute("DELETE FROM claims WHERE key = ?", (key,))
 
     def claimed(self, key: str) -> bool:
         """Say whether KEY was taken."""
-        return bool(self._rows("SELECT 1 FROM claims WHERE key = ?", (key,)))
+        return bool(self.rows("SELECT 1 FROM claims WHERE key = ?", (key,)))
 
     def run(self, run: int) -> Run | None:
         """Return the run of that number."""
@@ -120,103 +100,50 @@ class Store:
         """Return the newest run of every job."""
         return {run.job: run for run in self._runs("WHERE id IN (SELECT max(id) FROM runs GROUP BY job)", ())}
 
+    def last_success(self, job: str) -> Run | None:
+        """Return the newest run of JOB that succeeded."""
+        return next(
+            iter(self._runs("WHERE job = ? AND outcome = ? ORDER BY id DESC LIMIT 1", (job, Outcome.SUCCEEDED))), None
+        )
+
     def going_on(self, job: str | None = None) -> list[Run]:
         """Return the runs that have not ended, of JOB or of all."""
         return self._runs("WHERE ended IS NULL AND (:job IS NULL OR job = :job) ORDER BY id", {"job": job})
 
-    def version(self) -> int:
-        """Return a number that changes when another process has written. Costs a few microseconds, no disk."""
-        return int(self._rows("PRAGMA data_version", ())[0][0])
+    def totals(self) -> list[Total]:
+        """Return what was counted since the beginning, for each job and outcome; pruning takes nothing away."""
+        return [
+            Total(row["job"], Outcome(row["outcome"]), row["runs"], row["seconds"], row["late"])
+            for row in self.rows("SELECT * FROM totals ORDER BY job, outcome", ())
+        ]
 
-    def _use_wal(self) -> None:
-        """Switch the journal over. Of several that make the file at once SQLite turns some away without waiting."""
-        until = time.monotonic() + _PATIENCE
-        while True:
-            try:
-                self._db.execute("PRAGMA journal_mode = WAL")
-            except sqlite3.OperationalError as error:
-                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() >= until:
-                    raise
-                time.sleep(_LOOK)
-            else:
-                return
+    def prune(self, job: str, keep: Keep, *, now: datetime) -> list[tuple[str, int]]:
+        """Forget runs of JOB beyond KEEP.runs, and the oldest of all jobs beyond KEEP.age. Return what went: job, run.
 
-    def _upgrade(self) -> None:
-        if self._version() < len(STEPS):
-            self._db.execute("BEGIN IMMEDIATE")  # two that start at once: the second finds the work done
-            for number, step in enumerate(STEPS[self._version() :], start=self._version() + 1):
-                for statement in filter(str.strip, step.split(";")):
-                    self._db.execute(statement)
-                self._db.execute(f"PRAGMA user_version = {number}")
-            self._db.execute("COMMIT")
-        if self._version() > len(STEPS):
-            raise ApplianceError(f"{self.path} was written by a newer pi-appliance; install that version again")
+        A little at each call, so that no call takes long. The claims of slots go with their age, all others stay.
+        """
+        old = text(now - min(keep.age, _LONGEST))
+        query = (
+            "SELECT job, id FROM runs WHERE ended IS NOT NULL AND ("
+            "id IN (SELECT id FROM runs ORDER BY id LIMIT :few) AND started < :old OR "
+            "id IN (SELECT id FROM runs WHERE job = :job ORDER BY id DESC LIMIT :few OFFSET :runs))"
+        )
+        going = self.rows(query, {"job": job, "few": _AT_ONCE, "old": old, "runs": keep.runs})
+        if going:
+            with self.writing() as db:
+                db.executemany("DELETE FROM runs WHERE id = ?", [(row["id"],) for row in going])
+                db.execute("DELETE FROM claims WHERE key GLOB 'slot *' AND at < ?", (old,))
+        return [(row["job"], row["id"]) for row in going]
 
-    def _version(self) -> int:
-        return int(self._db.execute("PRAGMA user_version").fetchone()[0])
-
-    def _take(self, db: sqlite3.Connection, key: str, run: int, now: datetime) -> int | None:
+    def _take(self, db: Transaction, key: str, run: int, now: datetime) -> int | None:
         taken = db.execute("SELECT run FROM claims WHERE key = ?", (key,)).fetchone()
         if taken is not None:
             return int(taken["run"])
-        db.execute("INSERT INTO claims (key, run, at) VALUES (?, ?, ?)", (key, run, _text(now)))
+        db.execute("INSERT INTO claims (key, run, at) VALUES (?, ?, ?)", (key, run, text(now)))
         return None
 
-    def _rows(self, query: str, values: Values) -> list[sqlite3.Row]:
-        with self._errors():
-            try:
-                return self._db.execute(query, values).fetchall()
-            except (OverflowError, UnicodeEncodeError):  # a number or a name that no row can bear
-                return []
-
     def _runs(self, where: str, values: Values) -> list[Run]:
-        return [_run(row) for row in self._rows(f"SELECT * FROM runs {where}", values)]  # noqa: S608 - ours alone
-
-    @contextlib.contextmanager
-    def _writing(self, *, durable: bool = False) -> Iterator[sqlite3.Connection]:
-        """One transaction, whole or not at all."""
-        with self._errors():
-            self._db.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
-            self._db.execute("BEGIN IMMEDIATE")
-            try:
-                yield self._db
-                self._db.execute("COMMIT")
-            except BaseException:
-                with contextlib.suppress(sqlite3.Error):
-                    self._db.execute("ROLLBACK")
-                raise
-
-    @contextlib.contextmanager
-    def _errors(self) -> Iterator[None]:
-        try:
-            yield
-        except sqlite3.OperationalError as error:
-            raise Unavailable(f"{self.path} cannot be used: {error}; check its rights and the free space") from None
-        except sqlite3.DatabaseError as error:
-            hint = "move it aside, and a new history begins"
-            raise Unavailable(f"{self.path} is damaged: {error}; {hint}") from None
+        return [run_of(row) for row in self.rows(f"SELECT * FROM runs {where}", values)]  # noqa: S608 - ours alone
 
 
-def slot_key(job: str, due: str) -> str:
-    """Return the claim that stands for the slot DUE of JOB."""
-    return f"slot {job} {due}"
-
-
-def _text(when: datetime) -> str:
-    return when.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-def _run(row: sqlite3.Row) -> Run:
-    return Run(
-        id=row["id"],
-        job=row["job"],
-        kind=row["kind"],
-        trigger=Trigger(row["trigger"]),
-        due=row["due"],
-        started=datetime.fromisoformat(row["started"]),
-        ended=row["ended"] and datetime.fromisoformat(row["ended"]),
-        outcome=row["outcome"] and Outcome(row["outcome"]),
-        summary=row["summary"],
-        facts=json.loads(row["facts"]),
-        attempts=row["attempts"],
-    )
+__all__ = ["Store", "slot_key"]

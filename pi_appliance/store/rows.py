@@ -1,0 +1,52 @@
+"""Rows of the history to runs, and what is counted when one ends."""
+
+import json
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from pi_appliance.model.run import Outcome, Run, Trigger
+from pi_appliance.store.database import Transaction, instant
+
+
+@dataclass(frozen=True, slots=True)
+class Total:
+    """Over all time: how many runs of a job ended so, how long they took together, how late they began together."""
+
+    job: str
+    outcome: Outcome
+    runs: int
+    seconds: float
+    late: float
+
+
+def count(db: Transaction, run: Run) -> None:
+    """Add a run that has ended to the totals."""
+    late = 0.0
+    if run.due and run.due[:1].isdigit() and run.attempts:
+        late = max(0.0, (run.started - datetime.fromisoformat(run.due)).total_seconds())
+    seconds = max(0.0, run.took.total_seconds()) if run.took and run.attempts else 0.0
+    db.execute(
+        "INSERT INTO totals (job, outcome, runs, seconds, late) VALUES (:job, :outcome, :runs, :seconds, :late)"
+        " ON CONFLICT DO UPDATE SET runs = runs + :runs, seconds = seconds + :seconds, late = late + :late",
+        {"job": run.job, "outcome": run.outcome, "runs": run.slots, "seconds": seconds, "late": late},
+    )
+
+
+def run_of(row: Any) -> Run:
+    """Return the run that stands in ROW of the table `runs`."""
+    return Run(
+        id=row["id"],
+        job=row["job"],
+        kind=row["kind"],
+        trigger=Trigger(row["trigger"]),
+        due=row["due"],
+        since=row["since"],
+        slots=row["slots"],
+        started=instant(row["started"]),
+        ended=row["ended"] and instant(row["ended"]),
+        outcome=row["outcome"] and Outcome(row["outcome"]),
+        summary=row["summary"],
+        facts=json.loads(row["facts"]),
+        attempts=row["attempts"],
+    )

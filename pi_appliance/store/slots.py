@@ -1,0 +1,127 @@
+"""What became of slots that no run was started for, up to where all are accounted for, and which jobs pause."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from pi_appliance.model.run import Outcome, Run, Trigger
+from pi_appliance.store.database import Database, instant, text
+from pi_appliance.store.rows import count, run_of
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """Since when a job is watched with a schedule, and up to which instant every slot of it is accounted for."""
+
+    schedule: str
+    since: datetime
+    until: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """A job whose slots are not used from SINCE on; it ends by itself at UNTIL, by a person where that is None."""
+
+    since: datetime
+    until: datetime | None
+
+    def holds(self, now: datetime) -> bool:
+        """Say whether it goes on."""
+        return self.until is None or now < self.until
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settled:
+    """Slots of a job that came to nothing: COUNT of them from FIRST to LAST, by the names they have in the history."""
+
+    job: str
+    kind: str
+    trigger: Trigger
+    first: str
+    last: str
+    count: int
+    outcome: Outcome
+    summary: str
+
+
+class Slots:
+    """The accounts of slots, in the file of the store."""
+
+    def __init__(self, db: Database) -> None:
+        self._db = db
+
+    def settle(self, what: Sequence[Settled], *, now: datetime, until: datetime | None = None) -> None:
+        """Write a row for each of WHAT, all or none; every slot of that job up to UNTIL is then accounted for.
+
+        A single slot without UNTIL is claimed, so that nothing is started for it later.
+        """
+        if not what:
+            return
+        with self._db.writing(durable=until is None) as db:
+            for each in what:
+                row = db.execute(
+                    "INSERT INTO runs (job, kind, trigger, due, since, slots, started, ended, outcome, summary)"
+                    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING *",
+                    (
+                        *(each.job, each.kind, each.trigger, each.last, each.first if each.count > 1 else None),
+                        *(each.count, text(now), text(now), each.outcome, each.summary),
+                    ),
+                ).fetchone()
+                count(db, run_of(row))
+                if until is None:
+                    db.execute(
+                        "INSERT OR IGNORE INTO claims (key, run, at) VALUES (?, ?, ?)",
+                        (slot_key(each.job, each.last), row["id"], text(now)),
+                    )
+            if until is not None:
+                db.execute("UPDATE watched SET until = ? WHERE job = ?", (text(until), what[0].job))
+
+    def watched(self) -> dict[str, Watched]:
+        """Return what is known of every job that is watched."""
+        rows = self._db.rows("SELECT * FROM watched", ())
+        return {row["job"]: Watched(row["schedule"], instant(row["since"]), instant(row["until"])) for row in rows}
+
+    def watch(self, job: str, schedule: str, *, since: datetime) -> None:
+        """Begin to watch JOB with SCHEDULE: slots up to SINCE are none of its."""
+        with self._db.writing() as db:
+            db.execute("INSERT OR REPLACE INTO watched VALUES (?, ?, ?, ?)", (job, schedule, text(since), text(since)))
+
+    def settled_until(self, job: str, until: datetime) -> None:
+        """Every slot of JOB up to UNTIL is accounted for."""
+        with self._db.writing() as db:
+            db.execute("UPDATE watched SET until = ? WHERE job = ?", (text(until), job))
+
+    def used(self, job: str, after: datetime, until: datetime) -> set[str]:
+        """Return the names of the slots of JOB from the second of AFTER to that of UNTIL that were claimed."""
+        first, last = slot_key(job, text(after)[:19]), slot_key(job, text(until)[:19])
+        rows = self._db.rows("SELECT key FROM claims WHERE key BETWEEN ? AND ?", (first, last + "Z"))
+        start = len(slot_key(job, ""))
+        return {row["key"][start:] for row in rows}
+
+    def accounts(self, job: str, after: str) -> list[Run]:
+        """Return the runs of JOB, the newest first, that account for a slot whose name is not before AFTER."""
+        rows = self._db.rows("SELECT * FROM runs WHERE job = ? AND due >= ? ORDER BY id DESC", (job, after))
+        return [run_of(row) for row in rows]
+
+    def pauses(self) -> dict[str, Pause]:
+        """Return the jobs that pause, or paused and have not been settled since."""
+        rows = self._db.rows("SELECT * FROM pauses", ())
+        return {row["job"]: Pause(instant(row["since"]), row["until"] and instant(row["until"])) for row in rows}
+
+    def pause(self, job: str, *, since: datetime, until: datetime | None) -> None:
+        """Let JOB pause. One that pauses already keeps its beginning."""
+        with self._db.writing(durable=True) as db:
+            db.execute(
+                "INSERT INTO pauses VALUES (:job, :since, :until) ON CONFLICT DO UPDATE SET until = :until",
+                {"job": job, "since": text(since), "until": until and text(until)},
+            )
+
+    def resume(self, job: str) -> None:
+        """Forget that JOB paused."""
+        with self._db.writing(durable=True) as db:
+            db.execute("DELETE FROM pauses WHERE job = ?", (job,))
+
+
+def slot_key(job: str, due: str) -> str:
+    """Return the claim that stands for the slot DUE of JOB."""
+    return f"slot {job} {due}"
