@@ -9,6 +9,8 @@ import hmac
 
 from pi_appliance.model.schedule import Chance
 
+_LABEL = "share"  # in front of the slot, so that a share gives nothing away about what `picks` decides
+
 
 def picks(chance: Chance | None, *, secret: bytes, job: str, due: str) -> bool:
     """Say whether the slot DUE of JOB is used. Without a chance every slot is."""
@@ -17,3 +19,9 @@ def picks(chance: Chance | None, *, secret: bytes, job: str, due: str) -> bool:
     digest = hmac.digest(secret, f"{job}\n{due}".encode(), hashlib.sha256)
     # 128 bits against a fraction in whole numbers: no rounding, so 1/1 is always and the rest is as even as HMAC.
     return int.from_bytes(digest[:16]) * chance.draws < chance.hits << 128
+
+
+def share(secret: bytes, job: str, due: str) -> float:
+    """Return the draw of the slot DUE of JOB: from 0 to just under 1, evenly, the same each time it is asked."""
+    digest = hmac.digest(secret, f"{_LABEL}\n{job}\n{due}".encode(), hashlib.sha256)
+    return (int.from_bytes(digest[:8]) >> 11) / (1 << 53)  # as many bits as a float holds

@@ -1,19 +1,21 @@
 """Schedules to instants: the same as Debian's cron, daylight saving included.
 
-cronsim does the reckoning (it agrees with Debian's cron on expressions and on daylight saving); this file is the thin
-front that expands @words and refuses what cron itself would read differently, so that a job means the same to both.
+cronsim reckons by the clock on the wall, without a zone; wall_clock.py knows where that clock jumps and what Debian's
+cron does there. This file puts them together, expands @words and refuses what cron itself would read differently, so
+that a job means the same to both.
 """
 
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from heapq import merge
-from itertools import islice
+from itertools import groupby, islice
 from zoneinfo import ZoneInfo
 
 from cronsim import CronSim, CronSimError
 
-from pi_appliance.core import durations
+from pi_appliance.core import durations, wall_clock
+from pi_appliance.core.wall_clock import Span
 from pi_appliance.model.schedule import AtBoot, Cron, Every, Schedule
 
 WORDS = {
@@ -29,7 +31,7 @@ _RANGES = {"minute": "0-59", "hour": "0-23", "day-of-month": "1-31", "month": "1
 _RANGES["day-of-week"] = "0-7 or sun-sat, where 0 and 7 are Sunday"
 _ANY_TIME = datetime(2000, 1, 1, tzinfo=UTC)
 _END_OF_TIME = int(datetime(9999, 1, 1, tzinfo=UTC).timestamp())  # the last year there is may not exist in each zone
-_LONGEST_BACK = timedelta(days=3660)  # ten years: 29 February comes at least every eight
+_SECOND = timedelta(seconds=1)
 
 
 def parse(text: str) -> str:
@@ -73,44 +75,82 @@ def slots(schedule: Schedule, after: datetime, zone: ZoneInfo) -> Iterator[datet
 
     In UTC, because two instants of one zone compare by the clock on the wall, which shows an hour twice in autumn.
     """
+    first = _whole(after) + _SECOND
     match schedule:
         case Cron(expressions):
-            start = after.astimezone(zone)
-            last = None
-            for slot in merge(*(_in_utc(CronSim(each, start)) for each in expressions)):
-                if slot != last:
-                    yield slot
-                last = slot
+            yield from _each_once(merge(*(_forwards(each, first, zone) for each in expressions)))
         case Every(interval):
             # Whole seconds in whole numbers, so that no slot drifts.
             step = int(interval.total_seconds())
-            count = int(after.timestamp()) // step + 1
-            while count * step < _END_OF_TIME:
-                yield datetime.fromtimestamp(count * step, UTC)
-                count += 1
+            for seconds in range(-(-int(first.timestamp()) // step) * step, _END_OF_TIME, step):
+                yield datetime.fromtimestamp(seconds, UTC)
         case AtBoot():
             return
 
 
-def _in_utc(slots: Iterator[datetime]) -> Iterator[datetime]:
-    return (slot.astimezone(UTC) for slot in slots)
+def slots_back(schedule: Schedule, before: datetime, zone: ZoneInfo) -> Iterator[datetime]:
+    """Yield the same instants as `slots`, backwards: those not after BEFORE, the newest first, to the year 1970."""
+    last = _whole(before)
+    match schedule:
+        case Cron(expressions):
+            yield from _each_once(merge(*(_backwards(each, last, zone) for each in expressions), reverse=True))
+        case Every(interval):
+            step = int(interval.total_seconds())
+            for seconds in range(int(last.timestamp()) // step * step, -1, -step):
+                yield datetime.fromtimestamp(seconds, UTC)
+        case AtBoot():
+            return
+
+
+def _forwards(expression: str, first: datetime, zone: ZoneInfo) -> Iterator[datetime]:
+    """Yield the instants of EXPRESSION from FIRST on. cronsim reckons by the clock on the wall, without a zone."""
+    fixed = is_fixed(expression)
+    for span in wall_clock.spans(zone, first):
+        if span.start >= first and _is_made_up_for(expression, span, fixed=fixed):
+            yield span.start
+        low, end = max(span.local(max(first, span.start)), span.begins(fixed=fixed)), span.local(span.end)
+        for local in CronSim(expression, low - _SECOND):
+            if local >= end:
+                break
+            yield span.instant(local)
+
+
+def _backwards(expression: str, last: datetime, zone: ZoneInfo) -> Iterator[datetime]:
+    """Yield the instants of EXPRESSION that are not after LAST, the newest first."""
+    fixed = is_fixed(expression)
+    for span in wall_clock.spans_back(zone, last):
+        low, end = span.begins(fixed=fixed), span.local(min(last + _SECOND, span.end))
+        for local in CronSim(expression, end, reverse=True):
+            if local < low:
+                break
+            yield span.instant(local)
+        if _is_made_up_for(expression, span, fixed=fixed):
+            yield span.start
+
+
+def is_fixed(expression: str) -> bool:
+    """Answer whether EXPRESSION names its minute and its hour. It matters where the clock on the wall jumps."""
+    minute, hour, *_ = expression.split()
+    return not minute.startswith("*") and not hour.startswith("*")
+
+
+def _is_made_up_for(expression: str, span: Span, *, fixed: bool) -> bool:
+    left_out = span.made_up_from(fixed=fixed)
+    return left_out is not None and next(CronSim(expression, left_out - _SECOND)) < span.local(span.start)
+
+
+def _each_once(slots: Iterator[datetime]) -> Iterator[datetime]:
+    return (slot for slot, _ in groupby(slots))
+
+
+def _whole(instant: datetime) -> datetime:
+    return instant.astimezone(UTC).replace(microsecond=0)
 
 
 def last_slot(schedule: Schedule, now: datetime, zone: ZoneInfo, *, within: timedelta) -> datetime | None:
-    """Return the latest slot not after NOW and not older than WITHIN.
-
-    Looked for further and further back, so that a grace of years costs nothing where slots are frequent.
-    """
-    within, back, found = min(within, _LONGEST_BACK), timedelta(hours=1), None
-    while found is None:
-        for slot in slots(schedule, now - min(back, within) - timedelta(microseconds=1), zone):
-            if slot > now:
-                break
-            found = slot
-        if back >= within:
-            break
-        back *= 8
-    return found
+    """Return the latest slot not after NOW and not older than WITHIN."""
+    slot = next(slots_back(schedule, now, zone), None)
+    return slot if slot is not None and now - slot <= within else None
 
 
 def due_name(slot: datetime) -> str:

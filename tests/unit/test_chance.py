@@ -2,7 +2,7 @@
 
 import pytest
 
-from pi_appliance.core.chance import picks
+from pi_appliance.core.chance import picks, share
 from pi_appliance.core.schedules import parse_chance
 from pi_appliance.model.schedule import Chance
 
@@ -47,3 +47,16 @@ def test_a_chance_is_read(written, chance):
 def test_what_is_no_chance_is_refused(written):
     with pytest.raises(ValueError, match="more than 0 and at most 1"):
         parse_chance(written)
+
+
+def test_shares_are_even_and_stay():
+    shares = [
+        share(b"secret", "tweets", f"2026-05-{day:02}T{hour:02}:00:00Z") for day in range(1, 29) for hour in range(24)
+    ]
+    assert all(0 <= each < 1 for each in shares)
+    assert len(set(shares)) == len(shares)
+    for tenth in range(10):  # 672 draws: 67 a tenth, give or take four standard deviations
+        assert 36 <= sum(int(each * 10) == tenth for each in shares) <= 98
+    assert share(b"secret", "tweets", "2026-05-01T00:00:00Z") == shares[0]
+    assert share(b"another", "tweets", "2026-05-01T00:00:00Z") != shares[0]
+    assert share(b"secret", "other", "2026-05-01T00:00:00Z") != shares[0]
