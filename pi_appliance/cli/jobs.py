@@ -26,7 +26,7 @@ from pi_appliance.reports import as_text
 from pi_appliance.system import clock, cron_gaps
 
 P = ParamSpec("P")
-_SLOT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ|boot:[0-9a-f-]{36}", re.ASCII)
+_SLOT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ|boot:[0-9a-f-]{36}|after:\d+(\+\d+)*", re.ASCII)
 _TEMPORARY = 75  # as sysexits.h has it: try again later
 
 

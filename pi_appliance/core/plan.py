@@ -15,7 +15,7 @@ from pi_appliance.model.config import Job
 from pi_appliance.model.run import Outcome
 from pi_appliance.model.schedule import AtBoot, Cron, Every, Schedule
 
-COUNTED = 1_000  # slots that came to nothing are counted so far; beyond that it is enough to know that they are more
+COUNTED = 200  # slots that came to nothing are counted so far; beyond that it is enough to know that they are more
 _TICK = timedelta(microseconds=1)
 
 
@@ -90,7 +90,7 @@ def decide(job: Job, zone: ZoneInfo, after: datetime, now: datetime, known: Know
     for slot in cron.slots_back(job.schedule, now, zone):
         if slot <= after:
             break
-        if older.count + missed.count >= COUNTED:
+        if older.count + missed.count + by_chance.count // 20 >= COUNTED:
             missed.add_all(slot, next(cron.slots(job.schedule, after, zone)))
             break
         name = cron.due_name(slot)
@@ -121,7 +121,7 @@ def decide(job: Job, zone: ZoneInfo, after: datetime, now: datetime, known: Know
 def unused(
     schedule: Schedule, zone: ZoneInfo, span: tuple[datetime, datetime], used: Container[str], why: tuple[Outcome, str]
 ) -> list[Gone]:
-    """Return the slots of SCHEDULE in SPAN, its beginning left out, less those USED, as one account, if there are any."""
+    """Return the slots of SCHEDULE in SPAN (without its start) that are not USED as one account, if there are any."""
     after, until = span
     tally = _Tally(*why)
     for slot in cron.slots_back(schedule, until, zone):

@@ -13,10 +13,11 @@ from typing import Self
 
 from pi_appliance.config.load import load
 from pi_appliance.core import cron
-from pi_appliance.core.chance import picks
+from pi_appliance.core.chance import picks, share
 from pi_appliance.errors import Refused, UnknownName
-from pi_appliance.model.config import Config, Job
+from pi_appliance.model.config import Config, Job, RunsBy
 from pi_appliance.model.run import Run
+from pi_appliance.store.slots import Pause
 from pi_appliance.store.sqlite import Store, slot_key
 from pi_appliance.system import clock, files, locks, logs
 
@@ -25,21 +26,23 @@ _PICTURES = (".svg", ".png")
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """A slot to come, whether the chance uses it, and whether a run has used it already."""
+    """A slot to come: whether the chance uses it, whether a run has used it already, and when its jitter begins it."""
 
     job: str
     at: datetime
     picked: bool
-    used: bool = False
+    used: bool
+    begins: datetime
 
 
 @dataclass(frozen=True, slots=True)
 class JobView:
-    """A job, its next slot, its next slot that the chance uses, and its newest run."""
+    """A job, its next slot, its newest run, and whether it pauses."""
 
     job: Job
     next: Slot | None
     last: Run | None
+    pause: Pause | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,20 +112,23 @@ class Appliance:
     def slots(self, name: str, after: datetime) -> Iterator[Slot]:
         """Yield the slots of a job after AFTER."""
         job = self.job(name)
-        for at in cron.slots(job.schedule, after, self.config.time_zone) if job.schedule else ():
+        for at in cron.slots(job.schedule, after, self.config.zone_of(job)) if job.schedule else ():
             due = cron.due_name(at)
             used = self.store.claimed(slot_key(name, due))
-            yield Slot(name, at, not used and picks(job.chance, secret=self.secret, job=name, due=due), used)
+            picked = not used and picks(job.chance, secret=self.secret, job=name, due=due)
+            yield Slot(name, at, picked, used, at + job.jitter * (share(self.secret, name, due) if job.jitter else 0))
 
     def jobs(self, now: datetime) -> list[JobView]:
         """Return every job with its next slot and its newest run, in the order of the file."""
         self.sweep()
         # One that goes on says more than one that was skipped because of it.
         last = self.store.last_of_each() | {run.job: run for run in self.store.going_on()}
+        pauses = {name: pause for name, pause in self.store.slots.pauses().items() if pause.holds(now)}
         views = []
         for name, job in self.config.jobs.items():
             newest = last.get(name)
-            views.append(JobView(job, next(self.slots(name, now), None), newest and self._told(newest)))
+            coming = next(self.slots(name, now), None)
+            views.append(JobView(job, coming, newest and self._told(newest), pauses.get(name)))
         return views
 
     def history(self, *, job: str | None = None, limit: int = 50, before: int | None = None) -> list[Run]:
@@ -139,6 +145,35 @@ class Appliance:
             with locks.taken(self.lock_path(name)) as lock:
                 if lock is not None:
                     self.store.abandon(name, now=clock.now())
+
+    def pause(self, name: str, *, now: datetime, until: datetime | None = None) -> None:
+        """Use no slot of the job NAME from now on, to UNTIL or until it is resumed. Raises UnknownName, Refused."""
+        job = self.job(name)
+        if job.schedule is None and not job.after:
+            raise Refused(f"{name} has no schedule, so there is nothing to pause")
+        if until is not None and until <= now:
+            raise Refused("that time is past already; name one to come")
+        self.store.slots.pause(name, since=now, until=until)
+
+    def resume(self, name: str, *, now: datetime) -> None:
+        """Use the slots of the job NAME again. Raises UnknownName; Refused if it does not pause."""
+        job = self.job(name)
+        pause = self.store.slots.pauses().get(name)
+        if pause is None or not pause.holds(now):
+            raise Refused(f"{name} does not pause")
+        if job.runs_by is RunsBy.DAEMON and job.schedule is not None:
+            self.store.slots.pause(name, since=pause.since, until=now)  # the daemon accounts for what was left out
+        else:
+            self.store.slots.resume(name)
+
+    def cancel(self, name: str) -> Run:
+        """Ask the run of the job NAME to end, and return it. Raises UnknownName; Refused if none goes on."""
+        self.job(name)
+        self.sweep()
+        for run in self.store.going_on(name):
+            if locks.ask_to_end(self.lock_path(name), run.id, "cancelled by a person"):
+                return run
+        raise Refused(f"no run of {name} goes on")
 
     def report_files(self) -> Sequence[Path]:
         """Return the reports, relative to their folder: the job that wrote last first, texts before pictures."""

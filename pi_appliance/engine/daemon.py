@@ -20,6 +20,7 @@ from pi_appliance.errors import ApplianceError
 from pi_appliance.reports.as_text import instant
 from pi_appliance.system import clock, cron_gaps, secrets
 from pi_appliance.system.notify import Notifier
+from pi_appliance.system.step_alarm import StepAlarm
 
 log = logging.getLogger("pi_appliance.daemon")
 
@@ -42,10 +43,12 @@ class Daemon:
     ) -> None:
         self.appliance = appliance
         self._secrets = secrets.load(appliance.config.path, os.environ)
-        self.runs = Runs(appliance.config.path)
-        self.hub = self._new_hub()
         self._news = asyncio.Event()
-        self.scheduler = Scheduler(appliance, self.runs, now=clock.now, nap=lambda secs: nap_until(self._news, secs))
+        self.runs = Runs(appliance.config.path, on_end=self._news.set)
+        self.hub = self._new_hub()
+        self.scheduler = Scheduler(
+            appliance, self.runs, clock=clock.MachineClock(), nap=lambda secs: nap_until(self._news, secs)
+        )
         self._kinds, self._services, self._mouth = services, list[Service](), say
         self._silent = False  # whether a service that is wanted could not start
         self._notifier = Notifier(os.environ)
@@ -60,6 +63,7 @@ class Daemon:
         loop.add_signal_handler(signal.SIGHUP, self._reload.set)
         self.appliance.sweep()
         music = asyncio.create_task(self.hub.run())
+        alarm = StepAlarm(self._news.set)
         work: list[asyncio.Task[None]] = []
         try:
             await self._start_services()
@@ -80,6 +84,7 @@ class Daemon:
             if work:  # else it never began, and the error will say why
                 self._say("stopping")
             await self._shut_down(music, work)
+            alarm.close()
 
     async def _until_stopped(self) -> None:
         await self._stop.wait()
@@ -109,7 +114,9 @@ class Daemon:
         except ApplianceError as error:
             self._say(f"the new configuration is wrong, the old one stays:\n{error}")
             return music
-        self.appliance = self.scheduler.appliance = again
+        await self.scheduler.look()  # what came due until now is owed by the schedules of until now
+        self.appliance = again
+        self.scheduler.take_over(again)
         after = again.config
         other_player = after.player != before.player or self._secrets != known
         if other_player:

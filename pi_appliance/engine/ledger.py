@@ -9,10 +9,10 @@ from pi_appliance.engine.assemble import Appliance
 from pi_appliance.model.config import Job
 from pi_appliance.model.run import Outcome, Trigger
 from pi_appliance.model.schedule import Cron
-from pi_appliance.store.slots import Settled, Watched
+from pi_appliance.store.slots import Settled, Watched, slot_key
 
 _TICK = timedelta(microseconds=1)
-_NEVER = datetime.max.replace(tzinfo=UTC)
+NEVER = datetime.max.replace(tzinfo=UTC)
 _SAVE = timedelta(hours=1)  # so much is looked through again at the next start, rather than written each time
 
 
@@ -46,6 +46,11 @@ class Ledger:
                 self.appliance.store.slots.watch(job.name, known.schedule, since=now)
         return found
 
+    def rests(self, job: str, now: datetime) -> bool:
+        """Say whether there is nothing to do for JOB by now."""
+        known = self._watches.get(job)
+        return known is not None and known.until <= now and known.wake is not None and now < known.wake
+
     def rewind(self, job: str, slot: datetime, *, again: datetime) -> None:
         """Account for SLOT anew, not before AGAIN: nothing came of it, and that could not be written down."""
         watch = self._watches.get(job)
@@ -63,7 +68,7 @@ class Ledger:
             used=self.appliance.store.slots.used(job.name, watch.until, now),
             held=held,
             picked=lambda due: chance.picks(job.chance, secret=secret, job=job.name, due=due),
-            share=lambda due: chance.share(secret=secret, job=job.name, due=due),
+            share=lambda due: chance.share(secret, job.name, due),
             cause=cause,
         )
         found = plan.decide(job, zone, watch.until, now, known)
@@ -75,7 +80,7 @@ class Ledger:
         watch.until = found.until
         held.update(start.slot for start in found.starts)
         coming = next(cron.slots(job.schedule, now, zone), None)
-        watch.wake = min([each for each in (coming, found.wake) if each], default=_NEVER)
+        watch.wake = min([each for each in (coming, found.wake) if each], default=NEVER)
         return found.starts
 
     def let_go(self, job: str, slot: datetime) -> None:
@@ -100,8 +105,16 @@ class Ledger:
         watch.until, watch.wake = max(watch.until, min(until, now)), None
         self._held(job.name).clear()
 
+    def wake(self) -> datetime | None:
+        """Return when some job must be looked at next."""
+        known = self.appliance.config.jobs
+        return min((watch.wake for job, watch in self._watches.items() if watch.wake and job in known), default=None)
+
     def _held(self, job: str) -> set[datetime]:
-        return self.held.setdefault(job, set())
+        """Return the slots of JOB that are held. One that its run has claimed by now needs no holding any more."""
+        held = self.held.setdefault(job, set())
+        held -= {slot for slot in held if self.appliance.store.claimed(slot_key(job, cron.due_name(slot)))}
+        return held
 
     def _settle(self, job: Job, gone: Sequence[plan.Gone], watch: Watch, now: datetime, safe: datetime) -> None:
         if gone:

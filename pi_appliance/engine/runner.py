@@ -1,5 +1,6 @@
 """The only way a job ever runs: one call is one run, one row of the history, one child process an attempt."""
 
+import contextlib
 import json
 import os
 import signal
@@ -10,19 +11,21 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from random import Random
 from typing import Any
-from zoneinfo import ZoneInfo
 
 from pi_appliance.core import backoff, cron, durations
-from pi_appliance.core.chance import picks
+from pi_appliance.core.chance import picks, share
+from pi_appliance.engine import chains
 from pi_appliance.engine.assemble import Appliance
-from pi_appliance.errors import Unavailable, UnknownName
-from pi_appliance.model.config import Job
+from pi_appliance.engine.ledger import account_for_cron
+from pi_appliance.errors import ApplianceError, Unavailable, UnknownName
+from pi_appliance.model.config import Job, Overlap
 from pi_appliance.model.run import Outcome, Run, Trigger
 from pi_appliance.model.schedule import AtBoot, Cron, Every
 from pi_appliance.system import clock, locks, process
 from pi_appliance.system.logs import RunLog
 
 _LONGEST_REPLAY = timedelta(hours=4)  # cron itself looks back three hours after the clock was put forward
+_REPLACED = 2 * process.POLITE  # seconds that a run which is replaced has to end
 _SWEEP = 1.0  # seconds; the page and the daemon hold the lock for a moment where they close what was cut off
 _OUTCOMES = {"Uncertain": Outcome.UNCERTAIN, "OutOfTime": Outcome.TIMED_OUT}
 
@@ -64,24 +67,68 @@ def run(
     now = clock.now()
     misfire = ""
     if due is not None:
-        _require_slot(job, due, appliance.config.time_zone)
+        _require_slot(appliance, job, due)
     if due is None and (trigger is not Trigger.HAND or as_scheduled):
         due, misfire = _slot_of(job, now, appliance, by_hand=trigger is Trigger.HAND)
-    store = appliance.store
+    asked = _Asked(job, trigger, due, misfire)
     # From here on a signal ends the run, not this process: the history hears of it whenever it comes.
-    with process.Stop().caught() as stop, locks.taken(appliance.lock_path(name), patience=_SWEEP) as lock:
+    with process.Stop().caught() as stop:
+        stop.wait(asked.seconds_of_jitter(appliance, now))
+        ended = _run(appliance, asked, stop, listener or Listener(), random)
+    _forget(appliance, name)
+    return ended
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What is to be run, and for what."""
+
+    job: Job
+    trigger: Trigger
+    due: str | None
+    misfire: str
+
+    def picked(self, appliance: Appliance) -> bool:
+        """Say whether the chance uses the slot."""
+        job = self.job
+        return self.due is None or picks(job.chance, secret=appliance.secret, job=job.name, due=self.due)
+
+    def seconds_of_jitter(self, appliance: Appliance, now: datetime) -> float:
+        """Return the seconds until the slot begins by its jitter. The daemon has waited for it already; cron cannot."""
+        if self.trigger is not Trigger.CRON or self.due is None or not self.due[:1].isdigit():
+            return 0.0
+        if not self.job.jitter or self.misfire or not self.picked(appliance):
+            return 0.0
+        begin = datetime.fromisoformat(self.due) + self.job.jitter * share(appliance.secret, self.job.name, self.due)
+        return max(0.0, (begin - now).total_seconds())
+
+
+def _run(appliance: Appliance, asked: _Asked, stop: process.Stop, listener: Listener, random: Random) -> Run:
+    """Hold the job's lock, open a run, and see it through to its end."""
+    job, store, path = asked.job, appliance.store, appliance.lock_path(asked.job.name)
+    patience = job.deadline.total_seconds() if job.overlap is Overlap.QUEUE else _SWEEP
+    with contextlib.ExitStack() as held:
+        if job.overlap is Overlap.REPLACE and asked.picked(appliance):
+            _end_the_one_before(appliance, job, asked.due)
+            patience = _REPLACED
+        lock = held.enter_context(locks.taken(path, patience=patience, give_up=lambda: stop.signal))
+        now = clock.now()
         if lock is not None:
-            store.abandon(name, now=now)
-        number, used_by = store.begin(job=name, kind=job.kind, trigger=trigger, due=due, now=now)
-        verdict = _reason_not_to(appliance, job, due, misfire, used_by)
+            store.abandon(job.name, now=now)
+        number, used_by = store.begin(job=job.name, kind=job.kind, trigger=asked.trigger, due=asked.due, now=now)
+        if asked.trigger is Trigger.CRON and asked.due is not None:
+            account_for_cron(appliance, job, asked.due, now)
+        verdict = _reason_not_to(appliance, asked, used_by, now)
         if verdict is None and lock is None:
-            verdict = _Verdict(Outcome.SKIPPED, _overlap(appliance, name), {})
+            verdict = _Verdict(Outcome.SKIPPED, _overlap(appliance, job.name), {})
         attempts = 0
         if verdict is None:
             assert lock is not None
             lock.say(number, None, "starting")
-            attempt = _Attempts(appliance, job, number, due, lock, stop, listener or Listener())
+            attempt = _Attempts(appliance, job, number, asked.due, lock, stop, listener)
             verdict = attempt.until_done(random)
+            if verdict.outcome is Outcome.STOPPED and (why := lock.why_asked(number)):
+                verdict = replace(verdict, summary=why)
             verdict = replace(verdict, summary=verdict.summary + attempt.unkept)
             attempts = attempt.count
         store.end(number, verdict.outcome, verdict.summary, now=clock.now(), attempts=attempts, facts=verdict.facts)
@@ -90,7 +137,20 @@ def run(
     return ended
 
 
-def _require_slot(job: Job, due: str, zone: ZoneInfo) -> None:
+def _end_the_one_before(appliance: Appliance, job: Job, due: str | None) -> None:
+    """Ask the run that goes on, if one does, to make room."""
+    for run in appliance.store.going_on(job.name):
+        locks.ask_to_end(appliance.lock_path(job.name), run.id, f"replaced by {due or 'a run by hand'}")
+
+
+def _forget(appliance: Appliance, name: str) -> None:
+    """Let go of what is older than the owner wants to keep. Nothing depends on it, so no error of it counts."""
+    with contextlib.suppress(ApplianceError, OSError):
+        for job, number in appliance.store.prune(name, appliance.config.history, now=clock.now()):
+            appliance.log_path(job, number).unlink(missing_ok=True)
+
+
+def _require_slot(appliance: Appliance, job: Job, due: str) -> None:
     """Raise UnknownName unless DUE names a slot of JOB: any other would be a second claim to the same post."""
     real = None
     match job.schedule:
@@ -98,14 +158,16 @@ def _require_slot(job: Job, due: str, zone: ZoneInfo) -> None:
             real = clock.boot_name()
         case Cron() | Every():
             just_before = datetime.fromisoformat(due) - timedelta(microseconds=1) if due[:1].isdigit() else clock.now()
-            real = cron.due_name(next(cron.slots(job.schedule, just_before, zone)))
+            real = cron.due_name(next(cron.slots(job.schedule, just_before, appliance.config.zone_of(job))))
+        case None if job.after and chains.names(job, due, appliance):
+            real = due
     if due != real:
         raise UnknownName(f"slot of {job.name}", due, [real] if real else [])
 
 
 def _slot_of(job: Job, now: datetime, appliance: Appliance, *, by_hand: bool) -> tuple[str | None, str]:
     """Return the slot that a run started NOW belongs to, and why it is a misfire, if it is."""
-    zone = appliance.config.time_zone
+    zone = appliance.config.zone_of(job)
     if job.schedule is None:
         return None, "its schedule is gone; take the entry out with: pi-appliance jobs install"
     if isinstance(job.schedule, AtBoot):
@@ -122,14 +184,16 @@ def _slot_of(job: Job, now: datetime, appliance: Appliance, *, by_hand: bool) ->
     return cron.due_name(slot), f"{late} late, more than its grace of {durations.render(job.grace)}"
 
 
-def _reason_not_to(
-    appliance: Appliance, job: Job, due: str | None, misfire: str, used_by: int | None
-) -> _Verdict | None:
+def _reason_not_to(appliance: Appliance, asked: _Asked, used_by: int | None, now: datetime) -> _Verdict | None:
+    job = asked.job
     if used_by is not None:
-        return _Verdict(Outcome.SKIPPED, f"its slot {due} was used by run {used_by}", {})
-    if misfire:
-        return _Verdict(Outcome.MISFIRED, misfire, {})
-    if due is not None and not picks(job.chance, secret=appliance.secret, job=job.name, due=due):
+        return _Verdict(Outcome.SKIPPED, f"its slot {asked.due} was used by run {used_by}", {})
+    if asked.misfire:
+        return _Verdict(Outcome.MISFIRED, asked.misfire, {})
+    pause = appliance.store.slots.pauses().get(job.name)
+    if pause is not None and pause.holds(now) and asked.trigger is not Trigger.HAND:
+        return _Verdict(Outcome.SKIPPED, "paused", {})
+    if not asked.picked(appliance):
         return _Verdict(Outcome.SKIPPED, f"by chance ({job.chance})", {})
     return None
 

@@ -17,9 +17,10 @@ log = logging.getLogger("pi_appliance.runs")
 class Runs:
     """Starts runs and knows which of them go on. They outlive the daemon if it is killed, and tell the history."""
 
-    def __init__(self, config: Path) -> None:
-        self._config = config
-        self._going_on: dict[asyncio.Task[None], asyncio.subprocess.Process] = {}
+    def __init__(self, config: Path, *, on_end: Callable[[], None] = lambda: None) -> None:
+        """ON_END is called each time a run has ended."""
+        self._config, self._on_end = config, on_end
+        self._going_on: dict[asyncio.Task[None], tuple[str, asyncio.subprocess.Process]] = {}
         self._starting = asyncio.Lock()
         self._closed = False
 
@@ -57,15 +58,21 @@ class Runs:
                     f"{job} cannot be started: {error.strerror}; is this machine out of memory?"
                 ) from None
             task = asyncio.create_task(self._until_it_ends(job, process, ended))
-            self._going_on[task] = process
-            task.add_done_callback(self._going_on.pop)
+            self._going_on[task] = job, process
         log.info("job=%s by=%s due=%s started", job, trigger, due or "-")
 
     async def _until_it_ends(self, job: str, process: asyncio.subprocess.Process, ended: Callable[[int], None]) -> None:
         status = await process.wait()
+        if (task := asyncio.current_task()) is not None:
+            self._going_on.pop(task, None)
         log.info("job=%s ended status=%s", job, status)
         if not self._closed:  # asked to stop before it began, its slot is left for the next start
             ended(status)
+        self._on_end()
+
+    def going_on(self, job: str) -> bool:
+        """Say whether a run of JOB that was started here goes on."""
+        return any(name == job for name, _ in self._going_on.values())
 
     async def close(self) -> None:
         """Let no run begin any more. One that is just being started is started when this returns."""
@@ -81,7 +88,7 @@ class Runs:
         if self._going_on:
             log.info("waiting up to %.0f s for %d runs to end", grace, len(self._going_on))
             await asyncio.wait(list(self._going_on), timeout=grace)
-        for process in list(self._going_on.values()):
+        for _, process in list(self._going_on.values()):
             with contextlib.suppress(ProcessLookupError):
                 process.send_signal(signal.SIGTERM)
         if self._going_on:

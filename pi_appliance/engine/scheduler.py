@@ -4,6 +4,7 @@ Until the clock is trusted, slots of the wall clock wait; intervals, starts of t
 that is put forward or back is noticed, and every slot is accounted for all the same (engine/ledger.py).
 """
 
+import asyncio
 import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Iterator
@@ -15,13 +16,14 @@ from pi_appliance.core.plan import Start
 from pi_appliance.core.trust import ClockState, ClockWatch
 from pi_appliance.engine import chains
 from pi_appliance.engine.assemble import Appliance
-from pi_appliance.engine.ledger import Ledger, Watch
+from pi_appliance.engine.ledger import NEVER, Ledger, Watch
 from pi_appliance.engine.runs import Runs
 from pi_appliance.errors import ApplianceError
 from pi_appliance.model.config import Job, Overlap, RunsBy
 from pi_appliance.model.run import Outcome, Trigger
-from pi_appliance.model.schedule import AtBoot, Cron
+from pi_appliance.model.schedule import AtBoot, Cron, Every
 from pi_appliance.ports import Clock
+from pi_appliance.store.slots import Pause
 from pi_appliance.store.sqlite import slot_key
 from pi_appliance.system import clock as machine
 from pi_appliance.system import locks
@@ -44,10 +46,12 @@ class _Waiting:
 
 
 class Scheduler:
-    """One loop. NAP sleeps up to that many seconds, less when there is news."""
+    """One loop. NAP sleeps up to that many seconds, LONGEST at the most, less when there is news."""
 
-    def __init__(self, appliance: Appliance, runs: Runs, *, clock: Clock, nap: Nap) -> None:
-        self._appliance, self._runs, self._clock, self._nap = appliance, runs, clock, nap
+    def __init__(
+        self, appliance: Appliance, runs: Runs, *, clock: Clock, nap: Nap, longest: float = _LONGEST_NAP
+    ) -> None:
+        self._appliance, self._runs, self._clock, self._nap, self._longest = appliance, runs, clock, nap, longest
         self._ledger = Ledger(appliance)
         self._watch = ClockWatch(appliance.config.clock.wait)
         self._waits: dict[str, list[_Waiting]] = {}
@@ -96,7 +100,7 @@ class Scheduler:
             if isinstance(job.schedule, AtBoot):
                 with self._told(job.name):
                     if not self._appliance.store.claimed(slot_key(job.name, name)):
-                        await self._runs.start(job.name, Trigger.DAEMON, due=name, ended=lambda _: None)
+                        await self._start_named(job.name, name)
 
     async def look(self) -> None:
         """Start or record all that came due since the last look."""
@@ -104,20 +108,14 @@ class Scheduler:
         self._look_at_the_clock(now)
         pauses = self._appliance.store.slots.pauses()
         for job in self._daemons():
-            if isinstance(job.schedule, AtBoot) or not (self._watch.trusted or not isinstance(job.schedule, Cron)):
+            pause = pauses.get(job.name)
+            if pause is None and self._ledger.rests(job.name, now):
                 continue
             with self._told(job.name):
                 if job.after:
-                    if job.name not in pauses or not pauses[job.name].holds(now):
-                        await self._chain(job, now)
-                    continue
-                watch = self._ledger.watch(job, now)
-                if (pause := pauses.get(job.name)) is not None:
-                    if pause.holds(now):
-                        continue
-                    self._end_pause(job, watch, pause.since, pause.until or now, now)
-                if watch.wake is None or watch.wake <= now:
-                    await self._owed(job, watch, now)
+                    await self._chain(job, pause, now)
+                elif isinstance(job.schedule, Every) or (isinstance(job.schedule, Cron) and self._watch.trusted):
+                    await self._look_at(job, pause, now)
         await self._start_waiting()
         self._cause = ""
         self.beat = self._clock.steady()
@@ -144,15 +142,31 @@ class Scheduler:
         if self._watch.trusted and not before:
             log.info("the clock is trusted")
 
+    async def _look_at(self, job: Job, pause: Pause | None, now: datetime) -> None:
+        watch = self._ledger.watch(job, now)
+        try:
+            if pause is not None and pause.holds(now):
+                watch.wake = pause.until or NEVER
+                return
+            if pause is not None:
+                self._end_pause(job, watch, pause.since, pause.until or now, now)
+            if watch.wake is None or watch.wake <= now:
+                await self._owed(job, watch, now)
+                await asyncio.sleep(0)  # after a jump of years each job takes a while; the page is to live meanwhile
+        except ApplianceError:
+            watch.wake = now + _AGAIN
+            raise
+
     async def _owed(self, job: Job, watch: Watch, now: datetime) -> None:
         for start in self._ledger.owed(job, watch, now, self._cause):
-            busy = self._busy(job.name)
-            if start.late or (busy and job.overlap is Overlap.QUEUE):
-                self._wait(job, start, now)
-            elif busy and job.overlap is Overlap.SKIP:
-                self._nothing(job, start.slot, Outcome.SKIPPED, "the run before it still goes on", now)
-            else:
-                await self._start(job.name, start.slot)
+            with self._told(job.name):
+                busy = self._busy(job.name)
+                if start.late or (busy and job.overlap is Overlap.QUEUE):
+                    self._wait(job, start, now)
+                elif busy and job.overlap is Overlap.SKIP:
+                    self._nothing(job, start.slot, Outcome.SKIPPED, "the run before it still goes on", now)
+                else:
+                    await self._start(job.name, start.slot)
 
     def _wait(self, job: Job, start: Start, now: datetime) -> None:
         waits = self._waits.setdefault(job.name, [])
@@ -161,7 +175,7 @@ class Scheduler:
             self._nothing(job, start.slot, Outcome.SKIPPED, why, now)
             return
         due = cron.due_name(start.slot)
-        share = chance.share(secret=self._appliance.secret, job=f"{job.name} spread", due=due) if start.late else 0.0
+        share = chance.share(self._appliance.secret, f"{job.name} spread", due) if start.late else 0.0
         waits.append(_Waiting(start.slot, self._clock.steady() + share * job.catch_up.spread.total_seconds()))
 
     async def _start_waiting(self) -> None:
@@ -183,29 +197,33 @@ class Scheduler:
                 job,
                 Trigger.DAEMON,
                 due=cron.due_name(slot),
-                ended=lambda status: self._ended(job, slot, status),
+                ended=lambda status: self._ended_slot(job, slot, status),
             )
         except ApplianceError:
             self._again(job, slot)
             raise
 
-    def _ended(self, name: str, slot: datetime, status: int) -> None:
-        """A run has ended. If it never came so far as to tell the history, do that: no slot goes without a word."""
-        due, now = cron.due_name(slot), self._clock.now()
-        try:
-            with self._told(name):
-                store, job = self._appliance.store, self._appliance.job(name)
-                if not store.claimed(slot_key(name, due)):
-                    how = f"by signal {-status}" if status < 0 else f"with status {status}"
-                    why = f"its process ended {how} before it began; the journal says why"
-                    run, _ = store.begin(job=name, kind=job.kind, trigger=Trigger.DAEMON, due=due, now=now)
-                    store.end(run, Outcome.FAILED, why, now=now)
-                    log.warning("job=%s run=%s %s", name, run, why)
-                self._ledger.let_go(name, slot)
-                return
-        finally:
-            if slot in self._ledger.held.get(name, ()):
-                self._again(name, slot)
+    def _ended_slot(self, job: str, slot: datetime, status: int) -> None:
+        if self._ended(job, cron.due_name(slot), status):
+            self._ledger.let_go(job, slot)
+        else:
+            self._again(job, slot)
+
+    def _ended(self, name: str, due: str, status: int) -> bool:
+        """Tell the history of a run that ended before it could do so itself: no slot goes without a word.
+
+        Say whether the history knows of it now.
+        """
+        with self._told(name):
+            store, job, now = self._appliance.store, self._appliance.job(name), self._clock.now()
+            if not store.claimed(slot_key(name, due)):
+                how = f"by signal {-status}" if status < 0 else f"with status {status}"
+                why = f"its process ended {how} before it began; the journal says why"
+                run, _ = store.begin(job=name, kind=job.kind, trigger=Trigger.DAEMON, due=due, now=now)
+                store.end(run, Outcome.FAILED, why, now=now)
+                log.warning("job=%s run=%s %s", name, run, why)
+            return True
+        return False
 
     def _again(self, job: str, slot: datetime) -> None:
         self._ledger.let_go(job, slot)
@@ -225,14 +243,22 @@ class Scheduler:
         self._ledger.paused(job, watch, until, f"paused from {span}", now)
         self._appliance.store.slots.resume(job.name)
 
-    async def _chain(self, job: Job, now: datetime) -> None:
+    async def _chain(self, job: Job, pause: Pause | None, now: datetime) -> None:
         due = chains.due(self._appliance, job, now)
-        if due is None:
+        if due is None or (pause is not None and pause.holds(now)):
             return
         if due.why:
             chains.settle(self._appliance, job, due, now)
         elif not self._busy(job.name):
-            await self._runs.start(job.name, Trigger.DAEMON, due=due.name, ended=lambda _: None)
+            await self._start_named(job.name, due.name)
+
+    async def _start_named(self, job: str, due: str) -> None:
+        """Start a run for what is no instant: the start of the machine, or the successes it comes after."""
+
+        def ended(status: int) -> None:
+            self._ended(job, due, status)
+
+        await self._runs.start(job, Trigger.DAEMON, due=due, ended=ended)
 
     @contextlib.contextmanager
     def _told(self, job: str) -> Iterator[None]:
@@ -254,9 +280,16 @@ class Scheduler:
     def _until_next(self) -> float:
         """Return the seconds until there may be something to do."""
         now, steady = self._clock.now(), self._clock.steady()
-        naps = [_LONGEST_NAP if self._watch.trusted else min(_NAP_UNTRUSTED, self._watch.seconds_left(steady))]
+        naps = [self._longest if self._watch.trusted else min(_NAP_UNTRUSTED, self._watch.seconds_left(steady))]
         naps += [each.not_before - steady for waits in self._waits.values() for each in waits[:1]]
         wake = self._ledger.wake()
         if wake is not None:
             naps.append((wake - now).total_seconds())
         return max(0.0, min(naps))
+
+
+async def nap_until(news: asyncio.Event, seconds: float) -> None:
+    """Sleep SECONDS, or until there is NEWS."""
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(news.wait(), seconds)
+    news.clear()

@@ -53,7 +53,7 @@ class Slots:
     def settle(self, what: Sequence[Settled], *, now: datetime, until: datetime | None = None) -> None:
         """Write a row for each of WHAT, all or none; every slot of that job up to UNTIL is then accounted for.
 
-        A single slot without UNTIL is claimed, so that nothing is started for it later.
+        A single slot that is not before UNTIL is claimed, so that it is not accounted for a second time.
         """
         if not what:
             return
@@ -68,7 +68,7 @@ class Slots:
                     ),
                 ).fetchone()
                 count(db, run_of(row))
-                if until is None:
+                if each.count == 1 and (until is None or each.last[:19] > text(until)[:19]):
                     db.execute(
                         "INSERT OR IGNORE INTO claims (key, run, at) VALUES (?, ?, ?)",
                         (slot_key(each.job, each.last), row["id"], text(now)),
@@ -102,6 +102,11 @@ class Slots:
         """Return the runs of JOB, the newest first, that account for a slot whose name is not before AFTER."""
         rows = self._db.rows("SELECT * FROM runs WHERE job = ? AND due >= ? ORDER BY id DESC", (job, after))
         return [run_of(row) for row in rows]
+
+    def last_chain(self, job: str, beginning: str) -> str | None:
+        """Return the newest slot of JOB whose name begins with BEGINNING."""
+        query = "SELECT due FROM runs WHERE job = ? AND due GLOB ? ORDER BY id DESC LIMIT 1"
+        return next((str(row["due"]) for row in self._db.rows(query, (job, beginning + "*"))), None)
 
     def pauses(self) -> dict[str, Pause]:
         """Return the jobs that pause, or paused and have not been settled since."""

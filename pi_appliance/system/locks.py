@@ -1,21 +1,26 @@
 """One lock a job, held for as long as its run lives. The kernel lets go of it, whatever ends the process.
 
 The run's own process inherits the open file, so the lock is held until both the runner and the run are gone. The file
-also carries how far the run is: written in place now and then, it says nothing once the lock is free.
+also carries how far the run is, whose process it is, and why it was asked to end: written in place now and then, it
+says nothing once the lock is free.
 """
 
 import contextlib
 import fcntl
 import json
 import os
+import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from pi_appliance.errors import Refused
 from pi_appliance.system.files import cannot_write
 
 _LOOK = 0.05  # seconds between two tries; the kernel tells nobody who waits with a limit
+_SLOWEST_LOOK = 1.0  # after a while of waiting
+_ROOM = 1024  # bytes for each of the two texts in the file
 
 
 @dataclass(slots=True)
@@ -26,36 +31,46 @@ class Lock:
 
     def say(self, run: int, done: float | None, note: str) -> None:
         """Write how far the run is, if the disk takes it: no run ends because nobody can be told of it."""
-        text = json.dumps({"run": run, "done": done, "note": note[:200]}).encode()
+        text = _bytes({"run": run, "done": done, "note": note[:200], "pid": os.getpid()})
         with contextlib.suppress(OSError):
-            os.pwrite(self.number, text.ljust(512), 0)
+            os.pwrite(self.number, text.ljust(_ROOM), 0)
+
+    def why_asked(self, run: int) -> str:
+        """Return why somebody asked RUN to end by `ask_to_end`; '' if nobody did."""
+        try:
+            told = json.loads(os.pread(self.number, _ROOM, _ROOM))
+            return str(told["why"]) if told["run"] == run else ""
+        except (OSError, ValueError, KeyError, TypeError):
+            return ""
 
 
 @contextlib.contextmanager
-def taken(path: Path, *, patience: float = 0.0) -> Iterator[Lock | None]:
+def taken(path: Path, *, patience: float = 0.0, give_up: Callable[[], object] = lambda: False) -> Iterator[Lock | None]:
     """Hold the lock PATH for the block; None if somebody else holds it for more than PATIENCE seconds.
 
-    Raises Unavailable if it cannot be made.
+    None, too, as soon as GIVE_UP says so. Raises Unavailable if it cannot be made.
     """
     try:
         number = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     except OSError as error:
         raise cannot_write(path, error) from None
     try:
-        yield Lock(number) if _locked(number, time.monotonic() + patience) else None
+        yield Lock(number) if _locked(number, time.monotonic() + patience, give_up) else None
     finally:
         os.close(number)
 
 
-def _locked(number: int, until: float) -> bool:
+def _locked(number: int, until: float, give_up: Callable[[], object]) -> bool:
     """Lock the open file NUMBER, trying until then; say whether it is locked."""
+    nap = _LOOK
     while True:
         try:
             fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            if time.monotonic() >= until:
+            if time.monotonic() >= until or give_up():
                 return False
-            time.sleep(_LOOK)
+            time.sleep(nap)
+            nap = min(nap * 1.1, _SLOWEST_LOOK)
         else:
             return True
 
@@ -63,7 +78,58 @@ def _locked(number: int, until: float) -> bool:
 def said(path: Path) -> tuple[int, float | None, str] | None:
     """Return what the holder of the lock PATH said last: run, how far, doing what. None if it said nothing."""
     try:
-        told = json.loads(path.read_bytes())
+        with path.open("rb") as file:
+            told = json.loads(file.read(_ROOM))
         return int(told["run"]), told["done"], str(told["note"])
     except (OSError, ValueError, KeyError, TypeError):
         return None  # never held, or caught in the middle of a word: the next look will tell
+
+
+def held(path: Path) -> bool:
+    """Say whether somebody holds the lock PATH."""
+    try:
+        number = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return False  # never held
+    try:
+        fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(number)
+    return False
+
+
+def ask_to_end(path: Path, run: int, why: str) -> bool:
+    """Ask RUN, which holds the lock PATH, to end because of WHY. False if it does not hold it (any more, or yet).
+
+    Raises Refused if it belongs to another user.
+    """
+    try:
+        number = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise cannot_write(path, error) from None
+    try:
+        told = json.loads(os.pread(number, _ROOM, 0))
+        process = os.pidfd_open(int(told["pid"]))
+        try:
+            if told["run"] != run or not held(path):
+                return False
+            os.pwrite(number, _bytes({"run": run, "why": why[:200]}).ljust(_ROOM), _ROOM)
+            signal.pidfd_send_signal(process, signal.SIGTERM)
+        finally:
+            os.close(process)
+    except PermissionError:
+        raise Refused(f"run {run} belongs to another user; ask it to end as that user") from None
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+    finally:
+        os.close(number)
+    return True
+
+
+def _bytes(told: Mapping[str, object]) -> bytes:
+    """Return TOLD as JSON that fits into its place: letters beyond ASCII as they are, four bytes at the most."""
+    return json.dumps(told, ensure_ascii=False).encode("utf-8", "replace")

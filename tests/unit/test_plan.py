@@ -1,59 +1,129 @@
-"""What the daemon owes when it looks at the clock."""
+"""What is owed to a job when the clock is looked at."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
+import pytest
+
 from pi_appliance.core import plan
-from pi_appliance.model.config import Job, RunsBy
-from pi_appliance.model.schedule import AtBoot, Cron, Every
+from pi_appliance.model.config import CatchUp, Job
+from pi_appliance.model.run import Outcome
+from pi_appliance.model.schedule import AtBoot, Chance, Cron, Every
 
 UTC_ZONE = ZoneInfo("UTC")
 NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
+MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
+HOURLY = Cron(("0 * * * *",))
 
 
-def job(name: str, schedule: object, **more: object) -> Job:
-    return Job(name=name, kind="command", schedule=schedule, **more)
+def job(schedule: object = HOURLY, **more: object) -> Job:
+    return Job(name="a", kind="command", schedule=schedule, **more)
 
 
-def owed(jobs: list[Job], after: datetime, until: datetime) -> list[tuple[str, str, bool]]:
-    return [(due.job, due.slot, not due.misfire) for due in plan.due(jobs, after, until, UTC_ZONE)]
+def decide(
+    what: Job,
+    after: datetime,
+    now: datetime,
+    *,
+    used: tuple[str, ...] = (),
+    held: tuple[datetime, ...] = (),
+    picked: Callable[[str], bool] = lambda _: True,
+    share: float = 0.0,
+) -> plan.Plan:
+    known = plan.Known(used=used, held=held, picked=picked, share=lambda _: share)
+    return plan.decide(what, UTC_ZONE, after, now, known)
 
 
-def test_a_slot_that_has_come_is_started_once_whenever_it_is_looked_at():
-    jobs = [job("a", Cron(("0 12 * * *",)))]
-    assert owed(jobs, NOON - timedelta(minutes=1), NOON) == [("a", "2026-05-01T12:00:00Z", True)]
-    assert owed(jobs, NOON, NOON + timedelta(minutes=1)) == []
+def hours(found: plan.Plan) -> list[int]:
+    return [start.slot.hour for start in found.starts]
 
 
-def test_a_slot_beyond_its_grace_is_told_as_a_misfire_and_not_started():
-    jobs = [job("a", Cron(("0 12 * * *",)), grace=timedelta(minutes=5))]
-    late = NOON + timedelta(minutes=6)
-    assert owed(jobs, NOON - timedelta(minutes=1), late) == [("a", "2026-05-01T12:00:00Z", False)]
+def test_a_slot_that_has_come_is_started_and_accounted_for():
+    found = decide(job(), NOON - HOUR, NOON)
+    assert (hours(found), found.gone, found.until) == ([12], [], NOON)
+    assert decide(job(), NOON, NOON + MINUTE).starts == []
 
 
-def test_after_a_long_sleep_only_the_newest_slot_is_started_and_the_rest_told_in_one():
-    jobs = [job("a", Cron(("* * * * *",)))]
-    assert owed(jobs, NOON, NOON + timedelta(minutes=30)) == [
-        ("a", "2026-05-01T12:29:00Z", False),
-        ("a", "2026-05-01T12:30:00Z", True),
-    ]
+def test_a_slot_beyond_its_grace_is_a_misfire():
+    (gone,) = decide(job(grace=5 * MINUTE), NOON - MINUTE, NOON + 6 * MINUTE).gone
+    assert (gone.outcome, gone.first, gone.count) == (Outcome.MISFIRED, NOON, 1)
+    assert gone.why == "its slot is 6m late, more than its grace of 5m"
 
 
-def test_a_clock_that_jumps_ten_years_costs_one_day_of_slots():
-    jobs = [job("a", Every(timedelta(minutes=1)))]
-    found = list(plan.due(jobs, NOON - timedelta(days=3650), NOON, UTC_ZONE))
-    assert [bool(due.misfire) for due in found] == [True, False]
-    assert "1440 slots" in found[0].misfire or "1439 slots" in found[0].misfire
+def test_after_a_long_sleep_the_newest_slot_is_started_and_the_others_told_in_one():
+    found = decide(job(Cron(("* * * * *",)), grace=5 * MINUTE), NOON, NOON + 30 * MINUTE)
+    assert [start.slot for start in found.starts] == [NOON + 30 * MINUTE]
+    assert [(gone.outcome, gone.count) for gone in found.gone] == [(Outcome.SKIPPED, 24), (Outcome.SKIPPED, 5)]
 
 
-def test_jobs_of_cron_and_jobs_at_boot_are_not_the_daemons_to_start():
-    jobs = [job("a", Cron(("* * * * *",)), runs_by=RunsBy.CRON), job("b", AtBoot()), job("c", None)]
-    assert owed(jobs, NOON, NOON + timedelta(hours=1)) == []
-    assert plan.next_slot(jobs, NOON, UTC_ZONE) is None
+@pytest.mark.parametrize(("at_most", "started"), [(1, [12]), (3, [10, 11, 12]), (99, [6, 7, 8, 9, 10, 11, 12])])
+def test_catch_up_starts_the_newest_within_its_window_the_oldest_of_them_first(at_most, started):
+    catch_up = CatchUp(window=timedelta(hours=6, minutes=30), at_most=at_most)
+    found = decide(job(catch_up=catch_up), NOON - 10 * HOUR, NOON + 20 * MINUTE)
+    assert hours(found) == started
+    assert all(start.late for start in found.starts)
+    assert sum(gone.count for gone in found.gone) == 10 - len(started)
+    assert {gone.outcome for gone in found.gone} == {Outcome.SKIPPED}
 
 
-def test_the_next_slot_is_the_earliest_of_all_jobs():
-    jobs = [job("a", Cron(("30 12 * * *",))), job("b", Every(timedelta(minutes=20)))]
-    found = plan.next_slot(jobs, NOON, UTC_ZONE)
-    assert found is not None
-    assert (found[0], found[1].name) == (NOON + timedelta(minutes=20), "b")
+def test_slots_outside_a_window_are_skipped_as_the_owner_said():
+    (gone,) = decide(job(catch_up=CatchUp(window=HOUR)), NOON - 3 * HOUR, NOON - timedelta(minutes=1) + HOUR).gone[:1]
+    assert gone.outcome is Outcome.SKIPPED
+    assert "more than its window of 1h" in gone.why
+
+
+def test_catch_up_looks_for_slots_that_the_chance_uses():
+    catch_up = CatchUp(window=timedelta(days=1))
+    what = job(catch_up=catch_up, chance=Chance(1, 4))
+    found = decide(what, NOON - 10 * HOUR, NOON + 20 * MINUTE, picked=lambda due: due[11:13] in ("05", "08"))
+    assert hours(found) == [8]
+    assert [(gone.count, gone.why[:9]) for gone in found.gone] == [(1, "its slot "), (8, "by chance")]
+
+
+def test_slots_that_are_used_or_held_are_not_owed_again():
+    found = decide(
+        job(catch_up=CatchUp(window=10 * HOUR, at_most=9)),
+        NOON - 4 * HOUR,
+        NOON,
+        used=("2026-05-01T10:00:00Z",),
+        held=(NOON - HOUR,),
+    )
+    assert hours(found) == [9, 12]
+    assert found.until < NOON - HOUR  # 11:00 is not accounted for while it is held
+
+
+def test_a_slot_waits_for_its_jitter_and_is_not_late_by_it():
+    what = job(jitter=timedelta(minutes=40), grace=MINUTE)
+    waiting = decide(what, NOON - MINUTE, NOON + MINUTE, share=0.5)
+    assert (waiting.starts, waiting.gone, waiting.wake) == ([], [], NOON + 20 * MINUTE)
+    assert waiting.until < NOON
+    assert decide(what, waiting.until, NOON + 20 * MINUTE, share=0.5).starts == [plan.Start(NOON, late=False)]
+
+
+@pytest.mark.parametrize("schedule", [Every(timedelta(seconds=1)), Cron(("* * * * *",))])
+def test_a_clock_that_jumps_ten_years_costs_few_slots_and_leaves_none_out(schedule):
+    found = decide(job(schedule), NOON - timedelta(days=3650), NOON)
+    assert len(found.starts) == 1
+    assert min(gone.first for gone in found.gone) <= NOON - timedelta(days=3650) + MINUTE
+    assert sum(gone.count for gone in found.gone) < 3 * plan.COUNTED
+    assert any("more than 200 slots" in gone.why for gone in found.gone)
+
+
+@pytest.mark.parametrize("schedule", [HOURLY, Every(timedelta(minutes=90)), Cron(("0 6 * * *", "5 7 1 * *"))])
+def test_a_stored_schedule_is_read_as_it_was(schedule):
+    zone = ZoneInfo("Europe/Berlin") if isinstance(schedule, Cron) else UTC_ZONE
+    assert plan.from_store(plan.store_text(schedule, zone)) == (schedule, zone)
+
+
+def test_a_stored_schedule_that_nobody_understands_is_none():
+    assert plan.from_store(plan.store_text(AtBoot(), UTC_ZONE)) is None
+    assert plan.from_store("{") is None
+    assert plan.from_store('{"cron": ["* * * * *"], "zone": "Atlantis"}') is None
+
+
+def test_unused_slots_are_told_in_one():
+    why = (Outcome.SKIPPED, "paused")
+    (gone,) = plan.unused(HOURLY, UTC_ZONE, (NOON, NOON + 5 * HOUR), {"2026-05-01T14:00:00Z"}, why)
+    assert (gone.first, gone.last, gone.count, gone.why) == (NOON + HOUR, NOON + 5 * HOUR, 4, "paused")
+    assert plan.unused(HOURLY, UTC_ZONE, (NOON, NOON), (), why) == []
