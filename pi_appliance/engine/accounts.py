@@ -45,7 +45,7 @@ def accounts(appliance: Appliance, job: Job, now: datetime) -> Iterator[Account]
     for at in cron.slots_back(job.schedule, now, appliance.config.zone_of(job)):
         name = cron.due_name(at)
         if not past.oldest or name < past.oldest:
-            past = _look_up(appliance, job, cron.due_name(at - _PIECE))
+            past = _look_up(appliance, job, cron.due_name(at - _PIECE), name)
         run = past.of(name)
         if run is None and (known is None or at <= known.since):
             return
@@ -59,9 +59,9 @@ def accounts(appliance: Appliance, job: Job, now: datetime) -> Iterator[Account]
             yield Account(job.name, at, None, "no longer known: older than what is kept")
 
 
-def _look_up(appliance: Appliance, job: Job, oldest: str) -> _Past:
+def _look_up(appliance: Appliance, job: Job, oldest: str, newest: str) -> _Past:
     past, ranges = _Past(oldest), list[Run]()
-    for run in appliance.store.slots.accounts(job.name, oldest):
+    for run in appliance.store.slots.accounts(job.name, oldest, newest):
         if run.slots > 1:
             ranges.append(run)
         elif run.due and (run.due not in past.single or _ran(run)):  # one that ran says more than one that did not

@@ -98,10 +98,10 @@ class Slots:
         start = len(slot_key(job, ""))
         return {row["key"][start:] for row in rows}
 
-    def accounts(self, job: str, after: str) -> list[Run]:
-        """Return the runs of JOB, the newest first, that account for a slot whose name is not before AFTER."""
-        rows = self._db.rows("SELECT * FROM runs WHERE job = ? AND due >= ? ORDER BY id DESC", (job, after))
-        return [run_of(row) for row in rows]
+    def accounts(self, job: str, first: str, last: str) -> list[Run]:
+        """Return the runs of JOB, the newest first, that account for a slot from FIRST to LAST, by name."""
+        query = "SELECT * FROM runs WHERE job = ? AND due >= ? AND coalesce(since, due) <= ? ORDER BY id DESC"
+        return [run_of(row) for row in self._db.rows(query, (job, first, last))]
 
     def last_chain(self, job: str, beginning: str) -> str | None:
         """Return the newest slot of JOB whose name begins with BEGINNING."""

@@ -3,6 +3,7 @@
 import asyncio
 from collections import Counter
 from datetime import UTC, datetime, timedelta
+from itertools import islice
 from zoneinfo import ZoneInfo
 
 from pi_appliance.core import cron
@@ -17,6 +18,7 @@ from tests.house import House
 ZONE = ZoneInfo("Europe/Berlin")
 NEW_YEAR = datetime(2027, 1, 1, tzinfo=ZONE).astimezone(UTC)
 WAIT = 600.0  # seconds that a clock is waited for which nobody has set
+MOST = 3_000  # accounts of a job that are looked at: a clock that was ten years wrong makes many
 LONG = 1500.0  # seconds that a job called long… takes
 
 
@@ -40,6 +42,10 @@ class Life:
         self.forgiven: dict[str, int] = {}
         self._end = 0.0
         self.start()
+
+    def close(self) -> None:
+        """Let go of the state."""
+        self.appliance.close()
 
     def start(self) -> None:
         """Start the daemon."""
@@ -96,7 +102,7 @@ class Life:
         for job in self.appliance.config.jobs.values():
             silent = [
                 account.at
-                for account in accounts(self.appliance, job, self.clock.now())
+                for account in islice(accounts(self.appliance, job, self.clock.now()), MOST)
                 if account.run is None and account.at < self.clock.now() - job.jitter - timedelta(seconds=2 * LONG)
             ]
             assert not silent, f"{job.name}: nothing is known of {len(silent)} slots, of {silent[:3]}"
