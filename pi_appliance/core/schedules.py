@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
-from pi_appliance.core import cron, durations
+from pi_appliance.core import cron_expression, durations
 from pi_appliance.errors import nearest
 from pi_appliance.model.schedule import AtBoot, Chance, Cron, Every, Schedule
 
@@ -48,7 +48,7 @@ def _from_text(text: str) -> Schedule:
         return _from_list([text])
     if _TIME.fullmatch(text):
         return _at([text], "*")
-    return Cron((cron.parse(text),))
+    return Cron((cron_expression.parse(text),))
 
 
 def _from_mapping(value: Mapping[object, object]) -> Schedule:
@@ -72,7 +72,7 @@ def _from_list(values: Sequence[object]) -> Schedule:
     if all(_TIME.fullmatch(text) for text in texts):
         return _at(texts, "*")
     times = [text for text in texts if _TIME.fullmatch(text)]
-    expressions = [cron.parse(text) for text in texts if text not in times]
+    expressions = [cron_expression.parse(text) for text in texts if text not in times]
     return Cron((*expressions, *(_at(times, "*").expressions if times else ())))
 
 

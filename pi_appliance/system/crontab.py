@@ -1,7 +1,8 @@
 """Our entries for cron, built by python-crontab. The only file that imports it.
 
-The time fields are the very text that the daemon reads (core/cron.py vouches that cron reads it alike). python-crontab
-would write 0 0-23 as 0 *, and 0-7 as 0,*, which cron takes for something else on the day the clocks change.
+The time fields are the very text that the daemon reads (core/cron_expression.py vouches that cron reads it alike).
+python-crontab would write 0 0-23 as 0 *, and 0-7 as 0,*, which cron takes for something else on the day the clocks
+change.
 """
 
 import contextlib

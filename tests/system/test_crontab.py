@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pi_appliance.config.load import load
-from pi_appliance.core import cron
+from pi_appliance.core import cron_expression
 from pi_appliance.errors import Refused
 from pi_appliance.model.config import Config
 from pi_appliance.system.crontab import lines, same_clock
@@ -125,7 +125,7 @@ def expressions(draw: st.DrawFn) -> str:
 def readable(expression: str) -> bool:
     """Answer whether our own reader takes EXPRESSION."""
     try:
-        return bool(cron.parse(expression))
+        return bool(cron_expression.parse(expression))
     except ValueError:
         return False
 
