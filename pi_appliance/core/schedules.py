@@ -5,7 +5,7 @@ Accepted: a cron expression or @word, "@reboot", "every 15m" or {every: 15m}, a 
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 
 from pi_appliance.core import cron_expression, durations
@@ -37,6 +37,20 @@ def parse(value: object) -> Schedule:
     if isinstance(value, Sequence) and value:
         return _from_list(value)
     raise ValueError(_FORMS)
+
+
+def parts(value: object) -> Iterator[tuple[tuple[str | int, ...], Cron]]:
+    """Yield what of VALUE, which `parse` took, goes by the clock on the wall, item by item, each with its place."""
+    if isinstance(value, Mapping) and "times" in value:
+        days = _days(_texts(value.get("days", ["daily"]), "days"))
+        alone = isinstance(value["times"], str)
+        for number, text in enumerate(_texts(value["times"], "times")):
+            yield (("times",) if alone else ("times", number)), _at([text], days)
+    elif isinstance(value, Sequence) and not isinstance(value, str):
+        for number, item in enumerate(value):
+            yield from (((number,), found) for _, found in parts(item))
+    elif isinstance(found := parse(value), Cron):
+        yield (), found
 
 
 def _from_text(text: str) -> Schedule:
