@@ -65,9 +65,10 @@ def _which_slots(job: Job) -> Iterator[str]:
 def _how_it_starts(job: Job) -> Iterator[str]:
     caught = job.catch_up
     if caught.window:
-        which = "the newest slot" if caught.at_most == 1 else f"up to {caught.at_most} slots, the newest first,"
+        which = "the newest is" if caught.at_most == 1 else f"the newest {caught.at_most} are"
         spread = f", spread over {durations.render(caught.spread)}" if caught.spread else ""
-        yield f"Of what could not start, {which} of the last {durations.render(caught.window)} may start late{spread}"
+        window = durations.render(caught.window)
+        yield f"Of the slots of the last {window} that could not start, {which} made up for{spread}"
     if job.overlap in _OVERLAPS:
         yield _OVERLAPS[job.overlap]
 
