@@ -27,7 +27,7 @@ ONE_HOME = {
     "crontab": {"system/crontab.py"},
     "yaml": {"config/yaml_tree.py"},
     "cattrs": {"config/structure.py"},
-    "cronsim": {"core/cron.py"},
+    "cronsim": {"core/cron_expression.py"},
     "sqlite3": {"store/database.py"},
 }
 FILES = sorted(PACKAGE.rglob("*.py"))

@@ -12,7 +12,7 @@ import click
 from pi_appliance.cli._options import config_option
 from pi_appliance.config import describe, load
 from pi_appliance.errors import Refused
-from pi_appliance.system import cron_gaps, files, secrets
+from pi_appliance.system import clock, cron_gaps, files, secrets
 
 
 @click.group("config", short_help="Check, describe or begin the configuration.")
@@ -25,8 +25,8 @@ def command() -> None:
 def check(config: Path) -> None:
     """Read the configuration and everything it names, and say all that is wrong with it.
 
-    A warning is something that the next runs would stumble over though the file is good: lines to post that are not
-    there, keys that a network needs, a job that cron knows nothing of.
+    A warning is something that the next runs would stumble over though the file is good: a schedule that does not mean
+    what it looks like, lines to post that are not there, keys that a network needs, a job that cron knows nothing of.
 
     \b
     Exit status:
@@ -35,7 +35,7 @@ def check(config: Path) -> None:
     """
     read = load.load(config)
     stations = load.load_stations(read.stations)
-    stumbles = load.warnings(read, secrets.load(read.path, os.environ))
+    stumbles = load.warnings(read, secrets.load(read.path, os.environ), clock.now())
     for problem in stumbles:
         click.echo(f"{problem} (warning)", err=True)
     for note in cron_gaps.notes(read):

@@ -4,7 +4,6 @@ import json
 import re
 import sys
 from collections.abc import Callable
-from datetime import datetime
 from itertools import islice
 from pathlib import Path
 from random import SystemRandom
@@ -12,15 +11,12 @@ from typing import Any, ParamSpec
 
 import click
 
-from pi_appliance.cli import _jobs_crontab
+from pi_appliance.cli import _jobs_ahead, _jobs_crontab
 from pi_appliance.cli._options import config_option, json_option
 from pi_appliance.cli._progress import ProgressLine
-from pi_appliance.core import cron, durations
 from pi_appliance.engine import runner
 from pi_appliance.engine.assemble import Appliance, JobView, Slot
-from pi_appliance.model.config import RunsBy
 from pi_appliance.model.run import Trigger
-from pi_appliance.model.schedule import Every
 from pi_appliance.reports import as_json as json_of
 from pi_appliance.reports import as_text
 from pi_appliance.system import clock, cron_gaps
@@ -42,7 +38,13 @@ def command() -> None:
     """Run, list, foretell and remember jobs; put them into cron."""
 
 
-for _each in (_jobs_crontab.plan, _jobs_crontab.install, _jobs_crontab.uninstall):
+for _each in (
+    _jobs_crontab.plan,
+    _jobs_crontab.install,
+    _jobs_crontab.uninstall,
+    _jobs_ahead.explain,
+    _jobs_ahead.simulate,
+):
     command.add_command(_each)
 
 
@@ -220,54 +222,6 @@ def log(number: int, as_json: bool, config: Path) -> None:
         return
     click.echo(as_text.one_run(found))
     click.echo(printed, nl=not printed.endswith("\n"))
-
-
-@command.command("explain", short_help="Say a job's schedule in words.")
-@click.argument("name")
-@json_option
-@config_option
-def explain(name: str, as_json: bool, config: Path) -> None:
-    """Say in words when job NAME runs, and where cron and the daemon would differ.
-
-    \b
-    Exit status:
-      0  always, unless NAME or the configuration is wrong (2)
-    """
-    with Appliance.open(config) as appliance:
-        lines = _explained(appliance, name, clock.now())
-    click.echo(json.dumps({"job": name, "explanation": lines}) if as_json else "\n".join(lines))
-
-
-def _explained(appliance: Appliance, name: str, now: datetime) -> list[str]:
-    job, zone = appliance.job(name), appliance.config.time_zone
-    if job.schedule is None:
-        return [f"{name} has no schedule: it runs by hand only (pi-appliance jobs run {name})"]
-    lines = [f"{cron.explain(job.schedule)} ({zone.key})", f"Started by {_STARTERS[job.runs_by]}"]
-    if job.chance:
-        lines.append(f"The chance uses {job.chance} of the slots; which ones: pi-appliance jobs next {name}")
-    lines.append(
-        f"Up to {durations.render(job.grace)} late it still runs; it is ended after {durations.render(job.deadline)}"
-    )
-    lines += [f"Next: {as_text.instant(slot.at, zone)}" for slot in islice(appliance.slots(name, now), 3)]
-    return lines + _differences(job.schedule, job.runs_by)
-
-
-_STARTERS = {
-    RunsBy.DAEMON: "the daemon, while it is up (pi-appliance up)",
-    RunsBy.CRON: "cron, once it is installed there (pi-appliance jobs install)",
-}
-
-
-def _differences(schedule: object, runs_by: RunsBy) -> list[str]:
-    if isinstance(schedule, Every):
-        return ["Cron could not run this: it knows no intervals"]
-    lines = ["Cron and the daemon agree on the instants, on the days the clock is changed too"]
-    if runs_by is RunsBy.CRON:
-        return [
-            *lines,
-            "Cron looks at its table once a minute, so it starts up to a second or two later than the daemon",
-        ]
-    return [*lines, "Cron would also run it while the daemon is down; write runs-by: cron for that"]
 
 
 def job_values(view: JobView) -> dict[str, Any]:

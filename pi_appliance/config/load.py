@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -11,6 +12,7 @@ from pi_appliance import registry
 from pi_appliance.config import yaml_tree
 from pi_appliance.config.structure import structure
 from pi_appliance.config.yaml_tree import Tree
+from pi_appliance.core import cron_lints, schedules
 from pi_appliance.errors import ConfigError, NoConfig, Problem, UnknownName, nearest
 from pi_appliance.model.config import Config, Job, Part, RunsBy
 from pi_appliance.model.music import Station
@@ -65,9 +67,13 @@ def load(path: Path) -> Config:
     return replace(config, path=path, jobs=jobs, networks=networks, player=player)
 
 
-def warnings(config: Config, secrets: Mapping[str, str]) -> list[Problem]:
-    """Return what the next runs would stumble over, though the file itself is good: lines to post, keys of networks."""
-    tree, found = read(config.path), list[Problem]()
+def warnings(config: Config, secrets: Mapping[str, str], now: datetime) -> list[Problem]:
+    """Return what the next runs would stumble over, though the file itself is good.
+
+    Schedules that do not mean what they look like, lines to post, keys of networks.
+    """
+    tree = read(config.path)
+    found = list(_schedule_lints(tree, config, now))
     for name, job in config.jobs.items():
         for where, wrong, right in job.with_.warnings() if hasattr(job.with_, "warnings") else ():
             found.append(tree.problem(("jobs", name, "with", *where), wrong, right))
@@ -77,6 +83,15 @@ def warnings(config: Config, secrets: Mapping[str, str]) -> list[Problem]:
             wrong, _, right = lack.partition("; ")
             found.append(tree.problem(("networks", name), wrong, right, at_key=True))
     return found
+
+
+def _schedule_lints(tree: Tree, config: Config, now: datetime) -> Iterator[Problem]:
+    jobs: Any = tree.data["jobs"] if isinstance(tree.data, Mapping) and config.jobs else {}
+    for name, job in config.jobs.items():
+        for place, schedule in schedules.parts(jobs[name]["schedule"]) if job.schedule else ():
+            for expression in schedule.expressions:
+                lints = (*cron_lints.lints(expression), *cron_lints.change_lints(expression, config.zone_of(job), now))
+                yield from (tree.problem(("jobs", name, "schedule", *place), wrong, right) for wrong, right in lints)
 
 
 def load_stations(path: Path | None) -> tuple[Station, ...]:

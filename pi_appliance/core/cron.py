@@ -1,73 +1,21 @@
 """Schedules to instants: the same as Debian's cron, daylight saving included.
 
-cronsim reckons by the clock on the wall, without a zone; wall_clock.py knows where that clock jumps and what Debian's
-cron does there. This file puts them together, expands @words and refuses what cron itself would read differently, so
-that a job means the same to both.
+cron_expression.py follows the clock on the wall; wall_clock.py knows where that clock jumps and what cron does there.
+This file puts them together, so that a job has the same instants by cron and by the daemon.
 """
 
-import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from heapq import merge
 from itertools import groupby, islice
 from zoneinfo import ZoneInfo
 
-from cronsim import CronSim, CronSimError
-
-from pi_appliance.core import durations, wall_clock
+from pi_appliance.core import cron_expression, durations, wall_clock
 from pi_appliance.core.wall_clock import Span
 from pi_appliance.model.schedule import AtBoot, Cron, Every, Schedule
 
-WORDS = {
-    "@hourly": "0 * * * *",
-    "@daily": "0 0 * * *",
-    "@midnight": "0 0 * * *",
-    "@weekly": "0 0 * * 0",
-    "@monthly": "0 0 1 * *",
-    "@yearly": "0 0 1 1 *",
-    "@annually": "0 0 1 1 *",
-}
-_RANGES = {"minute": "0-59", "hour": "0-23", "day-of-month": "1-31", "month": "1-12 or jan-dec"}
-_RANGES["day-of-week"] = "0-7 or sun-sat, where 0 and 7 are Sunday"
-_ANY_TIME = datetime(2000, 1, 1, tzinfo=UTC)
 _END_OF_TIME = int(datetime(9999, 1, 1, tzinfo=UTC).timestamp())  # the last year there is may not exist in each zone
 _SECOND = timedelta(seconds=1)
-
-
-def parse(text: str) -> str:
-    """Return the five fields of TEXT. Raises ValueError saying what is wrong, or what cron would read differently."""
-    word = text.strip().lower()
-    if word.startswith("@"):
-        if word not in WORDS:
-            raise ValueError(f"{text.strip()!r} is not a word cron knows: {', '.join(WORDS)}, @reboot")
-        return WORDS[word]
-    fields = text.split()
-    if len(fields) != 5:
-        raise ValueError(f"a cron expression has five fields (minute hour day month weekday), this has {len(fields)}")
-    for name, field in zip(_RANGES, fields, strict=True):
-        _refuse_what_cron_reads_differently(name, field)
-    expression = " ".join(fields)
-    try:
-        next(CronSim(expression, _ANY_TIME))
-    except CronSimError as error:
-        name = str(error).removeprefix("Bad ")
-        raise ValueError(f"bad {name} in {expression!r}: {_RANGES.get(name, 'five fields')}") from None
-    except StopIteration:
-        raise ValueError(f"{expression!r} never comes") from None
-    return expression
-
-
-def _refuse_what_cron_reads_differently(name: str, field: str) -> None:
-    """Raise ValueError for forms that Debian's cron rejects or takes for something else (tried on cron 3.0pl1)."""
-    if "#" in field or re.search(r"\bL\b|\dL|LW", field, re.IGNORECASE):
-        raise ValueError(f"{name} {field!r}: cron knows neither # nor L")
-    if "~" in field:
-        raise ValueError(f"{name} {field!r}: Debian's cron reads a~b as a; use `chance:` to look less like a clock")
-    if re.search(r"(?<![\d-])\d+/", field):
-        raise ValueError(f"{name} {field!r}: cron does not know N/step; write a range, such as 5-59/15")
-    for low, high in re.findall(r"(\w+)-(\w+)", field):
-        if low.lower() == high.lower():
-            raise ValueError(f"{name} {field!r}: a range from {low} to {low}; write {low}")
 
 
 def slots(schedule: Schedule, after: datetime, zone: ZoneInfo) -> Iterator[datetime]:
@@ -103,13 +51,13 @@ def slots_back(schedule: Schedule, before: datetime, zone: ZoneInfo) -> Iterator
 
 
 def _forwards(expression: str, first: datetime, zone: ZoneInfo) -> Iterator[datetime]:
-    """Yield the instants of EXPRESSION from FIRST on. cronsim reckons by the clock on the wall, without a zone."""
-    fixed = is_fixed(expression)
+    """Yield the instants of EXPRESSION from FIRST on."""
+    fixed = cron_expression.is_fixed(expression)
     for span in wall_clock.spans(zone, first):
         if span.start >= first and _is_made_up_for(expression, span, fixed=fixed):
             yield span.start
         low, end = max(span.local(max(first, span.start)), span.begins(fixed=fixed)), span.local(span.end)
-        for local in CronSim(expression, low - _SECOND):
+        for local in cron_expression.times(expression, low):
             if local >= end:
                 break
             yield span.instant(local)
@@ -117,10 +65,10 @@ def _forwards(expression: str, first: datetime, zone: ZoneInfo) -> Iterator[date
 
 def _backwards(expression: str, last: datetime, zone: ZoneInfo) -> Iterator[datetime]:
     """Yield the instants of EXPRESSION that are not after LAST, the newest first."""
-    fixed = is_fixed(expression)
+    fixed = cron_expression.is_fixed(expression)
     for span in wall_clock.spans_back(zone, last):
         low, end = span.begins(fixed=fixed), span.local(min(last + _SECOND, span.end))
-        for local in CronSim(expression, end, reverse=True):
+        for local in cron_expression.times_back(expression, end):
             if local < low:
                 break
             yield span.instant(local)
@@ -128,15 +76,9 @@ def _backwards(expression: str, last: datetime, zone: ZoneInfo) -> Iterator[date
             yield span.start
 
 
-def is_fixed(expression: str) -> bool:
-    """Answer whether EXPRESSION names its minute and its hour. It matters where the clock on the wall jumps."""
-    minute, hour, *_ = expression.split()
-    return not minute.startswith("*") and not hour.startswith("*")
-
-
 def _is_made_up_for(expression: str, span: Span, *, fixed: bool) -> bool:
     left_out = span.made_up_from(fixed=fixed)
-    return left_out is not None and next(CronSim(expression, left_out - _SECOND)) < span.local(span.start)
+    return left_out is not None and next(cron_expression.times(expression, left_out)) < span.local(span.start)
 
 
 def _each_once(slots: Iterator[datetime]) -> Iterator[datetime]:
@@ -162,7 +104,7 @@ def explain(schedule: Schedule) -> str:
     """Say SCHEDULE in words."""
     match schedule:
         case Cron(expressions):
-            return "; ".join(CronSim(each, _ANY_TIME).explain() for each in expressions)
+            return "; ".join(map(cron_expression.in_words, expressions))
         case Every(interval):
             return f"Every {durations.render(interval)}, counted from midnight of 1970-01-01 UTC"
         case AtBoot():

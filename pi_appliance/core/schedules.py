@@ -5,10 +5,10 @@ Accepted: a cron expression or @word, "@reboot", "every 15m" or {every: 15m}, a 
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 
-from pi_appliance.core import cron, durations
+from pi_appliance.core import cron_expression, durations
 from pi_appliance.errors import nearest
 from pi_appliance.model.schedule import AtBoot, Chance, Cron, Every, Schedule
 
@@ -39,6 +39,20 @@ def parse(value: object) -> Schedule:
     raise ValueError(_FORMS)
 
 
+def parts(value: object) -> Iterator[tuple[tuple[str | int, ...], Cron]]:
+    """Yield what of VALUE, which `parse` took, goes by the clock on the wall, item by item, each with its place."""
+    if isinstance(value, Mapping) and "times" in value:
+        days = _days(_texts(value.get("days", ["daily"]), "days"))
+        alone = isinstance(value["times"], str)
+        for number, text in enumerate(_texts(value["times"], "times")):
+            yield (("times",) if alone else ("times", number)), _at([text], days)
+    elif isinstance(value, Sequence) and not isinstance(value, str):
+        for number, item in enumerate(value):
+            yield from (((number,), found) for _, found in parts(item))
+    elif isinstance(found := parse(value), Cron):
+        yield (), found
+
+
 def _from_text(text: str) -> Schedule:
     if text.lower() == "@reboot":
         return AtBoot()
@@ -48,7 +62,7 @@ def _from_text(text: str) -> Schedule:
         return _from_list([text])
     if _TIME.fullmatch(text):
         return _at([text], "*")
-    return Cron((cron.parse(text),))
+    return Cron((cron_expression.parse(text),))
 
 
 def _from_mapping(value: Mapping[object, object]) -> Schedule:
@@ -72,7 +86,7 @@ def _from_list(values: Sequence[object]) -> Schedule:
     if all(_TIME.fullmatch(text) for text in texts):
         return _at(texts, "*")
     times = [text for text in texts if _TIME.fullmatch(text)]
-    expressions = [cron.parse(text) for text in texts if text not in times]
+    expressions = [cron_expression.parse(text) for text in texts if text not in times]
     return Cron((*expressions, *(_at(times, "*").expressions if times else ())))
 
 

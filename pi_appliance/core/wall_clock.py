@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from zoneinfo import ZoneInfo
 
 _DAY = 86_400
@@ -67,12 +67,18 @@ def spans_back(zone: ZoneInfo, last: datetime) -> Iterator[Span]:
 
 
 def changes(zone: ZoneInfo, first: datetime, end: datetime) -> Iterator[Span]:
-    """Yield the spans of ZONE that begin with a jump, from FIRST until before END."""
-    for span in spans(zone, first):
-        if span.start >= end:
-            return
-        if span.start >= first and span.jump:
-            yield span
+    """Return the spans of ZONE that begin with a jump, from FIRST until before END."""
+    return (span for span in _until(zone, first, end) if span.start >= first and span.jump)
+
+
+def agree(one: ZoneInfo, other: ZoneInfo, first: datetime, end: datetime) -> bool:
+    """Answer whether the clocks of two zones show the same from FIRST until before END."""
+    shown = [[(max(span.start, first), span.offset) for span in _until(zone, first, end)] for zone in (one, other)]
+    return shown[0] == shown[1]
+
+
+def _until(zone: ZoneInfo, first: datetime, end: datetime) -> Iterator[Span]:
+    return takewhile(lambda span: span.start < end, spans(zone, first))
 
 
 @lru_cache(maxsize=256)

@@ -1,7 +1,8 @@
 """Our entries for cron, built by python-crontab. The only file that imports it.
 
-The time fields are the very text that the daemon reads (core/cron.py vouches that cron reads it alike). python-crontab
-would write 0 0-23 as 0 *, and 0-7 as 0,*, which cron takes for something else on the day the clocks change.
+The time fields are the very text that the daemon reads (core/cron_expression.py vouches that cron reads it alike).
+python-crontab would write 0 0-23 as 0 *, and 0-7 as 0,*, which cron takes for something else on the day the clocks
+change.
 """
 
 import contextlib
@@ -14,11 +15,13 @@ from zoneinfo import ZoneInfo
 
 from crontab import CronTab
 
+from pi_appliance.core import wall_clock
 from pi_appliance.errors import Refused
 from pi_appliance.model.config import Config, Job, RunsBy
 from pi_appliance.model.schedule import Cron
 
 _LONGEST = 998  # characters: cron's MAX_COMMAND, which it does not check where it reads /etc/cron.d
+_YEARS = timedelta(days=3 * 366)
 _CRON = {"cron", "crond", "cronie", "fcron", "dcron", "bcron-start"}
 
 
@@ -30,22 +33,19 @@ def lines(
     ZONE is the one cron reckons in. Raises Refused for what cron would not do as the daemon does.
     """
     jobs = [job for job in config.jobs.values() if job.runs_by is RunsBy.CRON and job.schedule is not None]
-    clocked = [job.name for job in jobs if isinstance(job.schedule, Cron)]
-    if clocked and not same_clock(config.time_zone, zone, now):
-        raise Refused(
-            f"cron knows only the machine's time zone, {zone.key}, but {clocked[0]} is to run by "
-            f"{config.time_zone.key}; run: sudo timedatectl set-timezone "
-            f"{config.time_zone.key}, or write runs-by: daemon"
-        )
+    for job in jobs:
+        wanted = config.zone_of(job)
+        if isinstance(job.schedule, Cron) and not same_clock(wanted, zone, now):
+            raise Refused(
+                f"cron knows only the machine's time zone, {zone.key}, but {job.name} is to run by {wanted.key}; run: "
+                f"sudo timedatectl set-timezone {wanted.key}, or write runs-by: daemon"
+            )
     return [_line(when, _command(config, program, job), user) for job in jobs for when in _expressions(job)]
 
 
 def same_clock(one: ZoneInfo, other: ZoneInfo, now: datetime) -> bool:
-    """Answer whether two zones are one rule by two names: the same offset in every hour of three years from NOW."""
-    if one.key == other.key:
-        return True
-    hours = (now + timedelta(hours=count) for count in range(3 * 366 * 24))
-    return all(hour.astimezone(one).utcoffset() == hour.astimezone(other).utcoffset() for hour in hours)
+    """Answer whether two zones are one rule by two names: the same for three years from NOW."""
+    return one.key == other.key or wall_clock.agree(one, other, now, now + _YEARS)
 
 
 def daemon_runs() -> bool:

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pi_appliance.config.load import load
-from pi_appliance.core import cron
+from pi_appliance.core import cron_expression
 from pi_appliance.errors import Refused
 from pi_appliance.model.config import Config
 from pi_appliance.system.crontab import lines, same_clock
@@ -87,6 +87,19 @@ def test_a_job_in_another_zone_than_cron_is_refused_with_both_ways_out(tmp_path:
         entries(config_of(tmp_path, '"@daily"', zone="Europe/Paris"))
 
 
+def test_a_job_with_a_zone_of_its_own_is_measured_by_that(tmp_path: Path) -> None:
+    file = config_of(tmp_path, '"@daily"', '"@hourly"').path
+    text = file.read_text("utf-8")
+    last = text.rindex("    runs-by")
+    file.write_text(f"{text[:last]}    time-zone: Asia/Tokyo\n{text[last:]}", "utf-8")
+    with pytest.raises(Refused, match="but job-1 is to run by Asia/Tokyo"):
+        entries(load(file))
+    file.write_text(
+        file.read_text("utf-8").replace("Asia/Tokyo", "Etc/UTC").replace("time-zone: UTC", "time-zone: GMT")
+    )
+    assert len(entries(load(file))) == 2
+
+
 def test_a_boot_is_the_same_in_every_zone(tmp_path: Path) -> None:
     assert len(entries(config_of(tmp_path, '"@reboot"', zone="Europe/Paris"))) == 1
 
@@ -125,7 +138,7 @@ def expressions(draw: st.DrawFn) -> str:
 def readable(expression: str) -> bool:
     """Answer whether our own reader takes EXPRESSION."""
     try:
-        return bool(cron.parse(expression))
+        return bool(cron_expression.parse(expression))
     except ValueError:
         return False
 

@@ -2,7 +2,7 @@
 
 from hypothesis import strategies as st
 
-from pi_appliance.core import cron
+from pi_appliance.core import cron_expression
 
 _FIELDS = ((0, 59), (0, 23), (1, 31), (1, 12), (0, 7))
 
@@ -17,10 +17,10 @@ def _field(low: int, high: int) -> st.SearchStrategy[str]:
 
 def _readable(expression: str) -> bool:
     try:
-        return bool(cron.parse(expression))
+        return bool(cron_expression.parse(expression))
     except ValueError:
         return False
 
 
 expressions = st.tuples(*(_field(*ends) for ends in _FIELDS)).map(" ".join).filter(_readable)
-"""Five fields that `cron.parse` accepts."""
+"""Five fields that `cron_expression.parse` accepts."""
