@@ -281,7 +281,9 @@ class Scheduler:
         """Return the seconds until there may be something to do."""
         now, steady = self._clock.now(), self._clock.steady()
         naps = [self._longest if self._watch.trusted else min(_NAP_UNTRUSTED, self._watch.seconds_left(steady))]
-        naps += [each.not_before - steady for waits in self._waits.values() for each in waits[:1]]
+        # One whose moment has come waits for the run before it, whose end is news.
+        moments = [each.not_before for waits in self._waits.values() for each in waits[:1]]
+        naps += [moment - steady for moment in moments if moment > steady]
         wake = self._ledger.wake()
         if wake is not None:
             naps.append((wake - now).total_seconds())

@@ -103,7 +103,7 @@ class Life:
             silent = [
                 account.at
                 for account in islice(accounts(self.appliance, job, self.clock.now()), MOST)
-                if account.run is None and account.at < self.clock.now() - job.jitter - timedelta(seconds=2 * LONG)
+                if account.run is None and account.at < self.clock.now() - job.jitter - timedelta(seconds=10 * LONG)
             ]
             assert not silent, f"{job.name}: nothing is known of {len(silent)} slots, of {silent[:3]}"
             if job.chance is None and not job.name.startswith("long"):

@@ -109,7 +109,7 @@ class Accidents(RuleBasedStateMachine):
             + job("twice", '"15 2,14 * * *"', jitter="30m", catch_up="{window: 1d, at-most: 2, spread: 20m}")
             + job("drawn", '"*/30 * * * *"', chance="1/3", catch_up="{window: 3h}")
             + job("span", "every 25m", grace="1m")
-            + job("long", '"*/20 * * * *"', overlap="queue"),
+            + job("long", '"*/30 * * * *"', overlap="queue"),
         )
         self.off = timedelta(0)  # how far the clock is wrong
 
