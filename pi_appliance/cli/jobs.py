@@ -8,10 +8,11 @@ from itertools import islice
 from pathlib import Path
 from random import SystemRandom
 from typing import Any, ParamSpec
+from zoneinfo import ZoneInfo
 
 import click
 
-from pi_appliance.cli import _jobs_ahead, _jobs_crontab
+from pi_appliance.cli import _jobs_ahead, _jobs_crontab, _jobs_hold, _jobs_past
 from pi_appliance.cli._options import config_option, json_option
 from pi_appliance.cli._progress import ProgressLine
 from pi_appliance.engine import runner
@@ -44,6 +45,11 @@ for _each in (
     _jobs_crontab.uninstall,
     _jobs_ahead.explain,
     _jobs_ahead.simulate,
+    _jobs_hold.pause,
+    _jobs_hold.resume,
+    _jobs_hold.cancel,
+    _jobs_past.history,
+    _jobs_past.log,
 ):
     command.add_command(_each)
 
@@ -136,8 +142,8 @@ def list_(as_json: bool, config: Path) -> None:
         (
             view.job.name,
             view.job.kind,
-            str(view.job.runs_by) if view.job.schedule else "hand",
-            as_text.instant(view.next.at, zone) if view.next else "-",
+            str(view.job.runs_by) if view.job.schedule or view.job.after else "hand",
+            _next(view, zone),
             str(view.job.chance or "-"),
             as_text.outcome(view.last),
             view.last.summary or view.last.note if view.last else "",
@@ -165,16 +171,34 @@ def next_(name: str | None, count: int, as_json: bool, config: Path) -> None:
         names = [appliance.job(name).name] if name else list(appliance.config.jobs)
         slots = [slot for each in names for slot in islice(appliance.slots(each, now), count)]
         zone = appliance.config.time_zone
+        paused = appliance.store.slots.pauses()
     slots = sorted(slots, key=lambda slot: slot.at)[:count]
     if as_json:
         click.echo(json.dumps([slot_values(slot) for slot in slots]))
         return
-    rows = [(as_text.instant(slot.at, zone), slot.job, _becomes(slot)) for slot in slots]
+    rows = [
+        (
+            as_text.instant(slot.at, zone),
+            slot.job,
+            "skipped: paused" if slot.job in paused and paused[slot.job].holds(slot.at) else _becomes(slot, zone),
+        )
+        for slot in slots
+    ]
     click.echo(as_text.table(("SLOT", "JOB", "WHAT BECOMES OF IT"), rows) if rows else "no job has a slot to come")
 
 
-def _becomes(slot: Slot) -> str:
-    return "was used already" if slot.used else "runs" if slot.picked else "skipped by chance"
+def _becomes(slot: Slot, zone: ZoneInfo) -> str:
+    if slot.used or not slot.picked:
+        return "was used already" if slot.used else "skipped by chance"
+    return "runs" if slot.begins == slot.at else f"runs at {slot.begins.astimezone(zone):%H:%M:%S}"
+
+
+def _next(view: JobView, zone: ZoneInfo) -> str:
+    if view.pause is not None:
+        return "paused" + (f" until {as_text.instant(view.pause.until, zone)}" if view.pause.until else "")
+    if view.job.after:
+        return f"after {', '.join(view.job.after)}"
+    return as_text.instant(view.next.at, zone) if view.next else "-"
 
 
 def _say_what_cron_lacks(appliance: Appliance) -> None:
@@ -182,54 +206,13 @@ def _say_what_cron_lacks(appliance: Appliance) -> None:
         click.echo(note, err=True)
 
 
-@command.command("history", short_help="List what ran and how it ended.")
-@click.argument("name", required=False)
-@click.option("--count", type=click.IntRange(1, 10_000), default=20, show_default=True, help="How many runs.")
-@json_option
-@config_option
-def history(name: str | None, count: int, as_json: bool, config: Path) -> None:
-    """List the newest runs, of job NAME or of all, the newest first.
-
-    \b
-    Exit status:
-      0  always, unless NAME or the configuration is wrong (2)
-    """
-    with Appliance.open(config) as appliance:
-        runs = appliance.history(job=name, limit=count)
-        zone = appliance.config.time_zone
-    if as_json:
-        click.echo(json.dumps([json_of.run(each) for each in runs]))
-    else:
-        click.echo(as_text.history(runs, zone) if runs else "nothing has run yet")
-
-
-@command.command("log", short_help="Print what a run printed.")
-@click.argument("number", metavar="RUN", type=int)
-@json_option
-@config_option
-def log(number: int, as_json: bool, config: Path) -> None:
-    """Print how run number RUN went and everything it printed.
-
-    \b
-    Exit status:
-      0  here it is
-      2  there is no such run
-    """
-    with Appliance.open(config) as appliance:
-        found, printed = appliance.log(number)
-    if as_json:
-        click.echo(json.dumps({**(json_of.run(found) or {}), "log": printed}))
-        return
-    click.echo(as_text.one_run(found))
-    click.echo(printed, nl=not printed.endswith("\n"))
-
-
 def job_values(view: JobView) -> dict[str, Any]:
     """Return VIEW as plain values."""
     return {
         "job": view.job.name,
         "kind": view.job.kind,
-        "runs-by": view.job.runs_by if view.job.schedule else None,
+        "runs-by": view.job.runs_by if view.job.schedule or view.job.after else None,
+        "paused": view.pause is not None,
         "chance": str(view.job.chance) if view.job.chance else None,
         "next": slot_values(view.next) if view.next else None,
         "last": json_of.run(view.last),
@@ -238,4 +221,10 @@ def job_values(view: JobView) -> dict[str, Any]:
 
 def slot_values(slot: Slot) -> dict[str, Any]:
     """Return SLOT as plain values."""
-    return {"job": slot.job, "slot": json_of.instant(slot.at), "picked": slot.picked, "used": slot.used}
+    return {
+        "job": slot.job,
+        "slot": json_of.instant(slot.at),
+        "begins": json_of.instant(slot.begins),
+        "picked": slot.picked,
+        "used": slot.used,
+    }
