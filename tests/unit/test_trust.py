@@ -1,0 +1,45 @@
+"""Whether the wall clock is believed, and what a step of it is."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from pi_appliance.core.trust import ClockState, ClockWatch
+
+NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
+WAIT = timedelta(minutes=10)
+
+
+def test_a_clock_that_somebody_has_set_is_trusted_at_once():
+    assert ClockWatch(WAIT).look(NOON, 5.0, synchronised=True).state is ClockState.TRUSTED
+
+
+def test_a_clock_that_nobody_has_set_is_waited_for_and_no_longer():
+    watch = ClockWatch(WAIT)
+    assert watch.look(NOON, 5.0, synchronised=False).state is ClockState.UNTRUSTED
+    assert watch.seconds_left(5.0) == 595
+    assert watch.look(NOON + timedelta(seconds=595), 600.0, synchronised=False).state is ClockState.TRUSTED
+    assert watch.seconds_left(600.0) == 0
+
+
+def test_a_clock_that_was_trusted_stays_so_when_the_network_is_lost():
+    watch = ClockWatch(WAIT)
+    watch.look(NOON, 5.0, synchronised=True)
+    assert watch.look(NOON + timedelta(seconds=1), 6.0, synchronised=False).state is ClockState.TRUSTED
+
+
+@pytest.mark.parametrize("step", [1, -1, 3600, -3600, 315_360_000, -315_360_000])
+def test_a_step_is_seen_with_its_size(step):
+    watch = ClockWatch(WAIT)
+    watch.look(NOON, 1000.0, synchronised=True)
+    sight = watch.look(NOON + timedelta(seconds=30 + step), 1030.0, synchronised=True)
+    assert (sight.state, sight.step) == (ClockState.STEPPED, timedelta(seconds=step))
+    after = watch.look(NOON + timedelta(seconds=31 + step), 1031.0, synchronised=True)
+    assert (after.state, after.step) == (ClockState.TRUSTED, timedelta(0))
+
+
+def test_a_clock_that_is_steered_or_sleeps_is_not_stepped():
+    watch = ClockWatch(WAIT)
+    watch.look(NOON, 1000.0, synchronised=True)
+    assert not watch.look(NOON + timedelta(seconds=60.03), 1060.0, synchronised=True).step
+    assert not watch.look(NOON + timedelta(hours=9, seconds=60), 1060.0 + 9 * 3600, synchronised=True).step
