@@ -15,8 +15,10 @@ from pathlib import Path
 from typing import Any, Self
 
 from pi_appliance.errors import ApplianceError, Unavailable
+from pi_appliance.model.notice import Told
 from pi_appliance.model.run import Outcome, Run, Trigger
 from pi_appliance.store.migrations import STEPS
+from pi_appliance.store.outbox import note_end
 
 Values = Sequence[Any] | Mapping[str, Any]
 _PATIENCE = 10.0  # seconds that a writer waits for another
@@ -70,24 +72,33 @@ class Store:
         now: datetime,
         attempts: int = 0,
         facts: Mapping[str, Any] | None = None,
+        told: Told | None = None,
     ) -> None:
-        """Close a run. One that was closed before stays as it was."""
+        """Close a run, and let those be told who are to be TOLD. One that was closed before stays as it was."""
         with self._writing() as db:
-            db.execute(
+            ended = db.execute(
                 "UPDATE runs SET ended = ?, outcome = ?, summary = ?, facts = ?, attempts = ?"
-                " WHERE id = ? AND ended IS NULL",
+                " WHERE id = ? AND ended IS NULL RETURNING job",
                 (_text(now), outcome, summary, json.dumps(dict(facts or {})), attempts, run),
-            )
+            ).fetchone()
+            if ended and told:
+                note_end(db, ended["job"], run, outcome, told, now=now)
 
-    def abandon(self, job: str, *, now: datetime) -> None:
-        """Close the runs of JOB that never ended. For the holder of the job's lock, which proves that none goes on."""
+    def abandon(self, job: str, *, now: datetime, told: Told | None = None) -> None:
+        """Close the runs of JOB that never ended, and let those be told who are to be TOLD.
+
+        For the holder of the job's lock, which proves that none goes on.
+        """
         if not self.going_on(job):
             return
         with self._writing() as db:
-            db.execute(
-                "UPDATE runs SET ended = ?, outcome = ?, summary = ? WHERE job = ? AND ended IS NULL",
+            abandoned = db.execute(
+                "UPDATE runs SET ended = ?, outcome = ?, summary = ? WHERE job = ? AND ended IS NULL RETURNING id",
                 (_text(now), Outcome.ABANDONED, "its process vanished: a power cut, or it was killed", job),
-            )
+            ).fetchall()
+            if told:
+                for run in sorted(row["id"] for row in abandoned):
+                    note_end(db, job, run, Outcome.ABANDONED, told, now=now)
 
     def claim(self, key: str, run: int, *, now: datetime) -> bool:
         """Take KEY for ever, on the disk before this returns. False if it was taken before."""
