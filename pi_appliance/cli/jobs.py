@@ -16,10 +16,10 @@ from pi_appliance.cli import _jobs_crontab
 from pi_appliance.cli._options import config_option, json_option
 from pi_appliance.cli._progress import ProgressLine
 from pi_appliance.core import cron, durations
-from pi_appliance.engine import runner
+from pi_appliance.engine import courier, runner
 from pi_appliance.engine.assemble import Appliance, JobView, Slot
 from pi_appliance.model.config import RunsBy
-from pi_appliance.model.run import Trigger
+from pi_appliance.model.run import Outcome, Run, Trigger
 from pi_appliance.model.schedule import Every
 from pi_appliance.reports import as_json as json_of
 from pi_appliance.reports import as_text
@@ -86,7 +86,17 @@ def run(name: str, trigger: str, due: str | None, as_scheduled: bool, as_json: b
             listener=listener,
             random=SystemRandom(),
         )
-    line.clear()
+        line.clear()
+        try:
+            _tell(ended, as_json=as_json, by_hand=by_hand)
+        finally:  # last, for it may take its time; not when we were asked to stop
+            if ended.outcome is not Outcome.STOPPED:
+                courier.deliver(appliance)
+    if not as_text.good(ended):
+        raise SystemExit(_TEMPORARY if ended.facts.get("unavailable") else 1)
+
+
+def _tell(ended: Run, *, as_json: bool, by_hand: bool) -> None:
     if as_json:
         click.echo(json.dumps(json_of.run(ended)))
     elif not as_text.good(ended):  # cron mails what is printed, so it hears of trouble only
@@ -94,8 +104,6 @@ def run(name: str, trigger: str, due: str | None, as_scheduled: bool, as_json: b
         click.echo(as_text.one_run(ended) + more, err=True)
     elif by_hand:
         click.echo(as_text.one_run(ended))
-    if not as_text.good(ended):
-        raise SystemExit(_TEMPORARY if ended.facts.get("unavailable") else 1)
 
 
 def while_read(tell: Callable[P, None]) -> Callable[P, None]:

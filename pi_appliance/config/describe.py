@@ -85,7 +85,9 @@ def tables() -> str:
     sections += [("only-if", Conditions), ("pause-when", PauseWhen)]
     families = (("jobs", "jobs"), ("networks", "networks"), ("notices", "notices"), ("players", "player"))
     for family, word in families:
-        sections += [(f"{word}: with, kind {kind}", registry.load(family, kind).Options) for kind in registry.names(family)]
+        sections += [
+            (f"{word}: with, kind {kind}", registry.load(family, kind).Options) for kind in registry.names(family)
+        ]
     return "\n\n".join(_table(title, cls) for title, cls in sections) + "\n"
 
 

@@ -3,8 +3,10 @@
 import re
 
 _WHYS = (
-    (r"name or service not known|name resolution|getaddrinfo|nodename nor servname|failed to resolve", "its name is "
-     "not known; is this Pi online?"),
+    (
+        r"name or service not known|name resolution|getaddrinfo|nodename nor servname|failed to resolve",
+        "its name is not known; is this Pi online?",
+    ),
     (r"connection refused", "nothing listens there"),
     (r"unreachable|no route to host", "there is no way to it; is this Pi online?"),
     (r"certificate", "its certificate is not good; is the clock of this Pi right?"),

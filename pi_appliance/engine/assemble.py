@@ -16,6 +16,7 @@ from pi_appliance.core import cron
 from pi_appliance.core.chance import picks
 from pi_appliance.errors import Refused, UnknownName
 from pi_appliance.model.config import Config, Job
+from pi_appliance.model.notice import Told
 from pi_appliance.model.run import Run
 from pi_appliance.store.sqlite import Store, slot_key
 from pi_appliance.system import clock, files, locks, logs
@@ -59,7 +60,7 @@ class Appliance:
         another user's and this is root.
         """
         config = load(path)
-        _refuse_as_root(config.state)
+        refuse_as_root(config.state)
         folder = files.make_folder(config.state, mode=0o750)
         files.make_folder(folder / "locks")
         return cls(config, Store(folder / "history.db"), _secret(folder / "secret.key"))
@@ -138,7 +139,8 @@ class Appliance:
         for name in {run.job for run in self.store.going_on()}:
             with locks.taken(self.lock_path(name)) as lock:
                 if lock is not None:
-                    self.store.abandon(name, now=clock.now())
+                    told = Told.of(self.config, self.config.jobs[name]) if name in self.config.jobs else None
+                    self.store.abandon(name, now=clock.now(), told=told)
 
     def report_files(self) -> Sequence[Path]:
         """Return the reports, relative to their folder: the job that wrote last first, texts before pictures."""
@@ -162,7 +164,7 @@ class Appliance:
         return replace(run, progress=said[1], note=said[2]) if said and said[0] == run.id else run
 
 
-def _refuse_as_root(state: Path) -> None:
+def refuse_as_root(state: Path) -> None:
     """Raise Refused if root works on the state of another user: what root writes there, that user could not use."""
     if os.geteuid() == 0 and state.exists() and (owner := state.stat().st_uid) != 0:
         try:

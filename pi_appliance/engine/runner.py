@@ -14,9 +14,11 @@ from zoneinfo import ZoneInfo
 
 from pi_appliance.core import backoff, cron, durations
 from pi_appliance.core.chance import picks
+from pi_appliance.engine import pings
 from pi_appliance.engine.assemble import Appliance
 from pi_appliance.errors import Unavailable, UnknownName
 from pi_appliance.model.config import Job
+from pi_appliance.model.notice import Told
 from pi_appliance.model.run import Outcome, Run, Trigger
 from pi_appliance.model.schedule import AtBoot, Cron, Every
 from pi_appliance.system import clock, locks, process
@@ -67,24 +69,35 @@ def run(
         _require_slot(job, due, appliance.config.time_zone)
     if due is None and (trigger is not Trigger.HAND or as_scheduled):
         due, misfire = _slot_of(job, now, appliance, by_hand=trigger is Trigger.HAND)
-    store = appliance.store
+    store, told = appliance.store, Told.of(appliance.config, job)
     # From here on a signal ends the run, not this process: the history hears of it whenever it comes.
     with process.Stop().caught() as stop, locks.taken(appliance.lock_path(name), patience=_SWEEP) as lock:
         if lock is not None:
-            store.abandon(name, now=now)
+            store.abandon(name, now=now, told=told)
         number, used_by = store.begin(job=name, kind=job.kind, trigger=trigger, due=due, now=now)
         verdict = _reason_not_to(appliance, job, due, misfire, used_by)
         if verdict is None and lock is None:
             verdict = _Verdict(Outcome.SKIPPED, _overlap(appliance, name), {})
-        attempts = 0
+        attempts, start = 0, None
         if verdict is None:
             assert lock is not None
+            start = pings.Start(appliance, job, number)
             lock.say(number, None, "starting")
             attempt = _Attempts(appliance, job, number, due, lock, stop, listener or Listener())
             verdict = attempt.until_done(random)
             verdict = replace(verdict, summary=verdict.summary + attempt.unkept)
             attempts = attempt.count
-        store.end(number, verdict.outcome, verdict.summary, now=clock.now(), attempts=attempts, facts=verdict.facts)
+        store.end(
+            number,
+            verdict.outcome,
+            verdict.summary,
+            now=clock.now(),
+            attempts=attempts,
+            facts=verdict.facts,
+            told=told,
+        )
+    if start:
+        start.wait()
     ended = store.run(number)
     assert ended is not None
     return ended

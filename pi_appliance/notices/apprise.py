@@ -16,6 +16,10 @@ from pi_appliance.core import addresses, broken_lines
 from pi_appliance.errors import ApplianceError, Refused, Unavailable
 from pi_appliance.model.notice import Event, Message
 
+_FORMS = "https://appriseit.com/services/"
+_LACKS = {
+    "~From~": ": from=… must be a whole mail address, such as from=pi@example.org",
+}
 _EXAMPLE = "ntfys://ntfy.sh/${NTFY_TOPIC}"
 _TYPES = {Event.FAILURE: "failure", Event.RECOVERY: "success"}
 
@@ -50,10 +54,9 @@ def connect(options: Options, secrets: Mapping[str, str]) -> "Sender":
     """Return what sends. Raises Refused if a secret is missing or Apprise does not understand the address."""
     if missing := lacks(options, secrets):
         raise Refused(missing)
-    with _heard():
-        import apprise  # noqa: PLC0415 - half a second and 35 MB that only a process which sends shall pay
+    import apprise  # noqa: PLC0415 - half a second and 35 MB that only a process which sends shall pay
 
-        return Sender(apprise, addresses.fill(options.url, secrets))
+    return Sender(apprise, addresses.fill(options.url, secrets))
 
 
 class Sender:
@@ -71,8 +74,11 @@ class Sender:
             pem_autogen=False,
         )
         self._url = url
-        if self._made() is None:
-            raise Refused("Apprise does not understand this address; its forms: https://appriseit.com/services/")
+        with _heard() as said:
+            made = self._made()
+        if made is None:
+            lack = next((words for sign, words in _LACKS.items() if sign in "\n".join(said)), "")
+            raise Refused(f"Apprise does not understand this address{lack}; its forms: {_FORMS}")
 
     def send(self, message: Message, event: Event) -> None:
         """Send MESSAGE. Raises Unavailable or Refused, in words that hold nothing of the address."""
@@ -122,6 +128,8 @@ def _meant(said: str) -> ApplianceError:
         status = answer[1] or answer[2]
         hint = _HINTS.get(status, "")
         return (Unavailable if status in _LATER else Refused)(f"the service answered {status}{hint}")
+    if "recipients to notify" in said:
+        return Refused("there is nobody to send it to; to=… must be whole mail addresses, such as to=me@example.org")
     causes = "\n".join(line for line in said.splitlines() if "Exception" in line)
     why = broken_lines.why(causes)
     return Unavailable(f"not reached: {why}" if why else "the service did not take it, and did not say why")

@@ -18,7 +18,8 @@ class Options:
     """The keys a notice of this kind takes under `with:`."""
 
     run: Annotated[
-        list[str], "the program and its arguments, as a list; {title} stands for the first line, the text comes on stdin"
+        list[str],
+        "the program and its arguments, as a list; {title} stands for the first line, the text comes on stdin",
     ]
 
     def check(self) -> list[tuple[tuple[str | int, ...], str, str]]:

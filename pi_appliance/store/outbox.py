@@ -4,6 +4,7 @@ A job that fails is told once, when it begins to; once more when it succeeds aga
 while, so that it is known how much a notice has carried of late.
 """
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Protocol
@@ -17,7 +18,13 @@ if TYPE_CHECKING:
 
 WINDOW = timedelta(minutes=10)  # how long a row stays that was sent
 LONGEST_WAIT = timedelta(hours=6)  # no row waits longer for its next try
-_DUE = "sent IS NULL AND (next <= :now OR next > :never)"
+# One that waits for longer than any wait is due too: it was put there while the clock was ahead.
+_DUE = "SELECT * FROM outbox WHERE sent IS NULL AND (next <= :now OR next > :never) ORDER BY id"
+_FAILURES = """
+    SELECT sum(slots) AS slots, min(coalesce(ended, started)) AS since FROM runs
+    WHERE job = :job AND id < :run AND outcome IN (SELECT value FROM json_each(:bad)) AND id > coalesce(
+        (SELECT max(id) FROM runs WHERE job = :job AND id < :run AND outcome = 'succeeded'), 0)
+"""
 
 
 class Database(Protocol):
@@ -74,14 +81,11 @@ class Outbox:
 
     def is_due(self, now: datetime) -> bool:
         """Say whether anything is to be sent. One look at a table that is empty most of the time."""
-        return bool(self._rows(f"SELECT 1 FROM outbox WHERE {_DUE} LIMIT 1", _at(now)))  # noqa: S608 - ours alone
+        return bool(self._rows(_DUE, _at(now)))
 
     def due(self, now: datetime) -> list[Letter]:
-        """Return the letters that are to be sent, the oldest first.
-
-        One that waits for longer than any wait is due too: it was put there while the clock was ahead.
-        """
-        return [_letter(row) for row in self._rows(f"SELECT * FROM outbox WHERE {_DUE} ORDER BY id", _at(now))]  # noqa: S608
+        """Return the letters that are to be sent, the oldest first."""
+        return [_letter(row) for row in self._rows(_DUE, _at(now))]
 
     def waiting(self) -> list[Letter]:
         """Return all letters that are not sent yet, the oldest first."""
@@ -122,13 +126,7 @@ class Outbox:
 
     def failures_before(self, job: str, run: int) -> tuple[int, datetime | None]:
         """Return how many slots of JOB went wrong between its last success and RUN, and since when."""
-        bad = ", ".join(f"'{outcome}'" for outcome in sorted(BAD))
-        rows = self._rows(
-            "SELECT sum(slots) AS slots, min(coalesce(ended, started)) AS since FROM runs"
-            f" WHERE job = :job AND id < :run AND outcome IN ({bad}) AND id > coalesce("  # noqa: S608 - ours alone
-            " (SELECT max(id) FROM runs WHERE job = :job AND id < :run AND outcome = 'succeeded'), 0)",
-            {"job": job, "run": run},
-        )
+        rows = self._rows(_FAILURES, {"job": job, "run": run, "bad": json.dumps(sorted(BAD))})
         if not rows or not rows[0]["slots"]:
             return 0, None
         return int(rows[0]["slots"]), datetime.fromisoformat(rows[0]["since"])
