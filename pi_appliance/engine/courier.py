@@ -110,12 +110,8 @@ def deliver(appliance: Appliance) -> None:
             on_output=said.extend,
             on_line=lambda _: None,
         )
-    _tell(bytes(said))
-
-
-def _tell(said: bytes) -> None:
-    for line in said.decode(errors="replace").splitlines():
-        log.warning("%s", line)
+    if said:
+        log.warning("%s", said.decode(errors="replace").strip())
 
 
 class Courier:
@@ -132,37 +128,46 @@ class Courier:
     ) -> None:
         self._argv, self._outbox, self._now, self._steady = _argv(config, state), outbox, now, steady
         self._rests_until = float("-inf")
+        self._said = ""
         self._going_on: asyncio.Task[None] | None = None
 
     async def look(self) -> None:
         """Start it if something is due and none of ours goes on. Costs one look at a table that is mostly empty."""
-        if self._going_on or self._steady() < self._rests_until or not self._outbox.is_due(self._now()):
+        if self._going_on or self._steady() < self._rests_until:
             return
         try:
-            child = await asyncio.create_subprocess_exec(
-                *self._argv,
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=asyncio.subprocess.DEVNULL,
-                stderr=asyncio.subprocess.PIPE,
-                start_new_session=True,
-            )
-        except OSError as error:
-            self._rests_until = self._steady() + _REST
-            log.warning("notices are not sent: no process can be started: %s", error.strerror)
-            return
-        self._going_on = asyncio.create_task(self._until_it_ends(child))
+            if self._outbox.is_due(self._now()):
+                self._going_on = asyncio.create_task(self._until_it_ends(await self._start()))
+        except (ApplianceError, OSError) as error:
+            self._rest(f"notices are not sent: {error}")
+
+    async def _start(self) -> asyncio.subprocess.Process:
+        return await asyncio.create_subprocess_exec(
+            *self._argv,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.DEVNULL,
+            stderr=asyncio.subprocess.PIPE,
+            start_new_session=True,  # it ends its whole group when we die
+        )
 
     async def _until_it_ends(self, child: asyncio.subprocess.Process) -> None:
+        said = b""
         try:
             _, said = await child.communicate()
-            _tell(said)
         finally:
             if child.returncode is None:  # we are to stop
                 with contextlib.suppress(ProcessLookupError):
                     child.terminate()
                 await child.wait()
-            self._rests_until = self._steady() + _REST
             self._going_on = None
+            self._rest(said.decode(errors="replace").strip())
+
+    def _rest(self, said: str) -> None:
+        """Do nothing for a while. What is SAID again and again is told once."""
+        self._rests_until = self._steady() + _REST
+        if said and said != self._said:
+            log.warning("%s", said)
+        self._said = said
 
     async def stop(self) -> None:
         """End what goes on. What it has not sent waits for the next start."""

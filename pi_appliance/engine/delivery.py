@@ -61,7 +61,8 @@ class Round:
     def send(self, secrets: Mapping[str, str], secret: bytes) -> None:
         """Send all that is due, as far as there is time. What goes wrong with one is no trouble to the others.
 
-        SECRETS fill the addresses; SECRET is that of the installation, for the names that runs have in pings.
+        SECRETS fill the addresses; SECRET is that of the installation, for the names that runs have in pings. Raises
+        Unavailable if the store takes no note.
         """
         self._secrets, self._secret = secrets, secret
         due: dict[str, list[Letter]] = {}
@@ -86,12 +87,10 @@ class Round:
         for number, parcel in enumerate(parcels):
             if self._steady() >= self._until:
                 return
-            message = self._message(parcel)
-            try:
-                self._try(parcel, lambda: self._send(notice, message, parcel[0].event))  # noqa: B023 - called at once
-            except ApplianceError as error:
-                # The others would fare no better.
-                self._not_sent([letter for rest in parcels[number + 1 :] for letter in rest], str(error))
+            message, event = self._message(parcel), parcel[0].event
+            trouble = self._try(parcel, lambda: self._send(notice, message, event))  # noqa: B023 - called at once
+            if trouble:  # the others would fare no better
+                self._not_sent([letter for rest in parcels[number + 1 :] for letter in rest], str(trouble))
                 return
 
     def _parcels(self, notice: str, letters: Sequence[Letter]) -> list[list[Letter]]:
@@ -145,12 +144,9 @@ class Round:
             elif host in away:
                 self._not_sent([letter], away[host])
             elif self._steady() < self._until:
-                try:
-                    self._try([letter], lambda: self._ping(address, letter))  # noqa: B023 - called at once
-                except Refused:
-                    continue
-                except ApplianceError as error:
-                    away[host] = str(error)
+                trouble = self._try([letter], lambda: self._ping(address, letter))  # noqa: B023 - called at once
+                if trouble and not isinstance(trouble, Refused):
+                    away[host] = str(trouble)
 
     def _ping(self, address: str, letter: Letter) -> None:
         body = as_notice.of_ping(self._news(letter))
@@ -160,8 +156,8 @@ class Round:
 
     # --- one try -----------------------------------------------------------------------------------------------------
 
-    def _try(self, letters: Sequence[Letter], send: Callable[[], None]) -> None:
-        """Send LETTERS by SEND, and note what became of it. What SEND raises passes through.
+    def _try(self, letters: Sequence[Letter], send: Callable[[], None]) -> ApplianceError | None:
+        """Send LETTERS by SEND, note what became of it, and return what SEND raised.
 
         The next try is noted before this one: where nothing can be written, nothing is sent anew each minute.
         """
@@ -170,9 +166,10 @@ class Round:
             send()
         except ApplianceError as error:
             self._not_sent(letters, str(error), noted=True)
-            raise
+            return error
         self._outbox.sent(letters, now=self._now())
         log.info("%s: sent: %s", _whom(letters[0]), ", ".join(f"{each.job} run {each.run}" for each in letters))
+        return None
 
     def _gone(self, letters: Sequence[Letter]) -> None:
         """Let go of letters to whom the file does not name any more; not of those that it cannot name just now."""

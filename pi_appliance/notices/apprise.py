@@ -87,7 +87,10 @@ class Sender:
             sender = self._made()
             try:
                 sent = sender.notify(
-                    title=message.title, body=message.body, notify_type=_TYPES.get(event, "info"), body_format="text"
+                    title=message.title,
+                    body=message.body or message.title,  # it sends none without
+                    notify_type=_TYPES.get(event, "info"),
+                    body_format="text",
                 )
             except ApplianceError:  # our own, such as a deadline
                 raise

@@ -60,6 +60,7 @@ class Sender:
             ended = subprocess.run(
                 [word.replace(_TITLE, message.title) for word in self._argv],
                 input=f"{message.title}\n\n{message.body}\n".encode(),
+                cwd="/",
                 env=self._environment,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,

@@ -26,6 +26,7 @@ def send(address: str, what: str, body: str = "", *, rid: str, seconds: float) -
         with urllib.request.urlopen(request, timeout=seconds) as answer:  # noqa: S310
             answer.read(_LONGEST)
     except urllib.error.HTTPError as error:
+        error.close()
         later = error.code >= 500 or error.code in _LATER
         raise (Unavailable if later else Refused)(f"the service answered {error.code}") from None
     except (OSError, http.client.HTTPException) as error:

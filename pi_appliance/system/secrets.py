@@ -55,11 +55,6 @@ def load(config: Path, environment: Mapping[str, str], named: Iterable[str] = ()
     return Secrets({name: value for name, value in values.items() if value})
 
 
-def without(environment: Mapping[str, str], named: Iterable[str] = ()) -> dict[str, str]:
-    """Return ENVIRONMENT as other people's programs may see it: without the names that are KNOWN, and those NAMED."""
-    return {name: value for name, value in environment.items() if name not in {*KNOWN, *named}}
-
-
 def _refuse_if_others_can_read(path: Path) -> None:
     if path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
         raise Refused(f"{path} can be read by others and is not used; run: chmod 600 {shlex.quote(str(path))}")
