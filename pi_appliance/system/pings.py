@@ -8,7 +8,7 @@ from urllib.parse import urlencode, urlsplit
 from pi_appliance.core import broken_lines
 from pi_appliance.errors import Refused, Unavailable
 
-_LONGEST = 10_000  # bytes that healthchecks.io keeps
+_LONGEST = 10_000  # bytes of a body; a service keeps no more, or ten times as many
 _LATER = {408, 425, 429}
 
 
