@@ -1,7 +1,7 @@
 """pi-appliance notices: who is told when a job fails, whether that works, and what waits to be told."""
 
 import json
-import socket
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -107,7 +107,7 @@ def test(name: str | None, config: Path) -> None:
     names = [name] if name else list(to.notices)
     if not names:
         click.echo("there is no notice; how to write one: docs/notices.md")
-    text = as_notice.trial(host=socket.gethostname(), now=clock.now(), zone=zone)
+    text = as_notice.trial(host=os.uname().nodename, now=clock.now(), zone=zone)
     trouble = _sent(to, names, text)
     if trouble:
         sys.exit(max(error.exit_status for error in trouble.values()))

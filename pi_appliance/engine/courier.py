@@ -8,7 +8,6 @@ import asyncio
 import contextlib
 import logging
 import os
-import socket
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -59,7 +58,7 @@ def send_due(config: Path, state: Path, *, until: float) -> None:
 
 
 def _send_once(to: Addresses, store: Store, until: float) -> None:
-    once = Round(to, store, host=socket.gethostname(), random=SystemRandom(), now=clock.now, until=until)
+    once = Round(to, store, host=os.uname().nodename, random=SystemRandom(), now=clock.now, until=until)
     try:
         known = secrets_of(to)
     except ApplianceError as error:

@@ -32,7 +32,7 @@ def appliance(house: House, ear: Ear) -> Iterator[Appliance]:
     """Return an appliance in which a job has just begun to fail."""
     house.write(
         "a: {kind: command, with: {run: [x]}}",
-        f"notices:\n  phone: {{kind: apprise, with: {{url: 'json://{ear.address}'}}}}",
+        f"notices:\n  phone: {{kind: apprise, with: {{url: 'json://{ear.address}?rto=60'}}}}",
     )
     with Appliance.open(house.config) as opened:
         now = datetime.now(UTC)
