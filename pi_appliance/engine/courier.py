@@ -37,9 +37,9 @@ def main(argv: list[str]) -> None:
     logging.basicConfig(level=logging.WARNING, format="%(message)s")
     try:
         send_due(Path(config), Path(state), until=time.monotonic() + ONE_SEND)
-    except ApplianceError as error:
+    except (ApplianceError, OSError) as error:
         log.warning("notices are not sent: %s", error)
-        sys.exit(error.exit_status)
+        sys.exit(getattr(error, "exit_status", 1))
 
 
 def send_due(config: Path, state: Path, *, until: float) -> None:
@@ -96,19 +96,21 @@ def _argv(config: Path, state: Path) -> list[str]:
 def deliver(appliance: Appliance) -> None:
     """Send what is due, by a process that ends within a minute. For the end of a run: cron knows no daemon.
 
-    What is not sent by then waits for the daemon, or for the next run.
+    What is not sent by then waits for the daemon, or for the next run. Nothing that goes wrong is the run's.
     """
-    if not Outbox(appliance.store).is_due(clock.now()):
-        return
     said = bytearray()
-    with process.Stop().caught() as stop, contextlib.suppress(OSError):
-        process.watch(
-            _argv(appliance.config.path, appliance.config.state),
-            stop=stop,
-            seconds=_AT_THE_END_OF_A_RUN,
-            on_output=said.extend,
-            on_line=lambda _: None,
-        )
+    try:
+        if Outbox(appliance.store).is_due(clock.now()):
+            with process.Stop().caught() as stop:
+                process.watch(
+                    _argv(appliance.config.path, appliance.config.state),
+                    stop=stop,
+                    seconds=_AT_THE_END_OF_A_RUN,
+                    on_output=said.extend,
+                    on_line=lambda _: None,
+                )
+    except (ApplianceError, OSError) as error:
+        said += f"notices are not sent: {error}".encode()
     if said:
         log.warning("%s", said.decode(errors="replace").strip())
 
