@@ -185,6 +185,7 @@ keep_to_the_user() {
 start_service() {
     systemctl daemon-reload
     systemctl enable --quiet pi-appliance.service
+    systemctl reset-failed pi-appliance.service 2>/dev/null || true # how often an older one fell over is no matter now
     # Type=notify: this waits until the daemon says that it is ready, or is not going to be.
     systemctl restart pi-appliance.service 2>/dev/null && systemctl is-active --quiet pi-appliance.service && return
     journalctl --sync
@@ -234,10 +235,11 @@ previous=$(readlink "$root$home/current" 2>/dev/null | sed 's|^releases/||' || t
 [ -d "$root$state" ] || step "make $root$state" -- install -d -m 0750 "$root$state"
 configure
 keep_to_the_user
+place "$clone/systemd/pi-appliance-failure@.service" "$failure_unit" 644
 place "$clone/systemd/pi-appliance.service" "$unit" 644
 [ "$(readlink "$root$command" || true)" = "$home/current/bin/pi-appliance" ] || step "link $root$command" -- link_command
 [ "$previous" = "$release" ] || step "switch to $release" -- switch_to "$release"
-printf '%s\n' "$command" "$unit" "$cron" >"$drafts/manifest"
+printf '%s\n' "$command" "$unit" "$failure_unit" "$cron" >"$drafts/manifest"
 place "$drafts/manifest" "$manifest" 644
 
 if [ -z "$root" ]; then

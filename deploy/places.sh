@@ -6,6 +6,7 @@ home=/opt/pi-appliance # releases/, current and the manifest: made and removed b
 etc=/etc/pi-appliance
 state=/var/lib/pi-appliance
 unit=/etc/systemd/system/pi-appliance.service
+failure_unit=/etc/systemd/system/pi-appliance-failure@.service
 command=/usr/local/bin/pi-appliance
 cron=/etc/cron.d/pi-appliance
 manifest=$home/manifest

@@ -7,6 +7,7 @@ from random import Random
 from typing import IO, Protocol
 
 from pi_appliance.model.music import PlayerState, Queue, Track
+from pi_appliance.model.notice import Event, Message
 
 
 class Network(Protocol):
@@ -55,6 +56,13 @@ class Context(Protocol):
 
     def progress(self, done: float | None, note: str = "") -> None:
         """Say how far the run is, from 0 to 1, and what it is doing. Cheap; call it as often as you like."""
+
+
+class Notice(Protocol):
+    """A way to tell the owner something."""
+
+    def send(self, message: Message, event: Event) -> None:
+        """Send MESSAGE; EVENT is what it tells of. Raises Unavailable or Refused, in words that hold no address."""
 
 
 class Clock(Protocol):

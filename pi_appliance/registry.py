@@ -10,7 +10,13 @@ from types import ModuleType
 
 from pi_appliance.errors import UnknownName
 
-WORDS = {"jobs": "kind of job", "networks": "kind of network", "players": "kind of player", "puzzles": "puzzle"}
+WORDS = {
+    "jobs": "kind of job",
+    "networks": "kind of network",
+    "notices": "kind of notice",
+    "players": "kind of player",
+    "puzzles": "puzzle",
+}
 
 
 @cache

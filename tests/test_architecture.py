@@ -11,7 +11,7 @@ FLOORS = [
     {"errors", "model"},
     {"core", "puzzles", "ports", "registry"},
     {"config"},
-    {"jobs", "networks", "players", "store", "reports", "system"},
+    {"jobs", "networks", "notices", "players", "store", "reports", "system"},
     {"engine"},
     {"web", "bridge"},
     {"cli", "__main__"},
@@ -20,8 +20,9 @@ HEIGHTS = {name: height for height, names in enumerate(FLOORS) for name in names
 PURE = {"errors", "model", "core", "puzzles", "ports"}
 # What a clock, a disk, a network or a thread is reached through.
 IMPURE = {"asyncio", "http", "os", "shutil", "socket", "sqlite3", "subprocess", "threading", "time", "urllib"}
-PLUGINS = {"jobs", "networks", "players", "cli"}
+PLUGINS = {"jobs", "networks", "notices", "players", "cli"}
 ONE_HOME = {
+    "apprise": {"notices/apprise.py"},
     "tweepy": {"networks/x.py"},
     "mpd": {"players/mpd.py"},
     "crontab": {"system/crontab.py"},

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from pi_appliance.cli._options import config_option
-from pi_appliance.config import describe, load
+from pi_appliance.config import describe, load, notices
 from pi_appliance.errors import Refused
 from pi_appliance.system import clock, cron_gaps, files, secrets
 
@@ -26,7 +26,8 @@ def check(config: Path) -> None:
     """Read the configuration and everything it names, and say all that is wrong with it.
 
     A warning is something that the next runs would stumble over though the file is good: a schedule that does not mean
-    what it looks like, lines to post that are not there, keys that a network needs, a job that cron knows nothing of.
+    what it looks like, lines to post that are not there, keys that a network or a notice needs, a job that cron knows
+    nothing of.
 
     \b
     Exit status:
@@ -35,7 +36,9 @@ def check(config: Path) -> None:
     """
     read = load.load(config)
     stations = load.load_stations(read.stations)
-    stumbles = load.warnings(read, secrets.load(read.path, os.environ), clock.now())
+    known = secrets.load(read.path, os.environ, notices.secret_names(read))
+    notices.require_understood(load.read(read.path), read, known)
+    stumbles = load.warnings(read, known, clock.now())
     for problem in stumbles:
         click.echo(f"{problem} (warning)", err=True)
     for note in cron_gaps.notes(read):

@@ -15,9 +15,9 @@ import click
 from pi_appliance.cli import _jobs_ahead, _jobs_crontab, _jobs_hold, _jobs_past
 from pi_appliance.cli._options import config_option, json_option
 from pi_appliance.cli._progress import ProgressLine
-from pi_appliance.engine import runner
+from pi_appliance.engine import courier, runner
 from pi_appliance.engine.assemble import Appliance, JobView, Slot
-from pi_appliance.model.run import Trigger
+from pi_appliance.model.run import Outcome, Run, Trigger
 from pi_appliance.reports import as_json as json_of
 from pi_appliance.reports import as_text
 from pi_appliance.system import clock, cron_gaps
@@ -94,7 +94,17 @@ def run(name: str, trigger: str, due: str | None, as_scheduled: bool, as_json: b
             listener=listener,
             random=SystemRandom(),
         )
-    line.clear()
+        line.clear()
+        try:
+            _tell(ended, as_json=as_json, by_hand=by_hand)
+        finally:  # last, for it may take its time; not when we were asked to stop
+            if ended.outcome is not Outcome.STOPPED:
+                courier.deliver(appliance)
+    if not as_text.good(ended):
+        raise SystemExit(_TEMPORARY if ended.facts.get("unavailable") else 1)
+
+
+def _tell(ended: Run, *, as_json: bool, by_hand: bool) -> None:
     if as_json:
         click.echo(json.dumps(json_of.run(ended)))
     elif not as_text.good(ended):  # cron mails what is printed, so it hears of trouble only
@@ -102,8 +112,6 @@ def run(name: str, trigger: str, due: str | None, as_scheduled: bool, as_json: b
         click.echo(as_text.one_run(ended) + more, err=True)
     elif by_hand:
         click.echo(as_text.one_run(ended))
-    if not as_text.good(ended):
-        raise SystemExit(_TEMPORARY if ended.facts.get("unavailable") else 1)
 
 
 def while_read(tell: Callable[P, None]) -> Callable[P, None]:

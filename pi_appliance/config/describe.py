@@ -72,7 +72,8 @@ def json_schema() -> dict[str, Any]:
     schema["title"] = "pi-appliance"
     properties = schema["properties"]
     properties["jobs"]["additionalProperties"] = _with_kinds(Job, "jobs")
-    properties["networks"]["additionalProperties"] = _with_kinds(Part, "networks")
+    for family in ("networks", "notices"):
+        properties[family]["additionalProperties"] = _with_kinds(Part, family)
     properties["player"] = {**_with_kinds(Part, "players"), "description": properties["player"]["description"]}
     return schema
 
@@ -82,8 +83,11 @@ def tables() -> str:
     sections: list[tuple[str, type]] = [("The file", Config), ("web", Web), ("mpd-port", MpdPort), ("clock", Clock)]
     sections += [("history", Keep), ("jobs: NAME", Job), ("retry", Retry), ("catch-up", CatchUp)]
     sections += [("only-if", Conditions), ("pause-when", PauseWhen)]
-    for family, word in (("jobs", "jobs: with"), ("networks", "networks: with"), ("players", "player: with")):
-        sections += [(f"{word}, kind {kind}", registry.load(family, kind).Options) for kind in registry.names(family)]
+    families = (("jobs", "jobs"), ("networks", "networks"), ("notices", "notices"), ("players", "player"))
+    for family, word in families:
+        sections += [
+            (f"{word}: with, kind {kind}", registry.load(family, kind).Options) for kind in registry.names(family)
+        ]
     return "\n\n".join(_table(title, cls) for title, cls in sections) + "\n"
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from pi_appliance import registry
-from pi_appliance.config import yaml_tree
+from pi_appliance.config import notices, yaml_tree
 from pi_appliance.config.structure import structure
 from pi_appliance.config.yaml_tree import Tree
 from pi_appliance.core import cron_lints, schedules
@@ -60,11 +60,13 @@ def load(path: Path) -> Config:
         raise ConfigError(problems)
     jobs = {name: replace(job, name=name, with_=parts["jobs", name]) for name, job in config.jobs.items()}
     networks = {name: replace(part, with_=parts["networks", name]) for name, part in config.networks.items()}
+    told_by = {name: replace(part, with_=parts["notices", name]) for name, part in config.notices.items()}
     player = config.player and replace(config.player, with_=parts["player", ""])
     problems = [*_unknown_networks(tree, jobs, networks), *_chain_problems(tree, jobs)]
+    problems += notices.problems(tree, config)
     if problems:
         raise ConfigError(problems)
-    return replace(config, path=path, jobs=jobs, networks=networks, player=player)
+    return replace(config, path=path, jobs=jobs, networks=networks, notices=told_by, player=player)
 
 
 def warnings(config: Config, secrets: Mapping[str, str], now: datetime) -> list[Problem]:
@@ -82,7 +84,7 @@ def warnings(config: Config, secrets: Mapping[str, str], now: datetime) -> list[
         if hasattr(module, "lacks") and (lack := module.lacks(secrets)):
             wrong, _, right = lack.partition("; ")
             found.append(tree.problem(("networks", name), wrong, right, at_key=True))
-    return found
+    return [*found, *notices.warnings(tree, config, secrets)]
 
 
 def _schedule_lints(tree: Tree, config: Config, now: datetime) -> Iterator[Problem]:
@@ -186,7 +188,7 @@ def _parts(tree: Tree, data: Mapping[str, Any], base: Path) -> tuple[dict[tuple[
 
 
 def _entries(data: Mapping[str, Any]) -> Iterator[tuple[str, str, yaml_tree.Path, Mapping[str, Any]]]:
-    for family in ("networks", "jobs"):
+    for family in ("networks", "notices", "jobs"):
         section = data.get(family)
         if isinstance(section, Mapping):
             for name, entry in section.items():
@@ -198,7 +200,7 @@ def _entries(data: Mapping[str, Any]) -> Iterator[tuple[str, str, yaml_tree.Path
 
 def _job_problems(tree: Tree, data: Mapping[str, Any]) -> Iterator[Problem]:
     """Yield what is wrong with names, and between the keys of one job."""
-    for family in ("networks", "jobs"):
+    for family in ("networks", "notices", "jobs"):
         section = data.get(family)
         for name, entry in section.items() if isinstance(section, Mapping) else ():
             if not _is_name(name):  # names become the names of files

@@ -16,6 +16,7 @@ from pi_appliance.core import cron
 from pi_appliance.core.chance import picks, share
 from pi_appliance.errors import Refused, UnknownName
 from pi_appliance.model.config import Config, Job, RunsBy
+from pi_appliance.model.notice import Told
 from pi_appliance.model.run import Run
 from pi_appliance.store.slots import Pause
 from pi_appliance.store.sqlite import Store, slot_key
@@ -62,7 +63,7 @@ class Appliance:
         another user's and this is root.
         """
         config = load(path)
-        _refuse_as_root(config.state)
+        refuse_as_root(config.state)
         folder = files.make_folder(config.state, mode=0o750)
         files.make_folder(folder / "locks")
         return cls(config, Store(folder / "history.db"), _secret(folder / "secret.key"))
@@ -144,7 +145,8 @@ class Appliance:
         for name in {run.job for run in self.store.going_on()}:
             with locks.taken(self.lock_path(name)) as lock:
                 if lock is not None:
-                    self.store.abandon(name, now=clock.now())
+                    told = Told.of(self.config, self.config.jobs[name]) if name in self.config.jobs else None
+                    self.store.abandon(name, now=clock.now(), told=told)
 
     def pause(self, name: str, *, now: datetime, until: datetime | None = None) -> None:
         """Use no slot of the job NAME from now on, to UNTIL or until it is resumed. Raises UnknownName, Refused."""
@@ -197,7 +199,7 @@ class Appliance:
         return replace(run, progress=said[1], note=said[2]) if said and said[0] == run.id else run
 
 
-def _refuse_as_root(state: Path) -> None:
+def refuse_as_root(state: Path) -> None:
     """Raise Refused if root works on the state of another user: what root writes there, that user could not use."""
     if os.geteuid() == 0 and state.exists() and (owner := state.stat().st_uid) != 0:
         try:

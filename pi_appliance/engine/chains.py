@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from pi_appliance.core import durations
 from pi_appliance.engine.assemble import Appliance
 from pi_appliance.model.config import Job
+from pi_appliance.model.notice import Told
 from pi_appliance.model.run import Outcome, Trigger
 from pi_appliance.store.slots import Settled
 from pi_appliance.store.sqlite import slot_key
@@ -59,6 +60,7 @@ def settle(appliance: Appliance, job: Job, due: Due, now: datetime) -> None:
         count=1,
         outcome=Outcome.MISFIRED,
         summary=due.why,
+        told=Told.of(appliance.config, job),
     )
     appliance.store.slots.settle([what], now=now)
 

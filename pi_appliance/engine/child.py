@@ -12,6 +12,7 @@ from pathlib import Path
 
 from pi_appliance import registry
 from pi_appliance.config.load import load
+from pi_appliance.config.notices import secret_names
 from pi_appliance.engine.context import RunContext, Teller
 from pi_appliance.errors import ApplianceError, UnknownName
 from pi_appliance.store.sqlite import Store
@@ -36,7 +37,7 @@ def main(argv: list[str]) -> None:
 def _run(path: Path, state: Path, job: str, run: int, due: str | None, teller: Teller) -> None:
     config = replace(load(path), state=state)  # where the claims of this run are, whatever the file says by now
     environment = dict(os.environ)
-    for name in secrets.KNOWN:
+    for name in (*secrets.KNOWN, *secret_names(config)):
         os.environ.pop(name, None)
     with Store(config.state / "history.db") as store:
         if job not in config.jobs:  # the file was changed since the run began

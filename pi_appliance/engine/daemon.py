@@ -13,11 +13,13 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from pi_appliance.engine.assemble import Appliance
+from pi_appliance.engine.courier import Courier
 from pi_appliance.engine.hub import Hub
 from pi_appliance.engine.runs import Runs
 from pi_appliance.engine.scheduler import Scheduler, nap_until
 from pi_appliance.errors import ApplianceError
 from pi_appliance.reports.as_text import instant
+from pi_appliance.store.outbox import Outbox
 from pi_appliance.system import clock, cron_gaps, secrets
 from pi_appliance.system.notify import Notifier
 from pi_appliance.system.step_alarm import StepAlarm
@@ -46,8 +48,13 @@ class Daemon:
         self._news = asyncio.Event()
         self.runs = Runs(appliance.config.path, on_end=self._news.set)
         self.hub = self._new_hub()
+        self._courier = Courier(appliance.config.path, appliance.config.state, Outbox(appliance.store))
         self.scheduler = Scheduler(
-            appliance, self.runs, clock=clock.MachineClock(), nap=lambda secs: nap_until(self._news, secs)
+            appliance,
+            self.runs,
+            clock=clock.MachineClock(),
+            nap=lambda secs: nap_until(self._news, secs),
+            also=self._courier.look,
         )
         self._kinds, self._services, self._mouth = services, list[Service](), say
         self._silent = False  # whether a service that is wanted could not start
@@ -146,6 +153,7 @@ class Daemon:
         for task in work:
             task.cancel()
         await asyncio.gather(*work, return_exceptions=True)  # an error of theirs is on its way out already
+        await self._courier.stop()
         hurry = asyncio.create_task(self._hurry.wait())
         runs = asyncio.create_task(self.runs.stop(self.appliance.config.stop_grace.total_seconds()))
         await asyncio.wait([hurry, runs], return_when=asyncio.FIRST_COMPLETED)

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from pi_appliance.core import chance, cron, plan
 from pi_appliance.engine.assemble import Appliance
 from pi_appliance.model.config import Job
+from pi_appliance.model.notice import Told
 from pi_appliance.model.run import Outcome, Trigger
 from pi_appliance.model.schedule import Cron
 from pi_appliance.store.slots import Settled, Watched, slot_key
@@ -118,9 +119,9 @@ class Ledger:
 
     def _settle(self, job: Job, gone: Sequence[plan.Gone], watch: Watch, now: datetime, safe: datetime) -> None:
         if gone:
-            self.appliance.store.slots.settle(
-                [_settled(job, Trigger.DAEMON, each) for each in gone], now=now, until=safe
-            )
+            told = Told.of(self.appliance.config, job)
+            what = [_settled(job, Trigger.DAEMON, each, told) for each in gone]
+            self.appliance.store.slots.settle(what, now=now, until=safe)
             watch.saved = safe
 
     def _adopted(self, job: Job, now: datetime) -> Watch:
@@ -144,7 +145,7 @@ class Ledger:
             self._settle(job, gone, Watch(now, now), now, now)
 
 
-def _settled(job: Job, trigger: Trigger, gone: plan.Gone) -> Settled:
+def _settled(job: Job, trigger: Trigger, gone: plan.Gone, told: Told) -> Settled:
     return Settled(
         job=job.name,
         kind=job.kind,
@@ -154,6 +155,7 @@ def _settled(job: Job, trigger: Trigger, gone: plan.Gone) -> Settled:
         count=gone.count,
         outcome=gone.outcome,
         summary=gone.why,
+        told=told,
     )
 
 
@@ -171,4 +173,5 @@ def account_for_cron(appliance: Appliance, job: Job, due: str, now: datetime) ->
         why = Outcome.MISFIRED, "cron did not start it: the machine was off, or cron was"
         gone = plan.unused(job.schedule, zone, (known.until, slot - _TICK), used, why)
         if gone:
-            slots.settle([_settled(job, Trigger.CRON, each) for each in gone], now=now, until=slot)
+            told = Told.of(appliance.config, job)
+            slots.settle([_settled(job, Trigger.CRON, each, told) for each in gone], now=now, until=slot)

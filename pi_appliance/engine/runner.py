@@ -14,11 +14,12 @@ from typing import Any
 
 from pi_appliance.core import backoff, cron, durations
 from pi_appliance.core.chance import picks, share
-from pi_appliance.engine import chains
+from pi_appliance.engine import chains, pings
 from pi_appliance.engine.assemble import Appliance
 from pi_appliance.engine.ledger import account_for_cron
 from pi_appliance.errors import ApplianceError, Unavailable, UnknownName
 from pi_appliance.model.config import Job, Overlap
+from pi_appliance.model.notice import Told
 from pi_appliance.model.run import Outcome, Run, Trigger
 from pi_appliance.model.schedule import AtBoot, Cron, Every
 from pi_appliance.system import clock, locks, process
@@ -106,6 +107,7 @@ class _Asked:
 def _run(appliance: Appliance, asked: _Asked, stop: process.Stop, listener: Listener, random: Random) -> Run:
     """Hold the job's lock, open a run, and see it through to its end."""
     job, store, path = asked.job, appliance.store, appliance.lock_path(asked.job.name)
+    told = Told.of(appliance.config, job)
     patience = job.deadline.total_seconds() if job.overlap is Overlap.QUEUE else _SWEEP
     with contextlib.ExitStack() as held:
         if job.overlap is Overlap.REPLACE and asked.picked(appliance):
@@ -114,16 +116,17 @@ def _run(appliance: Appliance, asked: _Asked, stop: process.Stop, listener: List
         lock = held.enter_context(locks.taken(path, patience=patience, give_up=lambda: stop.signal))
         now = clock.now()
         if lock is not None:
-            store.abandon(job.name, now=now)
+            store.abandon(job.name, now=now, told=told)
         number, used_by = store.begin(job=job.name, kind=job.kind, trigger=asked.trigger, due=asked.due, now=now)
         if asked.trigger is Trigger.CRON and asked.due is not None:
             account_for_cron(appliance, job, asked.due, now)
         verdict = _reason_not_to(appliance, asked, used_by, now)
         if verdict is None and lock is None:
             verdict = _Verdict(Outcome.SKIPPED, _overlap(appliance, job.name), {})
-        attempts = 0
+        attempts, start = 0, None
         if verdict is None:
             assert lock is not None
+            start = pings.Start(appliance, job, number)
             lock.say(number, None, "starting")
             attempt = _Attempts(appliance, job, number, asked.due, lock, stop, listener)
             verdict = attempt.until_done(random)
@@ -131,7 +134,17 @@ def _run(appliance: Appliance, asked: _Asked, stop: process.Stop, listener: List
                 verdict = replace(verdict, summary=why)
             verdict = replace(verdict, summary=verdict.summary + attempt.unkept)
             attempts = attempt.count
-        store.end(number, verdict.outcome, verdict.summary, now=clock.now(), attempts=attempts, facts=verdict.facts)
+        store.end(
+            number,
+            verdict.outcome,
+            verdict.summary,
+            now=clock.now(),
+            attempts=attempts,
+            facts=verdict.facts,
+            told=told,
+        )
+    if start:
+        start.wait()
     ended = store.run(number)
     assert ended is not None
     return ended

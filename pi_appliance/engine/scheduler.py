@@ -20,6 +20,7 @@ from pi_appliance.engine.ledger import NEVER, Ledger, Watch
 from pi_appliance.engine.runs import Runs
 from pi_appliance.errors import ApplianceError
 from pi_appliance.model.config import Job, Overlap, RunsBy
+from pi_appliance.model.notice import Told
 from pi_appliance.model.run import Outcome, Trigger
 from pi_appliance.model.schedule import AtBoot, Cron, Every
 from pi_appliance.ports import Clock
@@ -37,6 +38,10 @@ _MOST_WAITING = 10  # slots of one job that wait for the run before them
 Nap = Callable[[float], Awaitable[object]]
 
 
+async def _nothing_else() -> None:
+    return
+
+
 @dataclass(frozen=True, slots=True)
 class _Waiting:
     """A slot that is to start when its job is idle, and not before a moment of the steady clock."""
@@ -46,12 +51,23 @@ class _Waiting:
 
 
 class Scheduler:
-    """One loop. NAP sleeps up to that many seconds, LONGEST at the most, less when there is news."""
+    """One loop. NAP sleeps up to that many seconds, LONGEST at the most, less when there is news.
+
+    ALSO is done each time the loop comes round.
+    """
 
     def __init__(
-        self, appliance: Appliance, runs: Runs, *, clock: Clock, nap: Nap, longest: float = _LONGEST_NAP
+        self,
+        appliance: Appliance,
+        runs: Runs,
+        *,
+        clock: Clock,
+        nap: Nap,
+        also: Callable[[], Awaitable[None]] = _nothing_else,
+        longest: float = _LONGEST_NAP,
     ) -> None:
         self._appliance, self._runs, self._clock, self._nap, self._longest = appliance, runs, clock, nap, longest
+        self._also = also
         self._ledger = Ledger(appliance)
         self._watch = ClockWatch(appliance.config.clock.wait)
         self._waits: dict[str, list[_Waiting]] = {}
@@ -90,6 +106,7 @@ class Scheduler:
         await self.at_boot()
         while True:
             await self.look()
+            await self._also()
             alive()
             await self._nap(self._until_next())
 
@@ -220,7 +237,7 @@ class Scheduler:
                 how = f"by signal {-status}" if status < 0 else f"with status {status}"
                 why = f"its process ended {how} before it began; the journal says why"
                 run, _ = store.begin(job=name, kind=job.kind, trigger=Trigger.DAEMON, due=due, now=now)
-                store.end(run, Outcome.FAILED, why, now=now)
+                store.end(run, Outcome.FAILED, why, now=now, told=Told.of(self._appliance.config, job))
                 log.warning("job=%s run=%s %s", name, run, why)
             return True
         return False

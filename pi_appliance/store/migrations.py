@@ -60,8 +60,12 @@ STEPS = (
         notice TEXT NOT NULL,
         event TEXT NOT NULL,
         made TEXT NOT NULL,
+        title TEXT NOT NULL,
+        body TEXT NOT NULL,
         tries INTEGER NOT NULL DEFAULT 0,
-        next TEXT NOT NULL
+        next TEXT NOT NULL,
+        why TEXT NOT NULL DEFAULT '',
+        sent TEXT
     ) STRICT;
     """,
 )

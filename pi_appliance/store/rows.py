@@ -5,8 +5,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from pi_appliance.model.notice import Told
 from pi_appliance.model.run import Outcome, Run, Trigger
 from pi_appliance.store.database import Transaction, instant
+from pi_appliance.store.outbox import note_end
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,8 +22,14 @@ class Total:
     late: float
 
 
-def count(db: Transaction, run: Run) -> None:
-    """Add a run that has ended to the totals."""
+def closed(db: Transaction, run: Run, told: Told | None, *, now: datetime) -> None:
+    """Do what follows from the end of RUN, in the transaction that ends it: count it, and let the owner be TOLD."""
+    _count(db, run)
+    if told is not None and run.outcome is not None:
+        note_end(db, run.job, run.id, run.outcome, told, now=now)
+
+
+def _count(db: Transaction, run: Run) -> None:
     late = 0.0
     if run.due and run.due[:1].isdigit() and run.attempts:
         late = max(0.0, (run.started - datetime.fromisoformat(run.due)).total_seconds())

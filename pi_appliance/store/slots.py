@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from pi_appliance.model.notice import Told
 from pi_appliance.model.run import Outcome, Run, Trigger
 from pi_appliance.store.database import Database, instant, text
-from pi_appliance.store.rows import count, run_of
+from pi_appliance.store.rows import closed, run_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,7 @@ class Settled:
     count: int
     outcome: Outcome
     summary: str
+    told: Told | None = None
 
 
 class Slots:
@@ -67,7 +69,7 @@ class Slots:
                         *(each.count, text(now), text(now), each.outcome, each.summary),
                     ),
                 ).fetchone()
-                count(db, run_of(row))
+                closed(db, run_of(row), each.told, now=now)
                 if each.count == 1 and (until is None or each.last[:19] > text(until)[:19]):
                     db.execute(
                         "INSERT OR IGNORE INTO claims (key, run, at) VALUES (?, ?, ?)",

@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from pi_appliance.model.config import Keep
+from pi_appliance.model.notice import Told
 from pi_appliance.model.run import Outcome, Run, Trigger
 from pi_appliance.store.database import Database, Transaction, Values, text
-from pi_appliance.store.rows import Total, count, run_of
+from pi_appliance.store.rows import Total, closed, run_of
 from pi_appliance.store.slots import Slots, slot_key
 
 _LONGEST = timedelta(days=36_500)  # a century before 1970 there is no history
@@ -46,28 +47,32 @@ class Store(Database):
         now: datetime,
         attempts: int = 0,
         facts: Mapping[str, Any] | None = None,
+        told: Told | None = None,
     ) -> None:
-        """Close a run. One that was closed before stays as it was."""
+        """Close a run, and let those be told who are to be TOLD. One that was closed before stays as it was."""
         with self.writing() as db:
-            closed = db.execute(
+            row = db.execute(
                 "UPDATE runs SET ended = ?, outcome = ?, summary = ?, facts = ?, attempts = ?"
                 " WHERE id = ? AND ended IS NULL RETURNING *",
                 (text(now), outcome, summary, json.dumps(dict(facts or {})), attempts, run),
             ).fetchone()
-            if closed is not None:
-                count(db, run_of(closed))
+            if row is not None:
+                closed(db, run_of(row), told, now=now)
 
-    def abandon(self, job: str, *, now: datetime) -> None:
-        """Close the runs of JOB that never ended. For the holder of the job's lock, which proves that none goes on."""
+    def abandon(self, job: str, *, now: datetime, told: Told | None = None) -> None:
+        """Close the runs of JOB that never ended, and let those be told who are to be TOLD.
+
+        For the holder of the job's lock, which proves that none goes on.
+        """
         if not self.going_on(job):
             return
         with self.writing() as db:
-            closed = db.execute(
+            rows = db.execute(
                 "UPDATE runs SET ended = ?, outcome = ?, summary = ? WHERE job = ? AND ended IS NULL RETURNING *",
                 (text(now), Outcome.ABANDONED, "its process vanished: a power cut, or it was killed", job),
             ).fetchall()
-            for row in closed:
-                count(db, run_of(row))
+            for run in sorted(map(run_of, rows), key=lambda run: run.id):
+                closed(db, run, told, now=now)
 
     def claim(self, key: str, run: int, *, now: datetime) -> bool:
         """Take KEY for ever, on the disk before this returns. False if it was taken before."""

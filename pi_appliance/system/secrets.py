@@ -2,7 +2,7 @@
 
 import shlex
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from pi_appliance.errors import ConfigError, Problem, Refused
@@ -37,11 +37,12 @@ class Secrets(Mapping[str, str]):
         return f"Secrets({', '.join(sorted(self._values)) or 'none'})"
 
 
-def load(config: Path, environment: Mapping[str, str]) -> Secrets:
+def load(config: Path, environment: Mapping[str, str], named: Iterable[str] = ()) -> Secrets:
     """Return the secrets that go with the configuration file CONFIG.
 
     From systemd's credentials where the service has some, else from secrets.env beside CONFIG; a name that ENVIRONMENT
-    holds wins over both. Raises Refused for a file that others can read, ConfigError for a line that is no NAME=value.
+    holds wins over both, if it is KNOWN or NAMED by an address of the configuration. Raises Refused for a file that
+    others can read, ConfigError for a line that is no NAME=value.
     """
     values: dict[str, str] = {}
     credentials = Path(environment["CREDENTIALS_DIRECTORY"], NAME) if "CREDENTIALS_DIRECTORY" in environment else None
@@ -50,7 +51,7 @@ def load(config: Path, environment: Mapping[str, str]) -> Secrets:
     elif (beside := config.parent / NAME).exists():
         _refuse_if_others_can_read(beside)
         values |= _read(beside)
-    values |= {name: environment[name] for name in KNOWN if environment.get(name)}
+    values |= {name: environment[name] for name in (*KNOWN, *named) if environment.get(name)}
     return Secrets({name: value for name, value in values.items() if value})
 
 

@@ -1,31 +1,39 @@
-"""The unit: systemd understands every word of it, and it can do little harm."""
+"""The units: systemd understands every word of them, and they can do little harm."""
 
+import json
+import re
+import shlex
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
-UNIT = Path(__file__).parents[2] / "systemd" / "pi-appliance.service"
+from tests.house import House
 
-pytestmark = pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd-analyze is not installed")
+UNITS = Path(__file__).parents[2] / "systemd"
+UNIT = UNITS / "pi-appliance.service"
+FAILURE = UNITS / "pi-appliance-failure@.service"
+
+needs_systemd = pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd-analyze is not installed")
 
 
-def test_systemd_has_nothing_to_say_against_the_unit(tmp_path: Path) -> None:
-    lines = [
-        "ExecStart=/bin/true" if line.startswith("ExecStart=") else line  # the program is not installed here
-        for line in UNIT.read_text().splitlines()
-    ]
-    unit = tmp_path / UNIT.name
-    unit.write_text("\n".join(lines) + "\n")
+@needs_systemd
+@pytest.mark.parametrize("source", [UNIT, FAILURE], ids=lambda unit: unit.name)
+def test_systemd_has_nothing_to_say_against_a_unit(tmp_path: Path, source: Path) -> None:
+    text = re.sub(r"^ExecStart=(.*\\\n)*.*", "ExecStart=/bin/true", source.read_text(), flags=re.MULTILINE)
+    unit = tmp_path / source.name.replace("@", "@a-unit")  # the programs it starts are not installed here
+    unit.write_text(text)
     asked = subprocess.run(["systemd-analyze", "verify", unit], capture_output=True, text=True, check=False)
     assert asked.returncode == 0
     assert unit.name not in asked.stderr + asked.stdout
 
 
-def test_its_exposure_is_two_of_ten_at_most() -> None:
+@needs_systemd
+@pytest.mark.parametrize("unit", [UNIT, FAILURE], ids=lambda unit: unit.name)
+def test_the_exposure_of_a_unit_is_two_of_ten_at_most(unit: Path) -> None:
     asked = subprocess.run(
-        ["systemd-analyze", "security", "--offline=true", "--no-pager", UNIT],
+        ["systemd-analyze", "security", "--offline=true", "--no-pager", unit],
         capture_output=True,
         text=True,
         check=True,
@@ -36,3 +44,22 @@ def test_its_exposure_is_two_of_ten_at_most() -> None:
 
 def test_a_wrong_configuration_is_not_tried_again_and_again() -> None:
     assert "RestartPreventExitStatus=2\n" in UNIT.read_text(), "2 is the exit status of a ConfigError"
+
+
+def test_the_unit_that_tells_of_a_failure_sends_the_end_of_the_journal(house: House, tmp_path: Path) -> None:
+    assert f"OnFailure={FAILURE.name.replace('@', '@%n')}\n" in UNIT.read_text()
+    (command,) = re.findall(r"^ExecStart=/bin/sh -c '((?:.*\\\n)*.*)' sh %i %H$", FAILURE.read_text(), re.MULTILINE)
+    (tmp_path / "journalctl").write_text('#!/bin/sh\necho "the last words of $7"\n')
+    (tmp_path / "journalctl").chmod(0o755)
+    told = house.folder / "told"
+    program = ["sh", "-c", f"cat > '{told}'"]
+    house.write("", f"notices: {{file: {{kind: command, with: {{run: {json.dumps(program)}}}}}}}\non-failure: [file]")
+    script = command.replace("\\\n", "").replace(
+        "/opt/pi-appliance/current/bin/pi-appliance", shlex.join(house.program)
+    )
+    environment = house.environment({"PI_APPLIANCE_CONFIG": str(house.config)})
+    environment["PATH"] = f"{tmp_path}:{environment['PATH']}"
+    subprocess.run(["sh", "-c", script, "sh", "pi-appliance.service", "raspberrypi"], env=environment, check=True)
+    assert told.read_text() == (
+        "pi-appliance.service failed on raspberrypi\n\nthe last words of pi-appliance.service\n"
+    )

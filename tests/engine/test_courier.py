@@ -1,0 +1,214 @@
+"""The courier's process: one at a time, killed at the worst moment, and started by the daemon when something is due."""
+
+import asyncio
+import contextlib
+import os
+import select
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from pi_appliance.engine.assemble import Appliance
+from pi_appliance.engine.courier import Courier
+from pi_appliance.model.notice import Message, Told
+from pi_appliance.model.run import Outcome, Trigger
+from pi_appliance.store.outbox import Outbox
+from tests.fakes.http_ear import Ear, http_ear
+from tests.house import House, until
+
+
+@pytest.fixture
+def ear() -> Iterator[Ear]:
+    with http_ear() as listening:
+        yield listening
+
+
+@pytest.fixture
+def appliance(house: House, ear: Ear) -> Iterator[Appliance]:
+    """Return an appliance in which a job has just begun to fail."""
+    house.write(
+        "a: {kind: command, with: {run: [x]}}",
+        f"notices:\n  phone: {{kind: apprise, with: {{url: 'json://{ear.address}?rto=60'}}}}",
+    )
+    with Appliance.open(house.config) as opened:
+        now = datetime.now(UTC)
+        run, _ = opened.store.begin(job="a", kind="command", trigger=Trigger.HAND, due=None, now=now)
+        opened.store.end(run, Outcome.FAILED, "no", now=now, told=Told(failure=["phone"]))
+        yield opened
+
+
+def start(house: House) -> subprocess.Popen[str]:
+    """Start the courier as a run does at its end."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "pi_appliance.engine.courier", str(os.getpid()), str(house.config), str(house.state)],
+        env=house.environment(),
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def as_if_a_minute_had_passed(house: House) -> None:
+    """Let what was tried be due again."""
+    before = (datetime.now(UTC) - timedelta(minutes=1)).strftime("%Y-%m-%dT%H:%M:%S.000Z")
+    with contextlib.closing(sqlite3.connect(house.state / "history.db")) as db:
+        db.execute("UPDATE outbox SET next = ?", (before,))
+        db.commit()
+
+
+def test_killed_between_sending_and_noting_it_sends_once_more_and_then_never_again(house, appliance, ear):
+    ear.faults.append("hold")
+    with start(house) as first:
+        until(lambda: ear.heard)
+        first.kill()
+    ear.released.set()
+    (letter,) = Outbox(appliance.store).waiting()
+    assert (letter.tries, letter.why) == (1, "it was cut off while it was sent")
+    with start(house) as second:
+        assert second.wait(30) == 0
+    assert len(ear.heard) == 1, "not at once"
+    for _ in range(3):
+        as_if_a_minute_had_passed(house)
+        with start(house) as again:
+            assert again.wait(30) == 0
+    assert [each.json["title"].split()[0] for each in ear.heard] == ["a", "a"]
+    assert all("Run 1," in each.json["message"] for each in ear.heard), "so that a double is known"
+
+
+def test_of_many_at_once_one_sends(house, appliance, ear):
+    couriers = [start(house) for _ in range(4)]
+    assert [each.communicate(timeout=60)[1] for each in couriers] == [""] * 4
+    assert len(ear.heard) == 1
+
+
+def test_one_that_came_while_another_was_at_it_is_not_forgotten(house, appliance, ear):
+    ear.faults.append("hold")
+    with start(house) as first:
+        until(lambda: ear.heard)
+        Outbox(appliance.store).put("phone", Message(title="meanwhile", body=""), now=datetime.now(UTC))
+        with start(house) as second:
+            assert second.wait(30) == 0
+        assert len(ear.heard) == 1, "it was left to the first"
+        ear.released.set()
+        assert first.wait(30) == 0
+    assert ear.titles[1:] == ["meanwhile"]
+
+
+def test_it_dies_with_whoever_started_it(house, appliance, ear):
+    ear.faults.append("hold")
+    code = (
+        "import os, subprocess, sys\n"
+        "words = [sys.executable, '-m', 'pi_appliance.engine.courier', str(os.getpid()), *sys.argv[1:]]\n"
+        "courier = subprocess.Popen(words, start_new_session=True)\n"
+        "print(courier.pid, flush=True)\n"
+        "courier.wait()\n"
+    )
+    words = [sys.executable, "-c", code, str(house.config), str(house.state)]
+    with subprocess.Popen(words, env=house.environment(), stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
+        courier = os.pidfd_open(int(parent.stdout.readline()))
+        until(lambda: ear.heard)
+        parent.kill()
+    assert ended(courier)
+
+
+def ended(process: int) -> bool:
+    """Wait until the process behind the descriptor has ended."""
+    poll = select.poll()
+    poll.register(process, select.POLLIN)
+    try:
+        return bool(poll.poll(10_000))
+    finally:
+        os.close(process)
+
+
+def test_secrets_that_cannot_be_read_are_told_where_the_letter_waits(house, appliance, ear):
+    secrets = house.folder / "secrets.env"
+    secrets.write_text("HOOK=hush", "ascii")
+    secrets.chmod(0o644)
+    with start(house) as courier:
+        assert courier.wait(30) == 0
+    assert ear.heard == []
+    (letter,) = Outbox(appliance.store).waiting()
+    assert "can be read by others" in letter.why
+
+
+# --- in the daemon --------------------------------------------------------------------------------------------------
+
+
+class Looking:
+    """A courier of the daemon, and its steady clock."""
+
+    def __init__(self, appliance: Appliance) -> None:
+        self.seconds = 0.0
+        self.outbox = Outbox(appliance.store)
+        config = appliance.config
+        self.courier = Courier(config.path, config.state, self.outbox, steady=lambda: self.seconds)
+
+    async def until_it_rests(self) -> None:
+        """Look once and wait until what that started has ended."""
+        await self.courier.look()
+        while self.courier._going_on:
+            await asyncio.wait([self.courier._going_on])
+
+
+def test_the_daemon_sends_what_is_due_and_rests_between(house, appliance, ear, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", house.environment()["PYTHONPATH"])
+
+    async def scene() -> None:
+        looking = Looking(appliance)
+        await looking.until_it_rests()
+        assert len(ear.heard) == 1
+        looking.outbox.put("phone", Message(title="again", body=""), now=datetime.now(UTC))
+        await looking.until_it_rests()
+        assert len(ear.heard) == 1
+        looking.seconds = 61
+        await looking.until_it_rests()
+        assert ear.titles[1:] == ["again"]
+        looking.seconds = 200
+        await looking.courier.look()
+        assert looking.courier._going_on is None, "nothing is due, so nothing is started"
+
+    asyncio.run(scene())
+
+
+def test_the_daemon_ends_it_when_it_stops(house, appliance, ear, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", house.environment()["PYTHONPATH"])
+    ear.faults.append("hold")
+
+    async def scene() -> None:
+        looking = Looking(appliance)
+        await looking.courier.look()
+        while not ear.heard:
+            await asyncio.sleep(0.02)
+        await asyncio.wait_for(looking.courier.stop(), 10)
+        assert [letter.tries for letter in looking.outbox.waiting()] == [1]
+
+    asyncio.run(scene())
+
+
+def test_a_store_that_fails_is_told_once_and_does_not_end_the_daemon(appliance, caplog):
+    async def scene() -> None:
+        looking = Looking(appliance)
+        appliance.store._db.execute("DROP TABLE outbox")
+        for looking.seconds in (0, 10, 70, 140):
+            await looking.courier.look()
+
+    asyncio.run(scene())
+    (told,) = caplog.messages
+    assert told.startswith("notices are not sent: ")
+
+
+def test_neither_a_run_nor_the_daemon_loads_what_sends(house):
+    code = (
+        "import sys, pi_appliance.cli.jobs, pi_appliance.cli.up\n"
+        "print([name for name in ('apprise', 'urllib.request') if name in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=house.environment(), capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "[]\n"

@@ -1,0 +1,190 @@
+"""Rounds of sending under a driven clock: floods, outages, what is given up, and what is never lost."""
+
+import dataclasses
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from random import Random
+
+import pytest
+
+from pi_appliance.config.salvage import addresses
+from pi_appliance.engine.delivery import Round
+from pi_appliance.errors import Unavailable
+from pi_appliance.model.notice import Message, Told
+from pi_appliance.model.run import Outcome, Trigger
+from pi_appliance.store.outbox import Outbox
+from pi_appliance.store.sqlite import Store
+from tests.fakes.http_ear import Ear, http_ear
+from tests.house import House
+
+NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
+TOLD = Told(failure=["phone"], recovery=["phone"])
+SECRET = bytes(32)
+
+
+class Post:
+    """A store, an ear, and a clock that the test sets."""
+
+    def __init__(self, house: House, ear: Ear, *, pings: bool = False) -> None:
+        jobs = "".join(
+            f"j{n}: {{kind: command, ping: 'http://{ear.address}/{n}', with: {{run: [x]}}}}\n" for n in range(5)
+        )
+        house.write(
+            jobs if pings else "", f"notices:\n  phone: {{kind: apprise, with: {{url: 'json://{ear.address}'}}}}"
+        )
+        house.state.mkdir()
+        self.to, self.store, self.now = addresses(house.config), Store(house.state / "history.db"), NOON
+        self.outbox = Outbox(self.store)
+
+    def end(self, job: str, outcome: Outcome, told: Told = TOLD) -> None:
+        """Let a run of JOB end so."""
+        run, _ = self.store.begin(job=job, kind="command", trigger=Trigger.DAEMON, due=None, now=self.now)
+        self.store.end(run, outcome, "so it is", now=self.now, told=told)
+
+    def round(self, **more: float) -> None:
+        """Send what is due, as the courier does."""
+        once = Round(self.to, self.store, host="pi", random=Random(1), now=lambda: self.now, **more)  # type: ignore[arg-type]
+        once.send({}, SECRET)
+
+    def rounds(self, length: timedelta) -> None:
+        """Let the time LENGTH pass, with a look each minute as the daemon has."""
+        until = self.now + length
+        while self.now < until:
+            self.now += timedelta(minutes=1)
+            if self.outbox.is_due(self.now):
+                self.round()
+
+
+@pytest.fixture
+def ear() -> Iterator[Ear]:
+    with http_ear() as listening:
+        yield listening
+
+
+@pytest.fixture
+def post(house: House, ear: Ear) -> Iterator[Post]:
+    made = Post(house, ear)
+    yield made
+    made.store.close()
+
+
+def test_two_hundred_jobs_that_fail_at_once_are_one_message(post, ear):
+    for number in range(200):
+        post.end(f"job-{number}", Outcome.FAILED)
+    post.round()
+    assert ear.titles == ["200 failures on pi"]
+    assert "- job-0 failed (run 1): so it is\n" in ear.heard[0].json["message"]
+    assert post.outbox.waiting() == []
+
+
+def test_two_hundred_jobs_that_fail_one_by_one_are_a_handful_of_messages_and_none_is_lost(post, ear):
+    for number in range(200):
+        post.end(f"job-{number}", Outcome.FAILED)
+        post.round()
+        post.now += timedelta(seconds=1)
+    assert len(ear.heard) == 5
+    assert not post.outbox.is_due(post.now), "the others have their time, so nobody looks at them in vain"
+    post.rounds(timedelta(minutes=10))
+    assert ear.titles[5:] == ["195 failures on pi"]
+    post.rounds(timedelta(hours=1))
+    assert len(ear.heard) == 6
+
+
+def test_own_words_are_never_among_the_many(post, ear):
+    for number in range(7):
+        post.end(f"job-{number}", Outcome.FAILED)
+    post.outbox.put("phone", Message(title="it fell over", body="so it is"), now=NOON)
+    post.round()
+    assert ear.titles == ["it fell over", "7 failures on pi"]
+
+
+def test_an_outage_is_waited_out_in_ever_longer_steps(post, ear):
+    post.end("a", Outcome.FAILED)
+    ear.faults += [503] * 9
+    post.rounds(timedelta(hours=12))
+    assert ear.titles == ["a failed on pi"] * 10
+    assert post.outbox.waiting() == []
+
+
+def test_what_nobody_takes_is_given_up_after_days(post, ear, caplog):
+    post.end("a", Outcome.FAILED)
+    ear.faults += [404] * 99
+    post.rounds(timedelta(days=2, hours=23))
+    assert len(post.outbox.waiting()) == 1
+    post.rounds(timedelta(hours=8))
+    assert post.outbox.waiting() == []
+    assert caplog.messages == [
+        "notice phone: 1 given up after 3d: the service answered 404: nothing of that name is there"
+    ]
+    assert 15 <= len(ear.heard) <= 30
+
+
+def test_a_letter_that_looks_old_because_the_clock_was_wrong_is_not_given_up_at_its_first_try(post, ear):
+    post.now = datetime(1970, 1, 1, tzinfo=UTC)
+    post.end("a", Outcome.FAILED)
+    post.now = NOON
+    ear.faults.append(503)
+    post.round()
+    post.rounds(timedelta(minutes=2))
+    assert len(ear.heard) == 2
+    assert post.outbox.waiting() == []
+
+
+def test_one_that_cannot_be_reached_does_not_hold_up_the_others(post, ear):
+    part = post.to.notices["phone"]
+    away = dataclasses.replace(part, with_=dataclasses.replace(part.with_, url="json://127.0.0.1:9"))
+    post.to = dataclasses.replace(post.to, notices={"away": away, "phone": part})
+    for job in "abc":
+        post.end(job, Outcome.FAILED, Told(failure=["away", "phone"]))
+    post.round()
+    assert len(ear.heard) == 3
+    assert {(letter.notice, letter.tries) for letter in post.outbox.waiting()} == {("away", 1)}
+
+
+def test_a_notice_that_is_not_in_the_file_any_more_is_dropped_and_told(post, caplog):
+    post.end("a", Outcome.FAILED, Told(failure=["gone"]))
+    post.round()
+    assert post.outbox.waiting() == []
+    assert caplog.messages == ["notice gone: not in the file any more; 1 dropped"]
+
+
+def test_while_the_file_is_wrong_nothing_is_dropped(post):
+    post.end("a", Outcome.FAILED, Told(failure=["gone"]))
+    post.to = dataclasses.replace(post.to, whole=False)
+    post.round()
+    (letter,) = post.outbox.waiting()
+    assert letter.why == "the configuration is wrong; see: pi-appliance config check"
+    assert not post.outbox.is_due(post.now)
+
+
+def test_when_there_is_no_time_left_the_rest_stays_due(post, ear):
+    for job in "abc":
+        post.end(job, Outcome.FAILED)
+    ticks = iter(range(9))
+    post.round(until=2, steady=lambda: next(ticks))
+    assert ear.titles == ["a failed on pi", "b failed on pi"]
+    assert [letter.tries for letter in post.outbox.due(post.now)] == [0]
+
+
+def test_where_nothing_can_be_noted_nothing_is_sent(post, ear):
+    post.end("a", Outcome.FAILED)
+    post.store._db.execute("PRAGMA query_only = 1")
+    with pytest.raises(Unavailable):
+        post.round()
+    assert ear.heard == []
+
+
+def test_a_refused_ping_is_its_own_trouble_and_a_host_that_is_away_that_of_all_its_pings(house, ear):
+    post = Post(house, ear, pings=True)
+    for number in range(5):
+        post.end(f"j{number}", Outcome.SUCCEEDED, Told(ping=True))
+    ear.faults += [200, 404, 503]
+    post.round()
+    assert [each.path.partition("?")[0] for each in ear.heard] == ["/0", "/1", "/2"]
+    assert [(letter.job, letter.why) for letter in post.outbox.waiting()] == [
+        ("j1", "the service answered 404"),
+        *((f"j{number}", "the service answered 503") for number in (2, 3, 4)),
+    ]
+    post.rounds(timedelta(minutes=3))
+    assert post.outbox.waiting() == []
+    post.store.close()

@@ -1,0 +1,89 @@
+"""An HTTP server on loopback that hears whatever is sent to it: ntfy, a webhook, healthchecks.
+
+Faults are put into `faults` and used up one a request: a status, or "hold" (it answers when `released` is set).
+"""
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """One request."""
+
+    path: str
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def json(self) -> Any:
+        """Return the body as data."""
+        return json.loads(self.body)
+
+
+@dataclass
+class Ear:
+    """What was heard, and how it is answered."""
+
+    port: int = 0
+    heard: list[Heard] = field(default_factory=list)
+    faults: list[int | str] = field(default_factory=list)
+    released: threading.Event = field(default_factory=threading.Event)
+
+    @property
+    def address(self) -> str:
+        """Return host:port."""
+        return f"127.0.0.1:{self.port}"
+
+    @property
+    def titles(self) -> list[str]:
+        """Return the titles of the messages, as ntfy and webhooks get them."""
+        return [each.json["title"] for each in self.heard]
+
+
+@contextmanager
+def http_ear(port: int = 0) -> Iterator[Ear]:
+    """Run the server for the block, on any port unless one is named."""
+    ear = Ear()
+
+    class Handler(_Handler):
+        state = ear
+
+    server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
+    server.daemon_threads = True
+    ear.port = server.server_address[1]
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield ear
+    finally:
+        ear.released.set()
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    state: Ear
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        fault = self.state.faults.pop(0) if self.state.faults else 200
+        self.state.heard.append(Heard(self.path, dict(self.headers), body))
+        if fault == "hold":
+            self.state.released.wait(30)
+        try:
+            self.send_response(fault if isinstance(fault, int) else 200)
+            self.send_header("Content-Type", "application/json")
+            self.end_headers()
+            self.wfile.write(b"{}")
+        except OSError:
+            pass  # whoever asked is gone
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name is the base class's
+        """Say nothing."""

@@ -1,0 +1,59 @@
+"""Addresses with secrets in them: filled, hidden, and what is wrong with one told without showing it."""
+
+import pytest
+
+from pi_appliance.core import addresses
+
+SECRETS = {"TOKEN": "p@ss:w/o rd", "URL": "ntfys://ntfy.sh/mine"}
+
+
+def test_a_secret_within_an_address_is_escaped_and_one_that_is_all_of_it_is_not():
+    assert addresses.fill("mailto://me:${TOKEN}@host", SECRETS) == "mailto://me:p%40ss%3Aw%2Fo%20rd@host"
+    assert addresses.fill("${URL}", SECRETS) == "ntfys://ntfy.sh/mine"
+    assert addresses.fill("json://host/ö", SECRETS) == "json://host/ö"
+
+
+def test_the_names_in_an_address_are_known_and_those_that_are_missing():
+    address = "json://${USER}:${TOKEN}@host/${USER}"
+    assert addresses.names(address) == ("USER", "TOKEN")
+    assert addresses.missing(address, SECRETS) == ["USER"]
+    assert addresses.missing("${EMPTY}://x", {"EMPTY": ""}) == ["EMPTY"]
+
+
+@pytest.mark.parametrize(
+    ("address", "shown"),
+    [
+        ("ntfys://ntfy.sh/topic", "ntfys://…"),
+        ("ntfys://ntfy.sh/${TOPIC}?a=${B}", "ntfys://… (TOPIC, B)"),
+        ("${URL}", "… (URL)"),
+        ("what is this", "…"),
+    ],
+)
+def test_what_is_shown_is_the_way_and_the_names(address, shown):
+    assert addresses.hide(address) == shown
+
+
+@pytest.mark.parametrize(
+    ("address", "wrong"),
+    [
+        ("ntfy.sh/hush", "this is no address"),
+        ("json://", "this is no address"),
+        ("json:// hush", "this is no address"),
+        ("json://host/$HUSH", "a $ that begins no ${NAME}"),
+        ("json://host/${HUSH", "a $ that begins no ${NAME}"),
+        ("mailto://me:hush@host", "a password does not belong here"),
+        ("mailto://${ME}:hush@host", "a password does not belong here"),
+    ],
+)
+def test_what_is_wrong_is_told_without_the_address(address, wrong):
+    found = addresses.problem(address, "json://host/${HOOK}")
+    assert found is not None
+    assert found[0] == wrong
+    assert "hush" not in "".join(found).lower()
+
+
+@pytest.mark.parametrize(
+    "address", ["${URL}", "mailto://me:${P}@host?to=a@b.c", "ntfy://token@host", "json://[::1]:80/a:b@c"]
+)
+def test_good_addresses_are_good(address):
+    assert addresses.problem(address, "") is None

@@ -1,0 +1,127 @@
+"""The outbox: once per change of state, in the transaction that ends a run; what is due, and what was carried."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from pi_appliance.model.notice import Event, Message, Told
+from pi_appliance.model.run import Outcome, Trigger
+from pi_appliance.store.outbox import Outbox
+from pi_appliance.store.sqlite import Store
+
+NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
+MINUTE = timedelta(minutes=1)
+TOLD = Told(failure=["phone", "mail"], recovery=["phone"])
+ALL_BAD = [Outcome.FAILED, Outcome.TIMED_OUT, Outcome.MISFIRED, Outcome.UNCERTAIN, Outcome.ABANDONED]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with Store(tmp_path / "history.db") as opened:
+        yield opened
+
+
+def end(store: Store, outcome: Outcome, *, job: str = "a", told: Told | None = TOLD, now: datetime = NOON) -> int:
+    run, _ = store.begin(job=job, kind="command", trigger=Trigger.HAND, due=None, now=now)
+    store.end(run, outcome, "", now=now, told=told)
+    return run
+
+
+def waiting(store: Store) -> list[tuple[str, str, int]]:
+    return [(letter.notice, str(letter.event), letter.run) for letter in Outbox(store).waiting()]
+
+
+@pytest.mark.parametrize("outcome", ALL_BAD)
+def test_a_job_that_begins_to_fail_is_told_once_and_once_more_when_it_works(store, outcome):
+    first = end(store, outcome)
+    end(store, Outcome.FAILED)
+    assert waiting(store) == [("phone", "failure", first), ("mail", "failure", first)]
+    well = end(store, Outcome.SUCCEEDED)
+    end(store, Outcome.SUCCEEDED)
+    assert waiting(store)[2:] == [("phone", "recovery", well)]
+    again = end(store, outcome)
+    assert waiting(store)[3:] == [("phone", "failure", again), ("mail", "failure", again)]
+
+
+@pytest.mark.parametrize("outcome", [Outcome.SKIPPED, Outcome.STOPPED])
+def test_a_run_that_was_skipped_or_stopped_changes_nothing(store, outcome):
+    end(store, outcome)
+    assert waiting(store) == []
+    end(store, Outcome.FAILED)
+    end(store, outcome)
+    end(store, Outcome.FAILED)
+    assert len(waiting(store)) == 2
+
+
+def test_a_run_ends_once_and_is_told_once(store):
+    run = end(store, Outcome.SUCCEEDED)
+    store.end(run, Outcome.FAILED, "too late", now=NOON, told=TOLD)
+    assert waiting(store) == []
+
+
+def test_runs_that_vanished_are_told_by_the_first_of_them(store):
+    runs = [store.begin(job="a", kind="command", trigger=Trigger.HAND, due=None, now=NOON)[0] for _ in range(2)]
+    store.abandon("a", now=NOON, told=Told(failure=["phone"], ping=True))
+    assert waiting(store) == [("phone", "failure", runs[0]), ("", "ping-fail", runs[1])]
+
+
+def test_a_job_nobody_is_told_of_leaves_nothing(store):
+    end(store, Outcome.FAILED, told=None)
+    end(store, Outcome.FAILED, told=Told())
+    assert waiting(store) == []
+
+
+def test_each_end_is_pinged_and_only_the_last_waits(store):
+    for outcome in (Outcome.FAILED, Outcome.FAILED, Outcome.SUCCEEDED):
+        last = end(store, outcome, told=Told(ping=True))
+    end(store, Outcome.SKIPPED, told=Told(ping=True))
+    other = end(store, Outcome.FAILED, job="b", told=Told(ping=True))
+    assert waiting(store) == [("", "ping-success", last), ("", "ping-fail", other)]
+
+
+def test_failures_are_counted_since_the_last_success(store):
+    end(store, Outcome.FAILED)
+    end(store, Outcome.SUCCEEDED)
+    end(store, Outcome.FAILED, now=NOON + MINUTE)
+    end(store, Outcome.SKIPPED)
+    end(store, Outcome.MISFIRED, now=NOON + 2 * MINUTE)
+    end(store, Outcome.FAILED, job="b")
+    well = end(store, Outcome.SUCCEEDED)
+    assert Outbox(store).failures_before("a", well) == (2, NOON + MINUTE)
+    assert Outbox(store).failures_before("c", 99) == (0, None)
+
+
+def test_what_waits_is_due_when_its_time_has_come_or_cannot_be_right(store):
+    end(store, Outcome.FAILED)
+    outbox = Outbox(store)
+    outbox.postpone(outbox.waiting(), NOON + 3 * MINUTE, why="away")
+    assert not outbox.is_due(NOON + 2 * MINUTE)
+    assert outbox.is_due(NOON + 3 * MINUTE)
+    assert outbox.is_due(NOON - timedelta(days=365)), "it was put there by a clock that was ahead"
+    assert {(letter.tries, letter.why) for letter in outbox.waiting()} == {(1, "away")}
+
+
+def test_what_was_carried_is_known_for_a_while_and_then_forgotten(store):
+    outbox = Outbox(store)
+    for title in ("one", "two", "three"):
+        outbox.put("phone", Message(title=title, body=""), now=NOON)
+    one, *others = outbox.waiting()
+    outbox.sent([one], now=NOON)
+    outbox.sent(others, now=NOON + MINUTE)
+    assert outbox.waiting() == []
+    assert outbox.carried("phone", NOON + MINUTE) == [NOON, NOON + MINUTE], "what went together counts once"
+    assert outbox.carried("phone", NOON + 10 * MINUTE) == [NOON + MINUTE]
+    outbox.put("mail", Message(title="much later", body=""), now=NOON)
+    outbox.sent(outbox.waiting(), now=NOON + timedelta(days=1))
+    assert outbox.carried("phone", NOON + MINUTE) == []
+
+
+def test_own_words_are_kept_as_they_are(store):
+    outbox = Outbox(store)
+    outbox.put("phone", Message(title="Grüße", body="a\nb"), now=NOON)
+    (letter,) = outbox.due(NOON)
+    assert (letter.event, letter.message) == (Event.WORDS, Message(title="Grüße", body="a\nb"))
+    outbox.drop([letter])
+    assert outbox.due(NOON) == []
