@@ -54,7 +54,7 @@ def _accounts(appliance: Appliance, name: str | None, count: int) -> list[Accoun
 def _slot_table(found: Sequence[Account], zone: ZoneInfo) -> str:
     rows = [
         (
-            as_text.instant(each.at, zone),
+            as_text.slot(each.at, zone),
             each.job,
             str(each.run.id) if each.run else "-",
             as_text.outcome(each.run),

@@ -186,7 +186,7 @@ def next_(name: str | None, count: int, as_json: bool, config: Path) -> None:
         return
     rows = [
         (
-            as_text.instant(slot.at, zone),
+            as_text.slot(slot.at, zone),
             slot.job,
             "skipped: paused" if slot.job in paused and paused[slot.job].holds(slot.at) else _becomes(slot, zone),
         )
@@ -206,7 +206,7 @@ def _next(view: JobView, zone: ZoneInfo) -> str:
         return "paused" + (f" until {as_text.instant(view.pause.until, zone)}" if view.pause.until else "")
     if view.job.after:
         return f"after {', '.join(view.job.after)}"
-    return as_text.instant(view.next.at, zone) if view.next else "-"
+    return as_text.slot(view.next.at, zone) if view.next else "-"
 
 
 def _say_what_cron_lacks(appliance: Appliance) -> None:

@@ -18,11 +18,13 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def instant(when: datetime | None, zone: ZoneInfo) -> str:
-    """Return WHEN in ZONE with its weekday, to the minute, or to the second where it has some; a dash for nothing."""
-    if when is None:
-        return "-"
-    there = when.astimezone(zone)
-    return there.strftime("%a %Y-%m-%d %H:%M:%S" if there.second else "%a %Y-%m-%d %H:%M")
+    """Return WHEN in ZONE, to the minute, with its weekday; a dash where there is none."""
+    return when.astimezone(zone).strftime("%a %Y-%m-%d %H:%M") if when else "-"
+
+
+def slot(at: datetime, zone: ZoneInfo) -> str:
+    """Return the slot AT in ZONE, with its weekday: to the minute, or to the second where it has some."""
+    return instant(at, zone) + (f":{at.second:02}" if at.second else "")
 
 
 def length(took: timedelta | None) -> str:
