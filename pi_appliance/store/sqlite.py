@@ -10,6 +10,7 @@ import json
 import sqlite3
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
@@ -23,17 +24,37 @@ _PATIENCE = 10.0  # seconds that a writer waits for another
 _LOOK = 0.02  # seconds between two tries where SQLite itself does not wait
 
 
+@dataclass(frozen=True, slots=True)
+class Total:
+    """Over all time: how many runs of a job ended so, how long they took together, how late they began together."""
+
+    job: str
+    outcome: Outcome
+    runs: int
+    seconds: float
+    late: float
+
+
 class Store:
     """One open database. Cheap to open; every process has its own."""
 
-    def __init__(self, path: Path) -> None:
-        """Open the file PATH, making or upgrading it. Raises Unavailable if it cannot be used."""
+    def __init__(self, path: Path, *, only_look: bool = False) -> None:
+        """Open the file PATH, making or upgrading it. Raises Unavailable if it cannot be used.
+
+        ONLY_LOOK: as it is. Nothing is made, upgraded or written, and nothing can be.
+        """
         self.path = path
         with self._errors():
             # Autocommit, so that every transaction begins where the code says so.
-            self._db = sqlite3.connect(path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
+            place = _to_look_at(path) if only_look else path
+            self._db = sqlite3.connect(
+                place, uri=only_look, timeout=_PATIENCE, isolation_level=None, check_same_thread=False
+            )
             self._db.row_factory = sqlite3.Row
             try:
+                if only_look:
+                    self._refuse_another_version()
+                    return
                 self._use_wal()
                 self._db.execute("PRAGMA synchronous = NORMAL")
                 self._upgrade()
@@ -128,6 +149,34 @@ class Store:
         """Return a number that changes when another process has written. Costs a few microseconds, no disk."""
         return int(self._rows("PRAGMA data_version", ())[0][0])
 
+    def check(self) -> str:
+        """Return what SQLite finds wrong with the whole file; '' if nothing. Reads all of it."""
+        found = str(self._rows("PRAGMA quick_check(1)", ())[0][0])
+        return "" if found == "ok" else found
+
+    def newest(self) -> list[Run]:
+        """Return, for each job and each outcome that it ever had, the newest run."""
+        return self._runs("WHERE id IN (SELECT max(id) FROM runs WHERE ended IS NOT NULL GROUP BY job, outcome)", ())
+
+    def totals(self) -> list[Total]:
+        """Return what was counted since the beginning, for each job and outcome."""
+        late = "CASE WHEN due GLOB '[0-9]*' AND attempts THEN max(0, julianday(started) - julianday(due)) ELSE 0 END"
+        took = "CASE WHEN attempts THEN julianday(ended) - julianday(started) ELSE 0 END"
+        rows = self._rows(
+            f"SELECT job, outcome, count(*), 86400 * sum({took}), 86400 * sum({late}) FROM runs"  # noqa: S608 - ours alone
+            " WHERE ended IS NOT NULL GROUP BY job, outcome",
+            (),
+        )
+        return [Total(row[0], Outcome(row[1]), row[2], row[3], row[4]) for row in rows]
+
+    def paused(self) -> dict[str, str | None]:
+        """Return the jobs that pause, and until when; None: until somebody lets them go on."""
+        return {row["job"]: row["until"] for row in self._rows("SELECT job, until FROM pauses", ())}
+
+    def undelivered(self) -> int:
+        """Return how many notices still wait to be sent."""
+        return int(self._rows("SELECT count(*) FROM outbox", ())[0][0])
+
     def _use_wal(self) -> None:
         """Switch the journal over. Of several that make the file at once SQLite turns some away without waiting."""
         until = time.monotonic() + _PATIENCE
@@ -151,6 +200,13 @@ class Store:
             self._db.execute("COMMIT")
         if self._version() > len(STEPS):
             raise ApplianceError(f"{self.path} was written by a newer pi-appliance; install that version again")
+
+    def _refuse_another_version(self) -> None:
+        if self._version() < len(STEPS):
+            raise Unavailable(
+                f"{self.path} is of an older version; the next start of the appliance brings it up to date"
+            )
+        self._upgrade()
 
     def _version(self) -> int:
         return int(self._db.execute("PRAGMA user_version").fetchone()[0])
@@ -195,6 +251,16 @@ class Store:
         except sqlite3.DatabaseError as error:
             hint = "move it aside, and a new history begins"
             raise Unavailable(f"{self.path} is damaged: {error}; {hint}") from None
+
+
+def _to_look_at(path: Path) -> str:
+    """Return the address by which SQLite reads PATH and makes no file beside it.
+
+    Where there is no journal, nobody has the file open: read as one that does not change, it needs no locks, and so
+    can be looked at on a disk that takes no writes either.
+    """
+    how = "" if path.with_name(f"{path.name}-wal").exists() else "&immutable=1"
+    return f"{path.absolute().as_uri()}?mode=ro{how}"
 
 
 def slot_key(job: str, due: str) -> str:

@@ -1,0 +1,52 @@
+"""Check of the player: does it answer who asks as the page and the commands do."""
+
+import asyncio
+from collections.abc import Iterator
+
+from pi_appliance.engine.checks.patient import UNKNOWN, Patient
+from pi_appliance.engine.hub import open_player
+from pi_appliance.errors import ApplianceError, Refused
+from pi_appliance.model.finding import Finding, fail, not_here, ok, warn
+from pi_appliance.model.music import PlayerState
+from pi_appliance.system import secrets
+
+_PATIENCE = 3.0  # seconds
+
+
+def player(patient: Patient) -> Iterator[Finding]:
+    """Ask the player what it does."""
+    name, config = "player", patient.config
+    if config is None or config.player is None:
+        yield not_here(name, "the configuration names none" if config and not patient.trouble else UNKNOWN)
+        return
+    kind, place = config.player.kind, getattr(config.player.with_, "address", "its address")
+    mend = f"sudo apt install mpd; sudo systemctl enable --now mpd; is the address under player: right ({place})?"
+    try:
+        state, stand_in = asyncio.run(asyncio.wait_for(_asked(patient), _PATIENCE))
+    except TimeoutError:
+        yield fail(name, f"{kind} at {place} does not answer within {_PATIENCE:.0f} seconds", mend)
+    except Refused as error:
+        yield fail(name, str(error), "write MPD_PASSWORD=… into secrets.env")
+    except ApplianceError as error:
+        yield fail(name, str(error), mend)
+    else:
+        doing = f"{state.play}, {state.queue_length} in the queue"
+        if stand_in:
+            yield warn(name, f"{kind} at {place} is not reached; the silent stand-in plays ({doing})", mend)
+        elif state.error:
+            yield warn(
+                name, f"{kind} at {place}: {doing}; it says: {state.error}", "look at its log: journalctl -u mpd -n 30"
+            )
+        else:
+            yield ok(name, f"{kind} at {place}: {doing}")
+
+
+async def _asked(patient: Patient) -> tuple[PlayerState, bool]:
+    assert patient.config is not None
+    config, told = patient.config, list[str]()
+    known = secrets.load(config.path, patient.environment)
+    found = await open_player(config.player, config.state, known, tell=told.append)
+    try:
+        return await found.state(), bool(told)
+    finally:
+        await found.close()
