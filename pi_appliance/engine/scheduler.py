@@ -29,6 +29,15 @@ class Scheduler:
         self.appliance = appliance
         self._runs, self._now, self._nap = runs, now, nap
         self._looked = now()
+        self._clock = clock.MachineClock()
+        self.clock_state = "trusted"
+        """What is thought of the wall clock: untrusted, trusted or stepped."""
+        self.steps = 0
+        """How often the wall clock was put forward or back."""
+        self.waiting = 0
+        """How many slots wait for the run before them."""
+        self.beat = self._clock.steady()
+        """When it looked last, in seconds since the machine started."""
 
     async def run(self, alive: Callable[[], None]) -> None:
         """Start what is due, for ever. ALIVE is called each time the loop comes round."""
@@ -37,6 +46,7 @@ class Scheduler:
                 await self._start(job, slot)
         while True:
             await self.look()
+            self.beat = self._clock.steady()
             alive()
             await self._nap(self._until_next())
 

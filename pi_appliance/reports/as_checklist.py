@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pi_appliance.model.finding import Finding, Verdict
 
 _WORDS = {Verdict.OK: "ok", Verdict.WARN: "warn", Verdict.FAIL: "FAIL", Verdict.NOT_HERE: "-"}
-_WIDTH = 13  # of the names of most checks
+_WIDTH = 15  # of the names of most checks
 
 
 def line(finding: Finding) -> str:

@@ -7,6 +7,7 @@ cut.
 
 import contextlib
 import json
+import os
 import sqlite3
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -259,8 +260,8 @@ def _to_look_at(path: Path) -> str:
     Where there is no journal, nobody has the file open: read as one that does not change, it needs no locks, and so
     can be looked at on a disk that takes no writes either.
     """
-    how = "" if path.with_name(f"{path.name}-wal").exists() else "&immutable=1"
-    return f"{path.absolute().as_uri()}?mode=ro{how}"
+    journal = os.access(path.with_name(f"{path.name}-wal"), os.F_OK)
+    return f"{path.absolute().as_uri()}?mode=ro{'' if journal else '&immutable=1'}"
 
 
 def slot_key(job: str, due: str) -> str:

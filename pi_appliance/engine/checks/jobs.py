@@ -27,7 +27,7 @@ def jobs(patient: Patient) -> Iterator[Finding]:
     if not config.jobs:
         yield not_here(name, "the configuration names none")
         return
-    if not patient.is_us:
+    if patient.kept_out or not patient.is_us:
         yield not_here(name, "only the owner of the state folder can read the history")
         return
     try:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pi_appliance.engine.checks.patient import UNKNOWN, Patient
 from pi_appliance.engine.hub import open_player
 from pi_appliance.errors import ApplianceError, Refused
-from pi_appliance.model.finding import Finding, fail, not_here, ok, warn
+from pi_appliance.model.finding import Finding, fail, not_here, ok, told, warn
 from pi_appliance.model.music import PlayerState
 from pi_appliance.system import secrets
 
@@ -20,19 +20,20 @@ def player(patient: Patient) -> Iterator[Finding]:
         yield not_here(name, "the configuration names none" if config and not patient.trouble else UNKNOWN)
         return
     kind, place = config.player.kind, getattr(config.player.with_, "address", "its address")
-    mend = f"sudo apt install mpd; sudo systemctl enable --now mpd; is the address under player: right ({place})?"
+    mend = f"is the address under player: right ({place})?"
+    absent = warn if getattr(config.player.with_, "stand_in", False) else fail  # a silent one is good enough for some
     try:
         state, stand_in = asyncio.run(asyncio.wait_for(_asked(patient), _PATIENCE))
     except TimeoutError:
         yield fail(name, f"{kind} at {place} does not answer within {_PATIENCE:.0f} seconds", mend)
     except Refused as error:
-        yield fail(name, str(error), "write MPD_PASSWORD=… into secrets.env")
+        yield fail(name, *told(error, "write MPD_PASSWORD=… into secrets.env"))
     except ApplianceError as error:
-        yield fail(name, str(error), mend)
+        yield absent(name, *told(error, mend))
     else:
         doing = f"{state.play}, {state.queue_length} in the queue"
         if stand_in:
-            yield warn(name, f"{kind} at {place} is not reached; the silent stand-in plays ({doing})", mend)
+            yield warn(name, f"{kind} at {place} is not reached, so the silent stand-in plays ({doing})", mend)
         elif state.error:
             yield warn(
                 name, f"{kind} at {place}: {doing}; it says: {state.error}", "look at its log: journalctl -u mpd -n 30"
@@ -43,10 +44,10 @@ def player(patient: Patient) -> Iterator[Finding]:
 
 async def _asked(patient: Patient) -> tuple[PlayerState, bool]:
     assert patient.config is not None
-    config, told = patient.config, list[str]()
+    config, heard = patient.config, list[str]()
     known = secrets.load(config.path, patient.environment)
-    found = await open_player(config.player, config.state, known, tell=told.append)
+    found = await open_player(config.player, config.state, known, tell=heard.append)
     try:
-        return await found.state(), bool(told)
+        return await found.state(), bool(heard)
     finally:
         await found.close()

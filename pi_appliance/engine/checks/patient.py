@@ -63,6 +63,16 @@ class Patient:
         return self.owner in (None, os.geteuid()) or os.geteuid() == 0
 
     @property
+    def kept_out(self) -> bool:
+        """Whether the state folder cannot even be seen: it lies in a folder that is not ours to enter."""
+        try:
+            return self.config is not None and self.config.state.stat() is None
+        except PermissionError:
+            return True
+        except OSError:
+            return False
+
+    @property
     def as_owner(self) -> str:
         """The command that looks as the user whom the appliance belongs to."""
         return f"sudo -u {trial.name_of(self.owner or 0)} pi-appliance doctor{self.option}"

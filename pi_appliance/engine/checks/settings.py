@@ -80,7 +80,7 @@ def keys(patient: Patient) -> Iterator[Finding]:
 def networks(patient: Patient) -> Iterator[Finding]:
     """Tell for each network whether what it needs is there."""
     if patient.config is None or not patient.config.networks:
-        yield not_here("networks", "the configuration names none" if patient.config else UNKNOWN)
+        yield not_here("networks", UNKNOWN if patient.trouble else "the configuration names none")
         return
     try:
         known: Mapping[str, str] = secrets.load(patient.config.path, patient.environment)

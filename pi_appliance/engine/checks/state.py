@@ -24,8 +24,13 @@ def folder(patient: Patient) -> Iterator[Finding]:
         return
     state = patient.config.state
     there = trial.nearest(state)
+    us = trial.name_of(os.geteuid())
+    if patient.kept_out:
+        why = f"{state} cannot be reached by {us}: {there} keeps {us} out"
+        yield fail(name, why, f"look as the user whom it belongs to, or let `state:` name a folder of {us}")
+        return
     if not patient.is_us:
-        yield warn(name, f"{state} belongs to {trial.name_of(patient.owner or 0)}, and you are not", patient.as_owner)
+        yield warn(name, f"{state} belongs to {trial.name_of(patient.owner or 0)}, not to {us}", patient.as_owner)
         return
     owner = patient.owner if patient.owner is not None else os.geteuid()
     with trial.acting_as(owner):
@@ -94,8 +99,8 @@ def history(patient: Patient) -> Iterator[Finding]:
     if patient.config is None:
         yield not_here(name, UNKNOWN)
         return
-    if not patient.is_us:
-        yield not_here(name, "only its owner can read it")
+    if patient.kept_out or not patient.is_us:
+        yield not_here(name, "only the owner of the state folder can read it")
         return
     state = patient.config.state
     file = shlex.quote(str(state / HISTORY))
