@@ -23,20 +23,17 @@ class Fault:
 def faults(file: Path = SYSTEM_FILE) -> list[Fault]:
     """Return what keeps cron from reading FILE; nothing where there is no such file. Raises OSError."""
     try:
-        about, content = file.lstat(), file.read_bytes()
+        about, content = file.stat(), file.read_bytes()
     except FileNotFoundError:
         return []
     found, name = [], shlex.quote(str(file))
-    if not stat.S_ISREG(about.st_mode):
-        found.append(Fault(f"{file} is no plain file, and cron reads none but those", f"sudo rm {name}"))
     if about.st_uid != 0:
         found.append(Fault(f"{file} does not belong to root, so cron does not read it", f"sudo chown root:root {name}"))
-    if about.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and stat.S_ISREG(about.st_mode):
+    if about.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         found.append(Fault(f"others may write to {file}, so cron does not read it", f"sudo chmod 644 {name}"))
     if content and not content.endswith(b"\n"):
-        found.append(
-            Fault(f"{file} has no newline at its end, so cron drops its last line", f"echo | sudo tee -a {name}")
-        )
+        why = f"{file} has no newline at its end, so cron reads nothing of it"
+        found.append(Fault(why, f"echo | sudo tee -a {name}"))
     return found
 
 
