@@ -15,6 +15,7 @@ from pi_appliance.system.hiding import SECRET_NAME
 
 MARK = "[redacted]"
 _SHORTEST = 4
+_LONG_PART = 8
 _ADDRESS = re.compile(r"\b[a-z][a-z0-9+.-]*://[^\s\"'<>)\]}]+", re.IGNORECASE)
 _NAMED = re.compile(r"""(?:--?(?P<flag>[\w-]+)[ =]|(?P<name>[\w.-]+)["']?\s*[:=]\s*)(?=\S)""")
 _SCHEME = re.compile(r"\b(bearer|basic)\s+\S+", re.IGNORECASE)
@@ -50,8 +51,8 @@ class Redactor:
         return "\n".join(self._line(line) for line in text.split("\n"))
 
     def _line(self, line: str) -> str:
-        line = _SCHEME.sub(lambda match: f"{match[1]} {MARK}", self.known(line))
-        line = _ADDRESS.sub(lambda match: _short(match[0]), line)
+        line = self.known(_ADDRESS.sub(lambda match: _short(match[0]), line))
+        line = _SCHEME.sub(lambda match: f"{match[1]} {MARK}", line)
         for match in _NAMED.finditer(line):
             if SECRET_NAME.search(match["flag"] or match["name"]):
                 line = line[: match.end()] + MARK  # where it ends, nobody knows
@@ -66,12 +67,12 @@ class Redactor:
         hidden = hidden or bool(SECRET_NAME.search(name))
         if isinstance(value, (list, tuple)):
             return self._listed(value, hidden=hidden)
+        for address in _ADDRESS.findall(value) if isinstance(value, str) else ():
+            self._learn_address(address)
         if hidden and value is not None and not isinstance(value, bool):
             self._learn_part(str(value))
             return MARK
         if isinstance(value, str):
-            for address in _ADDRESS.findall(value):
-                self._learn_address(address)
             return self.text(value)
         return value if self.known(str(value)) == str(value) else MARK
 
@@ -85,9 +86,15 @@ class Redactor:
         return found
 
     def _learn_address(self, address: str) -> None:
-        parts = urlsplit(address)
-        for part in (parts.password, parts.path.strip("/"), parts.query, parts.fragment, *parts.path.split("/")):
+        try:
+            parts = urlsplit(address)
+        except ValueError:  # brackets that are none of an address; it is not shown anyway
+            return
+        for part in (parts.password, parts.path.strip("/"), parts.query, parts.fragment):
             self._learn_part(part or "")
+        for part in parts.path.split("/"):
+            if len(part) >= _LONG_PART:  # shorter ones are words like `post`, which stand elsewhere too
+                self.learn(part)
 
     def _learn_part(self, value: str) -> None:
         if len(value) >= _SHORTEST:

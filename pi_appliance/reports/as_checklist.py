@@ -10,12 +10,8 @@ _WIDTH = 15  # of the names of most checks
 
 def line(finding: Finding) -> str:
     """Return FINDING in one line, and in a second one what mends it."""
-    text = f"{_WORDS[finding.verdict]:<4}  {finding.check:<{_WIDTH}}  {_one_line(finding.found)}"
-    return f"{text}\n      {'':<{_WIDTH}}  mend: {_one_line(finding.mend)}" if finding.mend else text
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
+    text = f"{_WORDS[finding.verdict]:<4}  {finding.check:<{_WIDTH}}  {finding.found}"
+    return f"{text}\n      {'':<{_WIDTH}}  mend: {finding.mend}" if finding.mend else text
 
 
 def summary(found: Sequence[Finding]) -> str:

@@ -39,19 +39,12 @@ def faults(file: Path = SYSTEM_FILE) -> list[Fault]:
 
 def misnamed(folder: Path = SYSTEM_FILE.parent) -> list[Fault]:
     """Return the files in FOLDER that hold entries of ours under a name that cron passes over."""
-    found = []
+    found, right = [], folder / SYSTEM_FILE.name
     for file in sorted(folder.glob("*")):
         if not _NAME.fullmatch(file.name) and _has_entries(file):
-            name, plain = (
-                shlex.quote(str(file)),
-                shlex.quote(str(file.with_name(re.sub(r"[^A-Za-z0-9_-]", "-", file.name)))),
-            )
-            found.append(
-                Fault(
-                    f"cron passes over {file}: only letters, digits, - and _ may be in its name",
-                    f"sudo mv {name} {plain}",
-                )
-            )
+            name = shlex.quote(str(file))
+            mend = f"sudo rm {name}" if right.exists() else f"sudo mv {name} {shlex.quote(str(right))}"
+            found.append(Fault(f"cron passes over {file}: only letters, digits, - and _ may be in its name", mend))
     return found
 
 
