@@ -86,7 +86,8 @@ def _logs(patient: Patient) -> Iterator[tuple[str, object]]:
     with patient.history() as store:
         runs = store.history(limit=10 * _RUNS) if store else []
     for run in [each for each in runs if each.outcome not in _GOOD and each.attempts][:_LOGS]:
-        yield f"logs/{run.job}-{run.id}.log", _tail(patient, run)
+        if text := _tail(patient, run):
+            yield f"logs/{run.job}-{run.id}.log", text
 
 
 def _tail(patient: Patient, run: Run) -> str:

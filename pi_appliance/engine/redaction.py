@@ -16,7 +16,7 @@ from pi_appliance.system.hiding import SECRET_NAME
 MARK = "[redacted]"
 _SHORTEST = 4
 _LONG_PART = 8
-_ADDRESS = re.compile(r"\b[a-z][a-z0-9+.-]*://[^\s\"'<>)\]}]+", re.IGNORECASE)
+_ADDRESS = re.compile(rf"\b[a-z][a-z0-9+.-]*://(?:{re.escape(MARK)}|[^\s\"'<>)\]}}])+", re.IGNORECASE)
 _NAMED = re.compile(r"""(?:--?(?P<flag>[\w-]+)[ =]|(?P<name>[\w.-]+)["']?\s*[:=]\s*)(?=\S)""")
 _SCHEME = re.compile(r"\b(bearer|basic)\s+\S+", re.IGNORECASE)
 _LONG = re.compile(r"(?<![\w+/=-])(?=[\w+=-]*\d)(?=[\w+=-]*[A-Za-z])[\w+=-]{24,}(?![\w+/=-])")
@@ -34,10 +34,11 @@ class Redactor:
     def learn(self, value: str) -> None:
         """Take out VALUE from now on, wherever it occurs."""
         if value:
+            raw = value.encode("utf-8", "surrogateescape")  # a variable may hold any bytes
             self._spellings |= {
-                *(value, quote(value, safe=""), quote(value), quote_plus(value), html.escape(value)),
+                *(value, quote(raw, safe=""), quote(raw), quote_plus(raw), html.escape(value)),
                 *(json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1], repr(value)[1:-1]),
-                base64.b64encode(value.encode("utf-8", "surrogateescape")).decode("ascii").rstrip("="),
+                base64.b64encode(raw).decode("ascii").rstrip("="),
             }
 
     def known(self, text: str) -> str:
@@ -47,22 +48,13 @@ class Redactor:
         return text
 
     def text(self, text: str) -> str:
-        """Return TEXT without what is known, is called like a secret, or looks like one; line by line."""
-        return "\n".join(self._line(line) for line in text.split("\n"))
-
-    def _line(self, line: str) -> str:
-        line = self.known(_ADDRESS.sub(lambda match: _short(match[0]), line))
-        line = _SCHEME.sub(lambda match: f"{match[1]} {MARK}", line)
-        for match in _NAMED.finditer(line):
-            if SECRET_NAME.search(match["flag"] or match["name"]):
-                line = line[: match.end()] + MARK  # where it ends, nobody knows
-                break
-        return _LONG.sub(MARK, line)
+        """Return TEXT without what is known, is called like a secret, or looks like one."""
+        return "\n".join(_line(line) for line in self.known(text).split("\n"))
 
     def settings(self, value: object, name: str = "", *, hidden: bool = False) -> object:
         """Return VALUE, plain data called NAME, with the secrets in it taken out and learnt. HIDDEN: all of it is."""
         if isinstance(value, Mapping):
-            within = hidden or name in _ALL_WITHIN
+            within = hidden or name in _ALL_WITHIN or bool(SECRET_NAME.search(name))
             return {self.known(str(key)): self.settings(each, str(key), hidden=within) for key, each in value.items()}
         hidden = hidden or bool(SECRET_NAME.search(name))
         if isinstance(value, (list, tuple)):
@@ -92,13 +84,23 @@ class Redactor:
             return
         for part in (parts.password, parts.path.strip("/"), parts.query, parts.fragment):
             self._learn_part(part or "")
-        for part in parts.path.split("/"):
+        for part in (parts.username or "", *parts.path.split("/")):
             if len(part) >= _LONG_PART:  # shorter ones are words like `post`, which stand elsewhere too
                 self.learn(part)
 
     def _learn_part(self, value: str) -> None:
         if len(value) >= _SHORTEST:
             self.learn(value)
+
+
+def _line(line: str) -> str:
+    line = _ADDRESS.sub(lambda match: _short(match[0]), line)
+    line = _SCHEME.sub(lambda match: f"{match[1]} {MARK}", line)
+    for match in _NAMED.finditer(line):
+        if SECRET_NAME.search(match["flag"] or match["name"]):
+            line = line[: match.end()] + MARK  # where it ends, nobody knows
+            break
+    return _LONG.sub(MARK, line)
 
 
 def _short(address: str) -> str:

@@ -6,10 +6,11 @@ from pathlib import Path
 
 from pi_appliance.system import secrets
 
-_SHORTEST = 4  # characters of a value that is taken for a secret by its name alone; `true` and `1` are none
+_SHORTEST = 6  # characters of a variable that is taken for a secret by its name alone; `true` and `1` are none
+_HARMLESS = ("PWD",)
 SECRET_NAME = re.compile(
-    r"pass(?:word|phrase|wd|code)?$|^pass|secret|token|credential|bearer|cookie|session|auth|topic|"
-    r"(?:^|[-_.])(?:keys?|pin|pwd|ping)$",
+    r"pass(?:word|phrase|wd|code)?$|^pass|secret|token|credential|bearer|cookie|topic|"
+    r"(?:^|[-_.])(?:auth|(?:keys?|pin|pwd|ping)$)",
     re.IGNORECASE,
 )
 """Fits the names of things that are kept secret."""
@@ -22,7 +23,8 @@ def values(config: Path | None, environment: Mapping[str, str]) -> tuple[frozens
     from ENVIRONMENT whatever is called like a secret.
     """
     found = {value for name, value in environment.items() if name in secrets.KNOWN and value}
-    found |= {value for name, value in environment.items() if SECRET_NAME.search(name) and len(value) >= _SHORTEST}
+    named = [name for name in environment if SECRET_NAME.search(name) and name not in _HARMLESS]
+    found |= {environment[name] for name in named if len(environment[name]) >= _SHORTEST}
     whole = True
     for file in _files(config, environment):
         try:

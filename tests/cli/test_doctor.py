@@ -99,7 +99,7 @@ def test_a_good_appliance_has_nothing_that_fails(house: House) -> None:
     house.run("jobs", "run", "greet")
     seen = found(house)
     assert "fail" not in {each["state"] for each in seen.values()}
-    assert seen["history"]["found"].startswith("whole, 1 runs so far")
+    assert seen["history"]["found"].startswith("whole, 1 run so far")
     assert seen["daemon"]["state"] == "warn"  # no job needs it
 
 
@@ -331,7 +331,9 @@ leak:
     run:
       - sh
       - -c
-      - "echo posting to https://ntfy.example/{TOPIC}; env; cat secrets.env; sed 's/.*=/bare /' secrets.env; echo was $MY_API_TOKEN; echo token={ARGUMENT}; exit 1"
+      - >-
+        echo posting to https://ntfy.example/{TOPIC}; env; cat secrets.env; sed 's/.*=/bare /' secrets.env;
+        echo was $MY_API_TOKEN; echo token={ARGUMENT}; exit 1
       - https://me:pw-in-address@nas.example/share
 """
 

@@ -60,6 +60,21 @@ def test_a_line(line: str, shown: str) -> None:
     assert Redactor([]).text(line) == shown
 
 
+def test_a_value_that_is_no_text_is_taken_too() -> None:
+    value = b"caf\xe9 \xff".decode("utf-8", "surrogateescape")
+    assert Redactor([value]).known(f"it is {value}") == f"it is {MARK}"
+
+
+def test_a_value_of_several_lines_is_taken_out_as_a_whole() -> None:
+    assert Redactor(["-----BEGIN\nabc\n-----END"]).text("so: -----BEGIN\nabc\n-----END.") == f"so: {MARK}."
+
+
+def test_all_that_stands_below_a_secret_name_is_hidden() -> None:
+    assert Redactor([]).settings({"auth": {"user": "me", "code": [1, "two"]}}) == {
+        "auth": {"user": MARK, "code": [MARK, MARK]}
+    }
+
+
 def test_the_longest_is_taken_out_first() -> None:
     assert Redactor(["open", "open sesame"]).known("open sesame, open") == f"{MARK}, {MARK}"
 

@@ -34,8 +34,17 @@ def clock(patient: Patient) -> Iterator[Finding]:
     elif _has_battery(patient, now):
         yield ok(name, "nobody on the network has set it, but a clock with a battery tells the same time")
     else:
-        why = f"nobody has set it since the machine started ({now:%Y-%m-%d %H:%M} UTC); jobs wait for that for a while"
+        why = f"nobody has set it since the machine started ({now:%Y-%m-%d %H:%M} UTC){_so_far(patient)}"
         yield warn(name, why, _set(patient))
+
+
+def _so_far(patient: Patient) -> str:
+    if patient.config is None:
+        return ""
+    wait = patient.config.clock.wait
+    if patient.clock.steady() < wait.total_seconds():
+        return f"; jobs wait for that, up to {durations.render(wait)} after the start"
+    return "; it is believed all the same"
 
 
 def _newest_instant(patient: Patient) -> datetime | None:

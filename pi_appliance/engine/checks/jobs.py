@@ -60,7 +60,7 @@ def _outcome(patient: Patient, job: Job, runs: Sequence[Run], now: datetime) -> 
     name = f"job {job.name}"
     if word is not None and word.outcome is not Outcome.SUCCEEDED:
         why = f"{word.outcome} {_ago(word, now)}: {word.summary}"
-        yield fail(name, why, f"pi-appliance jobs log {word.id}{patient.option}")
+        yield fail(name, why, patient.command(f"jobs log {word.id}"))
     elif newest is not None and newest.outcome is Outcome.MISFIRED:
         why = f"its newest slot came to nothing {_ago(newest, now)}: {newest.summary}"
         yield warn(name, why, "let it run later than that: `grace:` or `catch-up:` of the job")
@@ -72,10 +72,10 @@ def _ago(run: Run, now: datetime) -> str:
 
 
 def _passed(patient: Patient, job: Job, slot: datetime) -> Finding:
-    mend = "pi-appliance jobs plan" if job.runs_by is RunsBy.CRON else "pi-appliance jobs run " + job.name
+    mend = patient.command("jobs plan" if job.runs_by is RunsBy.CRON else f"jobs run {job.name}")
     starter = "cron" if job.runs_by is RunsBy.CRON else "the daemon"
     why = f"its slot of {slot:%a %Y-%m-%d %H:%M} has passed, and nothing came of it: does {starter} run?"
-    return fail(f"job {job.name}", why, mend + patient.option)
+    return fail(f"job {job.name}", why, mend)
 
 
 def _left_out(patient: Patient, config: Config, job: Job, runs: Sequence[Run]) -> datetime | None:

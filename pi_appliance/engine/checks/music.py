@@ -1,6 +1,8 @@
 """Check of the player: does it answer who asks as the page and the commands do."""
 
 import asyncio
+import os
+import shutil
 from collections.abc import Iterator
 
 from pi_appliance.engine.checks.patient import UNKNOWN, Patient
@@ -20,7 +22,9 @@ def player(patient: Patient) -> Iterator[Finding]:
         yield not_here(name, "the configuration names none" if config and not patient.trouble else UNKNOWN)
         return
     kind, place = config.player.kind, getattr(config.player.with_, "address", "its address")
-    mend = f"is the address under player: right ({place})?"
+    mend = f"sudo systemctl start mpd, or correct `address` under player: ({place})"
+    if shutil.which("mpd", path=patient.environment.get("PATH", os.defpath)) is None:
+        mend = mend.replace("systemctl start", "apt install")
     absent = warn if getattr(config.player.with_, "stand_in", False) else fail  # a silent one is good enough for some
     try:
         state, stand_in = asyncio.run(asyncio.wait_for(_asked(patient), _PATIENCE))
@@ -29,7 +33,7 @@ def player(patient: Patient) -> Iterator[Finding]:
     except Refused as error:
         yield fail(name, *told(error, "write MPD_PASSWORD=… into secrets.env"))
     except ApplianceError as error:
-        yield absent(name, *told(error, mend))
+        yield absent(name, told(error, "")[0], mend)
     else:
         doing = f"{state.play}, {state.queue_length} in the queue"
         if stand_in:

@@ -77,6 +77,11 @@ class Patient:
         """The command that looks as the user whom the appliance belongs to."""
         return f"sudo -u {trial.name_of(self.owner or 0)} pi-appliance doctor{self.option}"
 
+    def command(self, words: str) -> str:
+        """Return the command of ours that does WORDS on this appliance, as the user whom it belongs to."""
+        user = f"sudo -u {trial.name_of(self.owner)} " if os.geteuid() == 0 and self.owner else ""
+        return f"{user}pi-appliance {words}{self.option}"
+
     @property
     def option(self) -> str:
         """What names this configuration to another command, with a space before it; '' where it is found anyway."""

@@ -120,7 +120,9 @@ def history(patient: Patient) -> Iterator[Finding]:
         return
     size = sum(_size(state / f"{HISTORY}{end}") for end in ("", "-wal", "-shm"))
     logs = sum(_size(Path(folder, each)) for folder, _, names in os.walk(state / "logs") for each in names)
-    text = f"whole, {newest[0].id if newest else 0} runs so far; {render_size(size)}, and {render_size(logs)} of logs"
+    count = newest[0].id if newest else 0
+    runs = f"{count} run{'' if count == 1 else 's'} so far"
+    text = f"whole, {runs}; {render_size(size)}, and {render_size(logs)} of logs"
     if size + logs > _MUCH:
         yield warn(name, text, "keep less of it: history: {age: 30d, runs: 200} in the configuration")
     else:
