@@ -292,13 +292,13 @@ class TestCrontab:
     def test_in_step(self, machine: Machine, system_table: Callable[..., Path]) -> None:
         machine.write(BY_CRON)
         system_table()
-        only(machine.look("crontab"), OK, "1 entries, in step")
+        only(machine.look("crontab"), OK, "1 entry, in step")
 
     @pytest.mark.skipif(os.geteuid() != 0, reason="only root can make files of root")
     def test_out_of_step(self, machine: Machine, system_table: Callable[..., Path]) -> None:
         machine.write(BY_CRON.replace("0 6", "0 7"))
         system_table()
-        only(machine.look("crontab"), FAIL, "not in step", "jobs install --system --user-name nobody")
+        only(machine.look("crontab"), FAIL, "not in step", "sudo pi-appliance jobs install --system --user-name nobody")
 
     @pytest.mark.skipif(os.geteuid() != 0, reason="only root can make files of root")
     def test_an_entry_for_a_job_that_no_longer_runs_by_cron(

@@ -28,11 +28,12 @@ class _Place:
     program: list[str]
     user: str | None
 
-    @property
-    def option(self) -> str:
+    def command(self, word: str, patient: Patient) -> str:
+        """Return the command of ours that does WORD to this table."""
         if isinstance(self.table, SystemCrontab):
-            return f" --system --user-name {shlex.quote(self.user or 'root')}"
-        return f" --user-name {shlex.quote(self.table.user)}" if self.table.user else ""
+            return _for_all(word, self.user or "root", patient)
+        whose = f" --user-name {shlex.quote(self.table.user)}" if self.table.user else ""
+        return f"pi-appliance jobs {word}{whose}{patient.option}"
 
 
 def cron(patient: Patient) -> Iterator[Finding]:
@@ -67,20 +68,18 @@ def table(patient: Patient) -> Iterator[Finding]:
     places = list(_places(patient, config))
     if len(places) > 1:
         both = " and ".join(place.table.place for place in places)
-        yield warn(
-            name, f"entries stand in two places, {both}; one is enough", f"pi-appliance jobs uninstall{patient.option}"
-        )
+        yield warn(name, f"entries stand in two places, {both}; one is enough", places[1].command("uninstall", patient))
     for place in places:
         yield from _compared(name, patient, config, place)
     if not places and _wanted(config):
         why = f"no entry for {', '.join(_wanted(config))}, so cron will not start {_it(config)}"
-        yield fail(name, why, f"pi-appliance jobs install{patient.option}")
+        yield fail(name, why, _install(patient))
     elif not places and not faults:
         yield not_here(name, _NONE)
 
 
 def _compared(name: str, patient: Patient, config: Config, place: _Place) -> Iterator[Finding]:
-    mend = f"pi-appliance jobs install{place.option}{patient.option}"
+    mend = place.command("install", patient)
     if shutil.which(place.program[0]) is None:
         yield fail(name, f"the entries start {place.program[0]}, which is not there any more", mend)
         return
@@ -89,12 +88,13 @@ def _compared(name: str, patient: Patient, config: Config, place: _Place) -> Ite
         entries = crontab.lines(config, place.program, zone=zone, now=patient.clock.now(), user=place.user)
         plan = place.table.plan(entries)
     except ApplianceError as error:
-        yield fail(name, *told(error, f"pi-appliance jobs plan{place.option}{patient.option}"))
+        yield fail(name, *told(error, place.command("plan", patient)))
         return
     if plan.changes:
         yield fail(name, f"{plan.place} is not in step with the configuration", mend)
     else:
-        yield ok(name, f"{plan.place}: {len(entries)} entries, in step with the configuration")
+        count = "1 entry" if len(entries) == 1 else f"{len(entries)} entries"
+        yield ok(name, f"{plan.place}: {count}, in step with the configuration")
 
 
 def _places(patient: Patient, config: Config) -> Iterator[_Place]:
@@ -128,6 +128,17 @@ def _parse(table: SystemCrontab | UserCrontab, line: str, path: Path) -> _Place 
     head = words[:start][1:] if words[0].startswith("@") else words[:start][5:]
     user = head.pop(0) if isinstance(table, SystemCrontab) and head else None
     return _Place(table, head, user) if head else None
+
+
+def _install(patient: Patient) -> str:
+    """Return the command that puts the entries where they belong: of a service, into the table of the machine."""
+    if patient.owner and patient.owner != os.getuid():
+        return _for_all("install", trial.name_of(patient.owner), patient)
+    return f"pi-appliance jobs install{patient.option}"
+
+
+def _for_all(word: str, user: str, patient: Patient) -> str:
+    return f"sudo pi-appliance jobs {word} --system --user-name {shlex.quote(user)}{patient.option}"
 
 
 def _wanted(config: Config | None) -> list[str]:

@@ -3,11 +3,12 @@
 import asyncio
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from pi_appliance.engine.checks.patient import UNKNOWN, Patient
 from pi_appliance.engine.hub import open_player
 from pi_appliance.errors import ApplianceError, Refused
+from pi_appliance.model.config import Config
 from pi_appliance.model.finding import Finding, fail, not_here, ok, told, warn
 from pi_appliance.model.music import PlayerState
 from pi_appliance.system import secrets
@@ -21,13 +22,18 @@ def player(patient: Patient) -> Iterator[Finding]:
     if config is None or config.player is None:
         yield not_here(name, "the configuration names none" if config and not patient.trouble else UNKNOWN)
         return
+    try:
+        known = secrets.load(config.path, patient.environment)
+    except ApplianceError:
+        yield not_here(name, "the secrets cannot be read, see there")
+        return
     kind, place = config.player.kind, getattr(config.player.with_, "address", "its address")
     mend = f"sudo systemctl start mpd, or correct `address` under player: ({place})"
     if shutil.which("mpd", path=patient.environment.get("PATH", os.defpath)) is None:
         mend = mend.replace("systemctl start", "apt install")
     absent = warn if getattr(config.player.with_, "stand_in", False) else fail  # a silent one is good enough for some
     try:
-        state, stand_in = asyncio.run(asyncio.wait_for(_asked(patient), _PATIENCE))
+        state, stand_in = asyncio.run(asyncio.wait_for(_asked(config, known), _PATIENCE))
     except TimeoutError:
         yield fail(name, f"{kind} at {place} does not answer within {_PATIENCE:.0f} seconds", mend)
     except Refused as error:
@@ -46,10 +52,8 @@ def player(patient: Patient) -> Iterator[Finding]:
             yield ok(name, f"{kind} at {place}: {doing}")
 
 
-async def _asked(patient: Patient) -> tuple[PlayerState, bool]:
-    assert patient.config is not None
-    config, heard = patient.config, list[str]()
-    known = secrets.load(config.path, patient.environment)
+async def _asked(config: Config, known: Mapping[str, str]) -> tuple[PlayerState, bool]:
+    heard = list[str]()
     found = await open_player(config.player, config.state, known, tell=heard.append)
     try:
         return await found.state(), bool(heard)

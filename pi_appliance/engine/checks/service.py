@@ -31,7 +31,7 @@ def daemon(patient: Patient) -> Iterator[Finding]:
         why = f"something else answers at {where}"
         yield fail(name, why, f"choose another port under web:, or find it: sudo ss -ltnp sport = :{config.web.port}")
     elif active:
-        yield warn(name, f"its unit is active, but nothing answers at {where}: {told.why}", again)
+        yield fail(name, f"its unit is active, but nothing answers at {where}: {told.why}", again)
     else:
         needed = any(job.runs_by is RunsBy.DAEMON and job.schedule for job in config.jobs.values())
         start = "sudo systemctl start pi-appliance" if unit and unit.loaded else f"pi-appliance up{patient.option}"
