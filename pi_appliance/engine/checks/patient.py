@@ -66,11 +66,11 @@ class Patient:
     def kept_out(self) -> bool:
         """Whether the state folder cannot even be seen: it lies in a folder that is not ours to enter."""
         try:
-            return self.config is not None and self.config.state.stat() is None
-        except PermissionError:
-            return True
-        except OSError:
-            return False
+            if self.config is not None:
+                self.config.state.stat()
+        except OSError as error:
+            return isinstance(error, PermissionError)
+        return False
 
     @property
     def as_owner(self) -> str:
