@@ -77,7 +77,7 @@ make_user() {
 # --- the release ----------------------------------------------------------------------------------------------------
 
 sources() {
-    (cd "$clone" && find pyproject.toml README.md LICENSE setup.py pi_appliance config -type f \
+    (cd "$clone" && find pyproject.toml README.md LICENSE setup.py pi_appliance config systemd -type f \
         ! -name '*.py[co]' ! -name '*.so' ! -name '*.c' ! -name secrets.env 2>/dev/null | LC_ALL=C sort)
 }
 
@@ -99,6 +99,7 @@ build_release() {
     mkdir -p "$root$home/releases" "$work"
     (cd "$clone" && sources | tr '\n' '\0' | xargs -0 cp --parents -t "$work")
     ln -s ../config "$work/pi_appliance/starter"
+    ln -s ../systemd "$work/pi_appliance/units"
     "$python" -m venv "$folder"
     "$folder/bin/python" -m pip install --quiet --disable-pip-version-check --no-warn-script-location "$work" ||
         die "the release could not be built, see above. $online"

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from pi_appliance.config.load import find
+from pi_appliance.errors import NoConfig
 
 Command = Callable[..., Any]
 
@@ -16,16 +17,32 @@ def _found(_: click.Context, __: click.Parameter, value: Path | None) -> Path:
     return find(value, os.environ)
 
 
+def _found_or_not(_: click.Context, __: click.Parameter, value: Path | None) -> Path | NoConfig:
+    try:
+        return find(value, os.environ)
+    except NoConfig as error:
+        return error
+
+
 def config_option(command: Command) -> Command:
     """Give COMMAND the parameter `config`: the configuration file, found where none is named."""
+    return _config_option(_found)(command)
+
+
+def config_or_none_option(command: Command) -> Command:
+    """As `config_option`, for a command that goes on without: `config` is then the error that says why."""
+    return _config_option(_found_or_not)(command)
+
+
+def _config_option(callback: Command) -> Callable[[Command], Command]:
     return click.option(
         "-c",
         "--config",
         type=click.Path(path_type=Path),
-        callback=_found,
+        callback=callback,
         metavar="FILE",
         help="The configuration. Else $PI_APPLIANCE_CONFIG, or appliance.yaml in config/, here, /etc/pi-appliance/.",
-    )(command)
+    )
 
 
 def json_option(command: Command) -> Command:

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from pi_appliance.cli._options import config_option, json_option
-from pi_appliance.config.salvage import addresses
+from pi_appliance.config.addressees import addresses
 from pi_appliance.engine import courier
 from pi_appliance.engine.assemble import Appliance
 from pi_appliance.errors import ApplianceError, Refused, UnknownName

@@ -15,7 +15,7 @@ from datetime import datetime
 from pathlib import Path
 from random import SystemRandom
 
-from pi_appliance.config.salvage import addresses
+from pi_appliance.config.addressees import addresses
 from pi_appliance.core.addresses import names
 from pi_appliance.engine.assemble import Appliance, refuse_as_root
 from pi_appliance.engine.delivery import ONE_SEND, Round, connect

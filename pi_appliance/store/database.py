@@ -4,6 +4,7 @@ Journal: WAL. What must be on the disk before something is done is written with 
 """
 
 import contextlib
+import os
 import sqlite3
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,14 +29,26 @@ class Damaged(Unavailable):
 class Database:
     """One open file. Cheap to open; every process has its own."""
 
-    def __init__(self, path: Path) -> None:
-        """Open the file PATH, making or upgrading it. Raises Damaged; Unavailable if it cannot be used."""
+    def __init__(self, path: Path, *, only_look: bool = False) -> None:
+        """Open the file PATH, making or upgrading it. Raises Damaged; Unavailable if it cannot be used.
+
+        ONLY_LOOK: as it is. Nothing is made, upgraded or written, and nothing can be.
+        """
         self.path = path
         with self._errors():
             # Autocommit, so that every transaction begins where the code says so.
-            self._db = sqlite3.connect(path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
+            self._db = sqlite3.connect(
+                _to_look_at(path) if only_look else path,
+                uri=only_look,
+                timeout=_PATIENCE,
+                isolation_level=None,
+                check_same_thread=False,
+            )
             self._db.row_factory = sqlite3.Row
             try:
+                if only_look:
+                    self._refuse_another_version()
+                    return
                 self._use_wal()
                 self._db.execute("PRAGMA synchronous = NORMAL")
                 self._upgrade()
@@ -108,6 +121,13 @@ class Database:
         if self._step() > len(STEPS):
             raise ApplianceError(f"{self.path} was written by a newer pi-appliance; install that version again")
 
+    def _refuse_another_version(self) -> None:
+        if self._step() < len(STEPS):
+            raise Unavailable(
+                f"{self.path} is of an older version; the next start of the appliance brings it up to date"
+            )
+        self._upgrade()
+
     def _step(self) -> int:
         return int(self._db.execute("PRAGMA user_version").fetchone()[0])
 
@@ -120,6 +140,16 @@ class Database:
                 raise Damaged(f"{self.path} is damaged: {error}") from None
             hint = "check its rights and the free space"
             raise Unavailable(f"{self.path} cannot be used: {error}; {hint}") from None
+
+
+def _to_look_at(path: Path) -> str:
+    """Return the address by which SQLite reads PATH and makes no file beside it.
+
+    Where there is no journal, nobody has the file open: read as one that does not change, it needs no locks, and so
+    can be looked at on a disk that takes no writes either.
+    """
+    journal = os.access(path.with_name(f"{path.name}-wal"), os.F_OK)
+    return f"{path.absolute().as_uri()}?mode=ro{'' if journal else '&immutable=1'}"
 
 
 def text(when: datetime) -> str:

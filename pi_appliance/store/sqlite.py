@@ -24,8 +24,8 @@ _AT_ONCE = 50  # rows that one end of a run prunes at the most
 class Store(Database):
     """Runs and what they claimed. `slots` tells of those that none was started for."""
 
-    def __init__(self, path: Path) -> None:
-        super().__init__(path)
+    def __init__(self, path: Path, *, only_look: bool = False) -> None:
+        super().__init__(path, only_look=only_look)
         self.slots = Slots(self)
 
     def begin(self, *, job: str, kind: str, trigger: Trigger, due: str | None, now: datetime) -> tuple[int, int | None]:
@@ -110,6 +110,14 @@ class Store(Database):
         return next(
             iter(self._runs("WHERE job = ? AND outcome = ? ORDER BY id DESC LIMIT 1", (job, Outcome.SUCCEEDED))), None
         )
+
+    def newest(self) -> list[Run]:
+        """Return, for each job and each outcome that it ever had, the newest run."""
+        return self._runs("WHERE id IN (SELECT max(id) FROM runs WHERE ended IS NOT NULL GROUP BY job, outcome)", ())
+
+    def undelivered(self) -> int:
+        """Return how many notices still wait to be sent."""
+        return int(self.rows("SELECT count(*) FROM outbox", ())[0][0])
 
     def going_on(self, job: str | None = None) -> list[Run]:
         """Return the runs that have not ended, of JOB or of all."""

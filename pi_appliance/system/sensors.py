@@ -12,6 +12,9 @@ from pathlib import Path
 
 _THROTTLED = "devices/platform/soc/soc:firmware/get_throttled"
 _NOW, _SINCE_START = 0xF, 16
+_SENSIBLE = range(-60_000, 150_000)  # thousandths of a degree; zones that are switched off tell of other worlds
+_UP, _REJECT = 0x1, 0x200  # linux/route.h
+_NOT_THERE = (OSError, ValueError, IndexError)  # no such file, or other words in it than there should be
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +37,8 @@ class Sensors:
         found = []
         for zone in self._sys.glob("class/thermal/thermal_zone*/temp"):
             with contextlib.suppress(OSError, ValueError):  # some zones cannot be read while they sleep
-                found.append(int(zone.read_text("ascii")) / 1000)
-        return max(found, default=None)
+                found.append(int(zone.read_text("ascii")))
+        return max((each / 1000 for each in found if each in _SENSIBLE), default=None)
 
     def power(self) -> Power:
         """Return what is known of the supply."""
@@ -56,17 +59,19 @@ class Sensors:
 
     def _default_routes(self) -> list[str]:
         routes = []
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(*_NOT_THERE):
             rows = [line.split() for line in (self._proc / "net/route").read_text("ascii").splitlines()[1:]]
-            # RTF_UP, destination and mask all zero
-            routes += [row[0] for row in rows if row[1] == row[7] == "00000000" and int(row[3], 16) & 1]
-        with contextlib.suppress(OSError):
+            # destination and mask all zero
+            routes += [row[0] for row in rows if row[1] == row[7] == "00000000" and _leads_out(row[3])]
+        with contextlib.suppress(*_NOT_THERE):
             rows = [line.split() for line in (self._proc / "net/ipv6_route").read_text("ascii").splitlines()]
-            # not the kernel's own that say "unreachable" (RTF_REJECT)
-            routes += [
-                row[9] for row in rows if set(row[0]) == {"0"} and row[1] == "00" and not int(row[8], 16) & 0x200
-            ]
+            routes += [row[9] for row in rows if set(row[0]) == {"0"} and row[1] == "00" and _leads_out(row[8])]
         return [name for name in routes if name != "lo"]
+
+
+def _leads_out(flags: str) -> bool:
+    """Say whether a route with FLAGS is in use, and is not one of those that say "unreachable"."""
+    return int(flags, 16) & (_UP | _REJECT) == _UP
 
 
 def free(folder: Path) -> int:

@@ -17,7 +17,9 @@ from pi_appliance.web.actions import Actions
 from pi_appliance.web.api import Api
 from pi_appliance.web.auth import Door
 from pi_appliance.web.events import EventStream, Feed
-from pi_appliance.web.guard import Guard
+from pi_appliance.web.guard import METRICS, Guard
+from pi_appliance.web.health import Health
+from pi_appliance.web.metrics import Metrics
 from pi_appliance.web.pages import Pages
 from pi_appliance.web.world import Daemon
 
@@ -32,16 +34,20 @@ _STATUSES: dict[type[ApplianceError], int] = {
 _PLAIN = {404: "there is no such page", 405: "this address does not take that; see docs/web.md"}
 
 
-def build(daemon: Daemon, door: Door, feed: Feed, now: Callable[[], datetime], names: Collection[str]) -> ASGIApp:
+def build(
+    daemon: Daemon,
+    door: Door,
+    feed: Feed,
+    now: Callable[[], datetime],
+    names: Collection[str],
+    ticks: Callable[[], float],
+) -> ASGIApp:
     """Return the application for a machine that goes by NAMES, the first of which is its own."""
     actions = Actions(daemon, now)
     pages = Pages(daemon, actions, door, next(iter(names)))
 
     async def events(_: Request) -> Response:
         return EventStream(feed)
-
-    async def health(_: Request) -> Response:
-        return JSONResponse({"ok": True})
 
     def say(request: Request, status: int, sentence: str, headers: dict[str, str]) -> Response:
         if request.url.path.startswith("/api/"):
@@ -65,8 +71,9 @@ def build(daemon: Daemon, door: Door, feed: Feed, now: Callable[[], datetime], n
 
     static = Mount("/static", _Static(directory=Path(__file__).parent / "static"))
     api = Api(daemon, actions)
+    watched = [Route("/health", Health(daemon, ticks).answer), Route(METRICS, Metrics(daemon, now).answer)]
     app = Starlette(
-        routes=[*pages.routes(), *api.routes(), Route("/events", events), Route("/health", health), static],
+        routes=[*pages.routes(), *api.routes(), Route("/events", events), *watched, static],
         exception_handlers={ApplianceError: ours, HTTPException: http, Exception: fault},
     )
     return Guard(app, door, names)

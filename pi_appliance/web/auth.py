@@ -1,5 +1,6 @@
 """Who may come in: the password, the sessions of those who gave it, and patience with those who guess."""
 
+import base64
 import hashlib
 import hmac
 import ipaddress
@@ -40,9 +41,10 @@ class Door:
         self._sessions: dict[bytes, None] = {}  # digests, the oldest first
         self._guesses: dict[str, _Guesses] = {}
 
-    def lets_in(self, request: HTTPConnection) -> bool:
+    def lets_in(self, request: HTTPConnection, *, basic: bool = False) -> bool:
         """Say whether REQUEST comes from somebody who is signed in, or carries the password itself.
 
+        BASIC: as HTTP Basic too, by which browsers would send it along with requests that other sites make them send.
         Raises HTTPException 401 for a wrong password, 429 for too many.
         """
         if not self.locked:
@@ -50,6 +52,9 @@ class Door:
         scheme, _, given = request.headers.get("authorization", "").partition(" ")
         if scheme.lower() == "bearer":
             self.check(given.strip(), address_of(request))
+            return True
+        if basic and scheme.lower() == "basic":
+            self.check(_password(given), address_of(request))
             return True
         token = request.cookies.get(COOKIE, "")
         return bool(token) and _hash(token) in self._sessions
@@ -124,6 +129,14 @@ def address_of(request: HTTPConnection) -> str:
         return str(address)
     mapped = address.ipv4_mapped
     return str(mapped) if mapped else str(ipaddress.ip_network((address, 64), strict=False))
+
+
+def _password(given: str) -> str:
+    """Return the password of HTTP Basic, whatever the user name; '' where it is no such thing."""
+    try:
+        return base64.b64decode(given.strip(), validate=True).decode().partition(":")[2]
+    except ValueError:
+        return ""
 
 
 def _hash(token: str) -> bytes:

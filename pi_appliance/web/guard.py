@@ -17,6 +17,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pi_appliance.web.auth import Door, sign_in_address
 
+METRICS = "/metrics"
+_ASK = {"WWW-Authenticate": 'Basic realm="pi-appliance", charset="UTF-8"'}
 _FREE = ("/health", "/sign-in")
 _LOCAL_DOMAINS = ("local", "lan", "home", "internal", "home.arpa", "localdomain")  # nobody can buy a name in these
 _HEADERS = {
@@ -68,10 +70,12 @@ class Guard:
         if path in _FREE or path.startswith("/static/"):
             return None
         try:
-            if self._door.lets_in(request):
+            if self._door.lets_in(request, basic=path == METRICS):
                 return None
         except HTTPException as error:
             return _say(request, error.status_code, error.detail, dict(error.headers or {}))
+        if path == METRICS:
+            return _say(request, 401, "send the password, with any user name, as HTTP Basic", _ASK)
         if path.startswith("/api/") or path == "/events":
             return _say(request, 401, "sign in at /sign-in, or send the header Authorization: Bearer PASSWORD")
         wanted = (request.scope["path"], request.url.query) if request.method in ("GET", "HEAD") else ("/", "")

@@ -6,7 +6,6 @@ import errno
 import ipaddress
 import os
 import socket
-import time
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 
@@ -21,17 +20,18 @@ from pi_appliance.web.auth import Door
 from pi_appliance.web.events import Feed
 from pi_appliance.web.world import Daemon
 
+_STEADY = clock.MachineClock().steady
 _SHORTEST_PASSWORD = 8  # characters, where the network may guess
 _MOST_CONNECTIONS = 100  # a phone needs three; beyond this they are told to come back
 
 
 class WebService:
-    """The page on the phone. NOW is the wall clock, TICKS a clock that never goes back."""
+    """The page on the phone. NOW is the wall clock, TICKS one that never goes back: the scheduler's."""
 
     def __init__(
         self,
         now: Callable[[], datetime] = clock.now,
-        ticks: Callable[[], float] = time.monotonic,
+        ticks: Callable[[], float] = _STEADY,
         environment: Mapping[str, str] = os.environ,
     ) -> None:
         self._now, self._ticks, self._environment = now, ticks, environment
@@ -52,7 +52,7 @@ class WebService:
         self.port = listeners[0].getsockname()[1]
         self._feed = Feed(daemon, self._now)
         names = dict.fromkeys([socket.gethostname(), config.web.host])
-        app = build(daemon, Door(password, self._ticks), self._feed, self._now, names)
+        app = build(daemon, Door(password, self._ticks), self._feed, self._now, names, self._ticks)
         self._server = _Server(
             ServerConfig(
                 app,

@@ -26,6 +26,26 @@ class Music(Protocol):
         """Yield what changed. The first item comes at once."""
 
 
+class Rounds(Protocol):
+    """The scheduler, as far as it tells how it is."""
+
+    @property
+    def clock_state(self) -> str:
+        """What it thinks of the wall clock: untrusted, trusted or stepped."""
+
+    @property
+    def steps(self) -> int:
+        """How often the wall clock was put forward or back."""
+
+    @property
+    def waiting(self) -> int:
+        """How many slots wait for the run before them."""
+
+    @property
+    def beat(self) -> float:
+        """When it looked last, in seconds since the machine started."""
+
+
 class Daemon(Protocol):
     """The daemon. Its parts may be replaced while it lives, so they are read anew each time."""
 
@@ -40,3 +60,7 @@ class Daemon(Protocol):
     @property
     def runs(self) -> Runs:
         """What starts a run."""
+
+    @property
+    def scheduler(self) -> Rounds:
+        """What looks at the clock."""

@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from pi_appliance.config.salvage import addresses
+from pi_appliance.config.addressees import addresses
 from pi_appliance.engine.delivery import Round
 from pi_appliance.errors import Unavailable
 from pi_appliance.model.notice import Message, Told

@@ -19,12 +19,23 @@ from tests.web.list_player import ListMusic, ListPlayer
 
 
 @dataclass
+class Rounds:
+    """A scheduler that looked just now."""
+
+    clock_state: str = "trusted"
+    steps: int = 0
+    waiting: int = 0
+    beat: float = 1000.0
+
+
+@dataclass
 class TheDaemon:
     """As much of the daemon as the page knows."""
 
     appliance: Appliance
     hub: ListMusic
     runs: Runs
+    scheduler: Rounds = field(default_factory=Rounds)
 
 
 @dataclass

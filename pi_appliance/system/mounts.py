@@ -1,0 +1,76 @@
+"""What is mounted where, by the kernel's own list: who can be written to, and who will still know it tomorrow."""
+
+import contextlib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+_LIST = Path("/proc/self/mountinfo")
+_IN_MEMORY = {"tmpfs", "ramfs", "devtmpfs"}
+_OVERLAYS = {"overlay", "overlayfs", "aufs", "fuse-overlayfs", "unionfs"}
+_MEMORY_DEVICE = re.compile(r"/dev/(zram|ram)\d")
+_ESCAPE = re.compile(r"\\([0-7]{3})")
+
+
+@dataclass(frozen=True, slots=True)
+class Mount:
+    """One line of the list: a file system at a folder. `options` are of the mount and of the file system."""
+
+    folder: Path
+    kind: str
+    source: str
+    options: frozenset[str]
+
+    @property
+    def read_only(self) -> bool:
+        """Whether nobody can write here."""
+        return bool(self.options & {"ro", "emergency_ro"})
+
+    def option(self, name: str) -> str | None:
+        """Return the value of the option NAME."""
+        return next((each.partition("=")[2] for each in self.options if each.startswith(f"{name}=")), None)
+
+
+def mounts(path: Path = _LIST) -> list[Mount]:
+    """Return what is mounted, in the order in which it was. Raises OSError where the kernel does not tell."""
+    return [mount for line in path.read_text("utf-8", "surrogateescape").splitlines() if (mount := _parse(line))]
+
+
+def mount_of(folder: Path, known: Sequence[Mount]) -> Mount | None:
+    """Return the mount of KNOWN that FOLDER is on; where there is no such folder yet, the one it would be on."""
+    folder = folder.resolve()
+    found = None
+    for mount in known:  # a later one hides what was there before it
+        if folder.is_relative_to(mount.folder) and (found is None or mount.folder.is_relative_to(found.folder)):
+            found = mount
+    return found
+
+
+def forgets(mount: Mount, known: Sequence[Mount]) -> bool:
+    """Say whether what is written to MOUNT is gone when the machine, or its container, starts anew."""
+    if mount.kind in _IN_MEMORY or _MEMORY_DEVICE.match(mount.source):
+        return True
+    if mount.kind not in _OVERLAYS:
+        return False
+    upper = Path(mount.option("upperdir") or "")
+    below = None
+    with contextlib.suppress(OSError):
+        if upper.is_absolute() and upper.is_dir():  # else it lies outside of the container that we are in
+            below = mount_of(upper, [each for each in known if each.kind not in _OVERLAYS])
+    return below is None or forgets(below, known)
+
+
+def _parse(line: str) -> Mount | None:
+    """Read a line: id parent device root FOLDER OPTIONS tags… - KIND SOURCE OPTIONS (man 5 proc)."""
+    before, _, after = line.partition(" - ")
+    place, system = before.split(" "), after.split(" ")
+    if len(place) < 6 or len(system) < 3:
+        return None
+    options = frozenset((*place[5].split(","), *_plain(system[2]).split(",")))
+    return Mount(Path(_plain(place[4])), system[0], _plain(system[1]), options)
+
+
+def _plain(text: str) -> str:
+    """Undo the kernel's way to write spaces and the like."""
+    return _ESCAPE.sub(lambda match: chr(int(match[1], 8)), text)

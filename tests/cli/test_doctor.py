@@ -1,0 +1,463 @@
+"""pi-appliance doctor, as its owner and as a stranger run it: on this machine, with anything missing or broken."""
+
+import json
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import tarfile
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+
+from tests.engine.test_daemon import up
+from tests.house import House
+
+GREET = "greet:\n  kind: command\n  with: {run: [echo, hello]}"
+LINE = re.compile(r"(ok|warn|FAIL|-) +\S.*|       +mend: .*")
+
+
+def found(house: House, **environment: str) -> dict[str, dict[str, str]]:
+    """Return the findings by their check; of several the last."""
+    done = house.run("doctor", "--json", environment=environment)
+    listed = json.loads(done.stdout)
+    assert done.returncode == int(any(each["state"] == "fail" for each in listed)), done.stdout
+    assert all(set(each) == {"check", "state", "found", "mend"} for each in listed)
+    assert all(bool(each["mend"]) == (each["state"] in ("warn", "fail")) for each in listed)
+    return {each["check"]: each for each in listed}
+
+
+def states(house: House) -> dict[str, str]:
+    return {check: each["state"] for check, each in found(house).items()}
+
+
+def free_port() -> int:
+    with closing(socket.create_server(("127.0.0.1", 0))) as server:
+        return int(server.getsockname()[1])
+
+
+@contextmanager
+def answering(body: bytes, status: int = 200) -> Iterator[int]:
+    """Answer every GET in that way, on a port of our own."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield server.server_port
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+# --- what it prints ---------------------------------------------------------------------------------------------------
+
+
+def test_every_check_is_a_line_and_what_mends_it_stands_below(house: House) -> None:
+    house.write(GREET, f"web: {{port: {free_port()}}}")
+    done = house.run("doctor")
+    *lines, last = done.stdout.splitlines()
+    assert all(LINE.fullmatch(line) for line in lines), done.stdout
+    for line, after in zip(lines, [*lines[1:], last], strict=True):
+        assert line.startswith(("warn", "FAIL")) == after.lstrip().startswith("mend:")
+    assert re.fullmatch(r"all well|(\d+ fail|1 fails|nothing fails), .*", last)
+    assert done.returncode == int("FAIL" in done.stdout)
+    assert done.stderr == ""
+
+
+def test_nothing_is_made_or_changed(house: House) -> None:
+    house.write(GREET)
+    before = sorted(house.folder.rglob("*"))
+    house.run("doctor")
+    assert sorted(house.folder.rglob("*")) == before
+    house.run("jobs", "run", "greet")
+    before = [(path, path.read_bytes()) for path in sorted(house.folder.rglob("*")) if path.is_file()]
+    house.run("doctor")
+    assert [(path, path.read_bytes()) for path in sorted(house.folder.rglob("*")) if path.is_file()] == before
+
+
+def test_a_good_appliance_has_nothing_that_fails(house: House) -> None:
+    house.write(GREET, f"web: {{port: {free_port()}}}")
+    house.run("jobs", "run", "greet")
+    seen = found(house)
+    assert "fail" not in {each["state"] for each in seen.values()}
+    assert seen["history"]["found"].startswith("whole, 1 run so far")
+    assert seen["daemon"]["state"] == "warn"  # no job needs it
+
+
+def test_a_job_that_fails_makes_the_doctor_fail(house: House) -> None:
+    house.write("bad:\n  kind: command\n  with: {run: ['false']}", "web: {port: 0}")
+    house.run("jobs", "run", "bad")
+    seen = found(house)["job bad"]
+    assert (seen["state"], seen["mend"]) == ("fail", f"pi-appliance jobs log 1 --config {house.config}")
+
+
+# --- what is missing or broken ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("text", ["state: [\n", "jobs: {a: {kind: comand}}\n", "", "\0", "state: state\njobs: 5\n"])
+def test_a_broken_configuration_is_a_line_and_the_rest_goes_on(house: House, text: str) -> None:
+    house.config.write_text(text)
+    seen = states(house)
+    assert seen["configuration"] == "fail"
+    assert set(seen) >= {"clock", "time zone", "card", "state folder", "jobs", "player"}
+
+
+def test_a_broken_job_does_not_hide_the_state_folder(house: House) -> None:
+    house.write("a: [", "web: {port: 0}")
+    seen = found(house)
+    assert str(house.state) in seen["state folder"]["found"]
+    assert seen["configuration"]["mend"] == f"pi-appliance config check --config {house.config}"
+
+
+def test_without_a_configuration(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "pi_appliance", "doctor", "--json"],
+        cwd=tmp_path,
+        env={**House(tmp_path).environment(), "HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (1, "")
+    first = json.loads(done.stdout)[0]
+    assert (first["check"], first["state"]) == ("configuration", "fail")
+    assert first["mend"] == "pi-appliance config init ~/appliance"
+
+
+def test_with_nothing_installed(house: House, tmp_path: Path) -> None:
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    house.write(
+        "greet:\n  kind: command\n  schedule: '@daily'\n  runs-by: cron\n  with: {run: [echo]}", "web: {port: 0}"
+    )
+    seen = found(house, PATH=str(empty))
+    assert (seen["cron"]["state"], seen["cron"]["mend"]) == ("fail", "sudo apt install cron")
+    assert seen["crontab"]["state"] == "fail"
+    assert seen["unit"]["state"] == "not-here"
+
+
+def test_a_state_folder_that_is_a_file(house: House) -> None:
+    house.write(GREET, "web: {port: 0}")
+    house.state.write_text("I was here first")
+    assert found(house)["state folder"]["state"] == "fail"
+
+
+def test_a_damaged_history(house: House) -> None:
+    house.write(GREET, "web: {port: 0}")
+    house.run("jobs", "run", "greet")
+    (house.state / "history.db").write_bytes(b"this is no database" * 500)
+    seen = found(house)
+    assert (seen["history"]["state"], seen["jobs"]["state"]) == ("fail", "not-here")
+    assert (house.state / "history.db").read_bytes().startswith(b"this is no database")
+
+
+def test_a_state_folder_in_memory_is_a_warning(house: House) -> None:
+    memory = Path("/dev/shm")  # noqa: S108 - it is there, and it forgets
+    if not memory.is_dir() or not os.access(memory, os.W_OK):
+        pytest.skip("there is no /dev/shm here")
+    house.state = memory / f"pi-appliance-{os.getpid()}"
+    house.write(GREET, "web: {port: 0}")
+    seen = found(house)["state is kept"]
+    assert seen["state"] == "warn"
+    assert "tmpfs" in seen["found"]
+
+
+NOBODY = 65534
+
+
+@pytest.fixture
+def public() -> Iterator[Path]:
+    """Give a folder that everybody may enter, which those of pytest are not."""
+    folder = Path(tempfile.mkdtemp(prefix="pi-appliance-test-"))
+    folder.chmod(0o755)
+    try:
+        if subprocess.run(
+            [*House.program, "--version"], env=House(folder).environment(), user=NOBODY, check=False
+        ).returncode:
+            pytest.skip("others cannot read the program here")
+        yield folder
+    finally:
+        shutil.rmtree(folder)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")
+class TestAsAnotherUser:
+    """Root looks at an appliance of another user, and other users at one of root's."""
+
+    def doctor(self, house: House, user: int) -> dict[str, dict[str, str]]:
+        done = subprocess.run(
+            [*house.program, "doctor", "--json", "--config", str(house.config)],
+            env=house.environment({"HOME": "/nonexistent"}),
+            capture_output=True,
+            text=True,
+            user=user,
+            group=user,
+            extra_groups=[],
+            check=False,
+        )
+        assert done.stderr == ""
+        return {each["check"]: each for each in json.loads(done.stdout)}
+
+    @pytest.fixture
+    def open_house(self, public: Path) -> House:
+        house = House(public)
+        house.write(GREET, "web: {port: 0}")
+        return house
+
+    def test_what_belongs_to_another_is_not_called_broken(self, open_house: House) -> None:
+        open_house.run("jobs", "run", "greet")
+        seen = self.doctor(open_house, NOBODY)
+        assert (seen["state folder"]["state"], seen["history"]["state"], seen["jobs"]["state"]) == (
+            "warn",
+            "not-here",
+            "not-here",
+        )
+        assert seen["state folder"]["mend"].startswith("sudo -u root pi-appliance doctor --config ")
+
+    def test_secrets_of_another_are_not_called_broken_either(self, open_house: House) -> None:
+        open_house.run("jobs", "run", "greet")
+        secrets = open_house.folder / "secrets.env"
+        secrets.write_text("WEB_PASSWORD=open sesame\n")
+        secrets.chmod(0o600)
+        assert self.doctor(open_house, NOBODY)["secrets"]["state"] == "warn"
+
+    def test_a_folder_that_keeps_the_user_out(self, open_house: House) -> None:
+        closed = open_house.folder / "closed"
+        closed.mkdir(mode=0o700)
+        open_house.state = closed / "state"
+        open_house.write(GREET, "web: {port: 0}")
+        seen = self.doctor(open_house, NOBODY)
+        assert "keeps nobody out" in seen["state folder"]["found"]
+        assert seen["space"]["state"] == "ok"
+
+    def test_root_tries_as_the_owner_and_leaves_nothing_of_roots(self, open_house: House) -> None:
+        open_house.state.mkdir()
+        os.chown(open_house.state, NOBODY, NOBODY)
+        self.run_as(open_house, NOBODY, "jobs", "run", "greet")
+        assert found(open_house)["state folder"]["found"].endswith("can be written by nobody")
+        assert {path.stat().st_uid for path in open_house.state.rglob("*")} == {NOBODY}
+        open_house.state.chmod(0o500)
+        seen = found(open_house)["state folder"]
+        assert (seen["state"], "Permission denied" in seen["found"]) == ("fail", True)
+        open_house.state.chmod(0o700)
+
+    def run_as(self, house: House, user: int, *words: str) -> None:
+        command = [*house.program, *words, "--config", str(house.config)]
+        subprocess.run(
+            command, env=house.environment(), user=user, group=user, extra_groups=[], check=True, capture_output=True
+        )
+
+
+# --- the daemon -------------------------------------------------------------------------------------------------------
+
+DAILY = "greet:\n  kind: command\n  schedule: '@daily'\n  with: {run: [echo]}"
+
+
+def test_a_daemon_that_is_up(house: House) -> None:
+    port = free_port()
+    house.write(DAILY, f"web: {{port: {port}}}")
+    assert states(house)["daemon"] == "fail"
+    with up(house):
+        seen = found(house)
+        assert (seen["daemon"]["state"], seen["daemon"]["found"]) == ("ok", f"up at http://127.0.0.1:{port}")
+        assert seen["history"]["state"] == "ok"
+
+
+def test_something_else_at_its_address(house: House) -> None:
+    with answering(b"<html>router</html>") as port:
+        house.write(DAILY, f"web: {{port: {port}}}")
+        assert "something else answers" in found(house)["daemon"]["found"]
+
+
+def test_a_daemon_that_is_not_well(house: House) -> None:
+    with answering(b'{"ok": false, "why": "the scheduler has not looked"}', 503) as port:
+        house.write(DAILY, f"web: {{port: {port}}}")
+        seen = found(house)["daemon"]
+        assert (seen["state"], "the scheduler has not looked" in seen["found"]) == ("fail", True)
+
+
+def test_one_that_takes_the_call_and_says_nothing(house: House) -> None:
+    with closing(socket.create_server(("127.0.0.1", 0))) as silent:
+        house.write(DAILY, f"web: {{port: {silent.getsockname()[1]}}}")
+        assert found(house)["daemon"]["state"] == "fail"
+
+
+# --- the player -------------------------------------------------------------------------------------------------------
+
+
+def test_a_player_that_hangs_does_not_hang_the_doctor(house: House) -> None:
+    with closing(socket.create_server(("127.0.0.1", 0))) as silent:
+        place = f"127.0.0.1:{silent.getsockname()[1]}"
+        house.write(GREET, f"web: {{port: 0}}\nplayer: {{kind: mpd, with: {{address: '{place}', stand-in: false}}}}")
+        assert found(house)["player"]["state"] == "fail"
+
+
+def test_no_player_is_a_warning_where_a_stand_in_is_good_enough(house: House) -> None:
+    where = f"address: '127.0.0.1:{free_port()}'"
+    house.write(GREET, f"web: {{port: 0}}\nplayer: {{kind: mpd, with: {{{where}, stand-in: false}}}}")
+    assert found(house)["player"]["state"] == "fail"
+    house.write(GREET, f"web: {{port: 0}}\nplayer: {{kind: mpd, with: {{{where}}}}}")
+    assert found(house)["player"]["state"] == "warn"
+
+
+# --- the bundle -------------------------------------------------------------------------------------------------------
+
+TOPIC, PASSWORD, ENVIRONMENT = "kitchen-alarm-7", "hunter2 is öld", "spoken-by-env-99"
+KEY, WEB, ARGUMENT = "x-key-Abc/Def+Ghi=", "open sesame", "argument-of-a-command"
+LEAKY = f"""
+leak:
+  kind: command
+  ping: https://hc.example/ping/0f8fad5b-d9cb-469f-a165-70867728950e
+  with:
+    run:
+      - sh
+      - -c
+      - >-
+        echo posting to https://ntfy.example/{TOPIC}; env; cat secrets.env; sed 's/.*=/bare /' secrets.env;
+        echo was $MY_API_TOKEN; echo token={ARGUMENT}; exit 1
+      - https://me:pw-in-address@nas.example/share
+"""
+
+
+@pytest.fixture
+def leaky(house: House) -> House:
+    """Return a house whose job has printed every secret there is."""
+    return leaking(house)
+
+
+def leaking(house: House) -> House:
+    secrets = house.folder / "secrets.env"
+    secrets.write_text(f"X_CONSUMER_KEY={KEY}\nWEB_PASSWORD={WEB}\nX_ACCESS_TOKEN={PASSWORD}\n", "utf-8")
+    secrets.chmod(0o600)
+    leak = LEAKY.replace(" secrets.env", f" '{secrets}'")
+    house.write(leak, "web: {port: 0}\nnetworks:\n  bird: {kind: x}")
+    assert house.run("jobs", "run", "leak", environment={"MY_API_TOKEN": ENVIRONMENT}).returncode == 1
+    return house
+
+
+def unpacked(path: Path) -> dict[str, bytes]:
+    with tarfile.open(path) as archive:
+        files = {}
+        for member in archive.getmembers():
+            content = archive.extractfile(member)
+            assert content is not None
+            files[member.name.removeprefix("pi-appliance-doctor/")] = content.read()
+        return files
+
+
+def test_a_bundle_has_what_helps_and_no_secret(leaky: House, tmp_path: Path) -> None:
+    assert PASSWORD in (leaky.state / "logs/leak/1.log").read_text("utf-8")  # it did leak
+    bundle = tmp_path / "out.tar.gz"
+    done = leaky.run(
+        "doctor", "--bundle", str(bundle), environment={"MY_API_TOKEN": ENVIRONMENT, "MPD_PASSWORD": "mpd-word"}
+    )
+    assert oct(bundle.stat().st_mode & 0o7777) == "0o600"
+    files = unpacked(bundle)
+    assert set(files) >= {
+        "README.txt",
+        "configuration.json",
+        "doctor.json",
+        "runs.json",
+        "versions.json",
+        "logs/leak-1.log",
+    }
+    assert {line.split(": ")[1].split(",")[0] for line in done.stderr.splitlines()} == set(files)
+    everything = b"\n".join([*files.values(), *(name.encode() for name in files)])
+    for secret in (TOPIC, PASSWORD, ENVIRONMENT, KEY, WEB, ARGUMENT, "pw-in-address", "0f8fad5b", "mpd-word"):
+        for spelled in (secret.encode(), json.dumps(secret)[1:-1].encode()):
+            assert spelled not in everything, secret
+    log = files["logs/leak-1.log"].decode()
+    assert "posting to https://ntfy.example/[redacted]" in log
+    assert json.loads(files["configuration.json"])["content"]["networks"] == {"bird": {"kind": "x"}}
+    assert json.loads(files["runs.json"])[0]["job"] == "leak"
+    assert {each["check"] for each in json.loads(files["doctor.json"])} >= {"configuration", "job leak"}
+    assert json.loads(files["versions.json"])["packages"]["click"]
+
+
+@pytest.mark.parametrize("broken", ["mode", "line"])
+def test_secrets_that_are_badly_kept_are_hidden_all_the_same(leaky: House, tmp_path: Path, broken: str) -> None:
+    secrets = leaky.folder / "secrets.env"
+    if broken == "mode":
+        secrets.chmod(0o644)
+    else:
+        secrets.write_text(secrets.read_text("utf-8") + "no name here\n", "utf-8")
+    bundle = tmp_path / "out.tar.gz"
+    assert leaky.run("doctor", "--bundle", str(bundle)).returncode == 1
+    everything = b"\n".join(unpacked(bundle).values())
+    for secret in (PASSWORD, KEY, WEB):
+        assert secret.encode() not in everything
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")
+def test_who_cannot_read_the_secrets_gets_nothing_that_they_might_be_in(public: Path) -> None:
+    leaky = leaking(House(public))
+    for path in (leaky.state, *leaky.state.rglob("*")):
+        path.chmod(0o755 if path.is_dir() else 0o644)
+    place = public / "nobodys"
+    place.mkdir()
+    os.chown(place, NOBODY, NOBODY)
+    done = subprocess.run(
+        [*leaky.program, "doctor", "--bundle", str(place / "out.tar.gz"), "--config", str(leaky.config)],
+        env=leaky.environment({"HOME": "/nonexistent"}),
+        capture_output=True,
+        text=True,
+        user=NOBODY,
+        group=NOBODY,
+        extra_groups=[],
+        check=False,
+    )
+    assert "Traceback" not in done.stderr
+    files = unpacked(place / "out.tar.gz")
+    assert "were left out" in files["README.txt"].decode()
+    assert not {"runs.json", "journal.txt", "logs/leak-1.log"} & set(files)
+    assert PASSWORD.encode() not in b"\n".join(files.values())
+
+
+def test_a_bundle_of_nothing(house: House, tmp_path: Path) -> None:
+    house.config.write_text("state: [\n")
+    bundle = tmp_path / "out.tar.gz"
+    assert house.run("doctor", "--bundle", str(bundle)).returncode == 1
+    files = unpacked(bundle)
+    assert "not YAML" in json.loads(files["configuration.json"])["trouble"]
+
+
+def test_json_and_a_bundle_do_not_mix(house: House, tmp_path: Path) -> None:
+    house.write(GREET, "web: {port: 0}")
+    done = house.run("doctor", "--json", "--bundle", str(tmp_path / "out.tar.gz"))
+    assert json.loads(done.stdout)
+    assert "out.tar.gz: README.txt" in done.stderr
+
+
+def test_a_bundle_that_cannot_be_written(house: House, tmp_path: Path) -> None:
+    house.write(GREET, "web: {port: 0}")
+    done = house.run("doctor", "--bundle", str(tmp_path / "missing" / "out.tar.gz"))
+    assert done.returncode == 75
+    assert "cannot be written" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_half_a_bundle_never_takes_the_place_of_a_whole_one(leaky: House, tmp_path: Path) -> None:
+    bundle = tmp_path / "out.tar.gz"
+    bundle.write_bytes(b"before")
+    leaky.run("doctor", "--bundle", str(bundle))
+    assert "README.txt" in unpacked(bundle)
+    assert [path.name for path in tmp_path.glob(".out*")] == []

@@ -1,0 +1,564 @@
+"""The doctor's checks, one by one, on machines that are well, ill, or have no such thing."""
+
+import contextlib
+import os
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from pi_appliance.engine import checkup
+from pi_appliance.engine.checks.patient import Patient
+from pi_appliance.model.finding import Finding, Verdict
+from pi_appliance.model.run import Outcome, Trigger
+from pi_appliance.store.sqlite import Store
+from pi_appliance.system.units import MAIN, shipped
+
+NOW = datetime(2026, 5, 4, 12, 0, tzinfo=UTC)  # a Monday
+DAILY = "  greet: {kind: command, schedule: '0 6 * * *', with: {run: ['true']}}\n"
+OK, WARN, FAIL, NOT_HERE = Verdict
+
+
+@dataclass
+class Clock:
+    """A clock that shows what it is told, of a machine that started ten days ago."""
+
+    shows: datetime = NOW
+    up: float = 864_000.0
+    right: bool = True
+
+    def now(self) -> datetime:
+        return self.shows
+
+    def steady(self) -> float:
+        return self.up
+
+    def synchronised(self) -> bool:
+        return self.right
+
+
+class Machine:
+    """A machine whose files and programs are ours, and an appliance on it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.root, self.programs, self.config = folder / "root", folder / "bin", folder / "appliance.yaml"
+        self.state, self.clock = folder / "state", Clock()
+        self.programs.mkdir()
+        self.root.mkdir()
+        self.write(DAILY)
+        self.put("proc/self/mountinfo", "27 1 179:2 / / rw,noatime - ext4 /dev/mmcblk0p2 rw\n")
+
+    def write(self, jobs: str = "", rest: str = "") -> None:
+        """Write the configuration, last changed a long time ago."""
+        text = f"state: {self.state}\ntime-zone: UTC\nweb: {{port: 0}}\n{rest}jobs:\n{jobs or '  {}'}\n"
+        self.config.write_text(text, "utf-8")
+        os.utime(self.config, (0, 0))
+
+    def put(self, name: str, text: str) -> Path:
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        return path
+
+    def program(self, name: str, script: str) -> None:
+        path = self.programs / name
+        path.write_text(f"#!/bin/sh\n{script}\n")
+        path.chmod(0o755)
+
+    def systemd(self, *, active: str = "active", failed: str = "", reload: str = "no") -> None:
+        """Have systemd run the machine, with our unit in it."""
+        (self.root / "run/systemd/system").mkdir(parents=True)
+        self.program(
+            "systemctl",
+            f'case "$1" in show) printf "LoadState=loaded\\nActiveState={active}\\nResult=exit-code\\n'
+            f'NeedDaemonReload={reload}\\n" ;; list-units) printf "{failed}" ;; esac',
+        )
+
+    @contextlib.contextmanager
+    def history(self) -> Iterator[Store]:
+        self.state.mkdir(exist_ok=True)
+        with Store(self.state / "history.db") as store:
+            yield store
+
+    def ran(self, job: str, outcome: Outcome | None, at: datetime, due: str | None = None, summary: str = "") -> None:
+        """Put a run into the history."""
+        with self.history() as store:
+            run, _ = store.begin(job=job, kind="command", trigger=Trigger.DAEMON, due=due, now=at)
+            if outcome:
+                store.end(run, outcome, summary, now=at, attempts=1)
+
+    def patient(self) -> Patient:
+        environment = {"PATH": f"{self.programs}:/usr/bin:/bin", "HOME": str(self.root)}
+        return replace(Patient.meet(self.config, environment), clock=self.clock, root=self.root)
+
+    def look(self, check: str) -> list[Finding]:
+        """Return what one check finds."""
+        return list(dict(checkup.CHECKS)[check](self.patient()))
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    return Machine(tmp_path)
+
+
+def only(found: list[Finding], verdict: Verdict, *words: str) -> Finding:
+    """Return the one finding there is, which is of that VERDICT and says WORDS."""
+    assert len(found) == 1, found
+    assert found[0].verdict is verdict, found
+    for word in words:
+        assert word in f"{found[0].found} | {found[0].mend}", found
+    assert "\n" not in found[0].found
+    assert (found[0].mend != "") == (verdict in (WARN, FAIL))
+    return found[0]
+
+
+# --- the whole --------------------------------------------------------------------------------------------------------
+
+
+def test_a_machine_that_is_well_fails_nowhere(machine: Machine) -> None:
+    machine.ran("greet", Outcome.SUCCEEDED, NOW.replace(hour=6), "2026-05-04T06:00:00Z")
+    found = list(checkup.run(machine.patient()))
+    assert not checkup.fails(found), found
+    assert {each.check for each in found if each.verdict is NOT_HERE} >= {"unit", "temperature", "power", "player"}
+    assert not [each for each in found if each.found.startswith("could not look")]
+
+
+def test_a_check_that_falls_over_is_a_line_and_the_rest_goes_on(machine: Machine, tmp_path: Path) -> None:
+    (machine.root / "proc/self/mountinfo").unlink()
+    found = list(checkup.run(machine.patient()))
+    broken = [each for each in found if each.found.startswith("could not look: FileNotFoundError")]
+    assert [each.check for each in broken] == ["state is kept", "card"]
+    assert all(each.verdict is WARN and "doctor --bundle" in each.mend for each in broken)
+    assert found[-1].check == "job greet"
+
+
+# --- what the owner wrote ---------------------------------------------------------------------------------------------
+
+
+def test_a_good_configuration_is_counted(machine: Machine) -> None:
+    only(machine.look("configuration"), OK, "1 job, 0 networks")
+
+
+def test_a_wrong_one_is_told_with_its_first_problem_and_how_many_more(machine: Machine) -> None:
+    machine.write("  a: {kind: comand}\n  b: {kind: command, chance: 5/4, with: {run: [x]}}\n")
+    only(machine.look("configuration"), FAIL, "appliance.yaml:5:", "did you mean 'command'?", "more)", "config check")
+
+
+def test_a_line_that_a_job_would_stumble_over_is_a_warning(machine: Machine) -> None:
+    machine.write(
+        "  post: {kind: tweet, with: {network: show, lines: gone.txt}}\n", "networks:\n  show: {kind: preview}\n"
+    )
+    only(machine.look("configuration"), WARN, "post: ", "gone.txt")
+
+
+def test_a_wrong_file_of_stations_is_told(machine: Machine) -> None:
+    (machine.config.parent / "stations.yaml").write_text("- name: a\n")
+    machine.write(DAILY, "stations: stations.yaml\n")
+    assert [each.verdict for each in machine.look("configuration")] == [FAIL, OK]
+
+
+KEYS = "X_CONSUMER_KEY=k1\nX_CONSUMER_SECRET=k2\nX_ACCESS_TOKEN=k3\nX_ACCESS_TOKEN_SECRET=k4\n"
+
+
+def secrets_of(machine: Machine, text: str, mode: int = 0o600) -> None:
+    path = machine.config.parent / "secrets.env"
+    path.write_text(text)
+    path.chmod(mode)
+
+
+def test_secrets_are_named_and_never_shown(machine: Machine) -> None:
+    secrets_of(machine, KEYS)
+    machine.write(DAILY, "networks:\n  bird: {kind: x}\n")
+    found = only(machine.look("secrets"), OK, "4 known: X_ACCESS_TOKEN, ")
+    assert not [value for value in ("k1", "k2", "k3", "k4") if value in found.found]
+    only(machine.look("networks"), OK, "x: every key is there")
+
+
+@pytest.mark.parametrize(("text", "mode", "says"), [(KEYS, 0o640, "chmod 600"), ("what\n", 0o600, "no NAME=value")])
+def test_secrets_that_cannot_be_used(machine: Machine, text: str, mode: int, says: str) -> None:
+    secrets_of(machine, text, mode)
+    only(machine.look("secrets"), FAIL, says)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+def test_secrets_of_another_user_than_the_state(machine: Machine) -> None:
+    secrets_of(machine, KEYS)
+    machine.state.mkdir()
+    os.chown(machine.state, 65534, 65534)
+    only(machine.look("secrets"), FAIL, "belongs to root", "sudo chown nobody")
+
+
+def test_a_network_without_its_keys_fails_where_a_job_needs_it(machine: Machine) -> None:
+    secrets_of(machine, "X_CONSUMER_KEY=k1\n")
+    machine.write(DAILY, "networks:\n  bird: {kind: x}\n")
+    only(machine.look("networks"), WARN, "no X_CONSUMER_SECRET, X_ACCESS_TOKEN, X_ACCESS_TOKEN_SECRET")
+    machine.write("  post: {kind: tweet, with: {network: bird, lines: a.txt}}\n", "networks:\n  bird: {kind: x}\n")
+    only(machine.look("networks"), FAIL, "secrets.env")
+
+
+# --- time -------------------------------------------------------------------------------------------------------------
+
+
+def test_a_clock_that_somebody_keeps_right(machine: Machine) -> None:
+    only(machine.look("clock"), OK, "set by somebody who knows")
+
+
+def test_a_clock_that_nobody_has_set(machine: Machine) -> None:
+    machine.clock.right = False
+    only(machine.look("clock"), WARN, "nobody has set it", "chrony")
+    machine.systemd()
+    only(machine.look("clock"), WARN, "sudo timedatectl set-ntp true")
+
+
+@pytest.mark.parametrize(
+    ("told", "verdict"),
+    [(NOW - timedelta(seconds=30), OK), (NOW - timedelta(hours=3), WARN), (datetime(1970, 1, 2, tzinfo=UTC), WARN)],
+)
+def test_a_battery_will_do_if_it_is_not_empty(machine: Machine, told: datetime, verdict: Verdict) -> None:
+    machine.clock.right = False
+    machine.put("sys/class/rtc/rtc0/since_epoch", f"{told.timestamp():.0f}\n")
+    only(machine.look("clock"), verdict)
+
+
+def test_a_clock_behind_what_has_happened(machine: Machine) -> None:
+    machine.ran("greet", Outcome.SUCCEEDED, NOW + timedelta(days=3))
+    only(machine.look("clock"), FAIL, "3d before the newest run")
+
+
+def test_a_job_by_cron_in_another_zone_than_the_machines(machine: Machine) -> None:
+    machine.write(DAILY.replace("kind:", "runs-by: cron, time-zone: Asia/Kathmandu, kind:"))
+    only(machine.look("time zone"), FAIL, "greet is to go by Asia/Kathmandu", "set-timezone Asia/Kathmandu")
+    machine.write(DAILY.replace("kind:", "time-zone: Asia/Kathmandu, kind:"))
+    only(machine.look("time zone"), OK)
+
+
+# --- cron -------------------------------------------------------------------------------------------------------------
+
+BY_CRON = DAILY.replace("kind:", "runs-by: cron, kind:")
+
+
+def test_without_jobs_by_cron_there_is_nothing_to_look_at(machine: Machine) -> None:
+    only(machine.look("cron"), NOT_HERE)
+    only(machine.look("crontab"), NOT_HERE)
+
+
+def test_a_machine_without_cron(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    machine.write(BY_CRON)
+    lonely = replace(machine.patient(), environment={"PATH": str(machine.programs)})
+    (found,) = dict(checkup.CHECKS)["cron"](lonely)
+    assert (found.verdict, found.mend) == (FAIL, "sudo apt install cron")
+
+
+@pytest.fixture
+def system_table(machine: Machine) -> Callable[..., Path]:
+    """Give what writes our file for cron below the root of MACHINE."""
+
+    def write(entry: str = "", name: str = "pi-appliance") -> Path:
+        program = sys.executable
+        line = entry or f"0 6 * * * nobody {program} jobs run greet --by cron --config {machine.config}"
+        head = (
+            f"# The entries of {machine.config} for cron.\n"
+            '# Written by "pi-appliance jobs install"; "pi-appliance jobs uninstall" takes it out again.\n'
+        )
+        path = machine.put(f"etc/cron.d/{name}", f"{head}{line}\n")
+        path.chmod(0o644)
+        return path
+
+    return write
+
+
+@pytest.fixture
+def no_crontab(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have a user without a crontab of his own."""
+    machine.program("crontab", 'echo "no crontab for me" >&2; exit 1')
+    monkeypatch.setenv("PATH", f"{machine.programs}:/usr/bin:/bin")
+    monkeypatch.setenv("TZ", "UTC")
+
+
+@pytest.mark.usefixtures("no_crontab")
+class TestCrontab:
+    """The entries for cron."""
+
+    def test_without_an_entry(self, machine: Machine) -> None:
+        machine.write(BY_CRON)
+        only(
+            machine.look("crontab"), FAIL, "no entry for greet", f"pi-appliance jobs install --config {machine.config}"
+        )
+
+    @pytest.mark.skipif(os.geteuid() != 0, reason="only root can make files of root")
+    def test_in_step(self, machine: Machine, system_table: Callable[..., Path]) -> None:
+        machine.write(BY_CRON)
+        system_table()
+        only(machine.look("crontab"), OK, "1 entry, in step")
+
+    @pytest.mark.skipif(os.geteuid() != 0, reason="only root can make files of root")
+    def test_out_of_step(self, machine: Machine, system_table: Callable[..., Path]) -> None:
+        machine.write(BY_CRON.replace("0 6", "0 7"))
+        system_table()
+        only(machine.look("crontab"), FAIL, "not in step", "sudo pi-appliance jobs install --system --user-name nobody")
+
+    @pytest.mark.skipif(os.geteuid() != 0, reason="only root can make files of root")
+    def test_an_entry_for_a_job_that_no_longer_runs_by_cron(
+        self, machine: Machine, system_table: Callable[..., Path]
+    ) -> None:
+        system_table()
+        only(machine.look("crontab"), FAIL, "not in step")
+
+    @pytest.mark.skipif(os.geteuid() != 0, reason="only root can make files of root")
+    def test_a_program_that_is_gone(self, machine: Machine, system_table: Callable[..., Path]) -> None:
+        machine.write(BY_CRON)
+        system_table(f"0 6 * * * nobody /gone/pi-appliance jobs run greet --by cron --config {machine.config}")
+        only(machine.look("crontab"), FAIL, "/gone/pi-appliance, which is not there any more")
+
+    @pytest.mark.skipif(os.geteuid() != 0, reason="only root can make files of root")
+    def test_a_file_that_cron_does_not_read(self, machine: Machine, system_table: Callable[..., Path]) -> None:
+        machine.write(BY_CRON)
+        system_table().chmod(0o666)
+        assert [(each.verdict, each.mend[:10]) for each in machine.look("crontab")] == [(FAIL, "sudo chmod"), (OK, "")]
+
+    def test_a_name_that_cron_passes_over(self, machine: Machine, system_table: Callable[..., Path]) -> None:
+        machine.write(BY_CRON)
+        system_table(name="pi-appliance.cron")
+        found = machine.look("crontab")
+        assert [each.verdict for each in found] == [FAIL, FAIL]
+        assert "sudo mv" in found[0].mend
+
+    @pytest.mark.skipif(os.geteuid() != 0, reason="only root can make files of root")
+    def test_entries_in_two_places(self, machine: Machine, system_table: Callable[..., Path]) -> None:
+        machine.write(BY_CRON)
+        system_table()
+        block = (
+            f"# BEGIN pi-appliance {machine.config}\n"
+            '# Written by "pi-appliance jobs install"; "pi-appliance jobs uninstall" takes it out again.\n'
+            f"0 6 * * * {sys.executable} jobs run greet --by cron --config {machine.config}\n"
+            f"# END pi-appliance {machine.config}\n"
+        )
+        table = machine.put("table", block)
+        machine.program("crontab", f"cat '{table}'")
+        assert [each.verdict for each in machine.look("crontab")] == [WARN, OK, OK]
+
+
+# --- the service ------------------------------------------------------------------------------------------------------
+
+
+def test_without_systemd_there_is_no_unit(machine: Machine) -> None:
+    only(machine.look("unit"), NOT_HERE)
+    only(machine.look("failed units"), NOT_HERE)
+
+
+def test_a_unit_that_was_never_installed(machine: Machine) -> None:
+    machine.systemd()
+    only(machine.look("unit"), NOT_HERE, "not installed")
+
+
+def test_a_unit_in_step_and_one_that_is_not(machine: Machine) -> None:
+    machine.systemd()
+    path = machine.put(f"etc/systemd/system/{MAIN}", shipped()[MAIN].decode())
+    only(machine.look("unit"), OK, MAIN)
+    path.write_text(path.read_text() + "Nice=5\n")
+    only(machine.look("unit"), WARN, "is not the one of", "deploy/install.sh")
+
+
+def test_a_unit_that_systemd_has_not_read_again(machine: Machine) -> None:
+    machine.systemd(reload="yes")
+    machine.put(f"etc/systemd/system/{MAIN}", shipped()[MAIN].decode())
+    only(machine.look("unit"), WARN, "sudo systemctl daemon-reload")
+
+
+def test_units_that_have_failed(machine: Machine) -> None:
+    machine.systemd(failed="pi-appliance.service loaded failed failed x\\nnas.mount loaded failed failed y\\n")
+    ours, theirs = machine.look("failed units")
+    assert (ours.verdict, ours.mend) == (FAIL, "journalctl -u pi-appliance.service -n 30")
+    assert "exit-code" in ours.found
+    assert (theirs.verdict, theirs.mend) == (WARN, "systemctl status nas.mount")
+
+
+def test_no_unit_has_failed(machine: Machine) -> None:
+    machine.systemd()
+    only(machine.look("failed units"), OK)
+
+
+def test_a_page_without_a_fixed_port_is_known_by_its_unit(machine: Machine) -> None:
+    only(machine.look("daemon"), NOT_HERE)
+    machine.systemd()
+    only(machine.look("daemon"), OK, "unit is active")
+
+
+# --- the state folder -------------------------------------------------------------------------------------------------
+
+
+def test_a_state_folder_that_is_still_to_come(machine: Machine) -> None:
+    only(machine.look("state folder"), OK, "the first start makes it")
+    assert not machine.state.exists()
+
+
+def test_a_state_folder_is_tried_and_left_as_it_was(machine: Machine) -> None:
+    machine.state.mkdir()
+    only(machine.look("state folder"), OK, "can be written")
+    assert list(machine.state.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "verdict"),
+    [
+        ("ext4 /dev/mmcblk0p2 rw", OK),
+        ("overlay overlayroot rw,lowerdir=/l,upperdir=/gone/u,workdir=/w", WARN),
+        ("tmpfs tmpfs rw", WARN),
+    ],
+)
+def test_a_state_folder_that_forgets(machine: Machine, line: str, verdict: Verdict) -> None:
+    machine.put("proc/self/mountinfo", f"27 1 179:2 / / rw,noatime - {line}\n")
+    found = only(machine.look("state is kept"), verdict)
+    assert ("forgotten" in found.found) is (verdict is WARN)
+    assert ("raspi-config" in found.mend) is ("overlay" in line)
+
+
+def test_there_is_room(machine: Machine) -> None:
+    only(machine.look("space"), OK, "are free where")
+
+
+def test_a_history_that_is_whole_and_one_that_is_not(machine: Machine) -> None:
+    only(machine.look("history"), NOT_HERE, "nothing has run yet")
+    for number in range(60):
+        machine.ran("greet", Outcome.SUCCEEDED, NOW, summary=f"{number} " * 500)
+    only(machine.look("history"), OK, "whole, 60 runs")
+    assert sorted(path.name for path in machine.state.iterdir()) == ["history.db"]
+    file = machine.state / "history.db"
+    content = bytearray(file.read_bytes())
+    content[4096 * 3 : 4096 * 5] = os.urandom(8192)
+    file.write_bytes(content)
+    only(machine.look("history"), FAIL, "damaged", f"mv {file} {file}.damaged")
+
+
+def test_a_file_that_is_no_database(machine: Machine) -> None:
+    machine.state.mkdir()
+    (machine.state / "history.db").write_bytes(b"nonsense" * 1000)
+    only(machine.look("history"), FAIL, "damaged")
+
+
+def test_looking_at_a_history_that_is_in_use(machine: Machine) -> None:
+    machine.ran("greet", Outcome.SUCCEEDED, NOW)
+    with machine.history() as store:
+        store.begin(job="greet", kind="command", trigger=Trigger.HAND, due=None, now=NOW)
+        only(machine.look("history"), OK, "2 runs so far")
+
+
+# --- the hardware -----------------------------------------------------------------------------------------------------
+
+
+def test_a_card_without_counters(machine: Machine) -> None:
+    only(machine.look("card"), NOT_HERE)
+
+
+def test_a_card_with_errors(machine: Machine) -> None:
+    machine.put("sys/fs/ext4/mmcblk0p2/errors_count", "0\n")
+    only(machine.look("card"), OK, "mmcblk0p2 without an error")
+    machine.put("sys/fs/ext4/mmcblk0p2/errors_count", "2\n")
+    machine.put("sys/fs/ext4/mmcblk0p2/first_error_time", "1700000000\n")
+    machine.put("sys/fs/ext4/mmcblk0p2/last_error_time", "1700086400\n")
+    only(machine.look("card"), FAIL, "2 errors, the first on 2023-11-14, the last on 2023-11-15", "fsck.mode=force")
+
+
+@pytest.mark.parametrize(
+    ("errors", "options", "verdicts"),
+    [("0", "ro", [OK, OK]), ("1", "ro", [FAIL, FAIL]), ("0", "rw,emergency_ro", [FAIL, OK])],
+)
+def test_a_root_that_nobody_can_write_to(machine: Machine, errors: str, options: str, verdicts: list[Verdict]) -> None:
+    machine.put("sys/fs/ext4/mmcblk0p2/errors_count", f"{errors}\n")
+    machine.put("proc/self/mountinfo", f"27 1 179:2 / / rw,noatime - ext4 /dev/mmcblk0p2 {options}\n")
+    assert [each.verdict for each in machine.look("card")] == verdicts
+
+
+@pytest.mark.parametrize(
+    ("life", "spare", "verdict"),
+    [("0x03 0x02", "0x01", OK), ("0x08 0x02", "0x01", WARN), ("0x0b 0x01", "0x01", FAIL), ("0x01 0x01", "0x03", FAIL)],
+)
+def test_a_worn_card(machine: Machine, life: str, spare: str, verdict: Verdict) -> None:
+    machine.put("sys/fs/ext4/mmcblk0p2/errors_count", "0\n")
+    machine.put("sys/block/mmcblk0/device/life_time", f"{life}\n")
+    machine.put("sys/block/mmcblk0/device/pre_eol_info", f"{spare}\n")
+    found = machine.look("card")
+    assert (found[0].verdict, found[-1].verdict) == (verdict, OK)
+
+
+@pytest.mark.parametrize(("heat", "verdict"), [("52000", OK), ("75000", WARN), ("85000", FAIL)])
+def test_heat(machine: Machine, heat: str, verdict: Verdict) -> None:
+    machine.put("sys/class/thermal/thermal_zone0/temp", f"{heat}\n")
+    only(machine.look("temperature"), verdict, f"{heat[:2]} °C")
+
+
+@pytest.mark.parametrize(
+    ("bits", "verdict", "says"),
+    [
+        ("0", OK, "good"),
+        ("50005", FAIL, "too low just now"),
+        ("4", WARN, "slowed down just now"),
+        ("50000", WARN, "at some time"),
+    ],
+)
+def test_power(machine: Machine, bits: str, verdict: Verdict, says: str) -> None:
+    machine.put("sys/devices/platform/soc/soc:firmware/get_throttled", f"{bits}\n")
+    only(machine.look("power"), verdict, says)
+
+
+# --- the jobs ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_job_that_ran_at_its_slot(machine: Machine) -> None:
+    machine.ran("greet", Outcome.SUCCEEDED, NOW.replace(hour=6), "2026-05-04T06:00:00Z")
+    only(machine.look("jobs"), OK, "1 job, none fails")
+
+
+@pytest.mark.parametrize("outcome", [Outcome.FAILED, Outcome.TIMED_OUT, Outcome.UNCERTAIN, Outcome.ABANDONED])
+def test_a_job_that_fails_is_told_with_its_log_also_after_skips(machine: Machine, outcome: Outcome) -> None:
+    machine.ran("greet", Outcome.SUCCEEDED, NOW - timedelta(days=1))
+    machine.ran("greet", outcome, NOW.replace(hour=6), summary="no such host")
+    machine.ran("greet", Outcome.SKIPPED, NOW.replace(hour=7))
+    only(machine.look("jobs"), FAIL, f"{outcome} 6h ago: no such host", "jobs log 2 --config")
+
+
+def test_a_job_whose_slot_came_too_late_is_a_warning(machine: Machine) -> None:
+    machine.ran("greet", Outcome.SUCCEEDED, NOW - timedelta(days=1))
+    machine.ran("greet", Outcome.MISFIRED, NOW.replace(hour=6), summary="2h late")
+    only(machine.look("jobs"), WARN, "came to nothing", "catch-up")
+
+
+def test_a_slot_that_passed_without_anything(machine: Machine) -> None:
+    machine.ran("greet", Outcome.SUCCEEDED, NOW.replace(hour=6) - timedelta(days=1), "2026-05-03T06:00:00Z")
+    only(machine.look("jobs"), FAIL, "its slot of Mon 2026-05-04 06:00 has passed", "pi-appliance jobs run greet")
+    machine.write(BY_CRON)
+    only(machine.look("jobs"), FAIL, "does cron run?", "pi-appliance jobs plan")
+
+
+def test_a_slot_that_was_skipped_is_accounted_for(machine: Machine) -> None:
+    machine.ran("greet", Outcome.SKIPPED, NOW.replace(hour=6), "2026-05-04T06:00:00Z")
+    only(machine.look("jobs"), OK)
+
+
+def test_what_passed_before_the_machine_started_proves_nothing(machine: Machine) -> None:
+    machine.clock.up = timedelta(hours=5).total_seconds()
+    only(machine.look("jobs"), OK)
+
+
+def test_nor_does_what_passed_before_the_configuration_was_changed(machine: Machine) -> None:
+    changed = NOW.replace(hour=7).timestamp()
+    os.utime(machine.config, (changed, changed))
+    only(machine.look("jobs"), OK)
+
+
+def test_nor_does_a_job_that_pauses_or_goes_on(machine: Machine) -> None:
+    machine.ran("greet", None, NOW - timedelta(days=1))
+    only(machine.look("jobs"), OK)
+
+
+def test_without_a_history_slots_have_passed_all_the_same(machine: Machine) -> None:
+    only(machine.look("jobs"), FAIL, "has passed")
+
+
+def test_a_wrong_configuration_leaves_the_jobs_alone(machine: Machine) -> None:
+    machine.write("  a: {kind: comand}\n")
+    for check in ("jobs", "crontab", "player"):
+        only(machine.look(check), NOT_HERE, "does not say")

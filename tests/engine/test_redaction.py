@@ -1,0 +1,134 @@
+"""What is taken out of texts and settings before a stranger sees them."""
+
+import base64
+import json
+from urllib.parse import quote
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pi_appliance.engine.redaction import MARK, Redactor
+
+SECRET = 'hünter "2" & <co>/x'
+
+
+@pytest.mark.parametrize(
+    "spelled",
+    [
+        SECRET,
+        json.dumps(SECRET),
+        json.dumps(SECRET, ensure_ascii=False),
+        quote(SECRET),
+        quote(SECRET, safe=""),
+        repr(SECRET),
+        base64.b64encode(SECRET.encode()).decode(),
+    ],
+)
+def test_what_is_known_is_found_in_every_spelling(spelled: str) -> None:
+    shown = Redactor([SECRET]).known(f"it said {spelled}!")
+    assert MARK in shown
+    assert "nter" not in shown
+
+
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [
+        ("password: correct horse", f"password: {MARK}"),
+        ("X_ACCESS_TOKEN=abc def", f"X_ACCESS_TOKEN={MARK}"),
+        ("host: nas, password: correct horse", f"host: nas, password: {MARK}"),
+        ("backup --user me --password hunter2 --all", f"backup --user me --password {MARK}"),
+        ("curl --token=abc", f"curl --token={MARK}"),
+        ('{"api_key": "abc", "b": 1}', f'{{"api_key": {MARK}'),
+        ("Authorization: Bearer abc.def", f"Authorization: {MARK}"),
+        ("sent Bearer abc.def twice", f"sent Bearer {MARK} twice"),
+        ("POST https://ntfy.sh/my-topic ok", f"POST https://ntfy.sh/{MARK} ok"),
+        ("at https://me:pw@nas.lan:8443/a?b=c#d", f"at https://nas.lan:8443/{MARK}"),
+        ("at http://nas.lan?token=1", f"at http://nas.lan/{MARK}"),
+        ("at http://127.0.0.1:8080", "at http://127.0.0.1:8080"),
+        ("at http://127.0.0.1:8080/", "at http://127.0.0.1:8080"),
+        ("id AKIAIOSFODNN7EXAMPLE0123456 here", f"id {MARK} here"),
+        ("ping 3f2c8a4e-1b2c-4d5e-8f90-0123456789ab", f"ping {MARK}"),
+        ("KeyError: 'greet'", "KeyError: 'greet'"),
+        ("posted line 12 of 40", "posted line 12 of 40"),
+        ("/var/lib/pi-appliance/history.db is whole", "/var/lib/pi-appliance/history.db is whole"),
+        ("PrivateTmp=yes", "PrivateTmp=yes"),
+        ("2026-05-01T06:00:00Z misfired", "2026-05-01T06:00:00Z misfired"),
+    ],
+)
+def test_a_line(line: str, shown: str) -> None:
+    assert Redactor([]).text(line) == shown
+
+
+def test_a_value_that_is_no_text_is_taken_too() -> None:
+    value = b"caf\xe9 \xff".decode("utf-8", "surrogateescape")
+    assert Redactor([value]).known(f"it is {value}") == f"it is {MARK}"
+
+
+def test_a_value_of_several_lines_is_taken_out_as_a_whole() -> None:
+    assert Redactor(["-----BEGIN\nabc\n-----END"]).text("so: -----BEGIN\nabc\n-----END.") == f"so: {MARK}."
+
+
+def test_all_that_stands_below_a_secret_name_is_hidden() -> None:
+    assert Redactor([]).settings({"auth": {"user": "me", "code": [1, "two"]}}) == {
+        "auth": {"user": MARK, "code": [MARK, MARK]}
+    }
+
+
+def test_the_longest_is_taken_out_first() -> None:
+    assert Redactor(["open", "open sesame"]).known("open sesame, open") == f"{MARK}, {MARK}"
+
+
+SETTINGS = {
+    "state": "/var/lib/x",
+    "web": {"port": 8080},
+    "notices": {"phone": {"kind": "ntfy", "with": {"server": "https://ntfy.sh", "topic": "kitchen-alarm"}}},
+    "jobs": {
+        "backup": {
+            "ping": "https://hc-ping.com/abcd-efgh",
+            "with": {
+                "run": ["rsync", "--password", "hunter2", "-a", "https://u:sesam@nas/share"],
+                "environment": {"MODE": "full-moon", "N": 5},
+                "pin": 4711,
+            },
+        }
+    },
+}
+
+
+def test_settings_keep_their_shape_and_lose_their_secrets() -> None:
+    redactor = Redactor([])
+    found = redactor.settings(SETTINGS)
+    assert found == {
+        "state": "/var/lib/x",
+        "web": {"port": 8080},
+        "notices": {"phone": {"kind": "ntfy", "with": {"server": "https://ntfy.sh", "topic": MARK}}},
+        "jobs": {
+            "backup": {
+                "ping": MARK,
+                "with": {
+                    "run": ["rsync", "--password", MARK, "-a", f"https://nas/{MARK}"],
+                    "environment": {"MODE": MARK, "N": MARK},
+                    "pin": MARK,
+                },
+            }
+        },
+    }
+    said = redactor.known("kitchen-alarm, hunter2, sesam, full-moon, abcd-efgh, 4711, 5")
+    assert said == ", ".join([MARK] * 6 + ["5"])
+
+
+@given(st.text(min_size=1, max_size=30).filter(lambda text: not set(text) & set(f"{MARK}0123456789 ")), st.integers())
+def test_no_known_secret_is_left_in_any_text(secret: str, number: int) -> None:
+    assert Redactor([secret]).text(f"{number} {secret}{number}{secret} ").count(secret) == 0
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.text(max_size=8),
+        lambda each: st.lists(each, max_size=3) | st.dictionaries(st.text(max_size=8), each, max_size=3),
+        max_leaves=12,
+    )
+)
+def test_settings_of_any_shape_are_taken(value: object) -> None:
+    json.dumps(Redactor(["abcd"]).settings(value))

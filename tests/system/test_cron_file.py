@@ -1,0 +1,69 @@
+"""Our file in /etc/cron.d: what keeps cron from reading it, each of them as tried on Debian's cron 3.0pl1."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from pi_appliance.system.cron_file import faults, misnamed
+
+ENTRY = b"0 6 * * * pi /usr/local/bin/pi-appliance jobs run greet --by cron --config /etc/pi-appliance/appliance.yaml\n"
+
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can make files of root")
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "pi-appliance"
+    path.write_bytes(ENTRY)
+    path.chmod(0o644)
+    return path
+
+
+def test_no_file_has_no_fault(tmp_path: Path) -> None:
+    assert faults(tmp_path / "pi-appliance") == []
+
+
+@as_root
+def test_a_good_file_has_none(file: Path) -> None:
+    assert faults(file) == []
+
+
+@as_root
+@pytest.mark.parametrize("mode", [0o664, 0o646, 0o666])
+def test_a_file_that_others_may_write_to(file: Path, mode: int) -> None:
+    file.chmod(mode)
+    (fault,) = faults(file)
+    assert "others may write" in fault.why
+    assert fault.mend == f"sudo chmod 644 {file}"
+
+
+@as_root
+def test_a_file_of_somebody_else(file: Path) -> None:
+    os.chown(file, 65534, -1)
+    (fault,) = faults(file)
+    assert (fault.why, fault.mend) == (
+        f"{file} does not belong to root, so cron does not read it",
+        f"sudo chown root:root {file}",
+    )
+
+
+@as_root
+def test_a_last_line_without_its_end(file: Path) -> None:
+    file.write_bytes(ENTRY.rstrip())
+    (fault,) = faults(file)
+    assert "no newline" in fault.why
+
+
+@pytest.mark.parametrize("name", ["pi-appliance.cron", "pi-appliance~", ".pi-appliance", "pi appliance"])
+def test_a_name_that_cron_passes_over(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(ENTRY)
+    found = misnamed(tmp_path)
+    assert len(found) == 1
+    assert "sudo mv" in found[0].mend
+
+
+@pytest.mark.parametrize("name", ["e2scrub_all", "sysstat", ".placeholder", "backup.old"])
+def test_other_peoples_files_are_none_of_ours(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(b"0 6 * * * root true\n")
+    assert misnamed(tmp_path) == []

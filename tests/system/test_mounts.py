@@ -1,0 +1,104 @@
+"""What is mounted where: lines as kernels write them, and the machine that the tests run on."""
+
+from pathlib import Path
+
+import pytest
+
+from pi_appliance.system.mounts import Mount, forgets, mount_of, mounts
+
+PI = """\
+22 27 0:21 / /proc rw,relatime - proc proc rw
+27 1 179:2 / / rw,noatime - ext4 /dev/mmcblk0p2 rw
+28 27 179:1 / /boot/firmware rw,relatime shared:30 - vfat /dev/mmcblk0p1 rw,fmask=0022
+29 27 0:25 / /tmp rw,nosuid shared:5 master:1 - tmpfs tmpfs rw,size=100k
+30 27 8:1 / /mnt/my\\040disk rw - ext4 /dev/sda1 rw
+31 30 8:2 /sub /mnt/my\\040disk/inner ro,relatime - ext4 /dev/sda2 rw
+nonsense
+"""
+
+
+@pytest.fixture
+def pi(tmp_path: Path) -> list[Mount]:
+    return read(tmp_path, PI)
+
+
+def read(folder: Path, text: str) -> list[Mount]:
+    path = folder / "mountinfo"
+    path.write_text(text)
+    return mounts(path)
+
+
+@pytest.mark.parametrize(
+    ("folder", "mount", "kind"),
+    [
+        ("/var/lib/pi-appliance", "/", "ext4"),
+        ("/boot/firmware", "/boot/firmware", "vfat"),
+        ("/boot/firmwares", "/", "ext4"),
+        ("/mnt/my disk/state", "/mnt/my disk", "ext4"),
+        ("/mnt/my disk/inner/state", "/mnt/my disk/inner", "ext4"),
+    ],
+)
+def test_the_nearest_mount_above_counts(pi: list[Mount], folder: str, mount: str, kind: str) -> None:
+    found = mount_of(Path(folder), pi)
+    assert found is not None
+    assert (str(found.folder), found.kind) == (mount, kind)
+
+
+def test_what_is_mounted_later_at_the_same_place_hides_what_was_there(tmp_path: Path) -> None:
+    known = read(tmp_path, PI + "40 27 0:30 / / rw - overlay overlay rw,lowerdir=/l,upperdir=/nowhere/u,workdir=/w\n")
+    found = mount_of(Path("/var"), known)
+    assert found is not None
+    assert (found.kind, found.option("upperdir"), found.option("index")) == ("overlay", "/nowhere/u", None)
+
+
+@pytest.mark.parametrize(("folder", "read_only"), [("/", False), ("/mnt/my disk/inner", True)])
+def test_read_only_is_told(pi: list[Mount], folder: str, read_only: bool) -> None:
+    found = mount_of(Path(folder), pi)
+    assert found is not None
+    assert found.read_only is read_only
+
+
+def test_a_root_that_the_kernel_closed_after_errors_is_read_only(tmp_path: Path) -> None:
+    (root,) = read(tmp_path, "27 1 179:2 / / rw,noatime - ext4 /dev/mmcblk0p2 rw,emergency_ro\n")
+    assert root.read_only
+
+
+@pytest.mark.parametrize(
+    ("line", "gone"),
+    [
+        ("tmpfs tmpfs rw", True),
+        ("ramfs none rw", True),
+        ("ext4 /dev/zram0 rw", True),
+        ("ext4 /dev/ram0 rw", True),
+        ("ext4 /dev/mmcblk0p2 rw", False),
+        ("f2fs /dev/mmcblk0p2 rw", False),
+        ("nfs4 nas:/share rw", False),
+        ("overlay overlayroot rw,lowerdir=/ro,upperdir=/media/root-rw/overlay,workdir=/w", True),
+        ("overlay overlay rw,lowerdir=/ro", True),
+        ("aufs none rw", True),
+    ],
+)
+def test_what_forgets(tmp_path: Path, line: str, gone: bool) -> None:
+    known = read(tmp_path, f"27 1 0:1 / / rw - {line}\n")
+    assert forgets(known[0], known) is gone
+
+
+@pytest.mark.parametrize(("below", "gone"), [("ext4 /dev/sda1", False), ("tmpfs tmpfs", True)])
+def test_an_overlay_keeps_what_its_upper_folder_keeps(tmp_path: Path, below: str, gone: bool) -> None:
+    upper = tmp_path / "disk" / "upper"
+    upper.mkdir(parents=True)
+    known = read(
+        tmp_path,
+        f"27 1 0:1 / / rw - overlay overlay rw,lowerdir=/l,upperdir={upper},workdir=/w\n"
+        f"28 27 8:1 / {tmp_path}/disk rw - {below} rw\n",
+    )
+    assert forgets(known[0], known) is gone
+
+
+def test_this_machine_has_a_root_and_a_proc() -> None:
+    known = mounts()
+    root, proc = mount_of(Path("/"), known), mount_of(Path("/proc/sys"), known)
+    assert root is not None
+    assert proc is not None
+    assert str(root.folder) == "/"
+    assert str(proc.folder).startswith("/proc")

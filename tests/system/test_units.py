@@ -1,0 +1,89 @@
+"""What systemd tells, by stand-ins for its programs that say what the real ones say."""
+
+from pathlib import Path
+
+import pytest
+
+from pi_appliance.system.units import Systemd, Unit, shipped
+
+ROOT = Path(__file__).parents[2]
+
+
+class Machine:
+    """A root of our own, with programs that print what they are told to."""
+
+    def __init__(self, folder: Path) -> None:
+        self.root, self.programs = folder / "root", folder / "bin"
+        self.programs.mkdir()
+        self.systemd = Systemd(self.root, {"PATH": f"{self.programs}:/usr/bin:/bin"})
+
+    def boot(self) -> None:
+        (self.root / "run/systemd/system").mkdir(parents=True)
+
+    def program(self, name: str, script: str) -> None:
+        path = self.programs / name
+        path.write_text(f"#!/bin/sh\n{script}\n")
+        path.chmod(0o755)
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    return Machine(tmp_path)
+
+
+def test_systemd_is_here_where_it_runs_the_machine(machine: Machine) -> None:
+    machine.program("systemctl", "true")
+    assert not machine.systemd.here
+    machine.boot()
+    assert machine.systemd.here
+
+
+def test_a_unit_that_runs(machine: Machine) -> None:
+    machine.program(
+        "systemctl",
+        'test "$1 $2" = "show x.service" && printf "LoadState=loaded\\nActiveState=active\\nResult=success\\n"'
+        ' && printf "NeedDaemonReload=no\\n"',
+    )
+    assert machine.systemd.unit("x.service") == Unit(loaded=True, active="active", result="success", outdated=False)
+
+
+def test_a_unit_that_failed_and_was_changed(machine: Machine) -> None:
+    machine.program(
+        "systemctl", 'printf "LoadState=loaded\\nActiveState=failed\\nResult=watchdog\\nNeedDaemonReload=yes\\n"'
+    )
+    assert machine.systemd.unit("x.service") == Unit(loaded=True, active="failed", result="watchdog", outdated=True)
+
+
+@pytest.mark.parametrize("script", ["exit 1", "kill $$"])
+def test_a_systemd_that_does_not_answer_is_no_error(machine: Machine, script: str) -> None:
+    machine.program("systemctl", script)
+    machine.program("journalctl", script)
+    assert machine.systemd.unit("x.service") is None
+    assert (machine.systemd.failed(), machine.systemd.journal("x.service", 5)) == ([], "")
+
+
+def test_units_that_failed_are_named(machine: Machine) -> None:
+    machine.program("systemctl", 'printf "a.service loaded failed failed A thing\\nb.mount loaded failed failed B\\n"')
+    assert machine.systemd.failed() == ["a.service", "b.mount"]
+
+
+def test_the_journal_is_asked_for_our_unit_only(machine: Machine) -> None:
+    machine.program("journalctl", 'echo "$@"')
+    said = machine.systemd.journal("x.service", 7)
+    assert "--unit=x.service" in said
+    assert "--lines=7" in said
+    assert "--no-hostname" in said
+
+
+def test_what_is_installed_is_read_from_the_place_of_the_owner(machine: Machine) -> None:
+    assert machine.systemd.installed("x.service") is None
+    place = machine.root / "etc/systemd/system/x.service"
+    place.parent.mkdir(parents=True)
+    place.write_bytes(b"[Unit]\n")
+    assert machine.systemd.installed("x.service") == b"[Unit]\n"
+
+
+def test_the_units_of_the_release_travel_with_it() -> None:
+    there = {path.name: path.read_bytes() for path in (ROOT / "systemd").glob("*.service")}
+    assert there
+    assert shipped() == there

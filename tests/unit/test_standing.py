@@ -1,0 +1,50 @@
+"""Does a job fail just now? Its newest run that did something says so."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from pi_appliance.core.standing import fails, last_word
+from pi_appliance.model.run import Outcome, Run, Trigger
+
+
+def runs(*outcomes: Outcome | None) -> list[Run]:
+    """Return runs of one job, the oldest first."""
+    return [
+        Run(
+            id=number,
+            job="a",
+            kind="command",
+            trigger=Trigger.HAND,
+            due=None,
+            started=datetime(2026, 1, number, tzinfo=UTC),
+            outcome=outcome,
+        )
+        for number, outcome in enumerate(outcomes, start=1)
+    ]
+
+
+O = Outcome  # noqa: E741
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "word"),
+    [
+        ([], None),
+        ([None], None),
+        ([O.SKIPPED, O.MISFIRED, O.STOPPED], None),
+        ([O.FAILED, O.SUCCEEDED], 2),
+        ([O.SUCCEEDED, O.FAILED, O.SKIPPED, None], 2),
+        ([O.SUCCEEDED, O.TIMED_OUT, O.MISFIRED], 2),
+    ],
+)
+def test_the_last_word_is_of_the_newest_run_that_did_something(outcomes: list[Outcome], word: int | None) -> None:
+    found = last_word(reversed(runs(*outcomes)))
+    assert (found.id if found else None) == word
+
+
+@pytest.mark.parametrize("bad", [O.FAILED, O.TIMED_OUT, O.UNCERTAIN, O.ABANDONED])
+def test_anything_but_a_success_is_a_failure(bad: Outcome) -> None:
+    assert fails(runs(O.SUCCEEDED, bad, O.SKIPPED))
+    assert not fails(runs(bad, O.SUCCEEDED, O.SKIPPED))
+    assert not fails([])

@@ -1,0 +1,102 @@
+"""Looking at a history without touching it, and what is counted in it."""
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from pi_appliance.errors import ApplianceError, Unavailable
+from pi_appliance.model.run import Outcome, Trigger
+from pi_appliance.store.sqlite import Store
+
+NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
+
+
+def ran(store: Store, job: str, outcome: Outcome, seconds: int, late: int | None = None) -> None:
+    """Put a run of SECONDS into STORE, which began LATE seconds after its slot if it had one."""
+    due = None if late is None else (NOON - timedelta(seconds=late)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    run, _ = store.begin(job=job, kind="command", trigger=Trigger.DAEMON, due=due, now=NOON)
+    store.end(run, outcome, "", now=NOON + timedelta(seconds=seconds), attempts=int(outcome is not Outcome.SKIPPED))
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    path = tmp_path / "history.db"
+    with Store(path) as store:
+        ran(store, "a", Outcome.SUCCEEDED, 10, late=2)
+        ran(store, "a", Outcome.SUCCEEDED, 20, late=3)
+        ran(store, "a", Outcome.SKIPPED, 0, late=60)
+        ran(store, "b", Outcome.FAILED, 5)
+    return path
+
+
+def test_looking_makes_no_file_and_changes_none(path: Path) -> None:
+    before = path.read_bytes()
+    with Store(path, only_look=True) as store:
+        assert len(store.history()) == 4
+        assert store.check() == ""
+        assert [each.name for each in path.parent.iterdir()] == ["history.db"]
+    assert path.read_bytes() == before
+    with pytest.raises(Unavailable):
+        Store(path.with_name("missing.db"), only_look=True)
+    assert [each.name for each in path.parent.iterdir()] == ["history.db"]
+
+
+def test_who_looks_cannot_write(path: Path) -> None:
+    with Store(path, only_look=True) as store, pytest.raises(Unavailable):
+        store.claim("x", 1, now=NOON)
+
+
+def test_what_is_being_written_is_seen(path: Path) -> None:
+    with Store(path) as writer:
+        ran(writer, "c", Outcome.SUCCEEDED, 1)
+        with Store(path, only_look=True) as store:
+            assert store.history(limit=1)[0].job == "c"
+
+
+def test_an_older_or_newer_history_is_left_as_it_is(path: Path, tmp_path: Path) -> None:
+    with Store(path) as store:
+        store._db.execute("PRAGMA user_version = 1")
+    with pytest.raises(Unavailable, match="older version"):
+        Store(path, only_look=True)
+    with Store(tmp_path / "new.db") as store:
+        store._db.execute("PRAGMA user_version = 99")
+    with pytest.raises(ApplianceError, match="newer"):
+        Store(tmp_path / "new.db", only_look=True)
+
+
+def test_damage_is_found(path: Path) -> None:
+    with Store(path) as store:
+        for _ in range(200):
+            ran(store, "filler" * 20, Outcome.SUCCEEDED, 1)
+    content = bytearray(path.read_bytes())
+    content[4096 * 4 : 4096 * 6] = b"\x07" * 8192
+    path.write_bytes(content)
+    with Store(path, only_look=True) as store:
+        try:
+            assert store.check()
+        except Unavailable as error:
+            assert "damaged" in str(error)  # noqa: PT017 - SQLite tells either way, by how bad it is
+
+
+def test_totals_are_counted_by_job_and_outcome(path: Path) -> None:
+    with Store(path) as store:
+        found = {(each.job, each.outcome): each for each in store.totals()}
+    assert {key: each.runs for key, each in found.items()} == {
+        ("a", Outcome.SUCCEEDED): 2,
+        ("a", Outcome.SKIPPED): 1,
+        ("b", Outcome.FAILED): 1,
+    }
+    good = found["a", Outcome.SUCCEEDED]
+    assert (good.seconds, good.late) == (pytest.approx(30, abs=0.01), pytest.approx(5, abs=0.01))
+    assert found["a", Outcome.SKIPPED].late == found["b", Outcome.FAILED].late == 0
+
+
+def test_the_newest_of_each_outcome(path: Path) -> None:
+    with Store(path) as store:
+        store.begin(job="a", kind="command", trigger=Trigger.HAND, due=None, now=NOON)
+        assert {(run.job, run.outcome): run.id for run in store.newest()} == {
+            ("a", Outcome.SUCCEEDED): 2,
+            ("a", Outcome.SKIPPED): 3,
+            ("b", Outcome.FAILED): 4,
+        }

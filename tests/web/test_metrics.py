@@ -1,0 +1,262 @@
+"""What watches the appliance: /metrics as Prometheus' own parser reads it, and /health."""
+
+import base64
+import math
+import sqlite3
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from prometheus_client.core import Metric
+from prometheus_client.parser import text_string_to_metric_families
+
+from pi_appliance import __version__
+from pi_appliance.model.run import Outcome
+from pi_appliance.reports.as_prometheus import Facts, render
+from pi_appliance.store.rows import Total
+from tests.web.test_sign_in import sign_in
+from tests.web.world import Answer, World, configuration, job, served
+
+Key = tuple[str, frozenset[tuple[str, str]]]
+
+
+def parsed(text: str) -> dict[str, Metric]:
+    return {family.name: family for family in text_string_to_metric_families(text)}
+
+
+def samples(text: str) -> dict[Key, float]:
+    """Return every sample by its name, without our prefix, and its labels."""
+    return {
+        (each.name.removeprefix("pi_appliance_"), frozenset(each.labels.items())): each.value
+        for family in text_string_to_metric_families(text)
+        for each in family.samples
+    }
+
+
+def key(name: str, **labels: str) -> Key:
+    return name, frozenset(labels.items())
+
+
+# --- the text ---------------------------------------------------------------------------------------------------------
+
+FULL = Facts(
+    version='0.1 "beta"\\\n',
+    totals=[
+        Total("greet", Outcome.SUCCEEDED, 3, 1.5, 0.25),
+        Total("greet", Outcome.FAILED, 1, 0.5, 0.25),
+        Total("greet", Outcome.SKIPPED, 7, 0.0, 0.0),
+    ],
+    ended={("greet", Outcome.SUCCEEDED): 1_700_000_000.25, ("greet", Outcome.FAILED): 1_600_000_000.0},
+    next_slots={"greet": 1_800_000_000.0},
+    failing={"greet": False, "post": True},
+    paused={"greet": True, "post": False},
+    going_on=2,
+    waiting=1,
+    notices=4,
+    clock_state="stepped",
+    clock_steps=5,
+    temperature=51.54,
+    throttled=False,
+    under_voltage=True,
+    written=123_456_789_012,
+    memory=30_000_000,
+    free=math.inf,
+    started=1_750_000_000.5,
+)
+
+
+def test_each_fact_is_read_back_by_prometheus_itself() -> None:
+    found = samples(render(FULL))
+    assert found == {
+        key("info", version='0.1 "beta"\\\n'): 1,
+        key("runs_total", job="greet", outcome="succeeded"): 3,
+        key("runs_total", job="greet", outcome="failed"): 1,
+        key("runs_total", job="greet", outcome="skipped"): 7,
+        key("run_seconds_sum", job="greet"): 2.0,
+        key("run_seconds_count", job="greet"): 4,
+        key("late_seconds_sum", job="greet"): 0.5,
+        key("late_seconds_count", job="greet"): 4,
+        key("last_run_timestamp_seconds", job="greet", outcome="succeeded"): 1_700_000_000.25,
+        key("last_run_timestamp_seconds", job="greet", outcome="failed"): 1_600_000_000.0,
+        key("last_success_timestamp_seconds", job="greet"): 1_700_000_000.25,
+        key("next_slot_timestamp_seconds", job="greet"): 1_800_000_000.0,
+        key("job_failing", job="greet"): 0,
+        key("job_failing", job="post"): 1,
+        key("job_paused", job="greet"): 1,
+        key("job_paused", job="post"): 0,
+        key("runs_going_on"): 2,
+        key("slots_waiting"): 1,
+        key("notices_waiting"): 4,
+        key("clock_trusted"): 1,
+        key("clock_state", state="untrusted"): 0,
+        key("clock_state", state="trusted"): 0,
+        key("clock_state", state="stepped"): 1,
+        key("clock_steps_total"): 5,
+        key("temperature_celsius"): 51.54,
+        key("throttled"): 0,
+        key("under_voltage"): 1,
+        key("written_bytes_total"): 123_456_789_012,
+        key("resident_memory_bytes"): 30_000_000,
+        key("state_free_bytes"): math.inf,
+        key("start_time_seconds"): 1_750_000_000.5,
+    }
+
+
+def test_each_family_has_its_kind_and_a_word_of_help() -> None:
+    families = parsed(render(FULL))
+    kinds = {name.removeprefix("pi_appliance_"): family.type for name, family in families.items()}
+    assert {name for name, kind in kinds.items() if kind == "counter"} == {"runs", "clock_steps", "written_bytes"}
+    assert {name for name, kind in kinds.items() if kind == "summary"} == {"run_seconds", "late_seconds"}
+    assert set(kinds.values()) == {"counter", "summary", "gauge"}
+    assert all(family.documentation for family in families.values())
+
+
+def test_what_nobody_can_tell_is_left_out() -> None:
+    names = {name for name, _ in samples(render(Facts(version="1")))}
+    assert not names & {"temperature_celsius", "throttled", "under_voltage", "written_bytes_total", "runs_total"}
+    assert samples(render(Facts(version="1", clock_state="untrusted")))[key("clock_trusted")] == 0
+
+
+# --- over the line ----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def busy(tmp_path: Path) -> Iterator[World]:
+    until_there = (
+        f"import pathlib, time\nwhile not pathlib.Path({str(tmp_path / 'enough')!r}).exists(): time.sleep(0.02)"
+    )
+    jobs = (
+        job("good", "pass", "    schedule: '0 6 * * *'\n")
+        + job("bad", "raise SystemExit(3)")
+        + job("slow", until_there, "    schedule: every 10m\n")
+    )
+    with served(configuration(tmp_path, jobs=jobs)) as world:
+        yield world
+
+
+def run_to_the_end(world: World, name: str) -> None:
+    assert world.ask(f"/api/v1/jobs/{name}/run", {}).status == 202
+    world.eventually(lambda: [run for run in world.ask(f"/api/v1/runs?job={name}").json if run["outcome"]])
+
+
+def test_runs_are_counted_and_the_failing_job_shows(busy: World) -> None:
+    begun = time.time()
+    run_to_the_end(busy, "good")
+    run_to_the_end(busy, "bad")
+    answer = busy.ask("/metrics")
+    assert (answer.status, answer.headers["content-type"]) == (200, "text/plain; version=0.0.4; charset=utf-8")
+    found = samples(answer.text)
+    assert found[key("info", version=__version__)] == 1
+    assert found[key("runs_total", job="good", outcome="succeeded")] == 1
+    assert found[key("runs_total", job="bad", outcome="failed")] == 1
+    assert (found[key("job_failing", job="good")], found[key("job_failing", job="bad")]) == (0, 1)
+    assert 0 < found[key("run_seconds_sum", job="good")] < 60
+    assert begun - 1 <= found[key("last_success_timestamp_seconds", job="good")] <= time.time()
+    assert key("last_success_timestamp_seconds", job="bad") not in found
+    assert found[key("next_slot_timestamp_seconds", job="good")] % 3600 == 0
+    assert found[key("next_slot_timestamp_seconds", job="slow")] % 600 == 0
+    assert key("next_slot_timestamp_seconds", job="bad") not in found
+    assert found[key("state_free_bytes")] > 0
+    assert 1_000_000 < found[key("resident_memory_bytes")] < 2_000_000_000
+    assert found[key("written_bytes_total")] >= 0
+    assert begun - 86_400 < found[key("start_time_seconds")] <= time.time() + 2
+
+
+def test_what_goes_on_pauses_and_waits(busy: World, tmp_path: Path) -> None:
+    before = samples(busy.ask("/metrics").text)
+    assert [before[key(name)] for name in ("runs_going_on", "slots_waiting", "notices_waiting")] == [0, 0, 0]
+    assert busy.ask("/api/v1/jobs/slow/run", {}).status == 202
+    busy.eventually(lambda: samples(busy.ask("/metrics").text)[key("runs_going_on")] == 1)
+    history = busy.daemon.appliance.config.state / "history.db"
+    with sqlite3.connect(history) as db:
+        db.execute("INSERT INTO pauses VALUES ('slow', '2026-01-01T00:00:00.000Z', NULL)")
+        db.execute(
+            "INSERT INTO outbox (job, run, notice, event, made, next) VALUES"
+            " ('bad', 1, 'mail', 'failure', '2026-01-01T00:00:00.000Z', '2026-01-01T00:00:00.000Z')"
+        )
+    db.close()
+    rounds = busy.daemon.scheduler
+    rounds.waiting, rounds.clock_state, rounds.steps = 2, "untrusted", 3
+    found = samples(busy.ask("/metrics").text)
+    assert (found[key("job_paused", job="slow")], found[key("job_paused", job="good")]) == (1, 0)
+    assert (found[key("slots_waiting")], found[key("notices_waiting")]) == (2, 1)
+    assert (found[key("clock_trusted")], found[key("clock_state", state="untrusted")]) == (0, 1)
+    assert found[key("clock_steps_total")] == 3
+    (tmp_path / "enough").touch()
+    busy.eventually(lambda: samples(busy.ask("/metrics").text)[key("runs_going_on")] == 0)
+
+
+def basic(password: str, user: str = "prometheus") -> str:
+    return "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
+
+
+def test_a_stranger_gets_nothing_and_is_told_how_to_come_in(locked: World) -> None:
+    answer = locked.ask("/metrics")
+    assert (answer.status, answer.headers["www-authenticate"]) == (401, 'Basic realm="pi-appliance", charset="UTF-8"')
+    assert "pi_appliance_" not in answer.text
+
+
+@pytest.mark.parametrize("user", ["prometheus", "", "anybody"])
+def test_the_password_lets_a_scraper_in_whatever_its_user_name(locked: World, user: str) -> None:
+    assert locked.ask("/metrics", Authorization=basic("open sesame", user)).status == 200
+
+
+def test_so_do_a_bearer_and_a_session(locked: World) -> None:
+    assert locked.ask("/metrics", Authorization="Bearer open sesame").status == 200
+    sign_in(locked, "open sesame")
+    assert locked.ask("/metrics").status == 200
+
+
+@pytest.mark.parametrize("path", ["/", "/api/v1/state", "/events"])
+def test_http_basic_opens_nothing_else(locked: World, path: str) -> None:
+    assert locked.ask(path, Authorization=basic("open sesame")).status in (303, 401)
+
+
+@pytest.mark.parametrize("header", ["Basic", "Basic !!!", "Basic b3BlbiBzZXNhbWU=", "Basic /w==", basic("")])
+def test_what_is_no_password_is_a_wrong_one(locked: World, header: str) -> None:
+    assert locked.ask("/metrics", Authorization=header).status == 401
+
+
+def test_a_guesser_of_scrapes_waits_like_any_other(locked: World) -> None:
+    def ask(password: str) -> Answer:
+        return locked.ask("/metrics", Authorization=basic(password))
+
+    assert [ask("guess").status for _ in range(3)] == [401, 401, 401]
+    assert ask("open sesame").status == 429
+    assert locked.ask("/api/v1/state", Authorization="Bearer open sesame").status == 429
+    locked.ticks.now += 2
+    assert ask("open sesame").status == 200
+
+
+def test_metrics_are_read_only(world: World) -> None:
+    assert world.ask("/metrics", {}).status == 405
+
+
+# --- health -----------------------------------------------------------------------------------------------------------
+
+
+def test_health_is_well_while_the_scheduler_looks(locked: World) -> None:
+    locked.ticks.now = locked.daemon.scheduler.beat + 179
+    answer = locked.ask("/health")
+    assert (answer.status, answer.json) == (200, {"ok": True})
+
+
+def test_health_is_not_when_the_scheduler_is_silent_for_three_minutes(locked: World) -> None:
+    locked.ticks.now = locked.daemon.scheduler.beat + 180
+    answer = locked.ask("/health")
+    assert answer.status == 503
+    assert answer.json == {"ok": False, "why": "the scheduler has not looked at the clock for 180 seconds"}
+
+
+def test_health_is_not_when_the_history_cannot_be_read_and_tells_no_path(world: World) -> None:
+    world.in_loop(lambda: world.daemon.appliance.store._db.execute("DROP TABLE runs"))
+    answer = world.ask("/health")
+    assert (answer.status, answer.json["ok"]) == (503, False)
+    assert "the history cannot be read" in answer.json["why"]
+    assert str(world.daemon.appliance.config.state) not in answer.text
+
+
+def test_a_head_is_answered_too(world: World) -> None:
+    assert world.ask("/health", method="HEAD").status == 200
+    assert world.ask("/metrics", method="HEAD").body == b""
