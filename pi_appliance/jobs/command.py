@@ -21,12 +21,14 @@ class Options:
     """The keys a job of this kind takes under `with:`."""
 
     run: Annotated[
-        list[str], "the program and its arguments, as a list; no shell reads them. ./mine.sh: beside this file"
+        list[str], "the program and its arguments, as a list; no shell reads them; ./mine.sh lies beside this file"
     ]
     directory: Annotated[Path | None, "where it runs; without it, the folder of this file"] = None
     environment: Annotated[Mapping[str, str], "variables added to its environment"] = field(default_factory=dict)
-    input: Annotated[str, "what it reads from its standard input"] = ""
-    ok_statuses: Annotated[list[int], "the exit statuses that mean success"] = field(default_factory=lambda: [0])
+    input: Annotated[str | None, "what it reads from its standard input; without it, nothing"] = None
+    ok_statuses: Annotated[list[int], "the exit statuses that mean success; without it, 0 alone"] = field(
+        default_factory=lambda: [0]
+    )
 
     def check(self) -> list[tuple[tuple[str | int, ...], str, str]]:
         """Return what is wrong between the keys: where, what, and what would be right."""
@@ -59,14 +61,13 @@ def run(options: Options, context: Context) -> Result:
     name, *arguments = options.run
     program = _programs.find(name, here=Path.cwd())
     context.progress(None, f"running {name}")
-    source = {"input": options.input.encode()} if options.input else {"stdin": subprocess.DEVNULL}
     try:
         status = subprocess.run(
             [program, *arguments],
             cwd=options.directory,
             env={**os.environ, **options.environment},
+            input=(options.input or "").encode(),
             check=False,
-            **source,
         ).returncode
     except OSError as error:
         raise Refused(_programs.why_not(name, program, options.directory, error)) from None

@@ -43,6 +43,17 @@ def below(top: int) -> set[Process]:
     return {each for each in found if not each.dead}
 
 
+def children() -> set[int]:
+    """Return the numbers of this process's own children, the dead included, where the kernel tells (PROC_CHILDREN).
+
+    Also of those that hide in /proc, as ssh-agent does where ProtectProc=invisible shows what we could debug only.
+    """
+    try:
+        return set(map(int, (_PROC / f"self/task/{os.getpid()}/children").read_text("ascii").split()))
+    except OSError:
+        return set()
+
+
 def look(pid: int) -> Process | None:
     """Return what is known of the process PID; None if there is none."""
     try:

@@ -9,6 +9,7 @@ is killed at once. The guard ends last, with the status of the work.
 runs any program that way, in FOLDER and without our keys; TELLER is a descriptor that hears why it cannot be run.
 """
 
+import contextlib
 import os
 import resource
 import signal
@@ -19,7 +20,7 @@ from typing import NoReturn
 from pi_appliance.system import descendants, secrets
 
 POLITE = 5.0  # seconds between SIGTERM and SIGKILL
-_AGAIN = 1.0  # seconds; a process that waits for a disk dies when the disk has answered
+_AGAIN = 1.0  # seconds between two tries to kill
 
 
 def stand(runner: int) -> None:
@@ -52,10 +53,12 @@ class _Guard:
         """Wait until nothing is left, then end as the worker did."""
         while self._anybody_left():
             if os.getppid() != self.runner:
-                self.kill_at = 0.0
+                self.kill_at = min(self.kill_at, time.monotonic())
             elif self.status is not None:
                 self._ask_to_end()
             left = self.kill_at - time.monotonic()
+            if left < -POLITE:  # what is still there, nobody can kill: it waits for a disk, or runs as root
+                break
             if left <= 0:
                 self._send(signal.SIGKILL)
                 left = _AGAIN
@@ -80,9 +83,13 @@ class _Guard:
             self._send(signal.SIGTERM, signal.SIGCONT)  # one that is held hears when it goes on
 
     def _send(self, *kinds: signal.Signals) -> None:
-        for each in descendants.below(os.getpid()):
-            for kind in kinds:
+        seen = descendants.below(os.getpid())
+        for kind in kinds:
+            for each in seen:
                 descendants.tell(each, kind)
+            for pid in descendants.children() - {each.pid for each in seen}:
+                with contextlib.suppress(PermissionError):
+                    os.kill(pid, kind)  # nobody else gets the number of a child that we have not taken leave of
 
 
 def _end_as(status: int | None) -> NoReturn:

@@ -36,3 +36,20 @@ def test_its_exposure_is_two_of_ten_at_most() -> None:
 
 def test_a_wrong_configuration_is_not_tried_again_and_again() -> None:
     assert "RestartPreventExitStatus=2\n" in UNIT.read_text(), "2 is the exit status of a ConfigError"
+
+
+def test_it_may_hold_the_limits_of_its_jobs() -> None:
+    """A delegated cgroup is of no use behind a wall, nor without the system calls that step back for others."""
+    lines = UNIT.read_text().splitlines()
+    (delegated,) = (line.partition("=")[2].split() for line in lines if line.startswith("Delegate="))
+    assert {"cpu", "memory"} <= set(delegated)
+    assert not any(line.startswith("ProtectControlGroups=") for line in lines)
+    allowed, forbidden = (calls_of(group) for group in ("@system-service", "@privileged"))
+    assert {"setpriority", "prlimit64", "prctl", "pidfd_send_signal"} <= allowed - forbidden
+
+
+def calls_of(group: str) -> set[str]:
+    """Return the system calls in GROUP and in the groups that it names."""
+    shown = subprocess.run(["systemd-analyze", "syscall-filter", group], capture_output=True, text=True, check=True)
+    words = [line.strip() for line in shown.stdout.splitlines() if line.startswith("    ") and "#" not in line]
+    return {call for word in words for call in (calls_of(word) if word.startswith("@") else {word})}
