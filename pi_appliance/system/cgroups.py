@@ -13,9 +13,11 @@ import subprocess
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from fnmatch import fnmatch
 from pathlib import Path
 
 MAIN = "main"
+_SCOPE = "pi-appliance-{}.scope"
 PERIOD = 100_000  # microseconds in which a share of a processor is counted
 _WAIT = 2.0  # seconds for systemd to move us, and for the last process of a leaf to be gone
 _TRIES = 20  # what is moved may start another one meanwhile
@@ -76,8 +78,9 @@ def enter(folder: Path) -> None:
     (folder / "cgroup.procs").write_text("0", "ascii")
 
 
-def ask_for_own(name: str) -> bool:
-    """Have systemd move this process into a scope called NAME that is ours; say whether it did."""
+def ask_for_own() -> bool:
+    """Have systemd move this process into a scope that is ours; say whether it did."""
+    scope = _SCOPE.format(os.getpid())
     runtime = Path(os.environ.get("XDG_RUNTIME_DIR", f"/run/user/{os.geteuid()}"))
     if os.geteuid() == 0:
         which, there = "--system", Path("/run/systemd/system").is_dir()
@@ -101,7 +104,7 @@ def ask_for_own(name: str) -> bool:
     bus = {"XDG_RUNTIME_DIR": str(runtime), "DBUS_SESSION_BUS_ADDRESS": f"unix:path={runtime}/bus"}
     try:
         asked = subprocess.run(
-            [*call, f"{name}.scope", "fail", "3", *properties, "0"],
+            [*call, scope, "fail", "3", *properties, "0"],
             env={**os.environ, **bus},
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -110,7 +113,7 @@ def ask_for_own(name: str) -> bool:
         )
     except (OSError, subprocess.TimeoutExpired):
         return False
-    return asked.returncode == 0 and _until(lambda: f"/{name}.scope" in Path("/proc/self/cgroup").read_text("ascii"))
+    return asked.returncode == 0 and _until(lambda: f"/{scope}" in Path("/proc/self/cgroup").read_text("ascii"))
 
 
 def _here(root: Path, membership: Path) -> Path | None:
@@ -123,9 +126,14 @@ def _here(root: Path, membership: Path) -> Path | None:
 
 
 def _is_ours(folder: Path) -> bool:
-    """Say whether it was delegated. That root, or its user, could write there does not make it ours."""
+    """Say whether it was delegated. That root, or its user, could write there does not make it ours.
+
+    systemd marks what it delegates. One that runs for a user (systemd --user) does not: our scope is known by its name.
+    """
+    if not os.access(folder / "cgroup.subtree_control", os.W_OK):
+        return False
     try:
-        return os.getxattr(folder, "user.delegate") == b"1" and os.access(folder / "cgroup.subtree_control", os.W_OK)
+        return fnmatch(folder.name, _SCOPE.format("*")) or os.getxattr(folder, "user.delegate") == b"1"
     except OSError:
         return False
 

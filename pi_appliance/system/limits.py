@@ -70,7 +70,7 @@ def enter(plan: str) -> None:
 
 def _leaf(name: str, given: Callable[[], Path | None]) -> cgroups.Leaf | None:
     ours = given()
-    if ours is None and cgroups.ask_for_own(f"pi-appliance-{os.getpid()}"):
+    if ours is None and cgroups.ask_for_own():
         ours = given()
     return cgroups.leaf(ours, name) if ours is not None else None
 

@@ -140,7 +140,7 @@ class _Watch:
         self.born = me.born
         self.part = b""  # of a line that is not whole yet
         self.timed_out, self.stopped, self.deadline, self.kill_at = False, 0, _NEVER, _NEVER
-        self.look_at, self.held = _NEVER, 0.0
+        self.look_at, self.held, self.left = _NEVER, 0.0, 0.0  # left: of its time, when it was held
         self.held_since: float | None = None
 
     def until_it_ends(self, seconds: float) -> Ended:
@@ -158,6 +158,7 @@ class _Watch:
                 self._loop(selector, ended)
             self._kill_group()  # the child is not reaped yet, so the group is still its own
             status = self.child.wait()
+            self._count_hold(time.monotonic())
             if status == -signal.SIGKILL:
                 self._kill_orphans()
             for number in (self.output, self.teller):
@@ -202,17 +203,17 @@ class _Watch:
             self._look(now)
 
     def _look(self, now: float) -> None:
-        """Hold it or let it go on, as the moment wants. While it is held, its deadline moves on with the clock."""
+        """Hold it or let it go on, as the moment wants."""
         assert self.hold is not None
         self.look_at = now + self.hold.every
         why, was_held = self.hold.why(), self.held_since is not None
-        if was_held:
-            self._count_hold(now)
+        if why and not was_held:
+            self.held_since, self.left, self.deadline = now, self.deadline - now, _NEVER
         if why:
-            self.held_since = now
             self._stop_all()
         elif was_held:
-            self.held_since = None
+            self._count_hold(now)
+            self.deadline = now + self.left
             for each in descendants.below(self.child.pid):
                 descendants.tell(each, signal.SIGCONT)
         if why or was_held:
@@ -221,7 +222,7 @@ class _Watch:
     def _count_hold(self, now: float) -> None:
         if self.held_since is not None:
             self.held += now - self.held_since
-            self.deadline += now - self.held_since
+            self.held_since = None
 
     def _stop_all(self) -> None:
         stopped = set[int]()

@@ -236,14 +236,17 @@ def test_a_run_that_is_held_ends_with_its_runner(house, pi, tmp_path, number):
     house.write(
         "it:\n  kind: command\n  pause-when: {throttled: true}\n  with: {run: [sh, -c, 'echo $$ > pid; sleep 60; :']}"
     )
-    pi.throttled(0x1)
     words = [sys.executable, "-c", RUNNER, str(house.folder), str(tmp_path)]
     with subprocess.Popen(words, env={**os.environ, "PYTHONPATH": str(ROOT)}) as runner:
-        pid = int(until(lambda: (path := house.folder / "pid").exists() and path.read_text("ascii")))
-        stat = Path(f"/proc/{pid}/stat")
-        until(lambda: stat.read_text("ascii").rpartition(")")[2].split()[0] == "T")
-        until(lambda: house.json("jobs", "history")[0]["note"] == "paused: under-voltage")
-        runner.send_signal(number)
-        runner.wait(20)
+        try:
+            pid = int(until(lambda: (path := house.folder / "pid").exists() and path.read_text("ascii")))
+            pi.throttled(0x1)
+            stat = Path(f"/proc/{pid}/stat")
+            until(lambda: stat.read_text("ascii").rpartition(")")[2].split()[0] == "T")
+            until(lambda: house.json("jobs", "history")[0]["note"] == "paused: under-voltage")
+            runner.send_signal(number)
+            runner.wait(20)
+        finally:
+            runner.kill()
     until(lambda: not alive(pid))
     assert house.last("it")["outcome"] == ("stopped" if number == signal.SIGTERM else "abandoned")

@@ -4,6 +4,8 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from pi_appliance.system import process
@@ -26,11 +28,13 @@ os.wait()
 while not os.path.exists(sys.argv[1]):
     time.sleep(0.01)
 """
-# A runner: watches the program it is given, under guard.
+# A runner: watches the program it is given, under guard. It holds it once the file is there that is its first word.
 RUNNER = """
 import os, sys
+from pathlib import Path
 from pi_appliance.system import process
-hold = process.Hold(lambda: "hot", every=0.05) if sys.argv[1] == "hold" else None
+ready = Path(sys.argv[1])
+hold = process.Hold(lambda: "hot" if ready.is_file() and ready.read_bytes() else "", every=0.05)
 with process.Stop().caught() as stop:
     guard = [sys.executable, "-m", "pi_appliance.system.guard", str(os.getpid()), "/", "{fd}"]
     process.watch(guard + sys.argv[2:], stop=stop, seconds=60, on_output=lambda _: None, on_line=print, hold=hold)
@@ -52,8 +56,14 @@ def watched(
     return ended, told
 
 
-def runner(*words: str | Path, hold: str = "go") -> subprocess.Popen[bytes]:
-    return subprocess.Popen([sys.executable, "-c", RUNNER, hold, *map(str, words)], env={"PYTHONPATH": str(ROOT)})
+@contextmanager
+def runner(*words: str | Path, hold: Path = Path("/nothing")) -> Iterator[subprocess.Popen[bytes]]:
+    words = (sys.executable, "-c", RUNNER, hold, *words)
+    with subprocess.Popen([*map(str, words)], env={**os.environ, "PYTHONPATH": str(ROOT)}) as started:
+        try:
+            yield started
+        finally:
+            started.kill()
 
 
 def number_in(path: Path) -> int:
@@ -136,9 +146,9 @@ def test_a_held_run_stands_still_with_all_it_has_started(tmp_path):
 
 
 def test_the_time_a_run_was_held_does_not_count_towards_its_deadline():
-    looks = iter(["hot"] * 10)
-    hold = process.Hold(lambda: next(looks, ""), every=0.1)
-    ended, _ = watched(guarded("sleep", "0.9"), 0.8, hold)  # held from 0.1 to 1.1 s, while the sleep goes on
+    looks = iter(["hot"])
+    hold = process.Hold(lambda: next(looks, ""), every=1.0)
+    ended, _ = watched(guarded("sleep", "1.2"), 1.5, hold)  # held after 1 s, for 1 s; then there is half a second left
     assert (ended.status, ended.timed_out) == (0, False)
     ended, _ = watched(guarded("sleep", "60"), 0.5, process.Hold(lambda: "", every=0.1))
     assert ended.timed_out
@@ -146,7 +156,7 @@ def test_the_time_a_run_was_held_does_not_count_towards_its_deadline():
 
 def test_a_held_run_hears_when_it_is_asked_to_end(tmp_path):
     script = f"trap 'touch {tmp_path}/heard; exit 0' TERM; echo $$ > {tmp_path}/sh; while :; do sleep 0.05; done"
-    with runner("sh", "-c", script, hold="hold") as asked:
+    with runner("sh", "-c", script, hold=tmp_path / "sh") as asked:
         pid = number_in(tmp_path / "sh")
         until(lambda: state(pid) == "T")
         asked.terminate()
@@ -156,7 +166,7 @@ def test_a_held_run_hears_when_it_is_asked_to_end(tmp_path):
 
 
 def test_when_the_runner_is_killed_while_it_holds_the_run_nothing_is_left(tmp_path):
-    with runner("sh", "-c", f"echo $$ > {tmp_path}/sh; sleep 60; true", hold="hold") as killed:
+    with runner("sh", "-c", f"echo $$ > {tmp_path}/sh; sleep 60; true", hold=tmp_path / "sh") as killed:
         pid = number_in(tmp_path / "sh")
         until(lambda: state(pid) == "T")
         killed.kill()
