@@ -1,7 +1,8 @@
-"""The process of one attempt: python -m pi_appliance.engine.child PARENT CONFIG STATE JOB RUN DUE TELLER.
+"""The process of one attempt: python -m pi_appliance.engine.child RUNNER CONFIG STATE JOB RUN DUE LIMITS TELLER.
 
 Everything a job needs is imported here and goes away with it. It tells its runner by lines of JSON on the descriptor
-TELLER: how far it is, and at last its result or its error. What it prints is caught by the runner.
+TELLER: how far it is, and at last its result or its error. What it prints is caught by the runner. It works in the
+folder of the configuration.
 """
 
 import os
@@ -16,19 +17,22 @@ from pi_appliance.config.notices import secret_names
 from pi_appliance.engine.context import RunContext, Teller
 from pi_appliance.errors import ApplianceError, UnknownName
 from pi_appliance.store.sqlite import Store
-from pi_appliance.system import process, secrets
+from pi_appliance.system import guard, limits, secrets
 
 
 def main(argv: list[str]) -> None:
     """Run the job and tell how it went."""
-    parent, config, state, job, run, due, teller_number = argv
-    process.die_with_parent(int(parent))
+    runner, config, state, job, run, due, plan, teller_number = argv
+    guard.stand(int(runner))
     with os.fdopen(int(teller_number), "w", encoding="utf-8") as file:
         teller = Teller(file)
         try:
+            limits.enter(plan)
             _run(Path(config), Path(state), job, int(run), due or None, teller)
         except ApplianceError as error:
             teller.tell(error=type(error).__name__, message=str(error), after=getattr(error, "after", None))
+        except MemoryError:
+            teller.tell(error="memory")
         except Exception as error:  # noqa: BLE001 - the edge: whatever a job does ends in the history
             message = f"{type(error).__name__}: {error}"
             teller.tell(error="fault", message=message, traceback=traceback.format_exc())
@@ -43,6 +47,7 @@ def _run(path: Path, state: Path, job: str, run: int, due: str | None, teller: T
         if job not in config.jobs:  # the file was changed since the run began
             raise UnknownName("job", job, tuple(config.jobs))
         entry = config.jobs[job]
+        os.chdir(path.parent)
         context = RunContext(config, store, teller, job, run, due, environment)
         result = registry.load("jobs", entry.kind).run(entry.with_, context)
         teller.tell(summary=result.summary, facts=dict(result.facts))

@@ -1,52 +1,28 @@
 """The only way a job ever runs: one call is one run, one row of the history, one child process an attempt."""
 
 import contextlib
-import json
-import os
-import signal
-import sys
-import time
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from random import Random
-from typing import Any
 
-from pi_appliance.core import backoff, cron, durations
+from pi_appliance.core import cron, durations
 from pi_appliance.core.chance import picks, share
-from pi_appliance.engine import chains, pings
+from pi_appliance.engine import chains, conditions, pings
 from pi_appliance.engine.assemble import Appliance
+from pi_appliance.engine.attempts import Attempts, Listener, Verdict
 from pi_appliance.engine.ledger import account_for_cron
-from pi_appliance.errors import ApplianceError, Unavailable, UnknownName
+from pi_appliance.errors import ApplianceError, UnknownName
 from pi_appliance.model.config import Job, Overlap
 from pi_appliance.model.notice import Told
 from pi_appliance.model.run import Outcome, Run, Trigger
 from pi_appliance.model.schedule import AtBoot, Cron, Every
 from pi_appliance.system import clock, locks, process
-from pi_appliance.system.logs import RunLog
+
+__all__ = ["Listener", "run"]
 
 _LONGEST_REPLAY = timedelta(hours=4)  # cron itself looks back three hours after the clock was put forward
 _REPLACED = 2 * process.POLITE  # seconds that a run which is replaced has to end
 _SWEEP = 1.0  # seconds; the page and the daemon hold the lock for a moment where they close what was cut off
-_OUTCOMES = {"Uncertain": Outcome.UNCERTAIN, "OutOfTime": Outcome.TIMED_OUT}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Listener:
-    """Who wants to hear of a run while it goes on."""
-
-    on_output: Callable[[bytes], None] = lambda _: None
-    on_progress: Callable[[float | None, str], None] = lambda _, __: None
-
-
-@dataclass(frozen=True, slots=True)
-class _Verdict:
-    """How a run, or one attempt, ended."""
-
-    outcome: Outcome
-    summary: str
-    facts: dict[str, Any]
-    again_after: float | None = None  # seconds; set where trying again may help
 
 
 def run(
@@ -109,8 +85,9 @@ def _run(appliance: Appliance, asked: _Asked, stop: process.Stop, listener: List
     job, store, path = asked.job, appliance.store, appliance.lock_path(asked.job.name)
     told = Told.of(appliance.config, job)
     patience = job.deadline.total_seconds() if job.overlap is Overlap.QUEUE else _SWEEP
+    reason = _reason_not_to(appliance, asked, stop)
     with contextlib.ExitStack() as held:
-        if job.overlap is Overlap.REPLACE and asked.picked(appliance):
+        if job.overlap is Overlap.REPLACE and reason is None:
             _end_the_one_before(appliance, job, asked.due)
             patience = _REPLACED
         lock = held.enter_context(locks.taken(path, patience=patience, give_up=lambda: stop.signal))
@@ -120,15 +97,15 @@ def _run(appliance: Appliance, asked: _Asked, stop: process.Stop, listener: List
         number, used_by = store.begin(job=job.name, kind=job.kind, trigger=asked.trigger, due=asked.due, now=now)
         if asked.trigger is Trigger.CRON and asked.due is not None:
             account_for_cron(appliance, job, asked.due, now)
-        verdict = _reason_not_to(appliance, asked, used_by, now)
+        verdict = Verdict(Outcome.SKIPPED, f"its slot {asked.due} was used by run {used_by}", {}) if used_by else reason
         if verdict is None and lock is None:
-            verdict = _Verdict(Outcome.SKIPPED, _overlap(appliance, job.name), {})
+            verdict = Verdict(Outcome.SKIPPED, _overlap(appliance, job.name), {})
         attempts, start = 0, None
         if verdict is None:
             assert lock is not None
             start = pings.Start(appliance, job, number)
             lock.say(number, None, "starting")
-            attempt = _Attempts(appliance, job, number, asked.due, lock, stop, listener)
+            attempt = Attempts(appliance, job, number, asked.due, lock, stop, listener)
             verdict = attempt.until_done(random)
             if verdict.outcome is Outcome.STOPPED and (why := lock.why_asked(number)):
                 verdict = replace(verdict, summary=why)
@@ -197,132 +174,23 @@ def _slot_of(job: Job, now: datetime, appliance: Appliance, *, by_hand: bool) ->
     return cron.due_name(slot), f"{late} late, more than its grace of {durations.render(job.grace)}"
 
 
-def _reason_not_to(appliance: Appliance, asked: _Asked, used_by: int | None, now: datetime) -> _Verdict | None:
+def _reason_not_to(appliance: Appliance, asked: _Asked, stop: process.Stop) -> Verdict | None:
+    """Return why what is asked comes to nothing, None if it does not. By hand nothing is asked but the overlap."""
     job = asked.job
-    if used_by is not None:
-        return _Verdict(Outcome.SKIPPED, f"its slot {asked.due} was used by run {used_by}", {})
     if asked.misfire:
-        return _Verdict(Outcome.MISFIRED, asked.misfire, {})
+        return Verdict(Outcome.MISFIRED, asked.misfire, {})
     pause = appliance.store.slots.pauses().get(job.name)
-    if pause is not None and pause.holds(now) and asked.trigger is not Trigger.HAND:
-        return _Verdict(Outcome.SKIPPED, "paused", {})
+    if pause is not None and pause.holds(clock.now()) and asked.trigger is not Trigger.HAND:
+        return Verdict(Outcome.SKIPPED, "paused", {})
     if not asked.picked(appliance):
-        return _Verdict(Outcome.SKIPPED, f"by chance ({job.chance})", {})
+        return Verdict(Outcome.SKIPPED, f"by chance ({job.chance})", {})
+    if asked.due is not None:
+        config = appliance.config
+        if unmet := conditions.unmet_here(job, config.state, config.path.parent, stop):
+            return Verdict(Outcome.SKIPPED, unmet, {})
     return None
 
 
 def _overlap(appliance: Appliance, name: str) -> str:
     going_on = appliance.store.going_on(name)
     return f"run {going_on[0].id} of it still goes on" if len(going_on) > 1 else "another run of it still goes on"
-
-
-class _Attempts:
-    """One run from its first attempt to its last."""
-
-    def __init__(
-        self,
-        appliance: Appliance,
-        job: Job,
-        number: int,
-        due: str | None,
-        lock: locks.Lock,
-        stop: process.Stop,
-        listener: Listener,
-    ) -> None:
-        self.appliance, self.job, self.number, self.due = appliance, job, number, due
-        self.lock, self.stop, self.listener = lock, stop, listener
-        self.log = RunLog(appliance.log_path(job.name, number))
-        self.told: dict[str, Any] = {}
-        self.count = 0
-        self.unkept = ""  # why the log is not whole
-
-    def until_done(self, random: Random) -> _Verdict:
-        """Try as often as the job's `retry` allows, within its deadline."""
-        give_up = time.monotonic() + self.job.deadline.total_seconds()
-        retry = self.job.retry
-        try:
-            while not self.stop.signal:
-                self.count += 1
-                verdict = self._try(give_up - time.monotonic())
-                if verdict.again_after is None or self.count > retry.times:
-                    return verdict
-                own = backoff.wait(self.count, first=retry.wait, at_most=retry.at_most, random=random)
-                pause = max(own.total_seconds(), verdict.again_after)
-                if time.monotonic() + pause >= give_up:
-                    return verdict
-                self._say(None, f"try {self.count + 1} in {durations.render(timedelta(seconds=int(pause)))}")
-                if self.stop.wait(pause):
-                    return _Verdict(Outcome.STOPPED, f"stopped while it waited to try again: {verdict.summary}", {})
-            return _Verdict(Outcome.STOPPED, "stopped before it began", {})
-        finally:
-            self._keep(self.log.close)
-
-    def _try(self, seconds: float) -> _Verdict:
-        self.told = {}
-        appliance = self.appliance
-        ended = process.watch(
-            [
-                *(sys.executable, "-m", "pi_appliance.engine.child"),
-                *(
-                    str(os.getpid()),
-                    str(appliance.config.path),
-                    str(appliance.config.state),
-                    self.job.name,
-                    str(self.number),
-                    self.due or "",
-                    "{fd}",
-                ),
-            ],
-            stop=self.stop,
-            seconds=seconds,
-            on_output=self._output,
-            on_line=self._line,
-            keep_open=(self.lock.number,),
-        )
-        return self._verdict(ended)
-
-    def _verdict(self, ended: process.Ended) -> _Verdict:
-        if "summary" in self.told:
-            return _Verdict(Outcome.SUCCEEDED, self.told["summary"], self.told["facts"])
-        if ended.timed_out:
-            return _Verdict(Outcome.TIMED_OUT, f"ended at its deadline of {durations.render(self.job.deadline)}", {})
-        if ended.stopped:
-            who = "a person" if ended.stopped == signal.SIGINT else "a request to stop"
-            return _Verdict(Outcome.STOPPED, f"ended by {who}", {})
-        kind, message = self.told.get("error"), self.told.get("message", "")
-        if kind == "Unavailable":
-            return _Verdict(Outcome.FAILED, message, {"unavailable": True}, self.told.get("after") or 0.0)
-        if kind == "fault":
-            return _Verdict(Outcome.FAILED, f"a fault of the program: {message}; the log has the details", {})
-        if kind is not None:
-            return _Verdict(_OUTCOMES.get(kind, Outcome.FAILED), message, {})
-        how = f"by signal {-ended.status}" if ended.status < 0 else f"with status {ended.status}"
-        return _Verdict(Outcome.FAILED, f"its process ended {how} and said nothing; see the log", {})
-
-    def _output(self, chunk: bytes) -> None:
-        self._keep(lambda: self.log.write(chunk))
-        self.listener.on_output(chunk)
-
-    def _keep(self, write: Callable[[], None]) -> None:
-        """Do what keeps the log; that it cannot be kept is no reason to end a run that does its work."""
-        if not self.unkept:
-            try:
-                write()
-            except Unavailable as error:
-                self.unkept = f"; {error}"
-
-    def _line(self, line: bytes) -> None:
-        try:
-            message = json.loads(line)
-        except ValueError:
-            return  # cut off in the middle of a word by its end
-        if "progress" in message:
-            self._say(message["progress"], message["note"])
-            return
-        if "traceback" in message:
-            self._keep(lambda: self.log.write(message["traceback"].encode()))
-        self.told = message
-
-    def _say(self, done: float | None, note: str) -> None:
-        self.lock.say(self.number, done, note)
-        self.listener.on_progress(done, note)

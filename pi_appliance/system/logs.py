@@ -9,32 +9,43 @@ CAP = 1_000_000  # bytes a run may keep; a chatty job must not fill the card
 
 
 class RunLog:
-    """The log of one run, written as it comes. Not flushed to the card: a run is not worth a write for every line."""
+    """The log of one run, written as it comes. Not flushed to the card: a run is not worth a write for every line.
+
+    Of more than the cap, the first half and the last are kept: how it began and how it ended say more than the middle.
+    """
 
     def __init__(self, path: Path, cap: int = CAP) -> None:
-        self.path, self._cap = path, cap
+        self.path, self._cap, self._half = path, cap, cap // 2
         self._file: FileIO | None = None
         self._size = 0
+        self._end = bytearray()  # what was printed last, from a half to two halves of the cap
 
     def write(self, chunk: bytes) -> None:
-        """Keep CHUNK, or as much of it as fits. Raises Unavailable if the file cannot be written."""
+        """Keep CHUNK, for the time being at least. Raises Unavailable if the file cannot be written."""
         try:
             if self._file is None:
                 make_folder(self.path.parent)
                 # Unbuffered, so that it can be read while the run goes on.
                 self._file = self.path.open("wb", buffering=0)
             self._file.write(chunk[: max(0, self._cap - self._size)])
-            self._size += len(chunk)
         except OSError as error:
             raise cannot_write(self.path, error) from None
+        self._size += len(chunk)
+        self._end += chunk
+        if len(self._end) > self._cap:
+            del self._end[: -self._half]
 
     def close(self) -> None:
-        """Say how much was not kept, and close."""
+        """Put the end of what was too long in its place, say how much was not kept, and close."""
         if self._file is None:
             return
         try:
             if self._size > self._cap:
-                self._file.write(f"\n… {self._size - self._cap:,} bytes more were printed and not kept\n".encode())
+                left_out = self._size - 2 * self._half
+                self._file.seek(self._half)
+                self._file.truncate()
+                self._file.write(f"\n… {left_out:,} bytes more were printed and not kept …\n".encode())
+                self._file.write(self._end[-self._half :])
             self._file.close()
         except OSError as error:
             raise cannot_write(self.path, error) from None

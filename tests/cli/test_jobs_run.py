@@ -66,8 +66,8 @@ def test_a_program_that_is_not_there_is_one_clear_line(house):
 def test_a_variable_that_no_environment_can_hold_is_one_clear_line(house):
     house.write("odd:\n  kind: command\n  with: {run: ['true'], environment: {'A=B': c}}")
     done = house.run("jobs", "run", "odd")
-    assert done.returncode == 1
-    assert "check `environment`" in done.stderr
+    assert done.returncode == 2
+    assert "'A=B' cannot be a variable; write NAME: value" in done.stderr
 
 
 def test_an_unknown_job_is_told_with_the_nearest_name(house):

@@ -63,3 +63,20 @@ def test_the_unit_that_tells_of_a_failure_sends_the_end_of_the_journal(house: Ho
     assert told.read_text() == (
         "pi-appliance.service failed on raspberrypi\n\nthe last words of pi-appliance.service\n"
     )
+
+
+def test_it_may_hold_the_limits_of_its_jobs() -> None:
+    """A delegated cgroup is of no use behind a wall, nor without the system calls that step back for others."""
+    lines = UNIT.read_text().splitlines()
+    (delegated,) = (line.partition("=")[2].split() for line in lines if line.startswith("Delegate="))
+    assert {"cpu", "memory"} <= set(delegated)
+    assert not any(line.startswith("ProtectControlGroups=") for line in lines)
+    allowed, forbidden = (calls_of(group) for group in ("@system-service", "@privileged"))
+    assert {"setpriority", "prlimit64", "prctl", "pidfd_send_signal"} <= allowed - forbidden
+
+
+def calls_of(group: str) -> set[str]:
+    """Return the system calls in GROUP and in the groups that it names."""
+    shown = subprocess.run(["systemd-analyze", "syscall-filter", group], capture_output=True, text=True, check=True)
+    words = [line.strip() for line in shown.stdout.splitlines() if line.startswith("    ") and "#" not in line]
+    return {call for word in words for call in (calls_of(word) if word.startswith("@") else {word})}

@@ -172,8 +172,8 @@ def test_what_goes_on_pauses_and_waits(busy: World, tmp_path: Path) -> None:
     with sqlite3.connect(history) as db:
         db.execute("INSERT INTO pauses VALUES ('slow', '2026-01-01T00:00:00.000Z', NULL)")
         db.execute(
-            "INSERT INTO outbox (job, run, notice, event, made, next) VALUES"
-            " ('bad', 1, 'mail', 'failure', '2026-01-01T00:00:00.000Z', '2026-01-01T00:00:00.000Z')"
+            "INSERT INTO outbox (job, run, notice, event, title, body, made, next) VALUES"
+            " ('bad', 1, 'mail', 'failure', '', '', '2026-01-01T00:00:00.000Z', '2026-01-01T00:00:00.000Z')"
         )
     db.close()
     rounds = busy.daemon.scheduler

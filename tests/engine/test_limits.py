@@ -1,0 +1,174 @@
+"""Limits of a job: whatever holds them on this machine, the history says what it was and what came of it."""
+
+import contextlib
+import json
+import os
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pi_appliance.system import cgroups, limits
+from pi_appliance.system.limits import Limits
+from tests.house import ROOT, alive, until
+
+
+def run_it(house, keys: str, *words: str) -> dict:
+    house.write(f"it:\n  kind: command\n  {keys}\n  with: {{run: {json.dumps(words)}}}")
+    house.run("jobs", "run", "it")
+    return house.last("it")
+
+
+def test_a_job_steps_back_as_far_as_it_is_told(house):
+    mine = os.getpriority(os.PRIO_PROCESS, 0)
+    assert run_it(house, "nice: 7", "nice")["summary"] == f"nice ended well: {max(7, mine)}"
+    assert "nice 7" in run_it(house, "nice: 7", "cat", "/proc/self/autogroup")["summary"] or mine > 7
+    assert run_it(house, "grace: 5m", "nice")["summary"] == f"nice ended well: {mine}"
+
+
+def test_without_limits_the_history_says_nothing_of_them(house):
+    assert run_it(house, "nice: 7", "true")["facts"] == {"status": 0}
+
+
+def test_what_a_program_may_use_is_held_and_the_history_says_by_what(house):
+    limit = "f=/sys/fs/cgroup$(grep ^0:: /proc/self/cgroup | cut -c4-)/memory.max; [ -e $f ] && cat $f; ulimit -d"
+    run = run_it(house, "memory: 256MiB", "sh", "-c", f"echo $({limit})")
+    by = run["facts"]["memory-limit"]
+    held = run["summary"].split(": ")[1].split()
+    assert {"cgroup": held[0], "rlimit": held[-1]}[by] == {"cgroup": str(2**28), "rlimit": str(2**18)}[by]
+    greedy = run_it(house, "memory: 64MiB", sys.executable, "-c", "bytearray(200 << 20)")
+    assert greedy["outcome"] == "failed"
+
+
+def test_a_job_of_our_own_that_wants_more_ends_failed_and_says_so(house):
+    (house.folder / "lines.txt").write_text(
+        "a line of a file that is far too long to be read at once\n" * 800_000, "ascii"
+    )
+    house.write(
+        "post:\n  kind: tweet\n  memory: 70MB\n  with: {lines: lines.txt, network: bird}",
+        "networks: {bird: {kind: preview}}",
+    )
+    done = house.run("jobs", "run", "post")
+    assert done.returncode == 1
+    run = house.last("post")
+    assert (run["outcome"], run["summary"]) == ("failed", "over its memory of 70MB")
+    assert run["facts"]["memory-limit"] in {"cgroup", "rlimit"}
+
+
+def test_a_share_that_cannot_be_held_makes_it_step_back_and_the_log_says_so(house):
+    run = run_it(house, "cpu: 50%", "nice")
+    if run["facts"]["cpu-limit"] == "cgroup":
+        pytest.skip("this machine gives us a cgroup: the share is held")
+    assert run["facts"] == {"status": 0, "cpu-limit": "nice"}
+    nice = max(10, os.getpriority(os.PRIO_PROCESS, 0))
+    assert run["summary"] == f"nice ended well: {nice}"
+    log = house.run("jobs", "log", "1").stdout
+    assert "pi-appliance: a share of 50% cannot be held here; it runs with nice 10 instead\n" in log
+
+
+def test_whoever_is_under_a_limit_already_may_have_a_wider_one_for_a_job():
+    """A run started by cron, in a machine whose owner has put a limit on cron."""
+    with limits.held(Limits(memory=2**40), "1-1", given=lambda: None) as held:
+        code = "import sys, resource as r; from pi_appliance.system import limits; limits.enter(sys.argv[1]); "
+        done = subprocess.run(
+            [sys.executable, "-c", code + "print(r.getrlimit(r.RLIMIT_DATA)[0])", held.plan],
+            env={"PYTHONPATH": str(ROOT)},
+            capture_output=True,
+            text=True,
+            check=True,
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_DATA, (2**30, 2**30)),
+        )
+    assert done.stdout == f"{2**30}\n"
+
+
+@pytest.fixture
+def tree(tmp_path):
+    """Make a tree of files that looks like cgroups, with one that is delegated. Return its root."""
+    given = tmp_path / "cgroup" / "system.slice" / "pi-appliance.service"
+    (given / "main").mkdir(parents=True)
+    for folder in (tmp_path / "cgroup", given):
+        (folder / "cgroup.controllers").write_text("cpu memory pids\n", "ascii")
+        (folder / "cgroup.subtree_control").write_text("", "ascii")
+    try:
+        os.setxattr(given, "user.delegate", b"1")
+    except OSError:
+        pytest.skip("the file system of the tests keeps no attributes")
+    return tmp_path / "cgroup"
+
+
+def own(tree: Path, line: str) -> Path | None:
+    (tree.parent / "membership").write_text(f"{line}\n", "ascii")
+    return cgroups.own(tree, tree.parent / "membership")
+
+
+def test_a_cgroup_is_ours_if_it_was_given_to_us_not_if_we_could_write_there(tree):
+    given = tree / "system.slice" / "pi-appliance.service"
+    assert own(tree, "0::/system.slice/pi-appliance.service") == given
+    assert own(tree, "0::/system.slice/pi-appliance.service/main") == given
+    assert own(tree, "0::/system.slice") is None
+    scope = tree / "user.slice" / "pi-appliance-301.scope"  # as systemd --user gives it: without a mark
+    scope.mkdir(parents=True)
+    assert own(tree, "0::/user.slice/pi-appliance-301.scope") is None, "there is nothing to rule over"
+    (scope / "cgroup.subtree_control").touch()
+    assert own(tree, "0::/user.slice/pi-appliance-301.scope") == scope
+    assert own(tree, "0::/") is None
+    assert own(tree, "4:memory:/system.slice/pi-appliance.service") is None
+    (tree / "cgroup.controllers").unlink()  # the old kind of cgroups, perhaps with the new one beside it
+    assert own(tree, "0::/system.slice/pi-appliance.service") is None
+
+
+def test_what_a_runner_that_was_killed_has_left_is_swept_up(tree):
+    given = tree / "system.slice" / "pi-appliance.service"
+    with subprocess.Popen(["true"]) as gone:
+        pass
+    for name in (f"run-{gone.pid}-7-1", f"run-{os.getpid()}-8-1"):
+        (given / name).mkdir()
+    own(tree, "0::/system.slice/pi-appliance.service")
+    assert [path.name for path in given.glob("run-*")] == [f"run-{os.getpid()}-8-1"]
+
+
+@pytest.fixture
+def real():
+    """Make a cgroup of the kernel's that is delegated to us, as systemd would. Whether it has controllers, or not."""
+    mounts = [line.split() for line in Path("/proc/mounts").read_text("utf-8").splitlines()]
+    root = next((Path(words[1]) for words in mounts if words[2] == "cgroup2"), None)
+    folder = root / f"pi-appliance-test-{os.getpid()}" if root is not None else None
+    try:
+        assert folder is not None
+        folder.mkdir()
+        os.setxattr(folder, "user.delegate", b"1")
+    except (AssertionError, OSError):
+        pytest.skip("only root on a machine with cgroup v2 can make one")
+    yield folder
+    for inner in (*folder.iterdir(), folder):
+        with contextlib.suppress(OSError):
+            inner.rmdir()
+
+
+def test_a_run_in_a_cgroup_ends_whole_and_leaves_none_behind(real):
+    with limits.held(Limits(memory=2**28, cpu=50, nice=3), "7-1", given=lambda: real) as held:
+        plan = json.loads(held.plan)
+        folder = Path(plan["cgroup"])
+        assert folder.name == f"run-{os.getpid()}-7-1"
+        code = (
+            "import sys, time; from pi_appliance.system import limits; limits.enter(sys.argv[1]); print(1, flush=True)"
+        )
+        escaped = subprocess.Popen(
+            [sys.executable, "-c", f"{code}; time.sleep(60)", held.plan],
+            env={"PYTHONPATH": str(ROOT)},
+            stdout=subprocess.PIPE,
+            start_new_session=True,
+        )
+        assert escaped.stdout is not None
+        escaped.stdout.read(1)
+        assert (folder / "cgroup.procs").read_text("ascii").split() == [str(escaped.pid)]
+        assert held.facts == {
+            "memory-limit": "rlimit" if "data" in plan else "cgroup",
+            "cpu-limit": "nice" if held.note else "cgroup",
+        }
+        assert not held.out_of_memory()
+    until(lambda: not alive(escaped.pid))
+    assert not folder.exists()
+    escaped.communicate()

@@ -1,0 +1,173 @@
+"""The guard between a runner and its run: nothing outlives the run, whoever dies first, and how."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from pi_appliance.system import process
+from tests.house import ROOT, alive, until
+
+# A daemon as daemons are made: forked twice, in a session of its own. It writes its number into a file, once it is up.
+DAEMON = """
+import os, signal, sys, time
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        if "deaf" in sys.argv:
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        with open(sys.argv[1] + ".new", "w") as file:
+            file.write(str(os.getpid()))
+        os.rename(sys.argv[1] + ".new", sys.argv[1])
+        time.sleep(60)
+    os._exit(0)
+os.wait()
+while not os.path.exists(sys.argv[1]):
+    time.sleep(0.01)
+"""
+# A runner: watches the program it is given, under guard. It holds it once the file is there that is its first word.
+RUNNER = """
+import os, sys
+from pathlib import Path
+from pi_appliance.system import process
+ready = Path(sys.argv[1])
+hold = process.Hold(lambda: "hot" if ready.is_file() and ready.read_bytes() else "", every=0.05)
+with process.Stop().caught() as stop:
+    guard = [sys.executable, "-m", "pi_appliance.system.guard", str(os.getpid()), "/", "{fd}"]
+    process.watch(guard + sys.argv[2:], stop=stop, seconds=60, on_output=lambda _: None, on_line=print, hold=hold)
+"""
+
+
+def guarded(*words: str | Path) -> list[str]:
+    return [sys.executable, "-m", "pi_appliance.system.guard", str(os.getpid()), "/", "{fd}", *map(str, words)]
+
+
+def watched(
+    words: list[str], seconds: float = 30, hold: process.Hold | None = None
+) -> tuple[process.Ended, list[bytes]]:
+    told: list[bytes] = []
+    with process.Stop().caught() as stop:
+        ended = process.watch(
+            words, stop=stop, seconds=seconds, on_output=lambda _: None, on_line=told.append, hold=hold
+        )
+    return ended, told
+
+
+@contextmanager
+def runner(*words: str | Path, hold: Path = Path("/nothing")) -> Iterator[subprocess.Popen[bytes]]:
+    words = (sys.executable, "-c", RUNNER, hold, *words)
+    with subprocess.Popen([*map(str, words)], env={**os.environ, "PYTHONPATH": str(ROOT)}) as started:
+        try:
+            yield started
+        finally:
+            started.kill()
+
+
+def number_in(path: Path) -> int:
+    return int(until(lambda: path.exists() and path.read_text("ascii")))
+
+
+def state(pid: int) -> str:
+    return Path(f"/proc/{pid}/stat").read_text("ascii").rpartition(")")[2].split()[0]
+
+
+def test_the_end_of_a_program_is_told_as_it_was():
+    assert watched(guarded("sh", "-c", "exit 7")) == (process.Ended(7), [])
+    assert watched(guarded("sh", "-c", "kill -SEGV $$")) == (process.Ended(-signal.SIGSEGV), [])
+
+
+def test_why_a_program_cannot_be_run_is_told():
+    assert watched(guarded("/no/such/program")) == (process.Ended(127), [b"No such file or directory"])
+
+
+def test_a_daemon_that_a_run_has_left_behind_is_ended_with_it(tmp_path):
+    ended, _ = watched(guarded(sys.executable, "-c", DAEMON, tmp_path / "pid"))
+    assert ended == process.Ended(0)
+    assert not alive(number_in(tmp_path / "pid"))
+
+
+def test_a_daemon_that_hears_nothing_is_killed(tmp_path):
+    ended, _ = watched(guarded(sys.executable, "-c", DAEMON, tmp_path / "pid", "deaf"))
+    assert ended == process.Ended(0)
+    assert not alive(number_in(tmp_path / "pid"))
+
+
+def test_the_deadline_ends_what_has_left_the_group_too(tmp_path):
+    ended, _ = watched(guarded("sh", "-c", f"setsid sh -c 'echo $$ > {tmp_path}/pid; sleep 60' & sleep 60"), 0.5)
+    assert ended.timed_out
+    assert not alive(number_in(tmp_path / "pid"))
+
+
+def test_a_program_gets_the_time_to_end_in_good_order(tmp_path):
+    script = f"trap 'sleep 0.5; touch {tmp_path}/tidy; exit 3' TERM; touch {tmp_path}/up; while :; do sleep 0.05; done"
+    ended, _ = watched(guarded("sh", "-c", script), 1)
+    assert ended == process.Ended(3, timed_out=True)
+    assert (tmp_path / "tidy").exists()
+
+
+def test_when_the_runner_is_killed_nothing_is_left(tmp_path):
+    script = f'"$0" -c "$1" {tmp_path}/pid deaf; trap "" TERM HUP; echo $$ > {tmp_path}/sh; sleep 60'
+    with runner("sh", "-c", script, sys.executable, DAEMON) as killed:
+        pids = [number_in(tmp_path / "pid"), number_in(tmp_path / "sh")]
+        killed.kill()
+    until(lambda: not any(alive(pid) for pid in pids))
+
+
+def test_when_the_guard_is_killed_nothing_is_left(tmp_path):
+    ended, _ = watched(
+        guarded("sh", "-c", f'"$0" -c "$1" {tmp_path}/pid deaf; kill -KILL $PPID; sleep 60', sys.executable, DAEMON)
+    )
+    assert ended == process.Ended(-signal.SIGKILL)
+    assert not alive(number_in(tmp_path / "pid"))
+
+
+def test_a_held_run_stands_still_with_all_it_has_started(tmp_path):
+    states, looks = [], list[str]()
+
+    def why() -> str:
+        """Say hot three times, once the daemon is there; then let the program end."""
+        if not (tmp_path / "pid").exists():
+            return ""
+        states.append(state(number_in(tmp_path / "pid")))
+        if len(states) > 3:
+            (tmp_path / "go").touch()
+        return "hot" if len(states) <= 3 else ""
+
+    script = f'"$0" -c "$1" {tmp_path}/pid; until [ -e {tmp_path}/go ]; do sleep 0.05; done'
+    hold = process.Hold(why, looks.append, every=0.1)
+    ended, _ = watched(guarded("sh", "-c", script, sys.executable, DAEMON), 30, hold)
+    assert ended.status == 0
+    assert states[1:4] == ["T", "T", "T"]
+    assert looks == ["hot", "hot", "hot", ""]
+    assert 0.3 <= ended.held < 3
+
+
+def test_the_time_a_run_was_held_does_not_count_towards_its_deadline():
+    looks = iter(["hot"])
+    hold = process.Hold(lambda: next(looks, ""), every=1.0)
+    ended, _ = watched(guarded("sleep", "1.2"), 1.5, hold)  # held after 1 s, for 1 s; then there is half a second left
+    assert (ended.status, ended.timed_out) == (0, False)
+    ended, _ = watched(guarded("sleep", "60"), 0.5, process.Hold(lambda: "", every=0.1))
+    assert ended.timed_out
+
+
+def test_a_held_run_hears_when_it_is_asked_to_end(tmp_path):
+    script = f"trap 'touch {tmp_path}/heard; exit 0' TERM; echo $$ > {tmp_path}/sh; while :; do sleep 0.05; done"
+    with runner("sh", "-c", script, hold=tmp_path / "sh") as asked:
+        pid = number_in(tmp_path / "sh")
+        until(lambda: state(pid) == "T")
+        asked.terminate()
+        asked.wait(20)
+    assert (tmp_path / "heard").exists()
+    assert not alive(pid)
+
+
+def test_when_the_runner_is_killed_while_it_holds_the_run_nothing_is_left(tmp_path):
+    with runner("sh", "-c", f"echo $$ > {tmp_path}/sh; sleep 60; true", hold=tmp_path / "sh") as killed:
+        pid = number_in(tmp_path / "sh")
+        until(lambda: state(pid) == "T")
+        killed.kill()
+    until(lambda: not alive(pid))
