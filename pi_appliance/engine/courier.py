@@ -8,6 +8,7 @@ import asyncio
 import contextlib
 import logging
 import os
+import signal
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -23,7 +24,7 @@ from pi_appliance.errors import ApplianceError, Unavailable
 from pi_appliance.model.notice import Addresses, Event, Message
 from pi_appliance.store.outbox import Outbox
 from pi_appliance.store.sqlite import Store
-from pi_appliance.system import alarm, clock, locks, process, secrets
+from pi_appliance.system import alarm, clock, descendants, locks, process, secrets
 
 log = logging.getLogger("pi_appliance.notices")
 _AT_THE_END_OF_A_RUN = 60.0  # seconds that a run stays for what is to be sent
@@ -33,7 +34,10 @@ _REST = 60.0  # seconds between two of them, whatever became of the first
 def main(argv: list[str]) -> None:
     """Send all that is due, unless another is at it. What the owner should know goes to standard error."""
     parent, config, state = argv
-    process.die_with_parent(int(parent))
+    signal.signal(signal.SIGHUP, lambda *_: os.killpg(0, signal.SIGKILL))  # with the programs that send
+    descendants.die_with_parent(signal.SIGHUP)
+    if os.getppid() != int(parent):  # it died before we asked
+        sys.exit(1)
     logging.basicConfig(level=logging.WARNING, format="%(message)s")
     try:
         send_due(Path(config), Path(state), until=time.monotonic() + ONE_SEND)

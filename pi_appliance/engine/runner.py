@@ -16,12 +16,12 @@ from pi_appliance.model.config import Job, Overlap
 from pi_appliance.model.notice import Told
 from pi_appliance.model.run import Outcome, Run, Trigger
 from pi_appliance.model.schedule import AtBoot, Cron, Every
-from pi_appliance.system import clock, locks, process
+from pi_appliance.system import clock, guard, locks, process
 
 __all__ = ["Listener", "run"]
 
 _LONGEST_REPLAY = timedelta(hours=4)  # cron itself looks back three hours after the clock was put forward
-_REPLACED = 2 * process.POLITE  # seconds that a run which is replaced has to end
+_REPLACED = 2 * guard.POLITE  # seconds that a run which is replaced has to end
 _SWEEP = 1.0  # seconds; the page and the daemon hold the lock for a moment where they close what was cut off
 
 

@@ -132,7 +132,7 @@ def test_a_program_gets_the_text_on_its_standard_input_and_no_secret(house):
     house.run("jobs", "run", "bad", environment={"X_CONSUMER_KEY": "hush", "MAIL_PASSWORD": "hush"})
     title = (house.folder / "title").read_text("utf-8")
     assert title.startswith("bad failed on ")
-    assert (house.folder / "got").read_text("utf-8").startswith(f"{title}\nsh ended with status 1\n")
+    assert (house.folder / "got").read_text("utf-8").startswith(f"{title}\nsh ended with status 1: trying the disk\n")
     assert "hush" not in (house.folder / "seen").read_text("utf-8")
 
 
