@@ -16,6 +16,7 @@ from pi_appliance.config import load
 from pi_appliance.core import clock_changes, explanation, wall_clock
 from pi_appliance.core.simulation import Foretold, foretell
 from pi_appliance.core.wall_clock import Span
+from pi_appliance.engine.accounts import Past, look_up
 from pi_appliance.engine.assemble import Appliance
 from pi_appliance.errors import UnknownName, nearest
 from pi_appliance.model.config import Config, Job
@@ -28,7 +29,6 @@ from pi_appliance.system import clock
 _FORMS = ("%Y-%m-%d %H:%M", "%Y-%m-%dT%H:%M", "%Y-%m-%d")
 _YEARS = range(1970, 9000)
 _MOST_COUNTED = 10_000  # slots beyond the limit: a slot each second for a year would take minutes to count
-_MOST_RUNS = 100_000  # of one job; far more than the history keeps
 
 
 @click.command("explain", short_help="Say in words when and how a job runs.")
@@ -128,7 +128,9 @@ def simulate(
         ahead = foretell(as_if, jobs, first, end, secret=appliance.secret)
         slots = list(islice(ahead, limit))
         left_off = sum(1 for _ in islice(ahead, _MOST_COUNTED))
-        runs = {name: _runs(appliance, name) for name in {slot.job for slot in slots}}
+        appliance.sweep()
+        span = (slots[0].due, slots[-1].due) if slots else ("", "")
+        runs = {name: look_up(appliance, name, *span) for name in {slot.job for slot in slots}}
         shown = _Shown(slots, list(_changes(as_if, jobs, first, slots[-1].at if left_off else end)), runs, clock.now())
     if as_json:
         click.echo(json.dumps(_values(shown, first, end, left_off)))
@@ -147,12 +149,12 @@ class _Shown:
 
     slots: Sequence[Foretold]
     changes: Sequence[tuple[Span, ZoneInfo]]
-    runs: Mapping[str, Mapping[str, Run]]
+    runs: Mapping[str, Past]
     now: datetime
 
     def run(self, slot: Foretold) -> Run | None:
         """Return the run that used SLOT, or accounted for it."""
-        return self.runs[slot.job].get(slot.due)
+        return self.runs[slot.job].of(slot.due)
 
     def becomes(self, slot: Foretold) -> str:
         """Return what becomes of SLOT in a word or two."""
@@ -161,11 +163,6 @@ class _Shown:
         if not slot.picked:
             return "skipped by chance"
         return "would have run" if slot.at < self.now else "runs"
-
-
-def _runs(appliance: Appliance, name: str) -> dict[str, Run]:
-    """Return the runs of a job by their slots. Of several the oldest had the slot, the others found it used."""
-    return {run.due: run for run in appliance.history(job=name, limit=_MOST_RUNS) if run.due}
 
 
 def _changes(config: Config, jobs: Iterable[Job], first: datetime, end: datetime) -> Iterator[tuple[Span, ZoneInfo]]:

@@ -24,7 +24,7 @@ class Account:
 
 
 @dataclass(slots=True)
-class _Past:
+class Past:
     """The runs that account for slots from OLDEST on."""
 
     oldest: str = ""
@@ -32,6 +32,7 @@ class _Past:
     ranges: Sequence[Run] = ()
 
     def of(self, slot: str) -> Run | None:
+        """Return the run that accounts for SLOT."""
         return self.single.get(slot) or next((run for run in self.ranges if _covers(run, slot)), None)
 
 
@@ -41,11 +42,11 @@ def accounts(appliance: Appliance, job: Job, now: datetime) -> Iterator[Account]
         return
     known = appliance.store.slots.watched().get(job.name)
     pause = appliance.store.slots.pauses().get(job.name)
-    past = _Past()
+    past = Past()
     for at in cron.slots_back(job.schedule, now, appliance.config.zone_of(job)):
         name = cron.due_name(at)
         if not past.oldest or name < past.oldest:
-            past = _look_up(appliance, job, cron.due_name(at - _PIECE), name)
+            past = look_up(appliance, job.name, cron.due_name(at - _PIECE), name)
         run = past.of(name)
         if run is None and (known is None or at <= known.since):
             return
@@ -59,9 +60,10 @@ def accounts(appliance: Appliance, job: Job, now: datetime) -> Iterator[Account]
             yield Account(job.name, at, None, "no longer known: older than what is kept")
 
 
-def _look_up(appliance: Appliance, job: Job, oldest: str, newest: str) -> _Past:
-    past, ranges = _Past(oldest), list[Run]()
-    for run in appliance.store.slots.accounts(job.name, oldest, newest):
+def look_up(appliance: Appliance, job: str, oldest: str, newest: str) -> Past:
+    """Return what the history knows of the slots of JOB from OLDEST to NEWEST, by name."""
+    past, ranges = Past(oldest), list[Run]()
+    for run in appliance.store.slots.accounts(job, oldest, newest):
         if run.slots > 1:
             ranges.append(run)
         elif run.due and (run.due not in past.single or _ran(run)):  # one that ran says more than one that did not
