@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 from typing import Protocol
 
+from pi_appliance.core.trust import ClockState
 from pi_appliance.engine.assemble import Appliance
 from pi_appliance.engine.runs import Runs
 from pi_appliance.model.music import PlayerState
@@ -26,6 +27,26 @@ class Music(Protocol):
         """Yield what changed. The first item comes at once."""
 
 
+class Scheduler(Protocol):
+    """What starts the jobs at their slots, as far as it tells how it goes."""
+
+    clock_state: ClockState
+    steps: int
+    last_step: str
+
+    @property
+    def clock_wait(self) -> float:
+        """For how many seconds more a clock that nobody has set is waited for."""
+
+    @property
+    def trouble(self) -> str:
+        """Why some slot cannot be started or told of just now; '' if all is well."""
+
+    @property
+    def waiting(self) -> int:
+        """How many slots wait for their turn."""
+
+
 class Daemon(Protocol):
     """The daemon. Its parts may be replaced while it lives, so they are read anew each time."""
 
@@ -40,3 +61,10 @@ class Daemon(Protocol):
     @property
     def runs(self) -> Runs:
         """What starts a run."""
+
+    @property
+    def scheduler(self) -> Scheduler:
+        """What starts runs at their slots."""
+
+    def wake(self) -> None:
+        """Let the scheduler look now: somebody changed what it goes by."""

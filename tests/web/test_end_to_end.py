@@ -54,7 +54,7 @@ def paused(mpd: MpdServer) -> bool:
 @needs_mpd
 def test_a_press_on_pause_on_the_phone_pauses_mpd_and_what_mpc_does_shows_on_the_phone(page, mpd):
     expect(page.locator("#title")).to_have_text("One")
-    page.get_by_role("button", name="Pause").tap()
+    page.locator("#toggle").tap()
     until(lambda: paused(mpd))
 
     mpd.mpc("next")

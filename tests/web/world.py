@@ -12,10 +12,23 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from pi_appliance.core.trust import ClockState
 from pi_appliance.engine.assemble import Appliance
 from pi_appliance.engine.runs import Runs
 from pi_appliance.web.service import WebService
 from tests.web.list_player import ListMusic, ListPlayer
+
+
+@dataclass
+class TheScheduler:
+    """As much of the scheduler as the page tells: a clock that is believed, and nothing amiss."""
+
+    clock_state: ClockState = ClockState.TRUSTED
+    clock_wait: float = 0.0
+    steps: int = 0
+    last_step: str = ""
+    trouble: str = ""
+    waiting: int = 0
 
 
 @dataclass
@@ -25,6 +38,11 @@ class TheDaemon:
     appliance: Appliance
     hub: ListMusic
     runs: Runs
+    scheduler: TheScheduler = field(default_factory=TheScheduler)
+    woken: int = 0
+
+    def wake(self) -> None:
+        self.woken += 1
 
 
 @dataclass
