@@ -25,7 +25,7 @@ class Banner:
 def of(daemon: Daemon, views: Sequence[JobView]) -> Banner:
     """Return what to say of DAEMON with its jobs as VIEWS."""
     found = [run for view in views if (run := values.failure(daemon.appliance, view))]
-    found.sort(key=lambda run: run.id, reverse=True)
+    found.sort(key=lambda run: (run.started, run.id), reverse=True)
     return Banner(_sentences(daemon.scheduler), found[:_MOST], len(found[_MOST:]))
 
 
