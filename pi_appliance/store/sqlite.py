@@ -106,6 +106,11 @@ class Store(Database):
             iter(self._runs("WHERE job = ? AND outcome = ? ORDER BY id DESC LIMIT 1", (job, Outcome.SUCCEEDED))), None
         )
 
+    def last_not_skipped(self, job: str) -> Run | None:
+        """Return the newest run of JOB that was not skipped: the one that tells how the job is."""
+        where = "WHERE job = ? AND outcome IS NOT ? ORDER BY id DESC LIMIT 1"
+        return next(iter(self._runs(where, (job, Outcome.SKIPPED))), None)
+
     def going_on(self, job: str | None = None) -> list[Run]:
         """Return the runs that have not ended, of JOB or of all."""
         return self._runs("WHERE ended IS NULL AND (:job IS NULL OR job = :job) ORDER BY id", {"job": job})

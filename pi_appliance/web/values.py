@@ -12,7 +12,6 @@ from pi_appliance.store.slots import Pause
 from pi_appliance.web.world import Daemon, Music, Scheduler
 
 _FAR_ENOUGH = 200  # slots looked at for one that the chance uses
-_BACK_ENOUGH = 50  # runs looked at for one that was not skipped
 BAD = (Outcome.FAILED, Outcome.TIMED_OUT, Outcome.MISFIRED, Outcome.UNCERTAIN, Outcome.ABANDONED)
 """How a run ends that its owner should know of. Who stopped one knows already."""
 
@@ -95,8 +94,7 @@ def failure(appliance: Appliance, view: JobView) -> Run | None:
     """Return the newest run that tells how the job is, if that is badly; one that was skipped tells nothing."""
     newest = view.last
     if newest is not None and newest.outcome is Outcome.SKIPPED:
-        runs = appliance.store.history(job=view.job.name, limit=_BACK_ENOUGH)
-        newest = next((run for run in runs if run.outcome is not Outcome.SKIPPED), None)
+        newest = appliance.store.last_not_skipped(view.job.name)
     return newest if newest is not None and newest.outcome in BAD else None
 
 
