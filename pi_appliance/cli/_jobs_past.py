@@ -5,13 +5,12 @@ from collections.abc import Sequence
 from heapq import merge
 from itertools import islice
 from pathlib import Path
-from typing import Any
 from zoneinfo import ZoneInfo
 
 import click
 
 from pi_appliance.cli._options import config_option, json_option
-from pi_appliance.engine.accounts import Account, accounts
+from pi_appliance.engine.accounts import Account, accounts, values
 from pi_appliance.engine.assemble import Appliance
 from pi_appliance.reports import as_json as json_of
 from pi_appliance.reports import as_text
@@ -35,12 +34,12 @@ def history(name: str | None, count: int, slots: bool, as_json: bool, config: Pa
         zone = appliance.config.time_zone
         if slots:
             found = _accounts(appliance, name, count)
-            values, text = [account_values(each) for each in found], _slot_table(found, zone)
+            listed, text = [values(each) for each in found], _slot_table(found, zone)
         else:
             runs = appliance.history(job=name, limit=count)
-            values = [json_of.run(each) or {} for each in runs]
+            listed = [json_of.run(each) or {} for each in runs]
             text = as_text.history(runs, zone) if runs else "nothing has run yet"
-    click.echo(json.dumps(values) if as_json else text)
+    click.echo(json.dumps(listed) if as_json else text)
 
 
 def _accounts(appliance: Appliance, name: str | None, count: int) -> list[Account]:
@@ -58,7 +57,7 @@ def _slot_table(found: Sequence[Account], zone: ZoneInfo) -> str:
             each.job,
             str(each.run.id) if each.run else "-",
             as_text.outcome(each.run),
-            (each.run.summary or each.run.note) if each.run else each.words,
+            each.reason,
         )
         for each in found
     ]
@@ -84,15 +83,3 @@ def log(number: int, as_json: bool, config: Path) -> None:
         return
     click.echo(as_text.one_run(found))
     click.echo(printed, nl=not printed.endswith("\n"))
-
-
-def account_values(account: Account) -> dict[str, Any]:
-    """Return ACCOUNT as plain values."""
-    run = account.run
-    return {
-        "job": account.job,
-        "slot": json_of.instant(account.at),
-        "run": run.id if run else None,
-        "outcome": run.outcome if run else None,
-        "summary": (run.summary or run.note) if run else account.words,
-    }

@@ -3,14 +3,17 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import Any
 
 from pi_appliance.core import cron
 from pi_appliance.engine.assemble import Appliance
 from pi_appliance.model.config import Job
-from pi_appliance.model.run import Run
+from pi_appliance.model.run import Outcome, Run
 from pi_appliance.model.schedule import Cron, Every
+from pi_appliance.reports import as_json
 
 _PIECE = timedelta(days=30)  # of the past, looked up at a time
+_PAUSED = "paused"  # how the words of a slot begin that a pause left unused
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +24,20 @@ class Account:
     at: datetime
     run: Run | None
     words: str = ""
+
+    @property
+    def reason(self) -> str:
+        """Why it came to that, or what its run says."""
+        return (self.run.summary or self.run.note) if self.run else self.words
+
+    @property
+    def what(self) -> str:
+        """What became of it in one word: an outcome, running, paused; unknown where nothing tells."""
+        if self.reason.startswith(_PAUSED) and (self.run is None or self.run.outcome is Outcome.SKIPPED):
+            return "paused"
+        if self.run is None:
+            return "unknown"
+        return str(self.run.outcome or "running")
 
 
 @dataclass(slots=True)
@@ -34,6 +51,17 @@ class Past:
     def of(self, slot: str) -> Run | None:
         """Return the run that accounts for SLOT."""
         return self.single.get(slot) or next((run for run in self.ranges if _covers(run, slot)), None)
+
+
+def values(account: Account) -> dict[str, Any]:
+    """Return ACCOUNT as plain values."""
+    return {
+        "job": account.job,
+        "slot": as_json.instant(account.at),
+        "run": account.run.id if account.run else None,
+        "outcome": account.run.outcome if account.run else None,
+        "summary": account.reason,
+    }
 
 
 def accounts(appliance: Appliance, job: Job, now: datetime) -> Iterator[Account]:
@@ -53,7 +81,7 @@ def accounts(appliance: Appliance, job: Job, now: datetime) -> Iterator[Account]
         if run is not None:
             yield Account(job.name, at, run)
         elif pause is not None and at > pause.since:
-            yield Account(job.name, at, None, "paused")
+            yield Account(job.name, at, None, _PAUSED)
         elif known is not None and at > known.until:
             yield Account(job.name, at, None, "not accounted for yet: it waits, or the daemon is down")
         else:

@@ -93,6 +93,10 @@ class Daemon:
             await self._shut_down(music, work)
             alarm.close()
 
+    def wake(self) -> None:
+        """Let the scheduler look now: somebody changed what it goes by."""
+        self._news.set()
+
     async def _until_stopped(self) -> None:
         await self._stop.wait()
 

@@ -76,6 +76,8 @@ class Scheduler:
         self.clock_state = ClockState.UNTRUSTED
         self.steps = 0
         """How often the clock was put forward or back."""
+        self.last_step = ""
+        """The last time that happened, in words."""
         self.beat = clock.steady()
         """When the loop came round last, by the steady clock."""
 
@@ -95,6 +97,11 @@ class Scheduler:
     def waiting(self) -> int:
         """How many slots wait for a run before them, or for their moment."""
         return sum(map(len, self._waits.values()))
+
+    @property
+    def clock_wait(self) -> float:
+        """For how many seconds more a clock that nobody has set is waited for."""
+        return self._watch.seconds_left(self._clock.steady())
 
     @property
     def trouble(self) -> str:
@@ -154,7 +161,7 @@ class Scheduler:
         if sight.step:
             self.steps += 1
             way = "forward" if sight.step > timedelta(0) else "back"
-            self._cause = f"the clock was put {way} by {durations.render(abs(sight.step))}"
+            self._cause = self.last_step = f"the clock was put {way} by {durations.render(abs(sight.step))}"
             log.warning("%s", self._cause)
         if self._watch.trusted and not before:
             log.info("the clock is trusted")

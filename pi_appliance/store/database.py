@@ -67,8 +67,8 @@ class Database:
         self._db.close()
 
     def version(self) -> int:
-        """Return a number that changes when another process has written. Costs a few microseconds, no disk."""
-        return int(self.rows("PRAGMA data_version", ())[0][0])
+        """Return a number that changes when this or another process has written. Costs a few microseconds, no disk."""
+        return int(self.rows("PRAGMA data_version", ())[0][0]) + self._db.total_changes
 
     def check(self) -> str:
         """Return what SQLite finds wrong with the whole file; '' if nothing. Reads all of it."""

@@ -117,7 +117,12 @@ class Store(Database):
 
     def undelivered(self) -> int:
         """Return how many notices still wait to be sent."""
-        return int(self.rows("SELECT count(*) FROM outbox", ())[0][0])
+        return int(self.rows("SELECT count(*) FROM outbox WHERE sent IS NULL", ())[0][0])
+
+    def last_not_skipped(self, job: str) -> Run | None:
+        """Return the newest run of JOB that was not skipped: the one that tells how the job is."""
+        where = "WHERE job = ? AND outcome IS NOT ? ORDER BY id DESC LIMIT 1"
+        return next(iter(self._runs(where, (job, Outcome.SKIPPED))), None)
 
     def going_on(self, job: str | None = None) -> list[Run]:
         """Return the runs that have not ended, of JOB or of all."""

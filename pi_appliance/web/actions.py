@@ -1,12 +1,18 @@
-"""What a person may have done: ask the player for something, start a run of a job. Nothing else."""
+"""What a person may have done: ask the player for something, run, pause, resume or cancel a job. Nothing else."""
 
-from collections.abc import Callable
-from datetime import datetime
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
 
-from pi_appliance.errors import Refused
-from pi_appliance.model.run import Trigger
+from starlette.exceptions import HTTPException
+
+from pi_appliance.core import durations
+from pi_appliance.errors import Refused, nearest
+from pi_appliance.model.run import Run, Trigger
+from pi_appliance.store.slots import Pause
 from pi_appliance.web import player
 from pi_appliance.web.world import Daemon
+
+_LONGEST = timedelta(days=3650)  # of a pause that ends by itself
 
 
 class Actions:
@@ -29,3 +35,43 @@ class Actions:
         if going_on := appliance.store.going_on(name):
             raise Refused(f"{name} is running already, as run {going_on[0].id}; wait until it has ended")
         await self._daemon.runs.start(name, Trigger.HAND)
+
+    def pause_job(self, name: str, given: Mapping[str, object]) -> Pause:
+        """Let the job NAME use no slot, for as long as GIVEN says under `for`, else until it is resumed.
+
+        Raises UnknownName; Refused if it has no schedule; HTTPException for a wrong length.
+        """
+        appliance, now = self._daemon.appliance, self.now()
+        appliance.job(name)
+        length = _length(given)
+        appliance.pause(name, now=now, until=now + length if length else None)
+        self._daemon.wake()
+        return appliance.store.slots.pauses()[name]
+
+    def resume_job(self, name: str) -> None:
+        """Let the job NAME use its slots again. Raises UnknownName; Refused if it does not pause."""
+        self._daemon.appliance.resume(name, now=self.now())
+        self._daemon.wake()
+
+    def cancel_job(self, name: str) -> Run:
+        """Ask the run of the job NAME to end, and return it. Raises UnknownName; Refused if none goes on."""
+        run = self._daemon.appliance.cancel(name)
+        self._daemon.wake()
+        return run
+
+
+def _length(given: Mapping[str, object]) -> timedelta | None:
+    """Return the length under `for`; None where it is missing or, as a form may leave it, empty."""
+    for key in given:
+        if key != "for":
+            raise HTTPException(400, f"pause takes no {key!r}; {nearest(key, ['for'])}")
+    text = given.get("for", "")
+    if not isinstance(text, str):
+        raise HTTPException(400, "'for' must be a length of time such as 90s, 15m, 1h30m or 2d")
+    try:
+        length = durations.parse(text) if text else None
+    except ValueError as error:
+        raise HTTPException(400, f"'for' is wrong: {error}") from None
+    if length is not None and not timedelta(0) < length <= _LONGEST:
+        raise HTTPException(400, "'for' must be from 1s to 3650d; without it the job pauses until it is resumed")
+    return length

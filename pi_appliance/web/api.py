@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import datetime
+from itertools import islice
 from typing import Any
 
 from starlette.exceptions import HTTPException
@@ -9,9 +10,10 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
+from pi_appliance.engine import accounts
 from pi_appliance.errors import nearest
 from pi_appliance.reports import as_json
-from pi_appliance.web import files, values
+from pi_appliance.web import files, slots, values
 from pi_appliance.web.actions import Actions
 from pi_appliance.web.bodies import json_object
 from pi_appliance.web.run_numbers import NUMBER
@@ -36,6 +38,10 @@ class Api:
             Route(f"{BASE}/stations", self.stations),
             Route(f"{BASE}/jobs", self.jobs),
             Route(f"{BASE}/jobs/{{name}}/run", self.run_job, methods=["POST"]),
+            Route(f"{BASE}/jobs/{{name}}/pause", self.pause_job, methods=["POST"]),
+            Route(f"{BASE}/jobs/{{name}}/resume", self.resume_job, methods=["POST"]),
+            Route(f"{BASE}/jobs/{{name}}/cancel", self.cancel_job, methods=["POST"]),
+            Route(f"{BASE}/jobs/{{name}}/slots", self.slots),
             Route(f"{BASE}/runs", self.runs),
             Route(f"{BASE}/runs/{NUMBER}", self.run),
             Route(f"{BASE}/reports", self.reports),
@@ -78,11 +84,33 @@ class Api:
 
     async def run_job(self, request: Request) -> JSONResponse:
         """Start a run; the history tells how it goes."""
-        if await json_object(request):
-            raise HTTPException(400, "a run takes no keys; what it does stands in the configuration")
+        await _no_keys(request, "a run takes no keys; what it does stands in the configuration")
         name = request.path_params["name"]
         await self._actions.run_job(name)
         return JSONResponse({"started": name}, 202)
+
+    async def pause_job(self, request: Request) -> JSONResponse:
+        """Let a job use no slot for a while, or for good."""
+        name = request.path_params["name"]
+        pause = self._actions.pause_job(name, await json_object(request))
+        return JSONResponse({"job": name, "paused": values.pause(pause)})
+
+    async def resume_job(self, request: Request) -> JSONResponse:
+        """Let a job use its slots again."""
+        await _no_keys(request, "resume takes no keys")
+        self._actions.resume_job(request.path_params["name"])
+        return JSONResponse({"job": request.path_params["name"], "paused": None})
+
+    async def cancel_job(self, request: Request) -> JSONResponse:
+        """Ask the run of a job to end; the history tells when it has."""
+        await _no_keys(request, "cancel takes no keys")
+        return JSONResponse({"cancelled": self._actions.cancel_job(request.path_params["name"]).id}, 202)
+
+    async def slots(self, request: Request) -> JSONResponse:
+        """Return what became of the slots of a job, the newest first."""
+        _only(request, "limit")
+        found = slots.newest(self._daemon.appliance, request.path_params["name"], self._now())
+        return JSONResponse([accounts.values(each) for each in islice(found, _whole(request, "limit", 50, 1, 500))])
 
     async def runs(self, request: Request) -> JSONResponse:
         """Return the history, the newest first."""
@@ -111,6 +139,11 @@ class Api:
 def report_values(report: files.Report) -> Mapping[str, Any]:
     """Return REPORT as plain values."""
     return {"job": report.job, "file": report.file, "written": as_json.instant(report.written), "bytes": report.size}
+
+
+async def _no_keys(request: Request, sentence: str) -> None:
+    if await json_object(request):
+        raise HTTPException(400, sentence)
 
 
 def _only(request: Request, *known: str) -> None:

@@ -1,4 +1,4 @@
-"""The page kept live by server-sent events: one event `state` each time the player or a job changes.
+"""The page kept live by server-sent events: one event `state` each time the player, a job or the clock changes.
 
 Runs are written to the history by processes of their own, so while somebody listens its version is looked at once a
 second; while nobody listens, nothing is done at all.
@@ -76,21 +76,24 @@ class Feed:
             self._tell()
 
     async def _look_at_the_jobs(self) -> None:
-        version, looks, jobs = None, 0, None
+        version, looks, jobs = None, 0, list[dict[str, Any]]()
+        told: Any = None
         while True:
             with contextlib.suppress(ApplianceError):  # told to whoever asks for the state
                 store, before = self._daemon.appliance.store, version
                 version = store.version()
                 if version != before or looks % _LOOK_ANYWAY == 0 or _is_busy(jobs):
-                    was, jobs = jobs, values.jobs(self._daemon.appliance, self._now())
-                    if was != jobs:
-                        self._tell()
+                    jobs = values.jobs(self._daemon.appliance, self._now())
+                now = jobs, values.scheduler(self._daemon.scheduler)
+                if now != told:
+                    told = now
+                    self._tell()
             looks += 1
             await asyncio.sleep(_LOOK)
 
 
-def _is_busy(jobs: list[dict[str, Any]] | None) -> bool:
-    return any(job["last"] and job["last"]["outcome"] is None for job in jobs or ())
+def _is_busy(jobs: list[dict[str, Any]]) -> bool:
+    return any(job["running"] for job in jobs)
 
 
 class EventStream(Response):

@@ -19,8 +19,9 @@ from pi_appliance.engine.assemble import JobView, Slot
 from pi_appliance.errors import ConfigError
 from pi_appliance.model.music import Station
 from pi_appliance.model.run import Run
-from pi_appliance.reports import as_svg, as_text
-from pi_appliance.web import files, values, words
+from pi_appliance.reports import as_json, as_svg, as_text
+from pi_appliance.store.slots import Pause
+from pi_appliance.web import banner, files, slots, values, words
 from pi_appliance.web.actions import Actions
 from pi_appliance.web.auth import Door, address_of, cookie, page_here
 from pi_appliance.web.bodies import form
@@ -44,12 +45,13 @@ class Card:
     @property
     def seen(self) -> str:
         """What changes when the card must be drawn anew."""
-        return seen(self.view.last)
+        return seen(self.view.last, self.view.pause)
 
 
-def seen(run: Run | None) -> str:
-    """Return which run this is, and whether it has ended. static/jobs.js makes the same of the JSON."""
-    return f"{run.id}:{run.outcome or ''}" if run else ""
+def seen(run: Run | None, pause: Pause | None = None) -> str:
+    """Return which run this is, whether it has ended, and a pause. static/jobs.js makes the same of the JSON."""
+    held = f"{as_json.instant(pause.since)}/{as_json.instant(pause.until) or ''}" if pause else ""
+    return (f"{run.id}:{run.outcome or ''}" if run else "") + f"|{held}"
 
 
 class Pages:
@@ -65,6 +67,7 @@ class Pages:
         self._templates.filters |= {
             "ago": lambda when: words.ago(when, actions.now()),
             "soon": lambda when: words.day_and_time(when, actions.now(), self._zone()),
+            "time": lambda when: words.time_of_day(when, self._zone()),
             "instant": lambda when: as_text.instant(when, self._zone()),
             "clock": words.clock,
             "took": as_text.length,
@@ -76,10 +79,14 @@ class Pages:
         return [
             Route("/", self.home),
             Route("/parts/jobs/{name}", self.job_part),
+            Route("/parts/banner", self.banner_part),
             Route("/parts/reports", self.reports_part),
             Route("/player/{command}", self.command, methods=["POST"]),
             Route("/jobs/{name}", self.job),
             Route("/jobs/{name}/run", self.run_job, methods=["POST"]),
+            Route("/jobs/{name}/pause", self.pause_job, methods=["POST"]),
+            Route("/jobs/{name}/resume", self.resume_job, methods=["POST"]),
+            Route("/jobs/{name}/cancel", self.cancel_job, methods=["POST"]),
             Route(f"/runs/{NUMBER}", self.run),
             Route("/reports", self.reports),
             Route("/reports/{job}/{file}", self.report),
@@ -97,14 +104,15 @@ class Pages:
             stations = self._actions.stations.all(appliance.config.stations)
         except ConfigError as error:
             wrong = str(error)
-        cards = [self._card(view, now) for view in appliance.jobs(now)]
+        views = appliance.jobs(now)
         started = request.query_params.get("started")
         return self._page(
             "home.html",
             music=hub,
             stations=stations,
             stations_wrong=wrong,
-            cards=cards,
+            banner=banner.of(self._daemon, views),
+            cards=[self._card(view, now) for view in views],
             started=started if started in appliance.config.jobs else "",
             **self._newest_reports(),
         )
@@ -115,6 +123,11 @@ class Pages:
         self._daemon.appliance.job(name)
         view = next(view for view in self._daemon.appliance.jobs(now) if view.job.name == name)
         return self._page("_job.html", card=self._card(view, now))
+
+    async def banner_part(self, _: Request) -> Response:
+        """Return what is not as it should be."""
+        views = self._daemon.appliance.jobs(self._actions.now())
+        return self._page("_banner.html", banner=banner.of(self._daemon, views))
 
     async def reports_part(self, _: Request) -> Response:
         """Return the list of the newest reports."""
@@ -138,6 +151,7 @@ class Pages:
             job=name,
             card=self._card(view, now) if view else None,
             schedule=cron.explain(schedule) if schedule else "",
+            slots=slots.shown(appliance, name, now) if view else None,
             runs=runs[:_ROWS],
             older=runs[_ROWS - 1].id if len(runs) > _ROWS else None,
             reports=files.reports(appliance, of=files.folders(appliance, name)),
@@ -148,6 +162,25 @@ class Pages:
         name = request.path_params["name"]
         await self._actions.run_job(name)
         return RedirectResponse(f"/?started={name}#job-{name}", 303)
+
+    async def pause_job(self, request: Request) -> Response:
+        """Let a job use no slot for a while, or for good."""
+        given = await form(request)
+        back = _back(request, given)
+        self._actions.pause_job(request.path_params["name"], given)
+        return back
+
+    async def resume_job(self, request: Request) -> Response:
+        """Let a job use its slots again."""
+        back = _back(request, await form(request))
+        self._actions.resume_job(request.path_params["name"])
+        return back
+
+    async def cancel_job(self, request: Request) -> Response:
+        """Ask the run of a job to end."""
+        back = _back(request, await form(request))
+        self._actions.cancel_job(request.path_params["name"])
+        return back
 
     async def run(self, request: Request) -> Response:
         """One run and what it printed."""
@@ -222,6 +255,11 @@ class Pages:
 
     def _zone(self) -> Any:
         return self._daemon.appliance.config.time_zone
+
+
+def _back(request: Request, given: dict[str, str]) -> Response:
+    """Return the way back to the page that the form stands on, and take its name out of what was GIVEN."""
+    return RedirectResponse(page_here(given.pop("to", f"/#job-{request.path_params['name']}")), 303)
 
 
 def _text(path: Path) -> dict[str, Any]:

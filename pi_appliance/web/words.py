@@ -30,6 +30,11 @@ def day_and_time(when: datetime, now: datetime, zone: ZoneInfo) -> str:
     return f"{day} {there:%H:%M}"
 
 
+def time_of_day(when: datetime, zone: ZoneInfo) -> str:
+    """Return the time of day of WHEN: 06:03."""
+    return f"{when.astimezone(zone):%H:%M}"
+
+
 def clock(seconds: float | None) -> str:
     """Return a place in a track: 3:07, or 1:02:45."""
     if seconds is None:

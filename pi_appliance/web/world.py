@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 from typing import Protocol
 
+from pi_appliance.core.trust import ClockState
 from pi_appliance.engine.assemble import Appliance
 from pi_appliance.engine.runs import Runs
 from pi_appliance.model.music import PlayerState
@@ -26,24 +27,26 @@ class Music(Protocol):
         """Yield what changed. The first item comes at once."""
 
 
-class Rounds(Protocol):
-    """The scheduler, as far as it tells how it is."""
+class Scheduler(Protocol):
+    """What starts the jobs at their slots, as far as it tells how it goes."""
+
+    clock_state: ClockState
+    steps: int
+    last_step: str
+    beat: float
+    """When it looked last, in seconds since the machine started."""
 
     @property
-    def clock_state(self) -> str:
-        """What it thinks of the wall clock: untrusted, trusted or stepped."""
+    def clock_wait(self) -> float:
+        """For how many seconds more a clock that nobody has set is waited for."""
 
     @property
-    def steps(self) -> int:
-        """How often the wall clock was put forward or back."""
+    def trouble(self) -> str:
+        """Why some slot cannot be started or told of just now; '' if all is well."""
 
     @property
     def waiting(self) -> int:
-        """How many slots wait for the run before them."""
-
-    @property
-    def beat(self) -> float:
-        """When it looked last, in seconds since the machine started."""
+        """How many slots wait for their turn."""
 
 
 class Daemon(Protocol):
@@ -62,5 +65,8 @@ class Daemon(Protocol):
         """What starts a run."""
 
     @property
-    def scheduler(self) -> Rounds:
-        """What looks at the clock."""
+    def scheduler(self) -> Scheduler:
+        """What starts runs at their slots."""
+
+    def wake(self) -> None:
+        """Let the scheduler look now: somebody changed what it goes by."""

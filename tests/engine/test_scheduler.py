@@ -109,3 +109,24 @@ def test_a_job_that_never_ran_begins_with_its_next_slot(hourly):
     hourly.restart()
     hourly.live(NOON + timedelta(minutes=2))
     assert hourly.runs.slots == []
+
+
+def test_how_often_and_how_far_the_clock_was_put_is_told(hourly):
+    assert (hourly.scheduler.steps, hourly.scheduler.last_step) == (0, "")
+    for step in (timedelta(minutes=2), timedelta(seconds=-30)):
+        hourly.clock.step(step)
+        hourly.look()
+    assert (hourly.scheduler.steps, hourly.scheduler.last_step) == (2, "the clock was put back by 30s")
+    hourly.look()
+    assert hourly.scheduler.last_step == "the clock was put back by 30s"
+
+
+def test_how_long_a_clock_that_nobody_has_set_is_waited_for_is_told(hourly, house):
+    house.config.write_text(house.config.read_text("utf-8").replace("wait: 0s", "wait: 20m"), "utf-8")
+    hourly.appliance, hourly.clock.known = hourly.appliance.reloaded(), False
+    hourly.restart()
+    hourly.look()
+    assert (hourly.scheduler.clock_state, hourly.scheduler.clock_wait) == ("untrusted", 1200 - hourly.clock.steady())
+    hourly.clock.go(600)
+    hourly.look()
+    assert (hourly.scheduler.clock_state, hourly.scheduler.clock_wait) == ("trusted", 0)

@@ -2,13 +2,17 @@
 
 import contextlib
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, Route, expect, sync_playwright
+from playwright.sync_api import Browser, Dialog, Page, Route, expect, sync_playwright
 
+from pi_appliance.core.plan import store_text
+from pi_appliance.core.trust import ClockState
 from pi_appliance.model.music import Play
 from pi_appliance.model.run import Outcome
+from pi_appliance.system import clock
 from tests.web.test_pages import STATIONS, record, report
 from tests.web.world import World, configuration, job, served, set_password
 
@@ -17,7 +21,7 @@ pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason="chromium is not i
 MANY = "".join(f'- {{name: Station {number}, url: "http://radio.example/{number}"}}\n' for number in range(8))
 # The width of the page and of the window; each thing to press that is too small for a thumb.
 WIDTHS = "[document.documentElement.scrollWidth, window.innerWidth]"
-TOO_SMALL = """[...document.querySelectorAll("button, input, summary, .list a, .history, h3 a, .back")]
+TOO_SMALL = """[...document.querySelectorAll("button, input, select, summary, .list a, .history, h3 a, .back")]
     .filter((each) => each.checkVisibility()).map((each) => [each.outerHTML, each.getBoundingClientRect()])
     .filter(([, box]) => box.height < 44 || box.width < 44).map(([text]) => text)"""
 
@@ -130,6 +134,117 @@ def test_run_now_shows_the_run_until_it_has_ended(browser: Browser, world: World
         expect(card.locator(".how")).to_have_text("succeeded", timeout=20_000)
         expect(card.locator(".strip .succeeded")).to_have_count(1)
         expect(card.get_by_role("button", name="Run now")).to_be_enabled()
+
+
+@pytest.fixture
+def jobs(tmp_path: Path) -> Iterator[World]:
+    """Serve a page with jobs that pause, come after others, and take long."""
+    daily = "    schedule: 0 6 * * *\n    chance: 1/4\n    jitter: 20m\n"
+    slow = job("slow", "import time; time.sleep(60)", "    schedule: {every: 15m}\n")
+    with served(
+        configuration(tmp_path, jobs=job("daily", "", daily) + slow + job("copy", "", "    after: [slow]\n"))
+    ) as found:
+        record(found, "daily", Outcome.FAILED, "could not " + "w" * 90)
+        found.daemon.scheduler.clock_state, found.daemon.scheduler.clock_wait = ClockState.UNTRUSTED, 300.0
+        appliance = found.daemon.appliance
+        every, zone = appliance.job("slow").schedule, appliance.config.zone_of(appliance.job("slow"))
+        assert every
+        appliance.store.slots.watch("slow", store_text(every, zone), since=clock.now() - timedelta(hours=9))
+        yield found
+
+
+def test_pause_and_resume_show_by_the_event_they_make(browser: Browser, jobs: World) -> None:
+    with phone(browser, jobs) as page:
+        card = page.locator("#job-daily")
+        card.get_by_role("button", name="Pause").tap()
+        expect(card.locator(".next")).to_contain_text("Paused since today")
+        card.get_by_role("button", name="Resume").tap()
+        expect(card.locator(".next")).to_contain_text("Next")
+        jobs.in_loop(lambda: jobs.daemon.appliance.pause("daily", now=clock.now()))  # as another phone does
+        expect(card.get_by_role("button", name="Resume")).to_be_visible()
+
+
+def test_the_page_of_a_job_pauses_it_for_a_while(browser: Browser, jobs: World) -> None:
+    with phone(browser, jobs) as page:
+        page.goto(f"{jobs.origin}/jobs/daily")
+        page.get_by_label("For how long").select_option("for a day")
+        page.get_by_role("button", name="Pause").tap()
+        expect(page.locator(".next")).to_contain_text("until tomorrow")
+        expect(page).to_have_url(f"{jobs.origin}/jobs/daily")
+        jobs.in_loop(lambda: jobs.daemon.appliance.resume("daily", now=clock.now()))
+        expect(page.get_by_role("button", name="Pause")).to_be_visible()  # it was loaded again by itself
+
+
+@pytest.mark.parametrize("path", ["/", "/jobs/slow"])
+def test_cancel_asks_first_and_ends_the_run(browser: Browser, jobs: World, path: str) -> None:
+    asked = []
+
+    def answer(dialog: Dialog) -> None:
+        asked.append(dialog.message)
+        dialog.accept() if len(asked) > 1 else dialog.dismiss()
+
+    with phone(browser, jobs) as page:
+        page.on("dialog", answer)
+        place = page.locator("#job-slow")
+        place.get_by_role("button", name="Run now").tap()
+        expect(place.get_by_role("button", name="Cancel")).to_be_visible()
+        if path != "/":
+            page.goto(jobs.origin + path)
+            place = page.locator("[data-watch]")
+        jobs.eventually(lambda: jobs.ask("/api/v1/jobs").json[1]["last"]["note"])
+        place.get_by_role("button", name="Cancel").tap()
+        assert asked == ["End this run of slow?"]
+        assert jobs.ask("/api/v1/jobs").json[1]["running"]
+        place.get_by_role("button", name="Cancel").tap()
+        expect(page.locator(".how.stopped").first).to_be_visible(timeout=15_000)
+        expect(place.get_by_role("button", name="Run now")).to_be_enabled()
+
+
+def test_the_banner_follows_the_clock_and_the_jobs(browser: Browser, jobs: World) -> None:
+    scheduler = jobs.daemon.scheduler
+    with phone(browser, jobs) as page:
+        waiting, stepped = page.get_by_text("Waiting for the clock to be set"), page.locator("#stepped")
+        expect(waiting).to_be_visible()
+        expect(page.locator(".failing")).to_contain_text("daily")
+        scheduler.clock_state, scheduler.clock_wait = ClockState.TRUSTED, 0.0
+        expect(waiting).to_be_hidden()
+        expect(stepped).to_be_hidden()
+        scheduler.steps, scheduler.last_step = 1, "the clock was put forward by 2h"
+        expect(stepped).to_have_text("While this page was open, the clock was put forward by 2h.")
+        record(jobs, "daily", Outcome.SUCCEEDED, "")
+        expect(page.locator(".failing")).to_have_count(0)
+        page.reload()
+        expect(page.locator("#job-daily")).to_be_visible()
+        expect(stepped).to_be_hidden()
+
+
+def test_without_a_script_a_job_is_paused_resumed_and_cancelled(browser: Browser, jobs: World) -> None:
+    with phone(browser, jobs, script=False) as page:
+        card = page.locator("#job-slow")
+        card.get_by_role("button", name="Pause").tap()
+        expect(card.locator(".next")).to_contain_text("Paused since")
+        card.get_by_role("button", name="Resume").tap()
+        expect(card.locator(".next")).to_contain_text("Next")
+        card.get_by_role("button", name="Run now").tap()
+        jobs.eventually(lambda: (jobs.ask("/api/v1/jobs").json[1]["last"] or {}).get("note"))
+        page.goto(jobs.origin)
+        card.get_by_role("button", name="Cancel").tap()
+        page.wait_for_load_state()
+        jobs.eventually(lambda: jobs.ask("/api/v1/jobs").json[1]["last"]["outcome"] == "stopped")
+
+
+@pytest.mark.parametrize("width", [320, 360, 393])
+def test_jobs_fit_the_phone_and_the_thumb(browser: Browser, jobs: World, width: int) -> None:
+    with phone(browser, jobs, script=False) as page:
+        page.set_viewport_size({"width": width, "height": 727})
+        for path in ("/", "/jobs/slow", "/jobs/daily", "/jobs/copy"):
+            page.goto(jobs.origin + path)
+            for summary in page.locator("summary").all():
+                summary.tap()
+            assert page.evaluate(WIDTHS) == [width, width]
+            assert page.evaluate(TOO_SMALL) == []
+            inside = "(card) => card.scrollWidth <= card.clientWidth"
+            assert all(card.evaluate(inside) for card in page.locator(".card").all()), path
 
 
 def test_without_its_network_the_phone_says_so_and_comes_back(browser: Browser, world: World) -> None:

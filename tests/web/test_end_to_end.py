@@ -1,10 +1,14 @@
 """The whole appliance as a household has it: the real daemon, a real MPD, a real browser of a phone's size."""
 
+import contextlib
 from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from pi_appliance.engine.assemble import Appliance
 from tests.engine.test_daemon import Up, up
 from tests.fakes.mpd_server import MpdServer, needs_mpd, running_mpd
 from tests.house import House, until
@@ -17,6 +21,15 @@ post:
   schedule: "@daily"
   chance: 1/4
   with: {lines: tweets.txt, network: preview}
+long:
+  kind: command
+  with: {run: [sleep, "300"]}
+"""
+TICK = """
+tick:
+  kind: command
+  schedule: {every: 1s}
+  with: {run: ["true"]}
 """
 
 
@@ -38,13 +51,20 @@ def daemon(house: House, mpd: MpdServer) -> Iterator[Up]:
         yield started
 
 
+@contextlib.contextmanager
+def opened(browser: Browser, daemon: Up) -> Iterator[Page]:
+    """Give the first page of DAEMON on a phone."""
+    context = browser.new_context(viewport={"width": 393, "height": 727}, is_mobile=True, has_touch=True)
+    page = context.new_page()
+    page.goto(daemon.page)
+    yield page
+    context.close()
+
+
 @pytest.fixture
 def page(browser: Browser, daemon: Up) -> Iterator[Page]:
-    context = browser.new_context(viewport={"width": 393, "height": 727}, is_mobile=True, has_touch=True)
-    opened = context.new_page()
-    opened.goto(daemon.page)
-    yield opened
-    context.close()
+    with opened(browser, daemon) as found:
+        yield found
 
 
 def paused(mpd: MpdServer) -> bool:
@@ -54,7 +74,7 @@ def paused(mpd: MpdServer) -> bool:
 @needs_mpd
 def test_a_press_on_pause_on_the_phone_pauses_mpd_and_what_mpc_does_shows_on_the_phone(page, mpd):
     expect(page.locator("#title")).to_have_text("One")
-    page.get_by_role("button", name="Pause").tap()
+    page.locator("#toggle").tap()
     until(lambda: paused(mpd))
 
     mpd.mpc("next")
@@ -76,7 +96,7 @@ def test_mpd_that_dies_and_comes_back_is_told_and_works_again(page, mpd):
 
 
 def test_a_press_on_run_now_runs_the_job_and_its_report_can_be_opened(page, house):
-    page.get_by_role("button", name="Run now").tap()
+    page.locator("#job-post").get_by_role("button", name="Run now").tap()
     expect(page.locator("#job-post .how")).to_have_text("succeeded", timeout=15_000)
     page.get_by_role("link", name="posts.txt").click()
     expect(page.locator("body")).to_contain_text("Hello from the shelf")
@@ -87,3 +107,56 @@ def test_a_run_of_cron_shows_on_the_phone_by_itself(page, house):
     expect(page.locator("#job-post .how")).to_have_text("not run yet")
     house.run("jobs", "run", "post")
     expect(page.locator("#job-post .how")).to_have_text("succeeded", timeout=15_000)
+
+
+def slots(house: House) -> list[dict[str, Any]]:
+    """Return what became of the slots of `tick`, the newest first, from those that are accounted for."""
+    found = house.json("jobs", "history", "tick", "--slots", "--count", "200")
+    return [each for each in found if each["run"]]
+
+
+@pytest.fixture
+def ticking(browser: Browser, house: House) -> Iterator[Page]:
+    """Give the page of an appliance with one job, `tick`, each second."""
+    house.write(TICK, "web: {port: 0}")
+    with up(house) as started, opened(browser, started) as found:
+        yield found
+
+
+def test_a_pause_on_the_phone_leaves_the_slots_out_until_it_is_resumed(ticking, house):
+    page = ticking
+    card = page.locator("#job-tick")
+    until(lambda: slots(house))
+    card.get_by_role("button", name="Pause").tap()
+    expect(card.locator(".next")).to_contain_text("Paused since")
+    before = house.last("tick")["id"]
+    until(lambda: sum(each["summary"] == "paused" for each in house.json("jobs", "history", "tick", "--slots")) >= 3)
+    assert house.last("tick")["id"] <= before + 1  # the one that was starting, at the most
+    card.get_by_role("button", name="Resume").tap()
+    expect(card.locator(".next")).to_contain_text("Next")
+    until(lambda: slots(house)[0]["outcome"] == "succeeded")
+    found = slots(house)
+    assert sum(each["summary"].startswith("paused") for each in found) >= 3
+    times = [datetime.fromisoformat(each["slot"]) for each in found]
+    assert times == [times[0] - timedelta(seconds=place) for place in range(len(times))]  # not one is missing
+    page.goto(f"{page.url}jobs/tick")
+    expect(page.get_by_label("what became of").locator(".paused")).not_to_have_count(0)
+
+
+def test_a_resume_on_the_phone_is_heard_at_once(page, house):
+    card = page.locator("#job-post")
+    card.get_by_role("button", name="Pause").tap()
+    card.get_by_role("button", name="Resume").tap()
+    expect(card.get_by_role("button", name="Pause")).to_be_visible()
+    with Appliance.open(house.config) as appliance:
+        until(lambda: not appliance.store.slots.pauses())
+
+
+def test_a_cancel_on_the_phone_ends_a_long_run(page, house):
+    page.on("dialog", lambda dialog: dialog.accept())
+    card = page.locator("#job-long")
+    card.get_by_role("button", name="Run now").tap()
+    expect(card.locator(".doing")).not_to_be_empty()
+    card.get_by_role("button", name="Cancel").tap()
+    expect(card.locator(".how")).to_have_text("stopped", timeout=15_000)
+    assert house.last("long")["summary"] == "cancelled by a person"

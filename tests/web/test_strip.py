@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from pi_appliance.model.run import Outcome, Run, Trigger
-from pi_appliance.reports.as_svg import strip
+from pi_appliance.reports.as_svg import mark, slots, strip
 from pi_appliance.web import words
 
 LONDON = ZoneInfo("Europe/London")
@@ -39,7 +39,7 @@ def test_every_outcome_has_its_class_and_good_and_bad_differ_in_shape() -> None:
     found = bars([run(1, outcome) for outcome in (*Outcome, None)])[::-1]
     shown = {bar.get("class"): len(bar.findall("{*}rect")) for bar in found if bar.get("class") != "none"}
     assert set(shown) == {*map(str, Outcome), "running"}
-    assert {name for name, parts in shown.items() if parts == 1} == {"succeeded", "skipped", "running"}
+    assert {name for name, parts in shown.items() if parts == 1} == {"succeeded", "skipped", "running", "misfired"}
 
 
 def test_a_bar_tells_its_run_even_with_angle_brackets() -> None:
@@ -50,6 +50,32 @@ def test_a_bar_tells_its_run_even_with_angle_brackets() -> None:
 
 def test_nothing_yet_is_said() -> None:
     assert 'aria-label="no runs yet"' in strip([], LONDON)
+
+
+KINDS = ("succeeded", "failed", "skipped", "misfired", "paused", "unknown", "running")
+
+
+def shape(bar: ElementTree.Element) -> list[tuple[str | None, str | None]]:
+    return [(part.get("y"), part.get("height")) for part in bar.findall("{*}rect")]
+
+
+def test_what_became_of_a_slot_is_told_by_class_shape_and_title() -> None:
+    found = [(what, f"{what} <so>") for what in KINDS]
+    drawn = list(ElementTree.fromstring(slots(found, places=9)))  # noqa: S314 - ours
+    assert [bar.get("class") for bar in drawn] == ["none", "none", *reversed(KINDS)]
+    assert [bar.findtext("{*}title") for bar in drawn[2:]] == [f"{what} <so>" for what in reversed(KINDS)]
+    assert len({tuple(shape(bar)) for bar in drawn}) == len(KINDS) + 1  # no two look alike without colour
+
+
+def test_the_mark_of_a_legend_looks_as_in_the_strip() -> None:
+    for what in KINDS:
+        (alone,) = ElementTree.fromstring(mark(what))  # noqa: S314 - ours
+        (among,) = ElementTree.fromstring(slots([(what, "")], places=1))  # noqa: S314 - ours
+        assert (alone.get("class"), shape(alone)) == (among.get("class"), shape(among))
+
+
+def test_no_slot_yet_is_said() -> None:
+    assert 'aria-label="no slots yet"' in slots([])
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from pi_appliance.core.trust import ClockState
 from pi_appliance.engine.assemble import Appliance
 from pi_appliance.engine.runs import Runs
 from pi_appliance.web.service import WebService
@@ -19,11 +20,14 @@ from tests.web.list_player import ListMusic, ListPlayer
 
 
 @dataclass
-class Rounds:
-    """A scheduler that looked just now."""
+class TheScheduler:
+    """As much of the scheduler as the page tells: a clock that is believed, and nothing amiss."""
 
-    clock_state: str = "trusted"
+    clock_state: ClockState = ClockState.TRUSTED
+    clock_wait: float = 0.0
     steps: int = 0
+    last_step: str = ""
+    trouble: str = ""
     waiting: int = 0
     beat: float = 1000.0
 
@@ -35,7 +39,11 @@ class TheDaemon:
     appliance: Appliance
     hub: ListMusic
     runs: Runs
-    scheduler: Rounds = field(default_factory=Rounds)
+    scheduler: TheScheduler = field(default_factory=TheScheduler)
+    woken: int = 0
+
+    def wake(self) -> None:
+        self.woken += 1
 
 
 @dataclass

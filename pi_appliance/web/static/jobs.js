@@ -2,7 +2,8 @@
 
 import { ago } from "./words.js";
 
-export const seen = (run) => (run ? `${run.id}:${run.outcome ?? ""}` : "");
+export const seen = ({ last, paused }) =>
+  (last ? `${last.id}:${last.outcome ?? ""}` : "") + "|" + (paused ? `${paused.since}/${paused.until ?? ""}` : "");
 
 export function showJobs(jobs) {
   const cards = [...document.querySelectorAll("[data-job]")];
@@ -10,9 +11,10 @@ export function showJobs(jobs) {
     location.reload(); // the configuration was read again
     return;
   }
-  for (const [place, { job, last, next }] of jobs.entries()) {
+  for (const [place, each] of jobs.entries()) {
+    const { job, last, next } = each;
     const card = cards[place];
-    const key = seen(last);
+    const key = seen(each);
     const slot = next?.slot ?? "";
     card.dataset.slot ??= slot;
     if (card.dataset.seen !== key || card.dataset.slot !== slot) draw(job, key, slot);
@@ -29,7 +31,8 @@ export function startTimes() {
 
 async function draw(job, key, slot) {
   const old = document.getElementById(`job-${job}`);
-  const ended = old.dataset.seen !== key && !key.endsWith(":");
+  const [run] = key.split("|");
+  const ended = old.dataset.seen.split("|")[0] !== run && !run.endsWith(":");
   Object.assign(old.dataset, { seen: key, slot });
   const answer = await fetch(`/parts/jobs/${job}`).catch(() => null);
   const card = document.getElementById(`job-${job}`);
@@ -37,11 +40,11 @@ async function draw(job, key, slot) {
     card.dataset.seen = "?"; // so that the next state tries again
     return;
   }
-  const held = card.contains(document.activeElement) && document.activeElement.tagName;
+  const held = [...card.querySelectorAll("a, button")].indexOf(document.activeElement);
   card.outerHTML = await answer.text();
   const drawn = document.getElementById(`job-${job}`);
   drawn.dataset.slot = slot;
-  if (held) drawn.querySelector(held)?.focus({ preventScroll: true });
+  if (held >= 0) drawn.querySelectorAll("a, button")[held]?.focus({ preventScroll: true });
   if (ended) drawReports();
 }
 

@@ -29,6 +29,20 @@ export function answersAgain() {
   if (document.getElementById("notice").textContent === SILENT) say("");
 }
 
+// What cannot be taken back is asked first.
+export function askFirst() {
+  document.addEventListener(
+    "submit",
+    (event) => {
+      const question = event.target.dataset.ask;
+      if (!question || confirm(question)) return;
+      event.preventDefault();
+      event.stopImmediatePropagation();
+    },
+    { capture: true },
+  );
+}
+
 export function takeOverForms(onAnswer) {
   document.addEventListener("submit", async (event) => {
     const form = event.target;

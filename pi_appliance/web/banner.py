@@ -1,0 +1,40 @@
+"""The banner: what is not as it should be just now, in sentences."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pi_appliance.core.trust import ClockState
+from pi_appliance.engine.assemble import JobView
+from pi_appliance.model.run import Run
+from pi_appliance.web import values
+from pi_appliance.web.world import Daemon, Scheduler
+
+_MOST = 3  # jobs that are named
+
+
+@dataclass(frozen=True, slots=True)
+class Banner:
+    """What the whole appliance waits for or cannot do, the newest bad runs of jobs, and how many more there are."""
+
+    sentences: Sequence[str]
+    failing: Sequence[Run]
+    more: int
+
+
+def of(daemon: Daemon, views: Sequence[JobView]) -> Banner:
+    """Return what to say of DAEMON with its jobs as VIEWS."""
+    found = [run for view in views if (run := values.failure(daemon.appliance, view))]
+    found.sort(key=lambda run: (run.started, run.id), reverse=True)
+    return Banner(_sentences(daemon.scheduler), found[:_MOST], len(found[_MOST:]))
+
+
+def _sentences(scheduler: Scheduler) -> list[str]:
+    said = []
+    if scheduler.clock_state is ClockState.UNTRUSTED:
+        minutes = math.ceil(scheduler.clock_wait / 60)
+        most = f", at most {minutes} minute{'s' * (minutes != 1)} more" if minutes else ""
+        said.append(f"Waiting for the clock to be set: jobs by the wall clock wait until then{most}.")
+    if scheduler.trouble:
+        said.append(f"A job cannot be started or told of: {scheduler.trouble}")
+    return said
