@@ -172,3 +172,5 @@ def account_for_cron(appliance: Appliance, job: Job, due: str, now: datetime) ->
         gone = plan.unused(job.schedule, zone, (known.until, slot - _TICK), used, why)
         if gone:
             slots.settle([_settled(job, Trigger.CRON, each) for each in gone], now=now, until=slot)
+        else:  # else each run would look through all slots since the first, whose claims do not stay for ever
+            slots.settled_until(job.name, slot)
