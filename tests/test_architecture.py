@@ -14,7 +14,8 @@ FLOORS = [
     {"jobs", "networks", "players", "store", "reports", "system"},
     {"engine"},
     {"web", "bridge"},
-    {"cli", "__main__"},
+    {"cli"},
+    {"__main__"},
 ]
 HEIGHTS = {name: height for height, names in enumerate(FLOORS) for name in names}
 PURE = {"errors", "model", "core", "puzzles", "ports"}
@@ -23,7 +24,7 @@ IMPURE = {"asyncio", "http", "os", "shutil", "socket", "sqlite3", "subprocess", 
 PLUGINS = {"jobs", "networks", "players", "cli"}
 ONE_HOME = {
     "tweepy": {"networks/x.py"},
-    "mpd": {"players/mpd.py"},
+    "mpd": {"players/_mpd_player.py"},
     "crontab": {"system/crontab.py"},
     "yaml": {"config/yaml_tree.py"},
     "cattrs": {"config/structure.py"},
