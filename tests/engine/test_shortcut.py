@@ -147,6 +147,12 @@ def _too_many(appliance: Appliance) -> None:
         db.executemany(insert, [()] * 1024)
 
 
+def _too_old(appliance: Appliance) -> None:
+    with appliance.store.writing() as db:
+        insert = "INSERT INTO runs (job, kind, trigger, started, ended) VALUES ('other', '', '', '1900', '1900')"
+        db.executemany(insert, [()] * 30)
+
+
 def _damaged(appliance: Appliance) -> None:
     appliance.close()
     (appliance.config.state / "history.db").write_bytes(b"not a database at all" * 500)
@@ -163,7 +169,7 @@ def _cut_short(appliance: Appliance) -> None:
 @pytest.mark.parametrize(
     "doubt",
     [
-        *(_paused, _changed_file, _other_secret, _cut_off, _used, _newer, _to_be_told, _too_many, _damaged),
+        *(_paused, _changed_file, _other_secret, _cut_off, _used, _newer, _to_be_told, _too_many, _too_old, _damaged),
         *(_nothing_foreseen, _cut_short),
     ],
     ids=lambda doubt: doubt.__name__.strip("_"),
