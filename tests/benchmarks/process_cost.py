@@ -6,7 +6,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-HEADS = ("resident MB", "proportional MB", "threads", "wake-ups", "CPU ms", "written to disk", "write() bytes")
+HEADS = (
+    "resident MB",
+    "proportional MB",
+    "threads",
+    "wake-ups",
+    "pre-empted",
+    "CPU ms",
+    "written to disk",
+    "write() bytes",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,7 +25,8 @@ class Cost:
     resident: int  # bytes
     proportional: int  # bytes; what is shared is shared out
     threads: int
-    wakeups: int  # times that a thread was given a processor
+    wakeups: int  # times that a thread slept and was woken
+    preempted: int  # times that it had to let another one go first: what else the machine does shows here
     cpu: float  # seconds
     written: int  # bytes that went to a disk
     passed: int  # bytes given to write(), be it a disk, a pipe or a terminal
@@ -28,6 +38,7 @@ class Cost:
             proportional=self.proportional,
             threads=self.threads,
             wakeups=self.wakeups - before.wakeups,
+            preempted=self.preempted - before.preempted,
             cpu=self.cpu - before.cpu,
             written=self.written - before.written,
             passed=self.passed - before.passed,
@@ -36,13 +47,8 @@ class Cost:
     def cells(self) -> list[str]:
         """Return what stands under HEADS."""
         sizes = [f"{size / 1e6:.1f}" for size in (self.resident, self.proportional)]
-        return [
-            *sizes,
-            str(self.threads),
-            str(self.wakeups),
-            f"{self.cpu * 1e3:.0f}",
-            *map(str, (self.written, self.passed)),
-        ]
+        counts = (self.threads, self.wakeups, self.preempted, round(self.cpu * 1e3), self.written, self.passed)
+        return [*sizes, *map(str, counts)]
 
 
 def look(pid: int) -> Cost:
@@ -53,11 +59,8 @@ def look(pid: int) -> Cost:
         resident=sum(_number(each / "status", "VmRSS") for each in family) * 1024,
         proportional=sum(_number(each / "smaps_rollup", "Pss") for each in family) * 1024,
         threads=len(threads),
-        wakeups=sum(
-            _number(thread / "status", f"{kind}_ctxt_switches")
-            for thread in threads
-            for kind in ("voluntary", "nonvoluntary")
-        ),
+        wakeups=sum(_number(thread / "status", "voluntary_ctxt_switches") for thread in threads),
+        preempted=sum(_number(thread / "status", "nonvoluntary_ctxt_switches") for thread in threads),
         cpu=sum(int((thread / "schedstat").read_text("ascii").split()[0]) for thread in threads) / 1e9,
         written=sum(_number(each / "io", "write_bytes") for each in family),
         passed=sum(_number(each / "io", "wchar") for each in family),
