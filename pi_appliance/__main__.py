@@ -1,62 +1,23 @@
-"""The command line's door: finds the command by file name, and turns every error into one line and an exit status."""
+"""The command line's door. It loads the program only where there is something to do (engine/shortcut.py)."""
 
 import io
 import os
 import sys
+import time
 
-import click
-
-from pi_appliance import __version__, registry
-from pi_appliance.errors import ApplianceError, ConfigError, nearest
-
-
-class Commands(click.Group):
-    """One command (or group) a file in pi_appliance/cli; only the one asked for is imported."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the names of all commands, from the names of their files."""
-        return list(registry.names("cli"))
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import and return one command, None if there is none of that name."""
-        if cmd_name not in registry.names("cli"):
-            return None
-        command: click.Command = registry.load("cli", cmd_name).command
-        return command
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """As click does, with the nearest known name where there is no such command."""
-        if args and not args[0].startswith("-") and args[0] not in registry.names("cli"):
-            ctx.fail(f"no command is called {args[0]!r}; {nearest(args[0], registry.names('cli'))}")
-        return super().resolve_command(ctx, args)
-
-
-@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
-@click.version_option(__version__, prog_name="pi-appliance")
-def cli() -> None:
-    """Turn this machine into an appliance: jobs, posts, music and puzzles from one YAML file."""
+from pi_appliance.engine import shortcut
 
 
 def main(argv: list[str] | None = None) -> None:
     """Run one command. Errors that a person may see become one line on stderr and an exit status."""
     _open_what_is_closed()
+    if shortcut.skipped(sys.argv[1:] if argv is None else argv, time.time()):
+        return
     if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
         sys.stdout.reconfigure(errors="replace")  # a terminal that knows no … shows a ?
-    try:
-        cli.main(args=argv, prog_name="pi-appliance")
-    except ConfigError as error:
-        click.echo(str(error), err=True)  # file:line:column first, so that an editor can jump there
-        sys.exit(error.exit_status)
-    except ApplianceError as error:
-        click.echo(f"pi-appliance: {error}", err=True)
-        sys.exit(error.exit_status)
-    except OSError as error:  # what is printed finds no room, or something here cannot be read or written
-        where = f"{error.filename}: " if error.filename else ""
-        click.echo(f"pi-appliance: {where}{error.strerror}; check the rights, and the free space", err=True)
-        _leave_unsaid()
-        sys.exit(1)
+    from pi_appliance.cli import _program  # not before: click alone takes longer to load than a skip takes
+
+    _program.run(argv)
 
 
 def _open_what_is_closed() -> None:
@@ -66,12 +27,6 @@ def _open_what_is_closed() -> None:
             os.fstat(number)
         except OSError:
             os.open(os.devnull, os.O_RDWR)  # the lowest number that is free, which is this one
-
-
-def _leave_unsaid() -> None:
-    """Let what was not printed yet go nowhere, or Python would stumble over it once more at its end."""
-    if sys.stdout is not None:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 if __name__ == "__main__":

@@ -7,7 +7,8 @@ from pathlib import Path
 import click
 import pytest
 
-from pi_appliance.__main__ import cli, main
+from pi_appliance.__main__ import main
+from pi_appliance.cli._program import cli
 from pi_appliance.config import describe
 from pi_appliance.config.load import load
 from pi_appliance.config.yaml_tree import parse

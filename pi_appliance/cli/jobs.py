@@ -15,7 +15,7 @@ import click
 from pi_appliance.cli import _jobs_ahead, _jobs_crontab, _jobs_hold, _jobs_past
 from pi_appliance.cli._options import config_option, json_option
 from pi_appliance.cli._progress import ProgressLine
-from pi_appliance.engine import courier, runner
+from pi_appliance.engine import coming, courier, runner
 from pi_appliance.engine.assemble import Appliance, JobView, Slot
 from pi_appliance.model.run import Outcome, Run, Trigger
 from pi_appliance.reports import as_json as json_of
@@ -94,6 +94,8 @@ def run(name: str, trigger: str, due: str | None, as_scheduled: bool, as_json: b
             listener=listener,
             random=SystemRandom(),
         )
+        if ended.trigger is Trigger.CRON:
+            coming.foresee(appliance, name, clock.now())
         line.clear()
         try:
             _tell(ended, as_json=as_json, by_hand=by_hand)

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from datetime import timedelta
 from enum import StrEnum
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 from zoneinfo import ZoneInfo
@@ -48,6 +49,7 @@ def structure(
         return None, list(_problems(tree, path, error, cls))
 
 
+@cache  # cattrs writes a function for each data class, and that once is enough
 def _converter(base: Path) -> Converter:
     converter = Converter(forbid_extra_keys=True, detailed_validation=True)
 

@@ -175,3 +175,5 @@ def account_for_cron(appliance: Appliance, job: Job, due: str, now: datetime) ->
         if gone:
             told = Told.of(appliance.config, job)
             slots.settle([_settled(job, Trigger.CRON, each, told) for each in gone], now=now, until=slot)
+        else:  # else each run would look through all slots since the first, whose claims do not stay for ever
+            slots.settled_until(job.name, slot)

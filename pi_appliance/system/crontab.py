@@ -13,8 +13,6 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-from crontab import CronTab
-
 from pi_appliance.core import wall_clock
 from pi_appliance.errors import Refused
 from pi_appliance.model.config import Config, Job, RunsBy
@@ -72,6 +70,8 @@ def _command(config: Config, program: Sequence[str], job: Job) -> str:
 
 def _line(when: str, command: str, user: str | None) -> str:
     """Let python-crontab write the entry (it escapes each %, as cron wants), then put our own time fields to it."""
+    from crontab import CronTab  # noqa: PLC0415 - loading it takes longer than all that most commands do
+
     item = CronTab(tab="", user=False if user else None).new(command=command, user=user)
     entry: str = item.render()
     return f"{when} {entry.removeprefix('* * * * * ')}"

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -341,3 +342,51 @@ def test_root_leaves_nothing_in_the_state_of_another_user(house):
     assert done.returncode == 1
     assert "belongs to nobody; run this as that user: sudo -u nobody pi-appliance" in done.stderr
     assert list(house.state.iterdir()) == []
+
+
+BY_CHANCE = """
+bot:
+  kind: command
+  schedule: "@daily"
+  grace: 25h
+  chance: 1/1000000
+  runs-by: cron
+  with: {run: ["true"]}
+"""
+
+
+def test_a_slot_that_the_chance_leaves_out_is_told_without_loading_the_program(house):
+    house.write(BY_CHANCE)
+    midnight = datetime.now(UTC).replace(hour=0, minute=0, second=0)
+    before = (midnight - timedelta(days=1)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    assert house.run("jobs", "run", "bot", "--by", "cron", "--due", before).returncode == 0
+
+    done = house.run("jobs", "run", "bot", "--by", "cron", environment={"PYTHONPROFILEIMPORTTIME": "1"})
+
+    assert (done.returncode, done.stdout) == (0, "")
+    loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    assert "sqlite3" in loaded
+    assert not loaded & {"click", "yaml", "cattrs", "cronsim", "dataclasses", "asyncio"}
+    first, second = house.json("jobs", "history", "bot")[::-1]
+    moments = ("id", "due", "started", "ended", "seconds")
+    assert {key: first[key] for key in first if key not in moments} == {
+        key: second[key] for key in second if key not in moments
+    }
+    assert second["due"] == midnight.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def test_a_pause_holds_for_the_slot_that_was_foreseen(house):
+    house.write(BY_CHANCE)
+    before = (datetime.now(UTC) - timedelta(days=1)).strftime("%Y-%m-%dT00:00:00Z")
+    house.run("jobs", "run", "bot", "--by", "cron", "--due", before)
+    house.run("jobs", "pause", "bot")
+    assert house.run("jobs", "run", "bot", "--by", "cron").returncode == 0
+    assert house.last("bot")["summary"] == "paused"
+
+
+def test_loading_what_every_command_needs_leaves_out_what_only_some_need(house):
+    house.write(BY_CHANCE, "player: {kind: mpd}\nnetworks: {bird: {kind: x}}")
+    done = house.run("jobs", "run", "bot", environment={"PYTHONPROFILEIMPORTTIME": "1"})
+    loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    assert "yaml" in loaded
+    assert not loaded & {"asyncio", "mpd", "crontab", "tweepy", "requests", "starlette"}

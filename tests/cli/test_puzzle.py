@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from pi_appliance.__main__ import cli
+from pi_appliance.cli._program import cli
 from pi_appliance.errors import ApplianceError, ConfigError
 from pi_appliance.puzzles.peg_solitaire import BOARDS, parse_listing
 

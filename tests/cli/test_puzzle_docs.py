@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from pi_appliance.__main__ import cli
+from pi_appliance.cli._program import cli
 from pi_appliance.config.load import load
 from pi_appliance.puzzles.peg_solitaire import BOARDS, parse, solve
 

@@ -22,6 +22,7 @@ from pi_appliance.errors import Refused, Unavailable
 from pi_appliance.model.config import Part
 from pi_appliance.model.music import Play
 from pi_appliance.players import mpd
+from pi_appliance.ports import Player
 from tests.fakes.mpd_server import MpdServer, free_port, make_music, needs_mpd, running_mpd
 from tests.house import until as eventually
 
@@ -167,7 +168,7 @@ def test_where_nothing_answers_a_stand_in_plays_until_the_hub_ends(tmp_path: Pat
             assert answers(place)
             return place
 
-    async def until_in_library(player: mpd.Mpd) -> None:
+    async def until_in_library(player: Player) -> None:
         async with asyncio.timeout(10):
             changes = player.changes()
             async for _ in changes:

@@ -1,0 +1,19 @@
+"""The benchmarks still run. What they measure is for a person to judge; no time is asserted here."""
+
+import pytest
+
+from tests.benchmarks import idle, process_cost, skip
+
+
+def test_the_benchmark_of_a_skip(capsys: pytest.CaptureFixture[str]) -> None:
+    skip.main(["--runs", "1"])
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 6
+    assert all(line.count("|") == 6 for line in lines)
+
+
+def test_the_benchmark_of_idling(capsys: pytest.CaptureFixture[str]) -> None:
+    idle.main(["--minutes", "0.01", "--settle", "0", "--only", "pi-appliance, no player"])
+    row = capsys.readouterr().out.splitlines()[-1]
+    assert row.count("|") == len(process_cost.HEADS) + 2
+    assert float(row.split("|")[2]) > 5, "an interpreter alone has more megabytes"
