@@ -1,6 +1,6 @@
 """pi-appliance jobs pause, resume, cancel: what a person may do to a job without touching the file."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 
 import click
@@ -10,6 +10,8 @@ from pi_appliance.core import durations
 from pi_appliance.engine.assemble import Appliance
 from pi_appliance.reports import as_text
 from pi_appliance.system import clock
+
+_FOR_GOOD = timedelta(days=36_500)  # longer than this is for good
 
 
 def _length(_: click.Context, __: click.Parameter, value: str | None) -> timedelta | None:
@@ -38,10 +40,7 @@ def pause(name: str, length: timedelta | None, config: Path) -> None:
     """
     with Appliance.open(config) as appliance:
         now = clock.now()
-        try:
-            until = None if length is None else now + length
-        except OverflowError:
-            until = datetime.max.replace(tzinfo=UTC)
+        until = None if length is None or length > _FOR_GOOD else now + length
         appliance.pause(name, now=now, until=until)
         end = f"until {as_text.instant(until, appliance.config.time_zone)}" if until else "until you resume it"
     click.echo(f"{name} pauses {end}")

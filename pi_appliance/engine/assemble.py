@@ -18,6 +18,7 @@ from pi_appliance.errors import Refused, UnknownName
 from pi_appliance.model.config import Config, Job, RunsBy
 from pi_appliance.model.notice import Told
 from pi_appliance.model.run import Run
+from pi_appliance.model.schedule import Cron, Every
 from pi_appliance.store.slots import Pause
 from pi_appliance.store.sqlite import Store, slot_key
 from pi_appliance.system import clock, files, locks, logs
@@ -155,6 +156,9 @@ class Appliance:
             raise Refused(f"{name} has no schedule, so there is nothing to pause")
         if until is not None and until <= now:
             raise Refused("that time is past already; name one to come")
+        before = self.store.slots.pauses().get(name)
+        if before is not None and not before.holds(now) and not self._is_watched(job):
+            self.store.slots.resume(name)  # one that ended by itself, and that nobody has to account for
         self.store.slots.pause(name, since=now, until=until)
 
     def resume(self, name: str, *, now: datetime) -> None:
@@ -163,10 +167,15 @@ class Appliance:
         pause = self.store.slots.pauses().get(name)
         if pause is None or not pause.holds(now):
             raise Refused(f"{name} does not pause")
-        if job.runs_by is RunsBy.DAEMON and job.schedule is not None:
+        if self._is_watched(job):
             self.store.slots.pause(name, since=pause.since, until=now)  # the daemon accounts for what was left out
         else:
             self.store.slots.resume(name)
+
+    @staticmethod
+    def _is_watched(job: Job) -> bool:
+        """Say whether the daemon accounts for the slots of JOB."""
+        return job.runs_by is RunsBy.DAEMON and isinstance(job.schedule, (Cron, Every))
 
     def cancel(self, name: str) -> Run:
         """Ask the run of the job NAME to end, and return it. Raises UnknownName; Refused if none goes on."""

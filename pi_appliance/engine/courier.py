@@ -4,15 +4,12 @@ What sending needs is loaded there and goes away with it. A run starts it at its
 when something is due. One at a time: a second one finds the lock taken and leaves it to the first.
 """
 
-import asyncio
-import contextlib
 import logging
 import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Mapping
-from datetime import datetime
+from collections.abc import Mapping
 from pathlib import Path
 from random import SystemRandom
 
@@ -28,7 +25,6 @@ from pi_appliance.system import alarm, clock, descendants, locks, process, secre
 
 log = logging.getLogger("pi_appliance.notices")
 _AT_THE_END_OF_A_RUN = 60.0  # seconds that a run stays for what is to be sent
-_REST = 60.0  # seconds between two of them, whatever became of the first
 
 
 def main(argv: list[str]) -> None:
@@ -93,7 +89,8 @@ def keep(to: Addresses, notice: str, message: Message) -> None:
         Outbox(store).put(notice, message, now=clock.now())
 
 
-def _argv(config: Path, state: Path) -> list[str]:
+def argv_of(config: Path, state: Path) -> list[str]:
+    """Return the command that sends what is due in STATE to whom CONFIG names, and ends with this process."""
     return [sys.executable, "-m", "pi_appliance.engine.courier", str(os.getpid()), str(config), str(state)]
 
 
@@ -107,7 +104,7 @@ def deliver(appliance: Appliance) -> None:
         if Outbox(appliance.store).is_due(clock.now()):
             with process.Stop().caught() as stop:
                 process.watch(
-                    _argv(appliance.config.path, appliance.config.state),
+                    argv_of(appliance.config.path, appliance.config.state),
                     stop=stop,
                     seconds=_AT_THE_END_OF_A_RUN,
                     on_output=said.extend,
@@ -117,69 +114,6 @@ def deliver(appliance: Appliance) -> None:
         said += f"notices are not sent: {error}".encode()
     if said:
         log.warning("%s", said.decode(errors="replace").strip())
-
-
-class Courier:
-    """Starts the process when something is due. For the daemon: call `look` at each of its rounds."""
-
-    def __init__(
-        self,
-        config: Path,
-        state: Path,
-        outbox: Outbox,
-        *,
-        now: Callable[[], datetime] = clock.now,
-        steady: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._argv, self._outbox, self._now, self._steady = _argv(config, state), outbox, now, steady
-        self._rests_until = float("-inf")
-        self._said = ""
-        self._going_on: asyncio.Task[None] | None = None
-
-    async def look(self) -> None:
-        """Start it if something is due and none of ours goes on. Costs one look at a table that is mostly empty."""
-        if self._going_on or self._steady() < self._rests_until:
-            return
-        try:
-            if self._outbox.is_due(self._now()):
-                self._going_on = asyncio.create_task(self._until_it_ends(await self._start()))
-        except (ApplianceError, OSError) as error:
-            self._rest(f"notices are not sent: {error}")
-
-    async def _start(self) -> asyncio.subprocess.Process:
-        return await asyncio.create_subprocess_exec(
-            *self._argv,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.DEVNULL,
-            stderr=asyncio.subprocess.PIPE,
-            start_new_session=True,  # it ends its whole group when we die
-        )
-
-    async def _until_it_ends(self, child: asyncio.subprocess.Process) -> None:
-        said = b""
-        try:
-            _, said = await child.communicate()
-        finally:
-            if child.returncode is None:  # we are to stop
-                with contextlib.suppress(ProcessLookupError):
-                    child.terminate()
-                await child.wait()
-            self._going_on = None
-            self._rest(said.decode(errors="replace").strip())
-
-    def _rest(self, said: str) -> None:
-        """Do nothing for a while. What is SAID again and again is told once."""
-        self._rests_until = self._steady() + _REST
-        if said and said != self._said:
-            log.warning("%s", said)
-        self._said = said
-
-    async def stop(self) -> None:
-        """End what goes on. What it has not sent waits for the next start."""
-        if self._going_on:
-            self._going_on.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._going_on
 
 
 if __name__ == "__main__":

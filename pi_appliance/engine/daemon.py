@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from pi_appliance.engine.assemble import Appliance
-from pi_appliance.engine.courier import Courier
+from pi_appliance.engine.courier_call import Courier
 from pi_appliance.engine.hub import Hub
 from pi_appliance.engine.runs import Runs
 from pi_appliance.engine.scheduler import Scheduler, nap_until

@@ -96,8 +96,10 @@ class Store(Database):
 
     def history(self, *, job: str | None = None, limit: int = 50, before: int | None = None) -> list[Run]:
         """Return runs, the newest first: of JOB or of all, LIMIT at the most, older than run BEFORE."""
+        # Not "job IS NULL OR …" in one query: SQLite would walk through all rows rather than use the index.
+        of_job = "job = :job AND " if job is not None else ""
         return self._runs(
-            "WHERE (:job IS NULL OR job = :job) AND (:before IS NULL OR id < :before) ORDER BY id DESC LIMIT :limit",
+            f"WHERE {of_job}id < coalesce(:before, 9223372036854775807) ORDER BY id DESC LIMIT :limit",
             {"job": job, "before": before, "limit": limit},
         )
 

@@ -55,10 +55,10 @@ def test_what_cannot_be_is_told_in_one_line(house: House, words: tuple[str, ...]
     assert says in done.stderr
 
 
-def test_a_pause_for_a_while_says_until_when_even_if_that_is_for_ever(house: House) -> None:
+def test_a_pause_for_a_while_says_until_when_and_one_for_ages_is_for_good(house: House) -> None:
     house.write(MINUTELY)
     assert "tick pauses until " in house.run("jobs", "pause", "tick", "--for", "2h").stdout
-    assert "tick pauses until " in house.run("jobs", "pause", "tick", "--for", "99999999d").stdout
+    assert "tick pauses until you resume it" in house.run("jobs", "pause", "tick", "--for", "99999999d").stdout
 
 
 def test_a_run_that_is_cancelled_ends_with_all_it_started(house: House) -> None:
@@ -131,6 +131,6 @@ def test_slots_are_shown_without_a_hole_as_a_table_and_as_values(house: House) -
     house.write(MINUTELY)
     assert house.run("jobs", "history", "--slots").stdout == "no slot has come yet\n"
     house.run("jobs", "run", "tick", "--by", "cron")
-    (slot,) = house.json("jobs", "history", "--slots")
+    slot = house.json("jobs", "history", "--slots")[-1]  # the minute may have passed since
     assert (slot["job"], slot["outcome"], slot["run"]) == ("tick", "succeeded", 1)
     assert "true ended well" in house.run("jobs", "history", "tick", "--slots").stdout

@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from pi_appliance.engine.assemble import Appliance
-from pi_appliance.engine.courier import Courier
+from pi_appliance.engine.courier_call import Courier
 from pi_appliance.model.notice import Message, Told
 from pi_appliance.model.run import Outcome, Trigger
 from pi_appliance.store.outbox import Outbox

@@ -137,7 +137,8 @@ def _newer(appliance: Appliance) -> None:
 def _to_be_told(appliance: Appliance) -> None:
     with appliance.store.writing() as db:
         db.execute(
-            "INSERT INTO outbox (job, run, notice, event, made, next) VALUES ('bot', 1, 'me', 'failure', '', '')"
+            "INSERT INTO outbox (job, run, notice, event, made, title, body, next)"
+            " VALUES ('bot', 1, 'me', 'failure', '', '', '', '')"
         )
 
 
