@@ -28,7 +28,7 @@ ONE_HOME = {
     "yaml": {"config/yaml_tree.py"},
     "cattrs": {"config/structure.py"},
     "cronsim": {"core/cron_expression.py"},
-    "sqlite3": {"store/database.py"},
+    "sqlite3": {"store/database.py", "store/salvage.py"},
 }
 FILES = sorted(PACKAGE.rglob("*.py"))
 

@@ -14,6 +14,7 @@ from typing import Self
 from pi_appliance.config.load import load
 from pi_appliance.core import cron
 from pi_appliance.core.chance import picks, share
+from pi_appliance.engine.mending import open_history
 from pi_appliance.errors import Refused, UnknownName
 from pi_appliance.model.config import Config, Job, RunsBy
 from pi_appliance.model.run import Run
@@ -65,7 +66,7 @@ class Appliance:
         _refuse_as_root(config.state)
         folder = files.make_folder(config.state, mode=0o750)
         files.make_folder(folder / "locks")
-        return cls(config, Store(folder / "history.db"), _secret(folder / "secret.key"))
+        return cls(config, open_history(folder), _secret(folder / "secret.key"))
 
     def __enter__(self) -> Self:
         return self

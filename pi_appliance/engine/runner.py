@@ -21,6 +21,7 @@ from pi_appliance.errors import ApplianceError, Unavailable, UnknownName
 from pi_appliance.model.config import Job, Overlap
 from pi_appliance.model.run import Outcome, Run, Trigger
 from pi_appliance.model.schedule import AtBoot, Cron, Every
+from pi_appliance.store.sqlite import LOST
 from pi_appliance.system import clock, locks, process
 from pi_appliance.system.logs import RunLog
 
@@ -124,6 +125,7 @@ def _run(appliance: Appliance, asked: _Asked, stop: process.Stop, listener: List
         attempts = 0
         if verdict is None:
             assert lock is not None
+            lock.due = asked.due
             lock.say(number, None, "starting")
             attempt = _Attempts(appliance, job, number, asked.due, lock, stop, listener)
             verdict = attempt.until_done(random)
@@ -132,9 +134,20 @@ def _run(appliance: Appliance, asked: _Asked, stop: process.Stop, listener: List
             verdict = replace(verdict, summary=verdict.summary + attempt.unkept)
             attempts = attempt.count
         store.end(number, verdict.outcome, verdict.summary, now=clock.now(), attempts=attempts, facts=verdict.facts)
-    ended = store.run(number)
-    assert ended is not None
-    return ended
+    return store.run(number) or store.restore(  # its row was lost with a damaged file while it ran
+        Run(
+            id=number,
+            job=job.name,
+            kind=job.kind,
+            trigger=asked.trigger,
+            due=asked.due,
+            started=now,
+            ended=clock.now(),
+            outcome=verdict.outcome,
+            summary=verdict.summary,
+            attempts=attempts,
+        )
+    )
 
 
 def _end_the_one_before(appliance: Appliance, job: Job, due: str | None) -> None:
@@ -186,6 +199,8 @@ def _slot_of(job: Job, now: datetime, appliance: Appliance, *, by_hand: bool) ->
 
 def _reason_not_to(appliance: Appliance, asked: _Asked, used_by: int | None, now: datetime) -> _Verdict | None:
     job = asked.job
+    if used_by == LOST:
+        return _Verdict(Outcome.SKIPPED, f"its slot {asked.due} may have been used: the history was damaged since", {})
     if used_by is not None:
         return _Verdict(Outcome.SKIPPED, f"its slot {asked.due} was used by run {used_by}", {})
     if asked.misfire:

@@ -28,10 +28,12 @@ class Lock:
     """A lock that is held. `number` is the open file, to be handed to the run's process."""
 
     number: int
+    due: str | None = None
+    """The slot that its run belongs to."""
 
     def say(self, run: int, done: float | None, note: str) -> None:
         """Write how far the run is, if the disk takes it: no run ends because nobody can be told of it."""
-        text = _bytes({"run": run, "done": done, "note": note[:200], "pid": os.getpid()})
+        text = _bytes({"run": run, "done": done, "note": note[:200], "pid": os.getpid(), "due": self.due})
         with contextlib.suppress(OSError):
             os.pwrite(self.number, text.ljust(_ROOM), 0)
 
@@ -83,6 +85,16 @@ def said(path: Path) -> tuple[int, float | None, str] | None:
         return int(told["run"]), told["done"], str(told["note"])
     except (OSError, ValueError, KeyError, TypeError):
         return None  # never held, or caught in the middle of a word: the next look will tell
+
+
+def claimed(path: Path) -> tuple[int, str | None] | None:
+    """Return the last run that held the lock PATH, and the slot it belongs to. None if none is known."""
+    try:
+        with path.open("rb") as file:
+            told = json.loads(file.read(_ROOM))
+        return int(told["run"]), told.get("due")
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
 
 
 def held(path: Path) -> bool:
