@@ -13,26 +13,31 @@ log = logging.getLogger("pi_appliance.history")
 
 def open_history(state: Path) -> Store:
     """Open the history in the folder STATE. Tells the owner where it was damaged. Raises Unavailable."""
-    known = _began(state)
+    began = _began(state)
     store = Store(state / "history.db", mend=partial(_mend, state))
-    if known and max(known.values()) > store.newest():
+    newest = max((run for _, run, _ in began), default=0)
+    if newest > store.newest():
         now = clock.now()
-        store.seal(at=now, boot=clock.boot_name(), known=known)
+        store.seal(at=now, boot=clock.boot_name(), newest=newest, known=_claims(began))
         log.warning(
             "%s knows nothing of run %s, which began: it was lost or put back; no slot of before %s is run again",
-            *(store.path, max(known.values()), f"{now:%Y-%m-%d %H:%M:%S} UTC"),
+            *(store.path, newest, f"{now:%Y-%m-%d %H:%M:%S} UTC"),
         )
     return store
 
 
-def _began(state: Path) -> dict[str, int]:
-    """Return the claims of the last run of each job, with its number, as its lock remembers them."""
+def _began(state: Path) -> list[tuple[str, int, str | None]]:
+    """Return what each lock remembers of the last run that held it: job, number, slot."""
     found = ((path.stem, locks.claimed(path)) for path in (state / "locks").glob("*.lock"))
-    return {slot_key(job, known[1] or ""): known[0] for job, known in found if known}
+    return [(job, *known) for job, known in found if known]
+
+
+def _claims(began: list[tuple[str, int, str | None]]) -> dict[str, int]:
+    return {slot_key(job, due): run for job, run, due in began if due}
 
 
 def _mend(state: Path, path: Path, wrong: str) -> None:
-    saved = salvage.mend(path, now=clock.now(), boot=clock.boot_name(), known=_began(state))
+    saved = salvage.mend(path, now=clock.now(), boot=clock.boot_name(), known=_claims(_began(state)))
     if saved.aside is None:
         log.warning("%s: the new file is in its place now", wrong)
         return

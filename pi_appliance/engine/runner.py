@@ -115,7 +115,7 @@ def _run(appliance: Appliance, asked: _Asked, stop: process.Stop, listener: List
         lock = held.enter_context(locks.taken(path, patience=patience, give_up=lambda: stop.signal))
         now = clock.now()
         if lock is not None:
-            store.abandon(job.name, now=now)
+            appliance.close_the_ones_before(job.name, lock)
         number, used_by = store.begin(job=job.name, kind=job.kind, trigger=asked.trigger, due=asked.due, now=now)
         if asked.trigger is Trigger.CRON and asked.due is not None:
             account_for_cron(appliance, job, asked.due, now)
@@ -133,9 +133,7 @@ def _run(appliance: Appliance, asked: _Asked, stop: process.Stop, listener: List
                 verdict = replace(verdict, summary=why)
             verdict = replace(verdict, summary=verdict.summary + attempt.unkept)
             attempts = attempt.count
-        store.end(number, verdict.outcome, verdict.summary, now=clock.now(), attempts=attempts, facts=verdict.facts)
-    return store.run(number) or store.restore(  # its row was lost with a damaged file while it ran
-        Run(
+        ended = Run(
             id=number,
             job=job.name,
             kind=job.kind,
@@ -145,9 +143,10 @@ def _run(appliance: Appliance, asked: _Asked, stop: process.Stop, listener: List
             ended=clock.now(),
             outcome=verdict.outcome,
             summary=verdict.summary,
+            facts=verdict.facts,
             attempts=attempts,
         )
-    )
+        return appliance.write_end(ended, lock)
 
 
 def _end_the_one_before(appliance: Appliance, job: Job, due: str | None) -> None:

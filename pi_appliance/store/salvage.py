@@ -141,6 +141,7 @@ def _save(aside: Path, fresh: Database, until: datetime, boot: str, known: Mappi
         highest = _highest(old)
     with fresh.writing(durable=True) as db:
         _drop_nonsense(db)
+        runs, claims = _number(db, "SELECT count(*) FROM runs"), _number(db, "SELECT count(*) FROM claims")
         claim_all(db, known, at=until)
         newest = _SKIPPED + max(
             highest, _number(db, "SELECT max(id) FROM runs"), _number(db, "SELECT max(run) FROM claims")
@@ -148,9 +149,7 @@ def _save(aside: Path, fresh: Database, until: datetime, boot: str, known: Mappi
         count_on(db, newest)
         if not whole:
             seal(db, at=max([until, *_instants(db)]), boot=boot, newest=newest)
-        return Saved(
-            aside, _number(db, "SELECT count(*) FROM runs"), _number(db, "SELECT count(*) FROM claims"), not whole
-        )
+        return Saved(aside, runs, claims, not whole)
 
 
 def _opened(aside: Path) -> sqlite3.Connection:

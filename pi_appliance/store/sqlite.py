@@ -82,14 +82,14 @@ class Store(Database):
         found = self.rows("SELECT seq FROM sqlite_sequence WHERE name = 'runs'", ())
         return int(found[0]["seq"]) if found else 0
 
-    def seal(self, *, at: datetime, boot: str, known: Mapping[str, int]) -> None:
+    def seal(self, *, at: datetime, boot: str, newest: int, known: Mapping[str, int]) -> None:
         """Claim what is KNOWN to be taken, by which runs; and let nothing of before AT and of the start BOOT be used.
 
-        For a history that knows nothing of those runs: it may have lost more.
+        For a history that knows nothing of run NEWEST, which began: it may have lost more.
         """
         with self.writing(durable=True) as db:
             claim_all(db, known, at=at)
-            seal(db, at=at, boot=boot, newest=max(known.values()))
+            seal(db, at=at, boot=boot, newest=newest)
 
     def abandon(self, job: str, *, now: datetime) -> None:
         """Close the runs of JOB that never ended. For the holder of the job's lock, which proves that none goes on."""
