@@ -177,7 +177,7 @@ class Scheduler:
         for start in self._ledger.owed(job, watch, now, self._cause):
             with self._told(job.name):
                 busy = self._busy(job.name)
-                if start.late or (busy and job.overlap is Overlap.QUEUE):
+                if start.late or (job.overlap is Overlap.QUEUE and (busy or self._waits.get(job.name))):
                     self._wait(job, start, now)
                 elif busy and job.overlap is Overlap.SKIP:
                     self._nothing(job, start.slot, Outcome.SKIPPED, "the run before it still goes on", now)
