@@ -15,6 +15,7 @@ from pi_appliance.engine.mending import open_history
 from pi_appliance.model.run import Outcome, Trigger
 from pi_appliance.store.sqlite import LOST, Store
 from pi_appliance.system import files
+from tests.engine.test_daemon import up
 from tests.engine.test_year import in_memory
 from tests.house import PROGRAM, House, until
 
@@ -278,3 +279,28 @@ def test_mending_killed_at_any_moment_loses_nothing(state):
         mender.kill()
         mender.communicate()
     nothing_twice(state).close()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_daemon_whose_history_is_damaged_again_and_again_goes_on_and_runs_nothing_twice(house, seed):
+    lock = house.state / "locks" / "mark.lock"
+    shell = f"echo $(head -c 1024 '{lock}' | tr -d ' ' | grep -o 'due.*Z') >> marks"
+    house.write(job(house, "mark", shell).replace("'@hourly'", "every 1s"), "web: {port: 0}")
+    marks, random = house.folder / "marks", Random(seed)
+    with up(house) as daemon:
+        for _ in range(4):
+            ran = len(marks.read_text("ascii").split()) if marks.exists() else 0
+            until(lambda before=ran: marks.exists() and len(marks.read_text("ascii").split()) > before, 30)
+            with open_history(house.state) as store:
+                store.rows("PRAGMA wal_checkpoint(TRUNCATE)", ())  # or the journal would hide what is spoilt
+            with (house.state / "history.db").open("r+b") as file:
+                file.seek(random.choice((0, PAGE, 2 * PAGE)))
+                file.write(random.randbytes(random.choice((20, PAGE, 4 * PAGE))))
+        assert daemon.process.poll() is None
+        assert "put aside as" in daemon.said
+        assert "Traceback" not in daemon.said
+    slots = marks.read_text("ascii").split()
+    assert sorted(slots) == sorted(set(slots))
+    assert house.run("jobs", "history", "--slots").returncode == 0
+    with open_history(house.state) as store:
+        store.check()
