@@ -118,7 +118,8 @@ def _run(appliance: Appliance, asked: _Asked, stop: process.Stop, listener: List
             appliance.close_the_ones_before(job.name, lock)
         number, used_by = store.begin(job=job.name, kind=job.kind, trigger=asked.trigger, due=asked.due, now=now)
         if asked.trigger is Trigger.CRON and asked.due is not None:
-            account_for_cron(appliance, job, asked.due, now)
+            with contextlib.suppress(Unavailable):  # what cannot be written is told of by the next run
+                account_for_cron(appliance, job, asked.due, now)
         verdict = _reason_not_to(appliance, asked, used_by, now)
         if verdict is None and lock is None:
             verdict = _Verdict(Outcome.SKIPPED, _overlap(appliance, job.name), {})

@@ -118,7 +118,7 @@ class Scheduler:
         self._look_at_the_clock(now)
         if self._mended != self._appliance.store.mended:  # what was known may have been lost
             self.take_over(self._appliance)
-        with self._told(""):
+        with self._told("-"):  # of all jobs
             await self._look_at_all(self._appliance.store.slots.pauses(), now)
         await self._start_waiting()
         await self._start_boots()

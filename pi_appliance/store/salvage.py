@@ -64,7 +64,7 @@ def mend(path: Path, *, now: datetime, boot: str, known: Mapping[str, int]) -> S
         _remove(draft)
         _remove(aside)
         raise
-    _remove(aside, only_index=True)
+    _tidy(aside)
     _put_in_place(path)
     return saved
 
@@ -111,11 +111,18 @@ def _sync(folder: Path) -> None:
         os.close(number)
 
 
-def _remove(path: Path, *, only_index: bool = False) -> None:
-    """Take the database PATH away, with what SQLite lays beside it; or only the index to its journal."""
-    names = [f"{path}-shm"] if only_index else [str(path), f"{path}-wal", f"{path}-shm"]
-    for name in [*names, str(path.with_suffix(".lock"))]:
+def _remove(path: Path) -> None:
+    """Take the database PATH away, with what lies beside it."""
+    for name in (str(path), f"{path}-wal", f"{path}-shm", str(path.with_suffix(".lock"))):
         Path(name).unlink(missing_ok=True)
+
+
+def _tidy(aside: Path) -> None:
+    """Take away what only reading has laid beside ASIDE."""
+    Path(f"{aside}-shm").unlink(missing_ok=True)
+    journal = Path(f"{aside}-wal")
+    if journal.exists() and not journal.stat().st_size:
+        journal.unlink()
 
 
 def _written(path: Path) -> datetime:

@@ -33,9 +33,10 @@ class Store(Database):
     def begin(self, *, job: str, kind: str, trigger: Trigger, due: str | None, now: datetime) -> tuple[int, int | None]:
         """Open a run and claim its slot, durably. Return the run, and the run that had the slot before, if one had.
 
-        That is LOST where nobody can know any more whether one had.
+        That is LOST where nobody can know any more whether one had. A run by hand is durable as well: after a power cut
+        the lock must not know of a run that the history does not.
         """
-        with self.writing(durable=due is not None) as db:
+        with self.writing(durable=True) as db:
             row = db.execute(
                 "INSERT INTO runs (job, kind, trigger, due, started) VALUES (?, ?, ?, ?, ?)",
                 (job, kind, trigger, due, text(now)),
