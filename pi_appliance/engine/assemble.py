@@ -1,6 +1,7 @@
 """The appliance put together from its configuration: what the command line, the daemon and the page all ask."""
 
 import contextlib
+import logging
 import os
 import pwd
 import secrets as random_source
@@ -14,15 +15,17 @@ from typing import Self
 from pi_appliance.config.load import load
 from pi_appliance.core import cron
 from pi_appliance.core.chance import picks, share
-from pi_appliance.errors import Refused, UnknownName
+from pi_appliance.engine.mending import open_history
+from pi_appliance.errors import Refused, Unavailable, UnknownName
 from pi_appliance.model.config import Config, Job, RunsBy
 from pi_appliance.model.notice import Told
-from pi_appliance.model.run import Run
+from pi_appliance.model.run import Outcome, Run
 from pi_appliance.model.schedule import Cron, Every
 from pi_appliance.store.slots import Pause
 from pi_appliance.store.sqlite import Store, slot_key
 from pi_appliance.system import clock, files, locks, logs
 
+log = logging.getLogger("pi_appliance.appliance")
 _PICTURES = (".svg", ".png")
 
 
@@ -67,7 +70,7 @@ class Appliance:
         refuse_as_root(config.state)
         folder = files.make_folder(config.state, mode=0o750)
         files.make_folder(folder / "locks")
-        return cls(config, Store(folder / "history.db"), _secret(folder / "secret.key"))
+        return cls(config, open_history(folder), _secret(folder / "secret.key"))
 
     def __enter__(self) -> Self:
         return self
@@ -142,12 +145,57 @@ class Appliance:
         return [self._told(run) for run in runs]
 
     def sweep(self) -> None:
-        """Close the runs whose process vanished. The lock of their job is free: that proves it."""
-        for name in {run.job for run in self.store.going_on()}:
-            with locks.taken(self.lock_path(name)) as lock:
-                if lock is not None:
-                    told = Told.of(self.config, self.config.jobs[name]) if name in self.config.jobs else None
-                    self.store.abandon(name, now=clock.now(), told=told)
+        """Close the runs whose process vanished. The lock of their job is free: that proves it.
+
+        What cannot be written just now is closed by a later look; nobody is kept from reading by that.
+        """
+        with contextlib.suppress(Unavailable):
+            for name in {run.job for run in self.store.going_on()}:
+                with locks.taken(self.lock_path(name)) as lock:
+                    if lock is not None:
+                        self.close_the_ones_before(name, lock)
+
+    def close_the_ones_before(self, name: str, lock: locks.Lock) -> None:
+        """Close the runs of the job NAME that never ended: as abandoned, unless the LOCK tells how they did."""
+        left = lock.left()
+        if left is not None and any(run.id == left.run for run in self.store.going_on(name)):
+            outcome, told = Outcome(left.outcome), self._told_of(name)
+            self.store.end(left.run, outcome, left.summary, now=left.at, attempts=left.attempts, told=told)
+        self.store.abandon(name, now=clock.now(), told=self._told_of(name))
+
+    def write_end(self, run: Run, lock: locks.Lock | None) -> Run:
+        """Close RUN, which has ended, in the history, and return what stands there.
+
+        Where that cannot be written, how it ended is left in its LOCK for who holds that next.
+        """
+        assert run.outcome is not None
+        assert run.ended is not None
+        try:
+            self.store.end(
+                run.id,
+                run.outcome,
+                run.summary,
+                now=run.ended,
+                attempts=run.attempts,
+                facts=run.facts,
+                told=self._told_of(run.job),
+            )
+            return self.store.run(run.id) or self.store.restore(run)  # lost, if the file was damaged while it ran
+        except Unavailable as error:
+            if lock is not None:
+                lock.leave(locks.Left(run.id, run.outcome, run.summary, run.ended, run.attempts))
+            log.warning(
+                "run %s of %s: %s; it is written down once that can be: %s", run.id, run.job, run.outcome, error
+            )
+            return run
+
+    def _told_of(self, name: str) -> Told | None:
+        """Return who is told of the job NAME, None if it is no longer in the file."""
+        return Told.of(self.config, self.config.jobs[name]) if name in self.config.jobs else None
+
+    def require_room(self) -> None:
+        """Raise Unavailable, with what to do, if no run could be written down just now."""
+        files.require_room(self.config.state)
 
     def pause(self, name: str, *, now: datetime, until: datetime | None = None) -> None:
         """Use no slot of the job NAME from now on, to UNTIL or until it is resumed. Raises UnknownName, Refused."""

@@ -15,8 +15,8 @@ from pi_appliance import registry
 from pi_appliance.config.load import load
 from pi_appliance.config.notices import secret_names
 from pi_appliance.engine.context import RunContext, Teller
+from pi_appliance.engine.mending import open_history
 from pi_appliance.errors import ApplianceError, UnknownName
-from pi_appliance.store.sqlite import Store
 from pi_appliance.system import guard, limits, secrets
 
 
@@ -43,7 +43,7 @@ def _run(path: Path, state: Path, job: str, run: int, due: str | None, teller: T
     environment = dict(os.environ)
     for name in (*secrets.KNOWN, *secret_names(config)):
         os.environ.pop(name, None)
-    with Store(config.state / "history.db") as store:
+    with open_history(config.state) as store:
         if job not in config.jobs:  # the file was changed since the run began
             raise UnknownName("job", job, tuple(config.jobs))
         entry = config.jobs[job]

@@ -17,6 +17,7 @@ from pi_appliance.config.addressees import addresses
 from pi_appliance.core.addresses import names
 from pi_appliance.engine.assemble import Appliance, refuse_as_root
 from pi_appliance.engine.delivery import ONE_SEND, Round, connect
+from pi_appliance.engine.mending import open_history
 from pi_appliance.errors import ApplianceError, Unavailable
 from pi_appliance.model.notice import Addresses, Event, Message
 from pi_appliance.store.outbox import Outbox
@@ -47,7 +48,7 @@ def send_due(config: Path, state: Path, *, until: float) -> None:
 
     Raises Unavailable if the state is no use.
     """
-    with Store(state / "history.db") as store:
+    with open_history(state) as store:
         outbox = Outbox(store)
         # Once more after the lock is free: who came meanwhile found it taken, and counts on us.
         while outbox.is_due(clock.now()) and time.monotonic() < until:
@@ -85,7 +86,7 @@ def keep(to: Addresses, notice: str, message: Message) -> None:
     if to.state is None or not to.state.is_dir():
         raise Unavailable("nothing can wait: the configuration names no state folder that is there")
     refuse_as_root(to.state)
-    with Store(to.state / "history.db") as store:
+    with open_history(to.state) as store:
         Outbox(store).put(notice, message, now=clock.now())
 
 

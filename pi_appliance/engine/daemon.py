@@ -68,6 +68,7 @@ class Daemon:
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._asked_to_stop)
         loop.add_signal_handler(signal.SIGHUP, self._reload.set)
+        self.appliance.store.require_whole()  # here, once: a power cut may have damaged what is read next in a month
         self.appliance.sweep()
         music = asyncio.create_task(self.hub.run())
         alarm = StepAlarm(self._news.set)

@@ -11,11 +11,11 @@ from pi_appliance.engine import chains, conditions, pings
 from pi_appliance.engine.assemble import Appliance
 from pi_appliance.engine.attempts import Attempts, Listener, Verdict
 from pi_appliance.engine.ledger import account_for_cron
-from pi_appliance.errors import ApplianceError, UnknownName
+from pi_appliance.errors import ApplianceError, Unavailable, UnknownName
 from pi_appliance.model.config import Job, Overlap
-from pi_appliance.model.notice import Told
 from pi_appliance.model.run import Outcome, Run, Trigger
 from pi_appliance.model.schedule import AtBoot, Cron, Every
+from pi_appliance.store.sqlite import LOST
 from pi_appliance.system import clock, guard, locks, process
 
 __all__ = ["Listener", "run"]
@@ -83,7 +83,6 @@ class _Asked:
 def _run(appliance: Appliance, asked: _Asked, stop: process.Stop, listener: Listener, random: Random) -> Run:
     """Hold the job's lock, open a run, and see it through to its end."""
     job, store, path = asked.job, appliance.store, appliance.lock_path(asked.job.name)
-    told = Told.of(appliance.config, job)
     patience = job.deadline.total_seconds() if job.overlap is Overlap.QUEUE else _SWEEP
     reason = _reason_not_to(appliance, asked, stop)
     with contextlib.ExitStack() as held:
@@ -93,17 +92,19 @@ def _run(appliance: Appliance, asked: _Asked, stop: process.Stop, listener: List
         lock = held.enter_context(locks.taken(path, patience=patience, give_up=lambda: stop.signal))
         now = clock.now()
         if lock is not None:
-            store.abandon(job.name, now=now, told=told)
+            appliance.close_the_ones_before(job.name, lock)
         number, used_by = store.begin(job=job.name, kind=job.kind, trigger=asked.trigger, due=asked.due, now=now)
         if asked.trigger is Trigger.CRON and asked.due is not None:
-            account_for_cron(appliance, job, asked.due, now)
-        verdict = Verdict(Outcome.SKIPPED, f"its slot {asked.due} was used by run {used_by}", {}) if used_by else reason
+            with contextlib.suppress(Unavailable):  # what cannot be written is told of by the next run
+                account_for_cron(appliance, job, asked.due, now)
+        verdict = reason if used_by is None else _used(asked, used_by)
         if verdict is None and lock is None:
             verdict = Verdict(Outcome.SKIPPED, _overlap(appliance, job.name), {})
         attempts, start = 0, None
         if verdict is None:
             assert lock is not None
             start = pings.Start(appliance, job, number)
+            lock.due = asked.due
             lock.say(number, None, "starting")
             attempt = Attempts(appliance, job, number, asked.due, lock, stop, listener)
             verdict = attempt.until_done(random)
@@ -111,20 +112,29 @@ def _run(appliance: Appliance, asked: _Asked, stop: process.Stop, listener: List
                 verdict = replace(verdict, summary=why)
             verdict = replace(verdict, summary=verdict.summary + attempt.unkept)
             attempts = attempt.count
-        store.end(
-            number,
-            verdict.outcome,
-            verdict.summary,
-            now=clock.now(),
-            attempts=attempts,
+        ended = Run(
+            id=number,
+            job=job.name,
+            kind=job.kind,
+            trigger=asked.trigger,
+            due=asked.due,
+            started=now,
+            ended=clock.now(),
+            outcome=verdict.outcome,
+            summary=verdict.summary,
             facts=verdict.facts,
-            told=told,
+            attempts=attempts,
         )
+        ended = appliance.write_end(ended, lock)
     if start:
         start.wait()
-    ended = store.run(number)
-    assert ended is not None
     return ended
+
+
+def _used(asked: _Asked, used_by: int) -> Verdict:
+    if used_by == LOST:
+        return Verdict(Outcome.SKIPPED, f"its slot {asked.due} may have been used: the history was damaged since", {})
+    return Verdict(Outcome.SKIPPED, f"its slot {asked.due} was used by run {used_by}", {})
 
 
 def _end_the_one_before(appliance: Appliance, job: Job, due: str | None) -> None:

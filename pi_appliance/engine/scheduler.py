@@ -7,7 +7,7 @@ that is put forward or back is noticed, and every slot is accounted for all the 
 import asyncio
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -18,7 +18,7 @@ from pi_appliance.engine import chains
 from pi_appliance.engine.assemble import Appliance
 from pi_appliance.engine.ledger import NEVER, Ledger, Watch
 from pi_appliance.engine.runs import Runs
-from pi_appliance.errors import ApplianceError
+from pi_appliance.errors import ApplianceError, Unavailable
 from pi_appliance.model.config import Job, Overlap, RunsBy
 from pi_appliance.model.notice import Told
 from pi_appliance.model.run import Outcome, Trigger
@@ -73,6 +73,9 @@ class Scheduler:
         self._waits: dict[str, list[_Waiting]] = {}
         self._cause = "nothing ran here"  # why slots were missed, at this look
         self._troubled: dict[str, str] = {}
+        self._boots: list[str] = []  # jobs of the start of the machine that have not begun
+        self._not_before: dict[str, float] = {}  # when a job may be tried again that could not begin
+        self._mended = appliance.store.mended
         self.clock_state = ClockState.UNTRUSTED
         self.steps = 0
         """How often the clock was put forward or back."""
@@ -91,6 +94,7 @@ class Scheduler:
         self._appliance, held = appliance, self._ledger.held
         self._ledger = Ledger(appliance)
         self._ledger.held |= held
+        self._mended = appliance.store.mended
         self._watch.wait = appliance.config.clock.wait
 
     @property
@@ -119,18 +123,33 @@ class Scheduler:
 
     async def at_boot(self) -> None:
         """Start the jobs that run once each time the machine starts, if they have not."""
+        self._boots = [job.name for job in self._daemons() if isinstance(job.schedule, AtBoot)]
+        await self._start_boots()
+
+    async def _start_boots(self) -> None:
+        """Start those of them that have not begun: when the machine started there may have been no room."""
         name = machine.boot_name()
-        for job in self._daemons():
-            if isinstance(job.schedule, AtBoot):
-                with self._told(job.name):
-                    if not self._appliance.store.claimed(slot_key(job.name, name)):
-                        await self._start_named(job.name, name)
+        for job in list(self._boots):
+            with self._told(job):
+                if job not in self._appliance.config.jobs or self._appliance.store.claimed(slot_key(job, name)):
+                    self._boots.remove(job)
+                elif self._may_start(job):
+                    await self._start_named(job, name)
 
     async def look(self) -> None:
         """Start or record all that came due since the last look."""
         now = self._clock.now()
         self._look_at_the_clock(now)
-        pauses = self._appliance.store.slots.pauses()
+        if self._mended != self._appliance.store.mended:  # what was known may have been lost
+            self.take_over(self._appliance)
+        with self._told("-"):  # of all jobs
+            await self._look_at_all(self._appliance.store.slots.pauses(), now)
+        await self._start_waiting()
+        await self._start_boots()
+        self._cause = ""
+        self.beat = self._clock.steady()
+
+    async def _look_at_all(self, pauses: Mapping[str, Pause], now: datetime) -> None:
         for job in self._daemons():
             pause = pauses.get(job.name)
             if pause is None and self._ledger.rests(job.name, now):
@@ -140,9 +159,6 @@ class Scheduler:
                     await self._chain(job, pause, now)
                 elif isinstance(job.schedule, Every) or (isinstance(job.schedule, Cron) and self._watch.trusted):
                     await self._look_at(job, pause, now)
-        await self._start_waiting()
-        self._cause = ""
-        self.beat = self._clock.steady()
 
     def next(self) -> tuple[datetime, str] | None:
         """Return the next slot and the job it belongs to."""
@@ -217,6 +233,7 @@ class Scheduler:
     async def _start(self, job: str, slot: datetime) -> None:
         """Start a run for SLOT. If that cannot be, the slot is looked at again in a minute."""
         try:
+            self._appliance.require_room()
             await self._runs.start(
                 job,
                 Trigger.DAEMON,
@@ -241,6 +258,8 @@ class Scheduler:
         with self._told(name):
             store, job, now = self._appliance.store, self._appliance.job(name), self._clock.now()
             if not store.claimed(slot_key(name, due)):
+                if status == Unavailable.exit_status:
+                    return False  # there was nothing to write it into; it has said so
                 how = f"by signal {-status}" if status < 0 else f"with status {status}"
                 why = f"its process ended {how} before it began; the journal says why"
                 run, _ = store.begin(job=name, kind=job.kind, trigger=Trigger.DAEMON, due=due, now=now)
@@ -273,16 +292,22 @@ class Scheduler:
             return
         if due.why:
             chains.settle(self._appliance, job, due, now)
-        elif not self._busy(job.name):
+        elif self._may_start(job.name):
             await self._start_named(job.name, due.name)
 
     async def _start_named(self, job: str, due: str) -> None:
         """Start a run for what is no instant: the start of the machine, or the successes it comes after."""
+        self._not_before[job] = self._clock.steady() + _AGAIN.total_seconds()
 
         def ended(status: int) -> None:
-            self._ended(job, due, status)
+            if self._ended(job, due, status):
+                self._not_before.pop(job, None)
 
+        self._appliance.require_room()
         await self._runs.start(job, Trigger.DAEMON, due=due, ended=ended)
+
+    def _may_start(self, job: str) -> bool:
+        return self._clock.steady() >= self._not_before.get(job, 0.0) and not self._busy(job)
 
     @contextlib.contextmanager
     def _told(self, job: str) -> Iterator[None]:

@@ -1,60 +1,93 @@
-"""One SQLite file: opened, brought up to date, written to in whole transactions. The only file that imports sqlite3.
+"""One SQLite file: opened, brought up to date, written to in whole transactions, mended where it is damaged.
 
 Journal: WAL. What must be on the disk before something is done is written with synchronous=FULL, the rest with NORMAL.
+Who writes shares a lock (`history.lock`) that who mends has alone: nothing is written to a file that is being replaced.
 """
 
 import contextlib
+import fcntl
+import functools
 import os
 import sqlite3
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Concatenate, ParamSpec, Protocol, Self, TypeVar
 
 from pi_appliance.errors import ApplianceError, Unavailable
 from pi_appliance.store.migrations import STEPS
 
 Values = Sequence[Any] | Mapping[str, Any]
 Transaction = sqlite3.Connection
+P = ParamSpec("P")
+R = TypeVar("R")
 _PATIENCE = 10.0  # seconds that a writer waits for another
 _LOOK = 0.02  # seconds between two tries where SQLite itself does not wait
 _DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+_NONSENSE = ("no such table", "no such column", "Could not decode")  # what a sound file of ours never answers
+_LITTLE = 64 * 1024  # bytes; with less than that free, it is the room that lacks
 
 
 class Damaged(Unavailable):
     """The file is no database any more; `store.salvage` puts it aside and saves what can be read."""
 
 
+class Mendable(Protocol):
+    """What can be put right."""
+
+    def mend(self, error: Damaged) -> None:
+        """Put right what was found damaged. Raises ERROR if nobody said how."""
+
+
+M = TypeVar("M", bound=Mendable)
+
+
+def again_once_mended(method: Callable[Concatenate[M, P], R]) -> Callable[Concatenate[M, P], R]:
+    """Let METHOD be tried again once the damaged file it met has been mended."""
+
+    @functools.wraps(method)
+    def tried(self: M, /, *words: P.args, **more: P.kwargs) -> R:
+        try:
+            return method(self, *words, **more)
+        except Damaged as error:
+            self.mend(error)
+            return method(self, *words, **more)
+
+    return tried
+
+
+def mending(kind: type[M]) -> type[M]:
+    """Let every public method of the class KIND be tried again once the damaged file it met has been mended."""
+    for name, method in list(vars(kind).items()):
+        if callable(method) and not name.startswith("_") and name != "mend":
+            setattr(kind, name, again_once_mended(method))
+    return kind
+
+
 class Database:
     """One open file. Cheap to open; every process has its own."""
 
-    def __init__(self, path: Path, *, only_look: bool = False) -> None:
-        """Open the file PATH, making or upgrading it. Raises Damaged; Unavailable if it cannot be used.
+    def __init__(self, path: Path, *, only_look: bool = False, mend: Callable[[Path, str], None] | None = None) -> None:
+        """Open the file PATH, making or upgrading it. MEND is given a damaged file and what is wrong, and replaces it.
 
-        ONLY_LOOK: as it is. Nothing is made, upgraded or written, and nothing can be.
+        ONLY_LOOK: as it is. Nothing is made, upgraded or written, and nothing can be. Raises Damaged if there is no
+        MEND; Unavailable if it cannot be used.
         """
-        self.path = path
+        self.path, self._mend = path, mend
+        self.mended = 0
+        """How often another file took the place of the one that was open."""
+        self._inode = self._tried = self._guard = -1  # the file that is open, and the one that was to be opened last
+        if only_look:
+            self._look()
+            return
         with self._errors():
-            # Autocommit, so that every transaction begins where the code says so.
-            self._db = sqlite3.connect(
-                _to_look_at(path) if only_look else path,
-                uri=only_look,
-                timeout=_PATIENCE,
-                isolation_level=None,
-                check_same_thread=False,
-            )
-            self._db.row_factory = sqlite3.Row
-            try:
-                if only_look:
-                    self._refuse_another_version()
-                    return
-                self._use_wal()
-                self._db.execute("PRAGMA synchronous = NORMAL")
-                self._upgrade()
-            except BaseException:
-                self._db.close()
-                raise
+            self._guard = os.open(path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            self._open()
+        except BaseException:
+            os.close(self._guard)
+            raise
 
     def __enter__(self) -> Self:
         return self
@@ -65,19 +98,47 @@ class Database:
     def close(self) -> None:
         """Let go of the file."""
         self._db.close()
+        if self._guard >= 0:
+            os.close(self._guard)
+            self._guard = -1
+
+    def mend(self, error: Damaged) -> None:
+        """Put the file right that was found damaged, or find that somebody has. Raises ERROR if nobody said how."""
+        if self._mend is None:
+            raise error
+        self._inode = -1
+        self._db.close()
+        with self._errors(), self._held(fcntl.LOCK_EX):
+            if self._tried == self._there() or draft_of(self.path).exists():
+                self._mend(self.path, str(error))
+            self._connect()
+        self.mended += 1
 
     def version(self) -> int:
         """Return a number that changes when this or another process has written. Costs a few microseconds, no disk."""
         return int(self.rows("PRAGMA data_version", ())[0][0]) + self._db.total_changes
 
     def check(self) -> str:
-        """Return what SQLite finds wrong with the whole file; '' if nothing. Reads all of it."""
+        """Return what SQLite finds wrong with the whole file; '' if nothing. Reads all of it. Raises Damaged."""
         found = str(self.rows("PRAGMA quick_check(1)", ())[0][0])
         return "" if found == "ok" else found
 
+    def require_whole(self) -> None:
+        """Read the whole file, and mend it if anything is wrong with it. Raises Damaged, Unavailable."""
+        try:
+            found = self.check()
+        except Damaged as error:
+            found = str(error)
+        if found:
+            self.mend(Damaged(f"{self.path} is damaged: {found}"))
+
+    @again_once_mended
     def rows(self, query: str, values: Values) -> list[sqlite3.Row]:
         """Return what QUERY finds. Raises Damaged; Unavailable."""
         with self._errors():
+            if self._guard >= 0 and self._inode != self._there():
+                with self._held(fcntl.LOCK_SH):
+                    self._follow()
             try:
                 return self._db.execute(query, values).fetchall()
             except (OverflowError, UnicodeEncodeError):  # a number or a name that no row can bear
@@ -86,7 +147,8 @@ class Database:
     @contextlib.contextmanager
     def writing(self, *, durable: bool = False) -> Iterator[Transaction]:
         """One transaction, whole or not at all. Raises Damaged; Unavailable, as when the disk is full."""
-        with self._errors():
+        with self._errors(), self._held(fcntl.LOCK_SH):
+            self._follow()
             self._db.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
             self._db.execute("BEGIN IMMEDIATE")
             try:
@@ -96,6 +158,63 @@ class Database:
                 with contextlib.suppress(sqlite3.Error):
                     self._db.execute("ROLLBACK")
                 raise
+
+    def _look(self) -> None:
+        with self._errors():
+            self._db = sqlite3.connect(
+                _to_look_at(self.path), uri=True, timeout=_PATIENCE, isolation_level=None, check_same_thread=False
+            )
+            self._db.row_factory = sqlite3.Row
+            try:
+                self._refuse_another_version()
+            except BaseException:
+                self._db.close()
+                raise
+
+    @again_once_mended
+    def _open(self) -> None:
+        with self._errors(), self._held(fcntl.LOCK_SH):
+            self._connect()
+
+    def _follow(self) -> None:
+        """Open the file that took the place of ours, if one did."""
+        if self._inode != self._there():
+            self._db.close()
+            self._connect()
+            self.mended += 1
+
+    def _connect(self) -> None:
+        """Open what stands at the path. The lock is held, so that nobody replaces it meanwhile."""
+        self._inode = -1
+        # Autocommit, so that every transaction begins where the code says so.
+        self._db = sqlite3.connect(self.path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
+        self._db.row_factory = sqlite3.Row
+        self._tried = self._there()
+        try:
+            if draft_of(self.path).exists():
+                raise Damaged(f"{self.path} is damaged: its mending was cut off")
+            self._use_wal()
+            self._db.execute("PRAGMA synchronous = NORMAL")
+            self._upgrade()
+        except BaseException:
+            self._db.close()
+            raise
+        self._inode = self._tried
+
+    def _there(self) -> int:
+        """Return which file stands at the path now."""
+        try:
+            return self.path.stat().st_ino
+        except FileNotFoundError:
+            return 0
+
+    @contextlib.contextmanager
+    def _held(self, how: int) -> Iterator[None]:
+        fcntl.flock(self._guard, how)
+        try:
+            yield
+        finally:
+            fcntl.flock(self._guard, fcntl.LOCK_UN)
 
     def _use_wal(self) -> None:
         """Switch the journal over. Of several that make the file at once SQLite turns some away without waiting."""
@@ -136,10 +255,31 @@ class Database:
         try:
             yield
         except sqlite3.DatabaseError as error:
-            if (getattr(error, "sqlite_errorcode", 0) or 0) & 0xFF in _DAMAGE:
+            code = (getattr(error, "sqlite_errorcode", 0) or 0) & 0xFF
+            if code in _DAMAGE or str(error).startswith(_NONSENSE):
                 raise Damaged(f"{self.path} is damaged: {error}") from None
-            hint = "check its rights and the free space"
-            raise Unavailable(f"{self.path} cannot be used: {error}; {hint}") from None
+            raise Unavailable(f"{self.path} cannot be used: {error}; {_advice(self.path.parent)}") from None
+        except UnicodeDecodeError:  # in the middle of a table, or of what SQLite says of it
+            raise Damaged(f"{self.path} is damaged: a text in it is none") from None
+        except OSError as error:
+            why = error.strerror or str(error)
+            raise Unavailable(f"{self.path} cannot be used: {why}; {_advice(self.path.parent)}") from None
+
+
+def draft_of(path: Path) -> Path:
+    """Return where the file lies, whole, that is about to take the place of the damaged PATH."""
+    return path.with_name(f"{path.name}.mended")
+
+
+def _advice(folder: Path) -> str:
+    """Return what is to be done where nothing can be written into FOLDER."""
+    with contextlib.suppress(OSError):
+        found = os.statvfs(folder)
+        if found.f_flag & os.ST_RDONLY:
+            return f"{folder} is read-only: mount it so that it can be written, and look whether the card is worn out"
+        if found.f_bavail * found.f_frsize < _LITTLE:
+            return f"{folder} is full: make room there"
+    return "check its rights and the free space"
 
 
 def _to_look_at(path: Path) -> str:
@@ -158,5 +298,8 @@ def text(when: datetime) -> str:
 
 
 def instant(stored: str) -> datetime:
-    """Return the instant that TEXT wrote."""
-    return datetime.fromisoformat(stored)
+    """Return the instant that `text` wrote. Raises Damaged if it is none."""
+    try:
+        return datetime.fromisoformat(stored).astimezone(UTC)
+    except (ValueError, TypeError, OverflowError):
+        raise Damaged(f"the history is damaged: {str(stored)[:40]!r} is no time") from None

@@ -7,7 +7,7 @@ from typing import Any
 
 from pi_appliance.model.notice import Told
 from pi_appliance.model.run import Outcome, Run, Trigger
-from pi_appliance.store.database import Transaction, instant
+from pi_appliance.store.database import Damaged, Transaction, instant
 from pi_appliance.store.outbox import note_end
 
 
@@ -42,19 +42,30 @@ def _count(db: Transaction, run: Run) -> None:
 
 
 def run_of(row: Any) -> Run:
-    """Return the run that stands in ROW of the table `runs`."""
-    return Run(
-        id=row["id"],
-        job=row["job"],
-        kind=row["kind"],
-        trigger=Trigger(row["trigger"]),
-        due=row["due"],
-        since=row["since"],
-        slots=row["slots"],
-        started=instant(row["started"]),
-        ended=row["ended"] and instant(row["ended"]),
-        outcome=row["outcome"] and Outcome(row["outcome"]),
-        summary=row["summary"],
-        facts=json.loads(row["facts"]),
-        attempts=row["attempts"],
-    )
+    """Return the run that stands in ROW of the table `runs`. Raises Damaged if it makes no sense."""
+    try:
+        return Run(
+            id=row["id"],
+            job=row["job"],
+            kind=row["kind"],
+            trigger=Trigger(row["trigger"]),
+            due=row["due"],
+            since=row["since"],
+            slots=row["slots"],
+            started=instant(row["started"]),
+            ended=instant(row["ended"]) if row["ended"] else None,
+            outcome=Outcome(row["outcome"]) if row["outcome"] else None,
+            summary=row["summary"],
+            facts=json.loads(row["facts"]),
+            attempts=row["attempts"],
+        )
+    except (ValueError, TypeError) as error:
+        raise Damaged(f"the history is damaged: a run makes no sense: {error}") from None
+
+
+def total_of(row: Any) -> Total:
+    """Return what was counted in ROW of the table `totals`. Raises Damaged if it makes no sense."""
+    try:
+        return Total(row["job"], Outcome(row["outcome"]), row["runs"], row["seconds"], row["late"])
+    except ValueError as error:
+        raise Damaged(f"the history is damaged: a total makes no sense: {error}") from None

@@ -3,6 +3,8 @@
 Without the data classes of the other files here, for loading those takes longer than all the rest of a skip.
 """
 
+import fcntl
+import os
 import sqlite3
 
 from pi_appliance.store.migrations import STEPS
@@ -39,6 +41,17 @@ def record(path: str, values: dict[str, str | int]) -> bool:
     has anything to object, nothing is written.
     """
     values = {**values, "key": f"slot {values['job']} {values['due']}", "few": _FEW}
+    guard = os.open(path.removesuffix("db") + "lock", os.O_RDWR | os.O_CLOEXEC)
+    try:
+        fcntl.flock(guard, fcntl.LOCK_SH | fcntl.LOCK_NB)  # as in store/database.py: not while the file is mended
+        return _record(path, values)
+    except BlockingIOError:
+        return False
+    finally:
+        os.close(guard)
+
+
+def _record(path: str, values: dict[str, str | int]) -> bool:
     try:
         db = sqlite3.connect(path, timeout=_PATIENCE, isolation_level=None)
     except sqlite3.Error:

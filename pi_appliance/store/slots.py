@@ -1,13 +1,15 @@
 """What became of slots that no run was started for, up to where all are accounted for, and which jobs pause."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from pi_appliance.model.notice import Told
 from pi_appliance.model.run import Outcome, Run, Trigger
-from pi_appliance.store.database import Database, instant, text
+from pi_appliance.store.database import Damaged, Database, Transaction, instant, mending, text
 from pi_appliance.store.rows import closed, run_of
+
+_SEAL = "lost "  # begins the key under which the claims table tells that some of it was lost
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +48,16 @@ class Settled:
     told: Told | None = None
 
 
+@mending
 class Slots:
     """The accounts of slots, in the file of the store."""
 
     def __init__(self, db: Database) -> None:
         self._db = db
+
+    def mend(self, error: Damaged) -> None:
+        """Put the file right that was found damaged. Raises ERROR if nobody said how."""
+        self._db.mend(error)
 
     def settle(self, what: Sequence[Settled], *, now: datetime, until: datetime | None = None) -> None:
         """Write a row for each of WHAT, all or none; every slot of that job up to UNTIL is then accounted for.
@@ -113,7 +120,9 @@ class Slots:
     def pauses(self) -> dict[str, Pause]:
         """Return the jobs that pause, or paused and have not been settled since."""
         rows = self._db.rows("SELECT * FROM pauses", ())
-        return {row["job"]: Pause(instant(row["since"]), row["until"] and instant(row["until"])) for row in rows}
+        return {
+            row["job"]: Pause(instant(row["since"]), instant(row["until"]) if row["until"] else None) for row in rows
+        }
 
     def pause(self, job: str, *, since: datetime, until: datetime | None) -> None:
         """Let JOB pause. One that pauses already keeps its beginning."""
@@ -132,3 +141,39 @@ class Slots:
 def slot_key(job: str, due: str) -> str:
     """Return the claim that stands for the slot DUE of JOB."""
     return f"slot {job} {due}"
+
+
+def claim_all(db: Transaction, known: Mapping[str, int], *, at: datetime) -> None:
+    """Claim each key that is KNOWN to be taken for the run that took it, unless it is claimed."""
+    db.executemany(
+        "INSERT OR IGNORE INTO claims (key, run, at) VALUES (?, ?, ?)",
+        [(key, run, text(at)) for key, run in known.items()],
+    )
+
+
+def count_on(db: Transaction, newest: int) -> None:
+    """Let no run be given a number up to NEWEST any more."""
+    db.execute("INSERT INTO sqlite_sequence SELECT 'runs', 0 WHERE 'runs' NOT IN (SELECT name FROM sqlite_sequence)")
+    db.execute("UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = 'runs'", (newest,))
+
+
+def seal(db: Transaction, *, at: datetime, boot: str, newest: int) -> None:
+    """Let no slot of before AT, of the start of the machine BOOT, and after runs up to NEWEST be used any more.
+
+    For a history that has lost claims: what it does not know may have run.
+    """
+    count_on(db, newest)
+    db.execute("INSERT OR REPLACE INTO claims (key, run, at) VALUES (?, ?, ?)", (_SEAL + boot, newest, text(at)))
+    db.execute("UPDATE watched SET until = max(until, ?)", (text(at),))
+    db.execute("UPDATE watched SET since = max(since, ?) WHERE schedule GLOB 'after:*'", (text(at),))
+
+
+def sealed(db: Transaction, due: str) -> bool:
+    """Say whether the claim to the slot DUE may be among those that were lost."""
+    for row in db.execute(f"SELECT key, run, at FROM claims WHERE key GLOB '{_SEAL}*'").fetchall():  # noqa: S608 - ours
+        numbers = [int(number) for number in due.removeprefix("after:").split("+") if number.isdigit()]
+        if due == row["key"].removeprefix(_SEAL) or (due[:1].isdigit() and due[:19] <= row["at"][:19]):
+            return True
+        if due.startswith("after:") and any(number <= row["run"] for number in numbers):
+            return True
+    return False

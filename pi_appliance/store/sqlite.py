@@ -5,7 +5,7 @@ worth a second flush: at worst it reads "abandoned" after a power cut.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -13,30 +13,37 @@ from typing import Any
 from pi_appliance.model.config import Keep
 from pi_appliance.model.notice import Told
 from pi_appliance.model.run import Outcome, Run, Trigger
-from pi_appliance.store.database import Database, Transaction, Values, text
-from pi_appliance.store.rows import Total, closed, run_of
-from pi_appliance.store.slots import Slots, slot_key
+from pi_appliance.store.database import Database, Transaction, Values, mending, text
+from pi_appliance.store.rows import Total, closed, run_of, total_of
+from pi_appliance.store.slots import Slots, claim_all, seal, sealed, slot_key
 
 _LONGEST = timedelta(days=36_500)  # a century before 1970 there is no history
+_WITNESSES = 100  # runs of a job that are looked through for one that had a slot before
+LOST = 0  # stands for the run that may have had a slot, where the history was damaged
 _AT_ONCE = 50  # rows that one end of a run prunes at the most
 
 
+@mending
 class Store(Database):
     """Runs and what they claimed. `slots` tells of those that none was started for."""
 
-    def __init__(self, path: Path, *, only_look: bool = False) -> None:
-        super().__init__(path, only_look=only_look)
+    def __init__(self, path: Path, *, only_look: bool = False, mend: Callable[[Path, str], None] | None = None) -> None:
+        super().__init__(path, only_look=only_look, mend=mend)
         self.slots = Slots(self)
 
     def begin(self, *, job: str, kind: str, trigger: Trigger, due: str | None, now: datetime) -> tuple[int, int | None]:
-        """Open a run and claim its slot, durably. Return the run, and the run that had the slot before, if one had."""
-        with self.writing(durable=due is not None) as db:
+        """Open a run and claim its slot, durably. Return the run, and the run that had the slot before, if one had.
+
+        That is LOST where nobody can know any more whether one had. A run by hand is durable as well: after a power cut
+        the lock must not know of a run that the history does not.
+        """
+        with self.writing(durable=True) as db:
             row = db.execute(
                 "INSERT INTO runs (job, kind, trigger, due, started) VALUES (?, ?, ?, ?, ?)",
                 (job, kind, trigger, due, text(now)),
             )
             run = int(row.lastrowid or 0)
-            return run, None if due is None else self._take(db, slot_key(job, due), run, now)
+            return run, None if due is None else self._take_slot(db, job, due, run, now)
 
     def end(
         self,
@@ -58,6 +65,34 @@ class Store(Database):
             ).fetchone()
             if row is not None:
                 closed(db, run_of(row), told, now=now)
+
+    def restore(self, run: Run) -> Run:
+        """Write RUN, which began but stands in the file no more: that was damaged while it ran."""
+        with self.writing() as db:
+            db.execute(
+                "INSERT OR REPLACE INTO runs (id, job, kind, trigger, due, started, ended, outcome, summary, attempts)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (
+                    *(run.id, run.job, run.kind, run.trigger, run.due, text(run.started)),
+                    *(run.ended and text(run.ended), run.outcome, run.summary, run.attempts),
+                ),
+            )
+            closed(db, run, None, now=run.ended or run.started)
+        return run
+
+    def newest_number(self) -> int:
+        """Return the highest number that a run was ever given."""
+        found = self.rows("SELECT seq FROM sqlite_sequence WHERE name = 'runs'", ())
+        return int(found[0]["seq"]) if found else 0
+
+    def seal(self, *, at: datetime, boot: str, newest: int, known: Mapping[str, int]) -> None:
+        """Claim what is KNOWN to be taken, by which runs; and let nothing of before AT and of the start BOOT be used.
+
+        For a history that knows nothing of run NEWEST, which began: it may have lost more.
+        """
+        with self.writing(durable=True) as db:
+            claim_all(db, known, at=at)
+            seal(db, at=at, boot=boot, newest=newest)
 
     def abandon(self, job: str, *, now: datetime, told: Told | None = None) -> None:
         """Close the runs of JOB that never ended, and let those be told who are to be TOLD.
@@ -132,10 +167,7 @@ class Store(Database):
 
     def totals(self) -> list[Total]:
         """Return what was counted since the beginning, for each job and outcome; pruning takes nothing away."""
-        return [
-            Total(row["job"], Outcome(row["outcome"]), row["runs"], row["seconds"], row["late"])
-            for row in self.rows("SELECT * FROM totals ORDER BY job, outcome", ())
-        ]
+        return [total_of(row) for row in self.rows("SELECT * FROM totals ORDER BY job, outcome", ())]
 
     def prune(self, job: str, keep: Keep, *, now: datetime) -> list[tuple[str, int]]:
         """Forget runs of JOB beyond KEEP.runs, and the oldest of all jobs beyond KEEP.age. Return what went: job, run.
@@ -154,6 +186,20 @@ class Store(Database):
                 db.executemany("DELETE FROM runs WHERE id = ?", [(row["id"],) for row in going])
                 db.execute("DELETE FROM claims WHERE key GLOB 'slot *' AND at < ?", (old,))
         return [(row["job"], row["id"]) for row in going]
+
+    def _take_slot(self, db: Transaction, job: str, due: str, run: int, now: datetime) -> int | None:
+        """Claim the slot. The runs themselves are asked as well: a claim that a bad card has garbled is found so."""
+        before = self._take(db, slot_key(job, due), run, now)
+        if before is not None:
+            return before
+        witness = db.execute(
+            "SELECT id FROM (SELECT id, due, attempts, ended, outcome FROM runs WHERE job = ? AND id < ?"
+            " ORDER BY id DESC LIMIT ?) WHERE due = ? AND (attempts > 0 OR ended IS NULL OR outcome = ?)",
+            (job, run, _WITNESSES, due, Outcome.ABANDONED),
+        ).fetchone()
+        if witness is not None:
+            return int(witness["id"])
+        return LOST if sealed(db, due) else None
 
     def _take(self, db: Transaction, key: str, run: int, now: datetime) -> int | None:
         taken = db.execute("SELECT run FROM claims WHERE key = ?", (key,)).fetchone()

@@ -11,6 +11,8 @@ from typing import IO
 
 from pi_appliance.errors import Unavailable
 
+_LITTLE = 128 * 1024  # bytes; a run that begins needs a little less for what is written of it
+
 
 @contextlib.contextmanager
 def replacing(path: Path, *, mode: int = 0o644) -> Iterator[IO[bytes]]:
@@ -82,6 +84,17 @@ def make_folder(path: Path, *, mode: int = 0o755) -> Path:
     except OSError as error:
         raise cannot_write(path, error) from None
     return path
+
+
+def require_room(folder: Path) -> None:
+    """Raise Unavailable, with what to do, if FOLDER cannot be written or has next to no room left."""
+    found = os.statvfs(folder)
+    if found.f_flag & os.ST_RDONLY:
+        raise Unavailable(f"{folder} is read-only: mount it so that it can be written; is the card worn out?")
+    if not os.access(folder, os.W_OK):
+        raise Unavailable(f"{folder} cannot be written; check its rights")
+    if found.f_bavail * found.f_frsize < _LITTLE:
+        raise Unavailable(f"{folder} is full: make room there")
 
 
 def sync_folder(folder: Path) -> None:

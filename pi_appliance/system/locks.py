@@ -13,6 +13,7 @@ import signal
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
 from pi_appliance.errors import Refused
@@ -23,17 +24,55 @@ _SLOWEST_LOOK = 1.0  # after a while of waiting
 _ROOM = 1024  # bytes for each of the two texts in the file
 
 
+@dataclass(frozen=True, slots=True)
+class Left:
+    """How a run ended that could not tell the history."""
+
+    run: int
+    outcome: str
+    summary: str
+    at: datetime
+    attempts: int
+
+
 @dataclass(slots=True)
 class Lock:
     """A lock that is held. `number` is the open file, to be handed to the run's process."""
 
     number: int
+    due: str | None = None
+    """The slot that its run belongs to."""
 
     def say(self, run: int, done: float | None, note: str) -> None:
         """Write how far the run is, if the disk takes it: no run ends because nobody can be told of it."""
-        text = _bytes({"run": run, "done": done, "note": note[:200], "pid": os.getpid()})
+        text = _bytes({"run": run, "done": done, "note": note[:200], "pid": os.getpid(), "due": self.due})
         with contextlib.suppress(OSError):
             os.pwrite(self.number, text.ljust(_ROOM), 0)
+
+    def leave(self, left: "Left") -> None:
+        """Write how the run ended, for who holds the lock next: the history takes nothing just now.
+
+        The place is there already, so a full disk takes it.
+        """
+        text = _bytes(
+            {
+                "run": left.run,
+                "due": self.due,
+                "ended": [left.outcome, left.summary[:150], left.at.isoformat()],
+                "attempts": left.attempts,
+            }
+        )
+        with contextlib.suppress(OSError):
+            os.pwrite(self.number, text.ljust(_ROOM), 0)
+
+    def left(self) -> "Left | None":
+        """Return how the run before ended, if it had to leave that here."""
+        try:
+            told = json.loads(os.pread(self.number, _ROOM, 0))
+            outcome, summary, at = told["ended"]
+            return Left(int(told["run"]), str(outcome), str(summary), datetime.fromisoformat(at), int(told["attempts"]))
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
 
     def why_asked(self, run: int) -> str:
         """Return why somebody asked RUN to end by `ask_to_end`; '' if nobody did."""
@@ -83,6 +122,16 @@ def said(path: Path) -> tuple[int, float | None, str] | None:
         return int(told["run"]), told["done"], str(told["note"])
     except (OSError, ValueError, KeyError, TypeError):
         return None  # never held, or caught in the middle of a word: the next look will tell
+
+
+def claimed(path: Path) -> tuple[int, str | None] | None:
+    """Return the last run that held the lock PATH, and the slot it belongs to. None if none is known."""
+    try:
+        with path.open("rb") as file:
+            told = json.loads(file.read(_ROOM))
+        return int(told["run"]), told.get("due")
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
 
 
 def held(path: Path) -> bool:

@@ -1,5 +1,6 @@
 """The daemon's scheduler under driven clocks: slots, steps forwards and backwards, outages and what is made up for."""
 
+import fcntl
 from collections.abc import Iterator
 from datetime import timedelta
 
@@ -7,6 +8,7 @@ import pytest
 
 from pi_appliance.engine.assemble import Appliance
 from pi_appliance.model.run import Outcome
+from pi_appliance.system import locks
 from tests.engine.virtual import NOON, World, world
 from tests.house import House
 
@@ -130,3 +132,49 @@ def test_how_long_a_clock_that_nobody_has_set_is_waited_for_is_told(hourly, hous
     hourly.clock.go(600)
     hourly.look()
     assert (hourly.scheduler.clock_state, hourly.scheduler.clock_wait) == ("trusted", 0)
+
+
+def test_a_slot_that_waits_for_its_turn_is_not_overtaken_by_a_newer_one(house):
+    jobs = "tick:\n  kind: command\n  schedule: every 1m\n  overlap: queue\n  with: {run: ['true']}"
+    with world(house, jobs) as made, locks.taken(made.appliance.lock_path("tick")) as lock:
+        assert lock is not None
+        made.look()
+        made.clock.go(60)
+        made.look()  # a run that another daemon began goes on
+        fcntl.flock(lock.number, fcntl.LOCK_UN)
+        made.clock.go(60)
+        made.look()
+        made.look()
+        assert made.runs.slots == ["2026-05-01T12:01:00Z", "2026-05-01T12:02:00Z"]
+
+
+def test_a_run_that_found_nothing_to_write_into_is_tried_again_within_its_grace(hourly):
+    hourly.runs.falling = [75, 75]
+    hourly.live(NOON + timedelta(hours=1, minutes=4))
+    assert hourly.runs.slots == ["2026-05-01T13:00:00Z"]
+    assert [outcome for _, outcome in hourly.outcomes()] == [Outcome.SUCCEEDED]
+
+
+def test_a_job_of_the_start_of_the_machine_is_tried_again_until_it_has_begun(house):
+    jobs = "once:\n  kind: command\n  schedule: '@reboot'\n  with: {run: ['true']}"
+    with world(house, jobs) as made:
+        made.runs.falling = [75, 75]
+        made.live(NOON + timedelta(minutes=5))
+        assert len(made.runs.slots) == 1
+
+
+def test_a_chain_that_cannot_begin_is_tried_once_a_minute(house):
+    jobs = "a:\n  kind: command\n  with: {run: ['true']}\nb:\n  kind: command\n  after: [a]\n  with: {run: ['true']}"
+    with world(house, jobs) as made:
+        made.look()
+        made.clock.go(1)
+        run, _ = made.appliance.store.begin(job="a", kind="command", trigger="hand", due=None, now=made.clock.now())
+        made.appliance.store.end(run, Outcome.SUCCEEDED, "", now=made.clock.now(), attempts=1)
+        made.runs.falling = [75] * 9
+        for _ in range(10):
+            made.look()
+        assert len(made.runs.falling) == 8
+        made.runs.falling = []
+        made.clock.go(61)
+        made.look()
+        assert made.runs.slots == [f"after:{run}"]

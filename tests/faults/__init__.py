@@ -1,0 +1,1 @@
+"""What a bad card, a full disk and kill -9 do to an appliance."""
