@@ -8,16 +8,16 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from pi_appliance.core import chance, cron, durations
 from pi_appliance.core.plan import Start
 from pi_appliance.core.trust import ClockState, ClockWatch
-from pi_appliance.engine import chains
+from pi_appliance.engine import chains, turns
 from pi_appliance.engine.assemble import Appliance
 from pi_appliance.engine.ledger import NEVER, Ledger, Watch
 from pi_appliance.engine.runs import Runs
+from pi_appliance.engine.turns import Turns
 from pi_appliance.errors import ApplianceError, Unavailable
 from pi_appliance.model.config import Job, Overlap, RunsBy
 from pi_appliance.model.notice import Told
@@ -33,21 +33,12 @@ log = logging.getLogger("pi_appliance.scheduler")
 _LONGEST_NAP = 60.0  # seconds; the wall clock may be set at any time, and not every kernel tells
 _NAP_UNTRUSTED = 5.0  # seconds; nobody tells that the clock was set where it was right already
 _AGAIN = timedelta(minutes=1)  # until what could not be written or started is tried once more
-_MOST_WAITING = 10  # slots of one job that wait for the run before them
 
 Nap = Callable[[float], Awaitable[object]]
 
 
 async def _nothing_else() -> None:
     return
-
-
-@dataclass(frozen=True, slots=True)
-class _Waiting:
-    """A slot that is to start when its job is idle, and not before a moment of the steady clock."""
-
-    slot: datetime
-    not_before: float
 
 
 class Scheduler:
@@ -70,7 +61,7 @@ class Scheduler:
         self._also = also
         self._ledger = Ledger(appliance)
         self._watch = ClockWatch(appliance.config.clock.wait)
-        self._waits: dict[str, list[_Waiting]] = {}
+        self._turns = Turns()
         self._cause = "nothing ran here"  # why slots were missed, at this look
         self._troubled: dict[str, str] = {}
         self._boots: list[str] = []  # jobs of the start of the machine that have not begun
@@ -100,7 +91,7 @@ class Scheduler:
     @property
     def waiting(self) -> int:
         """How many slots wait for a run before them, or for their moment."""
-        return sum(map(len, self._waits.values()))
+        return len(self._turns)
 
     @property
     def clock_wait(self) -> float:
@@ -201,7 +192,7 @@ class Scheduler:
         for start in self._ledger.owed(job, watch, now, self._cause):
             with self._told(job.name):
                 busy = self._busy(job.name)
-                if start.late or (job.overlap is Overlap.QUEUE and (busy or self._waits.get(job.name))):
+                if start.late or (job.overlap is Overlap.QUEUE and (busy or self._turns.waits(job.name))):
                     self._wait(job, start, now)
                 elif busy and job.overlap is Overlap.SKIP:
                     self._nothing(job, start.slot, Outcome.SKIPPED, "the run before it still goes on", now)
@@ -209,23 +200,20 @@ class Scheduler:
                     await self._start(job.name, start.slot)
 
     def _wait(self, job: Job, start: Start, now: datetime) -> None:
-        waits = self._waits.setdefault(job.name, [])
-        if len(waits) >= _MOST_WAITING:
-            why = f"{_MOST_WAITING} slots before it wait for their turn already"
+        draw = chance.share(self._appliance.secret, f"{job.name} spread", cron.due_name(start.slot))
+        spread = draw * job.catch_up.spread.total_seconds() if start.late else 0.0
+        if not self._turns.add(job.name, start.slot, self._clock.steady() + spread):
+            why = f"{turns.MOST} slots before it wait for their turn already"
             self._nothing(job, start.slot, Outcome.SKIPPED, why, now)
-            return
-        due = cron.due_name(start.slot)
-        share = chance.share(self._appliance.secret, f"{job.name} spread", due) if start.late else 0.0
-        waits.append(_Waiting(start.slot, self._clock.steady() + share * job.catch_up.spread.total_seconds()))
 
     async def _start_waiting(self) -> None:
         """Start the slots whose turn has come, one a job."""
-        for name, waits in list(self._waits.items()):
+        for name in self._turns.come(self._clock.steady()):
             if name not in self._appliance.config.jobs:
-                self._waits.pop(name)
-            elif waits and waits[0].not_before <= self._clock.steady() and not self._busy(name):
+                self._turns.drop(name)
+            elif not self._busy(name):
                 with self._told(name):
-                    await self._start(name, waits.pop(0).slot)
+                    await self._start(name, self._turns.take(name))
 
     def _busy(self, job: str) -> bool:
         return self._runs.going_on(job) or locks.held(self._appliance.lock_path(job))
@@ -282,7 +270,7 @@ class Scheduler:
     def _end_pause(self, job: Job, watch: Watch, since: datetime, until: datetime, now: datetime) -> None:
         zone = self._appliance.config.zone_of(job)
         span = f"{since.astimezone(zone):%Y-%m-%d %H:%M} to {until.astimezone(zone):%Y-%m-%d %H:%M}"
-        self._waits.pop(job.name, None)
+        self._turns.drop(job.name)
         self._ledger.paused(job, watch, until, f"paused from {span}", now)
         self._appliance.store.slots.resume(job.name)
 
@@ -330,9 +318,7 @@ class Scheduler:
         """Return the seconds until there may be something to do."""
         now, steady = self._clock.now(), self._clock.steady()
         naps = [self._longest if self._watch.trusted else min(_NAP_UNTRUSTED, self._watch.seconds_left(steady))]
-        # One whose moment has come waits for the run before it, whose end is news.
-        moments = [each.not_before for waits in self._waits.values() for each in waits[:1]]
-        naps += [moment - steady for moment in moments if moment > steady]
+        naps += self._turns.moments(steady)
         wake = self._ledger.wake()
         if wake is not None:
             naps.append((wake - now).total_seconds())

@@ -74,7 +74,7 @@ class Database:
         ONLY_LOOK: as it is. Nothing is made, upgraded or written, and nothing can be. Raises Damaged if there is no
         MEND; Unavailable if it cannot be used.
         """
-        self.path, self._mend = path, mend
+        self.path, self._name, self._mend = path, str(path), mend
         self.mended = 0
         """How often another file took the place of the one that was open."""
         self._inode = self._tried = self._guard = -1  # the file that is open, and the one that was to be opened last
@@ -147,6 +147,8 @@ class Database:
     @contextlib.contextmanager
     def writing(self, *, durable: bool = False) -> Iterator[Transaction]:
         """One transaction, whole or not at all. Raises Damaged; Unavailable, as when the disk is full."""
+        if self._guard < 0:
+            raise Unavailable(f"{self.path} was opened to be looked at only")
         with self._errors(), self._held(fcntl.LOCK_SH):
             self._follow()
             self._db.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
@@ -204,7 +206,7 @@ class Database:
     def _there(self) -> int:
         """Return which file stands at the path now."""
         try:
-            return self.path.stat().st_ino
+            return os.stat(self._name).st_ino  # noqa: PTH116 - asked before every query
         except FileNotFoundError:
             return 0
 
@@ -300,6 +302,9 @@ def text(when: datetime) -> str:
 def instant(stored: str) -> datetime:
     """Return the instant that `text` wrote. Raises Damaged if it is none."""
     try:
-        return datetime.fromisoformat(stored).astimezone(UTC)
-    except (ValueError, TypeError, OverflowError):
+        when = datetime.fromisoformat(stored)
+        if when.tzinfo is None:
+            raise ValueError
+    except (ValueError, TypeError):
         raise Damaged(f"the history is damaged: {str(stored)[:40]!r} is no time") from None
+    return when

@@ -194,7 +194,7 @@ def test_the_daemon_ends_it_when_it_stops(house, appliance, ear, monkeypatch):
 def test_a_store_that_fails_is_told_once_and_does_not_end_the_daemon(appliance, caplog):
     async def scene() -> None:
         looking = Looking(appliance)
-        appliance.store._db.execute("DROP TABLE outbox")
+        appliance.store._db.close()
         for looking.seconds in (0, 10, 70, 140):
             await looking.courier.look()
 
