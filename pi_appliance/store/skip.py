@@ -14,7 +14,7 @@ _DOUBTS = """
     SELECT EXISTS (SELECT 1 FROM claims WHERE key = :key)
         OR EXISTS (SELECT 1 FROM pauses WHERE job = :job)
         OR EXISTS (SELECT 1 FROM runs WHERE job = :job AND ended IS NULL)
-        OR EXISTS (SELECT 1 FROM outbox)
+        OR EXISTS (SELECT 1 FROM outbox WHERE sent IS NULL)
         OR EXISTS (SELECT 1 FROM (SELECT started FROM runs ORDER BY id LIMIT 1 OFFSET :few) WHERE started < :old)
         OR EXISTS (SELECT 1 FROM runs WHERE job = :job ORDER BY id DESC LIMIT 1 OFFSET :runs + :few)
         OR NOT EXISTS (
