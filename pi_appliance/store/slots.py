@@ -29,8 +29,8 @@ class Pause:
     until: datetime | None
 
     def holds(self, now: datetime) -> bool:
-        """Say whether it goes on."""
-        return self.until is None or now < self.until
+        """Say whether it goes on. Not if it begins in the future and has an end: the clock was ahead meanwhile."""
+        return self.until is None or self.since <= now < self.until
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -99,3 +99,27 @@ def test_slots_that_were_missed_while_the_clock_was_ahead_run_when_they_really_c
             "2026-05-01T13:00:00Z",
             "2026-05-01T14:00:00Z",
         ]
+
+
+@pytest.mark.parametrize("ahead", [timedelta(hours=30), timedelta(minutes=62)])
+def test_a_pause_that_was_ended_while_the_clock_was_ahead_holds_nothing_back(house: House, ahead: timedelta) -> None:
+    with world(house, "wall:\n  kind: command\n  schedule: '0 * * * *'\n  with: {run: ['true']}\n") as made:
+        made.look()
+        made.clock.step(ahead)
+        made.appliance.pause("wall", now=made.clock.now())
+        made.live(made.clock.now() + timedelta(minutes=1))
+        made.appliance.resume("wall", now=made.clock.now())
+        made.clock.step(-ahead)
+        made.live(NOON + timedelta(hours=2, minutes=5))
+        assert ran(made, "wall")[-2:] == ["13:00", "14:00"]
+
+
+def test_a_pause_that_nobody_ended_holds_whatever_the_clock_does(house: House) -> None:
+    with world(house, "wall:\n  kind: command\n  schedule: '0 * * * *'\n  with: {run: ['true']}\n") as made:
+        made.look()
+        made.clock.step(timedelta(hours=30))
+        made.appliance.pause("wall", now=made.clock.now())
+        made.look()
+        made.clock.step(timedelta(hours=-30))
+        made.live(NOON + timedelta(hours=2, minutes=5))
+        assert ran(made, "wall") == []
