@@ -19,6 +19,7 @@ from pi_appliance.store.slots import Slots, slot_key
 
 _LONGEST = timedelta(days=36_500)  # a century before 1970 there is no history
 _AT_ONCE = 50  # rows that one end of a run prunes at the most
+_CLAIMS_KEPT = 5000  # of the newest runs, whatever their age: a clock may be years ahead for a day, and then put back
 
 
 class Store(Database):
@@ -133,7 +134,8 @@ class Store(Database):
     def prune(self, job: str, keep: Keep, *, now: datetime) -> list[tuple[str, int]]:
         """Forget runs of JOB beyond KEEP.runs, and the oldest of all jobs beyond KEEP.age. Return what went: job, run.
 
-        A little at each call, so that no call takes long. The claims of slots go with their age, all others stay.
+        A little at each call, so that no call takes long. The claims of slots go with their age, but for those of the
+        newest runs, which a clock that is wrong must not make old; all other claims stay.
         """
         old = text(now - min(keep.age, _LONGEST))
         query = (
@@ -145,7 +147,10 @@ class Store(Database):
         if going:
             with self.writing() as db:
                 db.executemany("DELETE FROM runs WHERE id = ?", [(row["id"],) for row in going])
-                db.execute("DELETE FROM claims WHERE key GLOB 'slot *' AND at < ?", (old,))
+                db.execute(
+                    "DELETE FROM claims WHERE key GLOB 'slot *' AND at < ? AND run <= (SELECT max(id) FROM runs) - ?",
+                    (old, _CLAIMS_KEPT),
+                )
         return [(row["job"], row["id"]) for row in going]
 
     def _take(self, db: Transaction, key: str, run: int, now: datetime) -> int | None:
