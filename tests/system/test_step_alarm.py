@@ -1,9 +1,9 @@
 """The alarm of a clock that is set, as far as that can be tried without setting one; the rest is in tests/vm."""
 
 import asyncio
-import os
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -12,8 +12,8 @@ from pi_appliance.system.step_alarm import StepAlarm
 
 def timers() -> int:
     """Return how many timers of the kernel this process has open."""
-    links = (f"/proc/self/fd/{each}" for each in os.listdir("/proc/self/fd"))
-    return sum(os.path.lexists(link) and os.readlink(link) == "anon_inode:[timerfd]" for link in links)
+    links = [each for each in Path("/proc/self/fd").iterdir() if each.is_symlink()]  # not the one that listed them
+    return [str(each.readlink()) for each in links].count("anon_inode:[timerfd]")
 
 
 def rings(seconds: float, make: Callable[[Callable[[], None]], StepAlarm], *, closed: bool = False) -> int:

@@ -25,7 +25,7 @@ _LIMIT = 420  # seconds from the start to the end of a machine
 
 
 def why_not() -> str:
-    """Return why no machine can be made here, '' if it can. Programs that are missing are installed, as root on Debian."""
+    """Return why no machine can be made here, '' if it can. Root on Debian gets the programs that are missing."""
     if os.environ.get("PI_APPLIANCE_VM") != "1":
         return "it takes minutes: set PI_APPLIANCE_VM=1 to have it"
     if platform.machine() != "x86_64" or os.geteuid() != 0:
@@ -103,7 +103,7 @@ def _bootstrap(packages: str, folder: Path) -> None:
 
 
 def _furnish(root: Path, wanted: list[str]) -> None:
-    """Lay the libraries WANTED beside the Python in ROOT, and compile them: an emulated processor takes long for that."""
+    """Lay the libraries WANTED beside the Python in ROOT, and compile them: that takes an emulated machine long."""
     kind = ("--only-binary=:all:", "--implementation=cp", f"--python-version={_PYTHON}")
     platforms = [f"--platform={each}" for each in _PLATFORMS]
     _do(sys.executable, "-m", "pip", "install", "-q", *kind, *platforms, "--target", str(root / _WHEELS), *wanted)

@@ -19,7 +19,7 @@ from pathlib import Path
 from tests.house import House, until
 from tests.vm.guest import wall
 
-_DAY = datetime(2027, 3, 28, tzinfo=UTC)  # at one o'clock UTC Berlin goes from two to three
+_DAY = "2027-03-28"  # at one o'clock UTC Berlin goes from two to three
 _PATIENCE = 60.0  # seconds; an emulated machine is slow, and its host may have more to do
 _YEARS = timedelta(days=3650)
 _JOBS = {
@@ -43,7 +43,7 @@ class Daemon:
         assert process.stdout is not None
         for line in process.stdout:
             self.lines.append((time.monotonic(), line.strip()))
-            print(line, end="", file=sys.stderr, flush=True)
+            sys.stderr.write(line)  # for the console
 
     def says(self, words: str, start: int = 0) -> tuple[float, str]:
         """Wait for a line with WORDS among those from START on; return its moment and it."""
@@ -69,8 +69,7 @@ class Scenario:
         mark.write_text('#!/bin/sh\necho "$1 $(date -u +%FT%TZ)" >>marks\n', "ascii")
         mark.chmod(0o755)
         jobs = "".join(
-            f"\n  {name}:\n    kind: command\n    with: {{run: [./mark, {name}]}}\n    "
-            + keys.replace("\n", "\n  ")
+            f"\n  {name}:\n    kind: command\n    with: {{run: [./mark, {name}]}}\n    " + keys.replace("\n", "\n  ")
             for name, keys in _JOBS.items()
         )
         head = f"state: {self.house.state}\ntime-zone: Europe/Berlin\nclock: {{wait: 1h}}\nweb: {{port: 0}}\njobs:"
@@ -111,8 +110,9 @@ class Scenario:
 
     def _by_a_second(self) -> None:
         """Let a slot come twice, one second apart, and be jumped over by one second."""
-        self._step("before a slot", lambda: wall.put_to(_at("02:30:45")))
+        self._step("an hour and a half forward", lambda: wall.put_to(_at("02:30:05")))
         self._rest()
+        self._step("before a slot", lambda: wall.put_to(_at("02:30:58")))
         _wait_for(_at("02:31:00"), 0.1)
         self._step("1 second back", lambda: wall.put_by(-timedelta(seconds=1)))
         _wait_for(_at("02:31:01"))
@@ -127,8 +127,12 @@ class Scenario:
         self._look("10 years later")
         self._step("10 years back", lambda: wall.put_by(-_YEARS))
         self._look("10 years earlier")
-        self._step("before used slots", lambda: wall.put_to(_at("02:29:57")))
-        _wait_for(_at("02:31:01"))  # `window` and `span` used 02:30 before the years, `minute` 02:31
+        # Before the years `window` and `span` used the slot of 02:30, and `minute` that of 02:31.
+        self._step("before a used slot", lambda: wall.put_to(_at("02:29:58")))
+        _wait_for(_at("02:30:01"))
+        self._rest()
+        self._step("before another", lambda: wall.put_to(_at("02:30:58")))
+        _wait_for(_at("02:31:01"))
         self._look("used slots again")
 
     def _step(self, name: str, put: Callable[[], None]) -> None:
@@ -157,11 +161,12 @@ class Scenario:
 
 def tell(**values: object) -> None:
     """Print one line for the test outside."""
-    print(json.dumps(values), flush=True)
+    sys.stdout.write(json.dumps(values) + "\n")
+    sys.stdout.flush()
 
 
 def _at(time_of_day: str) -> datetime:
-    return datetime.combine(_DAY, datetime.strptime(time_of_day, "%H:%M:%S").time(), UTC)
+    return datetime.fromisoformat(f"{_DAY}T{time_of_day}Z")
 
 
 def _wait_for(when: datetime, more: float = 0) -> None:
