@@ -168,7 +168,9 @@ class Scheduler:
         if sight.step:
             self.steps += 1
             way = "forward" if sight.step > timedelta(0) else "back"
-            self._cause = self.last_step = f"the clock was put {way} by {durations.render(abs(sight.step))}"
+            # Looking takes a moment too, so three hours are some milliseconds more or less.
+            shift = timedelta(seconds=round(abs(sight.step).total_seconds(), 1))
+            self._cause = self.last_step = f"the clock was put {way} by {durations.render(shift)}"
             log.warning("%s", self._cause)
         if self._watch.trusted and not before:
             log.info("the clock is trusted")

@@ -21,6 +21,7 @@ _LONGEST = timedelta(days=36_500)  # a century before 1970 there is no history
 _WITNESSES = 100  # runs of a job that are looked through for one that had a slot before
 LOST = 0  # stands for the run that may have had a slot, where the history was damaged
 _AT_ONCE = 50  # rows that one end of a run prunes at the most
+_CLAIMS_KEPT = 5000  # of the newest runs, whatever their age: a clock may be years ahead for a day, and then put back
 
 
 @mending
@@ -172,7 +173,8 @@ class Store(Database):
     def prune(self, job: str, keep: Keep, *, now: datetime) -> list[tuple[str, int]]:
         """Forget runs of JOB beyond KEEP.runs, and the oldest of all jobs beyond KEEP.age. Return what went: job, run.
 
-        A little at each call, so that no call takes long. The claims of slots go with their age, all others stay.
+        A little at each call, so that no call takes long. The claims of slots go with their age, but for those of the
+        newest runs, which a clock that is wrong must not make old; all other claims stay.
         """
         old = text(now - min(keep.age, _LONGEST))
         query = (
@@ -184,7 +186,10 @@ class Store(Database):
         if going:
             with self.writing() as db:
                 db.executemany("DELETE FROM runs WHERE id = ?", [(row["id"],) for row in going])
-                db.execute("DELETE FROM claims WHERE key GLOB 'slot *' AND at < ?", (old,))
+                db.execute(
+                    "DELETE FROM claims WHERE key GLOB 'slot *' AND at < ? AND run <= (SELECT max(id) FROM runs) - ?",
+                    (old, _CLAIMS_KEPT),
+                )
         return [(row["job"], row["id"]) for row in going]
 
     def _take_slot(self, db: Transaction, job: str, due: str, run: int, now: datetime) -> int | None:

@@ -27,11 +27,11 @@ class _Itimerspec(ctypes.Structure):
 
 
 class StepAlarm:
-    """Calls RING in the running loop after each step of the clock."""
+    """Calls RING in the running loop after each step of the clock, and once in FAR seconds for nothing."""
 
-    def __init__(self, ring: Callable[[], None]) -> None:
-        self._ring, self._loop = ring, asyncio.get_running_loop()
-        self._timer = _new_timer()
+    def __init__(self, ring: Callable[[], None], far: float = _FAR) -> None:
+        self._ring, self._far, self._loop = ring, far, asyncio.get_running_loop()
+        self._timer = _new_timer(far)
         if self._timer is not None:
             self._loop.add_reader(self._timer, self._rung)
 
@@ -51,24 +51,32 @@ class StepAlarm:
         except OSError as error:
             if error.errno != errno.ECANCELED:
                 raise
-        _arm(self._timer)
+        # Also where it ran out, rather than was cancelled: a step that goes beyond its date may look like that.
+        _arm(self._timer, self._far)
         self._ring()
 
 
-def _new_timer() -> int | None:
+def _new_timer(far: float) -> int | None:
     library = ctypes.CDLL(None, use_errno=True)
     number = int(library.timerfd_create(_CLOCK_REALTIME, _TFD_NONBLOCK | _TFD_CLOEXEC))
     if number < 0:
         return None
-    if not _arm(number):
+    if not _arm(number, far):
         os.close(number)
         return None
     return number
 
 
-def _arm(number: int) -> bool:
-    """Let the timer NUMBER run to a day that is far away; any step of the clock cancels it."""
-    library = ctypes.CDLL(None, use_errno=True)
-    when = _Itimerspec(_Timespec(0, 0), _Timespec(min(int(time.time()) + _FAR, _LAST), 0))
+def _arm(number: int, far: float) -> bool:
+    """Let the timer NUMBER run to a moment FAR seconds ahead; any step of the clock cancels it.
+
+    Say whether it runs. Where no moment ahead can be named it does not: it would ring without end.
+    """
+    library, now = ctypes.CDLL(None, use_errno=True), time.time()
+    moment = min(now + far, _LAST)
+    if moment <= now:
+        return False
+    seconds = int(moment)
+    when = _Itimerspec(_Timespec(0, 0), _Timespec(seconds, int((moment - seconds) * 1e9)))
     flags = _TFD_TIMER_ABSTIME | _TFD_TIMER_CANCEL_ON_SET
     return int(library.timerfd_settime(number, flags, ctypes.byref(when), None)) == 0

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from pi_appliance.errors import ApplianceError, Unavailable
+from pi_appliance.model.config import Keep
 from pi_appliance.model.run import Outcome, Trigger
 from pi_appliance.store.sqlite import Store
 from tests.house import ROOT
@@ -124,3 +125,12 @@ def test_history_pages_from_the_newest_back(path):
         numbers = [begin(store)[0] for _ in range(5)]
         assert [run.id for run in store.history(limit=2)] == numbers[:-3:-1]
         assert [run.id for run in store.history(limit=2, before=numbers[3])] == [numbers[2], numbers[1]]
+
+
+def test_a_clock_that_is_years_ahead_makes_no_slot_free_that_was_used(tmp_path):
+    with Store(tmp_path / "history.db") as store:
+        for due, now in (("2026-05-01T12:00:00Z", NOW), ("2036-05-01T12:00:00Z", NOW.replace(year=2036))):
+            run, _ = store.begin(job="post", kind="tweet", trigger=Trigger.DAEMON, due=due, now=now)
+            store.end(run, Outcome.SUCCEEDED, "posted", now=now)
+        assert store.prune("post", Keep(), now=NOW.replace(year=2036)) == [("post", 1)]
+        assert store.slots.used("post", NOW.replace(year=2025), NOW.replace(year=2027)) == {"2026-05-01T12:00:00Z"}

@@ -1,0 +1,67 @@
+"""The alarm of a clock that is set, as far as that can be tried without setting one; the rest is in tests/vm."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from pi_appliance.system.step_alarm import StepAlarm
+
+
+def timers() -> int:
+    """Return how many timers of the kernel this process has open."""
+    links = [each for each in Path("/proc/self/fd").iterdir() if each.is_symlink()]  # not the one that listed them
+    return [str(each.readlink()) for each in links].count("anon_inode:[timerfd]")
+
+
+def rings(seconds: float, make: Callable[[Callable[[], None]], StepAlarm], *, closed: bool = False) -> int:
+    """Return how often an alarm rings within SECONDS."""
+
+    async def listen() -> int:
+        heard = 0
+
+        def ring() -> None:
+            nonlocal heard
+            heard += 1
+
+        alarm = make(ring)
+        if closed:
+            alarm.close()
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(asyncio.Event().wait(), seconds)
+        alarm.close()
+        return heard
+
+    return asyncio.run(listen())
+
+
+def test_it_opens_a_timer_of_the_kernel_and_closes_it_once():
+    async def live() -> None:
+        before = timers()
+        alarm = StepAlarm(lambda: None)
+        assert timers() == before + 1
+        alarm.close()
+        alarm.close()
+        assert timers() == before
+
+    asyncio.run(live())
+
+
+def test_it_does_not_ring_while_nobody_sets_the_clock():
+    assert rings(0.3, StepAlarm) == 0
+
+
+def test_it_rings_once_when_its_date_comes_and_goes_on():
+    used = time.process_time()
+    assert rings(1.1, lambda ring: StepAlarm(ring, far=0.25)) in {3, 4}
+    assert time.process_time() - used < 0.5  # a loop without a pause would take all of it
+
+
+def test_a_closed_one_is_silent():
+    assert rings(0.3, lambda ring: StepAlarm(ring, far=0.1), closed=True) == 0
+
+
+def test_where_no_date_ahead_can_be_named_it_is_silent_rather_than_ringing_without_end():
+    assert rings(0.1, lambda ring: StepAlarm(ring, far=-1)) == 0

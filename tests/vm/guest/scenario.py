@@ -1,0 +1,185 @@
+"""Sets a real clock forward and back under a real daemon, and prints what was seen: one JSON value a line.
+
+{"step", "noticed", "said"}     how long after the clock was set the daemon said so, in seconds, and what
+{"look", "now", "slots", "marks"}   what became of each slot, and a word for each time a job really ran
+"""
+
+import fcntl
+import json
+import socket
+import struct
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from tests.house import House, until
+from tests.vm.guest import wall
+
+_DAY = "2027-03-28"  # at one o'clock UTC Berlin goes from two to three
+_PATIENCE = 60.0  # seconds; an emulated machine is slow, and its host may have more to do
+_YEARS = timedelta(days=3650)
+_JOBS = {
+    "minute": "schedule: '* * * * *'",
+    "span": "schedule: every 10m",
+    "night": "schedule: '30 2 * * *'",  # in the hour that is left out
+    "window": "schedule: '30 4 * * *'\n  catch-up: {window: 6h}",
+    "strict": "schedule: '0 5 * * *'",
+}
+
+
+class Daemon:
+    """`pi-appliance up`, and the moment at which it said each line, by the clock that nobody sets."""
+
+    def __init__(self, house: House) -> None:
+        self.lines = list[tuple[float, str]]()
+        self.process = house.start("up", "-v")
+        threading.Thread(target=self._listen, args=(self.process,), daemon=True).start()
+
+    def _listen(self, process: subprocess.Popen[str]) -> None:
+        assert process.stdout is not None
+        for line in process.stdout:
+            self.lines.append((time.monotonic(), line.strip()))
+            sys.stderr.write(line)  # for the console
+
+    def says(self, words: str, start: int = 0) -> tuple[float, str]:
+        """Wait for a line with WORDS among those from START on; return its moment and it."""
+        return until(lambda: self._said(words, start), _PATIENCE)
+
+    def _said(self, words: str, start: int) -> tuple[float, str] | None:
+        found = next((each for each in self.lines[start:] if words in each[1]), None)
+        assert found or self.process.poll() is None, "the daemon has ended"
+        return found
+
+    def idle(self) -> bool:
+        """Say whether every run that it started has ended."""
+        said = [line for _, line in self.lines]
+        return sum(line.endswith(" started") for line in said) == sum(" ended status=" in line for line in said)
+
+
+class Scenario:
+    """The steps, one after the other."""
+
+    def __init__(self, folder: Path) -> None:
+        self.house, self.marks = House(folder), folder / "marks"
+        mark = folder / "mark"
+        mark.write_text('#!/bin/sh\necho "$1 $(date -u +%FT%TZ)" >>marks\n', "ascii")
+        mark.chmod(0o755)
+        jobs = "".join(
+            f"\n  {name}:\n    kind: command\n    with: {{run: [./mark, {name}]}}\n    " + keys.replace("\n", "\n  ")
+            for name, keys in _JOBS.items()
+        )
+        head = f"state: {self.house.state}\ntime-zone: Europe/Berlin\nclock: {{wait: 1h}}\nweb: {{port: 0}}\njobs:"
+        self.house.config.write_text(head + jobs + "\n", "utf-8")
+
+    def play(self) -> None:
+        """Do it all."""
+        _loopback_up()
+        self.daemon = Daemon(self.house)
+        self.daemon.says("next:")
+        self._before_anybody_knows_the_time()
+        self._over_the_change_of_the_clock()
+        self._by_hours()
+        self._by_a_second()
+        self._by_years()
+        self.daemon.process.terminate()
+        tell(ended=self.daemon.process.wait(_PATIENCE))
+
+    def _before_anybody_knows_the_time(self) -> None:
+        self._step("by hand", lambda: wall.put_to(_at("00:41:57")))
+        until(lambda: "span" in self._marks(), _PATIENCE)
+        _wait_for(_at("00:42:03"))
+        self._look("untrusted")
+
+    def _over_the_change_of_the_clock(self) -> None:
+        start = len(self.daemon.lines)
+        self._step("synchronised", lambda: wall.synchronise(_at("00:59:52")))
+        self.daemon.says("the clock is trusted", start)
+        until(lambda: "night" in self._marks(), _PATIENCE)
+        self._look("summer time")
+
+    def _by_hours(self) -> None:
+        self._step("3 hours forward", lambda: wall.put_by(timedelta(hours=3)))
+        until(lambda: "window" in self._marks(), _PATIENCE)
+        self._look("3 hours later")
+        self._step("3 hours back", lambda: wall.put_by(-timedelta(hours=3)))
+        self._look("the same hour again")
+
+    def _by_a_second(self) -> None:
+        """Let a slot come twice, one second apart, and be jumped over by one second."""
+        self._step("an hour and a half forward", lambda: wall.put_to(_at("02:30:05")))
+        self._rest()
+        self._step("before a slot", lambda: wall.put_to(_at("02:30:58")))
+        _wait_for(_at("02:31:00"), 0.1)
+        self._step("1 second back", lambda: wall.put_by(-timedelta(seconds=1)))
+        _wait_for(_at("02:31:01"))
+        self._look("a slot came twice")
+        self._step("before the next", lambda: wall.put_to(_at("02:31:57")))
+        _wait_for(_at("02:31:59"), 0.5)
+        self._step("1 second forward", lambda: wall.put_by(timedelta(seconds=1)))
+        self._look("seconds")
+
+    def _by_years(self) -> None:
+        self._step("10 years forward", lambda: wall.put_by(_YEARS))
+        self._look("10 years later")
+        self._step("10 years back", lambda: wall.put_by(-_YEARS))
+        self._look("10 years earlier")
+        # Before the years `window` and `span` used the slot of 02:30, and `minute` that of 02:31.
+        self._step("before a used slot", lambda: wall.put_to(_at("02:29:58")))
+        _wait_for(_at("02:30:01"))
+        self._rest()
+        self._step("before another", lambda: wall.put_to(_at("02:30:58")))
+        _wait_for(_at("02:31:01"))
+        self._look("used slots again")
+
+    def _step(self, name: str, put: Callable[[], None]) -> None:
+        """Set the clock, and tell how long the daemon took to say so."""
+        start, before = len(self.daemon.lines), time.monotonic()
+        put()
+        moment, said = self.daemon.says("the clock was put", start)
+        tell(step=name, noticed=round(moment - before, 3), said=said)
+
+    def _look(self, name: str) -> None:
+        """Tell the history, as soon as all runs have ended."""
+        self._rest()
+        now = datetime.now(UTC)
+        slots = self.house.json("jobs", "history", "--slots", "--count", "300")
+        tell(look=name, now=now.strftime("%FT%TZ"), slots=slots, marks=self._marks())
+
+    def _rest(self) -> None:
+        """Wait until what is due has begun, and ended."""
+        time.sleep(2)
+        until(self.daemon.idle, _PATIENCE)
+
+    def _marks(self) -> list[str]:
+        """Return the names of the jobs that really ran, one a run."""
+        return [line.split()[0] for line in self.marks.read_text("ascii").splitlines()] if self.marks.exists() else []
+
+
+def tell(**values: object) -> None:
+    """Print one line for the test outside."""
+    sys.stdout.write(json.dumps(values) + "\n")
+    sys.stdout.flush()
+
+
+def _at(time_of_day: str) -> datetime:
+    return datetime.fromisoformat(f"{_DAY}T{time_of_day}Z")
+
+
+def _wait_for(when: datetime, more: float = 0) -> None:
+    until(lambda: time.time() >= when.timestamp() + more, 2 * _PATIENCE)
+
+
+def _loopback_up() -> None:
+    with socket.socket() as door:
+        name_and_flags = struct.pack("16sh14x", b"lo", 0x1)  # IFF_UP
+        fcntl.ioctl(door, 0x8914, name_and_flags)  # SIOCSIFFLAGS
+
+
+if __name__ == "__main__":
+    home = Path("/srv/house")
+    home.mkdir()
+    Scenario(home).play()

@@ -1,0 +1,137 @@
+"""A virtual machine that is thrown away: built once by mmdebstrap, run by QEMU without KVM, disk and network."""
+
+import hashlib
+import json
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tests.house import ROOT
+
+PROGRAMS = {"qemu-system-x86_64": "qemu-system-x86", "mmdebstrap": "mmdebstrap", "cpio": "cpio"}
+_SUITE, _PYTHON = "bookworm", "3.11"
+_USERLAND = "python3,tzdata,dash,coreutils,mount"
+_WHEELS = Path(f"usr/local/lib/python{_PYTHON}/dist-packages")
+_PLATFORMS = ("manylinux2014_x86_64", "manylinux_2_28_x86_64")
+_OURS = ("pi_appliance", "config", "systemd", "tests/__init__.py", "tests/house.py", "tests/vm")
+_LIMIT = 420  # seconds from the start to the end of a machine
+
+
+def why_not() -> str:
+    """Return why no machine can be made here, '' if it can. Root on Debian gets the programs that are missing."""
+    if os.environ.get("PI_APPLIANCE_VM") != "1":
+        return "it takes minutes: set PI_APPLIANCE_VM=1 to have it"
+    if platform.machine() != "x86_64" or os.geteuid() != 0:
+        return "only root on an x86-64 machine can make the virtual machine"
+    missing = [package for program, package in PROGRAMS.items() if not shutil.which(program)]
+    if missing and shutil.which("apt-get"):
+        _do("apt-get", "install", "-y", "--no-install-recommends", *missing)
+    missing = [package for program, package in PROGRAMS.items() if not shutil.which(program)]
+    return f"these are not installed: {' '.join(missing)}" if missing else ""
+
+
+class Machine:
+    """One machine, in a scratch FOLDER."""
+
+    def __init__(self, folder: Path) -> None:
+        self._console, self._told, self._initrd = (folder / name for name in ("console", "told", "initrd"))
+
+    @property
+    def console(self) -> str:
+        """What the kernel and the programs inside complained of, and what the daemon said."""
+        return self._console.read_text("utf-8", "replace")
+
+    def run(self, start: str) -> list[dict[str, Any]]:
+        """Switch it on with its clock at START, wait until it is off, and return what the scenario told."""
+        kernel, userland = _built()
+        with self._initrd.open("wb") as file:
+            file.write(userland.read_bytes())  # the kernel unpacks one archive after the other
+            file.write(_packed(self._initrd.parent / "ours"))
+        with _process(
+            *("qemu-system-x86_64", "-nodefaults", "-display", "none", "-no-reboot", "-nic", "none"),
+            *("-accel", "tcg", "-smp", "2", "-m", "1024", "-rtc", f"base={start}"),
+            *("-serial", f"file:{self._console}", "-serial", f"file:{self._told}"),
+            *("-kernel", str(kernel), "-initrd", str(self._initrd)),
+            *("-append", "console=ttyS0 quiet panic=-1 pi-appliance-vm"),
+        ) as machine:
+            machine.wait(_LIMIT)
+        return [json.loads(line) for line in self._told.read_text("utf-8").splitlines() if line.startswith("{")]
+
+
+@contextmanager
+def _process(*words: str) -> Iterator[subprocess.Popen[bytes]]:
+    """Start a program; it ends with the block, however that ends."""
+    process = subprocess.Popen(words, stdin=subprocess.DEVNULL)
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+
+
+def _built() -> tuple[Path, Path]:
+    """Return the kernel and the archive of the userland, from the cache where they are there already."""
+    wanted: list[str] = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["dependencies"]
+    name = hashlib.sha256(json.dumps([_SUITE, _USERLAND, wanted]).encode()).hexdigest()[:12]
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "pi-appliance-vm"
+    kernel, userland = cache / f"{name}.kernel", cache / f"{name}.userland"
+    if not (kernel.exists() and userland.exists()):
+        work = cache / f"{name}.{os.getpid()}"
+        try:
+            _bootstrap("linux-image-cloud-amd64", work / "kernel")
+            _bootstrap(_USERLAND, work / "root")
+            _furnish(work / "root", wanted)
+            (work / "archive").write_bytes(_archive(work / "root"))
+            next((work / "kernel" / "boot").glob("vmlinuz-*")).rename(kernel)
+            (work / "archive").rename(userland)
+        finally:
+            shutil.rmtree(work, ignore_errors=True)
+    return kernel, userland
+
+
+def _bootstrap(packages: str, folder: Path) -> None:
+    folder.mkdir(parents=True)
+    _do("mmdebstrap", "--quiet", "--variant=extract", f"--include={packages}", _SUITE, str(folder))
+
+
+def _furnish(root: Path, wanted: list[str]) -> None:
+    """Lay the libraries WANTED beside the Python in ROOT, and compile them: that takes an emulated machine long."""
+    kind = ("--only-binary=:all:", "--implementation=cp", f"--python-version={_PYTHON}")
+    platforms = [f"--platform={each}" for each in _PLATFORMS]
+    _do(sys.executable, "-m", "pip", "install", "-q", *kind, *platforms, "--target", str(root / _WHEELS), *wanted)
+    _do("chroot", str(root), "python3", "-m", "compileall", "-q", f"/usr/lib/python{_PYTHON}", f"/{_WHEELS}")
+
+
+def _packed(folder: Path) -> bytes:
+    """Return an archive of the program as it is in this clone, with the scenario."""
+    house = folder / "srv" / "app"
+    for name in _OURS:
+        ours, there = ROOT / name, house / name
+        there.parent.mkdir(parents=True, exist_ok=True)
+        if ours.is_dir():
+            shutil.copytree(ours, there, symlinks=True, ignore=shutil.ignore_patterns("__pycache__", "secrets.env"))
+        else:
+            shutil.copy(ours, there)
+    shutil.copy(house / "tests/vm/guest/init", folder / "init")
+    return _archive(folder)
+
+
+def _archive(folder: Path) -> bytes:
+    """Return FOLDER as the kernel wants its first files."""
+    names = "\n".join(sorted(str(path.relative_to(folder)) for path in folder.rglob("*")))
+    words = ("cpio", "--create", "--format=newc", "--quiet", "--owner=0:0")
+    done = subprocess.run(words, cwd=folder, input=names.encode(), capture_output=True, check=True)
+    return done.stdout
+
+
+def _do(*words: str) -> None:
+    done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{' '.join(words)}: {done.stderr}"

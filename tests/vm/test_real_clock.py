@@ -1,0 +1,136 @@
+"""A real clock is set forward and back under a real daemon, in a virtual machine that is thrown away.
+
+Everything in it is real: the kernel's clock and its timer, the program, its runs. What the machine does stands in
+guest/scenario.py; here stands what must be true of what it tells.
+"""
+
+import sys
+from collections import Counter
+from datetime import datetime, timedelta
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.vm.machine import Machine, why_not
+
+STEPS = (
+    *("by hand", "synchronised", "3 hours forward", "3 hours back", "an hour and a half forward", "before a slot"),
+    *("1 second back", "before the next", "1 second forward", "10 years forward", "10 years back"),
+    *("before a used slot", "before another"),
+)
+MINUTE = timedelta(minutes=1)
+
+
+class Told:
+    """What the machine told: its steps and looks by name, in their order."""
+
+    def __init__(self, lines: list[dict[str, Any]], console: str) -> None:
+        self.steps = {line["step"]: line for line in lines if "step" in line}
+        self.looks = {line["look"]: line for line in lines if "look" in line}
+        self.ended = lines[-1].get("ended") if lines else None
+        self.console = console
+
+    def outcomes(self, look: str, job: str) -> dict[str, str | None]:
+        """Return what became of each slot of JOB, by its time of day in UTC on the first day."""
+        slots = self.looks[look]["slots"]
+        day = "2027-03-28T"
+        return {
+            each["slot"].removeprefix(day): each["outcome"]
+            for each in slots
+            if each["job"] == job and each["slot"].startswith(day)
+        }
+
+    def words(self, look: str, job: str, slot: str) -> str:
+        """Return what was said of a slot."""
+        return next(e["summary"] for e in self.looks[look]["slots"] if (e["job"], e["slot"]) == (job, slot))
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> Told:
+    if why := why_not():
+        pytest.skip(f"no virtual machine: {why}")
+    folder: Path = tmp_path_factory.mktemp("machine")
+    machine = Machine(folder)
+    lines = machine.run("2027-03-28T00:30:00")
+    for line in lines:
+        if "step" in line:
+            sys.stdout.write(f"{line['step']}: noticed after {line['noticed']} s\n")  # pytest -rA shows it
+    return Told(lines, machine.console)
+
+
+def test_it_came_to_its_end(told):
+    assert told.ended == 0, told.console
+    assert tuple(told.steps) == STEPS
+    assert "Traceback" not in told.console
+
+
+def test_each_step_is_noticed_at_once(told):
+    """By the kernel's word: looking by itself, the daemon would need up to a minute, at first up to five seconds."""
+    assert {name: step["noticed"] for name, step in told.steps.items() if step["noticed"] >= 1} == {}
+
+
+def test_it_says_which_way(told):
+    said = {name: step["said"].split(" by ") for name, step in told.steps.items()}
+    assert said["3 hours back"] == ["the clock was put back", "3h"]
+    assert said["10 years back"] == ["the clock was put back", "3650d"]
+    assert said["1 second forward"][0] == "the clock was put forward"
+    assert said["1 second back"][0] == "the clock was put back"
+
+
+def test_until_somebody_sets_the_clock_jobs_by_the_wall_wait_and_intervals_do_not(told):
+    look = told.looks["untrusted"]
+    assert set(look["marks"]) == {"span"}
+    assert "the clock is trusted" in told.console.partition("the clock was put forward by 17m")[2]
+    assert told.outcomes("summer time", "minute")["01:00:00Z"] == "succeeded"
+
+
+def test_the_hour_that_the_clocks_leave_out_is_made_up_for_once(told):
+    assert told.outcomes("summer time", "night") == {"01:00:00Z": "succeeded"}
+    assert told.looks["used slots again"]["marks"].count("night") == 1
+
+
+def test_no_slot_runs_twice(told):
+    """Each run leaves a mark: of every job there are as many as slots that ran, after all that befell the clock."""
+    ran = {
+        (each["job"], each["slot"])
+        for look in told.looks.values()
+        for each in look["slots"]
+        if each["outcome"] == "succeeded"
+    }
+    assert Counter(told.looks["used slots again"]["marks"]) == Counter(job for job, _ in ran)
+
+
+def test_none_is_told_twice(told):
+    for look in told.looks.values():
+        slots = [(each["job"], each["slot"]) for each in look["slots"]]
+        assert len(slots) == len(set(slots)), look["look"]
+
+
+def test_none_goes_without_a_word(told):
+    for look in told.looks.values():
+        late = datetime.fromisoformat(look["now"]) - MINUTE  # one that came during the look may still begin
+        for each in look["slots"]:
+            settled = each["outcome"] in {"succeeded", "skipped", "misfired"} or "no longer known" in each["summary"]
+            assert settled or datetime.fromisoformat(each["slot"]) > late, (look["look"], each)
+
+
+def test_there_is_no_hole_between_them(told):
+    for look in told.looks.values():
+        slots = [datetime.fromisoformat(each["slot"]) for each in look["slots"] if each["job"] == "minute"]
+        assert all(one - other == MINUTE for one, other in pairwise(slots)), look["look"]
+        if slots and look["look"] != "untrusted":
+            assert datetime.fromisoformat(look["now"]) - slots[0] <= 2 * MINUTE
+
+
+def test_what_was_jumped_over_is_made_up_for_within_its_window_and_else_told(told):
+    look = "3 hours later"
+    assert told.outcomes(look, "window") == {"02:30:00Z": "succeeded"}
+    assert told.outcomes(look, "strict") == {"03:00:00Z": "misfired"}
+    assert "the clock was put forward by" in told.words(look, "strict", "2027-03-28T03:00:00Z")
+
+
+def test_a_slot_that_comes_twice_or_is_jumped_over_by_a_second_runs_once(told):
+    assert told.outcomes("a slot came twice", "minute")["02:31:00Z"] == "succeeded"
+    assert told.outcomes("seconds", "minute")["02:32:00Z"] == "succeeded"
