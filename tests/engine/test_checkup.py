@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import shlex
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -257,7 +258,7 @@ def system_table(machine: Machine) -> Callable[..., Path]:
     """Give what writes our file for cron below the root of MACHINE."""
 
     def write(entry: str = "", name: str = "pi-appliance") -> Path:
-        program = sys.executable
+        program = shlex.quote(sys.executable)
         line = entry or f"0 6 * * * nobody {program} jobs run greet --by cron --config {machine.config}"
         head = (
             f"# The entries of {machine.config} for cron.\n"
@@ -333,7 +334,7 @@ class TestCrontab:
         block = (
             f"# BEGIN pi-appliance {machine.config}\n"
             '# Written by "pi-appliance jobs install"; "pi-appliance jobs uninstall" takes it out again.\n'
-            f"0 6 * * * {sys.executable} jobs run greet --by cron --config {machine.config}\n"
+            f"0 6 * * * {shlex.quote(sys.executable)} jobs run greet --by cron --config {machine.config}\n"
             f"# END pi-appliance {machine.config}\n"
         )
         table = machine.put("table", block)
