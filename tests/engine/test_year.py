@@ -1,6 +1,7 @@
 """A year of a Pi with 200 jobs, and lives full of accidents: no slot runs twice, and none goes without a word."""
 
 import contextlib
+import os
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -166,4 +167,6 @@ class Accidents(RuleBasedStateMachine):
 
 
 def test_no_accident_loses_a_slot_or_runs_one_twice() -> None:
-    run_state_machine_as_test(Accidents, settings=settings(max_examples=25, stateful_step_count=12, deadline=None))
+    once_more_alike = "CI" in os.environ  # else it looks for other accidents each time
+    few = settings(max_examples=25, stateful_step_count=12, deadline=None, derandomize=once_more_alike)
+    run_state_machine_as_test(Accidents, settings=few)
