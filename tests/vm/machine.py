@@ -54,15 +54,17 @@ class Machine:
         with self._initrd.open("wb") as file:
             file.write(userland.read_bytes())  # the kernel unpacks one archive after the other
             file.write(_packed(self._initrd.parent / "ours"))
-        with _process(
-            *("qemu-system-x86_64", "-nodefaults", "-display", "none", "-no-reboot", "-nic", "none"),
-            *("-accel", "tcg", "-smp", "2", "-m", "1024", "-rtc", f"base={start}"),
-            *("-serial", f"file:{self._console}", "-serial", f"file:{self._told}"),
-            *("-kernel", str(kernel), "-initrd", str(self._initrd)),
-            *("-append", "console=ttyS0 quiet panic=-1 pi-appliance-vm"),
-        ) as machine:
-            with suppress(subprocess.TimeoutExpired):  # what it told until then shows where it hung
-                machine.wait(_LIMIT)
+        with (
+            _process(
+                *("qemu-system-x86_64", "-nodefaults", "-display", "none", "-no-reboot", "-nic", "none"),
+                *("-accel", "tcg", "-smp", "2", "-m", "1024", "-rtc", f"base={start}"),
+                *("-serial", f"file:{self._console}", "-serial", f"file:{self._told}"),
+                *("-kernel", str(kernel), "-initrd", str(self._initrd)),
+                *("-append", "console=ttyS0 quiet panic=-1 pi-appliance-vm"),
+            ) as machine,
+            suppress(subprocess.TimeoutExpired),
+        ):  # what it told until then shows where it hung
+            machine.wait(_LIMIT)
         return [json.loads(line) for line in self._told.read_text("utf-8").splitlines() if line.startswith("{")]
 
 
