@@ -176,7 +176,8 @@ class Database:
     @again_once_mended
     def _open(self) -> None:
         with self._errors(), self._held(fcntl.LOCK_SH):
-            self._connect()
+            if self._inode < 0:  # else it was opened by who mended it
+                self._connect()
 
     def _follow(self) -> None:
         """Open the file that took the place of ours, if one did."""
