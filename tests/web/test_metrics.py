@@ -250,7 +250,7 @@ def test_health_is_not_when_the_scheduler_is_silent_for_three_minutes(locked: Wo
 
 
 def test_health_is_not_when_the_history_cannot_be_read_and_tells_no_path(world: World) -> None:
-    world.in_loop(lambda: world.daemon.appliance.store._db.execute("DROP TABLE runs"))
+    world.in_loop(world.daemon.appliance.store._db.close)
     answer = world.ask("/health")
     assert (answer.status, answer.json["ok"]) == (503, False)
     assert "the history cannot be read" in answer.json["why"]
