@@ -83,8 +83,9 @@ class _Asked:
 def _run(appliance: Appliance, asked: _Asked, stop: process.Stop, listener: Listener, random: Random) -> Run:
     """Hold the job's lock, open a run, and see it through to its end."""
     job, store, path = asked.job, appliance.store, appliance.lock_path(asked.job.name)
-    patience = job.deadline.total_seconds() if job.overlap is Overlap.QUEUE else _SWEEP
     reason = _reason_not_to(appliance, asked, stop)
+    waits = job.overlap is Overlap.QUEUE and reason is None  # what comes to nothing need not wait for its turn
+    patience = job.deadline.total_seconds() if waits else _SWEEP
     with contextlib.ExitStack() as held:
         if job.overlap is Overlap.REPLACE and reason is None:
             _end_the_one_before(appliance, job, asked.due)
