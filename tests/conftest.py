@@ -5,6 +5,9 @@ from pathlib import Path
 import pytest
 
 from tests.house import House
+from tests.nobody import abroad, anywhere
+
+__all__ = ["abroad", "anywhere", "house"]
 
 
 @pytest.fixture

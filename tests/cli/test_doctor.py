@@ -3,12 +3,10 @@
 import json
 import os
 import re
-import shutil
 import socket
 import subprocess
 import sys
 import tarfile
-import tempfile
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -20,6 +18,7 @@ import pytest
 
 from tests.engine.test_daemon import up
 from tests.house import House
+from tests.nobody import NOBODY, Abroad
 
 GREET = "greet:\n  kind: command\n  with: {run: [echo, hello]}"
 LINE = re.compile(r"(ok|warn|FAIL|-) +\S.*|       +mend: .*")
@@ -181,24 +180,6 @@ def test_a_state_folder_in_memory_is_a_warning(house: House) -> None:
     assert "tmpfs" in seen["found"]
 
 
-NOBODY = 65534
-
-
-@pytest.fixture
-def public() -> Iterator[Path]:
-    """Give a folder that everybody may enter, which those of pytest are not."""
-    folder = Path(tempfile.mkdtemp(prefix="pi-appliance-test-"))
-    folder.chmod(0o755)
-    try:
-        if subprocess.run(
-            [*House.program, "--version"], env=House(folder).environment(), user=NOBODY, check=False
-        ).returncode:
-            pytest.skip("others cannot read the program here")
-        yield folder
-    finally:
-        shutil.rmtree(folder)
-
-
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")
 class TestAsAnotherUser:
     """Root looks at an appliance of another user, and other users at one of root's."""
@@ -218,10 +199,9 @@ class TestAsAnotherUser:
         return {each["check"]: each for each in json.loads(done.stdout)}
 
     @pytest.fixture
-    def open_house(self, public: Path) -> House:
-        house = House(public)
-        house.write(GREET, "web: {port: 0}")
-        return house
+    def open_house(self, abroad: Abroad) -> House:
+        abroad.write(GREET, "web: {port: 0}")
+        return abroad
 
     def test_what_belongs_to_another_is_not_called_broken(self, open_house: House) -> None:
         open_house.run("jobs", "run", "greet")
@@ -408,11 +388,11 @@ def test_secrets_that_are_badly_kept_are_hidden_all_the_same(leaky: House, tmp_p
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")
-def test_who_cannot_read_the_secrets_gets_nothing_that_they_might_be_in(public: Path) -> None:
-    leaky = leaking(House(public))
+def test_who_cannot_read_the_secrets_gets_nothing_that_they_might_be_in(abroad: Abroad) -> None:
+    leaky = leaking(abroad)
     for path in (leaky.state, *leaky.state.rglob("*")):
         path.chmod(0o755 if path.is_dir() else 0o644)
-    place = public / "nobodys"
+    place = abroad.folder / "nobodys"
     place.mkdir()
     os.chown(place, NOBODY, NOBODY)
     done = subprocess.run(

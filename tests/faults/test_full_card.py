@@ -6,12 +6,14 @@ import subprocess
 import sys
 import urllib.request
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from tests.engine.test_daemon import up
-from tests.house import PROGRAM, House, until
+from tests.house import House, until
+from tests.nobody import NOBODY
 
 FULL = "is full: make room there"
 
@@ -19,13 +21,22 @@ FULL = "is full: make room there"
 @pytest.fixture
 def card(house: House) -> Iterator[Path]:
     """Give the state folder of HOUSE, on a card of 2 MB."""
+    with small_card(house) as folder:
+        yield folder
+
+
+@contextmanager
+def small_card(house: House) -> Iterator[Path]:
+    """Make the state folder of HOUSE a file system of 2 MB until the end of the block."""
     house.state.mkdir()
     words = ["mount", "-t", "tmpfs", "-o", "size=2m,mode=755", "tmpfs", str(house.state)]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     if done.returncode:
         pytest.skip(f"only root can mount a small file system: {done.stderr.strip()}")
-    yield house.state
-    subprocess.run(["umount", "-l", str(house.state)], check=True)
+    try:
+        yield house.state
+    finally:
+        subprocess.run(["umount", "-l", str(house.state)], check=True)
 
 
 def fill(folder: Path) -> None:
@@ -146,24 +157,20 @@ def test_a_card_that_was_mounted_read_only_is_one_line(house, card):
     assert house.run("jobs", "run", "mark").returncode == 0
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
-def test_a_daemon_whose_folder_it_may_no_longer_write_says_so_once_and_lives_on(house, card):
-    house.write(job(house, "mark", "true", "every 1s", "  grace: 1h\n"), "web: {port: 0}")
-    words = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
-    os.chown(card, 65534, 65534)
-    for folder in (house.folder, *house.folder.parents):
-        if folder.stat().st_uid == os.geteuid() and folder != Path("/"):
-            folder.chmod(folder.stat().st_mode | 0o055)
-    house.program = (*words, *PROGRAM)
-    with up(house) as daemon:
-        until(lambda: "mark ended status=0" in daemon.said, 20)
-        card.chmod(0o555)
-        line = f"{card} cannot be written; check its rights"
-        until(lambda: line in daemon.said, 20)
-        with urllib.request.urlopen(f"{daemon.page}/", timeout=5) as page:
-            assert page.status == 200
-        card.chmod(0o755)
-        daemon.hears(1)
-        ended = daemon.said.count("ended status=0")
-        until(lambda: daemon.said.count("ended status=0") > ended, 90)
-        assert daemon.said.count(line) == 1
+def test_a_daemon_whose_folder_it_may_no_longer_write_says_so_once_and_lives_on(abroad):
+    abroad.write(job(abroad, "mark", "true", "every 1s", "  grace: 1h\n"), "web: {port: 0}")
+    abroad.program = ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", *abroad.program)
+    with small_card(abroad) as card:
+        os.chown(card, NOBODY, NOBODY)
+        with up(abroad) as daemon:
+            until(lambda: "mark ended status=0" in daemon.said, 20)
+            card.chmod(0o555)
+            line = f"{card} cannot be written; check its rights"
+            until(lambda: line in daemon.said, 20)
+            with urllib.request.urlopen(f"{daemon.page}/", timeout=5) as page:
+                assert page.status == 200
+            card.chmod(0o755)
+            daemon.hears(1)
+            ended = daemon.said.count("ended status=0")
+            until(lambda: daemon.said.count("ended status=0") > ended, 90)
+            assert daemon.said.count(line) == 1
