@@ -7,6 +7,7 @@ ApplianceError             exit 1
 ├── Unavailable            exit 75   not reached, certainly not done: may be tried again
 ├── Uncertain              exit 1    sent, no answer: perhaps done, never tried again blindly
 ├── Refused                exit 1    answered no: not tried again, told to the owner
+│   └── Duplicate          exit 1    answered no, because it is there already
 └── OutOfTime              exit 1    a deadline passed
 """
 
@@ -80,6 +81,10 @@ class Uncertain(ApplianceError):
 
 class Refused(ApplianceError):
     """The other side answered no. Trying again would not help; the owner must do something."""
+
+
+class Duplicate(Refused):
+    """The other side has it already: from an earlier try, or from somebody else."""
 
 
 class OutOfTime(ApplianceError):

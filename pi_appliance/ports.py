@@ -1,30 +1,110 @@
 """What the parts may ask of each other. Jobs see the world only through Context."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
+from decimal import Decimal
 from random import Random
 from typing import IO, Protocol
 
 from pi_appliance.model.music import PlayerState, Queue, Track
 from pi_appliance.model.notice import Event, Message
+from pi_appliance.model.post import Intent, Post, Report, Sent, State, Used
 
 
-class Network(Protocol):
-    """A social network that takes posts."""
+class Rules(Protocol):
+    """What a network takes and what it charges, known without asking it."""
 
-    limit: int
-    """The longest text it takes, in its own way of counting."""
+    @property
+    def limit(self) -> int:
+        """The longest text it takes, in its own way of counting."""
+
+    @property
+    def look_price(self) -> Decimal:
+        """What one look at the account's own posts costs, in dollars."""
+
+    @property
+    def cap(self) -> Decimal | None:
+        """The most that may be spent in a calendar month, in dollars; None: there is no such limit."""
 
     def weigh(self, text: str) -> int:
         """Return the length of TEXT as this network counts it."""
 
-    def post(self, text: str, *, key: str) -> str:
-        """Post TEXT once and return where it can be seen.
+    def wrong(self, post: Post) -> str:
+        """Return why the network would refuse POST, in words and with the count: '281 of 280'; '' if not."""
 
-        KEY is the same for every try at the same post. Raises Unavailable (certainly not posted),
-        Uncertain (perhaps posted) or Refused (answered no).
+    def price(self, post: Post) -> Decimal:
+        """Return what POST costs, in dollars."""
+
+
+class Network(Protocol):
+    """A social network that takes posts. A file in networks/ has Options, wants, rules, connect and login."""
+
+    @property
+    def rules(self) -> Rules:
+        """What it takes. Where the network itself must be asked for that, raises Unavailable."""
+
+    @property
+    def idempotent(self) -> bool:
+        """Whether a second post() with the same key is always harmless, however late: nothing is ever there twice."""
+
+    def post(self, post: Post, *, key: str, after: Sequence[Sent] = ()) -> Sent:
+        """Post POST once and return what became of it.
+
+        KEY is the same for every try at the same post. AFTER are the earlier parts of its thread, the first one first.
+        Raises Unavailable (certainly not posted), Uncertain (perhaps posted), Refused (answered no; Duplicate: because
+        the account has it already).
         """
+
+    def look(self, post: Post, *, key: str, known: Collection[str]) -> Sent | None:
+        """Look among the account's own newest posts for POST, which was perhaps posted with KEY. None: it is not there.
+
+        KNOWN are the ids of posts that are accounted for: none of them is it, even if its text is the same.
+        Raises Unavailable (not to be asked just now), Refused (the account may not be looked at).
+        """
+
+    def whoami(self) -> str:
+        """Prove the keys without posting, and return whose account it is, in words. Raises as post() does."""
+
+
+class Talk(Protocol):
+    """The owner, at a terminal."""
+
+    def say(self, text: str) -> None:
+        """Show TEXT."""
+
+    def ask(self, question: str, *, secret: bool = False) -> str:
+        """Return the answer to QUESTION, without spaces around it. A SECRET one is not shown while it is typed."""
+
+
+class Ledger(Protocol):
+    """The posts of one job, on the disk before anything is sent."""
+
+    def intended(self, slot: str) -> list[Intent]:
+        """Return what was intended for SLOT, by network and part."""
+
+    def left(self) -> list[Intent]:
+        """Return what is still to be sent or looked up, of any slot, the oldest first."""
+
+    def intend(
+        self, slot: str, posts: Mapping[str, Sequence[Post]], *, until: datetime, line: str = ""
+    ) -> list[Intent]:
+        """Write down, durably and at once, the parts of what each network is to get for SLOT. LINE is used by it."""
+
+    def post_of(self, intent: Intent) -> Post:
+        """Return the post of INTENT, with its pictures."""
+
+    def put(self, intent: Intent, state: State, why: str = "", *, sent: Sent | None = None, cost: Decimal) -> Intent:
+        """Let INTENT be in STATE because of WHY, durably, having cost COST more. Return it as it is then."""
+
+    def known(self, network: str) -> frozenset[str]:
+        """Return the ids of what is accounted for on NETWORK, of all jobs."""
+
+    def spent(self, network: str) -> Decimal:
+        """Return what was spent on NETWORK in this calendar month, by all jobs."""
+
+    def used(self) -> Used:
+        """Return which lines were used in this round, and which were used last."""
 
 
 class Context(Protocol):
@@ -35,6 +115,10 @@ class Context(Protocol):
     due: str | None
     now: datetime
     random: Random
+    slot: str
+    """The slot as text, or `run 12` for a run by hand: the same for every attempt."""
+    posts: Ledger
+    hostname: str
 
     def clock(self) -> datetime:
         """Return what time it is now; `now` stays the instant the run began."""
@@ -53,6 +137,21 @@ class Context(Protocol):
 
         Until then the report of the last time stays as it was. Raises Unavailable when it cannot be written.
         """
+
+    def draw(self, label: str) -> float:
+        """Return a number from 0 to just under 1, evenly: the same each time for this job, slot and LABEL."""
+
+    def recall(self) -> str | None:
+        """Return what this job remembered last, at any run."""
+
+    def remember(self, text: str) -> None:
+        """Keep TEXT for the next run, durably, in place of what was remembered before. Raises Unavailable."""
+
+    def temperature(self) -> float | None:
+        """Return the degrees Celsius of the processor; None where no sensor tells."""
+
+    def last_report(self, job: str) -> Report | None:
+        """Return the newest report of JOB. Raises UnknownName."""
 
     def progress(self, done: float | None, note: str = "") -> None:
         """Say how far the run is, from 0 to 1, and what it is doing. Cheap; call it as often as you like."""

@@ -19,7 +19,7 @@ from pi_appliance.config.yaml_tree import Tree
 from pi_appliance.core import amounts, durations, schedules
 from pi_appliance.errors import Problem, nearest
 from pi_appliance.model.schedule import Chance, Schedule
-from pi_appliance.model.units import Percent, Size
+from pi_appliance.model.units import Money, Names, Percent, Size
 
 T = TypeVar("T")
 
@@ -65,6 +65,8 @@ def _converter(base: Path) -> Converter:
     converter.register_structure_hook(timedelta, by_text(durations.parse, "a length of time such as 15m"))
     converter.register_structure_hook(Size, by_text(amounts.parse_size, "an amount such as 500MB"))
     converter.register_structure_hook(Percent, by_text(amounts.parse_percent, "a share of a processor such as 50%"))
+    converter.register_structure_hook(Money, parsed_by(amounts.parse_money))
+    converter.register_structure_hook(Names, parsed_by(_names))
     converter.register_structure_hook(ZoneInfo, by_text(_zone, "a time zone such as Europe/London"))
     converter.register_structure_hook(Path, by_text(lambda text: base / Path(text).expanduser(), "a file name"))
     converter.register_structure_hook(Chance, parsed_by(schedules.parse_chance))
@@ -134,6 +136,13 @@ def _text(value: object, right: str) -> str:
     if not isinstance(value, str) or not value:
         raise ValueError(f"{_shown(value)} is not {right}")
     return value
+
+
+def _names(value: object) -> Names:
+    names = [value] if isinstance(value, str) else value
+    if not isinstance(names, list) or not names or not all(isinstance(name, str) and name for name in names):
+        raise ValueError(f"{_shown(value)} is not a name or a list of names")
+    return Names(dict.fromkeys(names))
 
 
 def _zone(name: str) -> ZoneInfo:

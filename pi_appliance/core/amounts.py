@@ -1,8 +1,9 @@
-"""Amounts as people write them: 500MB, 2GiB, 50%."""
+"""Amounts as people write them: 500MB, 2GiB, 50%, 0.015 (dollars)."""
 
 import re
+from decimal import Decimal
 
-from pi_appliance.model.units import Percent, Size
+from pi_appliance.model.units import Money, Percent, Size
 
 _UNITS = {"": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 _BY_SMALL = {unit.lower(): size for unit, size in _UNITS.items()} | {"k": 10**3, "m": 10**6, "g": 10**9, "b": 1}
@@ -31,3 +32,18 @@ def parse_percent(text: str) -> Percent:
     if match is None or int(match[1]) == 0:
         raise ValueError(f"{text!r} is no share of a processor; write one such as 50%")
     return Percent(int(match[1]))
+
+
+def parse_money(value: object) -> Money:
+    """Read VALUE, US dollars such as 0.015, 5 or "$5". Raises ValueError with what would be right."""
+    text = str(value).strip().removeprefix("$") if isinstance(value, (int, float, str)) else ""
+    if isinstance(value, bool) or re.fullmatch(r"\d{1,6}(?:\.\d{1,6})?", text) is None:
+        raise ValueError(f"{value!r} is no amount of dollars; write one such as 0.015 or 5")
+    return Money(text)
+
+
+def render_money(amount: Decimal) -> str:
+    """Write AMOUNT of dollars with two decimals, more only where they say more: $5.00, $0.015."""
+    text = f"{amount:.6f}".rstrip("0")
+    whole, _, rest = text.partition(".")
+    return f"${whole}.{rest:0<2}"

@@ -38,6 +38,11 @@ def weigh(text: str) -> int:
     return addresses * _ADDRESS + emoji * 2 + sum(_weight(ord(character)) for character in text)
 
 
+def has_link(text: str) -> bool:
+    """Say whether X takes something in TEXT for a web address: such a post costs more."""
+    return _URL.search(unicodedata.normalize("NFC", text)) is not None
+
+
 def _weight(point: int) -> int:
     return 1 if any(low <= point <= high for low, high in _LIGHT) else 2
 

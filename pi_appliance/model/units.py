@@ -1,4 +1,6 @@
-"""Units of the configuration: an amount of memory or disk, a share of a processor."""
+"""Units of the configuration: an amount of memory or disk, a share of a processor, money; one name or several."""
+
+from decimal import Decimal
 
 
 class Size(int):
@@ -7,3 +9,11 @@ class Size(int):
 
 class Percent(int):
     """Hundredths; of one processor, 100 is the whole of it."""
+
+
+class Money(Decimal):
+    """US dollars."""
+
+
+class Names(tuple[str, ...]):
+    """Names of other entries, each once: written as one name or as a list."""

@@ -1,1 +1,1 @@
-"""Social networks, one file each: Options and connect(options, secrets). Floor 3."""
+"""Social networks, one file each: Options, wants, rules, connect, and login where it has keys. Floor 3."""

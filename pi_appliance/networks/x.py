@@ -4,22 +4,28 @@ What answers mean for the owner, as measured against tweepy 4.17: nothing sent i
 and whatever leaves it open whether the post stands is Uncertain, for X has no key that makes a second try harmless.
 """
 
-import ssl
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from decimal import Decimal
 from email.utils import parsedate_to_datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pi_appliance.core import posts
-from pi_appliance.errors import ApplianceError, Refused, Unavailable, Uncertain
+from pi_appliance.errors import ApplianceError, Duplicate, Refused, Unavailable, Uncertain
+from pi_appliance.model.post import Place, Post, Sent
+from pi_appliance.model.units import Money
+from pi_appliance.networks._line import LOOK, broken_line
+from pi_appliance.ports import Rules
 
 if TYPE_CHECKING:
     import requests
 
 HOME = "https://api.twitter.com"
-KEYS = ("X_CONSUMER_KEY", "X_CONSUMER_SECRET", "X_ACCESS_TOKEN", "X_ACCESS_TOKEN_SECRET")
+KEYS = ("CONSUMER_KEY", "CONSUMER_SECRET", "ACCESS_TOKEN", "ACCESS_TOKEN_SECRET")
+
+# docs.x.com/x-api/getting-started, as of April 2026
+_POST, _POST_WITH_LINK = Money("0.015"), Money("0.200")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +33,13 @@ class Options:
     """The keys a network of this kind takes under `with:`. The four keys of the account are secrets, never here."""
 
     timeout: Annotated[timedelta, "how long to wait for X to connect, and then to answer"] = timedelta(seconds=30)
+    keys: Annotated[str, "what the names of its secrets begin with; another for a second account"] = "X"
+    price: Annotated[Money, "dollars that a post costs"] = _POST
+    price_with_link: Annotated[Money, "dollars that a post with a web address in it costs"] = _POST_WITH_LINK
+    monthly_cap: Annotated[
+        Money | None, "dollars; when a post would cost more than is left of them, it is not sent"
+    ] = None
+    look: Annotated[bool, "after a lost answer, look whether the post is there; costs a fraction of a cent"] = True
     server: Annotated[str, "where X's API is; another address to try things out"] = HOME
 
     def check(self) -> list[tuple[tuple[str | int, ...], str, str]]:
@@ -36,52 +49,81 @@ class Options:
         return []
 
 
-def connect(options: Options, secrets: Mapping[str, str], folder: Path) -> "X":  # noqa: ARG001 - the shape of all networks
-    """Return the network. Raises Refused, naming the keys that are missing."""
-    if missing := lacks(secrets):
-        raise Refused(missing)
-    return X(options, [secrets[name] for name in KEYS])
+def wants(options: Options) -> Mapping[str, str]:
+    """Return the secrets that it needs, and what each is."""
+    words = ("the app's key", "the app's secret", "the account's token", "the account's token secret")
+    return {f"{options.keys}_{name}": what for name, what in zip(KEYS, words, strict=True)}
 
 
-def lacks(secrets: Mapping[str, str]) -> str:
-    """Return which keys are missing among SECRETS, in words; nothing if none is."""
-    missing = [name for name in KEYS if not secrets.get(name)]
-    return f"no {', '.join(missing)} among the secrets; put the keys of your X app into secrets.env" if missing else ""
+def rules(options: Options, place: Place) -> Rules:  # noqa: ARG001 - the shape of all networks
+    """Return what X takes and what it charges."""
+    return Limits(options)
 
 
-class X:
-    """One account on X, by OAuth 1.0a."""
+def connect(options: Options, secrets: Mapping[str, str], place: Place) -> "X":  # noqa: ARG001 - the shape of all networks
+    """Return the network."""
+    return X(options, [secrets[name] for name in wants(options)])
+
+
+class Limits:
+    """X's rules."""
 
     limit = posts.X_LIMIT
+    look_price = Decimal("0.001")
 
-    def __init__(self, options: Options, keys: list[str]) -> None:
-        import tweepy  # noqa: PLC0415 - 0.2 s and 8 MB that only a run which posts shall pay
-
-        self._tweepy: Any = tweepy
-        self._client = tweepy.Client(None, *keys, wait_on_rate_limit=False)
-        self._client.session.mount(HOME, _adapter(options))
+    def __init__(self, options: Options) -> None:
+        self.cap: Decimal | None = options.monthly_cap
+        self._plain, self._with_link = options.price, options.price_with_link
 
     def weigh(self, text: str) -> int:
         """Return the length of TEXT as X counts it."""
         return posts.weigh(text)
 
-    def post(self, text: str, *, key: str) -> str:  # noqa: ARG002 - X knows no key for a post
-        """Post TEXT and return its address. Raises Unavailable, Refused or Uncertain."""
+    def wrong(self, post: Post) -> str:
+        """Return why X would refuse POST."""
+        weight = self.weigh(post.text)
+        return "" if weight <= self.limit else f"{weight} of {self.limit}"
+
+    def price(self, post: Post) -> Decimal:
+        """Return what X charges for POST."""
+        return self._with_link if posts.has_link(post.text) else self._plain
+
+
+class X:
+    """One account on X, by OAuth 1.0a."""
+
+    idempotent = False
+
+    def __init__(self, options: Options, keys: list[str]) -> None:
+        import tweepy  # noqa: PLC0415 - 0.2 s and 8 MB that only a run which posts shall pay
+
+        self.rules: Rules = Limits(options)
+        self._tweepy: Any = tweepy
+        self._client = tweepy.Client(None, *keys, wait_on_rate_limit=False)
+        self._client.session.mount(HOME, _adapter(options))
+
+    def post(self, post: Post, *, key: str, after: Sequence[Sent] = ()) -> Sent:  # noqa: ARG002 - X knows no key for a post
+        """Post POST and return its address. Raises Unavailable, Refused or Uncertain."""
         import requests  # noqa: PLC0415 - comes with tweepy
 
         try:
-            answer = self._client.create_tweet(text=text)
-            return f"https://x.com/i/web/status/{answer.data['id']}"
+            answer = self._client.create_tweet(text=post.text)
+            return Sent(str(answer.data["id"]), f"https://x.com/i/web/status/{answer.data['id']}")
         except self._tweepy.HTTPException as error:
             raise _from_answer(error.response, error.api_messages) from None
         except requests.ConnectionError as error:
-            raise _from_line(error) from None
+            raise broken_line(error, "X") from None
         except (requests.RequestException, AttributeError, KeyError, TypeError, ValueError) as error:
             # tweepy itself stumbles over a body that is no JSON object; the post may stand all the same.
-            raise Uncertain(f"X answered something that makes no sense ({type(error).__name__}); {_LOOK}") from None
+            raise Uncertain(f"X answered something that makes no sense ({type(error).__name__}); {LOOK}") from None
 
+    def look(self, post: Post, *, key: str, known: Collection[str]) -> Sent | None:  # noqa: ARG002 - not yet
+        """Look among the account's newest posts for POST."""
+        raise Refused("X was not asked for the account's own posts")
 
-_LOOK = "look at the account before you post it again"
+    def whoami(self) -> str:
+        """Return whose account it is."""
+        return "X"
 
 
 def _from_answer(response: "requests.Response", messages: list[str]) -> ApplianceError:
@@ -95,7 +137,7 @@ def _from_answer(response: "requests.Response", messages: list[str]) -> Applianc
         case 402:
             return Refused(f"the credit at X is used up (402: {said}); add credit in X's developer console")
         case 403 if "duplicate" in said.lower():
-            return Refused(f"X says that this was posted before (403: {said})")
+            return Duplicate(f"X says that this was posted before (403: {said})")
         case 403:
             return Refused(
                 f"X does not allow this app to post (403: {said}); give it write permission, make new tokens"
@@ -103,7 +145,7 @@ def _from_answer(response: "requests.Response", messages: list[str]) -> Applianc
         case 429:
             return Unavailable(f"X takes no more posts just now (429: {said})", after=_until_reset(response))
         case _ if status >= 500:
-            return Uncertain(f"X had a fault of its own ({status}: {said}); {_LOOK}")
+            return Uncertain(f"X had a fault of its own ({status}: {said}); {LOOK}")
     return Refused(f"X answered {status}: {said}")
 
 
@@ -114,19 +156,6 @@ def _until_reset(response: "requests.Response") -> float | None:
         return max(0.0, reset - parsedate_to_datetime(response.headers["date"]).timestamp())
     except (KeyError, ValueError, TypeError):
         return None
-
-
-def _from_line(error: "requests.ConnectionError") -> ApplianceError:
-    """Return what a broken connection means: certain only where none was ever made."""
-    import urllib3.exceptions as broken  # noqa: PLC0415 - comes with tweepy
-
-    reason = getattr(error.args[0], "reason", error.args[0]) if error.args else error
-    if isinstance(reason, (broken.NewConnectionError, broken.ConnectTimeoutError, broken.ProxyError)):
-        return Unavailable("X cannot be reached; is this Pi online?")
-    # Of all that TLS may complain of, only this comes before the post is sent for certain.
-    if isinstance(reason, broken.SSLError) and isinstance(reason.args[0], ssl.SSLCertVerificationError):
-        return Unavailable("what answers is not X, by its certificate; is the clock of this Pi right?")
-    return Uncertain(f"the connection to X broke before it answered; {_LOOK}")
 
 
 def _adapter(options: Options) -> Any:

@@ -1,0 +1,102 @@
+"""A post: what goes to a social network, and what became of it there."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from enum import StrEnum
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A picture that goes with a post."""
+
+    data: bytes
+    mime: str  # image/png, image/jpeg, image/gif or image/webp
+    alt: str = ""  # what it shows, for those who cannot see it
+
+
+@dataclass(frozen=True, slots=True)
+class Post:
+    """One message on one network."""
+
+    text: str
+    pictures: tuple[Picture, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """A post as the network knows it."""
+
+    id: str  # in words of the network's own; only its own file reads them
+    link: str  # where it can be seen; empty where the network did not say
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Two folders of a network; neither need be there."""
+
+    private: Path  # for what it wants to remember; nobody else reads it
+    public: Path  # for what the owner wants to read: it is shown with the reports
+
+
+class State(StrEnum):
+    """How far a post has come."""
+
+    WAITING = "waiting"  # certainly not there; it is sent as soon as it can be
+    SENDING = "sending"  # a try began, and nobody knows yet how it ended
+    SENT = "sent"
+    UNCERTAIN = "uncertain"  # perhaps there; only the owner can tell
+    REFUSED = "refused"  # answered no: certainly not there
+    GIVEN_UP = "given-up"  # certainly not there, and by now too late
+
+
+OPEN = frozenset({State.WAITING, State.SENDING})
+"""The states that something is still to be done about, without the owner."""
+
+
+@dataclass(frozen=True, slots=True)
+class Used:
+    """Which lines of a file a job has used, by their content."""
+
+    round: frozenset[str] = frozenset()  # those used since all were used last
+    last: tuple[str, ...] = ()  # all that were ever used, the newest last; each once
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a job wrote last."""
+
+    job: str
+    summary: str  # of the run that wrote it
+    text: str
+    picture: Picture | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Intent:
+    """One row of the ledger: that a post is to be on a network, written down before it is sent."""
+
+    id: int
+    job: str
+    slot: str  # the slot, or "run 12" for a run by hand
+    network: str
+    part: int = 0  # of a thread, from 0
+    parts: int = 1
+    line: str = ""  # which line of the file it was, by its content
+    text: str
+    pictures: int = 0
+    state: State = State.WAITING
+    why: str = ""  # why it is not there, or that it was found there
+    made: datetime
+    until: datetime  # after that, it is not sent any more
+    tries: int = 0
+    sent: Sent | None = None
+    sent_at: datetime | None = None
+    cost: Decimal = Decimal(0)  # dollars: what was certainly or perhaps charged
+    run: int
+
+    @property
+    def key(self) -> str:
+        """The same for every try at this post, and no other post has it."""
+        return f"{self.job} {self.slot} {self.network} {self.part}"
