@@ -90,6 +90,7 @@ class Intent:
     why: str = ""  # why it is not there, or that it was found there
     made: datetime
     until: datetime  # after that, it is not sent any more
+    next: datetime  # not before that, it is tried again
     tries: int = 0
     sent: Sent | None = None
     sent_at: datetime | None = None
