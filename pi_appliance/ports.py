@@ -143,6 +143,12 @@ class Context(Protocol):
     def clock(self) -> datetime:
         """Return what time it is now; `now` stays the instant the run began."""
 
+    def local_time(self) -> datetime:
+        """Return what time it is now, in the job's time zone."""
+
+    def rules(self, name: str) -> Rules:
+        """Return what the network called NAME takes, without asking it. Raises UnknownName."""
+
     def network(self, name: str) -> Network:
         """Return the network called NAME in the YAML, connected. Raises UnknownName."""
 

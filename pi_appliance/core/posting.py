@@ -8,14 +8,13 @@ network itself makes a second try harmless.
 
 import contextlib
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
 from itertools import groupby
 
 from pi_appliance.core import amounts
 from pi_appliance.errors import ApplianceError, Duplicate, Refused, Unavailable, Uncertain
-from pi_appliance.model.post import OPEN, Intent, Sent, State
+from pi_appliance.model.post import GONE, OPEN, Intent, Sent, State
 from pi_appliance.ports import Ledger, Network, Rules
 
 LONGEST_WAIT = timedelta(hours=1)  # between two tries
@@ -41,13 +40,13 @@ def _rules(network: Network) -> Rules:
         raise NoRules(error) from None
 
 
-@dataclass(frozen=True, slots=True)
 class Sender:
     """Sends the posts of one run. CONNECT gives a network by its name; CLOCK says what time it is."""
 
-    ledger: Ledger
-    connect: Callable[[str], Network]
-    clock: Callable[[], datetime]
+    def __init__(self, ledger: Ledger, connect: Callable[[str], Network], clock: Callable[[], datetime]) -> None:
+        self.ledger, self.connect, self.clock = ledger, connect, clock
+        self.asked_to_wait = 0.0
+        """For how many seconds the networks want to be left alone, where they said so."""
 
     def send(self, intents: Iterable[Intent]) -> list[Intent]:
         """Bring each of INTENTS as far as it will go, and return them as they are then. What went wrong stands in them.
@@ -79,7 +78,7 @@ class Sender:
 
     def _after(self, intent: Intent, held: Intent) -> Intent:
         """Leave INTENT because the part before it, HELD, is not there; for good if it never will be."""
-        if held.state in (State.REFUSED, State.GIVEN_UP):
+        if held.state in GONE:
             return self.ledger.put(intent, State.GIVEN_UP, f"part {held.part + 1} before it is not there")
         why = f"waits for part {held.part + 1} before it"
         return self.ledger.put(intent, State.WAITING, why, after=max(timedelta(0), held.next - self.clock()))
@@ -156,7 +155,9 @@ class Sender:
 
     def _later(self, intent: Intent, state: State, error: ApplianceError) -> Intent:
         """Leave INTENT in STATE until later: when the network says, or after a while that grows with the tries."""
-        after = timedelta(seconds=getattr(error, "after", None) or 0)
+        seconds = getattr(error, "after", None) or 0.0
+        self.asked_to_wait = max(self.asked_to_wait, seconds)
+        after = timedelta(seconds=seconds)
         cost = -intent.cost if state is State.WAITING else Decimal(0)
         return self.ledger.put(intent, state, str(error), cost=cost, after=max(after, pause(intent.tries)))
 

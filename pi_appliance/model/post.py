@@ -54,6 +54,9 @@ class State(StrEnum):
 OPEN = frozenset({State.WAITING, State.SENDING})
 """The states that something is still to be done about, without the owner."""
 
+GONE = frozenset({State.REFUSED, State.GIVEN_UP})
+"""The states of what is certainly not there, and will not be."""
+
 
 @dataclass(frozen=True, slots=True)
 class Used:

@@ -11,7 +11,7 @@ from decimal import Decimal
 
 from pi_appliance.core import posting
 from pi_appliance.errors import Uncertain, UnknownName
-from pi_appliance.model.post import OPEN, Intent, Picture, Post, Sent, State, Used
+from pi_appliance.model.post import GONE, OPEN, Intent, Picture, Post, Sent, State, Used
 from pi_appliance.store.database import Damaged, Database, Transaction, Values, mending, text
 from pi_appliance.store.post_rows import MILLION, dollars, intent_of, month_of
 from pi_appliance.store.slots import sealed
@@ -255,14 +255,14 @@ def _put(db: Transaction, intent: Intent, new: _News, now: datetime) -> Intent:
             "link": new.sent and new.sent.link,
             "sent": text(now) if new.sent else None,
             "cost": int(new.cost * MILLION),
-            "tried": int(new.state is State.SENDING and intent.state is not new.state),
+            "tried": int(new.state is State.SENDING and not new.why),
             "next": text(now + new.after),
         },
     ).fetchone()
     _spend(db, intent.network, new.cost, now)
     if new.state not in OPEN and new.state is not State.UNCERTAIN:
         db.execute("DELETE FROM pictures WHERE post = ?", (intent.id,))
-    if new.state in (State.REFUSED, State.GIVEN_UP):
+    if new.state in GONE:
         _give_back(db, intent)
     return intent_of(row)
 
@@ -289,9 +289,9 @@ def _require_row(db: Transaction, intent: Intent) -> None:
 
 def _give_back(db: Transaction, intent: Intent) -> None:
     """Let the line of INTENT be unused again, if it stands on no network and is not to be."""
-    gone = (State.REFUSED, State.GIVEN_UP)
     others = db.execute(
-        "SELECT 1 FROM posts WHERE job = ? AND slot = ? AND state NOT IN (?, ?)", (intent.job, intent.slot, *gone)
+        "SELECT 1 FROM posts WHERE job = ? AND slot = ? AND state NOT IN (?, ?)",
+        (intent.job, intent.slot, *sorted(GONE)),
     ).fetchone()
     if others is None and intent.line:
         db.execute("DELETE FROM lines WHERE job = ? AND line = ?", (intent.job, intent.line))
