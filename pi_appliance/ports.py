@@ -51,9 +51,9 @@ class Network(Protocol):
     def post(self, post: Post, *, key: str, after: Sequence[Sent] = ()) -> Sent:
         """Post POST once and return what became of it.
 
-        KEY is the same for every try at the same post. AFTER are the earlier parts of its thread, the first one first.
-        Raises Unavailable (certainly not posted), Uncertain (perhaps posted), Refused (answered no; Duplicate: because
-        the account has it already).
+        KEY is the same for every try at the same post; what follows " @" in it tells this appliance from others. AFTER
+        are the earlier parts of its thread, the first one first. Raises Unavailable (certainly not posted), Uncertain
+        (perhaps posted), Refused (answered no; Duplicate: because the account has it already).
         """
 
     def look(self, post: Post, *, key: str, known: Collection[str]) -> Sent | None:
@@ -79,6 +79,9 @@ class Talk(Protocol):
 
 class Ledger(Protocol):
     """The posts of one job, on the disk before anything is sent."""
+
+    installation: str
+    """Tells this appliance from others that post to the same account."""
 
     def intended(self, slot: str) -> list[Intent]:
         """Return what was intended for SLOT, by network and part."""

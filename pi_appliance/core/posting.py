@@ -111,7 +111,7 @@ class Sender:
     def _try(self, network: Network, intent: Intent, after: list[Sent], *, tried: bool) -> Intent:
         """Send INTENT now. TRIED: an earlier try may have been taken."""
         try:
-            sent = network.post(self.ledger.post_of(intent), key=intent.key, after=after)
+            sent = network.post(self.ledger.post_of(intent), key=self._key(intent), after=after)
         except Duplicate as error:
             return self._is_there_already(network, intent, error, tried=tried)
         except Unavailable as error:
@@ -129,7 +129,7 @@ class Sender:
         known = self.ledger.known(intent.network)
         price = _rules(network).look_price
         try:
-            found = network.look(self.ledger.post_of(intent), key=intent.key, known=known)
+            found = network.look(self.ledger.post_of(intent), key=self._key(intent), known=known)
         except Unavailable as error:
             if self.clock() > intent.until + _LOOKED_FOR:
                 return self.ledger.put(intent, State.UNCERTAIN, f"{error}; look at the account")
@@ -149,9 +149,13 @@ class Sender:
             return self.ledger.put(intent, State.REFUSED, str(error), cost=-intent.cost)
         found = None
         with contextlib.suppress(ApplianceError):  # it is there all the same, only nobody says where
-            found = network.look(self.ledger.post_of(intent), key=intent.key, known=self.ledger.known(intent.network))
+            known = self.ledger.known(intent.network)
+            found = network.look(self.ledger.post_of(intent), key=self._key(intent), known=known)
         why = "no answer came; the next try was told that it is there"
         return self.ledger.put(intent, State.SENT, why, sent=found or Sent(f"there {intent.id}", ""))
+
+    def _key(self, intent: Intent) -> str:
+        return f"{intent.key} @{self.ledger.installation}"
 
     def _later(self, intent: Intent, state: State, error: ApplianceError) -> Intent:
         """Leave INTENT in STATE until later: when the network says, or after a while that grows with the tries."""

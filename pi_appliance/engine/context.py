@@ -1,6 +1,7 @@
 """What a run sees of the world: the Context of ports.py, over the real disk, store and networks."""
 
 import contextlib
+import hashlib
 import json
 import os
 import time
@@ -85,7 +86,8 @@ class RunContext:
     @cached_property
     def posts(self) -> Ledger:
         """The ledger of this job's posts."""
-        return Posts(self.store).of_job(self.job, self.run, clock.now)
+        installation = hashlib.sha256(b"installation" + self.secret).hexdigest()[:8]
+        return Posts(self.store).of_job(self.job, self.run, clock.now, installation)
 
     def rules(self, name: str) -> Rules:
         """Return what the network called NAME takes."""

@@ -66,19 +66,26 @@ def run(options: Options, context: Context) -> Result:
     left = poster.finish()
     if context.only_left:
         return poster.told_of_left(left)
-    ended = poster.post(lambda: _make(options, context), late=options.late)
-    return poster.told(ended, next(each.text for each in ended))
+    unfit: list[Unfit] = []
+    ended = poster.post(lambda: _make(options, context, unfit), late=options.late)
+    count = "1 line" if len(unfit) == 1 else f"{len(unfit)} lines"
+    left_out = f"; {count} cannot be posted, see: pi-appliance tweets check" if unfit else ""
+    return poster.told(ended, next(each.text for each in ended) + left_out)
 
 
-def _make(options: Options, context: Context) -> tuple[Mapping[str, Sequence[Post]], str]:
-    """Choose a line and return what it becomes on each network, and what the line is called in the ledger."""
+def _make(options: Options, context: Context, unfit: list[Unfit]) -> tuple[Mapping[str, Sequence[Post]], str]:
+    """Choose a line and return what it becomes on each network, and what the line is called in the ledger.
+
+    Those that cannot be posted are put into UNFIT.
+    """
     report = context.last_report(options.report_of) if options.report_of else None
     rules = {name: context.rules(name) for name in options.network}
     folder, made, values = options.lines.parent, _drafts.read(options.lines), _values(context, report)
     drafts = [_drafts.draft(line, folder, rules, values, options.long) for line in made]
     fitting = [each for each in drafts if isinstance(each, Draft)]
+    unfit += [each for each in drafts if isinstance(each, Unfit)]
     if not fitting:
-        raise Refused(_none_fits(options.lines, drafts))
+        raise Refused(_none_fits(options.lines, unfit))
     prints = [fingerprint(each.line) for each in fitting]
     chosen = pick(prints, context.posts.used(), options.choose, context.draw("line"))
     if chosen is None:
@@ -133,8 +140,7 @@ def _with_text(post: Post, text: str, rules: Rules, long: Long) -> Sequence[Post
     return [post]
 
 
-def _none_fits(path: Path, drafts: Sequence[Draft | Unfit]) -> str:
-    unfit = [each for each in drafts if isinstance(each, Unfit)]
+def _none_fits(path: Path, unfit: Sequence[Unfit]) -> str:
     if unfit:
         first = unfit[0]
         return (

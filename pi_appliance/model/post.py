@@ -102,5 +102,5 @@ class Intent:
 
     @property
     def key(self) -> str:
-        """The same for every try at this post, and no other post has it."""
-        return f"{self.job} {self.slot} {self.network} {self.part}"
+        """The same for every try at this post; no other post of this appliance on this network has it."""
+        return f"{self.job} {self.slot}" + (f" part {self.part + 1}" if self.parts > 1 else "")

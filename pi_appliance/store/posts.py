@@ -101,9 +101,9 @@ class Posts:
             for table, key in (("posts", "id"), ("pictures", "post")):
                 db.executemany(f"DELETE FROM {table} WHERE {key} = ?", [(row["id"],) for row in going])  # noqa: S608
 
-    def of_job(self, job: str, run: int, clock: Callable[[], datetime]) -> "JobPosts":
-        """Return the ledger that RUN of JOB sees."""
-        return JobPosts(self._db, job, run, clock)
+    def of_job(self, job: str, run: int, clock: Callable[[], datetime], installation: str = "") -> "JobPosts":
+        """Return the ledger that RUN of JOB sees; INSTALLATION tells this appliance from others."""
+        return JobPosts(self._db, job, run, clock, installation)
 
     def _intents(self, where: str, values: Values) -> list[Intent]:
         return [intent_of(row) for row in self._db.rows(f"SELECT * FROM posts {where}", values)]  # noqa: S608 - ours
@@ -113,8 +113,11 @@ class Posts:
 class JobPosts:
     """The ledger of one run: the Ledger of ports.py."""
 
-    def __init__(self, store: Database, job: str, run: int, clock: Callable[[], datetime]) -> None:
+    def __init__(
+        self, store: Database, job: str, run: int, clock: Callable[[], datetime], installation: str = ""
+    ) -> None:
         self._db, self._job, self._run, self._clock = store, job, run, clock
+        self.installation = installation
 
     def mend(self, error: Damaged) -> None:
         """Put the file right that was found damaged. Raises ERROR if nobody said how."""
