@@ -3,8 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 
-from pi_appliance.core.posting import Sender
 from pi_appliance.errors import Refused, Unavailable, Uncertain
+from pi_appliance.jobs._sender import Sender
 from pi_appliance.model.post import GONE, OPEN, Intent, Post, State
 from pi_appliance.model.run import Result
 from pi_appliance.ports import Context, Network

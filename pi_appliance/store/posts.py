@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
 
-from pi_appliance.core import posting
+from pi_appliance.core.backoff import LONGEST_BETWEEN_POSTS
 from pi_appliance.errors import Uncertain, UnknownName
 from pi_appliance.model.post import GONE, OPEN, Intent, Picture, Post, Sent, State, Used
 from pi_appliance.store.database import Damaged, Database, Transaction, Values, mending, text
@@ -58,7 +58,7 @@ class Posts:
 
     def due(self, now: datetime) -> list[str]:
         """Return the jobs that have something to send or to look up by NOW. Costs one look at a small index."""
-        values = {"now": text(now), "never": text(now + posting.LONGEST_WAIT + timedelta(hours=1))}
+        values = {"now": text(now), "never": text(now + LONGEST_BETWEEN_POSTS + timedelta(hours=1))}
         return [
             row["job"]
             for row in self._db.rows(f"SELECT DISTINCT job FROM posts WHERE {_DUE} ORDER BY job", values)  # noqa: S608

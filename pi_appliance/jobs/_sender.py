@@ -1,4 +1,4 @@
-"""Posting: brings what stands in the ledger to the networks, each post once as far as its network allows.
+"""Sending: brings what stands in the ledger to the networks, each post once as far as its network allows.
 
 A post is written down, then marked as being sent, then sent, then marked as sent; each mark is on the disk before the
 next step. So whatever is found half done tells how far it came: WAITING is certainly not there, SENDING perhaps is.
@@ -12,18 +12,12 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from itertools import groupby
 
-from pi_appliance.core import amounts
+from pi_appliance.core import amounts, backoff
 from pi_appliance.errors import ApplianceError, Duplicate, Refused, Unavailable, Uncertain
 from pi_appliance.model.post import GONE, OPEN, Intent, Sent, State
 from pi_appliance.ports import Ledger, Network, Rules
 
-LONGEST_WAIT = timedelta(hours=1)  # between two tries
 _LOOKED_FOR = timedelta(days=3)  # for so long a post that is perhaps there is looked for after its time is over
-
-
-def pause(tries: int) -> timedelta:
-    """Return how long to wait after that many TRIES: a minute, then twice as long each time."""
-    return min(timedelta(minutes=1 << min(max(tries, 1) - 1, 10)), LONGEST_WAIT)
 
 
 class NoRules(Exception):
@@ -163,7 +157,9 @@ class Sender:
         self.asked_to_wait = max(self.asked_to_wait, seconds)
         after = timedelta(seconds=seconds)
         cost = -intent.cost if state is State.WAITING else Decimal(0)
-        return self.ledger.put(intent, state, str(error), cost=cost, after=max(after, pause(intent.tries)))
+        return self.ledger.put(
+            intent, state, str(error), cost=cost, after=max(after, backoff.between_posts(intent.tries))
+        )
 
     def _over_budget(self, network: Network, intent: Intent, price: Decimal) -> str:
         cap, spent = _rules(network).cap, self.ledger.spent(intent.network)
