@@ -140,6 +140,8 @@ class Context(Protocol):
     """The slot as text, or `run 12` for a run by hand: the same for every attempt."""
     only_left: bool
     """Whether the run is only to finish what earlier ones have left."""
+    by_hand: bool
+    """Whether a person started it, who would rather not wait."""
     posts: Ledger
     hostname: str
 

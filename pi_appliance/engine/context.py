@@ -19,6 +19,7 @@ from pi_appliance.engine.newest_report import newest_report
 from pi_appliance.errors import Refused, UnknownName
 from pi_appliance.model.config import Config, Part
 from pi_appliance.model.post import Report
+from pi_appliance.model.run import Trigger
 from pi_appliance.ports import Ledger, Network, Rules
 from pi_appliance.store.posts import Posts
 from pi_appliance.store.sqlite import Store
@@ -77,6 +78,12 @@ class RunContext:
     def slot(self) -> str:
         """The slot as text, or which run it is."""
         return self.due or f"run {self.run}"
+
+    @property
+    def by_hand(self) -> bool:
+        """Whether a person started the run."""
+        row = self.store.run(self.run)
+        return row is not None and row.trigger is Trigger.HAND
 
     @property
     def hostname(self) -> str:

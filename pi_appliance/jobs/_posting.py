@@ -22,8 +22,10 @@ class Poster:
         """Send or look up what earlier runs have left, as far as its time has come. Return what became of it."""
         now = self._context.clock()
         left = [each for each in self._context.posts.left() if each.slot != self._context.slot]
-        # What waits for longer than it ever should was put there while the clock was ahead.
-        return self._sender.send([each for each in left if each.next <= now or each.next > now + timedelta(hours=2)])
+        if not (self._context.only_left and self._context.by_hand):
+            # What waits for longer than it ever should was put there while the clock was ahead.
+            left = [each for each in left if each.next <= now or each.next > now + timedelta(hours=2)]
+        return self._sender.send(left)
 
     def post(self, make: Callable[[], tuple[Mapping[str, Sequence[Post]], str]], *, late: timedelta) -> list[Intent]:
         """Send what MAKE gives for this slot: posts by network, and the line they were made of, if they were.

@@ -14,7 +14,7 @@ from itertools import groupby
 
 from pi_appliance.core import amounts, backoff
 from pi_appliance.errors import ApplianceError, Duplicate, Refused, Unavailable, Uncertain
-from pi_appliance.model.post import GONE, OPEN, Intent, Sent, State
+from pi_appliance.model.post import OPEN, Intent, Sent, State
 from pi_appliance.ports import Ledger, Network, Rules
 
 _LOOKED_FOR = timedelta(days=3)  # for so long a post that is perhaps there is looked for after its time is over
@@ -71,8 +71,8 @@ class Sender:
             return self._without(intent, error.reason)
 
     def _after(self, intent: Intent, held: Intent) -> Intent:
-        """Leave INTENT because the part before it, HELD, is not there; for good if it never will be."""
-        if held.state in GONE:
+        """Leave INTENT because the part before it, HELD, is not there; for good if only the owner can change that."""
+        if held.state not in OPEN:
             return self.ledger.put(intent, State.GIVEN_UP, f"part {held.part + 1} before it is not there")
         why = f"waits for part {held.part + 1} before it"
         return self.ledger.put(intent, State.WAITING, why, after=max(timedelta(0), held.next - self.clock()))

@@ -90,6 +90,15 @@ class Posts:
             sent = Sent(f"told {number}", link) if state is State.SENT else None
             until = max(intent.until, now + (intent.until - intent.made))
             db.execute("UPDATE posts SET until = ?, next = ? WHERE id = ?", (text(until), text(now), number))
+            if state is not State.GIVEN_UP:  # then the rest of its thread has something to follow
+                db.execute(
+                    "UPDATE posts SET state = ?, until = ?, next = ? WHERE job = ? AND slot = ? AND network = ?"
+                    " AND part > ? AND state = ?",
+                    (
+                        *(State.WAITING, text(until), text(now), intent.job, intent.slot, intent.network),
+                        *(intent.part, State.GIVEN_UP),
+                    ),
+                )
             refund = Decimal(0) if state is State.SENT else -intent.cost
             return _put(db, intent, _News(state=state, why=why, sent=sent, cost=refund), now)
 

@@ -28,6 +28,7 @@ class FolderContext:
     run: int = 1
     due: str | None = None
     only_left: bool = False
+    by_hand: bool = False
     hostname: str = "shelf"
     memory: str | None = None
     now: datetime = datetime(2027, 3, 1, 6, 0, tzinfo=UTC)
