@@ -6,7 +6,7 @@ is killed at once. The guard ends last, with the status of the work.
 
     python -m pi_appliance.system.guard RUNNER FOLDER TELLER PROGRAM [ARGUMENT ...]
 
-runs any program that way, in FOLDER and without our keys; TELLER is a descriptor that hears why it cannot be run.
+runs any program that way, in FOLDER; TELLER is a descriptor that hears why it cannot be run.
 """
 
 import contextlib
@@ -17,7 +17,7 @@ import sys
 import time
 from typing import NoReturn
 
-from pi_appliance.system import descendants, secrets
+from pi_appliance.system import descendants
 
 POLITE = 5.0  # seconds between SIGTERM and SIGKILL
 _AGAIN = 1.0  # seconds between two tries to kill
@@ -108,8 +108,6 @@ def main(argv: list[str]) -> None:
     runner, folder, teller, *program = argv
     os.set_inheritable(int(teller), False)
     stand(int(runner))
-    for name in secrets.KNOWN:
-        os.environ.pop(name, None)
     try:
         os.chdir(folder)
         os.execvp(program[0], program)  # noqa: S606 - no shell is wanted
