@@ -64,7 +64,8 @@ def answer(
     those that the configuration names.
     """
     told: list[bytes] = []
-    guard = (sys.executable, "-m", "pi_appliance.system.guard", str(os.getpid()), str(directory), "{fd}")
+    hidden = ",".join(hiding.ours(os.environ, named))
+    guard = (sys.executable, "-m", "pi_appliance.system.guard", str(os.getpid()), str(directory), "{fd}", hidden)
     program = argv[0] if "/" not in argv[0] else str(directory / Path(argv[0]).expanduser())
     ended = process.watch(
         [*guard, program, *argv[1:]],
@@ -72,7 +73,6 @@ def answer(
         seconds=patience,
         on_output=lambda _: None,
         on_line=told.append,
-        environment=hiding.without_ours(os.environ, named),
     )
     if told:
         return f"{argv[0]} cannot be run: {told[0].decode('utf-8', 'replace')}"

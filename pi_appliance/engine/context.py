@@ -10,6 +10,7 @@ from random import Random, SystemRandom
 from typing import IO, Any
 
 from pi_appliance import registry
+from pi_appliance.config.secret_names import secret_names
 from pi_appliance.errors import UnknownName
 from pi_appliance.model.config import Config
 from pi_appliance.ports import Network
@@ -63,7 +64,7 @@ class RunContext:
         if name not in self.config.networks:
             raise UnknownName("network", name, tuple(self.config.networks))
         part = self.config.networks[name]
-        keys = secrets.load(self.config.path, self.environment)
+        keys = secrets.load(self.config.path, self.environment, secret_names(self.config))
         network: Network = registry.load("networks", part.kind).connect(part.with_, keys, self.config.reports / name)
         return network
 

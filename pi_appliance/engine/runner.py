@@ -195,9 +195,8 @@ def _reason_not_to(appliance: Appliance, asked: _Asked, stop: process.Stop) -> V
         return Verdict(Outcome.SKIPPED, "paused", {})
     if not asked.picked(appliance):
         return Verdict(Outcome.SKIPPED, f"by chance ({job.chance})", {})
-    if asked.due is not None:
-        if unmet := conditions.unmet_here(job, appliance.config, stop):
-            return Verdict(Outcome.SKIPPED, unmet, {})
+    if asked.due is not None and (unmet := conditions.unmet_here(job, appliance.config, stop)):
+        return Verdict(Outcome.SKIPPED, unmet, {})
     return None
 
 

@@ -1,7 +1,7 @@
 """What must never be shown to a stranger or handed to a program: all that may be a secret, however badly it is kept."""
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from pi_appliance import registry
@@ -18,33 +18,28 @@ SECRET_NAME = re.compile(
 
 
 def ours(environment: Mapping[str, str], named: Collection[str]) -> frozenset[str]:
-    """Return which variables of ENVIRONMENT are secrets of the appliance: KNOWN, NAMED by its configuration, and keys
-    of networks that it may have had before, or will have.
+    """Return which variables of ENVIRONMENT are secrets of the appliance, of which its configuration has NAMED some.
+
+    Also keys of networks that it names no longer, or not yet: by what they are called.
     """
     kinds = tuple(f"{kind.upper().replace('-', '_')}_" for kind in registry.names("networks"))
     keys = {name for name in environment if name.startswith(kinds) and SECRET_NAME.search(name)}
     return frozenset(keys | (environment.keys() & {*secrets.KNOWN, *named}))
 
 
-def without_ours(environment: Mapping[str, str], named: Collection[str]) -> dict[str, str]:
-    """Return ENVIRONMENT as a program gets it: without secrets of the appliance."""
-    hidden = ours(environment, named)
-    return {name: value for name, value in environment.items() if name not in hidden}
-
-
 def values(
-    config: Path | None, environment: Mapping[str, str], named: Collection[str] = (), also: Iterable[Path] = ()
+    config: Path | None, environment: Mapping[str, str], named: Collection[str] = ()
 ) -> tuple[frozenset[str], bool]:
     """Return all values that go with CONFIG, and whether they are all: False where a file of secrets keeps us out.
 
-    More than what `secrets.load` returns: also from a file that it refuses, from lines that it does not understand, from
-    the files ALSO, and from ENVIRONMENT what is NAMED and whatever is called like a secret.
+    More than what `secrets.load` returns: also from a file that it refuses, from lines that it does not understand,
+    and from ENVIRONMENT what is NAMED and whatever is called like a secret.
     """
     found = {environment[name] for name in ours(environment, named)}
     like = [name for name in environment if SECRET_NAME.search(name) and name not in _HARMLESS]
     found |= {environment[name] for name in like if len(environment[name]) >= _SHORTEST}
     whole = True
-    for file in (*_files(config, environment), *also):
+    for file in _files(config, environment):
         try:
             text = file.read_text("utf-8", "replace")
         except (FileNotFoundError, NotADirectoryError):

@@ -10,7 +10,7 @@ import selectors
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from pi_appliance.system import descendants
@@ -89,13 +89,12 @@ def watch(
     on_line: Callable[[bytes], None],
     keep_open: Sequence[int] = (),
     hold: Hold | None = None,
-    environment: Mapping[str, str] | None = None,
 ) -> Ended:
     """Run ARGV for at most SECONDS and return how it ended; the time that it was held does not count.
 
     What it prints goes to ON_OUTPUT as it comes. The file descriptor that replaces the first "{fd}" of ARGV takes lines
     from it; each goes to ON_LINE. KEEP_OPEN are descriptors it inherits. HOLD holds what the child has started, not the
-    child: that is its guard. Without an ENVIRONMENT it gets ours. Raises OSError if it cannot be started.
+    child: that is its guard. Raises OSError if it cannot be started.
     """
     words = list(argv)
     teller_read, teller_write = os.pipe2(os.O_CLOEXEC)
@@ -110,7 +109,6 @@ def watch(
             stderr=subprocess.STDOUT,
             start_new_session=True,
             pass_fds=(teller_write, *keep_open),
-            env=environment,
         )
         os.close(teller_write)
         teller_write = -1
