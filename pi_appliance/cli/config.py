@@ -11,6 +11,7 @@ import click
 
 from pi_appliance.cli._options import config_option
 from pi_appliance.config import describe, load, notices
+from pi_appliance.config.secret_names import secret_names
 from pi_appliance.errors import Refused
 from pi_appliance.system import clock, cron_gaps, files, secrets
 
@@ -36,7 +37,7 @@ def check(config: Path) -> None:
     """
     read = load.load(config)
     stations = load.load_stations(read.stations)
-    known = secrets.load(read.path, os.environ, notices.secret_names(read))
+    known = secrets.load(read.path, os.environ, secret_names(read))
     notices.require_understood(load.read(read.path), read, known)
     stumbles = load.warnings(read, known, clock.now())
     for problem in stumbles:

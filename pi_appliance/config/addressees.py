@@ -8,6 +8,7 @@ from zoneinfo import ZoneInfo
 
 from pi_appliance import registry
 from pi_appliance.config.load import load, local_zone, read
+from pi_appliance.config.secret_names import secret_names
 from pi_appliance.config.structure import structure
 from pi_appliance.config.yaml_tree import Tree
 from pi_appliance.errors import ConfigError, UnknownName
@@ -37,6 +38,7 @@ def _of(config: Config) -> Addresses:
         notices=config.notices,
         on_failure=config.on_failure,
         pings={name: job.ping for name, job in config.jobs.items() if job.ping},
+        others=secret_names(config),
     )
 
 

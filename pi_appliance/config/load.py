@@ -9,7 +9,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from pi_appliance import registry
-from pi_appliance.config import notices, yaml_tree
+from pi_appliance.config import notices, secret_names, yaml_tree
 from pi_appliance.config.structure import structure
 from pi_appliance.config.yaml_tree import Tree
 from pi_appliance.core import cron_lints, schedules
@@ -80,10 +80,9 @@ def warnings(config: Config, secrets: Mapping[str, str], now: datetime) -> list[
         for where, wrong, right in job.with_.warnings() if hasattr(job.with_, "warnings") else ():
             found.append(tree.problem(("jobs", name, "with", *where), wrong, right))
     for name, part in config.networks.items():
-        module = registry.load("networks", part.kind)
-        if hasattr(module, "lacks") and (lack := module.lacks(secrets)):
-            wrong, _, right = lack.partition("; ")
-            found.append(tree.problem(("networks", name), wrong, right, at_key=True))
+        if lack := secret_names.missing(part, secrets):
+            right = f"run: pi-appliance networks login {name}"
+            found.append(tree.problem(("networks", name), lack, right, at_key=True))
     return [*found, *notices.warnings(tree, config, secrets)]
 
 

@@ -38,12 +38,6 @@ def _wrong_ping(address: str) -> tuple[str, str] | None:
     return found
 
 
-def secret_names(config: Config) -> frozenset[str]:
-    """Return the names of the secrets that notices and pings of CONFIG want."""
-    named = {name for part in config.notices.values() for name in part.with_.names()}
-    return frozenset(named.union(*(addresses.names(job.ping) for job in config.jobs.values() if job.ping)))
-
-
 def warnings(tree: Tree, config: Config, secrets: Mapping[str, str]) -> Iterator[Problem]:
     """Yield which secrets are missing that notices and pings want."""
     for name, part in config.notices.items():

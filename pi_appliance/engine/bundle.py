@@ -8,13 +8,14 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from pi_appliance.config import load
+from pi_appliance.config.secret_names import secret_names
 from pi_appliance.engine.checks.patient import Patient
 from pi_appliance.engine.redaction import MARK, Redactor
 from pi_appliance.errors import ApplianceError
 from pi_appliance.model.finding import Finding
 from pi_appliance.model.run import Outcome, Run
 from pi_appliance.reports import as_checklist, as_json
-from pi_appliance.system import about, files, hiding, logs, units
+from pi_appliance.system import about, credentials, files, hiding, logs, units
 from pi_appliance.system.cron_places import SystemCrontab, UserCrontab
 
 _RUNS = 50
@@ -32,7 +33,7 @@ itself is not in here. Names of jobs, paths, and what jobs printed are. Read it 
 
 def write(path: Path, patient: Patient, findings: Sequence[Finding]) -> list[str]:
     """Write the support file PATH, for our own eyes only, and return what went in. Raises Unavailable."""
-    known, whole = hiding.values(patient.path, patient.environment)
+    known, whole = _secret_values(patient)
     redactor = Redactor(known)
     settings = redactor.settings(_settings(patient))  # first: what is secret in it is then known everywhere
     parts = {"configuration.json": _json(settings)}
@@ -46,6 +47,18 @@ def write(path: Path, patient: Patient, findings: Sequence[Finding]) -> list[str
         for name, text in sorted(parts.items()):
             _add(archive, redactor.known(name), redactor.known(text) if name != "README.txt" else text)
     return [f"{redactor.known(name)}, {len(text):,} characters" for name, text in sorted(parts.items())]
+
+
+def _secret_values(patient: Patient) -> tuple[frozenset[str], bool]:
+    """Return all that is secret, and whether it is all: some may be where we cannot look."""
+    known, whole = hiding.values(
+        patient.path, patient.environment, secret_names(patient.config) if patient.config else ()
+    )
+    try:
+        file = credentials.of_service(patient.path, patient.systemd) if patient.path else None
+        return (known | set(file.values().values()) if file else known), whole
+    except (ApplianceError, OSError):
+        return known, False
 
 
 def _made(

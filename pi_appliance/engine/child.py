@@ -13,12 +13,12 @@ from pathlib import Path
 
 from pi_appliance import registry
 from pi_appliance.config.load import load
-from pi_appliance.config.notices import secret_names
+from pi_appliance.config.secret_names import secret_names
 from pi_appliance.engine.context import RunContext, Teller
 from pi_appliance.engine.mending import open_history
 from pi_appliance.errors import ApplianceError, UnknownName
 from pi_appliance.model.run import LEFT
-from pi_appliance.system import guard, limits, secrets
+from pi_appliance.system import guard, hiding, limits
 
 
 def main(argv: list[str]) -> None:
@@ -42,8 +42,8 @@ def main(argv: list[str]) -> None:
 def _run(path: Path, state: Path, job: str, run: int, due: str | None, teller: Teller) -> None:
     config = replace(load(path), state=state)  # where the claims of this run are, whatever the file says by now
     environment = dict(os.environ)
-    for name in (*secrets.KNOWN, *secret_names(config)):
-        os.environ.pop(name, None)
+    for name in hiding.ours(environment, secret_names(config)):
+        del os.environ[name]
     with open_history(config.state) as store:
         if job not in config.jobs:  # the file was changed since the run began
             raise UnknownName("job", job, tuple(config.jobs))

@@ -5,13 +5,14 @@ Where the machine lacks the sensor, a condition counts as met.
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 
+from pi_appliance.config.secret_names import secret_names
 from pi_appliance.core.amounts import render_size
 from pi_appliance.core.endings import how
-from pi_appliance.model.config import Conditions, Job, PauseWhen
-from pi_appliance.system import process
+from pi_appliance.model.config import Conditions, Config, Job, PauseWhen
+from pi_appliance.system import hiding, process
 from pi_appliance.system.sensors import Sensors, free
 
 COOLER = 5.0  # degrees below the limit at which a run goes on
@@ -28,18 +29,18 @@ def unmet(
     return next(_reasons(conditions, sensors, free, run), "")
 
 
-def unmet_here(job: Job, state: Path, directory: Path, stop: process.Stop) -> str:
-    """Return why JOB may not run on this machine now, in one phrase; '' if it may.
+def unmet_here(job: Job, config: Config, stop: process.Stop) -> str:
+    """Return why JOB of CONFIG may not run on this machine now, in one phrase; '' if it may.
 
-    STATE is where the room is looked for, DIRECTORY where a command runs. STOP is heard while that takes its time.
+    STOP is heard while a command takes its time.
     """
     if job.only_if is None:
         return ""
     return unmet(
         job.only_if,
         sensors=Sensors(),
-        free=lambda: free(state),
-        run=lambda argv: answer(argv, directory, stop),
+        free=lambda: free(config.state),
+        run=lambda argv: answer(argv, config.path.parent, stop, secret_names(config)),
     )
 
 
@@ -54,13 +55,17 @@ def missing(job: Job, sensors: Sensors) -> list[str]:
     return found
 
 
-def answer(argv: Sequence[str], directory: Path, stop: process.Stop, patience: float = PATIENCE) -> str:
+def answer(
+    argv: Sequence[str], directory: Path, stop: process.Stop, named: Collection[str] = (), patience: float = PATIENCE
+) -> str:
     """Run a command in DIRECTORY for at most PATIENCE seconds. Return '' if it ended with 0, else what was wrong.
 
-    What it prints is not kept. It gets none of our keys, and nothing of it outlives the answer.
+    What it prints is not kept, and nothing of it outlives the answer. It gets none of our secrets, of which NAMED are
+    those that the configuration names.
     """
     told: list[bytes] = []
-    guard = (sys.executable, "-m", "pi_appliance.system.guard", str(os.getpid()), str(directory), "{fd}")
+    hidden = ",".join(hiding.ours(os.environ, named))
+    guard = (sys.executable, "-m", "pi_appliance.system.guard", str(os.getpid()), str(directory), "{fd}", hidden)
     program = argv[0] if "/" not in argv[0] else str(directory / Path(argv[0]).expanduser())
     ended = process.watch(
         [*guard, program, *argv[1:]],

@@ -14,6 +14,7 @@ from random import Random, SystemRandom
 from typing import IO, Any
 
 from pi_appliance import registry
+from pi_appliance.config.secret_names import missing, secret_names
 from pi_appliance.core.chance import draw
 from pi_appliance.engine.newest_report import newest_report
 from pi_appliance.errors import Refused, UnknownName
@@ -106,10 +107,9 @@ class RunContext:
         """Return the network called NAME, connected. Raises Refused, naming the keys that are missing."""
         part = self._part(name)
         module = registry.load("networks", part.kind)
-        wanted = module.wants(part.with_)
-        keys = secrets.load(self.config.path, self.environment, wanted)
-        if missing := [each for each in wanted if each not in keys]:
-            raise Refused(f"no {', '.join(missing)} among the secrets; run: pi-appliance networks login {name}")
+        keys = secrets.load(self.config.path, self.environment, secret_names(self.config))
+        if lacking := missing(part, keys):
+            raise Refused(f"{lacking}; run: pi-appliance networks login {name}")
         network: Network = module.connect(part.with_, keys, self.config.place_of(name))
         return network
 

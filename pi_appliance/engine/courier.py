@@ -22,7 +22,7 @@ from pi_appliance.errors import ApplianceError, Unavailable
 from pi_appliance.model.notice import Addresses, Event, Message
 from pi_appliance.store.outbox import Outbox
 from pi_appliance.store.sqlite import Store
-from pi_appliance.system import alarm, clock, descendants, locks, process, secrets
+from pi_appliance.system import alarm, clock, descendants, hiding, locks, process, secrets
 
 log = logging.getLogger("pi_appliance.notices")
 _AT_THE_END_OF_A_RUN = 60.0  # seconds that a run stays for what is to be sent
@@ -69,10 +69,10 @@ def _send_once(to: Addresses, store: Store, until: float) -> None:
 
 
 def secrets_of(to: Addresses) -> secrets.Secrets:
-    """Return the secrets that notices and pings want. Raises as `secrets.load` does."""
+    """Return all secrets there are, so that a program which sends gets none. Raises as `secrets.load` does."""
     named = [name for part in to.notices.values() for name in part.with_.names()]
     named += [name for ping in to.pings.values() for name in names(ping)]
-    return secrets.load(to.path, os.environ, named)
+    return secrets.load(to.path, os.environ, {*named, *to.others, *hiding.ours(os.environ, ())})
 
 
 def send_now(to: Addresses, notice: str, message: Message, known: Mapping[str, str]) -> None:

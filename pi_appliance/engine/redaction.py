@@ -38,7 +38,7 @@ class Redactor:
             self._spellings |= {
                 *(value, quote(raw, safe=""), quote(raw), quote_plus(raw), html.escape(value)),
                 *(json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1], repr(value)[1:-1]),
-                base64.b64encode(raw).decode("ascii").rstrip("="),
+                *_base64(raw),
             }
 
     def known(self, text: str) -> str:
@@ -91,6 +91,19 @@ class Redactor:
     def _learn_part(self, value: str) -> None:
         if len(value) >= _SHORTEST:
             self.learn(value)
+
+
+def _base64(raw: bytes) -> set[str]:
+    """Return how RAW looks in base64: alone and, if it is long enough, wherever it stands among other bytes."""
+    found = {base64.b64encode(raw).decode("ascii").rstrip("=")}
+    for before in range(3) if len(raw) >= _LONG_PART else ():
+        whole = base64.b64encode(bytes(before) + raw).decode("ascii").rstrip("=")
+        shared = (
+            before + 1 if before else 0,
+            -1 if (before + len(raw)) % 3 else None,
+        )  # letters with neighbours in them
+        found.add(whole[slice(*shared)])
+    return found | {each.replace("+", "-").replace("/", "_") for each in found}
 
 
 def _line(line: str) -> str:

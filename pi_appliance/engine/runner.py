@@ -211,10 +211,8 @@ def _reason_not_to(appliance: Appliance, asked: _Asked, stop: process.Stop) -> V
         return Verdict(Outcome.SKIPPED, "paused", {})
     if not asked.picked(appliance):
         return Verdict(Outcome.SKIPPED, f"by chance ({job.chance})", {})
-    if asked.due is not None:
-        config = appliance.config
-        if unmet := conditions.unmet_here(job, config.state, config.path.parent, stop):
-            return Verdict(Outcome.SKIPPED, unmet, {})
+    if asked.due is not None and (unmet := conditions.unmet_here(job, appliance.config, stop)):
+        return Verdict(Outcome.SKIPPED, unmet, {})
     return None
 
 

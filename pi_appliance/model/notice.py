@@ -1,6 +1,6 @@
 """A notice: what the owner is told when a job begins to fail or works again, and what waits to be told."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -77,5 +77,7 @@ class Addresses:
     notices: Mapping[str, Part] = field(default_factory=dict)
     on_failure: Sequence[str] = ()
     pings: Mapping[str, str] = field(default_factory=dict)
+    others: Collection[str] = ()
+    """The names of secrets that are not for notices: those of networks."""
     whole: bool = True
     """Whether the file is good: only then does a name that is not here stand for nothing."""

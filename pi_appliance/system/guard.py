@@ -4,9 +4,10 @@ It is never held, whatever becomes of the work. When the work ends, or the guard
 below it is asked to end, and after a while killed; also what has begun a session of its own. When the runner dies, all
 is killed at once. The guard ends last, with the status of the work.
 
-    python -m pi_appliance.system.guard RUNNER FOLDER TELLER PROGRAM [ARGUMENT ...]
+    python -m pi_appliance.system.guard RUNNER FOLDER TELLER HIDDEN PROGRAM [ARGUMENT ...]
 
-runs any program that way, in FOLDER and without our keys; TELLER is a descriptor that hears why it cannot be run.
+runs any program that way, in FOLDER and without the variables HIDDEN, which commas part; TELLER is a descriptor that
+hears why it cannot be run.
 """
 
 import contextlib
@@ -17,7 +18,7 @@ import sys
 import time
 from typing import NoReturn
 
-from pi_appliance.system import descendants, secrets
+from pi_appliance.system import descendants
 
 POLITE = 5.0  # seconds between SIGTERM and SIGKILL
 _AGAIN = 1.0  # seconds between two tries to kill
@@ -105,10 +106,10 @@ def _end_as(status: int | None) -> NoReturn:
 
 def main(argv: list[str]) -> None:
     """Run a program under guard."""
-    runner, folder, teller, *program = argv
+    runner, folder, teller, hidden, *program = argv
     os.set_inheritable(int(teller), False)
     stand(int(runner))
-    for name in secrets.KNOWN:
+    for name in hidden.split(","):
         os.environ.pop(name, None)
     try:
         os.chdir(folder)

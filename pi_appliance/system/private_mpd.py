@@ -18,6 +18,7 @@ LONGEST = 107  # bytes in the path of a socket, as Linux has it
 START = 10.0  # seconds; it takes half a second here, a few on a Pi with a slow card
 STOP = 3.0  # seconds to end by itself
 LOG = "mpd.log"
+_ENVIRONMENT = ("HOME", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "PATH", "TMPDIR", "TZ")  # no secret of ours
 
 _CONF = """\
 # Written anew at each start.
@@ -95,6 +96,7 @@ async def _launch(conf: Path, log: Path) -> asyncio.subprocess.Process:
             stdin=asyncio.subprocess.DEVNULL,
             stdout=output,
             stderr=output,
+            env={name: os.environ[name] for name in _ENVIRONMENT if name in os.environ},
             start_new_session=True,  # Ctrl-C in a terminal is for us; we end it then
         )
 

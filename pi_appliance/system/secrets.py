@@ -8,21 +8,16 @@ from pathlib import Path
 from pi_appliance.errors import ConfigError, Problem, Refused
 
 NAME = "secrets.env"
-KNOWN = (
-    "X_CONSUMER_KEY",
-    "X_CONSUMER_SECRET",
-    "X_ACCESS_TOKEN",
-    "X_ACCESS_TOKEN_SECRET",
-    "WEB_PASSWORD",
-    "MPD_PASSWORD",
-)
+KNOWN = ("WEB_PASSWORD", "MPD_PASSWORD")
+"""Those of the appliance itself. Networks, notices and pings name their own in the configuration."""
 
 
 class Secrets(Mapping[str, str]):
     """Secrets by name. Printing it shows the names only, so that none slips into a log."""
 
-    def __init__(self, values: Mapping[str, str]) -> None:
-        self._values = dict(values)
+    def __init__(self, values: Mapping[str, str], origins: Mapping[str, str] | None = None) -> None:
+        self._values = {name: value for name, value in values.items() if value}
+        self._origins = dict(origins or {})
 
     def __getitem__(self, name: str) -> str:
         return self._values[name]
@@ -36,44 +31,87 @@ class Secrets(Mapping[str, str]):
     def __repr__(self) -> str:
         return f"Secrets({', '.join(sorted(self._values)) or 'none'})"
 
+    def origin(self, name: str) -> str:
+        """Return where the secret NAME comes from, in words: a file, or the environment. '' where nobody said."""
+        return self._origins.get(name, "")
+
 
 def load(config: Path, environment: Mapping[str, str], named: Iterable[str] = ()) -> Secrets:
     """Return the secrets that go with the configuration file CONFIG.
 
     From systemd's credentials where the service has some, else from secrets.env beside CONFIG; a name that ENVIRONMENT
-    holds wins over both, if it is KNOWN or NAMED by an address of the configuration. Raises Refused for a file that
-    others can read, ConfigError for a line that is no NAME=value.
+    holds wins over both, if it is KNOWN or NAMED by the configuration. Raises Refused for a file that others can read,
+    ConfigError for a line that is no NAME=value.
     """
-    values: dict[str, str] = {}
+    beside = config.parent / NAME
     credentials = Path(environment["CREDENTIALS_DIRECTORY"], NAME) if "CREDENTIALS_DIRECTORY" in environment else None
     if credentials is not None and credentials.is_file():
-        values |= _read(credentials)
-    elif (beside := config.parent / NAME).exists():
-        _refuse_if_others_can_read(beside)
-        values |= _read(beside)
-    values |= {name: environment[name] for name in (*KNOWN, *named) if environment.get(name)}
-    return Secrets({name: value for name, value in values.items() if value})
+        return with_environment(parse(read(credentials), credentials), str(credentials), environment, named)
+    values = parse(read_closed(beside), beside) if beside.exists() else {}
+    return with_environment(values, str(beside), environment, named)
 
 
-def _refuse_if_others_can_read(path: Path) -> None:
+def with_environment(
+    values: Mapping[str, str], origin: str, environment: Mapping[str, str], named: Iterable[str]
+) -> Secrets:
+    """Return VALUES, which come from ORIGIN, and over them what ENVIRONMENT holds of those KNOWN and NAMED."""
+    over = {name: environment[name] for name in (*KNOWN, *named) if environment.get(name)}
+    origins = {**dict.fromkeys(values, origin), **dict.fromkeys(over, "the environment")}
+    return Secrets({**values, **over}, origins)
+
+
+def read_closed(path: Path) -> bytes:
+    """Return what the file PATH holds. Raises Refused if others can read it too, or we cannot."""
+    refuse_if_others_can_read(path)
+    return read(path)
+
+
+def refuse_if_others_can_read(path: Path) -> None:
+    """Raise Refused, with what to do, if others than its owner may read PATH."""
     if path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
         raise Refused(f"{path} can be read by others and is not used; run: chmod 600 {shlex.quote(str(path))}")
 
 
-def _read(path: Path) -> dict[str, str]:
+def read(path: Path) -> bytes:
+    """Return what the file PATH holds. Raises Refused."""
     try:
-        text = path.read_text("utf-8")
+        return path.read_bytes()
     except OSError as error:
         raise Refused(f"{path} cannot be read: {error.strerror}; it must belong to the user that runs this") from None
+
+
+def parse(content: bytes, path: Path) -> dict[str, str]:
+    """Return the secrets by name that CONTENT, of the file PATH, holds. Raises Refused, ConfigError."""
+    try:
+        text = content.decode("utf-8")
     except UnicodeDecodeError:
         raise Refused(f"{path} is not UTF-8 text; save it again as UTF-8") from None
     values: dict[str, str] = {}
     for number, line in enumerate(text.splitlines(), start=1):
-        name, equals, value = line.strip().partition("=")
-        if not name or name.startswith("#"):
+        if not line.strip() or line.lstrip().startswith("#"):
             continue
-        if not equals or not name.strip().replace("_", "").isalnum():
+        name, value = parse_line(line)
+        if value is None or not is_name(name):
             # The line itself is not shown: it may be a secret.
             raise ConfigError([Problem(str(path), number, 1, "this line is no NAME=value", "such as X_CONSUMER_KEY=…")])
-        values[name.strip()] = value.strip().strip("\"'")
+        values[name] = value
     return values
+
+
+def parse_line(line: str) -> tuple[str, str | None]:
+    """Return the name and the value of LINE: what stands behind the =, without a pair of quotes around it.
+
+    None where there is no =. What stands between the quotes is taken as it is.
+    """
+    name, equals, value = line.strip().partition("=")
+    if not equals:
+        return name, None
+    value = value.strip()
+    if len(value) >= 2 and value[0] == value[-1] and value[0] in "\"'":
+        value = value[1:-1]
+    return name.strip(), value
+
+
+def is_name(text: str) -> bool:
+    """Say whether TEXT can be the name of a secret."""
+    return text.replace("_", "").isalnum()

@@ -63,6 +63,10 @@ class Systemd:
         except OSError:
             return None
 
+    def text(self, name: str) -> str | None:
+        """Return the unit NAME as systemd has read it, changes of the owner included; None where that is not known."""
+        return self._ask("systemctl", "cat", "--no-pager", name)
+
     def journal(self, unit: str, lines: int) -> str:
         """Return the newest LINES of what UNIT said; '' where nobody keeps that, or it is not for us."""
         words = ("--no-pager", "--quiet", "--no-hostname", "--output=short-iso", f"--lines={lines}", f"--unit={unit}")

@@ -200,7 +200,7 @@ def test_a_network_without_its_keys_fails_where_a_job_needs_it(machine: Machine)
     machine.write(DAILY, "networks:\n  bird: {kind: x}\n")
     only(machine.look("networks"), WARN, "no X_CONSUMER_SECRET, X_ACCESS_TOKEN, X_ACCESS_TOKEN_SECRET")
     machine.write("  post: {kind: tweet, with: {network: bird, lines: a.txt}}\n", "networks:\n  bird: {kind: x}\n")
-    only(machine.look("networks"), FAIL, "secrets.env")
+    only(machine.look("networks"), FAIL, "pi-appliance networks login bird --config ")
 
 
 # --- time -------------------------------------------------------------------------------------------------------------

@@ -98,7 +98,7 @@ def test_a_command_is_asked_last_and_only_if_the_rest_holds(pi):
 
 def answer(argv: list[str], folder: Path, patience: float = 30) -> str:
     with process.Stop().caught() as stop:
-        return conditions.answer(argv, folder, stop, patience)
+        return conditions.answer(argv, folder, stop, patience=patience)
 
 
 def test_a_command_answers_by_its_status(tmp_path):
@@ -145,8 +145,10 @@ def job(house, keys: str, name: str = "it"):
     ],
 )
 def test_this_machine_is_asked(house, keys, says):
+    wanted, config = job(house, keys), load(house.config)
+    config.state.mkdir()
     with process.Stop().caught() as stop:
-        why = conditions.unmet_here(job(house, keys), house.folder, house.folder, stop)
+        why = conditions.unmet_here(wanted, config, stop)
     assert why.endswith(says)
     assert bool(why) == bool(says)
 

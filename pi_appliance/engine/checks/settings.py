@@ -4,13 +4,12 @@ import os
 import shlex
 from collections.abc import Iterator, Mapping
 
-from pi_appliance import registry
-from pi_appliance.config import load
+from pi_appliance.config import load, secret_names
 from pi_appliance.engine.checks.patient import UNKNOWN, Patient
 from pi_appliance.errors import ApplianceError, ConfigError
 from pi_appliance.model.config import Config
 from pi_appliance.model.finding import Finding, fail, not_here, ok, told, warn
-from pi_appliance.system import secrets, trial
+from pi_appliance.system import credentials, secrets, trial
 
 _CHECK = "pi-appliance config check"
 
@@ -60,7 +59,8 @@ def keys(patient: Patient) -> Iterator[Finding]:
         return
     file = patient.path.parent / secrets.NAME
     try:
-        found = secrets.load(patient.path, patient.environment)
+        found = credentials.load(patient.path, patient.environment, _names(patient), patient.systemd)
+        place = credentials.of_service(patient.path, patient.systemd)
     except ApplianceError as error:
         if patient.is_us:
             yield fail(name, *told(error, mend))
@@ -68,7 +68,7 @@ def keys(patient: Patient) -> Iterator[Finding]:
             yield warn(name, f"{file} is not for {trial.name_of(os.geteuid())} to read", patient.as_owner)
         return
     about = f"{len(found)} known: {', '.join(sorted(found))}" if found else "none are given"
-    owner = file.stat().st_uid if file.exists() else None
+    owner = file.stat().st_uid if file.exists() and place is None else None
     if owner is not None and patient.owner not in (None, owner):
         user, quoted = trial.name_of(patient.owner or 0), shlex.quote(str(file))
         why = f"{file} belongs to {trial.name_of(owner)}, so that the appliance, which is {user}'s, cannot read it"
@@ -83,15 +83,28 @@ def networks(patient: Patient) -> Iterator[Finding]:
         yield not_here("networks", UNKNOWN if patient.trouble else "the configuration names none")
         return
     try:
-        known: Mapping[str, str] = secrets.load(patient.config.path, patient.environment)
+        known: Mapping[str, str] = credentials.load(
+            patient.config.path, patient.environment, _names(patient), patient.systemd
+        )
     except ApplianceError:
         yield not_here("networks", "the secrets cannot be read, see there")
         return
     used = {getattr(job.with_, "network", None) for job in patient.config.jobs.values()}
     for name, part in patient.config.networks.items():
-        module, check = registry.load("networks", part.kind), f"network {name}"
-        lack = module.lacks(known) if hasattr(module, "lacks") else None
-        if lack:
-            yield (fail if name in used else warn)(check, *told(lack, "put them into secrets.env"))
+        check = f"network {name}"
+        if lack := secret_names.missing(part, known):
+            yield (fail if name in used else warn)(check, lack, _login(patient, name))
         else:
-            yield ok(check, f"{part.kind}: {'every key is there' if lack == '' else 'needs no keys'}")
+            wants = secret_names.of_network(part)
+            yield ok(check, f"{part.kind}: {'every key is there' if wants else 'needs no keys'}")
+
+
+def _names(patient: Patient) -> frozenset[str]:
+    return secret_names.secret_names(patient.config) if patient.config else frozenset()
+
+
+def _login(patient: Patient, name: str) -> str:
+    """Return the command that gets the keys of the network NAME: as root, where the folder of the secrets is root's."""
+    assert patient.path is not None
+    folder, owner = patient.path.parent.stat().st_uid, patient.owner
+    return f"{'sudo ' if folder == 0 and owner else ''}pi-appliance networks login {name}{patient.option}"

@@ -1,0 +1,117 @@
+"""Connects a network, whoever wants to post: its secrets are all there, and whatever it says holds none of them."""
+
+import contextlib
+import logging
+import sys
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pi_appliance import registry
+from pi_appliance.config.secret_names import missing
+from pi_appliance.engine.redaction import Redactor
+from pi_appliance.errors import Refused, UnknownName
+from pi_appliance.model.config import Config, Part
+from pi_appliance.model.post import Place, Post, Sent
+from pi_appliance.ports import Network, Rules
+
+_SHORTEST = 4  # characters; a shorter secret is none, and stands in many a word
+
+
+def part_of(config: Config, name: str) -> Part:
+    """Return the network called NAME in CONFIG. Raises UnknownName."""
+    if name not in config.networks:
+        raise UnknownName("network", name, tuple(config.networks))
+    return config.networks[name]
+
+
+def connect(config: Config, name: str, secrets: Mapping[str, str], *, private: Path | None = None) -> Network:
+    """Return the network NAME of CONFIG, connected with its own of SECRETS. What it remembers is in PRIVATE, if given.
+
+    Neither its errors nor anybody's log hold a secret. Raises UnknownName; Refused where one is missing, or a program
+    that it needs is not installed; and what its kind raises.
+    """
+    part = part_of(config, name)
+    if lack := missing(part, secrets):
+        raise Refused(f"{lack}; run: pi-appliance networks login {name}")
+    redactor = Redactor(value for value in secrets.values() if len(value) >= _SHORTEST)
+    keep_out_of_logs(redactor)
+    place = Place(private or config.state / "networks" / name, config.reports / name)
+    with installed(part.kind), _discreet(redactor):
+        network: Network = registry.load("networks", part.kind).connect(part.with_, secrets, place)
+    return _Discreet(network, redactor)
+
+
+@contextlib.contextmanager
+def installed(kind: str) -> Iterator[None]:
+    """Raise Refused, with what to do, where the block finds that something which KIND needs is not installed."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        install = f"{sys.executable} -m pip install {error.name}"
+        raise Refused(f"{kind} needs {error.name}, which is not installed; run: {install}") from None
+
+
+def keep_out_of_logs(redactor: Redactor) -> None:
+    """Take what REDACTOR knows out of all that is logged in this process from now on, at any level.
+
+    Libraries log what they send when somebody asks for it; and what a run logs is kept with it.
+    """
+    make = logging.getLogRecordFactory()
+
+    def made(*args: Any, **more: Any) -> logging.LogRecord:
+        record = make(*args, **more)
+        with contextlib.suppress(TypeError, ValueError):  # arguments that do not fit are told by who prints it
+            record.msg, record.args = redactor.known(record.getMessage()), ()
+        if record.exc_info:
+            record.exc_text = redactor.known(logging.Formatter().formatException(record.exc_info))
+        return record
+
+    logging.setLogRecordFactory(made)
+
+
+class _Discreet:
+    """A network whose errors hold no secret: not even where it was the other side that repeated it."""
+
+    def __init__(self, network: Network, redactor: Redactor) -> None:
+        self._network, self._redactor = network, redactor
+
+    @property
+    def rules(self) -> Rules:
+        with _discreet(self._redactor):
+            return self._network.rules
+
+    @property
+    def idempotent(self) -> bool:
+        return self._network.idempotent
+
+    def post(self, post: Post, *, key: str, after: Sequence[Sent] = ()) -> Sent:
+        with _discreet(self._redactor):
+            return self._network.post(post, key=key, after=after)
+
+    def look(self, post: Post, *, key: str, known: Collection[str]) -> Sent | None:
+        with _discreet(self._redactor):
+            return self._network.look(post, key=key, known=known)
+
+    def whoami(self) -> str:
+        with _discreet(self._redactor):
+            return self._network.whoami()
+
+
+@contextlib.contextmanager
+def _discreet(redactor: Redactor) -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:
+        for each in _chain(error):
+            each.args = tuple(redactor.known(arg) if isinstance(arg, str) else arg for arg in each.args)
+        raise
+
+
+def _chain(error: BaseException | None) -> Iterable[BaseException]:
+    """Yield ERROR and what led to it, as a traceback shows them."""
+    seen = set[int]()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        yield error
+        error = error.__cause__ or error.__context__
