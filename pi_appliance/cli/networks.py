@@ -1,6 +1,7 @@
 """pi-appliance networks: where posts go, whether the keys are there and right, and how to get them."""
 
 import json
+import logging
 import os
 import sys
 import tempfile
@@ -15,6 +16,7 @@ from pi_appliance.cli._options import config_option, json_option
 from pi_appliance.config.load import load
 from pi_appliance.config.secret_names import of_network, secret_names
 from pi_appliance.engine import connecting
+from pi_appliance.engine.redaction import Redactor
 from pi_appliance.errors import ApplianceError, OutOfTime, Refused, Unavailable
 from pi_appliance.model.config import Config
 from pi_appliance.reports import as_text
@@ -123,13 +125,18 @@ def login(name: str, config: Path) -> None:
     file = credentials.place(told.path, Systemd())
     file.require_writable()
     before = _secrets(told)
+    logging.disable()  # what libraries would say of it holds keys that nobody knows yet
+    redactor = Redactor(())
     try:
-        with connecting.installed(part.kind):
-            got: Mapping[str, str] = registry.load("networks", part.kind).login(part.with_, Terminal())
+        with connecting.installed(part.kind), connecting.discreet(redactor):
+            kind = registry.load("networks", part.kind)
+            got: Mapping[str, str] = kind.login(part.with_, Terminal(redactor.learn))
         who = _proved(told, name, {**before, **got})
     except (KeyboardInterrupt, EOFError):
         click.echo(err=True)
         raise Refused("stopped; nothing was stored") from None
+    except UnicodeDecodeError:
+        raise Refused("that is no UTF-8 text; nothing was stored") from None
     except ApplianceError as error:
         error.args = (f"{error}; nothing was stored",)
         raise

@@ -37,7 +37,7 @@ def connect(config: Config, name: str, secrets: Mapping[str, str], *, private: P
     redactor = Redactor(value for value in secrets.values() if len(value) >= _SHORTEST)
     keep_out_of_logs(redactor)
     place = Place(private or config.state / "networks" / name, config.reports / name)
-    with installed(part.kind), _discreet(redactor):
+    with installed(part.kind), discreet(redactor):
         network: Network = registry.load("networks", part.kind).connect(part.with_, secrets, place)
     return _Discreet(network, redactor)
 
@@ -50,6 +50,17 @@ def installed(kind: str) -> Iterator[None]:
     except ModuleNotFoundError as error:
         install = f"{sys.executable} -m pip install {error.name}"
         raise Refused(f"{kind} needs {error.name}, which is not installed; run: {install}") from None
+
+
+@contextlib.contextmanager
+def discreet(redactor: Redactor) -> Iterator[None]:
+    """Take what REDACTOR knows out of whatever error the block ends with."""
+    try:
+        yield
+    except Exception as error:
+        for each in _chain(error):
+            each.args = tuple(redactor.known(arg) if isinstance(arg, str) else arg for arg in each.args)
+        raise
 
 
 def keep_out_of_logs(redactor: Redactor) -> None:
@@ -78,7 +89,7 @@ class _Discreet:
 
     @property
     def rules(self) -> Rules:
-        with _discreet(self._redactor):
+        with discreet(self._redactor):
             return self._network.rules
 
     @property
@@ -86,26 +97,16 @@ class _Discreet:
         return self._network.idempotent
 
     def post(self, post: Post, *, key: str, after: Sequence[Sent] = ()) -> Sent:
-        with _discreet(self._redactor):
+        with discreet(self._redactor):
             return self._network.post(post, key=key, after=after)
 
     def look(self, post: Post, *, key: str, known: Collection[str]) -> Sent | None:
-        with _discreet(self._redactor):
+        with discreet(self._redactor):
             return self._network.look(post, key=key, known=known)
 
     def whoami(self) -> str:
-        with _discreet(self._redactor):
+        with discreet(self._redactor):
             return self._network.whoami()
-
-
-@contextlib.contextmanager
-def _discreet(redactor: Redactor) -> Iterator[None]:
-    try:
-        yield
-    except Exception as error:
-        for each in _chain(error):
-            each.args = tuple(redactor.known(arg) if isinstance(arg, str) else arg for arg in each.args)
-        raise
 
 
 def _chain(error: BaseException | None) -> Iterable[BaseException]:

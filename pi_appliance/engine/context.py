@@ -14,11 +14,12 @@ from random import Random, SystemRandom
 from typing import IO, Any
 
 from pi_appliance import registry
-from pi_appliance.config.secret_names import missing, secret_names
+from pi_appliance.config.secret_names import secret_names
 from pi_appliance.core.chance import draw
+from pi_appliance.engine.connecting import connect, part_of
 from pi_appliance.engine.newest_report import newest_report
 from pi_appliance.errors import Refused, UnknownName
-from pi_appliance.model.config import Config, Part
+from pi_appliance.model.config import Config
 from pi_appliance.model.post import Report
 from pi_appliance.model.run import Trigger
 from pi_appliance.ports import Ledger, Network, Rules
@@ -99,24 +100,14 @@ class RunContext:
 
     def rules(self, name: str) -> Rules:
         """Return what the network called NAME takes."""
-        part = self._part(name)
+        part = part_of(self.config, name)
         rules: Rules = registry.load("networks", part.kind).rules(part.with_, self.config.place_of(name))
         return rules
 
     def network(self, name: str) -> Network:
         """Return the network called NAME, connected. Raises Refused, naming the keys that are missing."""
-        part = self._part(name)
-        module = registry.load("networks", part.kind)
         keys = secrets.load(self.config.path, self.environment, secret_names(self.config))
-        if lacking := missing(part, keys):
-            raise Refused(f"{lacking}; run: pi-appliance networks login {name}")
-        network: Network = module.connect(part.with_, keys, self.config.place_of(name))
-        return network
-
-    def _part(self, name: str) -> Part:
-        if name not in self.config.networks:
-            raise UnknownName("network", name, tuple(self.config.networks))
-        return self.config.networks[name]
+        return connect(self.config, name, keys)
 
     def draw(self, label: str) -> float:
         """Return what is drawn for LABEL at this slot."""

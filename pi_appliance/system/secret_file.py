@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from pi_appliance.errors import Refused, Unavailable
+from pi_appliance.errors import ApplianceError, Refused, Unavailable
 from pi_appliance.system import files, secrets, trial
 
 _PATIENCE = 30.0  # seconds; systemd-creds makes its key the first time
@@ -103,7 +103,11 @@ def _line(name: str, value: str) -> str:
 
 def _require_a_line(name: str, value: str) -> None:
     line = _line(name, value)
-    if not value or not secrets.is_name(name) or line.splitlines() != [line] or secrets.parse_line(line)[1] != value:
+    try:
+        good = secrets.parse(line.encode(), Path(secrets.NAME)) == {name: value} and value != ""
+    except (ApplianceError, UnicodeEncodeError):
+        good = False
+    if not good:
         raise Refused(f"what was given as {name} is nothing that a line of {secrets.NAME} can hold; nothing was stored")
 
 

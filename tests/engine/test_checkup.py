@@ -1,6 +1,7 @@
 """The doctor's checks, one by one, on machines that are well, ill, or have no such thing."""
 
 import contextlib
+import gzip
 import os
 import shlex
 import sys
@@ -12,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from pi_appliance.engine import checkup
+from pi_appliance.engine import bundle, checkup
 from pi_appliance.engine.checks.patient import Patient
 from pi_appliance.model.finding import Finding, Verdict
 from pi_appliance.model.post import Post, State
@@ -193,6 +194,41 @@ def test_secrets_of_another_user_than_the_state(machine: Machine) -> None:
     machine.state.mkdir()
     os.chown(machine.state, 65534, 65534)
     only(machine.look("secrets"), FAIL, "belongs to root", "sudo chown nobody")
+
+
+def credential(machine: Machine, lines: str) -> None:
+    """Have the service of this configuration take its secrets from a credential, as LINES of its unit say."""
+    unit = machine.root / "unit"
+    unit.write_text(f"[Service]\nExecStart=/opt/x/pi-appliance up --config {machine.config}\n{lines}\n")
+    (machine.root / "run/systemd/system").mkdir(parents=True)
+    machine.program("systemctl", f"[ \"$1\" != cat ] || cat '{unit}'")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="a credential is root's")
+def test_secrets_that_the_service_has_from_systemd_are_those_that_count(machine: Machine) -> None:
+    file = machine.root / "elsewhere.env"
+    file.write_text(KEYS)
+    file.chmod(0o600)
+    credential(machine, f"LoadCredential=secrets.env:{file}")
+    machine.write(DAILY, "networks:\n  bird: {kind: x}\n")
+    only(machine.look("secrets"), OK, "4 known: X_ACCESS_TOKEN, ")
+    only(machine.look("networks"), OK, "x: every key is there")
+    file.chmod(0o644)
+    only(machine.look("secrets"), FAIL, f"chmod 600 {file}")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="a credential is root's")
+def test_a_bundle_hides_what_the_service_has_from_systemd(machine: Machine, tmp_path: Path) -> None:
+    file = machine.root / "elsewhere.env"
+    file.write_text("CLUE=hushhush\n")
+    file.chmod(0o600)
+    credential(machine, f"LoadCredential=secrets.env:{file}")
+    machine.ran("greet", Outcome.FAILED, NOW, summary="it said hushhush")
+    path = tmp_path / "out.tar.gz"
+    assert any(line.startswith("runs.json") for line in bundle.write(path, machine.patient(), []))
+    assert b"hushhush" not in gzip.decompress(path.read_bytes())
+    file.chmod(0o644)
+    assert not any(line.startswith("runs.json") for line in bundle.write(path, machine.patient(), []))
 
 
 def test_a_network_without_its_keys_fails_where_a_job_needs_it(machine: Machine) -> None:

@@ -31,6 +31,16 @@ def test_what_is_known_is_found_in_every_spelling(spelled: str) -> None:
     assert "nter" not in shown
 
 
+@pytest.mark.parametrize("before", ["", "a", "ab", "abc", "consumer-key-1:"])
+@pytest.mark.parametrize("after", ["", ":", ":2", ":23", ":end"])
+def test_within_base64_it_is_found_wherever_it_stands(before: str, after: str) -> None:
+    for encode in (base64.b64encode, base64.urlsafe_b64encode):
+        encoded = encode(f"{before}{SECRET}{after}".encode()).decode()
+        shown = Redactor([SECRET]).known(f"Basic {encoded}")
+        assert MARK in shown
+        assert len(shown.replace(MARK, "").replace("Basic ", "")) <= len(encoded) - 4 * len(SECRET.encode()) / 3 + 4
+
+
 @pytest.mark.parametrize(
     ("line", "shown"),
     [

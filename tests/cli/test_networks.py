@@ -1,0 +1,354 @@
+"""pi-appliance networks: a plug-in's keys are asked for, proved, stored, and shown by nobody."""
+
+import json
+import os
+import pty
+import re
+import signal
+import stat
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.house import ROOT, House, until
+from tests.nobody import NOBODY, Abroad
+
+KINDS = ROOT / "tests" / "fakes" / "kinds"
+JOB = "it: {kind: command, with: {run: ['true']}}"
+NETWORKS = "networks:\n  mine: {kind: diary}\n  second: {kind: diary, with: {keys: DIARY2}}\n  show: {kind: preview}"
+TOKEN = "sésame 'open' \"# =b/64+%\\"
+
+
+@pytest.fixture
+def home(house: House) -> House:
+    house.write(JOB, NETWORKS)
+    return house
+
+
+def run(
+    house: House, *words: str, answers: str = "", environment: dict[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run `pi-appliance networks WORDS` with ANSWERS in a pipe."""
+    variables = house.environment({"PYTHONIOENCODING": "utf-8", **(environment or {})})
+    variables["PYTHONPATH"] = f"{KINDS}:{variables['PYTHONPATH']}"
+    done = subprocess.run(
+        [*house.program, "networks", *words, "--config", str(house.config)],
+        env=variables,
+        input=answers,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        timeout=60,
+        check=False,
+    )
+    assert "Traceback" not in done.stderr or "LOG_ALL" in variables, done.stderr
+    return done
+
+
+def secrets_of(house: House) -> Path:
+    return house.folder / "secrets.env"
+
+
+def put(house: House, text: str) -> Path:
+    path = secrets_of(house)
+    path.write_text(text, "utf-8")
+    path.chmod(0o600)
+    return path
+
+
+# --- login ------------------------------------------------------------------------------------------------------------
+
+
+def test_logging_in_asks_proves_stores_and_says_who_it_is(home):
+    done = run(home, "login", "mine", answers=f"maker\n{TOKEN}\n")
+    path = secrets_of(home)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(f"mine: @maker (the keys are right); they are in {path}, which only ")
+    assert done.stdout.endswith(" can read, and the next run takes them\n")
+    assert "Look at the inside of the cover." in done.stderr
+    assert TOKEN not in done.stdout + done.stderr
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert run(home, "test", "mine").stdout == "mine: @maker (the keys are right)\n"
+    assert [each.name for each in home.folder.iterdir() if each.name != home.config.name] == ["secrets.env"]
+
+
+def test_what_else_stands_in_the_file_stays_to_the_byte(home):
+    before = (
+        '# mine\r\n\n  WEB_PASSWORD = "open  sesame" \nDIARY_TOKEN=old\n#DIARY_TOKEN=\nDIARY_TOKEN = older\r\nEND=x'
+    )
+    put(home, before).write_bytes(before.encode())
+    assert run(home, "login", "mine", answers="maker\nnew\n").returncode == 0
+    after = '# mine\r\n\n  WEB_PASSWORD = "open  sesame" \n#DIARY_TOKEN=\nDIARY_TOKEN=new\r\nEND=x\nDIARY_NAME=maker\n'
+    assert secrets_of(home).read_bytes() == after.encode()
+
+
+def test_a_second_account_has_keys_of_its_own(home):
+    run(home, "login", "mine", answers="one\nfirst\n")
+    run(home, "login", "second", answers="two\nsecond\n")
+    assert run(home, "test").stdout.splitlines() == [
+        "mine: @one (the keys are right)",
+        "second: @two (the keys are right)",
+        f"show: the file {home.state}/reports/show/posts.txt (needs no keys)",
+    ]
+
+
+def test_a_network_that_needs_no_keys_says_so(home):
+    done = run(home, "login", "show")
+    assert (done.returncode, done.stdout) == (0, "show: preview needs no keys\n")
+
+
+@pytest.mark.parametrize(
+    ("answers", "status", "says"),
+    [
+        ("maker\nwrong key\n", 1, "the token [redacted] does not open it (401); nothing was stored"),
+        ("maker\naway\n", 75, "nobody is at home; nothing was stored"),
+        ("maker\n\n", 1, "no DIARY_TOKEN among the secrets"),
+        ("maker\n", 1, "stopped; nothing was stored"),
+        ("", 1, "stopped; nothing was stored"),
+        ("maker\nright\x0bnot\n", 1, "nothing that a line of secrets.env can hold; nothing was stored"),
+    ],
+)
+def test_keys_that_are_not_right_are_not_stored(home, answers, status, says):
+    before = put(home, "# mine\nDIARY_NAME=old\n").read_bytes()
+    done = run(home, "login", "mine", answers=answers)
+    assert done.returncode == status
+    assert says in done.stderr.splitlines()[-1]
+    assert "wrong key" not in done.stderr
+    assert secrets_of(home).read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("text", "mode", "says"),
+    [
+        ("A=b\n", 0o640, "can be read by others and is not used; run: chmod 600 "),
+        ("just a word\n", 0o600, "secrets.env:1:1: this line is no NAME=value"),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_told_before_anything_is_asked(home, text, mode, says):
+    put(home, text).chmod(mode)
+    done = run(home, "login", "mine", answers="maker\nright\n")
+    assert done.returncode in (1, 2)
+    assert says in done.stderr
+    assert "Token" not in done.stderr
+    assert secrets_of(home).read_text() == text
+
+
+def test_a_link_to_the_secrets_stays_a_link(home, tmp_path):
+    real = tmp_path / "elsewhere.env"
+    real.write_text("A=b\n")
+    real.chmod(0o600)
+    secrets_of(home).symlink_to(real)
+    run(home, "login", "mine", answers="maker\nright\n")
+    assert secrets_of(home).is_symlink()
+    assert real.read_text() == "A=b\nDIARY_NAME=maker\nDIARY_TOKEN=right\n"
+
+
+def test_what_is_not_installed_is_named_with_how_to_install_it(home):
+    home.write(JOB, "networks:\n  mine: {kind: diary, with: {needs: nosuchmodule}}")
+    for words in (("login", "mine"), ("test", "mine")):
+        done = run(home, *words, environment={"DIARY_NAME": "a", "DIARY_TOKEN": "b"})
+        assert done.returncode == 1
+        assert "diary needs nosuchmodule, which is not installed; run: " in done.stderr
+        assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_variable_that_would_win_is_told(home):
+    done = run(home, "login", "mine", answers="maker\nright\n", environment={"DIARY_TOKEN": "other"})
+    assert "DIARY_TOKEN stands in the environment too" in done.stderr
+    assert "DIARY_TOKEN=right\n" in secrets_of(home).read_text()
+
+
+def test_on_a_terminal_the_secret_is_not_shown_and_ctrl_c_stores_nothing(home):
+    for answer, stored in ((b"hush hush\n", True), (None, False)):
+        secrets_of(home).unlink(missing_ok=True)
+        keyboard, terminal = pty.openpty()
+        process = subprocess.Popen(
+            [*home.program, "networks", "login", "mine", "--config", str(home.config)],
+            env=home.environment({"PYTHONPATH": f"{KINDS}:{ROOT}"}),
+            stdin=terminal,
+            stdout=subprocess.PIPE,
+            stderr=terminal,
+            start_new_session=True,
+        )
+        os.close(terminal)
+        seen = bytearray()
+        read_until(keyboard, b"Whose diary is it? ", seen)
+        os.write(keyboard, b"maker\n")
+        read_until(keyboard, b"Token: ", seen)
+        if answer is None:
+            process.send_signal(signal.SIGINT)
+        else:
+            os.write(keyboard, answer)
+        told, _ = process.communicate(timeout=60)
+        read_until(keyboard, None, seen)
+        os.close(keyboard)
+        assert b"hush" not in seen + told
+        assert b"maker" in seen
+        assert process.returncode == (0 if stored else 1)
+        assert secrets_of(home).exists() == stored
+        assert (b"stopped; nothing was stored" in seen) != stored
+
+
+def read_until(keyboard: int, words: bytes | None, seen: bytearray) -> None:
+    """Read what the terminal shows into SEEN until it shows WORDS, or nobody is left to write."""
+    while words is None or words not in seen:
+        try:
+            chunk = os.read(keyboard, 1024)
+        except OSError:
+            chunk = b""
+        if not chunk:
+            assert words is None, bytes(seen)
+            return
+        seen += chunk
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")
+def test_what_root_stores_belongs_to_whom_the_appliance_is(abroad: Abroad) -> None:
+    abroad.write(JOB, NETWORKS)
+    abroad.state.mkdir()
+    os.chown(abroad.state, NOBODY, NOBODY)
+    for _ in range(2):  # a new file, and one that is there
+        done = run(abroad, "login", "mine", answers="maker\nright\n")
+        assert "which only nobody can read" in done.stdout, done.stderr
+        path = secrets_of(abroad)
+        assert (path.stat().st_uid, stat.S_IMODE(path.stat().st_mode)) == (NOBODY, 0o600)
+    assert list(abroad.state.iterdir()) == [], "nothing of root's is in its state"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")
+def test_who_may_not_write_the_secrets_is_told_so_before_anything_is_asked(abroad: Abroad) -> None:
+    abroad.write(JOB, "networks:\n  bird: {kind: x}")
+    done = subprocess.run(
+        [*abroad.program, "networks", "login", "bird", "--config", str(abroad.config)],
+        env=abroad.environment(),
+        input="a\nb\n",
+        capture_output=True,
+        text=True,
+        user=NOBODY,
+        group=NOBODY,
+        extra_groups=[],
+        check=False,
+    )
+    assert done.returncode == 1
+    why = f"{abroad.folder}/secrets.env is not for nobody to write; run this with sudo in front"
+    assert done.stderr == f"pi-appliance: {why}\n"
+
+
+# --- test and list ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("token", "status", "says"),
+    [
+        ("wrong key", 1, "mine: the token [redacted] does not open it (401)"),
+        ("away", 75, "mine: nobody is at home"),
+        (None, 1, "mine: no DIARY_TOKEN among the secrets; run: pi-appliance networks login mine"),
+    ],
+)
+def test_keys_that_do_not_prove_right_are_told_by_the_exit_status(home, token, status, says):
+    put(home, "DIARY_NAME=maker\n" + (f"DIARY_TOKEN={token}\n" if token else ""))
+    done = run(home, "test", "mine")
+    assert (done.returncode, done.stderr) == (status, f"{says}\n")
+    done = run(home, "test", "mine", "show")
+    assert done.returncode == status
+    assert done.stdout.startswith("show: the file "), "the others are proved all the same"
+
+
+def test_a_name_that_is_none_is_told_with_the_nearest(home):
+    for words in (("test", "show", "mime"), ("login", "mime")):
+        done = run(home, *words)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr == "pi-appliance: no network is called 'mime'; did you mean 'mine'?\n"
+
+
+def test_the_list_tells_which_keys_are_there_and_from_where(home):
+    path = put(home, "DIARY_NAME=maker\nDIARY_TOKEN=hush hush\nDIARY2_NAME=other\n")
+    done = run(home, "list", environment={"DIARY_TOKEN": "hush too"})
+    assert done.returncode == 0
+    assert "hush" not in done.stdout
+    assert [re.split(r"  +", line) for line in done.stdout.splitlines()] == [
+        ["NETWORK", "KIND", "KEYS", "FROM"],
+        ["mine", "diary", "all there", f"{path}, the environment"],
+        ["second", "diary", "no DIARY2_TOKEN", str(path)],
+        ["show", "preview", "needs none"],
+    ]
+    assert json.loads(run(home, "list", "--json").stdout) == [
+        {"network": "mine", "kind": "diary", "keys": {"DIARY_NAME": str(path), "DIARY_TOKEN": str(path)}},
+        {"network": "second", "kind": "diary", "keys": {"DIARY2_NAME": str(path), "DIARY2_TOKEN": None}},
+        {"network": "show", "kind": "preview", "keys": {}},
+    ]
+    home.write(JOB)
+    assert run(home, "list").stdout == "there is no network; how to write one: docs/tweets.md\n"
+
+
+def test_keys_that_are_missing_are_a_warning_of_the_check(home):
+    done = subprocess.run(
+        [*home.program, "config", "check", "--config", str(home.config)],
+        env=home.environment({"PYTHONPATH": f"{KINDS}:{ROOT}", "DIARY_NAME": "a", "DIARY_TOKEN": "b"}),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    (line,) = done.stderr.splitlines()
+    assert line.endswith(
+        ":6:3: no DIARY2_NAME, DIARY2_TOKEN among the secrets; run: pi-appliance networks login second (warning)"
+    )
+
+
+# --- nothing is told --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "token", ["wrong hush-hush-hush", "broken hush-hush-hush", "away hush-hush-hush", "hush-hush-hush"]
+)
+def test_no_library_can_log_a_key_however_much_it_is_asked_to(home, token):
+    put(home, f"DIARY_NAME=maker\nDIARY_TOKEN={token}\n")
+    done = run(home, "test", "mine", environment={"LOG_ALL": "1"})
+    assert "diary: opening it with [redacted]" in done.stderr
+    assert "hush" not in done.stdout + done.stderr
+
+
+def test_while_somebody_logs_in_nothing_is_logged_and_no_error_repeats_an_answer(home):
+    done = run(home, "login", "mine", answers="echo\nhush-hush-hush\n", environment={"LOG_ALL": "1"})
+    assert done.stderr.splitlines()[-1] == "pi-appliance: the diary has no page [redacted]; nothing was stored"
+    assert "hush" not in done.stdout + done.stderr
+
+
+def test_no_program_sees_a_key_of_any_network(home):
+    """Neither that of a job nor that of a condition nor the private MPD, which the daemon starts."""
+    home.write(
+        "it:\n  kind: command\n  schedule: '* * * * *'\n  only-if: {command: [sh, -c, 'env > asked']}\n"
+        "  with: {run: [sh, -c, 'env > ran']}",
+        NETWORKS,
+    )
+    keys = dict.fromkeys(("DIARY_TOKEN", "DIARY2_TOKEN", "X_ACCESS_TOKEN", "WEB_PASSWORD", "MPD_PASSWORD"), "hush")
+    subprocess.run(
+        [*home.program, "jobs", "run", "it", "--as-scheduled", "--config", str(home.config)],
+        env=home.environment({"PYTHONPATH": f"{KINDS}:{ROOT}", **keys, "MINE": "seen"}),
+        capture_output=True,
+        check=True,
+    )
+    for name in ("asked", "ran"):
+        seen = (home.folder / name).read_text("utf-8")
+        assert "MINE=seen" in seen
+        assert "hush" not in seen
+
+
+def test_the_private_mpd_sees_none_either(home):
+    home.write(JOB, f"{NETWORKS}\nweb: {{port: 0}}\nplayer: {{kind: mpd, with: {{address: '{home.folder}/none'}}}}")
+    (home.folder / "bin").mkdir()
+    mpd = home.folder / "bin" / "mpd"
+    mpd.write_text(f"#!/bin/sh\nenv > '{home.folder}/mpd.env'\nexit 1\n", "ascii")
+    mpd.chmod(0o755)
+    environment = {
+        "PYTHONPATH": f"{KINDS}:{ROOT}",
+        "DIARY_TOKEN": "hush",
+        "WEB_PASSWORD": "hush",
+        "PATH": f"{mpd.parent}:{os.environ['PATH']}",
+    }
+    with home.start("up", environment=environment) as daemon:
+        seen = until(lambda: (path := home.folder / "mpd.env").exists() and path.read_text("utf-8"))
+        daemon.terminate()
+    assert "PATH=" in seen
+    assert "hush" not in seen

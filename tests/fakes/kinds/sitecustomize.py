@@ -1,0 +1,11 @@
+"""Python reads this first where its folder is in PYTHONPATH: it adds plug-ins and, if asked, all logging there is."""
+
+import logging
+import os
+from pathlib import Path
+
+import pi_appliance.networks
+
+pi_appliance.networks.__path__.append(str(Path(__file__).parent / "networks"))
+if os.environ.get("LOG_ALL"):
+    logging.basicConfig(level=logging.DEBUG, format="%(name)s: %(message)s")

@@ -1,0 +1,121 @@
+"""Where a service has its secrets from: what systemd says of its unit, and the file that a credential is made of."""
+
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pi_appliance.errors import Refused
+from pi_appliance.system import credentials, trial
+from pi_appliance.system.secret_file import SecretFile
+from pi_appliance.system.units import Systemd
+
+CONFIG = Path("/etc/pi-appliance/appliance.yaml")
+UNIT = f"# /etc/systemd/system/pi-appliance.service\n[Service]\nExecStart=/opt/x/pi-appliance up --config {CONFIG}\n"
+CREDS = """#!/bin/sh
+# Stands in for systemd-creds: it turns letters round, and takes the same name for both ways.
+[ "$1" = --name=secrets.env ] || exit 1
+case $2 in
+    encrypt) tr a-z n-za-m ;;
+    decrypt) [ "$(cat "$3")" != damaged ] || { echo 'bad tag' >&2; exit 1; }; tr n-za-m a-z <"$3" ;;
+esac
+"""
+
+
+def program(folder: Path, name: str, text: str) -> None:
+    (folder / name).write_text(text, "ascii")
+    (folder / name).chmod(0o755)
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """Give a folder that other users may enter, which those of pytest are not."""
+    with tempfile.TemporaryDirectory(prefix="pi-appliance-test-") as name:
+        Path(name).chmod(0o755)
+        yield Path(name)
+
+
+@pytest.fixture
+def systemd(folder: Path) -> Systemd:
+    """Return a systemd whose `systemctl cat` shows the file `unit`."""
+    (folder / "run/systemd/system").mkdir(parents=True)
+    programs = folder / "bin"
+    programs.mkdir()
+    program(programs, "systemctl", f"#!/bin/sh\n[ \"$1\" = cat ] && cat '{folder}/unit'\n")
+    (folder / "unit").write_text(UNIT, "ascii")
+    return Systemd(folder, {"PATH": f"{programs}:/usr/bin:/bin"})
+
+
+@pytest.mark.parametrize(
+    ("lines", "file"),
+    [
+        ("", None),
+        ("LoadCredential=other:/root/x", None),
+        ("LoadCredential=secrets.env:/root/x", SecretFile(Path("/root/x"), credential=True)),
+        ("LoadCredential=secrets.env", SecretFile(Path("/etc/credstore/secrets.env"), credential=True)),
+        ("LoadCredential=secrets.env:/root/x\nLoadCredential=", None),
+        ("LoadCredential=secrets.env:/a\nLoadCredential=secrets.env:/b", SecretFile(Path("/b"), credential=True)),
+        (
+            "LoadCredentialEncrypted=secrets.env:/root/x",
+            SecretFile(Path("/root/x"), credential=True, encrypted=True),
+        ),
+    ],
+)
+def test_the_unit_says_what_its_credential_is_made_of(systemd, folder, lines, file):
+    (folder / "unit").write_text(f"{UNIT}{lines}\n", "ascii")
+    assert credentials.of_service(CONFIG, systemd) == file
+    assert credentials.place(CONFIG, systemd) == (file or SecretFile(CONFIG.parent / "secrets.env"))
+
+
+def test_a_configuration_that_no_service_runs_has_its_secrets_beside_it(systemd, folder):
+    (folder / "unit").write_text(f"{UNIT}LoadCredential=secrets.env:/root/x\n", "ascii")
+    mine = folder / "appliance.yaml"
+    assert credentials.place(mine, systemd) == SecretFile(folder / "secrets.env")
+    (folder / "bin" / "systemctl").unlink()
+    assert credentials.of_service(CONFIG, systemd) is None
+
+
+def test_secrets_in_the_unit_itself_are_not_ours_to_change(systemd, folder):
+    (folder / "unit").write_text(f"{UNIT}SetCredential=secrets.env:A=hush\n", "ascii")
+    with pytest.raises(Refused, match=r"stand in pi-appliance\.service itself \(SetCredential=\)") as told:
+        credentials.place(CONFIG, systemd)
+    assert "hush" not in str(told.value)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="a credential is root's")
+def test_root_reads_what_the_service_has(systemd, folder):
+    file = folder / "mine.env"
+    (folder / "unit").write_text(f"{UNIT}LoadCredential=secrets.env:{file}\n", "ascii")
+    SecretFile(file, credential=True).put({"X_KEY": "hush", "OTHER": "b"}, owner=folder)
+    found = credentials.load(CONFIG, {"X_KEY": "mine"}, ["X_KEY"], systemd)
+    assert (dict(found), found.origin("X_KEY"), found.origin("OTHER")) == (
+        {"X_KEY": "mine", "OTHER": "b"},
+        "the environment",
+        str(file),
+    )
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")
+def test_others_are_told_who_can(systemd, folder):
+    (folder / "unit").write_text(f"{UNIT}LoadCredential=secrets.env:/root/x\n", "ascii")
+    with (
+        trial.acting_as(65534),
+        pytest.raises(Refused, match="from /root/x, not for nobody to read; run this with sudo"),
+    ):
+        credentials.load(CONFIG, {}, (), systemd)
+
+
+def test_an_encrypted_credential_is_decrypted_changed_and_encrypted_again(systemd, folder, monkeypatch):
+    program(folder / "bin", "systemd-creds", CREDS)
+    monkeypatch.setenv("PATH", f"{folder / 'bin'}:/usr/bin:/bin")
+    file = SecretFile(folder / "secrets.cred", credential=True, encrypted=True)
+    file.put({"A": "first"}, owner=folder)
+    file.put({"B": "second"}, owner=folder)
+    assert file.values() == {"A": "first", "B": "second"}
+    assert file.path.read_bytes() == b"A=svefg\nB=frpbaq\n"
+    file.path.write_bytes(b"damaged")
+    with pytest.raises(Refused, match="cannot be decrypted: bad tag; only root can"):
+        file.put({"A": "c"}, owner=folder)
+    assert file.path.read_bytes() == b"damaged"

@@ -1,0 +1,157 @@
+"""Secrets on the disk: what is written reads back exactly, all else stays, and others never see any of it."""
+
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pi_appliance.errors import ApplianceError, ConfigError, Refused
+from pi_appliance.system import secrets
+from pi_appliance.system.secret_file import SecretFile
+from tests.house import ROOT
+from tests.nobody import NOBODY
+
+NAMES = st.sampled_from(["A", "X_KEY", "X_KEY2", "MPD_PASSWORD"])
+LINES = st.one_of(
+    st.just(""),
+    st.just("  # X_KEY=in a comment"),
+    st.builds("{}{}={}{}".format, st.sampled_from(["", " "]), NAMES, st.sampled_from(["", " ", '"']), NAMES),
+)
+
+
+def file_of(folder: Path, text: str = "", mode: int = 0o600) -> SecretFile:
+    path = folder / secrets.NAME
+    path.write_bytes(text.encode())
+    path.chmod(mode)
+    return SecretFile(path)
+
+
+@given(st.dictionaries(NAMES, st.text(st.characters(codec="utf-8"), min_size=1), min_size=1))
+def test_any_value_reads_back_exactly_or_is_refused(tmp_path_factory, values):
+    folder = tmp_path_factory.mktemp("any")
+    file = SecretFile(folder / secrets.NAME)
+    try:
+        file.put(values, owner=folder)
+    except Refused:
+        assert not file.path.exists()
+        values = {name: value for name, value in values.items() if value.splitlines() == [value]}
+        file.put(values, owner=folder)
+    assert file.values() == values
+    assert secrets.load(folder / "appliance.yaml", {}, ()) == values
+
+
+@given(st.lists(LINES), st.sampled_from(["\n", "\r\n"]), st.booleans(), st.dictionaries(NAMES, NAMES, min_size=1))
+def test_every_other_line_stays_to_the_byte_and_each_name_stands_once(tmp_path_factory, lines, end, last, values):
+    text = "".join(f"{line}{end}" for line in lines)
+    text = text if last else text.removesuffix(end)
+    folder = tmp_path_factory.mktemp("lines")
+    file = file_of(folder, text)
+    before = file.values()
+    file.put(values, owner=folder)
+    assert file.values() == {**before, **values}
+    assert others(file.path.read_bytes().decode(), values) == others(text, values)
+    for name in values:
+        assert sum(named(line) == name for line in file.path.read_text("utf-8").splitlines()) == 1
+
+
+def named(line: str) -> str:
+    return "" if line.lstrip().startswith("#") else line.partition("=")[0].strip()
+
+
+def others(text: str, values: dict[str, str]) -> list[str]:
+    """Return the lines of TEXT, ends included, that are of none of VALUES; the last end counts for nothing."""
+    kept = [line for line in text.splitlines(keepends=True) if named(line) not in values]
+    return [*kept[:-1], kept[-1].rstrip("\r\n")] if kept else []
+
+
+@pytest.mark.parametrize("value", ["", "a\nb", "a\r", "a\u2028b", "\ud800"])
+def test_what_no_line_can_hold_is_refused_and_not_shown(tmp_path, value):
+    file = file_of(tmp_path, "A=b\n")
+    with pytest.raises(
+        Refused, match=r"^what was given as X_KEY is nothing that a line of secrets\.env can hold"
+    ) as told:
+        file.put({"OTHER": "fine", "X_KEY": value}, owner=tmp_path)
+    assert not value or repr(value)[1:-1] not in str(told.value)
+    assert file.values() == {"A": "b"}
+
+
+@pytest.mark.parametrize(
+    ("line", "value"),
+    [
+        ("A=b", "b"),
+        ("A = b # c ", "b # c"),
+        ("A='b'", "b"),
+        ('A=" b "', " b "),
+        ("A=it's", "it's"),
+        ("A='b", "'b"),
+        ("A=\"'b'\"", "'b'"),
+    ],
+)
+def test_a_value_is_what_stands_behind_the_equals_without_one_pair_of_quotes(tmp_path, line, value):
+    assert file_of(tmp_path, f"{line}\n").values() == {"A": value}
+
+
+@pytest.mark.parametrize("mode", [0o640, 0o604, 0o660, 0o666, 0o620])
+def test_a_file_that_others_may_touch_is_neither_read_nor_written(tmp_path, mode):
+    file = file_of(tmp_path, "A=b\n", mode)
+    for use in (file.values, file.require_writable, lambda: file.put({"A": "c"}, owner=tmp_path)):
+        with pytest.raises(Refused, match="can be read by others and is not used; run: chmod 600 "):
+            use()
+    assert file.path.read_text() == "A=b\n"
+
+
+def test_a_line_that_is_none_is_told_and_nothing_is_lost(tmp_path):
+    file = file_of(tmp_path, "A=b\nhush\n")
+    with pytest.raises(ConfigError, match=r":2:1: this line is no NAME=value") as told:
+        file.put({"A": "c"}, owner=tmp_path)
+    assert "hush" not in str(told.value)
+    assert file.path.read_text() == "A=b\nhush\n"
+
+
+def test_its_rights_are_closed_whatever_the_umask_says(tmp_path):
+    before = os.umask(0)
+    try:
+        file = SecretFile(tmp_path / secrets.NAME)
+        file.put({"A": "b"}, owner=tmp_path)
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(file.path.stat().st_mode) == 0o600
+    assert [each.name for each in tmp_path.iterdir()] == [secrets.NAME]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+def test_a_file_keeps_its_owner(tmp_path):
+    file = file_of(tmp_path, "A=b\n")
+    os.chown(file.path, NOBODY, NOBODY)
+    file.put({"A": "c"}, owner=tmp_path)
+    assert (file.path.stat().st_uid, file.path.stat().st_gid) == (NOBODY, NOBODY)
+
+
+ONE = """
+import sys
+from pathlib import Path
+from pi_appliance.system.secret_file import SecretFile
+path = Path(sys.argv[1])
+for number in range(20):
+    SecretFile(path).put({f"{sys.argv[2]}_{number}": "x"}, owner=path.parent)
+"""
+
+
+def test_of_two_who_store_at_the_same_time_neither_undoes_the_other(tmp_path):
+    path = tmp_path / secrets.NAME
+    both = [
+        subprocess.Popen([sys.executable, "-c", ONE, str(path), name], env={**os.environ, "PYTHONPATH": str(ROOT)})
+        for name in ("A", "B")
+    ]
+    assert [process.wait(60) for process in both] == [0, 0]
+    assert len(SecretFile(path).values()) == 40
+
+
+def test_a_folder_that_is_not_there_is_told(tmp_path):
+    with pytest.raises(ApplianceError, match="nowhere is not there; make it first: sudo mkdir"):
+        SecretFile(tmp_path / "nowhere" / secrets.NAME).require_writable()
