@@ -37,7 +37,7 @@ class Options:
     """The keys a network of this kind takes under `with:`. The app password is a secret, never here."""
 
     handle: Annotated[str, "the account's handle, such as me.bsky.social"]
-    languages: Annotated[tuple[str, ...], "languages of the posts, at most three, such as [en]"] = ()
+    languages: Annotated[list[str] | None, "languages of the posts, at most three, such as [en]"] = None
     server: Annotated[str, "the server to sign in at; another for an account that lives elsewhere"] = HOME
     timeout: Annotated[timedelta, "how long one request may take in all"] = timedelta(seconds=30)
     keys: Annotated[str, "what the names of its secrets begin with; another for a second account"] = "BLUESKY"
@@ -51,11 +51,14 @@ class Options:
         if not is_protected(self.server.rstrip("/")):
             right = f"write it as {HOME}"
             found.append((("server",), f"{self.server!r} is no address that keeps the password secret", right))
-        if len(self.languages) > _LANGUAGES:
-            found.append((("languages",), f"{len(self.languages)} of {_LANGUAGES} languages", "leave the others out"))
+        if not self.timeout:
+            found.append((("timeout",), "no request takes no time", "write 30s"))
+        languages = self.languages or []
+        if len(languages) > _LANGUAGES:
+            found.append((("languages",), f"{len(languages)} of {_LANGUAGES} languages", "leave the others out"))
         found += [
             (("languages", number), f"{each!r} is no language", "write a code such as en, de or pt-BR")
-            for number, each in enumerate(self.languages)
+            for number, each in enumerate(languages)
             if not _LANGUAGE.fullmatch(each)
         ]
         return found
@@ -183,7 +186,7 @@ class Bluesky:
         created = self._now().astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         record: dict[str, Any] = {"$type": POSTS, "text": post.text, "createdAt": created}
         if self._options.languages:
-            record["langs"] = list(self._options.languages)
+            record["langs"] = self._options.languages
         if marks := facets(post.text, self._resolve):
             record["facets"] = marks
         if post.pictures:
