@@ -30,6 +30,7 @@ ONE_HOME = {
     "yaml": {"config/yaml_tree.py"},
     "cattrs": {"config/structure.py"},
     "cronsim": {"core/cron_expression.py"},
+    "wcwidth": {"core/graphemes.py"},
     "sqlite3": {"store/database.py", "store/salvage.py", "store/skip.py"},
     "prometheus_client": set(),  # the tests alone: it would cost the idle daemon 13 MB
 }
