@@ -24,12 +24,14 @@ IMPURE = {"asyncio", "http", "os", "shutil", "socket", "sqlite3", "subprocess", 
 PLUGINS = {"jobs", "networks", "notices", "players", "cli"}
 ONE_HOME = {
     "apprise": {"notices/apprise.py"},
+    "mastodon": {"networks/_mastodon_line.py"},
     "tweepy": {"networks/x.py"},
     "mpd": {"players/_mpd_player.py"},
     "crontab": {"system/crontab.py"},
     "yaml": {"config/yaml_tree.py"},
     "cattrs": {"config/structure.py"},
     "cronsim": {"core/cron_expression.py"},
+    "wcwidth": {"core/graphemes.py"},
     "sqlite3": {"store/database.py", "store/salvage.py", "store/skip.py"},
     "prometheus_client": set(),  # the tests alone: it would cost the idle daemon 13 MB
 }
