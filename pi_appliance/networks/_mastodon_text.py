@@ -14,8 +14,8 @@ from pi_appliance.core import graphemes
 # A domain may have any character but punctuation, spaces and what turns the direction of writing.
 _IN_NAME = r"[^\s\x00-/:-@\[-`{-\x7f\u061c\u180e\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ufffe\uffff]"
 # The server has a list of all endings there are. These are the ones that makers write and that are none.
-_NO_ENDING = "corp|home|internal|intranet|invalid|lan|local|localdomain|localhost|private|test"
-_ENDING = rf"(?!(?:{_NO_ENDING})(?![\w-]))(?:xn--[a-z0-9-]+|[a-z]{{2,}}|[^\W\d_a-z]{{2,}})(?![a-z0-9@+-])"
+_NO_ENDING = "corp|example|home|internal|intranet|invalid|lan|local|localdomain|localhost|private|test"
+_ENDING = rf"(?!(?:{_NO_ENDING})(?![a-z0-9-]))(?:xn--[a-z0-9-]+|[a-z]{{2,}}|[^\W\d_a-z]{{2,}})(?![a-z0-9@+-])"
 _DOMAIN = rf"(?:{_IN_NAME}(?:[_-]*{_IN_NAME})*\.)*{_IN_NAME}(?:-*{_IN_NAME})*\.{_ENDING}"
 _IN_PATH = r"[^\s<>()?]"
 _BRACKETS = rf"\((?:{_IN_PATH}+(?:\({_IN_PATH}+\){_IN_PATH}*)?|\({_IN_PATH}+\){_IN_PATH}*)\)"

@@ -161,10 +161,10 @@ class Mastodon:
             language=self._options.language,
             idempotency_key=hashlib.sha256(key.encode()).hexdigest(),
         )
-        sent = _sent(status)
-        if not sent.id:
-            raise self._line.nonsense()
-        return sent
+        try:
+            return _sent(status)
+        except LookupError:
+            raise self._line.nonsense() from None
 
     def look(self, post: Post, *, key: str, known: Collection[str]) -> Sent | None:  # noqa: ARG002 - a server shows no keys
         """Look among the newest posts of the account for POST. Raises Unavailable or Refused."""
@@ -240,6 +240,7 @@ def _wrong_server(server: str) -> str:
     try:
         parts = urlsplit(server)
         name, _ = parts.hostname, parts.port
+        (name or "").encode("idna")  # no name between two dots, none too long
     except ValueError:
         return "is no address"
     if parts.scheme == "http" and name not in ("127.0.0.1", "::1", "localhost"):
@@ -269,7 +270,10 @@ def _id(value: object) -> str:
 
 
 def _sent(status: Mapping[str, Any]) -> Sent:
-    return Sent(_id(status.get("id")), str(status.get("url") or ""))
+    """Return what is known of STATUS, as the server shows it. Raises LookupError where it is no post."""
+    if not (name := _id(status.get("id"))):
+        raise LookupError("a post without an id")
+    return Sent(name, str(status.get("url") or ""))
 
 
 def _is(status: Mapping[str, Any], post: Post) -> bool:
