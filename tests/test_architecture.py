@@ -24,6 +24,7 @@ IMPURE = {"asyncio", "http", "os", "shutil", "socket", "sqlite3", "subprocess", 
 PLUGINS = {"jobs", "networks", "notices", "players", "cli"}
 ONE_HOME = {
     "apprise": {"notices/apprise.py"},
+    "mastodon": {"networks/_mastodon_line.py"},
     "tweepy": {"networks/x.py"},
     "mpd": {"players/_mpd_player.py"},
     "crontab": {"system/crontab.py"},
