@@ -1,4 +1,4 @@
-"""Numbers too large to read, in words: 531,441 · 7.63 trillion · 4.2 × 10²⁴ · 5,480 years."""
+"""Numbers too large to read, in words: 531,000 · 7.63 trillion · 10²⁴ · 5,480 years."""
 
 _NAMES = {10**15: "quadrillion", 10**12: "trillion", 10**9: "billion", 10**6: "million"}
 _RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -6,11 +6,11 @@ _SPANS = {31_556_952: "year", 86_400: "day", 3_600: "hour", 60: "minute"}  # sec
 
 
 def count(number: int) -> str:
-    """Write NUMBER, 0 or more: whole below a million, above it with three digits that count and a name."""
-    if number < 10**6:
-        return f"{number:,}"
-    size = 10 ** (len(str(number)) - 3)
+    """Write NUMBER, 0 or more, with three digits that count, and from a million on with a name."""
+    size = 10 ** max(0, len(str(number)) - 3)
     rounded = (number + size // 2) // size * size
+    if rounded < 10**6:
+        return f"{rounded:,}"
     if rounded >= 10**18:
         return power(len(str(rounded)) - 1, str(rounded)[:2])
     unit, name = next((unit, name) for unit, name in _NAMES.items() if rounded >= unit)
@@ -19,8 +19,8 @@ def count(number: int) -> str:
 
 
 def power(exponent: int, digits: str = "") -> str:
-    """Write ten to the power EXPONENT, times the number whose first DIGITS are given: 10²⁴, 4.2 × 10²⁴."""
-    times = f"{digits[0]}.{digits[1:]}".rstrip("0").rstrip(".") + " × " if digits else ""
+    """Write ten to the power EXPONENT, times the number whose two first DIGITS are given, if they are."""
+    times = f"{digits[0]}.{digits[1:]}".rstrip("0").rstrip(".") + " \u00d7 " if digits else ""
     return f"{times}10{str(exponent).translate(_RAISED)}"
 
 

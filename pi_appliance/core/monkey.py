@@ -10,14 +10,18 @@ A text has come as far as the longest beginning of it that stands, letter by let
 import hashlib
 import re
 import unicodedata
-from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
 from pi_appliance.errors import ConfigError, Problem
 
 BLOCK = 65_536  # bytes of the stream that are made at once
-_DOWN = dict.fromkeys("‘’‚‹›", "'") | dict.fromkeys("“”„«»", '"') | {"—": "--", "―": "--"}
+# What a typewriter has other keys for: quotes of all countries, long dashes.
+_STAND_INS = (
+    dict.fromkeys("\u2018\u2019\u201a\u2039\u203a", "'")
+    | dict.fromkeys("\u201c\u201d\u201e\u00ab\u00bb", '"')
+    | dict.fromkeys("\u2014\u2015", "--")
+)
 
 
 class Keyboard(StrEnum):
@@ -65,13 +69,13 @@ class Record:
 def take(text: str, keyboard: Keyboard, file: str) -> Target:
     """Return TEXT as KEYBOARD can type it.
 
-    Raises ConfigError, with the place of each character in FILE that it has no key for, or if nothing is left.
+    Raises ConfigError, with the place in FILE of the first character that it has no key for, or if nothing is left.
     """
     allowed = keyboard.keys.decode("ascii") + "\n"
     typed = {char: _typed(char, keyboard) for char in set(text)}
     strange = {char for char, keys in typed.items() if not set(keys) <= set(allowed)}
     if strange:
-        raise ConfigError(_places(text, strange, keyboard, file))
+        raise ConfigError([_no_key(text, strange, keyboard, file)])
     lines = text.translate({ord(char): keys for char, keys in typed.items()}).split("\n")
     if keyboard is Keyboard.LETTERS:
         kept = [line for line in (re.sub(" +", " ", line).strip() for line in lines) if line]
@@ -88,8 +92,8 @@ def _typed(char: str, keyboard: Keyboard) -> str:
     """Return the keys that CHAR is typed with, as far as there are such."""
     if char.isspace():
         return "\n" if char == "\n" else " "
-    if keyboard is Keyboard.TYPEWRITER and char in _DOWN:
-        return _DOWN[char]
+    if keyboard is Keyboard.TYPEWRITER and char in _STAND_INS:
+        return _STAND_INS[char]
     plain = unicodedata.normalize("NFKD", char.casefold() if keyboard is Keyboard.LETTERS else char)
     return "".join(_key(each, keyboard) for each in plain)
 
@@ -105,14 +109,15 @@ def _key(char: str, keyboard: Keyboard) -> str:
     return char
 
 
-def _places(text: str, strange: set[str], keyboard: Keyboard, file: str) -> Iterator[Problem]:
-    right = "take `keyboard: typewriter`, or write it in letters"
-    if keyboard is Keyboard.TYPEWRITER:
-        right = "write it in plain ASCII"
-    for row, line in enumerate(text.split("\n"), 1):
-        for column, char in enumerate(line, 1):
-            if char in strange:
-                yield Problem(file, row, column, f"the monkey has no key for {char!r}", right)
+def _no_key(text: str, strange: set[str], keyboard: Keyboard, file: str) -> Problem:
+    """Return as a problem of FILE the first of the STRANGE characters in TEXT."""
+    at = min(text.index(char) for char in strange)
+    line, column = text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
+    others = f" (nor for {len(strange) - 1} more)" if len(strange) > 1 else ""
+    right = "write it in plain ASCII"
+    if keyboard is Keyboard.LETTERS:
+        right = "write it in letters, or take `keyboard: typewriter`"
+    return Problem(file, line, column, f"the monkey has no key for {text[at]!r}{others}", right)
 
 
 def hits(seed: int, keyboard: Keyboard, block: int) -> bytes:
@@ -134,7 +139,7 @@ def go_on(place: Place, target: Target, seed: int, most: int) -> tuple[Place, li
         return place, []
     block = hits(seed, target.keyboard, place.block)
     typed = block[place.offset : place.offset + most]
-    # What was standing comes first, so that a beginning across two blocks is found; before it there is nothing to find.
+    # What was standing comes first, so that what goes across two blocks is found.
     seen, before = keys[: place.standing] + typed, place.keystrokes - place.standing
     matched, at, records = place.matched, 0, []
     while matched < len(keys) and (at := seen.find(keys[: matched + 1], at)) >= 0:
@@ -150,7 +155,7 @@ def go_on(place: Place, target: Target, seed: int, most: int) -> tuple[Place, li
 
 
 def expected(target: Target, place: Place) -> int:
-    """Return how many keystrokes it takes from PLACE, on average, until one more key of the text has come; 0 at its end.
+    """Return the keystrokes from PLACE until one more key of the text has come, on average; 0 at its end.
 
     The mean time until a text stands in random letters is the sum of K to the power of each length at which the text
     begins as it ends, its whole length included; K is the count of keys. (Conway's leading number says which lengths
