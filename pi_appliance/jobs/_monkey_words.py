@@ -21,8 +21,7 @@ _SENTENCES = (
     "{keystrokes} keys were hit at random, and among them stood {typed}. The next letter? In {time}, on average.",
     "The monkey types on. Its best so far, out of {keystrokes} keystrokes: {typed}. One letter more is a matter of"
     " {next} keystrokes. Call back in {time}.",
-    "Letter {length} of {of} is done: {typed}. It took {keystrokes} keystrokes, and number {following} is some {time}"
-    " away.",
+    "Letter {length} of {of} is done: {typed}. It took {keystrokes} keystrokes; expect number {following} in {time}.",
 )
 _NOTHING_YET = "{keystrokes} keys were hit, and the first letter was not among them. The monkey is in no hurry."
 _ENDS = (
@@ -103,7 +102,7 @@ def sentence(view: View, draw: float, fits: Callable[[str], bool]) -> str:
         )
         if fits(text):
             break
-    return text[:1].upper() + text[1:]
+    return text
 
 
 def report(view: View) -> str:

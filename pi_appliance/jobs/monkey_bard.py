@@ -167,7 +167,7 @@ def _typed(options: Options, target: Target, memory: Memory, context: Context) -
     while memory.place.keystrokes < memory.goal and memory.place.matched < len(target.keys):
         memory = _more(memory, target, memory.goal - memory.place.keystrokes, context)
         left = memory.goal - memory.place.keystrokes
-        context.progress(1 - left / options.keystrokes, f"{memory.place.keystrokes:,} keystrokes, “{memory.typed}”")
+        context.progress(1 - left / options.keystrokes, f"{memory.place.keystrokes:,} keystrokes")
         if abs(context.clock() - saved) >= _SAVED:
             context.remember(_monkey_memory.dump(memory))
             saved = context.clock()
