@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
-from datetime import datetime
+from datetime import datetime, timedelta
 from decimal import Decimal
 from random import Random
 from typing import IO, Protocol
@@ -51,9 +51,9 @@ class Network(Protocol):
     def post(self, post: Post, *, key: str, after: Sequence[Sent] = ()) -> Sent:
         """Post POST once and return what became of it.
 
-        KEY is the same for every try at the same post. AFTER are the earlier parts of its thread, the first one first.
-        Raises Unavailable (certainly not posted), Uncertain (perhaps posted), Refused (answered no; Duplicate: because
-        the account has it already).
+        KEY is the same for every try at the same post; what follows " @" in it tells this appliance from others. AFTER
+        are the earlier parts of its thread, the first one first. Raises Unavailable (certainly not posted), Uncertain
+        (perhaps posted), Refused (answered no; Duplicate: because the account has it already).
         """
 
     def look(self, post: Post, *, key: str, known: Collection[str]) -> Sent | None:
@@ -80,6 +80,9 @@ class Talk(Protocol):
 class Ledger(Protocol):
     """The posts of one job, on the disk before anything is sent."""
 
+    installation: str
+    """Tells this appliance from others that post to the same account."""
+
     def intended(self, slot: str) -> list[Intent]:
         """Return what was intended for SLOT, by network and part."""
 
@@ -91,14 +94,32 @@ class Ledger(Protocol):
     ) -> list[Intent]:
         """Write down, durably and at once, the parts of what each network is to get for SLOT. LINE is used by it."""
 
+    def siblings(self, intent: Intent) -> list[Intent]:
+        """Return all parts of the thread that INTENT belongs to, the first one first."""
+
     def post_of(self, intent: Intent) -> Post:
         """Return the post of INTENT, with its pictures."""
 
-    def put(self, intent: Intent, state: State, why: str = "", *, sent: Sent | None = None, cost: Decimal) -> Intent:
-        """Let INTENT be in STATE because of WHY, durably, having cost COST more. Return it as it is then."""
+    def put(
+        self,
+        intent: Intent,
+        state: State,
+        why: str = "",
+        *,
+        sent: Sent | None = None,
+        cost: Decimal = Decimal(0),
+        after: timedelta = timedelta(0),
+    ) -> Intent:
+        """Let INTENT be in STATE because of WHY, durably, having cost COST more; it is tried again AFTER that time.
 
-    def known(self, network: str) -> frozenset[str]:
-        """Return the ids of what is accounted for on NETWORK, of all jobs."""
+        Return it as it is then.
+        """
+
+    def charge(self, intent: Intent, cost: Decimal) -> None:
+        """Note that COST dollars more went for INTENT, which is no farther by it."""
+
+    def known(self, network: str) -> Mapping[str, str]:
+        """Return the newest posts that are accounted for on NETWORK, of all jobs: the text of each by its id."""
 
     def spent(self, network: str) -> Decimal:
         """Return what was spent on NETWORK in this calendar month, by all jobs."""
@@ -117,11 +138,21 @@ class Context(Protocol):
     random: Random
     slot: str
     """The slot as text, or `run 12` for a run by hand: the same for every attempt."""
+    only_left: bool
+    """Whether the run is only to finish what earlier ones have left."""
+    by_hand: bool
+    """Whether a person started it, who would rather not wait."""
     posts: Ledger
     hostname: str
 
     def clock(self) -> datetime:
         """Return what time it is now; `now` stays the instant the run began."""
+
+    def local_time(self) -> datetime:
+        """Return what time it is now, in the job's time zone."""
+
+    def rules(self, name: str) -> Rules:
+        """Return what the network called NAME takes, without asking it. Raises UnknownName."""
 
     def network(self, name: str) -> Network:
         """Return the network called NAME in the YAML, connected. Raises UnknownName."""

@@ -17,7 +17,7 @@ from pi_appliance.cli._options import config_option, json_option
 from pi_appliance.cli._progress import ProgressLine
 from pi_appliance.engine import coming, courier, runner
 from pi_appliance.engine.assemble import Appliance, JobView, Slot
-from pi_appliance.model.run import Outcome, Run, Trigger
+from pi_appliance.model.run import LEFT, Outcome, Run, Trigger
 from pi_appliance.reports import as_json as json_of
 from pi_appliance.reports import as_text
 from pi_appliance.system import clock, cron_gaps
@@ -63,9 +63,10 @@ for _each in (
 @click.option(
     "--as-scheduled", is_flag=True, help="Use the slot of this moment, else the next one, and ask its chance."
 )
+@click.option("--left", is_flag=True, help="Only send or look up what earlier runs have left.")
 @json_option
 @config_option
-def run(name: str, trigger: str, due: str | None, as_scheduled: bool, as_json: bool, config: Path) -> None:
+def run(name: str, trigger: str, due: str | None, as_scheduled: bool, left: bool, as_json: bool, config: Path) -> None:
     """Run job NAME now and say how it went. By hand the chance is not asked.
 
     \b
@@ -89,7 +90,7 @@ def run(name: str, trigger: str, due: str | None, as_scheduled: bool, as_json: b
             appliance,
             name,
             Trigger(trigger),
-            due=due,
+            due=LEFT if left else due,
             as_scheduled=as_scheduled,
             listener=listener,
             random=SystemRandom(),

@@ -9,7 +9,8 @@ import hmac
 
 from pi_appliance.model.schedule import Chance
 
-_LABEL = "share"  # in front of the slot, so that a share gives nothing away about what `picks` decides
+# In front of the slot, so that none of the three gives anything away about the others.
+_SHARE, _DRAW = "share", "draw"
 
 
 def picks(chance: Chance | None, *, secret: bytes, job: str, due: str) -> bool:
@@ -23,5 +24,14 @@ def picks(chance: Chance | None, *, secret: bytes, job: str, due: str) -> bool:
 
 def share(secret: bytes, job: str, due: str) -> float:
     """Return the draw of the slot DUE of JOB: from 0 to just under 1, evenly, the same each time it is asked."""
-    digest = hmac.digest(secret, f"{_LABEL}\n{job}\n{due}".encode(), hashlib.sha256)
+    return _even(secret, _SHARE, job, due)
+
+
+def draw(secret: bytes, job: str, slot: str, label: str) -> float:
+    """Return what was drawn for LABEL at SLOT of JOB: from 0 to just under 1, evenly, the same each time."""
+    return _even(secret, _DRAW, job, slot, label)
+
+
+def _even(secret: bytes, *about: str) -> float:
+    digest = hmac.digest(secret, "\n".join(about).encode(), hashlib.sha256)
     return (int.from_bytes(digest[:8]) >> 11) / (1 << 53)  # as many bits as a float holds

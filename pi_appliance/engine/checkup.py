@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 
-from pi_appliance.engine.checks import clocks, cron, jobs, machine, music, service, settings, state
+from pi_appliance.engine.checks import clocks, cron, jobs, machine, music, posts, service, settings, state
 from pi_appliance.engine.checks.patient import Patient
 from pi_appliance.model.finding import Finding, Verdict, warn
 
@@ -27,6 +27,7 @@ CHECKS: tuple[tuple[str, Callable[[Patient], Iterator[Finding]]], ...] = (
     ("power", machine.power),
     ("player", music.player),
     ("jobs", jobs.jobs),
+    ("posts", posts.posts),
 )
 
 

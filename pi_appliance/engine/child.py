@@ -1,8 +1,8 @@
 """The process of one attempt: python -m pi_appliance.engine.child RUNNER CONFIG STATE JOB RUN DUE LIMITS TELLER.
 
-Everything a job needs is imported here and goes away with it. It tells its runner by lines of JSON on the descriptor
-TELLER: how far it is, and at last its result or its error. What it prints is caught by the runner. It works in the
-folder of the configuration.
+DUE is a slot, empty for none, or "left". Everything a job needs is imported here and goes away with it. It tells its
+runner by lines of JSON on the descriptor TELLER: how far it is, and at last its result or its error. What it prints is
+caught by the runner. It works in the folder of the configuration.
 """
 
 import os
@@ -17,6 +17,7 @@ from pi_appliance.config.secret_names import secret_names
 from pi_appliance.engine.context import RunContext, Teller
 from pi_appliance.engine.mending import open_history
 from pi_appliance.errors import ApplianceError, UnknownName
+from pi_appliance.model.run import LEFT
 from pi_appliance.system import guard, hiding, limits
 
 
@@ -48,7 +49,9 @@ def _run(path: Path, state: Path, job: str, run: int, due: str | None, teller: T
             raise UnknownName("job", job, tuple(config.jobs))
         entry = config.jobs[job]
         os.chdir(path.parent)
-        context = RunContext(config, store, teller, job, run, due, environment)
+        secret = (config.state / "secret.key").read_bytes()
+        slot = None if due == LEFT else due
+        context = RunContext(config, store, teller, job, run, slot, environment, secret, only_left=due == LEFT)
         result = registry.load("jobs", entry.kind).run(entry.with_, context)
         teller.tell(summary=result.summary, facts=dict(result.facts))
 

@@ -1,21 +1,32 @@
 """What a run sees of the world: the Context of ports.py, over the real disk, store and networks."""
 
 import contextlib
+import hashlib
 import json
+import os
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cached_property
+from pathlib import Path
 from random import Random, SystemRandom
 from typing import IO, Any
 
 from pi_appliance import registry
 from pi_appliance.config.secret_names import secret_names
-from pi_appliance.errors import UnknownName
+from pi_appliance.core.chance import draw
+from pi_appliance.engine import connecting
+from pi_appliance.engine.newest_report import newest_report
+from pi_appliance.errors import Refused, UnknownName
 from pi_appliance.model.config import Config
-from pi_appliance.ports import Network
+from pi_appliance.model.post import Report
+from pi_appliance.model.run import Trigger
+from pi_appliance.ports import Ledger, Network, Rules
+from pi_appliance.store.posts import Posts
 from pi_appliance.store.sqlite import Store
 from pi_appliance.system import clock, files, secrets
+from pi_appliance.system.sensors import Sensors
 
 _EVERY = 0.5  # seconds between two words about progress
 
@@ -52,6 +63,8 @@ class RunContext:
     due: str | None
     environment: Mapping[str, str]
     """What the run was started with, keys included; the programs that it starts do not get those."""
+    secret: bytes = b""
+    only_left: bool = False
     now: datetime = field(default_factory=clock.now)
     random: Random = field(default_factory=SystemRandom)
 
@@ -59,14 +72,74 @@ class RunContext:
         """Return what time it is now."""
         return clock.now()
 
+    def local_time(self) -> datetime:
+        """Return what time it is now, in the job's time zone."""
+        return clock.now().astimezone(self.config.zone_of(self.config.jobs[self.job]))
+
+    @property
+    def slot(self) -> str:
+        """The slot as text, or which run it is."""
+        return self.due or f"run {self.run}"
+
+    @property
+    def by_hand(self) -> bool:
+        """Whether a person started the run."""
+        row = self.store.run(self.run)
+        return row is not None and row.trigger is Trigger.HAND
+
+    @property
+    def hostname(self) -> str:
+        """The name of this machine."""
+        return os.uname().nodename
+
+    @cached_property
+    def posts(self) -> Ledger:
+        """The ledger of this job's posts."""
+        installation = hashlib.sha256(b"installation" + self.secret).hexdigest()[:8]
+        return Posts(self.store).of_job(self.job, self.run, clock.now, installation)
+
+    def rules(self, name: str) -> Rules:
+        """Return what the network called NAME takes."""
+        part = connecting.part_of(self.config, name)
+        rules: Rules = registry.load("networks", part.kind).rules(part.with_, self.config.place_of(name))
+        return rules
+
     def network(self, name: str) -> Network:
-        """Return the network called NAME, connected."""
-        if name not in self.config.networks:
-            raise UnknownName("network", name, tuple(self.config.networks))
-        part = self.config.networks[name]
+        """Return the network called NAME, connected. Raises Refused, naming the keys that are missing."""
         keys = secrets.load(self.config.path, self.environment, secret_names(self.config))
-        network: Network = registry.load("networks", part.kind).connect(part.with_, keys, self.config.reports / name)
-        return network
+        return connecting.connect(self.config, name, keys)
+
+    def draw(self, label: str) -> float:
+        """Return what is drawn for LABEL at this slot."""
+        return draw(self.secret, self.job, self.slot, label)
+
+    def recall(self) -> str | None:
+        """Return what this job remembered last."""
+        try:
+            return self._memory().read_text("utf-8")
+        except FileNotFoundError:
+            return None
+        except (OSError, UnicodeDecodeError) as error:
+            raise Refused(f"{self._memory()} cannot be read: {error}; move it away to begin anew") from None
+
+    def remember(self, text: str) -> None:
+        """Keep TEXT for the next run, durably."""
+        files.make_folder(self._memory().parent)
+        with files.replacing_text(self._memory()) as file:
+            file.write(text)
+
+    def _memory(self) -> Path:
+        return self.config.state / "memory" / f"{self.job}.txt"
+
+    def temperature(self) -> float | None:
+        """Return the degrees Celsius of the processor."""
+        return Sensors().temperature()
+
+    def last_report(self, job: str) -> Report | None:
+        """Return the newest report of JOB."""
+        if job not in self.config.jobs:
+            raise UnknownName("job", job, tuple(self.config.jobs))
+        return newest_report(self.config, self.store, job)
 
     def claim(self, key: str) -> bool:
         """Take KEY for ever, durably."""

@@ -17,6 +17,7 @@ from pi_appliance.engine.courier_call import Courier
 from pi_appliance.engine.hub import Hub
 from pi_appliance.engine.runs import Runs
 from pi_appliance.engine.scheduler import Scheduler, nap_until
+from pi_appliance.engine.settling import Settling
 from pi_appliance.errors import ApplianceError
 from pi_appliance.reports.as_text import instant
 from pi_appliance.store.outbox import Outbox
@@ -49,12 +50,13 @@ class Daemon:
         self.runs = Runs(appliance.config.path, on_end=self._news.set)
         self.hub = self._new_hub()
         self._courier = Courier(appliance.config.path, appliance.config.state, Outbox(appliance.store))
+        self._settling = Settling(lambda: self.appliance, self.runs)
         self.scheduler = Scheduler(
             appliance,
             self.runs,
             clock=clock.MachineClock(),
             nap=lambda secs: nap_until(self._news, secs),
-            also=self._courier.look,
+            also=self._also,
         )
         self._kinds, self._services, self._mouth = services, list[Service](), say
         self._silent = False  # whether a service that is wanted could not start
@@ -93,6 +95,10 @@ class Daemon:
                 self._say("stopping")
             await self._shut_down(music, work)
             alarm.close()
+
+    async def _also(self) -> None:
+        await self._courier.look()
+        await self._settling.look()
 
     def wake(self) -> None:
         """Let the scheduler look now: somebody changed what it goes by."""

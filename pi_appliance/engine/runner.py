@@ -5,16 +5,18 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from random import Random
 
+from pi_appliance import registry
 from pi_appliance.core import cron, durations
 from pi_appliance.core.chance import picks, share
 from pi_appliance.engine import chains, conditions, pings
 from pi_appliance.engine.assemble import Appliance
 from pi_appliance.engine.attempts import Attempts, Listener, Verdict
 from pi_appliance.engine.ledger import account_for_cron
-from pi_appliance.errors import ApplianceError, Unavailable, UnknownName
+from pi_appliance.errors import ApplianceError, Refused, Unavailable, UnknownName
 from pi_appliance.model.config import Job, Overlap
-from pi_appliance.model.run import Outcome, Run, Trigger
+from pi_appliance.model.run import LEFT, Outcome, Run, Trigger
 from pi_appliance.model.schedule import AtBoot, Cron, Every
+from pi_appliance.store.posts import Posts
 from pi_appliance.store.sqlite import LOST
 from pi_appliance.system import clock, guard, locks, process
 
@@ -38,12 +40,15 @@ def run(
     """Run the job NAME and return how it went.
 
     DUE is the slot; where a schedule started the run and none is given, it is the slot of this moment. A run by hand
-    has none, and asks no chance, unless AS_SCHEDULED. Raises UnknownName; Unavailable if the state folder is no use.
+    has none, and asks no chance, unless AS_SCHEDULED; one for what is LEFT neither. Raises UnknownName; Unavailable if
+    the state folder is no use; Refused if such a job leaves nothing.
     """
     job = appliance.job(name)
     now = clock.now()
     misfire = ""
-    if due is not None:
+    if due == LEFT:
+        _require_that_it_leaves(job)
+    elif due is not None:
         _require_slot(appliance, job, due)
     if due is None and (trigger is not Trigger.HAND or as_scheduled):
         due, misfire = _slot_of(job, now, appliance, by_hand=trigger is Trigger.HAND)
@@ -56,14 +61,24 @@ def run(
     return ended
 
 
+def _require_that_it_leaves(job: Job) -> None:
+    if not getattr(registry.load("jobs", job.kind), "LEAVES", False):
+        raise Refused(f"a job of kind {job.kind} leaves nothing to send")
+
+
 @dataclass(frozen=True, slots=True)
 class _Asked:
     """What is to be run, and for what."""
 
     job: Job
     trigger: Trigger
-    due: str | None
+    named: str | None  # the slot, or what is left
     misfire: str
+
+    @property
+    def due(self) -> str | None:
+        """The slot that the run belongs to."""
+        return None if self.named == LEFT else self.named
 
     def picked(self, appliance: Appliance) -> bool:
         """Say whether the chance uses the slot."""
@@ -107,7 +122,7 @@ def _run(appliance: Appliance, asked: _Asked, stop: process.Stop, listener: List
             start = pings.Start(appliance, job, number)
             lock.due = asked.due
             lock.say(number, None, "starting")
-            attempt = Attempts(appliance, job, number, asked.due, lock, stop, listener)
+            attempt = Attempts(appliance, job, number, asked.named, lock, stop, listener)
             verdict = attempt.until_done(random)
             if verdict.outcome is Outcome.STOPPED and (why := lock.why_asked(number)):
                 verdict = replace(verdict, summary=why)
@@ -149,6 +164,7 @@ def _forget(appliance: Appliance, name: str) -> None:
     with contextlib.suppress(ApplianceError, OSError):
         for job, number in appliance.store.prune(name, appliance.config.history, now=clock.now()):
             appliance.log_path(job, number).unlink(missing_ok=True)
+        Posts(appliance.store).prune(appliance.config.history.age, now=clock.now())
 
 
 def _require_slot(appliance: Appliance, job: Job, due: str) -> None:

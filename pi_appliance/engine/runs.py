@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from pi_appliance.errors import Unavailable
-from pi_appliance.model.run import Trigger
+from pi_appliance.model.run import LEFT, Trigger
 
 log = logging.getLogger("pi_appliance.runs")
 
@@ -27,7 +27,9 @@ class Runs:
     async def start(
         self, job: str, trigger: Trigger, *, due: str | None = None, ended: Callable[[int], None] = lambda _: None
     ) -> None:
-        """Start a run of JOB; its end is told by the history, and its exit status to ENDED while we live.
+        """Start a run of JOB for the slot DUE or what is LEFT; its end is told by the history.
+
+        Its exit status is told to ENDED while we live.
 
         Raises Unavailable if the machine cannot start a process, or no run may begin any more.
         """
@@ -44,7 +46,7 @@ class Runs:
             str(self._config),
         ]
         if due is not None:
-            argv += ["--due", due]
+            argv += ["--left"] if due == LEFT else ["--due", due]
         async with self._starting:
             if self._closed:
                 raise Unavailable(f"{job} is not started: the appliance is stopping")

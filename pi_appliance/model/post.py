@@ -54,6 +54,9 @@ class State(StrEnum):
 OPEN = frozenset({State.WAITING, State.SENDING})
 """The states that something is still to be done about, without the owner."""
 
+GONE = frozenset({State.REFUSED, State.GIVEN_UP})
+"""The states of what is certainly not there, and will not be."""
+
 
 @dataclass(frozen=True, slots=True)
 class Used:
@@ -90,6 +93,7 @@ class Intent:
     why: str = ""  # why it is not there, or that it was found there
     made: datetime
     until: datetime  # after that, it is not sent any more
+    next: datetime  # not before that, it is tried again
     tries: int = 0
     sent: Sent | None = None
     sent_at: datetime | None = None
@@ -98,5 +102,5 @@ class Intent:
 
     @property
     def key(self) -> str:
-        """The same for every try at this post, and no other post has it."""
-        return f"{self.job} {self.slot} {self.network} {self.part}"
+        """The same for every try at this post; no other post of this appliance on this network has it."""
+        return f"{self.job} {self.slot}" + (f" part {self.part + 1}" if self.parts > 1 else "")

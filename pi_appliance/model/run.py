@@ -14,6 +14,10 @@ class Trigger(StrEnum):
     HAND = "hand"
 
 
+LEFT = "left"
+"""In place of a slot: the run belongs to none, and only finishes what earlier ones have left."""
+
+
 class Outcome(StrEnum):
     """How a run ended."""
 

@@ -70,7 +70,7 @@ class Preview:
 
     def post(self, post: Post, *, key: str, after: Sequence[Sent] = ()) -> Sent:  # noqa: ARG002 - a file has no threads
         """Append POST under the heading KEY, on the disk before this returns. A KEY is never written twice."""
-        heading = f"--- {key}\n"
+        heading = _heading(key)
         shown = "".join(f"[picture: {picture.alt or picture.mime}]\n" for picture in post.pictures)
         try:
             before = self._path.read_text("utf-8") if self._path.exists() else ""
@@ -84,7 +84,7 @@ class Preview:
 
     def look(self, post: Post, *, key: str, known: Collection[str]) -> Sent | None:  # noqa: ARG002 - the shape of all
         """Return the post of KEY, if it is in the file."""
-        there = self._path.exists() and f"--- {key}\n" in self._path.read_text("utf-8")
+        there = self._path.exists() and _heading(key) in self._path.read_text("utf-8")
         return Sent(key, str(self._path)) if there else None
 
     def whoami(self) -> str:
@@ -97,3 +97,7 @@ class Preview:
             file.write(block.encode())
             file.flush()
             os.fsync(file.fileno())
+
+
+def _heading(key: str) -> str:
+    return f"--- {key.partition(' @')[0]}\n"

@@ -68,4 +68,54 @@ STEPS = (
         sent TEXT
     ) STRICT;
     """,
+    """
+    -- What is to be on a social network, written down before it is sent: one row a slot, network and part of a thread.
+    CREATE TABLE posts (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        job TEXT NOT NULL,
+        slot TEXT NOT NULL,
+        network TEXT NOT NULL,
+        part INTEGER NOT NULL,
+        parts INTEGER NOT NULL,
+        line TEXT NOT NULL,
+        text TEXT NOT NULL,
+        state TEXT NOT NULL,
+        why TEXT NOT NULL DEFAULT '',
+        made TEXT NOT NULL,
+        until TEXT NOT NULL,
+        next TEXT NOT NULL,
+        tries INTEGER NOT NULL DEFAULT 0,
+        remote TEXT,
+        link TEXT NOT NULL DEFAULT '',
+        sent TEXT,
+        cost INTEGER NOT NULL DEFAULT 0,
+        run INTEGER NOT NULL,
+        UNIQUE (job, slot, network, part)
+    ) STRICT;
+    CREATE INDEX posts_open ON posts (job) WHERE state IN ('waiting', 'sending');
+    -- Gone once the post is there.
+    CREATE TABLE pictures (
+        post INTEGER NOT NULL,
+        number INTEGER NOT NULL,
+        mime TEXT NOT NULL,
+        alt TEXT NOT NULL,
+        data BLOB NOT NULL,
+        PRIMARY KEY (post, number)
+    ) STRICT, WITHOUT ROWID;
+    -- Which lines a job has used, by their content: in which round, and in which order.
+    CREATE TABLE lines (
+        job TEXT NOT NULL,
+        line TEXT NOT NULL,
+        round INTEGER NOT NULL,
+        used INTEGER NOT NULL,
+        PRIMARY KEY (job, line)
+    ) STRICT, WITHOUT ROWID;
+    -- Millionths of a dollar by calendar month, as 2027-03.
+    CREATE TABLE spent (
+        network TEXT NOT NULL,
+        month TEXT NOT NULL,
+        amount INTEGER NOT NULL,
+        PRIMARY KEY (network, month)
+    ) STRICT, WITHOUT ROWID;
+    """,
 )

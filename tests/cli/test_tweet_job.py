@@ -31,7 +31,7 @@ def test_the_preview_shows_exactly_what_would_have_been_posted(house):
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     shown = (house.state / "reports" / "net" / "posts.txt").read_text("utf-8")
     assert shown == f"--- bird {SLOT}\nHello from the shelf 🍓\n\n"
-    assert house.last("bird")["facts"]["line"] == 3
+    assert house.last("bird")["summary"] == "posted to net: Hello from the shelf 🍓"
 
 
 def test_every_line_gets_its_turn_over_many_slots(house):
@@ -49,7 +49,7 @@ def test_every_line_gets_its_turn_over_many_slots(house):
         ("", "holds no line to post"),
         ("# only\n\n# comments\n", "holds no line to post"),
         (b"caf\xe9\n", "it is not UTF-8 text"),
-        ("x" * 281 + "\n", "too long (line 1 has 281 of 280)"),
+        ("x" * 281 + "\n", "(line 1: 281 of 280 on net)"),
     ],
 )
 def test_a_file_with_nothing_to_post_is_a_clear_outcome_in_the_history(house, lines, says):
@@ -63,8 +63,9 @@ def test_a_file_with_nothing_to_post_is_a_clear_outcome_in_the_history(house, li
 def test_a_line_that_is_too_long_is_never_sent_and_counted(house):
     write(house, "日" * 141 + "\nshort\n")
     on_slot(house)
-    assert "posted line 2" in house.last("bird")["summary"]
-    assert house.last("bird")["facts"]["too-long"] == 1
+    assert house.last("bird")["summary"] == (
+        "posted to net: short; 1 line cannot be posted, see: pi-appliance tweets check"
+    )
 
 
 def test_on_x_a_slot_is_posted_once_however_often_it_comes(house):

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,9 @@ import pytest
 from pi_appliance.engine import bundle, checkup
 from pi_appliance.engine.checks.patient import Patient
 from pi_appliance.model.finding import Finding, Verdict
+from pi_appliance.model.post import Post, State
 from pi_appliance.model.run import Outcome, Trigger
+from pi_appliance.store.posts import Posts
 from pi_appliance.store.sqlite import Store
 from pi_appliance.system.units import MAIN, shipped
 
@@ -134,7 +137,7 @@ def test_a_check_that_falls_over_is_a_line_and_the_rest_goes_on(machine: Machine
     broken = [each for each in found if each.found.startswith("could not look: FileNotFoundError")]
     assert [each.check for each in broken] == ["state is kept", "card"]
     assert all(each.verdict is WARN and "doctor --bundle" in each.mend for each in broken)
-    assert found[-1].check == "job greet"
+    assert [each.check for each in found[-2:]] == ["job greet", "posts"]
 
 
 # --- what the owner wrote ---------------------------------------------------------------------------------------------
@@ -599,3 +602,31 @@ def test_a_wrong_configuration_leaves_the_jobs_alone(machine: Machine) -> None:
     machine.write("  a: {kind: comand}\n")
     for check in ("jobs", "crontab", "player"):
         only(machine.look(check), NOT_HERE, "does not say")
+
+
+# --- posts ------------------------------------------------------------------------------------------------------------
+
+BIRD = "  post: {kind: tweet, with: {network: net, lines: a.txt}}\n"
+
+
+def test_without_networks_there_are_no_posts(machine: Machine) -> None:
+    only(machine.look("posts"), NOT_HERE, "names no network")
+
+
+@pytest.mark.parametrize(
+    ("state", "verdict", "says"),
+    [
+        (State.SENT, OK, "none waits, none is uncertain, net has cost $0.015 this month"),
+        (State.WAITING, WARN, "1 post is still to be sent"),
+        (State.SENDING, WARN, "1 post is still to be sent or looked up"),
+        (State.UNCERTAIN, FAIL, "1 post is perhaps there"),
+    ],
+)
+def test_posts_that_are_left_or_uncertain(machine: Machine, state: State, verdict: Verdict, says: str) -> None:
+    machine.write(BIRD, "networks:\n  net: {kind: preview}\n")
+    only(machine.look("posts"), OK, "none waits")
+    with machine.history() as store:
+        ledger = Posts(store).of_job("post", 1, machine.clock.now)
+        (intent,) = ledger.intend("slot", {"net": [Post("hello")]}, until=NOW)
+        ledger.put(intent, state, "why", cost=Decimal("0.015"))
+    only(machine.look("posts"), verdict, says)

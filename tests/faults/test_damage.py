@@ -6,13 +6,16 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from pathlib import Path
 from random import Random
 
 import pytest
 
 from pi_appliance.engine.mending import open_history
+from pi_appliance.model.post import Picture, Post, Sent, State
 from pi_appliance.model.run import Outcome, Trigger
+from pi_appliance.store.posts import Posts
 from pi_appliance.store.sqlite import LOST, Store
 from pi_appliance.system import files
 from tests.engine.test_daemon import up
@@ -48,6 +51,13 @@ def fill(state: Path) -> None:
             store.end(run, Outcome.SUCCEEDED, "it went well", now=NOW, attempts=1, facts={"status": 0})
         store.slots.watch("mark", "{}", since=NOW)
         store.slots.pause("other", since=NOW, until=None)
+        desk = Posts(store).of_job("bird", 1, lambda: NOW)
+        for slot in SLOTS:
+            (intent,) = desk.intend(
+                slot, {"net": [Post("hello", (Picture(b"x" * 99, "image/png"),))]}, until=NOW, line=slot
+            )
+            if slot != SLOTS[0]:
+                desk.put(intent, State.SENT, sent=Sent(slot, "link"), cost=Decimal("0.015"))
 
 
 def begin(store: Store, slot: str, job: str = "mark") -> tuple[int, int | None]:
@@ -63,6 +73,7 @@ def read_all(store: Store) -> None:
     store.require_whole()
     store.history(limit=1000)
     store.last_of_each(), store.totals(), store.going_on(), store.last_success("mark")
+    Posts(store).newest(limit=1000), Posts(store).used("bird"), Posts(store).spent(NOW)
     store.slots.watched(), store.slots.pauses(), store.slots.accounts("mark", SLOTS[-1], SLOTS[0])
 
 
@@ -143,11 +154,13 @@ def test_what_can_be_read_is_saved_and_the_damaged_file_is_kept_as_it_was(state,
     with open_history(state) as store:
         assert store.slots.pauses() == {}
         assert len(store.history(limit=1000)) == len(USED)
+        assert len(Posts(store).newest(limit=1000)) == len(Posts(store).used("bird").round) == len(SLOTS)
+        assert Posts(store).spent(NOW) == {"net": Decimal("0.015") * (len(SLOTS) - 1)}
         assert begin(store, SLOTS[7])[1] == 4 * 7 + 1, "the claim is known, not only feared"
     kept = aside(state)[0]
     assert (state / kept).read_bytes() == spoilt
     (line,) = [record.getMessage() for record in caplog.records]
-    assert f"put aside as {kept}, saved {len(USED)} runs and {len(USED)} claims" in line
+    assert f"put aside as {kept}, saved {len(USED)} runs and {len(USED) + len(SLOTS)} claims" in line
 
 
 def test_where_claims_are_lost_no_slot_of_before_is_used_and_later_ones_are(state):

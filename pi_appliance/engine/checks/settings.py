@@ -89,7 +89,7 @@ def networks(patient: Patient) -> Iterator[Finding]:
     except ApplianceError:
         yield not_here("networks", "the secrets cannot be read, see there")
         return
-    used = {getattr(job.with_, "network", None) for job in patient.config.jobs.values()}
+    used = {name for job in patient.config.jobs.values() for name in getattr(job.with_, "network", None) or ()}
     for name, part in patient.config.networks.items():
         check = f"network {name}"
         if lack := secret_names.missing(part, known):

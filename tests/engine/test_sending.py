@@ -1,0 +1,393 @@
+"""Posts through every accident: each is there at most once, and what the ledger says of it is true.
+
+A world of networks in memory, which take, lose, refuse and forget, over a real ledger; the power goes at any step. What
+real processes and sockets add to that is tried in tests/faults/test_posts.py.
+"""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from pi_appliance.errors import Duplicate, Refused, Unavailable, Uncertain
+from pi_appliance.jobs._sender import Sender
+from pi_appliance.model.post import OPEN, Intent, Picture, Post, Sent, State
+from pi_appliance.store.posts import Posts
+from pi_appliance.store.sqlite import Store
+
+BEGIN = datetime(2027, 3, 1, 6, 0, tzinfo=UTC)
+
+
+class PowerCut(BaseException):
+    """The process is gone, between two steps."""
+
+
+@dataclass
+class Steps:
+    """Counts what a process does, and lets the power go at a step chosen before."""
+
+    left: int = 10**9
+
+    def one(self) -> None:
+        self.left -= 1
+        if self.left < 0:
+            raise PowerCut
+
+
+@dataclass(frozen=True, slots=True)
+class FreeRules:
+    """Rules of a network that charges."""
+
+    limit: int = 280
+    look_price: Decimal = Decimal("0.001")
+    cap: Decimal | None = None
+    a_post: Decimal = Decimal("0.015")
+
+    def weigh(self, text: str) -> int:
+        return len(text)
+
+    def wrong(self, post: Post) -> str:
+        return "" if len(post.text) <= self.limit else f"{len(post.text)} of {self.limit}"
+
+    def price(self, post: Post) -> Decimal:  # noqa: ARG002 - the shape of Rules
+        return self.a_post
+
+
+@dataclass
+class World:
+    """A network. `faults` are used up one a post, `blind` one a look."""
+
+    steps: Steps
+    idempotent: bool = False
+    refuses_twice: bool = True  # the same text, as X does
+    may_look: bool = True
+    rules: FreeRules = field(default_factory=FreeRules)
+    there: list[tuple[str, str]] = field(default_factory=list)  # id, text
+    by_key: dict[str, str] = field(default_factory=dict)
+    faults: list[str] = field(default_factory=list)
+    blind: list[bool] = field(default_factory=list)
+    posted: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)  # text, ids of the parts before
+
+    def post(self, post: Post, *, key: str, after: Sequence[Sent] = ()) -> Sent:
+        self.steps.one()
+        fault = self.faults.pop(0) if self.faults else ""
+        match fault:
+            case "away":
+                raise Unavailable("cannot be reached", after=90)
+            case "no":
+                raise Refused("you may not")
+            case "duplicate":
+                raise Duplicate("posted before")
+            case "lost before":
+                raise Uncertain("it broke")
+        if self.idempotent and key in self.by_key:
+            return Sent(self.by_key[key], "link")
+        if self.refuses_twice and any(text == post.text for _, text in self.there):
+            raise Duplicate("posted before")
+        number = f"id{len(self.there)}"
+        self.there.append((number, post.text))
+        self.by_key[key] = number
+        self.posted.append((post.text, tuple(each.id for each in after)))
+        self.steps.one()
+        if fault == "lost after":
+            raise Uncertain("it broke")
+        return Sent(number, "link")
+
+    def look(self, post: Post, *, key: str, known: Collection[str]) -> Sent | None:  # noqa: ARG002 - of a Network
+        self.steps.one()
+        if not self.may_look:
+            raise Refused("looking is not allowed")
+        if self.blind.pop(0) if self.blind else False:
+            raise Unavailable("not just now")
+        found = [number for number, text in self.there if text == post.text and number not in known]
+        return Sent(found[0], "link") if found else None
+
+    def whoami(self) -> str:
+        return "somebody"
+
+
+class Desk:
+    """One job's ledger, in a file, with a clock that the test puts on. Each `ledger()` is that of a new process."""
+
+    def __init__(self, path: Path) -> None:
+        self.now, self.steps, self.run = BEGIN, Steps(), 0
+        self.store = Store(path)
+        self.networks: dict[str, World] = {}
+
+    def ledger(self):
+        self.run += 1
+        desk = self
+
+        class Watched(type(Posts(self.store).of_job("bird", 1, lambda: desk.now))):  # type: ignore[misc]
+            def put(self, *words, **more):  # type: ignore[no-untyped-def]
+                desk.steps.one()
+                done = super().put(*words, **more)
+                desk.steps.one()
+                return done
+
+        return Watched(self.store, "bird", self.run, lambda: desk.now, "here")
+
+    def intend(self, slot: str, texts: Mapping[str, Sequence[str]], late: timedelta = timedelta(hours=6)) -> None:
+        posts = {name: [Post(text) for text in parts] for name, parts in texts.items()}
+        self.ledger().intend(slot, posts, until=self.now + late, line=slot)
+
+    def send(self, power: int = 10**9) -> list[Intent]:
+        """Let a new process do what is to be done, until the power goes after that many steps."""
+        self.steps.left = power
+        ledger = self.ledger()
+        try:
+            return Sender(ledger, lambda name: self.networks[name], lambda: self.now).send(ledger.left())
+        except PowerCut:
+            return []
+        finally:
+            self.steps.left = 10**9
+
+    def all(self) -> list[Intent]:
+        return Posts(self.store).newest(limit=1000)
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Desk]:
+    made = Desk(tmp_path / "history.db")
+    yield made
+    made.store.close()
+
+
+def one(desk: Desk, **more) -> World:
+    """Let there be one network, x, and one post for it."""
+    desk.networks["x"] = World(desk.steps, **more)
+    desk.intend("slot", {"x": ["hello"]})
+    return desk.networks["x"]
+
+
+def test_what_is_sent_is_in_the_ledger_with_its_link_and_what_it_cost(desk):
+    one(desk)
+    (sent,) = desk.send()
+    assert (sent.state, sent.sent, sent.tries, sent.cost) == (State.SENT, Sent("id0", "link"), 1, Decimal("0.015"))
+    assert Posts(desk.store).spent(desk.now) == {"x": Decimal("0.015")}
+    assert desk.send() == []
+
+
+def test_what_was_not_reached_waits_costs_nothing_and_is_sent_later(desk):
+    x = one(desk)
+    x.faults = ["away"]
+    (waits,) = desk.send()
+    assert (waits.state, waits.why, waits.cost) == (State.WAITING, "cannot be reached", 0)
+    assert waits.next == desk.now + timedelta(seconds=90)
+    assert Posts(desk.store).due(desk.now) == []
+    desk.now += timedelta(seconds=91)
+    assert Posts(desk.store).due(desk.now) == ["bird"]
+    assert desk.send()[0].state is State.SENT
+    assert Posts(desk.store).spent(desk.now) == {"x": Decimal("0.015")}
+
+
+def test_what_comes_too_late_is_given_up_and_its_line_is_free_again(desk):
+    x = one(desk)
+    x.faults = ["away"]
+    desk.send()
+    assert Posts(desk.store).used("bird").round == {"slot"}
+    desk.now += timedelta(hours=7)
+    (late,) = desk.send()
+    assert (late.state, x.there) == (State.GIVEN_UP, [])
+    assert Posts(desk.store).used("bird").round == frozenset()
+
+
+def test_a_clear_no_is_not_tried_again(desk):
+    x = one(desk)
+    x.faults = ["no"]
+    (refused,) = desk.send()
+    assert (refused.state, refused.why, refused.cost) == (State.REFUSED, "you may not", 0)
+    assert desk.send() == []
+
+
+def test_a_lost_answer_is_looked_up_at_once(desk):
+    x = one(desk)
+    x.faults = ["lost after"]
+    (sent,) = desk.send()
+    assert (sent.state, sent.sent, len(x.there)) == (State.SENT, Sent("id0", "link"), 1)
+    assert sent.cost == Decimal("0.016")  # with the look
+
+
+def test_a_lost_answer_that_cannot_be_looked_up_is_for_the_owner_and_never_sent_again(desk):
+    x = one(desk, may_look=False)
+    x.faults = ["lost before"]
+    (perhaps,) = desk.send()
+    assert (perhaps.state, "looking is not allowed" in perhaps.why) == (State.UNCERTAIN, True)
+    desk.now += timedelta(minutes=5)
+    assert (desk.send(), x.there) == ([], [])
+
+
+@pytest.mark.parametrize(("says", "there"), [(State.WAITING, ["hello"]), (State.GIVEN_UP, []), (State.SENT, [])])
+def test_the_owner_says_what_became_of_it(desk, says, there):
+    x = one(desk, may_look=False)
+    x.faults = ["lost before"]
+    (perhaps,) = desk.send()
+    desk.now += timedelta(days=2)
+    Posts(desk.store).settle(perhaps.id, says, "the owner looked", link="", now=desk.now)
+    desk.send()
+    assert [text for _, text in x.there] == there
+
+
+def test_a_lost_answer_is_sent_again_only_once_it_was_not_found(desk):
+    x = one(desk)
+    x.faults = ["lost before"]
+    (perhaps,) = desk.send()
+    assert (perhaps.state, x.there) == (State.SENDING, [])
+    desk.now += timedelta(minutes=2)
+    assert desk.send()[0].state is State.SENT
+    assert len(x.there) == 1
+
+
+def test_duplicate_means_that_the_first_try_was_taken(desk):
+    x = one(desk)
+    x.faults, x.blind = ["lost after"], [True]
+    desk.send()
+    x.there[0] = ("id0", "hello as the network keeps it")  # so a look does not find it
+    x.faults = ["duplicate"]
+    (sent,) = desk.send()
+    assert (sent.state, "told that it is there" in sent.why) == (State.SENT, True)
+
+
+def test_duplicate_at_the_first_try_is_a_no(desk):
+    x = one(desk)
+    x.there.append(("of-before", "hello"))
+    assert desk.send()[0].state is State.REFUSED
+
+
+def test_duplicate_because_of_an_older_post_of_ours_is_a_no(desk):
+    x = one(desk)
+    desk.send()
+    desk.intend("next slot", {"x": ["hello"]})
+    x.faults = ["lost before"]
+    desk.send()
+    desk.now += timedelta(minutes=2)
+    (refused,) = desk.send()
+    assert (refused.slot, refused.state) == ("next slot", State.REFUSED)
+
+
+def test_networks_are_accounted_for_on_their_own(desk):
+    desk.networks = {
+        "a": World(desk.steps),
+        "b": World(desk.steps, faults=["away"]),
+        "c": World(desk.steps, faults=["no"]),
+    }
+    desk.intend("slot", {name: ["hello"] for name in "abc"})
+    assert {each.network: each.state for each in desk.send()} == {
+        "a": State.SENT,
+        "b": State.WAITING,
+        "c": State.REFUSED,
+    }
+    desk.now += timedelta(hours=1)
+    assert [(each.network, each.state) for each in desk.send()] == [("b", State.SENT)]
+
+
+def test_a_thread_goes_in_order_and_waits_for_a_part_that_is_not_there(desk):
+    x = desk.networks["x"] = World(desk.steps)
+    desk.intend("slot", {"x": ["one", "two", "three"]})
+    x.faults = ["", "away"]
+    desk.send()
+    assert [text for _, text in x.there] == ["one"]
+    desk.now += timedelta(hours=1)
+    desk.send()
+    assert x.posted == [("one", ()), ("two", ("id0",)), ("three", ("id0", "id1"))]
+
+
+def test_the_rest_of_a_thread_is_given_up_with_the_part_before(desk):
+    x = desk.networks["x"] = World(desk.steps)
+    desk.intend("slot", {"x": ["one", "two", "three"]})
+    x.faults = ["", "no"]
+    desk.send()
+    assert [each.state for each in reversed(desk.all())] == [State.SENT, State.REFUSED, State.GIVEN_UP]
+
+
+def test_the_rest_of_a_thread_follows_once_the_owner_has_seen_the_part_before(desk):
+    x = desk.networks["x"] = World(desk.steps, may_look=False, faults=["lost after"])
+    desk.intend("slot", {"x": ["one", "two"]})
+    first, rest = desk.send()
+    assert (first.state, rest.state) == (State.UNCERTAIN, State.GIVEN_UP)
+    Posts(desk.store).settle(first.id, State.SENT, "the owner saw it", now=desk.now)
+    assert [(each.part, each.state) for each in desk.send()] == [(1, State.SENT)]
+    assert [text for _, text in x.there] == ["one", "two"]
+
+
+def test_the_cap_stops_posting_and_says_so_until_the_next_month(desk):
+    x = desk.networks["x"] = World(desk.steps, rules=FreeRules(cap=Decimal("0.03")))
+    for number in range(3):
+        desk.intend(f"slot {number}", {"x": [f"hello {number}"]})
+    *_, third = desk.send()
+    assert (third.state, len(x.there)) == (State.REFUSED, 2)
+    assert "has had $0.03 of its $0.03 this month and the post costs $0.015; raise monthly-cap" in third.why
+    desk.now += timedelta(days=31)
+    desk.intend("slot 4", {"x": ["hello 4"]})
+    assert desk.send()[0].state is State.SENT
+
+
+def test_pictures_are_kept_until_the_post_is_there(desk):
+    desk.networks["x"] = World(desk.steps, faults=["away"])
+    picture = Picture(b"\x89PNG", "image/png", "a sky")
+    desk.ledger().intend("slot", {"x": [Post("hello", (picture,))]}, until=desk.now + timedelta(hours=6))
+    (waits,) = desk.send()
+    assert desk.ledger().post_of(waits) == Post("hello", (picture,))
+    desk.now += timedelta(hours=1)
+    (sent,) = desk.send()
+    assert desk.ledger().post_of(sent) == Post("hello")
+
+
+ACCIDENTS = st.sampled_from(["", "", "away", "no", "lost before", "lost after"])
+WORLDS = st.fixed_dictionaries(
+    {"idempotent": st.booleans(), "refuses_twice": st.booleans(), "may_look": st.sampled_from([True, True, False])}
+)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    worlds=st.lists(WORLDS, min_size=1, max_size=3),
+    rounds=st.lists(
+        st.tuples(
+            st.booleans(), st.integers(0, 40), st.lists(ACCIDENTS, max_size=4), st.lists(st.booleans(), max_size=3)
+        ),
+        min_size=1,
+        max_size=12,
+    ),
+    parts=st.integers(1, 3),
+)
+def test_through_any_accidents_each_post_is_there_once_at_most_and_the_ledger_is_true(
+    tmp_path_factory, worlds, rounds, parts
+):
+    desk = Desk(tmp_path_factory.mktemp("desk") / "history.db")
+    try:
+        for number, world in enumerate(worlds):
+            desk.networks[f"net{number}"] = World(desk.steps, **world)
+        for number, (fresh, power, faults, blind) in enumerate(rounds):
+            if fresh:
+                texts = [f"slot {number} part {part}" for part in range(parts)]
+                desk.intend(f"slot {number}", dict.fromkeys(desk.networks, texts))
+            for world in desk.networks.values():
+                world.faults, world.blind = list(faults), list(blind)
+            desk.send(power)
+            desk.now += timedelta(minutes=7)
+            _check(desk)
+        for world in desk.networks.values():
+            world.faults, world.blind = [], []
+        for _ in range(2 + parts):
+            desk.now += timedelta(minutes=61)
+            desk.send()
+        _check(desk)
+        assert not [each for each in desk.all() if each.state in OPEN]
+    finally:
+        desk.store.close()
+
+
+def _check(desk: Desk) -> None:
+    for each in desk.all():
+        world = desk.networks[each.network]
+        times = [text for _, text in world.there].count(each.text)
+        assert times <= 1, "it is there twice"
+        assert each.state is not State.SENT or times == 1, "it is said to be there"
+        assert each.state not in (State.WAITING, State.REFUSED, State.GIVEN_UP) or times == 0, "it is said not to be"
+        assert each.state is not State.UNCERTAIN or not world.may_look, "a look would have told"

@@ -1,0 +1,104 @@
+"""What is left of posts: when the daemon starts a run for it, and when not."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+import pytest
+
+from pi_appliance.engine.assemble import Appliance
+from pi_appliance.engine.settling import Settling
+from pi_appliance.errors import Unavailable
+from pi_appliance.model.post import Post, State
+from pi_appliance.model.run import LEFT, Trigger
+from pi_appliance.store.posts import Posts
+from pi_appliance.system import clock
+from tests.house import House
+
+BIRD = "bird:\n  kind: tweet\n  schedule: '@daily'\n  with: {lines: tweets.txt, network: net}"
+
+
+class Started:
+    """Runs that are only written down."""
+
+    def __init__(self) -> None:
+        self.runs: list[str] = []
+        self.busy: set[str] = set()
+        self.trouble = ""
+
+    async def start(self, job: str, trigger: Trigger, *, due: str | None = None) -> None:
+        assert (trigger, due) == (Trigger.DAEMON, LEFT)
+        if self.trouble:
+            raise Unavailable(self.trouble)
+        self.runs.append(job)
+
+    def going_on(self, job: str) -> bool:
+        return job in self.busy
+
+
+class Scene:
+    """An appliance with one post that is left, and a clock."""
+
+    def __init__(self, appliance: Appliance) -> None:
+        self.appliance, self.runs, self.now, self.seconds = appliance, Started(), clock.now(), 0.0
+        self.settling = Settling(lambda: appliance, self.runs, now=lambda: self.now, steady=lambda: self.seconds)
+        ledger = Posts(appliance.store).of_job("bird", 1, lambda: self.now)
+        (intent,) = ledger.intend("slot", {"net": [Post("hello")]}, until=self.now + timedelta(hours=6))
+        self.wait = lambda time: ledger.put(intent, State.WAITING, "away", after=time)
+
+    async def after(self, seconds: float) -> list[str]:
+        self.seconds += seconds
+        self.now += timedelta(seconds=seconds)
+        self.runs.runs.clear()
+        await self.settling.look()
+        return self.runs.runs
+
+
+@pytest.fixture
+def scene(house: House) -> Iterator[Scene]:
+    house.write(BIRD, "networks:\n  net: {kind: preview}")
+    with Appliance.open(house.config) as appliance:
+        yield Scene(appliance)
+
+
+def settle(*steps):
+    """Run STEPS in an event loop of their own."""
+    import asyncio  # noqa: PLC0415 - here alone
+
+    async def through():
+        return [await step for step in steps]
+
+    return asyncio.run(through())
+
+
+def test_a_run_is_started_when_its_time_has_come_and_not_again_within_a_minute(scene):
+    scene.wait(timedelta(minutes=5))
+    assert settle(scene.after(60)) == [[]]
+    assert settle(scene.after(241)) == [["bird"]]
+    assert settle(scene.after(30)) == [[]]
+    assert settle(scene.after(31)) == [["bird"]]
+
+
+def test_not_while_a_run_of_the_job_goes_on_or_the_job_pauses(scene):
+    scene.runs.busy.add("bird")
+    assert settle(scene.after(1)) == [[]]
+    scene.runs.busy.clear()
+    scene.appliance.pause("bird", now=scene.now)
+    assert settle(scene.after(1)) == [[]]
+    scene.appliance.resume("bird", now=scene.now)
+    assert settle(scene.after(1)) == [["bird"]]
+
+
+def test_what_was_put_off_while_the_clock_was_years_ahead_does_not_wait_for_years(scene):
+    scene.now += timedelta(days=3000)
+    scene.wait(timedelta(minutes=1))
+    scene.now -= timedelta(days=3000)
+    assert settle(scene.after(1)) == [["bird"]]
+
+
+def test_that_nothing_can_be_started_is_told_once(scene, caplog):
+    scene.runs.trouble = "out of memory"
+    settle(scene.after(1))
+    settle(scene.after(61))
+    assert [record.getMessage() for record in caplog.records].count(
+        "posts that are left are not sent: out of memory"
+    ) == 1
