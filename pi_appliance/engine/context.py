@@ -16,7 +16,7 @@ from typing import IO, Any
 from pi_appliance import registry
 from pi_appliance.config.secret_names import secret_names
 from pi_appliance.core.chance import draw
-from pi_appliance.engine import connecting
+from pi_appliance.engine.connecting import connect, part_of
 from pi_appliance.engine.newest_report import newest_report
 from pi_appliance.errors import Refused, UnknownName
 from pi_appliance.model.config import Config
@@ -100,14 +100,14 @@ class RunContext:
 
     def rules(self, name: str) -> Rules:
         """Return what the network called NAME takes."""
-        part = connecting.part_of(self.config, name)
+        part = part_of(self.config, name)
         rules: Rules = registry.load("networks", part.kind).rules(part.with_, self.config.place_of(name))
         return rules
 
     def network(self, name: str) -> Network:
         """Return the network called NAME, connected. Raises Refused, naming the keys that are missing."""
         keys = secrets.load(self.config.path, self.environment, secret_names(self.config))
-        return connecting.connect(self.config, name, keys)
+        return connect(self.config, name, keys)
 
     def draw(self, label: str) -> float:
         """Return what is drawn for LABEL at this slot."""

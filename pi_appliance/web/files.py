@@ -64,10 +64,9 @@ def newest(found: Sequence[Report], most: int) -> list[Report]:
 
 
 def folders(appliance: Appliance, job: str) -> tuple[str, ...]:
-    """Return the folders that JOB writes into: its own, and that of the network it posts to."""
+    """Return the folders that JOB writes into: its own, and those of the networks it posts to."""
     known = appliance.config.jobs.get(job)
-    network = getattr(known.with_, "network", None) if known else None
-    return (job, network) if isinstance(network, str) else (job,)
+    return (job, *(getattr(known.with_, "network", None) or ())) if known else (job,)
 
 
 def writer(appliance: Appliance, folder: str) -> str | None:

@@ -143,12 +143,12 @@ def test_what_could_not_be_reached_is_tried_again_as_often_as_asked_and_exits_75
 
     assert done.returncode == 75
     assert house.last("post")["attempts"] == 3
-    assert "at try 3: X cannot be reached" in done.stderr
+    assert "at try 3: bird: not there yet: X cannot be reached" in done.stderr
 
 
 @pytest.mark.parametrize(
     ("name", "outcome", "says"),
-    [("post", "succeeded", "posted line 1 to bird"), ("renamed", "failed", "no job is called 'post'")],
+    [("post", "succeeded", "posted to bird: hello"), ("renamed", "failed", "no job is called 'post'")],
 )
 def test_a_file_that_changes_between_two_tries_moves_no_state_and_is_no_fault(house, name, outcome, says):
     (house.folder / "tweets.txt").write_text("hello\n", "utf-8")
