@@ -36,7 +36,8 @@ def connect(config: Config, name: str, secrets: Mapping[str, str], *, private: P
         raise Refused(f"{lack}; run: pi-appliance networks login {name}")
     redactor = Redactor(value for value in secrets.values() if len(value) >= _SHORTEST)
     keep_out_of_logs(redactor)
-    place = Place(private or config.state / "networks" / name, config.reports / name)
+    place = config.place_of(name)
+    place = Place(private or place.private, place.public)
     with installed(part.kind), discreet(redactor):
         network: Network = registry.load("networks", part.kind).connect(part.with_, secrets, place)
     return _Discreet(network, redactor)
