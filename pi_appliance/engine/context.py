@@ -135,11 +135,11 @@ class RunContext:
         """Return the degrees Celsius of the processor."""
         return Sensors().temperature()
 
-    def last_report(self, job: str) -> Report | None:
+    def last_report(self, job: str, *, picture: bool = False) -> Report | None:
         """Return the newest report of JOB."""
         if job not in self.config.jobs:
             raise UnknownName("job", job, tuple(self.config.jobs))
-        return newest_report(self.config, self.store, job)
+        return newest_report(self.config, self.store, job, picture=picture)
 
     def claim(self, key: str) -> bool:
         """Take KEY for ever, durably."""
