@@ -61,8 +61,6 @@ class Account:
         answer = self._line.tell(self._entry, "com.atproto.server.refreshSession", token=old.refresh)
         if answer.good:
             return self._keep(answer, home=old.home)
-        if answer.error.startswith("Account"):
-            raise answer.refusal()
         return self.sign_in()
 
     def sign_in(self) -> Session:

@@ -54,9 +54,9 @@ class FakeBluesky:
     status: str = ""  # takendown, deactivated
     wants_code: bool = False  # the password is the main one, and a code was sent by mail
     knows_null: bool = True  # whether swapRecord null is understood; some servers do not
-    records: dict[str, dict[str, Any]] = field(default_factory=dict)  # by rkey: uri, cid, value
+    records: dict[str, dict[str, Any]] = field(default_factory=dict, repr=False)  # by rkey: uri, cid, value
     blobs: dict[str, Any] = field(default_factory=dict)
-    seen: list[Seen] = field(default_factory=list)
+    seen: list[Seen] = field(default_factory=list, repr=False)
     faults: dict[str, list[int | str]] = field(default_factory=lambda: defaultdict(list))
     ahead: float = 0  # seconds its clock is put on
     over: threading.Event = field(default_factory=threading.Event)
