@@ -17,7 +17,6 @@ from pi_appliance import registry
 from pi_appliance.config.secret_names import secret_names
 from pi_appliance.core.chance import draw
 from pi_appliance.engine.connecting import connect, part_of
-from pi_appliance.engine.newest_report import newest_report
 from pi_appliance.errors import Refused, UnknownName
 from pi_appliance.model.config import Config
 from pi_appliance.model.post import Report
@@ -139,6 +138,8 @@ class RunContext:
         """Return the newest report of JOB."""
         if job not in self.config.jobs:
             raise UnknownName("job", job, tuple(self.config.jobs))
+        from pi_appliance.engine.newest_report import newest_report  # noqa: PLC0415 - it brings a puzzle with it
+
         return newest_report(self.config, self.store, job, picture=picture)
 
     def claim(self, key: str) -> bool:
