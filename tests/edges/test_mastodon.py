@@ -110,7 +110,7 @@ def test_a_picture_that_never_gets_ready_is_given_up_before_anything_is_posted(s
 @pytest.mark.parametrize(
     ("fault", "error", "says", "there"),
     [
-        (401, Refused, "networks login mastodon", False),
+        (401, Refused, "log in again: pi-appliance networks login", False),
         (403, Refused, "403: Your login is currently disabled", False),
         (404, Refused, "404: Record not found", False),
         (410, Refused, "410", False),
