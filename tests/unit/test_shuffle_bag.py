@@ -115,9 +115,7 @@ def edit(file: list[str], what: str, at: int, more: str | int = 0) -> None:
 
 @settings(max_examples=500)
 @given(st.lists(_WORDS, max_size=8), st.lists(_STEPS, min_size=5, max_size=60))
-@example(
-    [("add", 0, "a"), ("add", 0, "b"), ("draw", 0.0), ("remove", 0), ("draw", 0.0), ("add", 0, "b"), ("draw", 0.0)]
-)
+@example(["b", "a"], [("draw", 0.0), ("remove", 0), ("draw", 0.0), ("add", 0, "b"), ("draw", 0.0)])
 def test_whatever_is_edited_no_line_comes_again_before_the_others_that_are_there(beginning, steps):
     """Draw lines between any edits of the file: lines added, removed, changed, moved, doubled, commented out.
 
