@@ -181,8 +181,11 @@ class Context(Protocol):
     def temperature(self) -> float | None:
         """Return the degrees Celsius of the processor; None where no sensor tells."""
 
-    def last_report(self, job: str) -> Report | None:
-        """Return the newest report of JOB. Raises UnknownName."""
+    def last_report(self, job: str, *, picture: bool = False) -> Report | None:
+        """Return the newest report of JOB, with its PICTURE if that is wanted; None if it has none yet.
+
+        Raises UnknownName; Refused where what draws pictures is not installed.
+        """
 
     def progress(self, done: float | None, note: str = "") -> None:
         """Say how far the run is, from 0 to 1, and what it is doing. Cheap; call it as often as you like."""

@@ -23,13 +23,16 @@ PURE = {"errors", "model", "core", "puzzles", "ports"}
 IMPURE = {"asyncio", "http", "os", "shutil", "socket", "sqlite3", "subprocess", "threading", "time", "urllib"}
 PLUGINS = {"jobs", "networks", "notices", "players", "cli"}
 ONE_HOME = {
+    "PIL": {"reports/as_png.py"},
     "apprise": {"notices/apprise.py"},
+    "mastodon": {"networks/_mastodon_line.py"},
     "tweepy": {"networks/x.py"},
     "mpd": {"players/_mpd_player.py"},
     "crontab": {"system/crontab.py"},
     "yaml": {"config/yaml_tree.py"},
     "cattrs": {"config/structure.py"},
     "cronsim": {"core/cron_expression.py"},
+    "wcwidth": {"core/graphemes.py"},
     "sqlite3": {"store/database.py", "store/salvage.py", "store/skip.py"},
     "prometheus_client": set(),  # the tests alone: it would cost the idle daemon 13 MB
 }

@@ -17,7 +17,6 @@ from pi_appliance import registry
 from pi_appliance.config.secret_names import secret_names
 from pi_appliance.core.chance import draw
 from pi_appliance.engine.connecting import connect, part_of
-from pi_appliance.engine.newest_report import newest_report
 from pi_appliance.errors import Refused, UnknownName
 from pi_appliance.model.config import Config
 from pi_appliance.model.post import Report
@@ -135,11 +134,13 @@ class RunContext:
         """Return the degrees Celsius of the processor."""
         return Sensors().temperature()
 
-    def last_report(self, job: str) -> Report | None:
+    def last_report(self, job: str, *, picture: bool = False) -> Report | None:
         """Return the newest report of JOB."""
         if job not in self.config.jobs:
             raise UnknownName("job", job, tuple(self.config.jobs))
-        return newest_report(self.config, self.store, job)
+        from pi_appliance.engine.newest_report import newest_report  # noqa: PLC0415 - it brings a puzzle with it
+
+        return newest_report(self.config, self.store, job, picture=picture)
 
     def claim(self, key: str) -> bool:
         """Take KEY for ever, durably."""

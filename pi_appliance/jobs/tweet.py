@@ -78,7 +78,8 @@ def _make(options: Options, context: Context, unfit: list[Unfit]) -> tuple[Mappi
 
     Those that cannot be posted are put into UNFIT.
     """
-    report = context.last_report(options.report_of) if options.report_of else None
+    picture = options.attach is Attach.PICTURE
+    report = context.last_report(options.report_of, picture=picture) if options.report_of else None
     rules = {name: context.rules(name) for name in options.network}
     folder, made, values = options.lines.parent, _drafts.read(options.lines), _values(context, report)
     drafts = [_drafts.draft(line, folder, rules, values, options.long) for line in made]

@@ -136,3 +136,70 @@ def test_the_idle_parts_never_load_tweepy(house):
         [house.program[0], *words], env=house.environment(), capture_output=True, text=True, check=True
     )
     assert done.stdout.splitlines()[-1] == "False"
+
+
+CROSS = "pegs:\n  kind: puzzle\n  with: {puzzle: peg-solitaire, boards: [cross]}\n"
+
+
+def brag(house: House, options: str) -> str:
+    """Solve a board, post about it, and return what the preview shows."""
+    house.write(
+        f"{CROSS}brag:\n  kind: tweet\n  with: {{lines: tweets.txt, network: net, report-of: pegs, {options}}}",
+        "networks:\n  net: {kind: preview}",
+    )
+    (house.folder / "tweets.txt").write_text("Solved on {hostname}: {last-report}\n", "utf-8")
+    house.run("jobs", "run", "pegs")
+    assert house.run("jobs", "run", "brag").returncode == 0
+    return (house.state / "reports" / "net" / "posts.txt").read_text("utf-8")
+
+
+def test_a_post_shows_the_picture_of_a_solved_puzzle_with_words_for_who_cannot_see_it(house):
+    shown = brag(house, "attach: picture")
+    assert house.last("pegs")["summary"] in shown
+    assert os.uname().nodename in shown
+    assert "[picture: Peg solitaire" in shown
+
+
+def test_a_post_carries_as_much_of_the_text_of_a_report_as_fits(house):
+    shown = brag(house, "attach: report").strip()
+    assert shown.endswith("\n…")
+    assert "\nStarting Board\n" in shown
+
+
+def test_without_a_report_the_run_says_which_job_is_to_be_run_first(house):
+    house.write(
+        f"{CROSS}brag:\n  kind: tweet\n  with: {{lines: tweets.txt, network: net, report-of: pegs, attach: picture}}",
+        "networks:\n  net: {kind: preview}",
+    )
+    (house.folder / "tweets.txt").write_text("Solved\n", "utf-8")
+    done = house.run("jobs", "run", "brag")
+    assert (done.returncode, "pegs has no report yet; run it first: pi-appliance jobs run pegs" in done.stderr) == (
+        1,
+        True,
+    )
+
+
+def test_a_line_with_a_word_that_nothing_is_known_of_is_left_out(house):
+    write(house, "It is {temprature} here\nAll is well\n")
+    on_slot(house)
+    assert house.last("bird")["summary"].startswith("posted to net: All is well; 1 line cannot be posted")
+
+
+def test_a_picture_in_a_line_goes_with_the_post(house):
+    write(house, "The sky ![red clouds](sky.png) today\n")
+    (house.folder / "sky.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(100))
+    on_slot(house)
+    shown = (house.state / "reports" / "net" / "posts.txt").read_text("utf-8")
+    assert "The sky today\n[picture: red clouds]\n" in shown
+
+
+def test_what_could_not_be_sent_is_sent_when_asked_and_only_once(house):
+    with fake_x() as server:
+        server.faults.append(429)
+        write(house, "patience\n", f"kind: x, with: {{server: '{server.address}'}}")
+        assert on_slot(house).returncode == 75
+        assert server.posts == []
+        left = [house.run("jobs", "run", "bird", "--left", environment=SECRETS) for _ in range(2)]
+    assert f"posted to net: of {SLOT}: patience" in left[0].stdout
+    assert "nothing was left to send" in left[1].stdout
+    assert server.posts == ["patience"]

@@ -1,5 +1,6 @@
-"""The network 'x' over TLS: what breaks after the post was sent may have been posted."""
+"""The network 'x' over TLS: what breaks after the post was sent may have been posted; what breaks before it cannot."""
 
+import contextlib
 import shutil
 import socket
 import ssl
@@ -14,8 +15,7 @@ from pathlib import Path
 import pytest
 
 from pi_appliance.errors import Unavailable, Uncertain
-from pi_appliance.networks import x
-from tests.fakes.x_server import SECRETS
+from tests.edges.x_account import HELLO, connected
 
 Broken = Callable[[socket.socket], None]
 
@@ -73,15 +73,11 @@ def server(certificate: Path, broken: Broken) -> Iterator[tuple[str, list[bytes]
         thread.join()
 
 
-def connected(address: str) -> x.X:
-    return x.connect(x.Options(server=address, timeout=timedelta(seconds=5)), SECRETS, Path("/nowhere"))
-
-
 @pytest.mark.parametrize("broken", [reset, send_no_tls, send_a_damaged_record])
 def test_a_line_that_breaks_after_the_post_was_sent_leaves_it_uncertain(certificate, monkeypatch, broken):
     monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(certificate))
     with server(certificate, broken) as (address, came), pytest.raises(Uncertain, match="broke before it answered"):
-        connected(address).post("once", key="k")
+        connected(address).post(HELLO, key="k")
     assert came[0].startswith(b"POST /2/tweets")
 
 
@@ -89,5 +85,43 @@ def test_a_certificate_that_is_not_trusted_is_unavailable_because_nothing_was_se
     monkeypatch.delenv("REQUESTS_CA_BUNDLE", raising=False)
     monkeypatch.delenv("CURL_CA_BUNDLE", raising=False)
     with server(certificate, reset) as (address, came), pytest.raises(Unavailable, match="certificate"):
-        connected(address).post("once", key="k")
+        connected(address).post(HELLO, key="k")
     assert came == []
+
+
+def never_answer(line: socket.socket) -> None:
+    line.recv(65_536)  # until the other side gives up
+
+
+@pytest.mark.parametrize("broken", [reset, send_no_tls, send_a_damaged_record, never_answer])
+def test_a_line_that_breaks_before_it_is_secured_is_unavailable_because_nothing_was_sent(broken):
+    def serve() -> None:
+        line, _ = listener.accept()
+        with line:
+            line.recv(65_536)  # it says hello
+            broken(line)
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=serve)
+        thread.start()
+        network = connected(f"https://localhost:{listener.getsockname()[1]}", timeout=timedelta(seconds=0.3))
+        with pytest.raises(Unavailable, match="online"):
+            network.post(HELLO, key="k")
+        thread.join()
+
+
+def test_a_drip_over_tls_comes_to_an_end(certificate, monkeypatch):
+    def drip(line: socket.socket) -> None:
+        # A part of a record, and its next byte each time the one before was taken: the record is never whole.
+        line.sendall(b"\x17\x03\x03\x40\x00")
+        with contextlib.suppress(OSError):
+            while not over.wait(0.05):
+                line.sendall(b"z")
+
+    over = threading.Event()
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(certificate))
+    with server(certificate, drip) as (address, came):
+        with pytest.raises(Uncertain, match="took too long"):
+            connected(address, timeout=timedelta(seconds=0.3)).post(HELLO, key="k")
+        over.set()
+    assert came[0].startswith(b"POST /2/tweets")

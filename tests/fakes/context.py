@@ -68,7 +68,7 @@ class FolderContext:
     def temperature(self) -> float | None:
         return None
 
-    def last_report(self, job: str) -> Report | None:  # noqa: ARG002 - the shape of a Context
+    def last_report(self, job: str, *, picture: bool = False) -> Report | None:  # noqa: ARG002 - the shape of a Context
         return None
 
     def network(self, name: str) -> Network:

@@ -1,0 +1,154 @@
+"""What the network 'bluesky' marks in a text: links, tags and mentions, by the bytes they take."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pi_appliance.model.post import Place, Post
+from pi_appliance.networks import bluesky
+from tests.fakes.bluesky_account import HANDLE, SECRETS, FakeBluesky
+from tests.fakes.bluesky_server import fake_bluesky
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[bluesky.Bluesky, FakeBluesky]]:
+    """Give the network, and the server that checks each mark as strictly as it can."""
+    place = Place(tmp_path_factory.mktemp("private"), Path("/nowhere"))
+    with fake_bluesky() as server:
+        server.handles["mia.example.org"] = "did:plc:mia"
+        options = bluesky.Options(handle=HANDLE, server=server.address, timeout=timedelta(seconds=5))
+        yield bluesky.connect(options, SECRETS, place), server
+
+
+def marked(world: tuple[bluesky.Bluesky, FakeBluesky], text: str) -> list[tuple[str, str]]:
+    """Return what was marked in TEXT once it was posted: the text of the bytes, and what it leads to."""
+    network, server = world
+    sent = network.post(Post(text), key="facets")
+    record = server.records[sent.id.split()[0].rpartition("/")[2]]["value"]
+    assert record["text"] == text
+    found = []
+    for facet in record.get("facets", []):
+        (feature,) = facet["features"]
+        (target,) = (value for name, value in feature.items() if name != "$type")
+        found.append((text.encode()[facet["index"]["byteStart"] : facet["index"]["byteEnd"]].decode(), target))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("text", "marks"),
+    [
+        ("nothing to see", []),
+        ("🍓 https://example.org/a?b=c#d", [("https://example.org/a?b=c#d", "https://example.org/a?b=c#d")]),
+        ("(see http://example.org/x).", [("http://example.org/x", "http://example.org/x")]),
+        ("https://en.wikipedia.org/wiki/Pi_(film)!", [("https://en.wikipedia.org/wiki/Pi_(film)",) * 2]),
+        ("HTTPS://Example.org", [("HTTPS://Example.org",) * 2]),
+        ("“https://example.org”", []),
+        ("https://example.org/grün", [("https://example.org/grün", "https://example.org/gr%C3%BCn")]),
+        ("https://example.org/a%20b", [("https://example.org/a%20b",) * 2]),
+        ("https:// http:///x https://.", []),
+        ("example.org", [("example.org", "https://example.org")]),
+        (
+            "my-pi.example.co.uk/x, bsky.app.",
+            [("my-pi.example.co.uk/x", "https://my-pi.example.co.uk/x"), ("bsky.app", "https://bsky.app")],
+        ),
+        ("example.org:8080/x", [("example.org:8080/x", "https://example.org:8080/x")]),
+        ("example.org: look", [("example.org", "https://example.org")]),
+        ("me@example.org e.g.this z.B. 3.14 v1.2 a.b.c example.nosuchending Satz.Am", []),
+        ("example.orgs example.org-x example.org.nosuchending 1.de", []),
+        ("#pi", [("#pi", "pi")]),
+        ("Grüße #Möwe #日本 #🍓", [("#Möwe", "Möwe"), ("#日本", "日本"), ("#🍓", "🍓")]),
+        ("#pi, (#shelf) #pi's #c++!", [("#pi", "pi"), ("#shelf", "shelf"), ("#pi's", "pi's"), ("#c++", "c++")]),
+        ("#1 #2026 #... # a#b #\ufe0f\u20e3 #\u200b", []),
+        ("#4pi #pi4", [("#4pi", "4pi"), ("#pi4", "pi4")]),
+        ("#" + "x" * 64, [("#" + "x" * 64, "x" * 64)]),
+        ("#" + "x" * 65, []),
+        ("#" + "🍓" * 32, [("#" + "🍓" * 32, "🍓" * 32)]),
+        ("#" + "🍓" * 33, []),
+        ("＃pi", [("＃pi", "pi")]),
+        ("#pi\n#shelf", [("#pi", "pi"), ("#shelf", "shelf")]),
+        ("@mia.example.org!", [("@mia.example.org", "did:plc:mia")]),
+        ("(@Mia.Example.Org)", [("@Mia.Example.Org", "did:plc:mia")]),
+        ("@nobody.example.org @mia @user@mia.example.org x@mia.example.org", []),
+        ("https://example.org/(@mia.example.org", [("https://example.org/(@mia.example.org",) * 2]),
+    ],
+)
+def test_what_is_marked(world, text, marks):
+    assert marked(world, text) == marks
+
+
+def test_a_handle_is_asked_for_once_an_occurrence_and_a_plain_text_asks_for_none(world):
+    network, server = world
+    before = server.count("resolveHandle")
+    network.post(Post("no mention in here"), key="quiet")
+    assert server.count("resolveHandle") == before
+
+
+WORDS = st.one_of(
+    st.sampled_from(
+        ["https://example.org/", "http://", "example.org", "@mia.example.org", "@", "#", "#pi", "＃", ".", "/"]
+    ),
+    st.sampled_from(
+        [
+            "(",
+            ")",
+            " ",
+            "\n",
+            "\u200d",
+            "\ufe0f",
+            "🍓",
+            "👩‍🚀",
+            "é",
+            "e\u0301",
+            "日本",
+            "%",
+            "\\",
+            '"',
+            "\x85",
+            "\ufeff",
+        ]
+    ),
+    st.text(max_size=3),
+)
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.lists(WORDS, max_size=30).map("".join))
+def test_whatever_is_marked_is_just_what_it_leads_to(world, text):
+    rules = world[0].rules
+    if rules.wrong(Post(text)):
+        return
+    # The server has refused it if a mark takes a character apart, overlaps another or leads to nothing of its kind.
+    for shown, target in marked(world, text):
+        match shown[0]:
+            case "@":
+                assert (shown.lower(), target) == ("@mia.example.org", "did:plc:mia")
+            case "#" | "＃":
+                assert shown[1:] == target
+            case _:
+                assert target.isascii()
+                assert not (shown.isascii() and shown.isprintable()) or target in (shown, f"https://{shown}")
+                assert shown[-1] not in ".,;:!?"
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.lists(
+        st.sampled_from(
+            [
+                ("https://example.org/x", "https://example.org/x"),
+                ("bsky.app", "https://bsky.app"),
+                ("#pi", "pi"),
+                ("#Möwe", "Möwe"),
+            ]
+        ),
+        max_size=8,
+    ),
+    st.lists(st.sampled_from(["🍓", "Grüße", "👩‍🚀", "a", "日本", "—", "…"]), min_size=9, max_size=9),
+)
+def test_all_that_stands_between_spaces_is_found_wherever_it_stands(world, wanted, between):
+    text = between[0] + "".join(f" {shown} {word}" for (shown, _), word in zip(wanted, between[1:], strict=False))
+    assert marked(world, text) == wanted

@@ -1,0 +1,498 @@
+"""The network 'mastodon' against a fake server over a real socket: posts, threads, pictures, what each answer means."""
+
+import hashlib
+import logging
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pi_appliance.errors import ApplianceError, Refused, Unavailable, Uncertain
+from pi_appliance.model.post import Picture, Place, Post, Sent
+from pi_appliance.networks import mastodon
+from tests.fakes.mastodon_server import ACCOUNT, TOKEN, FakeMastodon, fake_mastodon
+
+PICTURE = Picture(b"\x89PNG\r\n--a picture\x00\xff", "image/png", "A solved board: one peg is left")
+SECRETS = {"MASTODON_TOKEN": TOKEN}
+
+
+@pytest.fixture
+def server() -> Iterator[FakeMastodon]:
+    with fake_mastodon() as fake:
+        yield fake
+
+
+class World:
+    """One server and one place on the disk, and how long was waited for pictures."""
+
+    def __init__(self, server: FakeMastodon, folder: Path) -> None:
+        self.server, self.place = server, Place(folder / "private", folder / "public")
+        self.waited: list[float] = []
+
+    def connected(self, *, secrets: dict[str, str] = SECRETS, timeout: float = 5, **more: object) -> mastodon.Mastodon:
+        options = mastodon.Options(server=self.server.address, timeout=timedelta(seconds=timeout), **more)
+        return mastodon.connect(options, secrets, self.place, pause=self.waited.append)
+
+
+@pytest.fixture
+def world(server: FakeMastodon, tmp_path: Path) -> World:
+    return World(server, tmp_path)
+
+
+def test_a_post_is_sent_once_and_its_address_returned(server, world):
+    sent = world.connected().post(Post("Grüße vom Regal 🍓"), key="tweets slot mastodon 0")
+
+    assert server.texts == ["Grüße vom Regal 🍓"]
+    assert server.paths == ["POST /api/v1/statuses"]
+    status = server.statuses[0]
+    assert sent == Sent(status["id"], status["url"])
+    assert server.log[0].headers["Idempotency-Key"] == hashlib.sha256(b"tweets slot mastodon 0").hexdigest()
+    assert (status["visibility"], status["language"], status["in_reply_to_id"]) == ("public", None, None)
+
+
+def test_who_sees_it_and_the_language_are_the_owners_choice(server, world):
+    world.connected(visibility=mastodon.Visibility.UNLISTED, language="gsw").post(Post("Grüezi"), key="k")
+    assert (server.statuses[0]["visibility"], server.statuses[0]["language"]) == ("unlisted", "gsw")
+
+
+def test_the_parts_of_a_thread_hang_one_below_the_other(server, world):
+    network, sent = world.connected(), []
+    for part in ("one", "two", "three"):
+        sent.append(network.post(Post(part), key=part, after=tuple(sent)))
+    assert [status["in_reply_to_id"] for status in server.statuses] == [None, sent[0].id, sent[1].id]
+
+
+def test_a_second_try_with_the_same_key_posts_nothing_for_an_hour_and_then_it_does(server, world):
+    network, began = world.connected(), time.time()
+    first = network.post(Post("once"), key="k")
+    server.clock = lambda: began + 3590
+    assert network.post(Post("once"), key="k") == first
+    server.clock = lambda: began + 3610
+    assert network.post(Post("once"), key="k") != first
+    assert server.texts == ["once", "once"]
+    assert not network.idempotent, "because of that"
+
+
+def test_pictures_go_first_with_what_they_show(server, world):
+    second = Picture(b"GIF89a", "image/gif")
+    world.connected().post(Post("look", (PICTURE, second)), key="k")
+
+    (one, two) = server.pictures.values()
+    assert (one["mime"], one["data"], one["description"]) == (PICTURE.mime, PICTURE.data, PICTURE.alt)
+    assert (two["data"], two["description"]) == (second.data, None)
+    assert server.statuses[0]["media_attachments"] == [{"id": one["id"]}, {"id": two["id"]}]
+    assert server.paths == ["POST /api/v2/media", "POST /api/v2/media", "POST /api/v1/statuses"]
+    assert world.waited == []
+
+
+def test_a_picture_that_the_server_still_works_on_is_waited_for(server, world):
+    server.polls = 3
+    world.connected().post(Post("look", (PICTURE,)), key="k")
+    assert server.texts == ["look"]
+    assert world.waited == [1.0, 2.0, 4.0]
+
+
+def test_a_picture_that_never_gets_ready_is_given_up_before_anything_is_posted(server, world):
+    server.polls = 1000
+    with pytest.raises(Unavailable, match="still working on the picture"):
+        world.connected().post(Post("look", (PICTURE,)), key="k")
+    assert server.texts == []
+    assert sum(world.waited) == 30
+
+
+@pytest.mark.parametrize(
+    ("fault", "error", "says", "there"),
+    [
+        (401, Refused, "networks login mastodon", False),
+        (403, Refused, "403: Your login is currently disabled", False),
+        (404, Refused, "404: Record not found", False),
+        (410, Refused, "410", False),
+        (413, Refused, "413", False),
+        (422, Refused, "Text character limit of 500 exceeded", False),
+        (418, Refused, "418", False),
+        ("moved", Refused, "points to elsewhere.example", False),
+        (429, Unavailable, "429: Too many requests", False),
+        (408, Uncertain, "look at the account", False),
+        (500, Uncertain, "fault of its own", False),
+        (502, Uncertain, "fault of its own", False),
+        (503, Uncertain, "503: There was a temporary problem", False),
+        (520, Uncertain, "fault of its own", False),
+        ("after-500", Uncertain, "fault of its own", True),
+        ("after-503", Uncertain, "look at the account", True),
+        ("cut-before", Uncertain, "broke before it answered", False),
+        ("cut-after", Uncertain, "broke before it answered", True),
+        ("cut-in-answer", Uncertain, "broke before it answered", True),
+        ("not-an-object", Uncertain, "makes no sense", True),
+        ("not-json", Uncertain, "makes no sense", True),
+        ("no-id", Uncertain, "makes no sense", True),
+    ],
+)
+def test_each_fault_means_what_the_owner_needs_to_know(server, world, fault, error, says, there):
+    server.faults.append(fault)
+
+    with pytest.raises(ApplianceError) as raised:
+        world.connected().post(Post("once"), key="k")
+
+    assert type(raised.value) is error
+    assert says in str(raised.value)
+    assert "\n" not in str(raised.value)
+    assert server.texts == (["once"] if there else [])
+    assert len(server.log) == (0 if fault == "cut-before" else 1), "nothing is sent twice, whatever the answer"
+
+
+def test_an_accepted_post_with_a_header_that_nobody_can_read_is_there(server, world):
+    server.faults.append("odd-header")  # of which Mastodon.py says that the limit of requests is reached
+    sent = world.connected().post(Post("once"), key="k")
+    assert sent.id == server.statuses[0]["id"]
+
+
+@pytest.mark.parametrize("fault", ["hang", "hang-before"])
+def test_a_server_that_never_answers_is_given_up_after_the_timeout_as_uncertain(server, world, fault):
+    server.faults.append(fault)
+    with pytest.raises(Uncertain, match=r"did not answer within 0\.3 seconds"):
+        world.connected(timeout=0.3).post(Post("hello?"), key="k")
+
+
+def test_nobody_there_is_unavailable_because_nothing_was_sent(server, world):
+    server.address = "http://127.0.0.1:9"
+    with pytest.raises(Unavailable, match="online"):
+        world.connected().post(Post("hello?"), key="k")
+
+
+def test_a_server_that_cannot_be_one_is_refused(world):
+    network = mastodon.connect(mastodon.Options(server="https://*.social"), SECRETS, world.place)
+    with pytest.raises(Refused, match=r"\*\.social is no address of a server"):
+        network.post(Post("hello?"), key="k")
+
+
+def test_a_limit_tells_when_it_is_lifted_by_the_servers_clock(server, world):
+    server.clock = lambda: 1_000_000_000.25  # of a Pi, or a server, that is wrong by decades
+    server.faults.append(429)
+    with pytest.raises(Unavailable) as raised:
+        world.connected().post(Post("later"), key="k")
+    assert raised.value.after == pytest.approx(60, abs=1)
+
+
+@pytest.mark.parametrize(
+    ("fault", "error"),
+    [
+        (401, Refused),
+        (422, Refused),
+        (429, Unavailable),
+        (500, Unavailable),
+        ("after-503", Unavailable),
+        ("cut-before", Unavailable),
+        ("cut-after", Unavailable),
+        ("cut-in-answer", Unavailable),
+        ("not-an-object", Unavailable),
+        ("not-json", Unavailable),
+        ("no-id", Unavailable),
+    ],
+)
+def test_what_goes_wrong_with_a_picture_leaves_nothing_posted_for_certain(server, world, fault, error):
+    server.elsewhere["media"] = [fault]
+    with pytest.raises(ApplianceError) as raised:
+        world.connected().post(Post("look", (PICTURE,)), key="k")
+    assert type(raised.value) is error
+    assert "look at the account" not in str(raised.value)
+    assert server.texts == []
+
+
+def test_a_hang_with_a_picture_leaves_nothing_posted_for_certain(server, world):
+    server.elsewhere["media"] = ["hang"]
+    with pytest.raises(Unavailable, match="did not answer"):
+        world.connected(timeout=0.3).post(Post("look", (PICTURE,)), key="k")
+
+
+def test_a_token_without_the_right_to_write_is_refused(server, world):
+    server.tokens[TOKEN] = "read:accounts read:statuses"
+    with pytest.raises(Refused, match="outside the authorized scopes"):
+        world.connected().post(Post("once"), key="k")
+
+
+@pytest.mark.parametrize("token", ["", "two words", "tökén", "a\nb", "a\x00b"])
+def test_what_cannot_be_a_token_is_refused_before_anything_is_sent(server, world, token):
+    with pytest.raises(Refused, match=r"^MASTODON_TOKEN is (missing|not a token); log in: ") as raised:
+        world.connected(secrets={"MASTODON_TOKEN": token})
+    assert not token or token not in str(raised.value)
+
+
+def test_a_second_account_has_a_token_of_its_own(server, world):
+    server.tokens["other-token"] = server.tokens.pop(TOKEN)
+    options = mastodon.Options(server=server.address, keys="CAT")
+    assert list(mastodon.wants(options)) == ["CAT_TOKEN"]
+    network = mastodon.connect(options, {**SECRETS, "CAT_TOKEN": "other-token"}, world.place)
+    assert network.post(Post("meow"), key="k").id
+
+
+def test_whoami_proves_the_token_and_posts_nothing(server, world):
+    assert world.connected().whoami() == f"@shelf at {server.address.removeprefix('http://')}"
+    assert server.paths == ["GET /api/v1/accounts/verify_credentials"]
+
+
+@pytest.mark.parametrize(
+    ("fault", "error"), [(401, Refused), (403, Refused), (500, Unavailable), ("cut-after", Unavailable)]
+)
+def test_whoami_says_what_is_wrong(server, world, fault, error):
+    server.elsewhere["verify_credentials"] = [fault]
+    with pytest.raises(error):
+        world.connected().whoami()
+
+
+def looked_up(network: mastodon.Mastodon, text: str, known: tuple[str, ...] = (), pictures: tuple = ()) -> Sent | None:
+    return network.look(Post(text, pictures), key="k", known=frozenset(known))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "plain",
+        "  spaces around, and two  within ",
+        "a line\nand another\n\na paragraph\n\n\n\nfar below",
+        "windows\r\nlines",
+        'Is 1 < 2 & 3 > 2? "Yes", it\'s so. &amp; stays',
+        "https://example.org/a/very/long/way/to/go/that/is/cut?for=the&eyes=of#readers and on",
+        "(https://www.example.org/short), http://example.org:8080!",
+        "#raspberrypi and #Grüße_2 at once",
+        "hello @friend@far.example, @Friend@Far.Example and @stranger@nowhere.example; not mail@far.example",
+        "decomposed: e\u0301, A\u030a",
+        "👩‍🚀🇨🇭 emoji 🏳️‍🌈",
+        "no-break\u00a0space",
+        "日本語のテキストhttps://example.jp/パス です",
+        "a#b @ # <b>not bold</b>",
+    ],
+)
+def test_a_post_is_found_again_whatever_the_server_makes_of_it(server, world, text):
+    network = world.connected()
+    network.post(Post("something else"), key="0")
+    sent = network.post(Post(text), key="k")
+    network.post(Post(text + " but longer"), key="2")
+
+    assert looked_up(network, text) == sent
+    assert looked_up(network, text + "!") is None
+
+
+@given(st.text(st.characters(exclude_categories=("Cs", "Cc"))).filter(lambda text: text.strip() != ""))
+def test_any_text_is_found_again(text):
+    with fake_mastodon() as server:
+        server.limit = 10_000
+        network = mastodon.connect(mastodon.Options(server=server.address), SECRETS, Place(Path("/no"), Path("/no")))
+        sent = network.post(Post(text), key="k")
+        assert looked_up(network, text) == sent
+
+
+def test_what_is_accounted_for_is_not_found_again(server, world):
+    network = world.connected()
+    first, second = (network.post(Post("same"), key=key) for key in "ab")
+    assert looked_up(network, "same", (first.id,)) == second
+    assert looked_up(network, "same", (first.id, second.id)) is None
+
+
+def test_a_post_with_a_picture_is_not_one_without(server, world):
+    network = world.connected()
+    plain = network.post(Post("look"), key="a")
+    assert looked_up(network, "look", pictures=(PICTURE,)) is None
+    with_picture = network.post(Post("look", (PICTURE,)), key="b")
+    assert looked_up(network, "look", pictures=(PICTURE,)) == with_picture
+    assert looked_up(network, "look") == plain
+
+
+def test_the_account_is_asked_for_its_name_once(server, world):
+    network = world.connected()
+    looked_up(network, "a")
+    looked_up(network, "b")
+    accounts = f"GET /api/v1/accounts/{ACCOUNT['id']}/statuses"
+    assert server.paths == ["GET /api/v1/accounts/verify_credentials", accounts, accounts]
+    assert server.log[1].fields == {"exclude_reblogs": "1", "limit": "40"}
+
+
+@pytest.mark.parametrize("where", ["look", "verify_credentials"])
+@pytest.mark.parametrize(
+    ("fault", "error"),
+    [
+        (401, Refused),
+        (403, Refused),
+        (404, Unavailable),
+        (422, Unavailable),
+        (429, Unavailable),
+        (500, Unavailable),
+        ("cut-before", Unavailable),
+        ("cut-after", Unavailable),
+        ("cut-in-answer", Unavailable),
+        ("not-an-object", Unavailable),
+        ("not-json", Unavailable),
+    ],
+)
+def test_a_look_that_fails_never_says_that_the_post_is_not_there(server, world, where, fault, error):
+    server.elsewhere[where] = [fault]
+    with pytest.raises(ApplianceError) as raised:
+        looked_up(world.connected(), "where am I?")
+    assert type(raised.value) is error
+
+
+@pytest.mark.parametrize("odd", [{}, {"content": None}, {"id": ""}, {"media_attachments": None, "id": None}, "text"])
+def test_a_look_at_something_that_is_no_post_never_says_that_the_post_is_not_there(server, world, odd):
+    network = world.connected()
+    network.post(Post("same"), key="k")
+    if isinstance(odd, dict) and odd:
+        server.statuses[0] |= odd
+    else:
+        server.statuses[0] = odd if isinstance(odd, dict) else {"id": odd}
+    with pytest.raises(Unavailable):
+        looked_up(network, "same")
+
+
+class Owner:
+    """Somebody at a terminal, with a browser beside it."""
+
+    def __init__(self, server: FakeMastodon, code: str | None = None) -> None:
+        self.server, self.code = server, code
+        self.told: list[str] = []
+
+    def say(self, text: str) -> None:
+        self.told.append(text)
+
+    def ask(self, question: str, *, secret: bool = False) -> str:  # noqa: ARG002 - the shape of ports.Talk
+        self.told.append(question)
+        address = next(word for word in " ".join(self.told).split() if "/oauth/" in word)
+        allowed = self.server.approve(address)
+        return allowed if self.code is None else self.code
+
+
+def test_login_registers_asks_for_the_code_and_returns_a_token_that_posts(server, world):
+    owner = Owner(server)
+    secrets = mastodon.login(mastodon.Options(server=server.address, keys="CAT"), owner)
+
+    assert list(secrets) == ["CAT_TOKEN"]
+    token = secrets["CAT_TOKEN"]
+    assert server.tokens[token] == "read:accounts read:statuses write:statuses write:media"
+    assert next(iter(server.apps.values()))["client_name"] == "pi-appliance"
+    assert "@shelf" in owner.told[-1]
+    assert token not in " ".join(owner.told)
+    assert mastodon.connect(mastodon.Options(server=server.address, keys="CAT"), secrets, world.place).post(
+        Post("hello", (PICTURE,)), key="k"
+    )
+
+
+def test_login_takes_no_password_from_the_owners_netrc_along(server, tmp_path, monkeypatch):
+    (tmp_path / "netrc").write_text("default login me password hush\n", "utf-8")
+    monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
+    mastodon.login(mastodon.Options(server=server.address), Owner(server))
+    sent = [seen.headers["Authorization"] for seen in server.log if "Authorization" in seen.headers]
+    assert [value.split()[0] for value in sent] == ["Bearer"]
+
+
+def test_login_with_a_wrong_code_or_none_says_so(server):
+    options = mastodon.Options(server=server.address)
+    with pytest.raises(Refused, match=r"did not take the code \(400: .*revoked\); begin again"):
+        mastodon.login(options, Owner(server, "not-it"))
+    with pytest.raises(Refused, match="no code was given"):
+        mastodon.login(options, Owner(server, ""))
+    assert list(server.tokens) == [TOKEN]
+
+
+@pytest.mark.parametrize("where", ["apps", "token", "verify_credentials"])
+@pytest.mark.parametrize("fault", [403, 429, 500, "cut-before", "cut-in-answer", "not-an-object", "not-json", "no-id"])
+def test_a_login_that_fails_says_one_line(server, where, fault):
+    server.elsewhere[where] = [fault]
+    with pytest.raises((Refused, Unavailable)) as raised:
+        mastodon.login(mastodon.Options(server=server.address, timeout=timedelta(seconds=5)), Owner(server))
+    assert "\n" not in str(raised.value)
+
+
+def test_no_secret_reaches_an_error_or_the_log_or_the_terminal(server, world, caplog, capfd):
+    caplog.set_level(logging.DEBUG)
+    owner = Owner(server)
+    token = mastodon.login(mastodon.Options(server=server.address), owner)["MASTODON_TOKEN"]
+    network = world.connected(secrets={"MASTODON_TOKEN": token})
+    messages = [network.whoami(), str(looked_up(network, "quiet")), str(network.rules.limit), repr(network)]
+    for fault in (401, 403, 422, 429, 500, "moved", "cut-after", "cut-in-answer", "not-json", "not-an-object"):
+        server.faults.append(fault)
+        with pytest.raises(ApplianceError) as raised:
+            network.post(Post("quiet", (PICTURE,)), key="k")
+        messages.append(repr(raised.value))
+    told = " ".join([caplog.text, *messages, *capfd.readouterr()])
+
+    assert "POST /api/v1/statuses" in caplog.text, "what is logged was looked at"
+    secrets = (token, next(iter(server.apps.values()))["client_secret"], "code-1")
+    assert [secret for secret in secrets if secret in told or secret in " ".join(owner.told)] == []
+
+
+@pytest.mark.parametrize(
+    ("server", "wrong"),
+    [
+        ("https://mastodon.social", ""),
+        ("https://mastodon.social/", ""),
+        ("https://xn--bcher-kva.example:8443", ""),
+        ("http://127.0.0.1:3000", ""),
+        ("http://localhost:3000", ""),
+        ("http://[::1]:3000", ""),
+        ("http://mastodon.social", "unprotected"),
+        ("http://localhost.example", "unprotected"),
+        ("mastodon.social", "no address"),
+        ("", "no address"),
+        ("https://", "no address"),
+        ("https://mastodon..social", "no address"),
+        ("https://mastodon.social:port", "no address"),
+        ("https://mastodon.social/@shelf", "more than"),
+        ("https://me:word@mastodon.social", "more than"),
+        ("ftp://mastodon.social", "no address"),
+    ],
+)
+def test_the_address_of_a_server_is_checked(server, wrong):
+    problems = mastodon.Options(server=server).check()
+    assert [where for where, _, _ in problems] == ([("server",)] if wrong else [])
+    assert wrong in "".join(text for _, text, _ in problems)
+
+
+@pytest.mark.parametrize(
+    ("language", "good"), [("en", True), ("gsw", True), ("pt-BR", True), ("english", False), ("", False)]
+)
+def test_the_language_is_checked(language, good):
+    problems = mastodon.Options(server="https://mastodon.social", language=language).check()
+    assert (problems == []) is good
+
+
+def test_without_the_library_it_says_how_to_get_it_and_the_rules_still_work(tmp_path):
+    script = f"""
+import sys
+sys.modules["mastodon"] = None
+from pathlib import Path
+from pi_appliance.errors import Refused
+from pi_appliance.model.post import Place, Post
+from pi_appliance.networks import mastodon
+options = mastodon.Options(server="https://mastodon.social")
+place = Place(Path({str(tmp_path)!r}), Path({str(tmp_path)!r}))
+print(mastodon.rules(options, place).wrong(Post("x" * 501)))
+secrets = {{"MASTODON_TOKEN": "t"}}
+for call in (lambda: mastodon.connect(options, secrets, place), lambda: mastodon.login(options, None)):
+    try:
+        call()
+    except Refused as error:
+        print(error)
+"""
+    told = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True).stdout
+    first, *refused = told.splitlines()
+    assert first == "501 of 500"
+    assert (
+        refused
+        == [f"the program Mastodon.py is not installed; install it: {sys.executable} -m pip install 'Mastodon.py>=2.0'"]
+        * 2
+    )
+
+
+def test_neither_the_rules_nor_the_module_load_the_library(tmp_path):
+    script = (
+        "import sys; from pi_appliance.networks import mastodon; from pi_appliance.model.post import Place;"
+        "from pathlib import Path; p = Path('/nowhere');"
+        "mastodon.rules(mastodon.Options(server='https://mastodon.social'), Place(p, p)).weigh('a');"
+        "print([name for name in ('mastodon', 'requests', 'dateutil') if name in sys.modules])"
+    )
+    told = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True).stdout
+    assert told == "[]\n"

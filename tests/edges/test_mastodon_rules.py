@@ -1,0 +1,274 @@
+"""What a Mastodon server takes: counted as it counts, read from it once a day, remembered for when it is not there."""
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+import regex
+from hypothesis import given
+from hypothesis import strategies as st
+from mastodon._url_regex import url_regex
+
+from pi_appliance.errors import Refused
+from pi_appliance.model.post import Picture, Place, Post
+from pi_appliance.networks import mastodon
+from pi_appliance.ports import Rules
+from tests.fakes.mastodon_server import TOKEN, FakeMastodon, fake_mastodon
+
+NOON = datetime(2026, 6, 1, 12, tzinfo=UTC)
+NOWHERE = Place(Path("/nowhere"), Path("/nowhere"))
+RULES = mastodon.rules(mastodon.Options(server="https://mastodon.social"), NOWHERE)
+
+
+@pytest.mark.parametrize(
+    ("text", "weight"),
+    [
+        ("", 0),
+        ("plain", 5),
+        ("a\r\nb\n", 4),
+        ("Grüße", 5),
+        ("e\u0301", 1),
+        ("👩‍🚀🇨🇭🏳️‍🌈", 3),
+        ("https://example.org", 23),
+        ("https://example.org/a/very/long/way/that/goes/on?and=on&and#on", 23),
+        ("http://pi.co", 23),
+        ("see https://example.org.", 4 + 23 + 1),
+        ("(https://en.wikipedia.org/wiki/Pi_(letter))", 1 + 23 + 1),
+        ("https://example.org/wiki/Pi_(letter)", 23),
+        ("https://example.org/a(b(c)d)e, https://example.org:8080/", 23 + 2 + 23),
+        ("日本https://example.jp/パスです", 2 + 23),
+        ("https://example.comです", 23 + 2),
+        ("https://bücher.example.рф", 23),
+        ("https://a.xn--p1ai/x", 23),
+        ("example.org and www.example.org/a", 33),  # no address without its beginning
+        ("ahttps://example.org", 20),
+        ("@https://example.org", 20),
+        ("http://raspberrypi.local:8080/page", 34),  # .local is the ending of no domain
+        ("http://192.168.1.20/", 20),
+        ("http://localhost/", 17),
+        ("https://", 8),
+        ("hi @me, @me@mastodon.social!", 12),
+        ("@me.too@mastodon.social.", 7 + 1),
+        ("mail@mastodon.social", 20),
+        ("https://mastodon.social/@me@far.example/1", 23),
+        ("x/@me@far.example", 17),
+    ],
+)
+def test_a_text_weighs_what_the_server_counts(text, weight):
+    assert RULES.weigh(text) == weight
+
+
+known = st.text(st.characters(exclude_categories=("Cn", "Cs")))
+PIECES = [
+    *(" https://", "(http://", "example.org", "a.b.c.museum", "www.example.com", ":8080", "/", "/a/b", "(", ")", "()"),
+    *("?", "?q=1&b=2", "#x", "!", ".", ",", "'", " ", "\n", "日 ", "é ", "-", "_", "~", "=", "&", "🍓", "👩‍🚀"),
+    *("<", ">", "[", "]", "1", "*", "$"),
+]
+
+
+@given(known.filter(lambda text: "@" not in text and "://" not in text))
+def test_without_addresses_and_mentions_it_is_the_number_of_graphemes(text):
+    assert RULES.weigh(text) == len(regex.findall(r"\X", text))
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=9).map("".join))
+def test_addresses_are_found_where_mastodon_py_finds_them(text):
+    counted = url_regex.sub(lambda found: found[2] + "x" * 23, text)
+    assert RULES.weigh(text) == len(regex.findall(r"\X", counted))
+
+
+@given(known, st.integers(0, 3))
+def test_no_text_weighs_more_than_its_characters_and_23_an_address(text, addresses):
+    weight = RULES.weigh(text + " https://example.org" * addresses)
+    assert weight <= len(text) + 24 * addresses
+    assert weight >= 23 * addresses
+
+
+def test_a_post_is_free(server, tmp_path):
+    assert (RULES.price(Post("https://example.org")), RULES.look_price, RULES.cap) == (Decimal(0), Decimal(0), None)
+
+
+def picture(mime: str = "image/png", size: int = 3, alt: str = "") -> Picture:
+    return Picture(b"x" * size, mime, alt)
+
+
+@pytest.mark.parametrize(
+    ("post", "wrong"),
+    [
+        (Post("x" * 500), ""),
+        (Post("x" * 501), "501 of 500"),
+        (Post("x" * 477 + " https://example.org"), "501 of 500"),
+        (Post("x" * 476 + " https://example.org"), ""),
+        (Post(" \n"), "there is nothing in it"),
+        (Post("", (picture(),)), ""),
+        (Post("x", (picture(),) * 4), ""),
+        (Post("x", (picture(),) * 5), "5 pictures of 4"),
+        (
+            Post("x", (picture(), picture("image/tiff"))),
+            "a picture of the kind image/tiff, which the server does not take",
+        ),
+        (Post("x", (picture(size=16777217),)), "a picture of 16777217 bytes of 16777216"),
+        (Post("x", (picture(alt="y" * 1501),)), "a description of a picture with 1501 of 1500 characters"),
+    ],
+)
+def test_what_a_server_as_it_comes_would_refuse(post, wrong):
+    assert RULES.wrong(post) == wrong
+
+
+@pytest.fixture
+def server() -> Iterator[FakeMastodon]:
+    with fake_mastodon() as fake:
+        yield fake
+
+
+def asked(server: FakeMastodon, folder: Path, when: datetime = NOON) -> Rules:
+    """Return the rules as a run sees them that begins WHEN."""
+    options = mastodon.Options(server=server.address, timeout=timedelta(seconds=0.5))
+    place = Place(folder / "state" / "networks" / "m", folder)
+    return mastodon.connect(options, {"MASTODON_TOKEN": TOKEN}, place, now=lambda: when).rules
+
+
+def remembered(server: FakeMastodon, folder: Path) -> Rules:
+    place = Place(folder / "state" / "networks" / "m", folder)
+    return mastodon.rules(mastodon.Options(server=server.address), place)
+
+
+def file_of(folder: Path) -> Path:
+    return folder / "state" / "networks" / "m" / "limits.json"
+
+
+def test_the_limit_is_the_servers_and_is_known_offline_from_then_on(server, tmp_path):
+    server.limit = 1000
+    assert remembered(server, tmp_path).limit == 500, "until it is known"
+
+    rules = asked(server, tmp_path)
+    assert (rules.limit, rules.wrong(Post("x" * 1000)), rules.wrong(Post("x" * 1001))) == (1000, "", "1001 of 1000")
+    assert rules.wrong(Post("x", (picture("image/webp"),))) != "", "this server takes none"
+    assert remembered(server, tmp_path) == rules
+    assert server.paths == ["GET /api/v2/instance"]
+
+
+def test_it_is_asked_once_a_day(server, tmp_path):
+    asked(server, tmp_path)
+    server.limit = 1000
+    assert asked(server, tmp_path, NOON + timedelta(hours=23, minutes=59)).limit == 500
+    assert asked(server, tmp_path, NOON + timedelta(days=1)).limit == 1000
+    assert len(server.log) == 2
+
+
+def test_what_was_read_in_the_future_was_read_by_a_clock_that_was_wrong(server, tmp_path):
+    asked(server, tmp_path, NOON + timedelta(days=3650))
+    server.limit = 1000
+    assert asked(server, tmp_path).limit == 1000
+
+
+def test_one_run_asks_once_even_where_nobody_answers(server, tmp_path):
+    server.elsewhere["instance"] = [500, 500]
+    options = mastodon.Options(server=server.address)
+    network = mastodon.connect(options, {"MASTODON_TOKEN": TOKEN}, Place(tmp_path, tmp_path), now=lambda: NOON)
+    assert network.rules.limit == network.rules.limit == 500
+    assert len(server.log) == 2
+
+
+def test_an_old_server_is_asked_the_old_way(server, tmp_path):
+    server.old, server.limit = True, 700
+    assert asked(server, tmp_path).limit == 700
+    assert server.paths == ["GET /api/v2/instance", "GET /api/v1/instance"]
+
+
+def test_a_server_whose_new_way_is_broken_is_asked_the_old_way_without_a_warning(server, tmp_path):
+    server.limit = 700
+    server.elsewhere["instance"] = [500]
+    assert asked(server, tmp_path).limit == 700
+
+
+def test_a_server_that_sends_on_to_another_of_its_addresses_is_followed(server, tmp_path):
+    server.strict, server.limit = True, 5000
+    assert asked(server, tmp_path).limit == 5000
+
+
+@pytest.mark.parametrize("fault", [401, 404, 429, 500, "not-an-object", "not-json", "no-id", "cut-in-answer", "hang"])
+def test_where_the_server_gives_no_answer_what_is_remembered_counts(server, tmp_path, fault):
+    server.limit = 1000
+    asked(server, tmp_path)
+    server.elsewhere["instance"] = [fault, fault]
+    assert asked(server, tmp_path, NOON + timedelta(days=2)).limit == 1000
+    assert file_of(tmp_path).exists()
+
+
+def test_a_server_that_is_not_there_is_tried_once_and_what_is_remembered_counts(server, tmp_path):
+    server.limit = 1000
+    asked(server, tmp_path)
+    server.elsewhere["instance"] = ["cut-before", "cut-before"]
+    assert asked(server, tmp_path, NOON + timedelta(days=2)).limit == 1000
+    assert server.elsewhere["instance"] == ["cut-before"]
+
+
+def test_what_another_server_said_does_not_count(server, tmp_path):
+    server.limit = 1000
+    asked(server, tmp_path)
+    options = mastodon.Options(server="https://mastodon.social")
+    assert mastodon.rules(options, Place(file_of(tmp_path).parent, tmp_path)).limit == 500
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["", "{", "[]", "7", '{"server": 1}', "{SERVER}", '{SERVER, "read": 5, "limits": {}}', "\x00" * 80]
+    + [f'{{SERVER, "read": "2026-06-01T12:00:00+00:00", "limits": {limits}}}' for limits in ("[]", "7", '{"odd": 3}')]
+    + ['{SERVER, "read": "yesterday", "limits": {"limit": 900}}', '{SERVER, "read": "2026-06-01", "limits": []}'],
+)
+def test_a_damaged_file_is_nothing_remembered(server, tmp_path, content):
+    file_of(tmp_path).parent.mkdir(parents=True)
+    file_of(tmp_path).write_text(content.replace("SERVER", f'"server": "{server.address}"'), "utf-8")
+    assert remembered(server, tmp_path).limit == 500
+    server.limit = 1000
+    assert asked(server, tmp_path).limit == 1000
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"max_characters": -1, "characters_reserved_per_url": "many", "max_media_attachments": None},
+        {"max_characters": True},
+        {},
+        [],
+    ],
+)
+def test_what_makes_no_sense_is_as_mastodon_has_it(server, tmp_path, odd):
+    media = {"supported_mime_types": 1, "image_size_limit": 0}
+    server.instance = {"version": "2.0", "configuration": {"statuses": odd, "media_attachments": media}}
+    assert asked(server, tmp_path) == RULES
+
+
+def test_only_its_owner_can_read_what_is_remembered_and_nothing_else_is_left_there(server, tmp_path):
+    asked(server, tmp_path)
+    file = file_of(tmp_path)
+    assert (file.stat().st_mode & 0o777, file.parent.stat().st_mode & 0o777) == (0o600, 0o700)
+    assert list(file.parent.iterdir()) == [file]
+    assert TOKEN not in file.read_text("utf-8")
+    assert json.loads(file.read_text("utf-8"))["read"] == "2026-06-01T12:00:00+00:00"
+
+
+def test_a_disk_that_takes_nothing_does_not_stand_in_the_way(server, tmp_path):
+    (tmp_path / "state").write_text("a file where a folder should be", "utf-8")
+    server.limit = 1000
+    assert asked(server, tmp_path).limit == 1000
+    assert remembered(server, tmp_path).limit == 500
+
+
+@given(st.sampled_from([499, 500, 501]), st.sampled_from(["x", "é", "👩‍🚀", "e\u0301", "日"]))
+def test_the_server_agrees_on_what_is_too_long(count, character):
+    with fake_mastodon() as server:
+        options = mastodon.Options(server=server.address)
+        network = mastodon.connect(options, {"MASTODON_TOKEN": TOKEN}, NOWHERE)
+        post = Post(character * (count - 28) + " @me@far.example https://example.org/where/it/is/told"[:53])
+        fits = network.rules.wrong(post) == ""
+        try:
+            network.post(post, key="k")
+        except Refused:
+            assert not fits
+        else:
+            assert fits

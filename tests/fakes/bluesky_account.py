@@ -1,0 +1,193 @@
+"""An account on a fake server of Bluesky's: its sessions, posts and pictures, as the real server keeps them.
+
+Read in the public source of the real one: an access token lasts two hours and is then answered 400 ExpiredToken; a
+refresh token is good once, and for two hours more; putRecord with swapRecord null takes a record only where there is
+none, and else answers 400 InvalidSwap; a record that is the same to the byte changes nothing.
+"""
+
+import hashlib
+import json
+import threading
+import time
+from base64 import b32encode
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.fakes.bluesky_records import POSTS, Invalid, check
+
+HANDLE = "pi.bsky.social"
+PASSWORD = "abcd-efgh-ijkl-mnop"
+SECRETS = {"BLUESKY_APP_PASSWORD": PASSWORD}
+DID = "did:plc:pi3b7appliance5shelf"
+_HOUR = 3600
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """One request, and what became of it."""
+
+    method: str
+    status: int  # that was decided on, whether or not it was told
+    fault: int | str | None
+    rkey: str = ""
+    text: str = ""
+    written: bool = False  # whether a record is different for it
+
+
+class No(Exception):
+    """An answer that says no: STATUS, ERROR as the protocol calls it, and MESSAGE."""
+
+    def __init__(self, status: int, error: str, message: str) -> None:
+        super().__init__(status, error, message)
+        self.status, self.error, self.message = status, error, message
+
+
+@dataclass
+class FakeBluesky:
+    """What the server knows and has seen, and how it is to fail."""
+
+    address: str = ""
+    home: str = ""  # what it calls the account's home, if not itself
+    passwords: set[str] = field(default_factory=lambda: {PASSWORD})
+    handles: dict[str, str] = field(default_factory=lambda: {HANDLE: DID})
+    status: str = ""  # takendown, deactivated
+    wants_code: bool = False  # the password is the main one, and a code was sent by mail
+    knows_null: bool = True  # whether swapRecord null is understood; some servers do not
+    records: dict[str, dict[str, Any]] = field(default_factory=dict, repr=False)  # by rkey: uri, cid, value
+    blobs: dict[str, Any] = field(default_factory=dict)
+    seen: list[Seen] = field(default_factory=list, repr=False)
+    faults: dict[str, list[int | str]] = field(default_factory=lambda: defaultdict(list))
+    ahead: float = 0  # seconds its clock is put on
+    over: threading.Event = field(default_factory=threading.Event)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    _access: dict[str, float] = field(default_factory=dict)  # token: when it ends
+    _refresh: dict[str, tuple[str, float, str]] = field(default_factory=dict)  # token: password, end, the next one
+    _sign_ins: list[float] = field(default_factory=list)
+
+    @property
+    def texts(self) -> list[str]:
+        """Return the texts of the posts that are there."""
+        return [record["value"]["text"] for record in self.records.values()]
+
+    @property
+    def written(self) -> list[str]:
+        """Return the text of each write that changed something, in their order."""
+        return [each.text for each in self.seen if each.written]
+
+    def count(self, method: str) -> int:
+        """Return how many requests of METHOD came."""
+        return sum(each.method == method for each in self.seen)
+
+    def now(self) -> float:
+        """Return the time by its clock."""
+        return time.time() + self.ahead
+
+    def revoke(self, password: str) -> None:
+        """Take PASSWORD back, as its owner does on the site; sessions by it cannot be renewed."""
+        self.passwords.discard(password)
+        self._refresh = {token: kept for token, kept in self._refresh.items() if kept[0] != password}
+
+    def answer(self, method: str, token: str, query: dict[str, str], body: bytes, mime: str) -> dict[str, Any]:
+        """Return what METHOD answers, done. Raises No."""
+        given = json.loads(body) if mime == "application/json" else {}
+        match method:
+            case "com.atproto.server.createSession":
+                return self._create(given)
+            case "com.atproto.server.refreshSession":
+                return self._renew(token)
+            case "com.atproto.server.getSession":
+                self._may(token)
+                return {"did": DID, "handle": HANDLE, "active": not self.status}
+            case "com.atproto.identity.resolveHandle":
+                if query["handle"] not in self.handles:
+                    raise No(400, "InvalidRequest", "Unable to resolve handle")
+                return {"did": self.handles[query["handle"]]}
+            case "com.atproto.repo.uploadBlob":
+                self._may(token)
+                return {"blob": self._blob(body, mime)}
+            case "com.atproto.repo.putRecord":
+                self._may(token)
+                return self._put(given)
+            case "com.atproto.repo.getRecord":
+                record = self.records.get(query["rkey"])
+                if record is None or (query["repo"], query["collection"]) != (DID, POSTS):
+                    raise No(400, "RecordNotFound", f"Could not locate record: at://{DID}/{POSTS}/{query['rkey']}")
+                return record
+        raise No(501, "MethodNotImplemented", "Method Not Implemented")
+
+    def _create(self, given: dict[str, str]) -> dict[str, Any]:
+        for most, seconds in ((30, 300), (300, 86_400)):
+            recent = [each for each in self._sign_ins if each > self.now() - seconds]
+            if len(recent) >= most:
+                raise No(429, "RateLimitExceeded", f"Rate Limit Exceeded {int(recent[-most] + seconds) + 1}")
+        self._sign_ins.append(self.now())
+        if given["identifier"].lower() != HANDLE or given["password"] not in self.passwords:
+            raise No(401, "AuthenticationRequired", "Invalid identifier or password")
+        if self.wants_code:
+            raise No(401, "AuthFactorTokenRequired", "A sign in code has been sent to your email address")
+        if self.status == "takendown":
+            raise No(401, "AccountTakedown", "Account has been taken down")
+        return self._session(given["password"], self._token("refresh"))
+
+    def _renew(self, token: str) -> dict[str, Any]:
+        if token not in self._refresh:
+            raise No(400, "ExpiredToken", "Token has been revoked")
+        password, end, following = self._refresh[token]
+        if end < self.now():
+            raise No(400, "ExpiredToken", "Token has expired")
+        if self.status == "takendown":
+            raise No(401, "AccountTakedown", "Account has been taken down")
+        following = following or self._token("refresh")
+        self._refresh[token] = (password, min(end, self.now() + 2 * _HOUR), following)
+        return self._session(password, following)
+
+    def _session(self, password: str, refresh: str) -> dict[str, Any]:
+        access = self._token("access")
+        self._access[access] = self.now() + 2 * _HOUR
+        self._refresh.setdefault(refresh, (password, self.now() + 90 * 24 * _HOUR, ""))
+        home = {"id": "#atproto_pds", "type": "AtprotoPersonalDataServer", "serviceEndpoint": self.home or self.address}
+        state = {"active": False, "status": self.status} if self.status else {"active": True}
+        document = {"id": DID, "service": [{"id": "#other", "serviceEndpoint": "https://example.org"}, home]}
+        return {"did": DID, "handle": HANDLE, "accessJwt": access, "refreshJwt": refresh, "didDoc": document, **state}
+
+    def _token(self, kind: str) -> str:
+        return f"{kind}-token-{len(self._access) + len(self._refresh)}-hush"
+
+    def _may(self, token: str) -> None:
+        if not token:
+            raise No(401, "AuthMissing", "Authentication Required")
+        if token not in self._access:
+            raise No(400, "InvalidToken", "Token could not be verified")
+        if self._access[token] < self.now():
+            raise No(400, "ExpiredToken", "Token has expired")
+        if self.status:
+            state = "AccountTakedown" if self.status == "takendown" else "AccountDeactivated"
+            raise No(401, state, "Account has been taken down" if self.status == "takendown" else "deactivated")
+
+    def _blob(self, data: bytes, mime: str) -> dict[str, Any]:
+        cid = _cid(data, "bafkrei")
+        self.blobs[cid] = {"$type": "blob", "ref": {"$link": cid}, "mimeType": mime, "size": len(data)}
+        blob: dict[str, Any] = self.blobs[cid]
+        return blob
+
+    def _put(self, given: dict[str, Any]) -> dict[str, Any]:
+        if given["repo"] != DID or given["collection"] != POSTS:
+            raise No(401, "AuthenticationRequired", "Authentication Required")
+        try:
+            check(given["rkey"], given["record"], self.blobs, self.records)
+        except Invalid as error:
+            raise No(400, "InvalidRequest", f"Invalid {POSTS} record: {error}") from None
+        cid = _cid(json.dumps(given["record"], sort_keys=True).encode(), "bafyrei")
+        current = self.records.get(given["rkey"], {}).get("cid")
+        swaps = "swapRecord" in given and (self.knows_null or given["swapRecord"] is not None)
+        if cid != current and swaps and given["swapRecord"] != current:
+            raise No(400, "InvalidSwap", f"Record was at {current or 'null'}")
+        uri = f"at://{DID}/{POSTS}/{given['rkey']}"
+        if cid != current:
+            self.records[given["rkey"]] = {"uri": uri, "cid": cid, "value": given["record"]}
+        return {"uri": uri, "cid": cid, "validationStatus": "valid"}
+
+
+def _cid(data: bytes, prefix: str) -> str:
+    return prefix + b32encode(hashlib.sha256(data).digest()).decode().lower().rstrip("=")

@@ -1,0 +1,54 @@
+"""How the fake Mastodon server counts a text and shows it: after the server's rules, apart from what is tested."""
+
+import html
+from collections.abc import Collection
+
+import regex
+
+_ADDRESS = regex.compile(
+    r"(?<![\w@$#])https?://[\w.-]+\.[a-z]{2,}(?::\d+)?(?:/[^\s<>()?]*[^\s()?!*\"'<>;:=,.$%\[\]~&|@])?"
+)
+_MENTION = regex.compile(r"(?<![=/\w])@([a-z0-9_]+)@([\w.-]*\w)", regex.IGNORECASE)
+_TAG = regex.compile(r"(?<![/)\w&;])#(\w*[\p{L}_]\w*)")
+
+
+def countable(text: str) -> int:
+    """Return the length of TEXT as the server's check has it."""
+    return len(regex.findall(r"\X", _MENTION.sub(r"@\1", _ADDRESS.sub("x" * 23, text))))
+
+
+def shown(text: str, people: Collection[str]) -> str:
+    """Return TEXT as HTML; of PEOPLE, a mention becomes a link that shows only their name."""
+    pieces, last = [], 0
+    for found in _ADDRESS.finditer(text):
+        pieces += [_words(text[last : found.start()], people), _link(found[0])]
+        last = found.end()
+    pieces.append(_words(text[last:], people))
+    paragraphs = regex.split(r"\n\n+", "".join(pieces).replace("\r\n", "\n"))
+    return "".join(f"<p>{paragraph.replace(chr(10), '<br />')}</p>" for paragraph in paragraphs)
+
+
+def _link(address: str) -> str:
+    prefix = regex.match(r"https?://(?:www\.)?", address)[0]
+    rest = address.removeprefix(prefix)
+    look = "ellipsis" if len(rest) > 30 else ""
+    prefix, start, end = (html.escape(part) for part in (prefix, rest[:30], rest[30:]))
+    return (
+        f'<a href="{html.escape(address)}" target="_blank" rel="nofollow noopener noreferrer"><span class="invisible">'
+        f'{prefix}</span><span class="{look}">{start}</span><span class="invisible">{end}</span></a>'
+    )
+
+
+def _words(text: str, people: Collection[str]) -> str:
+    def mention(found: regex.Match[str]) -> str:
+        if f"{found[1]}@{found[2]}".lower() not in people:
+            return found[0]
+        name = found[1].lower()
+        address = f"https://{found[2].lower()}/@{name}"
+        return f'<span class="h-card"><a href="{address}" class="u-url mention">@<span>{name}</span></a></span>'
+
+    def tag(found: regex.Match[str]) -> str:
+        link = f"https://here.example/tags/{found[1]}"
+        return f'<a href="{link}" class="mention hashtag" rel="tag">#<span>{found[1]}</span></a>'
+
+    return _MENTION.sub(mention, _TAG.sub(tag, html.escape(text)))

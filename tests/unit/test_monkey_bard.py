@@ -1,0 +1,428 @@
+"""Job kind 'monkey-bard': what it keeps from run to run, when it tells of itself, and in which words."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pi_appliance.core.monkey import Keyboard, hits
+from pi_appliance.core.posts import weigh
+from pi_appliance.errors import ConfigError, Refused, Unavailable
+from pi_appliance.jobs import _monkey_words, monkey_bard
+from pi_appliance.jobs.monkey_bard import Options, Tell
+from pi_appliance.model.post import Place, Post, Sent
+from pi_appliance.model.run import Result
+from pi_appliance.model.units import Names
+from pi_appliance.networks import preview
+from pi_appliance.ports import Network
+from tests.fakes.context import FolderContext
+
+SEED = 7
+STREAM = hits(SEED, Keyboard.LETTERS, 0).decode("ascii")
+NINE = datetime(2027, 3, 1, 9, 0, tzinfo=UTC)
+POEM = "Shall I compare thee\nto a summer's day?\n"
+
+
+def early(length: int) -> str:
+    """Return so long a text that stands early in the stream, and that is taken as it is."""
+    texts = (STREAM[at : at + length] for at in range(3, 3000))
+    return next(text for text in texts if "  " not in text and text == text.strip())
+
+
+@dataclass
+class Cage:
+    """A monkey's memory, folder and networks over many runs."""
+
+    folder: Path
+    text: str = POEM
+    memory: str | None = None
+    networks: Mapping[str, Network] = field(default_factory=dict)
+    runs: int = 0
+
+    def run(self, *, day: float = 0, run: int | None = None, **options: Any) -> Result:
+        """Let a run begin that many days after the first one; RUN names one that was begun before."""
+        context = self.context(day=day, run=run)
+        try:
+            return monkey_bard.run(self.options(**options), context)
+        finally:
+            self.memory = context.memory
+
+    def context(self, *, day: float = 0, run: int | None = None) -> FolderContext:
+        self.runs += 1
+        when = NINE + timedelta(days=day)
+        number = self.runs if run is None else run
+        return FolderContext(self.folder, self.networks, run=number, memory=self.memory, now=when)
+
+    def options(self, **options: Any) -> Options:
+        path = self.folder / "poem.txt"
+        path.write_text(self.text, "utf-8")
+        return Options(**{"text": path, "seed": SEED, "keystrokes": 1000, **options})
+
+    @property
+    def report(self) -> str:
+        return (self.folder / "result.txt").read_text("utf-8")
+
+    @property
+    def remembered(self) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(self.memory or "")
+        return found
+
+
+@pytest.fixture
+def cage(tmp_path: Path) -> Cage:
+    return Cage(tmp_path)
+
+
+class Wall:
+    """A network that keeps its posts in a list, and does not answer while it is told so."""
+
+    idempotent = True
+
+    def __init__(self, limit: int = 280) -> None:
+        self.posts: dict[str, str] = {}
+        self.rules = preview.rules(preview.Options(limit=limit), Place(Path(), Path()))
+        self.answers = True
+
+    def post(self, post: Post, *, key: str, after: object = ()) -> Sent:  # noqa: ARG002 - the shape of all networks
+        if not self.answers:
+            raise Unavailable("the wall does not answer")
+        self.posts.setdefault(key, post.text)
+        return Sent(key, f"wall/{len(self.posts)}")
+
+    def look(self, post: Post, *, key: str, known: object) -> Sent | None:  # noqa: ARG002 - the shape of all networks
+        return Sent(key, "") if key in self.posts else None
+
+    def whoami(self) -> str:
+        return "a wall"
+
+    @property
+    def texts(self) -> list[str]:
+        return list(self.posts.values())
+
+
+@pytest.fixture
+def wall(cage: Cage) -> Wall:
+    wall = Wall()
+    cage.networks = {"wall": wall}
+    return wall
+
+
+TOLD = {"network": Names(["wall"])}
+
+# --- what is kept
+
+
+def test_a_run_types_so_many_keys_and_reports_how_far_it_is(cage):
+    result = cage.run()
+    assert result.summary == ("1,000 keystrokes: “sh”, 2 of 37 letters; the next letter in about 19,700 more (20 runs)")
+    assert dict(result.facts) == {"keystrokes": 1000, "letters": 2, "of": 37, "seed": SEED}
+    assert cage.report == (
+        "Typed so far: [sh]all i compare thee\n\n"
+        "Keystrokes:   1,000 since 2027-03-01 09:00+00:00\n"
+        "Longest:      2 of 37 letters of poem.txt\n"
+        "Next letter:  expected after 19,683 more keystrokes: 20 runs\n"
+        "The whole:    expected after about 10⁵² keystrokes\n"
+        "Keyboard:     letters, 27 keys\n"
+        "Seed:         7\n\n"
+        "Records, the newest first (letters, keystroke, when)\n"
+        "     2                   407  2027-03-01 09:01+00:00\n"
+        "     1                     4  2027-03-01 09:01+00:00\n"
+    )
+
+
+def test_runs_of_any_size_come_to_the_same(tmp_path):
+    places = []
+    for sizes in ([1000], [500, 500], [1, 998, 1], [300, 700]):
+        folder = tmp_path / str(sizes)
+        folder.mkdir()
+        cage = Cage(folder)
+        for size in sizes:
+            cage.run(keystrokes=size)
+        places.append((cage.remembered["place"], [each[:2] for each in cage.remembered["events"]]))
+    assert places == [places[0]] * 4
+
+
+def test_the_bracket_holds_whole_lines_once_they_are_typed(cage):
+    words = next(STREAM[at : at + 7] for at in range(3000) if STREAM[at : at + 7].find(" ") in (3, 4))
+    typed = words.replace(" ", "\n")
+    cage.text = f"{typed}x never this\nnor that"
+    cage.run(keystrokes=4000)
+    assert cage.report.startswith(f"Typed so far: [{typed}]x never this\n\nKeystrokes: ")
+
+
+def test_without_a_seed_one_is_drawn_and_kept(cage):
+    first = cage.run(seed=None).facts["seed"]
+    second = cage.run(seed=None)
+    assert (second.facts["seed"], second.facts["keystrokes"]) == (first, 2000)
+    assert f"Seed:         {first}\n" in cage.report
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"seed": 8}, "a new monkey, for another seed is wanted; "),
+        ({"keyboard": Keyboard.TYPEWRITER}, "a new monkey, for another keyboard is wanted; "),
+        ({"text": "another poem"}, "a new monkey, for another text is wanted; "),
+        ({"seed": 8, "text": "another"}, "a new monkey, for another text and another seed is wanted; "),
+    ],
+)
+def test_another_text_keyboard_or_seed_is_for_another_monkey(cage, change, says):
+    cage.run()
+    options = dict(change)
+    cage.text = options.pop("text", cage.text)
+    result = cage.run(day=1, **options)
+
+    assert result.summary.startswith(says + "1,000 keystrokes")
+    assert "Earlier monkeys, the newest first\n" in cage.report
+    assert "until 2027-03-02 09:00+00:00: “sh” of poem.txt with 1,000 keystrokes (letters, seed 7)" in cage.report
+    assert cage.run(day=2, **options).summary.startswith("2,000 keystrokes")
+
+
+def test_a_change_that_changes_nothing_typed_keeps_the_monkey(cage):
+    cage.run()
+    cage.text = "SHALL I COMPARE THEE -- TO A SUMMER'S DAY..."
+    assert cage.run().summary.startswith("2,000 keystrokes")
+
+
+def test_the_text_must_be_there_and_typeable(cage):
+    options = cage.options()
+    options.text.unlink()
+    with pytest.raises(ConfigError, match=r"poem.txt:1:1: cannot be read: No such file or directory"):
+        monkey_bard.run(options, cage.context())
+    assert options.warnings()[0][0] == ("text",)
+    options.text.write_bytes(b"caf\xe9")
+    with pytest.raises(ConfigError, match="this is not a text file; save it as UTF-8"):
+        monkey_bard.run(options, cage.context())
+    options.text.write_text("one\n7\n", "utf-8")
+    ((where, wrong, right),) = options.warnings()
+    assert where == ("text",)
+    assert wrong.endswith("poem.txt:2:1: the monkey has no key for '7'")
+    assert right == "write it in letters, or take `keyboard: typewriter`"
+
+
+@pytest.mark.parametrize("damage", ["", "{", "[]", "null", '{"version": 1}', "cut", "place", "longer"])
+def test_a_damaged_memory_is_refused_and_left_alone(cage, damage):
+    cage.run()
+    whole = cage.remembered
+    if damage == "cut":
+        damage = json.dumps(whole)[:-20]
+    elif damage == "place":
+        damage = json.dumps({**whole, "place": [1000, 0, "x", 2, 0]})
+    elif damage == "longer":
+        damage = json.dumps({**whole, "place": [1000, 0, 1000, 3, 0]})
+    cage.memory = damage
+    with pytest.raises(Refused) as error:
+        cage.run()
+    assert str(error.value) == (
+        "memory/test.txt in the state folder is damaged, so nobody knows how far the monkey is; "
+        "move it away to let a new monkey begin"
+    )
+    assert cage.memory == damage
+
+
+def test_a_memory_of_a_later_version_is_refused(cage):
+    cage.run()
+    cage.memory = json.dumps({**cage.remembered, "version": 2})
+    with pytest.raises(
+        Refused, match=r"written by another pi-appliance \(its version 2\); update this one, or move it"
+    ):
+        cage.run()
+
+
+def test_a_second_attempt_at_a_run_types_nothing_more(cage):
+    cage.run(run=5)
+    assert cage.run(run=5).facts["keystrokes"] == 1000
+    assert cage.run(run=6).facts["keystrokes"] == 2000
+
+
+class Slow(FolderContext):
+    """A minute goes by whenever somebody looks at the clock; the power goes after the third word about progress."""
+
+    def clock(self) -> datetime:
+        self.took += timedelta(minutes=1)
+        return self.now + self.took
+
+    def progress(self, done: float | None, note: str = "") -> None:
+        super().progress(done, note)
+        if len(self.told) == 4:
+            raise KeyboardInterrupt
+
+
+def test_what_was_typed_before_a_power_cut_is_gone_on_with(cage, tmp_path):
+    options = cage.options(keystrokes=400_000)
+    cut_off = Slow(tmp_path)
+    with pytest.raises(KeyboardInterrupt):
+        monkey_bard.run(options, cut_off)
+    cage.memory = cut_off.memory
+    saved = cage.remembered["place"][0]
+    assert 100_000 < saved < 300_000
+
+    assert cage.run(run=1, keystrokes=400_000).facts["keystrokes"] == 400_000
+    went_on = (cage.remembered["place"], [each[:2] for each in cage.remembered["events"]])
+    straight = Cage(tmp_path)
+    straight.run(keystrokes=400_000)
+    assert went_on == (straight.remembered["place"], [each[:2] for each in straight.remembered["events"]])
+
+
+# --- when it tells
+
+
+def test_a_record_is_told_once(cage, wall):
+    result = cage.run(**TOLD)
+    assert len(wall.texts) == 1
+    assert "“sh”" in wall.texts[0]
+    assert result.summary.endswith(f"; posted to wall: {wall.texts[0]}")
+    assert result.facts["link-wall"] == "wall/1"
+    assert "posted" not in cage.run(day=5, **TOLD).summary  # nothing new
+    assert len(wall.texts) == 1
+
+
+def test_records_are_told_of_not_more_often_than_wanted(cage, wall):
+    cage.run(keystrokes=5, **TOLD)
+    cage.run(day=0.9, **TOLD)  # the second letter came
+    assert len(wall.texts) == 1
+    cage.run(day=1.1, **TOLD)
+    assert len(wall.texts) == 2
+    assert "“sh”" in wall.texts[1]
+
+
+def test_a_record_told_while_the_clock_was_ahead_holds_nothing_back(cage, wall):
+    cage.run(day=4000, keystrokes=5, **TOLD)
+    cage.run(day=0, **TOLD)
+    assert len(wall.texts) == 2
+
+
+def test_each_run_is_told_of_if_that_is_wanted(cage, wall):
+    for _ in range(3):
+        cage.run(tell=Tell.EVERY_RUN, **TOLD)
+    assert ["3,000" in text for text in wall.texts] == [False, False, True]
+
+
+def test_not_even_one_letter_is_told_only_where_each_run_is(cage, wall):
+    cage.run(keystrokes=3, **TOLD)
+    assert wall.texts == []
+    cage.text = "qqq"
+    cage.run(keystrokes=3, tell=Tell.EVERY_RUN, **TOLD)
+    assert wall.texts == ["3 keys were hit, and the first letter was not among them. The monkey is in no hurry."]
+
+
+def test_the_end_is_told_at_once_and_then_the_monkey_rests(cage, wall):
+    cage.text = early(4)
+    cage.run(keystrokes=5, **TOLD)
+    result = cage.run(day=0.1, **TOLD)
+    assert f": “{cage.text}”, the whole text; there is nothing left to type; posted to wall" in result.summary
+    assert cage.report.startswith(f"Typed so far: [{cage.text}]\n")
+    assert "Next letter:  none; it has typed all of it\n" in cage.report
+    told = len(wall.texts)
+    again = cage.run(day=9, tell=Tell.EVERY_RUN, **TOLD)
+    assert again.facts["keystrokes"] == result.facts["keystrokes"] <= 1005
+    assert len(wall.texts) == told
+
+
+def test_what_could_not_be_sent_is_sent_by_a_later_run_and_told_once(cage, wall):
+    wall.answers = False
+    with pytest.raises(Unavailable, match="wall: not there yet: the wall does not answer"):
+        cage.run(**TOLD)
+    assert cage.remembered["place"][0] == 1000  # typed and kept all the same
+    assert "1,000 since" in cage.report
+    wall.answers = True
+    cage.run(day=0.1, **TOLD)
+    assert len(wall.texts) == 1
+    assert "1,000 keystrokes" in wall.texts[0] or "1,000 keys" in wall.texts[0]
+    cage.run(day=5, **TOLD)
+    assert len(wall.texts) == 1
+
+
+def test_a_run_for_what_was_left_types_nothing(cage, wall):
+    wall.answers = False
+    with pytest.raises(Unavailable):
+        cage.run(**TOLD)
+    wall.answers = True
+    context = cage.context(day=0.1)
+    context.only_left = True
+    assert monkey_bard.run(cage.options(**TOLD), context).summary.startswith("posted to wall: of run 1: ")
+    assert cage.remembered["place"][0] == 1000
+
+
+def test_cut_off_before_the_post_was_written_down_it_is_told_by_the_next_run(cage, wall):
+    class NoRules(FolderContext):
+        def rules(self, name: str) -> Any:  # noqa: ARG002 - the shape of a Context
+            raise KeyboardInterrupt
+
+    context = NoRules(cage.folder, cage.networks)
+    with pytest.raises(KeyboardInterrupt):
+        monkey_bard.run(cage.options(**TOLD), context)
+    cage.memory, cage.runs = context.memory, 1
+    cage.run(day=0.1, **TOLD)
+    assert len(wall.texts) == 1
+
+
+def test_cut_off_after_the_post_was_sent_it_is_not_told_again(cage, wall):
+    class Forgets(FolderContext):
+        def remember(self, text: str) -> None:
+            if wall.posts:
+                raise KeyboardInterrupt
+            super().remember(text)
+
+    context = Forgets(cage.folder, cage.networks)
+    with pytest.raises(KeyboardInterrupt):
+        monkey_bard.run(cage.options(**TOLD), context)
+    cage.memory, cage.runs = context.memory, 1
+    assert cage.run(run=1, **TOLD).facts["link-wall"] == "wall/1"
+    cage.run(day=5, **TOLD)
+    assert len(wall.texts) == 1
+
+
+# --- in which words
+
+
+@pytest.mark.parametrize("wording", range(len(_monkey_words._SENTENCES)))
+def test_every_wording_fits_even_if_the_numbers_are_long(cage, wording):
+    memory = monkey_bard.Memory(
+        text="poem.txt",
+        digest="",
+        keyboard=Keyboard.LETTERS,
+        seed=1,
+        began=NINE,
+        place=monkey_bard.monkey.Place(keystrokes=10**15, matched=20),
+        typed=POEM[:20],
+        ends=((NINE, 0), (NINE + timedelta(days=300), 10**9)),
+    )
+    view = _monkey_words.View(memory, monkey_bard._take(cage.options()), 1000, UTC)
+    text = _monkey_words.sentence(view, (wording + 0.5) / len(_monkey_words._SENTENCES), lambda _: True)
+    assert "1,000,000,000,000,000 key" in text
+    assert "“Shall I compare thee”" in text
+    assert " years" in text
+    assert text[0].isupper() or not text[0].isalpha()
+    assert weigh(text) <= 280
+
+
+def test_a_long_text_is_shortened_in_front_until_the_post_fits(cage, wall):
+    cage.text = early(250)
+    cage.run(keystrokes=4000, **TOLD)
+    (text,) = wall.texts
+    assert weigh(text) <= 280
+    assert f"“…{cage.text[-160:]}”" in text
+    assert "the whole text" in text or "all 250 letters" in text
+
+
+def test_each_network_gets_what_it_takes(cage, wall):
+    narrow = Wall(limit=160)
+    cage.networks = {"wall": wall, "narrow": narrow}
+    cage.text = early(250)
+    cage.run(keystrokes=4000, network=Names(["wall", "narrow"]))
+    assert weigh(narrow.texts[0]) <= 160 < weigh(wall.texts[0])
+
+
+def test_the_time_to_the_next_letter_is_told_at_the_pace_of_the_newest_runs(cage):
+    for hour in range(49):
+        cage.run(day=hour / 24)
+    # 1,000 keystrokes an hour; 27 ** (letters + 1) are wanted, less what the newest keystrokes are good for.
+    letters = cage.remembered["place"][3]
+    assert letters == 3
+    assert "Next letter:  expected after 531,441 more keystrokes: 22 days at this pace\n" in cage.report
+    assert len(cage.remembered["ends"]) == 30
