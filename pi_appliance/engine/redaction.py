@@ -37,6 +37,7 @@ class Redactor:
             raw = value.encode("utf-8", "surrogateescape")  # a variable may hold any bytes
             self._spellings |= {
                 *(value, quote(raw, safe=""), quote(raw), quote_plus(raw), html.escape(value)),
+                quote(quote(raw, safe=""), safe=""),  # as OAuth signs it
                 *(json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1], repr(value)[1:-1]),
                 *_base64(raw),
             }

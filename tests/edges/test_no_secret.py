@@ -1,0 +1,188 @@
+"""No secret is told by anything: not by a run, the daemon, a report, the history or a support file, however it goes."""
+
+import base64
+import gzip
+import json
+import re
+import subprocess
+import threading
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import quote, quote_plus
+
+import pytest
+
+from tests.fakes.x_server import SECRETS, fake_x
+from tests.house import ROOT, House, until
+
+KINDS = ROOT / "tests" / "fakes" / "kinds"
+ALL_THERE_IS = {"PYTHONPATH": f"{KINDS}:{ROOT}", "LOG_ALL": "1", "PYTHONWARNINGS": "always", "PYTHONDEVMODE": "1"}
+ODD = {name: f"{value}+/=&%é '\"#" for name, value in SECRETS.items()}
+JOBS = """
+tweets: {kind: tweet, with: {network: bird, lines: tweets.txt}}
+env: {kind: command, with: {run: [env]}}
+"""
+
+
+def spellings(value: str) -> Iterator[str]:
+    """Yield how VALUE may look: as it is, in an address once or twice, in JSON, in base64 wherever it stands in it."""
+    yield from (value, quote(value, safe=""), quote_plus(value), quote(quote(value, safe=""), safe=""))
+    yield from (json.dumps(value)[1:-1], repr(value)[1:-1])
+    for before in range(3):
+        yield base64.b64encode(bytes(before) + value.encode()).decode()[before + 1 if before else 0 : -4]
+
+
+class Told:
+    """Everything that was told, by where."""
+
+    def __init__(self, house: House) -> None:
+        self.house, self.by = house, dict[str, bytes]()
+
+    def run(self, *words: str, input_: str = "") -> subprocess.CompletedProcess[str]:
+        """Run `pi-appliance WORDS` with all the logging there is, and keep what it says."""
+        done = subprocess.run(
+            [*self.house.program, *words, "--config", str(self.house.config)],
+            env=self.house.environment(ALL_THERE_IS),
+            input=input_,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        self.by[" ".join(words[:3])] = (done.stdout + done.stderr).encode()
+        return done
+
+    def gather(self) -> None:
+        """Add what is kept: state, logs, and what a support file holds."""
+        bundle = self.house.folder / "out.tar.gz"
+        self.run("doctor", "--bundle", str(bundle))
+        self.by["bundle"] = gzip.decompress(bundle.read_bytes())
+        for words in (("jobs", "history", "--json"), ("networks", "list"), ("networks", "list", "--json")):
+            self.run(*words)
+        for path in self.house.state.rglob("*"):
+            if path.is_file():
+                self.by[str(path)] = path.read_bytes()
+
+    def holds(self, values: dict[str, str]) -> list[str]:
+        """Return where which of VALUES was told."""
+        return [
+            f"{name} in {where}: …{text[max(0, at - 60) : at + 60]!r}…"
+            for name, value in values.items()
+            for spelled in spellings(value)
+            for where, text in self.by.items()
+            if (at := text.find(spelled.encode())) >= 0
+        ]
+
+
+@pytest.fixture
+def told(house: House) -> Told:
+    return Told(house)
+
+
+def write(house: House, server: str, secrets: dict[str, str]) -> None:
+    house.write(JOBS, f"networks:\n  bird: {{kind: x, with: {{server: '{server}'}}}}\nweb: {{port: 0}}")
+    (house.folder / "tweets.txt").write_text("".join(f"line {number}\n" for number in range(30)), "utf-8")
+    path = house.folder / "secrets.env"
+    path.write_text("".join(f"{name}={value}\n" for name, value in secrets.items()), "utf-8")
+    path.chmod(0o600)
+
+
+def test_posts_that_go_well_and_in_every_way_wrong_tell_no_key(told: Told) -> None:
+    with fake_x() as server:
+        write(told.house, server.address, SECRETS)
+        for fault in (402, 403, 429, 500, "cut-after", "cut-in-answer", "not-an-object", None):
+            server.faults += [] if fault is None else [fault]
+            told.run("jobs", "run", "tweets", "--json")
+            server.faults.clear()
+        told.run("jobs", "run", "env")
+        told.run("networks", "test")
+    told.gather()
+    logs = b"".join(text for where, text in told.by.items() if "/logs/" in where)
+    assert b"[redacted]" in logs, "libraries did log what they sent"
+    assert told.holds(SECRETS) == []
+
+
+def test_keys_that_the_network_does_not_know_are_told_by_nobody(told: Told) -> None:
+    with fake_x() as server:
+        write(told.house, server.address, ODD)
+        assert told.run("jobs", "run", "tweets").returncode == 1
+        told.run("networks", "test")
+    told.gather()
+    assert told.holds(ODD) == []
+
+
+@contextmanager
+def echo() -> Iterator[str]:
+    """Run a server that answers 403 with all that it was sent, and give its address."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            self.do_GET()
+
+        def do_GET(self) -> None:
+            said = f"not allowed with {dict(self.headers)} and {ODD}"
+            raw = json.dumps({"title": said, "detail": said, "errors": [{"message": said}], "status": 403}).encode()
+            self.send_response(403)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(raw)))
+            self.end_headers()
+            self.wfile.write(raw)
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name is the base class's
+            """Say nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def test_a_server_that_repeats_what_it_was_sent_is_not_repeated(told: Told) -> None:
+    with echo() as address:
+        write(told.house, address, ODD)
+        assert told.run("jobs", "run", "tweets").returncode == 1
+        told.run("networks", "test")
+        assert "not allowed with" in told.run("jobs", "history").stdout
+    told.gather()
+    assert told.holds(ODD) == []
+
+
+def test_the_daemon_and_its_page_tell_no_secret(told: Told) -> None:
+    house, known = told.house, {**ODD, "WEB_PASSWORD": "open sesame+%", "MPD_PASSWORD": "hush/hush=hush"}
+    with echo() as address:
+        write(house, address, known)
+        text = house.config.read_text("utf-8").replace("tweets: {", "tweets: {schedule: '@reboot', ")
+        house.config.write_text(text, "utf-8")
+        with house.start("up", "--verbose", environment=ALL_THERE_IS) as daemon:
+            try:
+                assert daemon.stdout is not None
+                lines = iter(daemon.stdout.readline, "")
+                journal = list(_until_it_matches(lines, r"http://127\.0\.0\.1:\d+"))
+                page = re.search(r"http://127\.0\.0\.1:\d+", journal[-1])[0]
+                until(lambda: any(run["outcome"] for run in house.json("jobs", "history", "tweets")), seconds=30)
+                told.by["page"] = _get(page)
+            finally:
+                daemon.terminate()
+            told.by["journal"] = "".join([*journal, *lines]).encode()
+    told.gather()
+    assert told.holds(known) == []
+
+
+def _until_it_matches(lines: Iterator[str], pattern: str) -> Iterator[str]:
+    for line in lines:
+        yield line
+        if re.search(pattern, line):
+            return
+
+
+def _get(address: str) -> bytes:
+    with urllib.request.urlopen(address) as answer:
+        return bytes(answer.read())
