@@ -184,13 +184,14 @@ class Mastodon:
         """Return the id of PICTURE at the server, which is done with it. Whatever goes wrong, nothing is posted yet."""
         client, waits = self._line.client, iter(_WAITS)
         answer = self._line.ask(client.media_post, picture.data, picture.mime, description=picture.alt or None)
+        name = _word(self._line, answer, "id")
         while not answer.get("url"):
             wait = next(waits, None)
             if wait is None:
                 raise Unavailable(f"{self._line.who} is still working on the picture")
             self._pause(wait)
-            answer = self._line.ask(client.media, _word(self._line, answer, "id"))
-        return _word(self._line, answer, "id")
+            answer = self._line.ask(client.media, name)
+        return name
 
     def _newest(self) -> list[Any]:
         """Return the newest posts of the account, the newest first."""

@@ -11,7 +11,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pi_appliance.errors import ApplianceError, Refused, Unavailable, Uncertain
@@ -288,6 +288,7 @@ def test_a_post_is_found_again_whatever_the_server_makes_of_it(server, world, te
     assert looked_up(network, text + "!") is None
 
 
+@settings(deadline=None)  # a server each, and a busy machine
 @given(st.text(st.characters(exclude_categories=("Cs", "Cc"))).filter(lambda text: text.strip() != ""))
 def test_any_text_is_found_again(text):
     with fake_mastodon() as server:
@@ -356,6 +357,32 @@ def test_a_look_at_something_that_is_no_post_never_says_that_the_post_is_not_the
         server.statuses[0] = odd if isinstance(odd, dict) else {"id": odd}
     with pytest.raises(Unavailable):
         looked_up(network, "same")
+
+
+FAULTS = ["cut-before", "cut-after", "cut-in-answer", "half-429", "not-an-object", "not-json", "no-id", "odd-header"]
+FAULTS += ["after-500", "after-503", 429, 500, 503]
+
+
+@settings(deadline=None)  # a server each, and a busy machine
+@given(st.lists(st.sampled_from(FAULTS), max_size=4), st.lists(st.sampled_from(FAULTS), max_size=3), st.booleans())
+def test_whoever_looks_before_trying_again_posts_once_even_where_the_server_forgot_the_key(faults, looks, hours):
+    with fake_mastodon() as server:
+        server.faults, server.elsewhere["look"], server.elsewhere["media"] = faults, looks, looks[1:]
+        options = mastodon.Options(server=server.address)
+        post, sent, perhaps, began = Post("once", (PICTURE,)), None, False, time.time()
+        for turn in range(20):
+            server.clock = lambda now=began + turn * 3700 * hours: now
+            network = mastodon.connect(options, SECRETS, Place(Path("/no"), Path("/no")))
+            try:
+                sent = network.look(post, key="k", known=()) if perhaps else None
+                sent = sent or network.post(post, key="k")
+                break
+            except Unavailable:
+                continue
+            except Uncertain:
+                perhaps = True
+        assert sent is not None
+        assert [status["id"] for status in server.statuses] == [sent.id]
 
 
 class Owner:

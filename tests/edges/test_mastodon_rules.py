@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import regex
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from mastodon._url_regex import url_regex
 
@@ -259,6 +259,7 @@ def test_a_disk_that_takes_nothing_does_not_stand_in_the_way(server, tmp_path):
     assert remembered(server, tmp_path).limit == 500
 
 
+@settings(deadline=None)  # a server each, and a busy machine
 @given(st.sampled_from([499, 500, 501]), st.sampled_from(["x", "é", "👩‍🚀", "e\u0301", "日"]))
 def test_the_server_agrees_on_what_is_too_long(count, character):
     with fake_mastodon() as server:
