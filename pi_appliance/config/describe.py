@@ -26,7 +26,7 @@ from pi_appliance.model.config import (
     Web,
 )
 from pi_appliance.model.schedule import AtBoot, Chance, Cron, Every
-from pi_appliance.model.units import Percent, Size
+from pi_appliance.model.units import Money, Names, Percent, Size
 
 _DURATION = {
     "type": "string",
@@ -61,6 +61,11 @@ _PLAIN: Mapping[Any, Mapping[str, Any]] = {
     Chance: _CHANCE,
     Size: {"type": "string", "pattern": r"^\s*\d+(\.\d+)?\s*([kKmMgG]([iI]?[bB])?|[bB])?\s*$", "examples": ["500MB"]},
     Percent: {"type": "string", "pattern": r"^\s*\d+\s*%\s*$", "examples": ["50%"]},
+    Money: {
+        "anyOf": [{"type": "number", "minimum": 0}, {"type": "string", "pattern": r"^\s*\$?\d+(\.\d+)?\s*$"}],
+        "examples": [5, 0.015],
+    },
+    Names: {"anyOf": [{"type": "string"}, _TEXTS], "examples": ["x", ["x", "mastodon"]]},
     Any: {},
 }
 

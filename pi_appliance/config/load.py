@@ -260,7 +260,15 @@ _LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789-"
 
 def _unknown_networks(tree: Tree, jobs: Mapping[str, Job], networks: Mapping[str, Part]) -> Iterator[Problem]:
     for name, job in jobs.items():
-        network = getattr(job.with_, "network", None)
-        if network is not None and network not in networks:
-            path = ("jobs", name, "with", "network")
-            yield tree.problem(path, f"no network is called {network!r}", nearest(network, tuple(networks)))
+        named = getattr(job.with_, "network", None) or ()
+        written: Any = tree.data
+        several = bool(named) and isinstance(written["jobs"][name]["with"]["network"], list)
+        for number, network in enumerate(named):
+            if network not in networks:
+                which: yaml_tree.Path = (number,) if several else ()
+                path = ("jobs", name, "with", "network", *which)
+                yield tree.problem(path, f"no network is called {network!r}", nearest(network, tuple(networks)))
+        report_of = getattr(job.with_, "report_of", None)
+        if report_of is not None and report_of not in jobs:
+            where = ("jobs", name, "with", "report-of")
+            yield tree.problem(where, f"no job is called {report_of!r}", nearest(report_of, tuple(jobs)))

@@ -1,13 +1,25 @@
-"""Job kind 'tweet': post a random line of a text file. No slot is ever posted twice."""
+"""Job kind 'tweet': post a line of a text file, on one network or several. No slot is ever posted twice."""
 
 from dataclasses import dataclass
+from datetime import timedelta
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
-from pi_appliance.core import posts
-from pi_appliance.errors import Refused, Unavailable, Uncertain
+from pi_appliance.core.shuffle_bag import Choose
+from pi_appliance.errors import Refused
+from pi_appliance.jobs import _drafts
+from pi_appliance.jobs._drafts import Long
 from pi_appliance.model.run import Result
-from pi_appliance.ports import Context, Network
+from pi_appliance.model.units import Names
+from pi_appliance.ports import Context
+
+
+class Attach(StrEnum):
+    """What of a report goes with the post."""
+
+    PICTURE = "picture"
+    REPORT = "report"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,12 +27,25 @@ class Options:
     """The keys a job of this kind takes under `with:`."""
 
     lines: Annotated[Path, "a text file, one post a line; blank lines and lines that begin with # do not count"]
-    network: Annotated[str, "where to post: a name from `networks:`"]
+    network: Annotated[Names, "where to post: a name from `networks:`, or several in [brackets]"]
+    choose: Annotated[
+        Choose, "which line: none again before all were used, any, or one after the other once through"
+    ] = Choose.SHUFFLE
+    long: Annotated[Long, "what becomes of a line that is too long for one post"] = Long.REFUSE
+    late: Annotated[timedelta, "for how long a post that could not be sent is still sent"] = timedelta(hours=6)
+    attach: Annotated[Attach | None, "what goes with it: the picture or the text of the newest report"] = None
+    report_of: Annotated[str | None, "the job whose report is attached, and meant by {last-report}"] = None
+
+    def check(self) -> list[tuple[tuple[str | int, ...], str, str]]:
+        """Return what is wrong with a key: where, what, and what would be right."""
+        if self.attach is not None and self.report_of is None:
+            return [(("attach",), "nobody knows whose report", "add report-of: and the name of a job")]
+        return []
 
     def warnings(self) -> list[tuple[tuple[str | int, ...], str, str]]:
         """Return what a run would stumble over as things stand: where, what, and what would be right."""
         try:
-            some = any(posts.lines(_text(self.lines)))
+            some = any(not line.wrong for line in _drafts.read(self.lines))
         except Refused as error:
             wrong, _, right = str(error).partition("; ")
             return [(("lines",), wrong, right)]
@@ -28,50 +53,5 @@ class Options:
 
 
 def run(options: Options, context: Context) -> Result:
-    """Post one line. Raises Refused where there is none to post; what the network raises passes through."""
-    network = context.network(options.network)
-    fitting, too_long = _read(options.lines, network)
-    if not fitting:
-        raise Refused(_none_fits(options.lines, too_long))
-    number, text = context.random.choice(fitting)
-    key = f"{context.job} {context.due or f'run {context.run}'}"
-    # Claimed first, posted second: after a power cut in between we stay silent rather than say it twice.
-    claim = f"post {options.network} {key}"
-    if not context.claim(claim):
-        raise Uncertain("an earlier try at this slot was cut off while it posted; look at the account")
-    try:
-        link = network.post(text, key=key)
-    except (Unavailable, Refused):  # certainly not posted
-        context.release(claim)
-        raise
-    left_out = f"; {len(too_long)} lines are too long" if too_long else ""
-    summary = f"posted line {number} to {options.network}: {text}{left_out}"
-    return Result(summary, facts={"line": number, "link": link, "too-long": len(too_long)})
-
-
-def _read(path: Path, network: Network) -> tuple[list[tuple[int, str]], list[str]]:
-    """Return the posts of the file that NETWORK takes, and for each other one where it is and how long."""
-    fitting, too_long = [], []
-    for number, post in posts.lines(_text(path)):
-        weight = network.weigh(post)
-        if weight <= network.limit:
-            fitting.append((number, post))
-        else:
-            too_long.append(f"line {number} has {weight} of {network.limit}")
-    return fitting, too_long
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text("utf-8")
-    except FileNotFoundError:
-        raise Refused(f"{path} is not there; write it, one post a line") from None
-    except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise Refused(f"{path} cannot be read: {why}") from None
-
-
-def _none_fits(path: Path, too_long: list[str]) -> str:
-    if too_long:
-        return f"every line of {path} is too long ({too_long[0]}); shorten them"
-    return f"{path} holds no line to post; write one post a line"
+    """Post one line. Raises Refused: this is a stand-in."""
+    raise Refused(f"{context.job} would post a line of {options.lines}")

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Annotated, Any
 from zoneinfo import ZoneInfo
 
+from pi_appliance.model.post import Place
 from pi_appliance.model.schedule import Chance, Schedule
 from pi_appliance.model.units import Percent, Size
 
@@ -223,6 +224,10 @@ class Config:
     def zone_of(self, job: Job) -> ZoneInfo:
         """Return the time zone that JOB goes by."""
         return job.time_zone or self.time_zone
+
+    def place_of(self, network: str) -> Place:
+        """Return the folders of NETWORK."""
+        return Place(self.state / "networks" / network, self.reports / network)
 
     @property
     def reports(self) -> Path:
