@@ -260,7 +260,7 @@ def test_a_shuffled_round_is_foretold_without_a_repeat(house):
 def test_length_pictures_parts_and_cost_are_told_for_each_network(house):
     (house.folder / "a.png").write_bytes(PNG)
     text = "See example.com. " + "And a sentence more. " * 20
-    write(house, f"{text}![a](a.png)\n", network="[x, wall]", more=", long: thread")
+    write(house, f"{text}![](a.png)\n", network="[x, wall]", more=", long: thread")
     told = preview(house, "--count", "1")
     (slot,) = told["slots"]
     first, second = slot["posts"]["x"]
@@ -328,7 +328,7 @@ def test_slots_of_a_job_that_pauses_and_slots_left_to_chance_say_so(house):
 
 def test_the_preview_as_a_person_sees_it(house):
     (house.folder / "a.png").write_bytes(PNG)
-    write(house, f"Hello from a shelf, {'and so on ' * 20}![a](a.png)\n", network="[x, wall]", job="  jitter: 10m\n")
+    write(house, f"Hello from a shelf, {'and so on ' * 20}![](a.png)\n", network="[x, wall]", job="  jitter: 10m\n")
     done = house.run("tweets", "preview", "--count", "2", environment={"COLUMNS": "100"})
     head, first, second, together, on_x, on_wall = done.stdout.splitlines()
     assert head.split() == ["SLOT", "LINE", "LENGTH", "COST", "TEXT,", "OR", "WHY", "NOTHING"]
