@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import chain
 
 from pi_appliance.core.lines import Line
-from pi_appliance.core.shuffle_bag import fingerprint
+from pi_appliance.core.shuffle_bag import as_read, fingerprint
 
 NEAR = 0.9  # of 1: twice the letters that two lines have in common, in the same order, by the letters of both
 _FEW = 5  # words; a line with fewer, or in a script without spaces, is known by pieces of so many letters
@@ -91,7 +91,8 @@ class _Seen:
 
 
 def _words(line: Line) -> tuple[str, frozenset[str]]:
-    words = [*line.text.casefold().split(), *(file for file, _ in line.pictures)]
+    text, pictures = as_read(line)
+    words = [*text.split(), *pictures]
     text = " ".join(words)
     if len(words) >= _FEW:
         return text, frozenset(words)

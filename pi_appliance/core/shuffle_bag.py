@@ -19,14 +19,19 @@ class Choose(StrEnum):
     IN_ORDER = "in-order"  # one after the other, once through
 
 
+def as_read(line: Line) -> tuple[str, tuple[str, ...]]:
+    """Return what LINE is to a reader, who sees no difference in capitals and spaces: its text and its pictures."""
+    text = unicodedata.normalize("NFC", unicodedata.normalize("NFC", line.text).casefold())
+    return " ".join(text.split()), tuple(file for file, _ in line.pictures)
+
+
 def fingerprint(line: Line) -> str:
     """Return 16 hexadecimal digits that two lines share if a reader would take them for the same post.
 
     Capitals, spaces, the form of accents, where the line stands and how its pictures are described do not count.
     """
-    text = unicodedata.normalize("NFC", unicodedata.normalize("NFC", line.text).casefold())
-    content = "\n".join([" ".join(text.split()), *(file for file, _ in line.pictures)])
-    return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    text, pictures = as_read(line)
+    return hashlib.sha256("\n".join([text, *pictures]).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def pick(prints: Sequence[str], used: Used, how: Choose, draw: float) -> int | None:

@@ -1,0 +1,366 @@
+"""The lines before they are posted: which would be refused and why, and which comes when, for how much."""
+
+import json
+import os
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from pi_appliance.core.chance import draw, picks
+from pi_appliance.core.lines import parse
+from pi_appliance.core.shuffle_bag import Choose, fingerprint, pick, use
+from pi_appliance.model.post import Used
+from pi_appliance.model.schedule import Chance
+from tests.house import House
+
+NETWORKS = "networks:\n  x: {kind: x, with: {monthly-cap: 5}}\n  wall: {kind: preview, with: {limit: 500}}"
+PNG = b"\x89PNG\r\n\x1a\n"
+
+
+def write(house: House, lines: str | bytes, *, more: str = "", job: str = "", network: str = "x") -> None:
+    """Write the text file and a job that posts from it; MORE goes into its `with:`, JOB stands beside it."""
+    file = house.folder / "tweets.txt"
+    file.write_bytes(lines if isinstance(lines, bytes) else lines.encode())
+    house.write(
+        f"bird:\n  kind: tweet\n  schedule: '0 0,6,12,18 * * *'\n{job}"
+        f"  with: {{lines: tweets.txt, network: {network}{more}}}",
+        NETWORKS,
+    )
+
+
+def check(house: House, *words: str, status: int = 0) -> list[str]:
+    """Return what `tweets check` says, with the file by its short name."""
+    done = house.run("tweets", "check", *words)
+    assert (done.returncode, done.stderr) == (status, "")
+    return done.stdout.replace(f"{house.folder}/", "").splitlines()
+
+
+def preview(house: House, *words: str) -> dict[str, Any]:
+    told: dict[str, Any] = house.json("tweets", "preview", *words)
+    return told
+
+
+# check
+
+
+def test_lines_that_fit_are_told_in_one_line(house):
+    write(house, "# mine\none\n\ntwo\n", network="[x, wall]")
+    assert check(house) == ["tweets.txt: 2 lines, 2 fit x and wall"]
+
+
+def test_a_line_that_is_too_long_is_told_for_each_network_that_refuses_it(house):
+    write(house, f"fits\n{'日' * 141}\n{'x' * 501}\n", network="[x, wall]")
+    assert check(house, status=1) == [
+        "tweets.txt:2: 282 of 280 on x",
+        "tweets.txt:3: 501 of 280 on x",
+        "tweets.txt:3: 501 of 500 on wall",
+        "tweets.txt: 3 lines, 1 fits x, 2 fit wall",
+    ]
+
+
+def test_a_long_line_of_a_job_that_makes_threads_is_shown_as_one(house):
+    write(house, f"{'A sentence that is here. ' * 30}\n{'x' * 300}\n", more=", long: thread")
+    assert check(house, status=1) == [
+        "tweets.txt:1: a thread of 3 parts on x",
+        f"tweets.txt:2: {'x' * 39}… does not fit into a post by itself on x",
+        "tweets.txt: 2 lines, 1 fits x",
+    ]
+
+
+def test_what_is_wrong_with_words_and_pictures_is_told_once_not_for_each_network(house):
+    (house.folder / "here.png").write_bytes(PNG)
+    (house.folder / "text.png").write_text("no picture")
+    lines = ["{temprature}", "![sky](gone.png)", "![sky](text.png)", "look ![](here.png)", "look here ![sky](here.png)"]
+    write(house, "\n".join(lines), network="[x, wall]")
+    assert check(house, status=1) == [
+        "tweets.txt:1: no word is called {temprature}; did you mean {temperature}?",
+        "tweets.txt:2: the picture gone.png cannot be read: No such file or directory",
+        "tweets.txt:3: text.png is no picture that networks take; they take PNG, JPEG, GIF and WebP",
+        "tweets.txt:4: warning: nobody is told what here.png shows; write ![what it shows](here.png)",
+        "tweets.txt: 5 lines, 2 fit x and wall",
+    ]
+
+
+def test_a_missing_description_and_repeats_are_warnings_only(house):
+    (house.folder / "a.png").write_bytes(PNG)
+    write(house, "Hello from a shelf.\nLook! ![](a.png)\nhello FROM  a shelf.\nHello from the shelf.\nOther.\n")
+    assert check(house) == [
+        "tweets.txt:2: warning: nobody is told what a.png shows; write ![what it shows](a.png)",
+        "tweets.txt:3: warning: the same as line 1",
+        "tweets.txt:4: warning: nearly the same as line 1 (90 %)",
+        "tweets.txt: 5 lines, 5 fit x",
+    ]
+
+
+def test_words_are_counted_as_long_as_they_may_become(house):
+    rest = 280 - len("30 September 2026") - len(" 23:59 100 °C ") - len(os.uname().nodename)
+    write(house, f"{{date}} {{time}} {{temperature}} {{hostname}}{'x' * rest}\n")
+    assert check(house) == ["tweets.txt: 1 line, 1 fits x"]
+    write(house, f"{{date}} {{time}} {{temperature}} {{hostname}}{'x' * (rest + 1)}\n")
+    assert check(house, status=1)[0] == "tweets.txt:1: 281 of 280 on x"
+
+
+def test_the_word_for_a_report_needs_a_job_whose_report_it_is(house):
+    write(house, "{last-report}!\n")
+    assert check(house, status=1)[0] == "tweets.txt:1: nothing is known for {last-report} here"
+    write(house, f"{{last-report}}{'x' * 200}\n{{last-report}}{'x' * 201}\n", more=", report-of: bird")
+    assert check(house, status=1)[0] == "tweets.txt:2: 281 of 280 on x"
+
+
+@pytest.mark.parametrize(
+    ("data", "says"),
+    [
+        (b"one\r\ntwo\r\ncaf\xe9\r\n", "tweets.txt:3: byte 0xe9 is no UTF-8 text; save the file as UTF-8"),
+        (b"\xff\xfeo\x00n\x00e\x00", "tweets.txt:1: byte 0xff is no UTF-8 text; save the file as UTF-8"),
+        (b"", "tweets.txt: holds no line to post; write one post a line"),
+        (b"\xef\xbb\xbf# only this\n", "tweets.txt: holds no line to post; write one post a line"),
+    ],
+)
+def test_a_file_of_which_nothing_can_be_posted_is_told(house, data, says):
+    write(house, data)
+    assert check(house, status=1) == [says]
+
+
+def test_a_file_that_is_not_there_is_told(house):
+    write(house, "one\n")
+    (house.folder / "tweets.txt").unlink()
+    (said,) = check(house, status=1)
+    assert said == "tweets.txt: cannot be read: No such file or directory; write it, one post a line"
+
+
+def test_a_file_that_no_job_uses_is_checked_for_any_network(house):
+    write(house, "one\n", network="wall")
+    (house.folder / "new.txt").write_text(f"{'x' * 281}\n")
+    new = str(house.folder / "new.txt")
+    assert check(house, "--lines", new, "--network", "wall") == ["new.txt: 1 line, 1 fits wall"]
+    assert check(house, "--lines", new, status=1) == [
+        "new.txt:1: 281 of 280 on x",
+        "new.txt: 1 line, 0 fit x, 1 fits wall",
+    ]
+
+
+def test_jobs_are_checked_together_or_one_alone_and_a_file_they_share_once(house):
+    (house.folder / "a.txt").write_text("one\n")
+    (house.folder / "b.txt").write_text("x" * 300)
+    house.write(
+        "a: {kind: tweet, with: {lines: a.txt, network: x}}\n"
+        "b: {kind: tweet, with: {lines: b.txt, network: x}}\n"
+        "again: {kind: tweet, with: {lines: a.txt, network: x}}\n"
+        "pegs: {kind: command, with: {run: [/bin/true]}}",
+        NETWORKS,
+    )
+    assert check(house, status=1) == ["a.txt: 1 line, 1 fits x", "b.txt:1: 300 of 280 on x", "b.txt: 1 line, 0 fit x"]
+    assert check(house, "again") == ["a.txt: 1 line, 1 fits x"]
+
+
+def test_without_a_job_that_posts_lines_the_owner_is_told_how_to_name_a_file(house):
+    house.write("", NETWORKS)
+    assert check(house) == ["no job posts lines; name a file: --lines FILE"]
+    assert house.run("tweets", "preview").stdout == "no job that posts lines has a slot to come\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "says"),
+    [
+        (["birt"], 2, "no job is called 'birt'; did you mean 'bird'?"),
+        (["pegs"], 1, "pegs posts no lines of a file: it is of kind command, not tweet"),
+    ],
+)
+@pytest.mark.parametrize("command", ["check", "preview"])
+def test_a_job_that_posts_no_lines_is_told(house, command, words, status, says):
+    pegs = "pegs: {kind: command, with: {run: [/bin/true]}}"
+    house.write(f"bird: {{kind: tweet, with: {{lines: t.txt, network: x}}}}\n{pegs}", NETWORKS)
+    done = house.run("tweets", command, *words)
+    assert (done.returncode, done.stdout, done.stderr) == (status, "", f"pi-appliance: {says}\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--network", "x"], "--network goes with --lines"),
+        (["bird", "--lines", "t.txt"], "not both"),
+        (["--lines", "t.txt", "--network", "y"], "no network is called 'y'"),
+    ],
+)
+def test_options_that_make_no_sense_are_told(house, words, says):
+    write(house, "one\n")
+    done = house.run("tweets", "check", *words)
+    assert done.returncode == 2
+    assert says in done.stderr
+
+
+def test_a_check_as_json(house):
+    write(house, f"{'x' * 300}\none\none\n", network="[x, wall]")
+    done = house.run("tweets", "check", "--json")
+    assert done.returncode == 1
+    (told,) = json.loads(done.stdout)
+    assert (told["file"], told["lines"], told["fit"]) == (str(house.folder / "tweets.txt"), 3, {"x": 2, "wall": 3})
+    long, same = told["notes"]
+    assert long == {
+        "line": 1,
+        "weight": "refused",
+        "what": "300 of 280 on x",
+        "network": "x",
+        "length": 300,
+        "limit": 280,
+        "parts": None,
+    }
+    assert (same["line"], same["weight"], same["network"]) == (3, "warning", None)
+
+
+def test_a_check_makes_nothing_and_needs_no_right_to_the_state(house):
+    write(house, "one\n")
+    check(house)
+    assert not house.state.exists()
+
+
+# preview
+
+
+def foretold(house: House, lines: str, dues: Sequence[str], *, chance: Chance | None, how: Choose) -> list[int | None]:
+    """Return the line for each of DUES, None where the chance leaves it out, worked out from the secret alone."""
+    secret = (house.state / "secret.key").read_bytes()
+    read = parse(lines)
+    prints, used, found = [fingerprint(line) for line in read], Used(), []
+    for due in dues:
+        at = None
+        if picks(chance, secret=secret, job="bird", due=due):
+            at = pick(prints, used, how, draw(secret, "bird", due, "line"))
+        if at is not None:
+            used = use(used, prints[at])
+        found.append(None if at is None else read[at].number)
+    return found
+
+
+@pytest.mark.parametrize("how", list(Choose))
+@pytest.mark.parametrize("chance", [None, Chance(1, 4)], ids=str)
+def test_the_slots_to_come_have_the_lines_that_chance_and_draw_give_them(house, how, chance):
+    lines = "# five\none\ntwo\nthree\n\nfour\nfive\n"
+    write(house, lines, job=f"  chance: {chance}\n" if chance else "", more=f", choose: {how}")
+    slots = preview(house, "--count", "40")["slots"]
+    dues = [slot["slot"] for slot in slots]
+    assert [slot["line"] for slot in slots] == foretold(house, lines, dues, chance=chance, how=how)
+    begin = datetime.fromisoformat(dues[0])
+    assert [datetime.fromisoformat(due) for due in dues] == [begin + timedelta(hours=6 * n) for n in range(40)]
+    assert timedelta(0) < begin - datetime.now(UTC) <= timedelta(hours=6)
+    if how is Choose.IN_ORDER and chance is None:
+        assert [slot["why-not"] for slot in slots[5:]] == ["nothing: every line was posted"] * 35
+
+
+def test_a_shuffled_round_is_foretold_without_a_repeat(house):
+    write(house, "\n".join(f"line {number}" for number in range(1, 9)))
+    lines = [slot["line"] for slot in preview(house, "--count", "16")["slots"]]
+    assert sorted(lines[:8]) == sorted(lines[8:]) == list(range(1, 9))
+    assert lines[7] != lines[8]
+
+
+def test_length_pictures_parts_and_cost_are_told_for_each_network(house):
+    (house.folder / "a.png").write_bytes(PNG)
+    text = "See example.com. " + "And a sentence more. " * 20
+    write(house, f"{text}![](a.png)\n", network="[x, wall]", more=", long: thread")
+    told = preview(house, "--count", "1")
+    (slot,) = told["slots"]
+    first, second = slot["posts"]["x"]
+    assert [(post["limit"], post["pictures"], post["cost"]) for post in (first, second)] == [
+        (280, 1, "0.200"),
+        (280, 0, "0.015"),
+    ]
+    assert first["length"] == len(first["text"]) + 23 - len("example.com")
+    (whole,) = slot["posts"]["wall"]
+    assert (whole["text"], whole["limit"], whole["pictures"], whole["cost"]) == (text.strip(), 500, 1, "0")
+    assert (slot["cost"], told["cost"]) == ("0.215", "0.215")
+
+
+def test_a_month_costs_the_slots_times_the_chance_times_the_mean_price(house):
+    write(house, "plain\nexample.com\n", job="  chance: 1/4\n", network="[x, wall]")
+    month = preview(house)["month"]["bird"]
+    posts = Fraction(4 * 365, 12) / 4
+    assert month["x"] == {"posts": round(float(posts), 2), "cost": "3.27", "cap": "5"}  # 30.4 at (0.015 + 0.2) / 2
+    assert month["wall"] == {"posts": round(float(posts), 2), "cost": "0.00", "cap": None}
+
+
+def test_a_month_of_very_many_slots_and_one_of_the_last_lines(house):
+    write(house, "one\ntwo\nthree\n", more=", choose: in-order", network="wall")
+    text = house.config.read_text().replace("schedule: '0 0,6,12,18 * * *'", "schedule: {every: 30s}")
+    house.config.write_text(text)
+    assert preview(house)["month"]["bird"]["wall"]["posts"] == 3
+    house.config.write_text(text.replace(", choose: in-order", ""))
+    assert preview(house)["month"]["bird"]["wall"]["posts"] == 87_600
+
+
+def test_lines_that_cannot_be_posted_are_passed_over(house):
+    write(house, f"{'x' * 300}\n{{oops}}\nfits\n![a](gone.png)\n")
+    assert {slot["line"] for slot in preview(house)["slots"]} == {3}
+
+
+@pytest.mark.parametrize(
+    ("lines", "says"),
+    [
+        ("x" * 300, "nothing: no line can be posted; see: pi-appliance tweets check"),
+        ("# none\n", "nothing: no line can be posted; see: pi-appliance tweets check"),
+        (b"\xe9", "cannot be read: it is not UTF-8 text"),
+    ],
+)
+def test_where_there_is_no_line_the_slots_come_to_nothing(house, lines, says):
+    write(house, lines)
+    told = preview(house, "--count", "2")
+    assert all(says in slot["why-not"] for slot in told["slots"])
+    assert told["month"]["bird"]["x"]["posts"] == 0
+
+
+def test_words_are_filled_in_as_of_their_slot_in_the_zone_of_the_job(house):
+    write(house, "{date}, {time} on {hostname}\n", job="  time-zone: Asia/Kolkata\n")
+    (slot,) = preview(house, "--count", "1")["slots"]
+    local = datetime.fromisoformat(slot["slot"]) + timedelta(hours=5, minutes=30)
+    (post,) = slot["posts"]["x"]
+    assert post["text"] == f"{local.day} {local:%B %Y}, {local:%H:%M} on {os.uname().nodename}"
+
+
+def test_slots_of_a_job_that_pauses_and_slots_left_to_chance_say_so(house):
+    write(house, "one\n", job="  chance: 1/1000000\n")
+    assert {slot["why-not"] for slot in preview(house)["slots"]} == {"skipped by chance"}
+    assert house.run("jobs", "pause", "bird").returncode == 0
+    assert {slot["why-not"] for slot in preview(house)["slots"]} == {"skipped: paused"}
+
+
+def test_the_preview_as_a_person_sees_it(house):
+    (house.folder / "a.png").write_bytes(PNG)
+    write(house, f"Hello from a shelf, {'and so on ' * 20}![](a.png)\n", network="[x, wall]", job="  jitter: 10m\n")
+    done = house.run("tweets", "preview", "--count", "2", environment={"COLUMNS": "100"})
+    head, first, second, together, on_x, on_wall = done.stdout.splitlines()
+    assert head.split() == ["SLOT", "LINE", "LENGTH", "COST", "TEXT,", "OR", "WHY", "NOTHING"]
+    start = head.index("TEXT")
+    assert first[start:].startswith("[1 picture] Hello from")
+    assert len(first) == len(second) == 100
+    assert first.endswith("…")
+    assert "1     x 219/280, wall 219/500  $0.015" in first
+    slot = preview(house, "--count", "1")["slots"][0]
+    assert f"{datetime.fromisoformat(slot['begins']):%H:%M:%S}" in first
+    assert together == "together: 2 of 2 slots post, for $0.03"
+    assert on_x == "in a month, on the average: 121.7 posts of bird on x, for $1.83; it stops at $5.00"
+    assert on_wall == "in a month, on the average: 121.7 posts of bird on wall, for $0.00"
+
+
+def test_slots_of_several_jobs_come_in_order_with_their_names(house):
+    (house.folder / "t.txt").write_text("one\n")
+    house.write(
+        "a: {kind: tweet, schedule: '0 * * * *', with: {lines: t.txt, network: wall}}\n"
+        "b: {kind: tweet, schedule: '30 * * * *', with: {lines: t.txt, network: wall, attach: report, report-of: a}}",
+        NETWORKS,
+    )
+    slots = preview(house, "--count", "6")["slots"]
+    assert [slot["slot"] for slot in slots] == sorted(slot["slot"] for slot in slots)
+    assert sorted({slot["job"] for slot in slots[:2]}) == sorted({slot["job"] for slot in slots[2:4]}) == ["a", "b"]
+    assert {(slot["job"], slot["attached"]) for slot in slots} == {("a", None), ("b", "report of a")}
+    assert "[report of a] one" in house.run("tweets", "preview").stdout
+
+
+def test_a_preview_posts_nothing_and_uses_no_slot(house):
+    write(house, "one\n", network="wall")
+    before = preview(house)
+    assert preview(house) == before
+    assert house.json("jobs", "history") == []
+    assert not (house.state / "reports").exists()
