@@ -103,6 +103,8 @@ build_release() {
     "$python" -m venv "$folder"
     "$folder/bin/python" -m pip install --quiet --disable-pip-version-check --no-warn-script-location "$work" ||
         die "the release could not be built, see above. $online"
+    "$folder/bin/python" -m pip install --quiet --disable-pip-version-check --no-warn-script-location "$work$extras" ||
+        say "$without_extras"
     if [ -n "$root" ]; then # what is below ROOT now will be below / then
         grep -rlIF "$root$home" "$folder/bin" "$folder/pyvenv.cfg" | while IFS= read -r file; do
             sed -i "s|$root$home|$home|g" "$file"

@@ -93,10 +93,15 @@ python_of_environment_is() {
         "$("$2" -c 'import sys; print(sys.version, sys.base_prefix)' 2>/dev/null)" ]
 }
 
-# need_environment FOLDER EXTRAS: have this clone installed, editable, in the environment FOLDER.
+# What not everybody needs, and not every machine has a wheel for.
+extras='[mastodon,pictures]'
+without_extras="posts on Mastodon and pictures of puzzles are left out, see above; all else works"
+
+# need_environment FOLDER EXTRAS [MORE]: have this clone installed, editable, in the environment FOLDER, with EXTRAS, and
+# with MORE where that can be had.
 # A stamp is written when all is done and taken away before anything changes, so half an environment is never trusted.
 need_environment() {
-    environment=$1 stamp=$1/.pi-appliance wanted=$(printf '%s' "$2" | cat - "$clone/pyproject.toml" | sha256sum)
+    environment=$1 stamp=$1/.pi-appliance wanted=$(printf '%s' "$2${3:-}" | cat - "$clone/pyproject.toml" | sha256sum)
     exec 9<"$clone"
     flock -n 9 || {
         say "waiting for another run of this script"
@@ -118,6 +123,10 @@ need_environment() {
         rm -f "$stamp"
         "$environment/bin/python" -m pip install --quiet --disable-pip-version-check --editable "$clone$2" ||
             die "the installation did not end well, see above. $online"
+        if [ -n "${3:-}" ]; then
+            "$environment/bin/python" -m pip install --quiet --disable-pip-version-check --editable "$clone$3" ||
+                say "$without_extras"
+        fi
         printf '%s\n%s\n' "$(environment_identity "$environment")" "$wanted" >"$stamp.new"
         mv "$stamp.new" "$stamp"
     fi

@@ -11,5 +11,5 @@ if ! command -v mpd >/dev/null 2>&1; then
         say "no MPD here, so music will be shown as unavailable; to have it: sudo apt install mpd"
     fi
 fi
-need_environment "$clone/.venv" ""
+need_environment "$clone/.venv" "" "$extras"
 exec "$clone/.venv/bin/pi-appliance" up --config "${PI_APPLIANCE_CONFIG:-$clone/config/appliance.yaml}" "$@"

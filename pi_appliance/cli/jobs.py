@@ -20,6 +20,7 @@ from pi_appliance.engine.assemble import Appliance, JobView, Slot
 from pi_appliance.model.run import LEFT, Outcome, Run, Trigger
 from pi_appliance.reports import as_json as json_of
 from pi_appliance.reports import as_text
+from pi_appliance.store.posts import Posts
 from pi_appliance.system import clock, cron_gaps
 
 P = ParamSpec("P")
@@ -97,6 +98,9 @@ def run(name: str, trigger: str, due: str | None, as_scheduled: bool, left: bool
         )
         if ended.trigger is Trigger.CRON:
             coming.foresee(appliance, name, clock.now())
+            if ended.outcome is Outcome.SKIPPED and name in Posts(appliance.store).due(clock.now()):
+                # Cron knows no daemon: what is left would wait for the next slot that is used.
+                ended = runner.run(appliance, name, Trigger.CRON, due=LEFT, random=SystemRandom())
         line.clear()
         try:
             _tell(ended, as_json=as_json, by_hand=by_hand)

@@ -48,6 +48,12 @@ def pick(prints: Sequence[str], used: Used, how: Choose, draw: float) -> int | N
     return first[among[int(draw * len(among))]] if among else None
 
 
+def use(used: Used, line: str) -> Used:
+    """Return USED once the line with the fingerprint LINE is used, too. One of this round begins a new round."""
+    now = frozenset({line}) if line in used.round else used.round | {line}
+    return Used(now, (*(each for each in used.last if each != line), line))
+
+
 def _rested(lines: dict[str, int], used: Used) -> list[str]:
     """Return the LINES that may begin a new round: not those used last, and never the very last one again."""
     resting = max(1, len(lines) // _RESTING) if len(lines) > 1 else 0

@@ -112,8 +112,7 @@ def _section(configuration: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 def _limits(found: Mapping[str, Any]) -> Limits:
     """Return the limits that FOUND tells, by their names here, as far as they make sense."""
-    told = {name: value for name, value in found.items() if type(value) is int and value > 0 and name != "kinds"}
+    told: dict[str, Any] = {name: value for name, value in found.items() if type(value) is int and value > 0}
     kinds = found.get("kinds")
-    if not isinstance(kinds, (list, tuple)) or not kinds:
-        return Limits(**told)
-    return Limits(**told, kinds=tuple(str(kind) for kind in kinds))
+    told["kinds"] = tuple(map(str, kinds)) if isinstance(kinds, list) and kinds else Limits().kinds
+    return Limits(**told)

@@ -22,7 +22,7 @@ import requests
 from pi_appliance.errors import ApplianceError, Refused, Unavailable, Uncertain
 from pi_appliance.networks._line import LOOK, broken_line
 
-LOGIN = "log in again: pi-appliance networks login mastodon"
+LOGIN = "log in again: pi-appliance networks login"
 _LONGEST = 200  # characters of what a server says that are shown
 _STUMBLES = (
     mastodon.MastodonError,

@@ -46,7 +46,7 @@ class Options:
 
     server: Annotated[str, "where the account is, such as https://mastodon.social"]
     keys: Annotated[str, "what the name of its secret begins with; another for a second account"] = "MASTODON"
-    visibility: Annotated[Visibility, "who sees the posts"] = Visibility.PUBLIC
+    visibility: Annotated[Visibility, "who sees the posts: public, unlisted, private or direct"] = Visibility.PUBLIC
     language: Annotated[str | None, "the language of the posts, such as en; without it, the account's"] = None
     timeout: Annotated[timedelta, "how long to wait for the server to connect, and then to answer"] = timedelta(
         seconds=30
@@ -87,9 +87,7 @@ def connect(
     (name,) = wants(options)
     token = secrets.get(name, "")
     if not re.fullmatch("[!-~]+", token):  # what else there may be cannot travel in a header
-        raise Refused(
-            f"{name} is {'not a token' if token else 'missing'}; log in: pi-appliance networks login mastodon"
-        )
+        raise Refused(f"{name} is {'not a token' if token else 'missing'}; log in: pi-appliance networks login")
     return Mastodon(options, _line(options, token), place, now=now, pause=pause)
 
 

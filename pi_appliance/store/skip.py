@@ -15,6 +15,7 @@ _DOUBTS = """
         OR EXISTS (SELECT 1 FROM pauses WHERE job = :job)
         OR EXISTS (SELECT 1 FROM runs WHERE job = :job AND ended IS NULL)
         OR EXISTS (SELECT 1 FROM outbox WHERE sent IS NULL)
+        OR EXISTS (SELECT 1 FROM posts WHERE job = :job AND state IN ('waiting', 'sending'))
         OR EXISTS (SELECT 1 FROM (SELECT started FROM runs ORDER BY id LIMIT 1 OFFSET :few) WHERE started < :old)
         OR EXISTS (SELECT 1 FROM runs WHERE job = :job ORDER BY id DESC LIMIT 1 OFFSET :runs + :few)
         OR NOT EXISTS (
@@ -37,8 +38,8 @@ def record(path: str, values: dict[str, str | int]) -> bool:
 
     VALUES: job, kind, summary; due, the slot's name; as the file has instants: slot, before (the slot before it),
     now, old (older rows go); schedule as it is watched; runs, how many of the job are kept. Where a person paused the
-    job, its slot was used, a run goes on or was cut off, a slot before was missed, rows are to be pruned, or SQLite
-    has anything to object, nothing is written.
+    job, its slot was used, a run goes on or was cut off, a slot before was missed, a post is left, rows are to be
+    pruned, or SQLite has anything to object, nothing is written.
     """
     values = {**values, "key": f"slot {values['job']} {values['due']}", "few": _FEW}
     guard = os.open(path.removesuffix("db") + "lock", os.O_RDWR | os.O_CLOEXEC)

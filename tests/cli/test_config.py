@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from pi_appliance import registry
 from pi_appliance.__main__ import main
 from pi_appliance.config import load
 from pi_appliance.config.yaml_tree import parse
@@ -88,7 +89,7 @@ def test_every_problem_is_told_at_once_with_line_column_and_what_would_be_right(
     assert told == [
         "2:12: no time zone is called 'Europe/Londn'; write an IANA name such as Europe/London",
         "3:13: 'eighty' is not a whole number",
-        "5:16: no kind of network is called 'twiter'; known: bluesky, mastodon, preview, x",
+        f"5:16: no kind of network is called 'twiter'; known: {', '.join(registry.names('networks'))}",
         "8:11: no kind of job is called 'comand'; did you mean 'command'?",
         "9:5: unknown key 'schedul'; did you mean 'schedule'?",
         "17:3: 'Three' cannot be a name; use up to 60 small letters, digits and - such as nightly-puzzles",

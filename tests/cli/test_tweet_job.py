@@ -6,6 +6,7 @@ import subprocess
 
 import pytest
 
+from pi_appliance.store.sqlite import Store
 from tests.fakes.x_server import SECRETS, fake_x
 from tests.house import House, until
 
@@ -203,3 +204,20 @@ def test_what_could_not_be_sent_is_sent_when_asked_and_only_once(house):
     assert f"posted to net: of {SLOT}: patience" in left[0].stdout
     assert "nothing was left to send" in left[1].stdout
     assert server.posts == ["patience"]
+
+
+def test_a_slot_of_cron_that_the_chance_leaves_out_still_sends_what_is_left(house):
+    with fake_x() as server:
+        write(house, "patience\n", f"kind: x, with: {{server: '{server.address}'}}")
+        house.config.write_text(
+            house.config.read_text("utf-8").replace("    kind: tweet\n", "    kind: tweet\n    chance: 1/1000000\n")
+        )
+        server.faults.append(503)
+        assert house.run("jobs", "run", "bird", environment=SECRETS).returncode == 75
+        assert server.posts == []
+        with Store(house.state / "history.db") as store, store.writing() as db:
+            db.execute("UPDATE posts SET next = made")  # its time has come
+        done = on_slot(house)
+        assert (done.returncode, server.posts) == (0, ["patience"])
+    summaries = [run["summary"] for run in house.json("jobs", "history", "bird")]
+    assert summaries[:2] == ["posted to net: of run 1: patience", "by chance (1/1000000)"]

@@ -15,7 +15,9 @@ import pytest
 from pi_appliance.core import chance, cron
 from pi_appliance.engine import coming, runner, shortcut
 from pi_appliance.engine.assemble import Appliance
+from pi_appliance.model.post import Post
 from pi_appliance.model.run import Trigger
+from pi_appliance.store.posts import Posts
 from pi_appliance.system import locks
 from tests.house import House
 
@@ -142,6 +144,10 @@ def _to_be_told(appliance: Appliance) -> None:
         )
 
 
+def _post_left(appliance: Appliance) -> None:
+    Posts(appliance.store).of_job("bot", 1, lambda: START).intend("slot", {"net": [Post("hello")]}, until=START)
+
+
 def _too_many(appliance: Appliance) -> None:
     with appliance.store.writing() as db:
         insert = "INSERT INTO runs (job, kind, trigger, started, ended) VALUES ('bot', '', '', '2026', '2026')"
@@ -170,7 +176,19 @@ def _cut_short(appliance: Appliance) -> None:
 @pytest.mark.parametrize(
     "doubt",
     [
-        *(_paused, _changed_file, _other_secret, _cut_off, _used, _newer, _to_be_told, _too_many, _too_old, _damaged),
+        *(
+            _paused,
+            _changed_file,
+            _other_secret,
+            _cut_off,
+            _used,
+            _newer,
+            _to_be_told,
+            _post_left,
+            _too_many,
+            _too_old,
+            _damaged,
+        ),
         *(_nothing_foreseen, _cut_short),
     ],
     ids=lambda doubt: doubt.__name__.strip("_"),

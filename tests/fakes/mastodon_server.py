@@ -8,6 +8,7 @@ Faults are put into `faults` and used up one a POST of a status; those of `elsew
 
     an int            that HTTP status; nothing is done
     "after-503"       that HTTP status, but it is done
+    "half-422"        that HTTP status, closed within the answer; nothing is done
     "cut-before"      closed unread; nothing is done
     "cut-after"       closed without an answer, but it is done
     "cut-in-answer"   closed within the answer; it is done
@@ -169,8 +170,9 @@ class _Handler(BaseHTTPRequestHandler):
         accepted, headers = None, {}
         with state.lock:
             try:
-                if isinstance(fault, int):
-                    raise No(fault, _WORDS.get(fault, "no"))
+                if isinstance(fault, int) or (fault or "").startswith("half-"):
+                    status = int(str(fault).removeprefix("half-"))
+                    raise No(status, _WORDS.get(status, "no"))
                 if state.strict and urlsplit(self.path).path.endswith("/"):
                     headers["Location"] = path
                     raise No(301, "moved")
@@ -327,7 +329,7 @@ class _Handler(BaseHTTPRequestHandler):
         headers |= {"Content-Type": "application/json; charset=utf-8", "Content-Length": str(len(raw))}
         lines = [f"HTTP/1.1 {status} so be it", *(f"{name}: {headers[name]}" for name in headers)]
         whole = "\r\n".join([*lines, "", ""]).encode() + raw
-        if fault == "cut-in-answer":
+        if fault == "cut-in-answer" or str(fault).startswith("half-"):
             self.wfile.write(whole[: -len(raw) // 2])
             self._cut()
         else:

@@ -1,0 +1,173 @@
+"""Posts on three networks that fail in every way, by processes that are killed: servers and ledger agree.
+
+The suite does it 20 times. For more, and for other accidents:
+
+    PI_APPLIANCE_POSTS=1000 PI_APPLIANCE_SEED=7 pytest -s tests/faults/test_posts.py
+"""
+
+import contextlib
+import os
+import signal
+import subprocess
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from random import Random
+from typing import Any
+
+from pi_appliance.model.post import GONE, OPEN, Intent, State
+from pi_appliance.store.posts import Posts
+from pi_appliance.store.sqlite import Store
+from tests.fakes import bluesky_account, mastodon_server, x_server
+from tests.fakes.bluesky_server import fake_bluesky
+from tests.fakes.mastodon_server import fake_mastodon
+from tests.fakes.x_server import fake_x
+from tests.house import PROGRAM, House, until
+
+TIMES = int(os.environ.get("PI_APPLIANCE_POSTS", "20"))
+SEED = int(os.environ.get("PI_APPLIANCE_SEED", "2026"))
+BEGIN = datetime(2026, 5, 1, 6, 0, tzinfo=UTC)
+SECRETS = x_server.SECRETS | bluesky_account.SECRETS | {"MASTODON_TOKEN": mastodon_server.TOKEN}
+JOB = """
+bird:
+  kind: tweet
+  schedule: '0 6 * * *'
+  deadline: 20s
+  retry: {times: 1, wait: 1s}
+  with: {lines: tweets.txt, network: [x, mastodon, bluesky], late: 20d}
+"""
+NETWORKS = """
+networks:
+  x: {kind: x, with: {server: "%s", timeout: 1s}}
+  mastodon: {kind: mastodon, with: {server: "%s", timeout: 1s}}
+  bluesky: {kind: bluesky, with: {server: "%s", handle: pi.bsky.social, timeout: 1s}}
+"""
+RARE = ("hang", "hang-before")  # they take their time
+
+
+@dataclass
+class Server:
+    """One of the three: what it took, and how to let it fail at its next request."""
+
+    texts: Callable[[], list[str]]
+    fail: Callable[[Any], None]
+    faults: tuple[Any, ...]
+    reset: Callable[[], None]
+
+
+@dataclass
+class Told:
+    """What happened, for who runs the long one."""
+
+    faults: Counter[str] = field(default_factory=Counter)
+    kills: int = 0
+
+
+@contextlib.contextmanager
+def servers() -> Iterator[tuple[dict[str, Server], str]]:
+    """Run the three, and give them with the part of the configuration that names them."""
+    with fake_x() as x, fake_mastodon() as mastodon, fake_bluesky() as bluesky:
+        common = (402, 403, 429, 500, 503, "cut-before", "cut-after", "cut-in-answer", "not-an-object", *RARE)
+        blue = ("putRecord", "getRecord", "createSession")
+        random = Random(SEED)
+        yield (
+            {
+                "x": Server(
+                    lambda: list(x.posts), x.faults.append, (*common, "5xx-after", "no-id", "html"), x.faults.clear
+                ),
+                "mastodon": Server(
+                    lambda: list(mastodon.texts),
+                    lambda fault: random.choice((mastodon.faults, mastodon.elsewhere.setdefault("look", []))).append(
+                        fault
+                    ),
+                    (*common, "after-503", "no-id", "not-json"),
+                    lambda: (mastodon.faults.clear(), mastodon.elsewhere.clear()),  # type: ignore[func-returns-value]
+                ),
+                "bluesky": Server(
+                    lambda: list(bluesky.texts),
+                    lambda fault: bluesky.faults[random.choice(blue)].append(fault),  # noqa: PLW0108 - another one each time
+                    (*common, "503-after", "cut-read", "not-json", "empty"),
+                    bluesky.faults.clear,
+                ),
+            },
+            NETWORKS % (x.address, mastodon.address, bluesky.address),
+        )
+
+
+def test_whatever_happens_each_post_is_there_once_at_most_and_the_ledger_tells_the_truth(house: House) -> None:
+    random, told = Random(SEED), Told()
+    with servers() as (known, networks):
+        house.write(JOB, networks)
+        for number in range(TIMES):
+            (house.folder / "tweets.txt").write_text(f"Thought number {number} of the shelf\n", "utf-8")
+            for name, server in known.items():
+                server.reset()
+                for _ in range(random.choice((0, 0, 1, 1, 2, 3))):
+                    fault = random.choice([each for each in server.faults if each not in RARE or random.random() < 0.3])
+                    server.fail(fault)
+                    told.faults[f"{name} {fault}"] += 1
+            slot = BEGIN + timedelta(days=number)
+            one_run(house, random, told, "--by", "cron", "--due", f"{slot:%Y-%m-%dT%H:%M:%SZ}")
+            if number % 100 == 99:
+                print(f"{number + 1} runs, {told.kills} kills, {sum(told.faults.values())} faults")  # noqa: T201
+        for server in known.values():
+            server.reset()
+        until(lambda: not left(house), 60)
+        check(house, known, told)
+
+
+def one_run(house: House, random: Random, told: Told, *words: str) -> None:
+    """Run the job, and in two of five times let the power go for it somewhere on its way."""
+    with subprocess.Popen(
+        [*PROGRAM, "jobs", "run", "bird", *words, "--config", str(house.config)],
+        env=house.environment(SECRETS),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        if random.random() < 0.4:
+            time.sleep(random.uniform(0.2, 1.8))  # a person pulls the plug at no particular moment
+            if process.poll() is None:
+                process.send_signal(signal.SIGKILL)
+                told.kills += 1
+        assert "Traceback" not in (process.stderr.read() if process.stderr else "")
+    until(lambda: not going_on(house), 30)
+
+
+def going_on(house: House) -> bool:
+    """Say whether a process of the run still lives: the guard ends it in a moment."""
+    return any(run["outcome"] is None for run in house.json("jobs", "history", "bird", "--count", "1"))
+
+
+def left(house: House) -> list[Intent]:
+    """Let a run finish what is left, and return what is left after it."""
+    house.run("jobs", "run", "bird", "--left", environment=SECRETS)
+    return [each for each in ledger(house) if each.state in OPEN]
+
+
+def ledger(house: House) -> list[Intent]:
+    with Store(house.state / "history.db", only_look=True) as store:
+        return Posts(store).newest(limit=10_000)
+
+
+def check(house: House, known: dict[str, Server], told: Told) -> None:
+    """Compare what the ledger says with what the servers took."""
+    posts, states = ledger(house), Counter[str]()
+    for name, server in known.items():
+        there = Counter(server.texts())
+        assert max(there.values(), default=0) <= 1, f"{name} has something twice"
+        mine = {each.text: each for each in posts if each.network == name}
+        assert set(there) <= set(mine), f"{name} has something that nobody knows of"
+        for text, each in mine.items():
+            states[f"{name} {each.state}"] += 1
+            assert each.state is not State.SENT or there[text] == 1, f"said to be on {name}, and is not: {each}"
+            assert each.state not in GONE or not there[text], f"said not to be on {name}: {each}"
+            if each.state is State.UNCERTAIN:  # only where the account may not be looked at
+                assert any(word in each.why for word in ("401", "402", "403")), each
+    runs = house.json("jobs", "history", "bird", "--count", "10000")
+    slots = Counter(run["due"] for run in runs if run["due"])
+    assert set(slots.values()) <= {1}, "a slot ran twice"
+    assert {each.slot for each in posts} <= set(slots)
+    print(f"seed {SEED}: {len(slots)} runs, {told.kills} kills, {sum(told.faults.values())} faults; {dict(states)}")  # noqa: T201

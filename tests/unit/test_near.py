@@ -1,0 +1,94 @@
+"""Near duplicates: each line that says almost the same as an earlier one, and no other."""
+
+import difflib
+import random
+import time
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from pi_appliance.core.lines import parse
+from pi_appliance.core.near import NEAR, find, ratio
+
+
+def near(*lines: str) -> list[tuple[int, int]]:
+    return [(each.line, each.like) for each in find(parse("\n".join(lines)))]
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("Uptime is a kind of patience.", "Uptime is a kind of patience."),
+        ("Uptime is a kind of patience.", "uptime  IS a kind of patience."),
+        ("Uptime is a kind of patience.", "Uptime is a kind of patience!"),
+        ("Uptime is a kind of patience.", "Uptime is the kind of patience."),
+        ("They say uptime is a kind of patience.", "They say uptime is of a kind patience."),
+        ("The best automation is the one that tells you.", "So the best automation is the one that tells you."),
+        ("Good morning", "Good morning!"),
+        ("日本語の文章はここにあります", "日本語の文章はここにありまス"),
+        ("![a](one.png)", "![b](one.png)"),
+    ],
+)
+def test_lines_that_are_almost_the_same_are_found(first, second):
+    assert near("Something else altogether.", first, "And another thing, too.", second) == [(4, 2)]
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("Uptime is a kind of patience.", "Patience is a kind of uptime, and so is silence."),
+        ("Four times a day I think of posting.", "Three times a week I dream of posting."),
+        ("yes", "yet"),
+        ("![a](one.png)", "![a](two.png)"),
+        ("Look ![sky](one.png)", "Look ![sky](two.png)"),
+        ("abcdefgh", "hgfedcba"),
+    ],
+)
+def test_lines_that_differ_are_not(first, second):
+    assert near(first, second) == []
+
+
+def test_a_line_is_told_once_with_the_earliest_that_is_the_same():
+    assert near("one and the same", "other", "one and the same", "One and the same") == [(3, 1), (4, 1)]
+
+
+def test_many_lines_that_begin_alike_hide_no_pair_among_them():
+    chance = random.Random(4)
+    lines = [f"On this day, in a year that nobody remembers, {chance.getrandbits(200):x}" for _ in range(60)]
+    lines[47] = lines[31].replace("nobody", "everybody")
+    assert near(*lines) == [(48, 32)]
+
+
+@given(st.text(max_size=30), st.text(max_size=30))
+@example("", "a")
+def test_the_ratio_is_symmetric_one_for_the_same_and_never_less_than_by_blocks(a, b):
+    assert ratio(a, b) == ratio(b, a)
+    assert (ratio(a, b) == 1) == (a == b)
+    blocks = difflib.SequenceMatcher(None, a, b, autojunk=False).ratio()
+    assert 0 <= blocks <= ratio(a, b) + 1e-9 <= 1 + 1e-9
+
+
+@given(st.lists(st.text("abc ", min_size=1, max_size=12), max_size=12))
+def test_whatever_is_told_is_near_and_whatever_is_the_same_is_told(texts):
+    lines = parse("\n".join(texts))
+    by_number = {line.number: " ".join(line.text.split()) for line in lines}
+    found = find(lines)
+    assert all(each.like < each.line and each.ratio >= NEAR for each in found)
+    assert all(ratio(by_number[each.line], by_number[each.like]) == each.ratio for each in found)
+    told = {each.line for each in found}
+    seen: set[str] = set()
+    for number, text in by_number.items():
+        assert text not in seen or number in told
+        seen.add(text)
+
+
+@pytest.mark.parametrize("common", [0, 10, 30])
+def test_two_thousand_lines_take_a_moment(common):
+    chance = random.Random(common)
+    words = ["".join(chance.choices("etaoinshrdlu", k=chance.randint(2, 9))) for _ in range(800)]
+    beginning = " ".join(words[:common])
+    lines = parse("\n".join(f"{beginning} {' '.join(chance.choices(words, k=12))}" for _ in range(2000)))
+    began = time.process_time()
+    find(lines)
+    assert time.process_time() - began < 8  # 0.1 to 1 s where this was written; each with each would take minutes

@@ -1,0 +1,176 @@
+"""Which line comes next: no line again before all were used, whatever happens to the file meanwhile."""
+
+import unicodedata
+from collections import Counter
+from random import Random
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from pi_appliance.core.lines import parse
+from pi_appliance.core.shuffle_bag import Choose, fingerprint, pick, use
+from pi_appliance.model.post import Used
+
+
+def prints(*lines: str) -> list[str]:
+    return [fingerprint(line) for line in parse("\n".join(lines))]
+
+
+@pytest.mark.parametrize(
+    "other",
+    ["Grüße vom Regal", "  grüße  vom\tREGAL ", unicodedata.normalize("NFD", "Grüße vom Regal"), "Grüsse vom Regal"],
+)
+def test_what_a_reader_takes_for_the_same_has_one_fingerprint(other):
+    assert prints("Grüße vom Regal") == prints(other)
+    assert all(len(each) == 16 and int(each, 16) >= 0 for each in prints(other))
+
+
+def test_other_words_and_other_pictures_have_another():
+    lines = ["one", "two", "one!", "one ![a](a.png)", "one ![a](b.png)", "![a](a.png)", "one ![a](a.png) ![b](b.png)"]
+    assert len(set(prints(*lines))) == len(lines)
+    assert prints("one ![a](a.png)") == prints("![better described](a.png) one")  # what it shows may be put right
+
+
+@pytest.mark.parametrize("how", list(Choose))
+def test_of_no_lines_none_is_picked(how):
+    assert pick([], Used(), how, 0.5) is None
+
+
+@pytest.mark.parametrize("how", list(Choose))
+def test_of_equal_lines_the_first_is_the_one(how):
+    for draw in (0.0, 0.4, 0.6, 0.999):
+        assert pick(["a", "b", "a", "b", "a"], Used(), how, draw) in (0, 1)
+
+
+def test_the_draw_decides_evenly():
+    lines = prints(*(f"line {number}" for number in range(7)))
+    drawn = Counter(pick(lines, Used(), Choose.SHUFFLE, step / 7000) for step in range(7000))
+    assert drawn == dict.fromkeys(range(7), 1000)
+    assert pick(lines, Used(), Choose.SHUFFLE, 1 - 2**-53) == 6
+
+
+def test_random_takes_any_line_whatever_was_used():
+    used = Used(frozenset("ab"), ("a", "b"))
+    assert {pick(["a", "b", "c"], used, Choose.RANDOM, draw / 3) for draw in range(3)} == {0, 1, 2}
+
+
+def test_in_order_goes_once_through_the_file_and_then_picks_none():
+    lines, used, order = ["c", "a", "b"], Used(), []
+    while (at := pick(lines, used, Choose.IN_ORDER, 0.9)) is not None:
+        order.append(lines[at])
+        used = use(used, lines[at])
+    assert order == ["c", "a", "b"]
+    assert pick(["new", *lines], used, Choose.IN_ORDER, 0.9) == 0
+
+
+def test_one_line_alone_comes_every_time():
+    assert pick(["a"], Used(frozenset("a"), ("a",)), Choose.SHUFFLE, 0.5) == 0
+
+
+@pytest.mark.parametrize(("count", "resting"), [(1, 0), (2, 1), (3, 1), (5, 1), (6, 2), (12, 4)])
+def test_a_new_round_begins_with_none_of_the_third_used_last(count, resting):
+    lines = [f"{number:x}" for number in range(count)]
+    used = Used(frozenset(lines), tuple(lines))
+    begin = {pick(lines, used, Choose.SHUFFLE, step / 1000) for step in range(1000)}
+    assert begin == set(range(count - resting))
+
+
+def test_what_a_use_leaves_behind():
+    used = use(use(use(Used(), "a"), "b"), "c")
+    assert used == Used(frozenset("abc"), ("a", "b", "c"))
+    assert use(used, "b") == Used(frozenset("b"), ("a", "c", "b"))
+    assert use(Used(frozenset("b"), ("a", "b")), "a") == Used(frozenset("ab"), ("b", "a"))
+
+
+# The same few words again and again, so that what was removed often comes back; some are the same to a reader.
+_WORDS = st.sampled_from(["a", "b", "c", "d", "e", "A", " b ", "# no post", "", "é", "e\u0301", "x y", "x  y"])
+_AT = st.integers(0, 9)
+_DRAW = st.tuples(st.just("draw"), st.floats(0, 1, exclude_max=True))
+_STEPS = st.one_of(
+    *[_DRAW] * 8,
+    st.tuples(st.just("add"), _AT, _WORDS),
+    st.tuples(st.just("remove"), _AT),
+    st.tuples(st.just("change"), _AT, _WORDS),
+    st.tuples(st.just("move"), _AT, _AT),
+    st.tuples(st.just("double"), _AT),
+)
+
+
+def edit(file: list[str], what: str, at: int, more: str | int = 0) -> None:
+    if what == "add":
+        file.insert(at, str(more))
+    elif file:
+        at %= len(file)
+        match what:
+            case "remove":
+                del file[at]
+            case "change":
+                file[at] = str(more)
+            case "move":
+                file.insert(int(more), file.pop(at))
+            case "double":
+                file.insert(0, file[at])
+
+
+@settings(max_examples=500)
+@given(st.lists(_WORDS, max_size=8), st.lists(_STEPS, min_size=5, max_size=60))
+@example(["b", "a"], [("draw", 0.0), ("remove", 0), ("draw", 0.0), ("add", 0, "b"), ("draw", 0.0)])
+def test_whatever_is_edited_no_line_comes_again_before_the_others_that_are_there(beginning, steps):
+    """Draw lines between any edits of the file: lines added, removed, changed, moved, doubled, commented out.
+
+    Lines are the same if they have one fingerprint. A round is a run of draws; the first draw ever begins one. Then:
+
+    - as long as the file holds a line, each draw gives one that is in it;
+    - in a round no line is drawn twice;
+    - a new round begins only at a draw at which every line that is in the file then was drawn in the round before;
+    - no line is drawn twice in a row while the file holds another one.
+
+    The rounds are kept here in a list of their own, apart from what `use` makes of them.
+    """
+    file = list(beginning)
+    used, drawn, last = Used(), list[str](), None
+    for what, *values in steps:
+        if what != "draw":
+            edit(file, what, *values)
+            continue
+        lines = prints(*file)
+        at = pick(lines, used, Choose.SHUFFLE, values[0])
+        if not lines:
+            assert at is None
+            continue
+        assert at is not None
+        chosen = lines[at]
+        assert chosen != last or set(lines) == {chosen}
+        if chosen in drawn:
+            assert set(lines) <= set(drawn), "a round ended early"
+            drawn = []
+        drawn.append(chosen)
+        used, last = use(used, chosen), chosen
+        assert used.round == set(drawn)
+        assert used.last[-1] == chosen
+
+
+@given(st.integers(2, 12), st.randoms(use_true_random=False))
+def test_over_many_rounds_each_line_of_a_file_comes_equally_often(count, chance):
+    lines, used, drawn = [str(number) for number in range(count)], Used(), Counter[str]()
+    for _ in range(5 * count):
+        at = pick(lines, used, Choose.SHUFFLE, chance.random())
+        assert at is not None
+        drawn[lines[at]] += 1
+        used = use(used, lines[at])
+    assert set(drawn.values()) == {5}
+
+
+def test_the_order_of_a_round_is_any_order():
+    chance, orders = Random(7), Counter[str]()
+    for _ in range(2400):
+        used, order = Used(), ""
+        for _ in "abc":
+            at = pick(list("abc"), used, Choose.SHUFFLE, chance.random())
+            assert at is not None
+            order += "abc"[at]
+            used = use(used, "abc"[at])
+        orders[order] += 1
+    assert len(orders) == 6
+    assert all(320 < count < 480 for count in orders.values())  # 400, give or take four standard deviations
