@@ -138,7 +138,8 @@ def login(name: str, config: Path) -> None:
     except UnicodeDecodeError:
         raise Refused("that is no UTF-8 text; nothing was stored") from None
     except ApplianceError as error:
-        error.args = (f"{error}; nothing was stored",)
+        told = str(error)
+        error.args = (told if "nothing" in told else f"{told}; nothing was stored",)
         raise
     file.put(got, owner=_owner(told, file))
     click.echo(f"{name}: {who} (the keys are right); {_stored(file)}")
