@@ -7,7 +7,8 @@ network itself makes a second try harmless.
 """
 
 import contextlib
-from collections.abc import Callable, Iterable
+import traceback
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime, timedelta
 from decimal import Decimal
 from itertools import groupby
@@ -25,6 +26,18 @@ class NoRules(Exception):
 
     def __init__(self, reason: ApplianceError) -> None:
         self.reason = reason
+
+
+@contextlib.contextmanager
+def _faults_as(kind: type[Unavailable | Uncertain]) -> Iterator[None]:
+    """Let a fault of a network's own code be a KIND of error: one post must not keep all later ones from being sent."""
+    try:
+        yield
+    except ApplianceError:
+        raise
+    except Exception as error:  # noqa: BLE001 - the edge: whatever a network does ends in the ledger
+        traceback.print_exc()  # into the log of the run
+        raise kind(f"a fault of the program: {type(error).__name__}: {error}") from None
 
 
 def _rules(network: Network) -> Rules:
@@ -79,11 +92,17 @@ class Sender:
 
     def _without(self, intent: Intent, error: ApplianceError) -> Intent:
         """Leave INTENT because its network is no use just now, or give it up because it is none at all."""
+        if intent.state is State.SENDING:
+            return self._not_to_be_asked(intent, error)
         if isinstance(error, Unavailable):
-            return self._later(intent, intent.state, error)
-        if intent.state is State.WAITING:
-            return self.ledger.put(intent, State.REFUSED, str(error))
-        return self.ledger.put(intent, State.UNCERTAIN, f"{intent.why} ({error})")
+            return self._later(intent, State.WAITING, error)
+        return self.ledger.put(intent, State.REFUSED, str(error))
+
+    def _not_to_be_asked(self, intent: Intent, error: ApplianceError) -> Intent:
+        """Leave INTENT, which is perhaps there, until it can be looked for; but not for ever."""
+        if self.clock() > intent.until + _LOOKED_FOR:
+            return self.ledger.put(intent, State.UNCERTAIN, f"{error}; look at the account")
+        return self._later(intent, State.SENDING, error)
 
     def _one(self, network: Network, intent: Intent, after: list[Sent]) -> Intent:
         """Send INTENT, unless it is there already, or too late."""
@@ -105,7 +124,8 @@ class Sender:
     def _try(self, network: Network, intent: Intent, after: list[Sent], *, tried: bool) -> Intent:
         """Send INTENT now. TRIED: an earlier try may have been taken."""
         try:
-            sent = network.post(self.ledger.post_of(intent), key=self._key(intent), after=after)
+            with _faults_as(Uncertain):
+                sent = network.post(self.ledger.post_of(intent), key=self._key(intent), after=after)
         except Duplicate as error:
             return self._is_there_already(network, intent, error, tried=tried)
         except Unavailable as error:
@@ -123,11 +143,10 @@ class Sender:
         known = self.ledger.known(intent.network)
         price = _rules(network).look_price
         try:
-            found = network.look(self.ledger.post_of(intent), key=self._key(intent), known=known)
+            with _faults_as(Unavailable):
+                found = network.look(self.ledger.post_of(intent), key=self._key(intent), known=known)
         except Unavailable as error:
-            if self.clock() > intent.until + _LOOKED_FOR:
-                return self.ledger.put(intent, State.UNCERTAIN, f"{error}; look at the account")
-            return self._later(intent, State.SENDING, error)
+            return self._not_to_be_asked(intent, error)
         except (Refused, Uncertain) as error:
             return self.ledger.put(intent, State.UNCERTAIN, f"{intent.why or 'no answer came'} ({error})")
         if found is None:

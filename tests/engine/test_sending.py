@@ -81,6 +81,8 @@ class World:
                 raise Unavailable("cannot be reached", after=90)
             case "no":
                 raise Refused("you may not")
+            case "fault":
+                raise KeyError("a mistake of ours")
             case "duplicate":
                 raise Duplicate("posted before")
             case "lost before":
@@ -141,11 +143,16 @@ class Desk:
         self.steps.left = power
         ledger = self.ledger()
         try:
-            return Sender(ledger, lambda name: self.networks[name], lambda: self.now).send(ledger.left())
+            return Sender(ledger, self.connect, lambda: self.now).send(ledger.left())
         except PowerCut:
             return []
         finally:
             self.steps.left = 10**9
+
+    def connect(self, name: str) -> World:
+        if name not in self.networks:
+            raise Refused("its keys are missing")
+        return self.networks[name]
 
     def all(self) -> list[Intent]:
         return Posts(self.store).newest(limit=1000)
@@ -268,6 +275,27 @@ def test_duplicate_because_of_an_older_post_of_ours_is_a_no(desk):
     desk.now += timedelta(minutes=2)
     (refused,) = desk.send()
     assert (refused.slot, refused.state) == ("next slot", State.REFUSED)
+
+
+def test_a_fault_of_a_networks_own_code_holds_up_nothing_else(desk, capsys):
+    x = one(desk)
+    desk.intend("next slot", {"x": ["the next"]})
+    x.faults = ["fault"]
+    first, second = desk.send()
+    assert (first.state, second.state) == (State.SENDING, State.SENT)
+    assert "KeyError" in first.why
+    assert "Traceback" in capsys.readouterr().err
+    assert desk.send()[0].state is State.SENT
+
+
+def test_without_its_keys_what_is_perhaps_there_waits_to_be_looked_up_and_is_for_the_owner_at_last(desk):
+    x = one(desk)
+    x.faults, x.blind = ["lost after"], [True]
+    desk.send()
+    del desk.networks["x"]
+    assert desk.send()[0].state is State.SENDING
+    desk.now += timedelta(days=4)
+    assert desk.send()[0].state is State.UNCERTAIN
 
 
 def test_networks_are_accounted_for_on_their_own(desk):
