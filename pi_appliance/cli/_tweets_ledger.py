@@ -2,25 +2,19 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import click
 
 from pi_appliance.cli._options import config_option, json_option
 from pi_appliance.core import amounts
 from pi_appliance.engine.assemble import Appliance
-from pi_appliance.model.post import Intent, State
+from pi_appliance.model.post import ANSWERS, Intent, State
 from pi_appliance.reports import as_json as json_of
 from pi_appliance.reports import as_text
 from pi_appliance.store.posts import Posts
 from pi_appliance.system import clock
 
 _WIDTH = 60  # characters of a post that a table shows
-_MEANS = {
-    "there": (State.SENT, "you saw it there"),
-    "post": (State.WAITING, "you saw that it is not there"),
-    "drop": (State.GIVEN_UP, "you saw that it is not there, and do not want it"),
-}
 
 
 @click.command("list", short_help="What became of the posts.")
@@ -43,7 +37,7 @@ def list_(state: str | None, count: int, as_json: bool, config: Path) -> None:
         zone = appliance.config.time_zone
     if as_json:
         money = {network: str(amount) for network, amount in spent.items()}
-        click.echo(json.dumps({"posts": [values(each) for each in found], "spent": money}))
+        click.echo(json.dumps({"posts": [json_of.post(each) for each in found], "spent": money}))
     elif not found:
         click.echo("there is no such post" if state else "nothing was posted yet")
     else:
@@ -59,29 +53,6 @@ def list_(state: str | None, count: int, as_json: bool, config: Path) -> None:
         raise SystemExit(1)
 
 
-def values(intent: Intent) -> dict[str, Any]:
-    """Return INTENT as JSON shows it."""
-    return {
-        "post": intent.id,
-        "job": intent.job,
-        "slot": intent.slot,
-        "network": intent.network,
-        "part": intent.part + 1,
-        "parts": intent.parts,
-        "text": intent.text,
-        "state": intent.state,
-        "why": intent.why or None,
-        "made": json_of.instant(intent.made),
-        "until": json_of.instant(intent.until),
-        "next": json_of.instant(intent.next) if intent.state in (State.WAITING, State.SENDING) else None,
-        "tries": intent.tries,
-        "link": (intent.sent.link or None) if intent.sent else None,
-        "sent": json_of.instant(intent.sent_at) if intent.sent_at else None,
-        "cost": str(intent.cost),
-        "run": intent.run,
-    }
-
-
 def _cut(intent: Intent) -> str:
     text = " ".join(intent.text.split())
     part = f" ({intent.part + 1}/{intent.parts})" if intent.parts > 1 and f"{intent.part + 1}/" not in text else ""
@@ -91,7 +62,7 @@ def _cut(intent: Intent) -> str:
 
 @click.command("settle", short_help="Say what became of an uncertain post.")
 @click.argument("post", type=int)
-@click.argument("what", type=click.Choice(list(_MEANS)))
+@click.argument("what", type=click.Choice(list(ANSWERS)))
 @click.option("--link", default="", metavar="URL", help="Where it stands, if it is there.")
 @config_option
 def settle(post: int, what: str, link: str, config: Path) -> None:
@@ -107,7 +78,7 @@ def settle(post: int, what: str, link: str, config: Path) -> None:
       0  noted
       2  there is no uncertain post of that number
     """
-    state, why = _MEANS[what]
+    state, why = ANSWERS[what]
     with Appliance.open(config) as appliance:
         intent = Posts(appliance.store).settle(post, state, why, link=link, now=clock.now())
     if state is State.WAITING:

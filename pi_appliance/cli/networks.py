@@ -124,27 +124,36 @@ def login(name: str, config: Path) -> None:
         return
     file = credentials.place(told.path, Systemd())
     file.require_writable()
-    before = _secrets(told)
-    logging.disable()  # what libraries would say of it holds keys that nobody knows yet
+    got, who = _walked(told, name)
+    file.put(got, owner=_owner(told, file))
+    click.echo(f"{name}: {who} (the keys are right); {_stored(file)}")
+    for each in wanted:
+        if os.environ.get(each):
+            click.echo(f"{each} stands in the environment too; where it does, that counts", err=True)
+
+
+def _walked(config: Config, name: str) -> tuple[Mapping[str, str], str]:
+    """Walk the owner through it, and return the keys of the network NAME, and whose account it says that they are.
+
+    Raises what went wrong, with the words that nothing was stored.
+    """
+    part, before = config.networks[name], _secrets(config)
     redactor = Redactor(())
+    logging.disable()  # what libraries would say of it holds keys that nobody knows yet
     try:
         with connecting.installed(part.kind), connecting.discreet(redactor):
             kind = registry.load("networks", part.kind)
             got: Mapping[str, str] = kind.login(part.with_, Terminal(redactor.learn))
-        who = _proved(told, name, {**before, **got})
+        return got, _proved(config, name, {**before, **got})
     except (KeyboardInterrupt, EOFError):
         click.echo(err=True)
         raise Refused("stopped; nothing was stored") from None
     except UnicodeDecodeError:
         raise Refused("that is no UTF-8 text; nothing was stored") from None
     except ApplianceError as error:
-        error.args = (f"{error}; nothing was stored",)
+        why = str(error)
+        error.args = (why if "nothing" in why else f"{why}; nothing was stored",)  # some say so themselves
         raise
-    file.put(got, owner=_owner(told, file))
-    click.echo(f"{name}: {who} (the keys are right); {_stored(file)}")
-    for each in wanted:
-        if os.environ.get(each):
-            click.echo(f"{each} stands in the environment too; where it does, that counts", err=True)
 
 
 def _secrets(config: Config) -> Secrets:
@@ -168,7 +177,7 @@ def _owner(config: Config, file: SecretFile) -> Path:
     """Return a file or folder of the user who is to read FILE."""
     if file.credential:
         return file.path.parent
-    return config.state if config.state.exists() else config.path
+    return config.state if os.geteuid() == 0 and config.state.exists() else config.path
 
 
 def _stored(file: SecretFile) -> str:

@@ -60,7 +60,7 @@ def discreet(redactor: Redactor) -> Iterator[None]:
         yield
     except Exception as error:
         for each in _chain(error):
-            each.args = tuple(redactor.known(arg) if isinstance(arg, str) else arg for arg in each.args)
+            each.args = tuple(redactor.heard(arg) if isinstance(arg, str) else arg for arg in each.args)
         raise
 
 
@@ -74,9 +74,9 @@ def keep_out_of_logs(redactor: Redactor) -> None:
     def made(*args: Any, **more: Any) -> logging.LogRecord:
         record = make(*args, **more)
         with contextlib.suppress(TypeError, ValueError):  # arguments that do not fit are told by who prints it
-            record.msg, record.args = redactor.known(record.getMessage()), ()
+            record.msg, record.args = redactor.heard(record.getMessage()), ()
         if record.exc_info:
-            record.exc_text = redactor.known(logging.Formatter().formatException(record.exc_info))
+            record.exc_text = redactor.heard(logging.Formatter().formatException(record.exc_info))
         return record
 
     logging.setLogRecordFactory(made)

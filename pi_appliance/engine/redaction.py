@@ -19,6 +19,8 @@ _LONG_PART = 8
 _ADDRESS = re.compile(rf"\b[a-z][a-z0-9+.-]*://(?:{re.escape(MARK)}|[^\s\"'<>)\]}}])+", re.IGNORECASE)
 _NAMED = re.compile(r"""(?:--?(?P<flag>[\w-]+)[ =]|(?P<name>[\w.-]+)["']?\s*[:=]\s*)(?=\S)""")
 _SCHEME = re.compile(r"\b(bearer|basic)\s+\S+", re.IGNORECASE)
+# What opens a session, and is made anew so often that nobody knows its value: after "Bearer", or a JSON web token.
+_SESSION = re.compile(r"(?<=bearer )[\w.~+/=-]{16,}|\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]+", re.IGNORECASE)
 _LONG = re.compile(r"(?<![\w+/=-])(?=[\w+=-]*\d)(?=[\w+=-]*[A-Za-z])[\w+=-]{24,}(?![\w+/=-])")
 _ALL_WITHIN = {"environment", "env", "headers"}
 
@@ -47,6 +49,10 @@ class Redactor:
         for each in sorted(self._spellings, key=len, reverse=True):
             text = text.replace(each, MARK)
         return text
+
+    def heard(self, text: str) -> str:
+        """Return TEXT, which a server or a library said, without what is known, and what looks like a session."""
+        return _SESSION.sub(MARK, self.known(text))
 
     def text(self, text: str) -> str:
         """Return TEXT without what is known, is called like a secret, or looks like one."""

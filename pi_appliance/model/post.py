@@ -57,6 +57,13 @@ OPEN = frozenset({State.WAITING, State.SENDING})
 GONE = frozenset({State.REFUSED, State.GIVEN_UP})
 """The states of what is certainly not there, and will not be."""
 
+ANSWERS = {
+    "there": (State.SENT, "you saw it there"),
+    "post": (State.WAITING, "you saw that it is not there"),
+    "drop": (State.GIVEN_UP, "you saw that it is not there, and do not want it"),
+}
+"""What the owner may say of an uncertain post, and what it is then, and why."""
+
 
 @dataclass(frozen=True, slots=True)
 class Used:

@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 from typing import Any
 
+from pi_appliance.model.post import OPEN, Intent
 from pi_appliance.model.run import Run
 
 
@@ -30,4 +31,27 @@ def run(run: Run | None) -> dict[str, Any] | None:
         "attempts": run.attempts,
         "progress": run.progress,
         "note": run.note,
+    }
+
+
+def post(intent: Intent) -> dict[str, Any]:
+    """Return INTENT with what became of it; parts count from 1, dollars are text."""
+    return {
+        "post": intent.id,
+        "job": intent.job,
+        "slot": intent.slot,
+        "network": intent.network,
+        "part": intent.part + 1,
+        "parts": intent.parts,
+        "text": intent.text,
+        "state": intent.state,
+        "why": intent.why or None,
+        "made": instant(intent.made),
+        "until": instant(intent.until),
+        "next": instant(intent.next) if intent.state in OPEN else None,
+        "tries": intent.tries,
+        "link": (intent.sent.link or None) if intent.sent else None,
+        "sent": instant(intent.sent_at),
+        "cost": str(intent.cost),
+        "run": intent.run,
     }

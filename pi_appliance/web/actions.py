@@ -1,4 +1,4 @@
-"""What a person may have done: ask the player for something, run, pause, resume or cancel a job. Nothing else."""
+"""What a person may have done: ask the player, run, pause, resume or cancel a job, settle a post. Nothing else."""
 
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
@@ -7,7 +7,9 @@ from starlette.exceptions import HTTPException
 
 from pi_appliance.core import durations
 from pi_appliance.errors import Refused, nearest
+from pi_appliance.model.post import ANSWERS, Intent
 from pi_appliance.model.run import Run, Trigger
+from pi_appliance.store.posts import Posts
 from pi_appliance.store.slots import Pause
 from pi_appliance.web import player
 from pi_appliance.web.world import Daemon
@@ -58,6 +60,13 @@ class Actions:
         run = self._daemon.appliance.cancel(name)
         self._daemon.wake()
         return run
+
+    def settle_post(self, number: int, answer: str) -> Intent:
+        """Let the uncertain post NUMBER be what the owner says, one of ANSWERS. Raises UnknownName."""
+        state, why = ANSWERS[answer]
+        settled = Posts(self._daemon.appliance.store).settle(number, state, why, now=self.now())
+        self._daemon.wake()
+        return settled
 
 
 def _length(given: Mapping[str, object]) -> timedelta | None:

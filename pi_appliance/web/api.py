@@ -12,8 +12,10 @@ from starlette.routing import Route
 
 from pi_appliance.engine import accounts
 from pi_appliance.errors import nearest
+from pi_appliance.model.post import ANSWERS
 from pi_appliance.reports import as_json
-from pi_appliance.web import files, slots, values
+from pi_appliance.store.posts import Posts
+from pi_appliance.web import files, post_values, slots, values
 from pi_appliance.web.actions import Actions
 from pi_appliance.web.bodies import json_object
 from pi_appliance.web.run_numbers import NUMBER
@@ -45,6 +47,8 @@ class Api:
             Route(f"{BASE}/runs", self.runs),
             Route(f"{BASE}/runs/{NUMBER}", self.run),
             Route(f"{BASE}/reports", self.reports),
+            Route(f"{BASE}/posts", self.posts),
+            *(Route(f"{BASE}/posts/{NUMBER}/{answer}", self.settle, methods=["POST"]) for answer in ANSWERS),
         ]
 
     async def state(self, request: Request) -> JSONResponse:
@@ -131,6 +135,20 @@ class Api:
         """Return the reports there are, the newest first."""
         _only(request)
         return JSONResponse([report_values(report) for report in files.reports(self._daemon.appliance)])
+
+    async def posts(self, request: Request) -> JSONResponse:
+        """Return what became of posts, the newest first, and what the month has cost."""
+        _only(request, "state", "limit", "before")
+        appliance, state = self._daemon.appliance, post_values.state_of(request)
+        before = _whole(request, "before", 0, 1, 2**53) or None
+        found = Posts(appliance.store).newest(limit=_whole(request, "limit", 50, 1, 500), before=before, state=state)
+        return JSONResponse(post_values.newest(appliance, self._now(), found))
+
+    async def settle(self, request: Request) -> JSONResponse:
+        """Take what the owner saw of an uncertain post."""
+        answer = request.url.path.rpartition("/")[2]
+        await _no_keys(request, f"{answer} takes no keys")
+        return JSONResponse(as_json.post(self._actions.settle_post(request.path_params["number"], answer)))
 
     def _now(self) -> datetime:
         return self._actions.now()

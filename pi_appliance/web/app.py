@@ -21,6 +21,7 @@ from pi_appliance.web.guard import METRICS, Guard
 from pi_appliance.web.health import Health
 from pi_appliance.web.metrics import Metrics
 from pi_appliance.web.pages import Pages
+from pi_appliance.web.post_pages import PostPages
 from pi_appliance.web.world import Daemon
 
 _STATUSES: dict[type[ApplianceError], int] = {
@@ -45,6 +46,7 @@ def build(
     """Return the application for a machine that goes by NAMES, the first of which is its own."""
     actions = Actions(daemon, now)
     pages = Pages(daemon, actions, door, next(iter(names)))
+    posts = PostPages(daemon, actions, pages)
 
     async def events(_: Request) -> Response:
         return EventStream(feed)
@@ -73,7 +75,7 @@ def build(
     api = Api(daemon, actions)
     watched = [Route("/health", Health(daemon, ticks).answer), Route(METRICS, Metrics(daemon, now).answer)]
     app = Starlette(
-        routes=[*pages.routes(), *api.routes(), Route("/events", events), *watched, static],
+        routes=[*pages.routes(), *posts.routes(), *api.routes(), Route("/events", events), *watched, static],
         exception_handlers={ApplianceError: ours, HTTPException: http, Exception: fault},
     )
     return Guard(app, door, names)

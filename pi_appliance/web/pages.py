@@ -14,18 +14,18 @@ from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Re
 from starlette.routing import Route
 
 from pi_appliance import __version__
-from pi_appliance.core import cron
+from pi_appliance.core import amounts, cron
 from pi_appliance.engine.assemble import JobView, Slot
 from pi_appliance.errors import ConfigError
 from pi_appliance.model.music import Station
 from pi_appliance.model.run import Run
 from pi_appliance.reports import as_json, as_svg, as_text
 from pi_appliance.store.slots import Pause
-from pi_appliance.web import banner, files, slots, values, words
+from pi_appliance.web import banner, files, post_values, slots, values, words
 from pi_appliance.web.actions import Actions
 from pi_appliance.web.auth import Door, address_of, cookie, page_here
 from pi_appliance.web.bodies import form
-from pi_appliance.web.run_numbers import NUMBER
+from pi_appliance.web.run_numbers import NUMBER, asked
 from pi_appliance.web.world import Daemon
 
 _STRIP = 20  # runs in the strip of a job
@@ -72,6 +72,7 @@ class Pages:
             "clock": words.clock,
             "took": as_text.length,
             "good": as_text.good,
+            "money": amounts.render_money,
         }
 
     def routes(self) -> list[Route]:
@@ -106,13 +107,14 @@ class Pages:
             wrong = str(error)
         views = appliance.jobs(now)
         started = request.query_params.get("started")
-        return self._page(
+        return self.page(
             "home.html",
             music=hub,
             stations=stations,
             stations_wrong=wrong,
             banner=banner.of(self._daemon, views),
             cards=[self._card(view, now) for view in views],
+            digest=post_values.digest(appliance, now),
             started=started if started in appliance.config.jobs else "",
             **self._newest_reports(),
         )
@@ -122,16 +124,16 @@ class Pages:
         name, now = request.path_params["name"], self._actions.now()
         self._daemon.appliance.job(name)
         view = next(view for view in self._daemon.appliance.jobs(now) if view.job.name == name)
-        return self._page("_job.html", card=self._card(view, now))
+        return self.page("_job.html", card=self._card(view, now))
 
     async def banner_part(self, _: Request) -> Response:
         """Return what is not as it should be."""
         views = self._daemon.appliance.jobs(self._actions.now())
-        return self._page("_banner.html", banner=banner.of(self._daemon, views))
+        return self.page("_banner.html", banner=banner.of(self._daemon, views))
 
     async def reports_part(self, _: Request) -> Response:
         """Return the list of the newest reports."""
-        return self._page("_reports.html", **self._newest_reports())
+        return self.page("_reports.html", **self._newest_reports())
 
     async def command(self, request: Request) -> Response:
         """Ask the player for something."""
@@ -141,12 +143,10 @@ class Pages:
     async def job(self, request: Request) -> Response:
         """One job: its schedule in words, its history, its reports."""
         name, appliance, now = request.path_params["name"], self._daemon.appliance, self._actions.now()
-        before = request.query_params.get("before", "")
-        known = before.isascii() and before.isdigit() and len(before) < 19
-        runs = appliance.history(job=name, limit=_ROWS + 1, before=int(before) if known else None)
+        runs = appliance.history(job=name, limit=_ROWS + 1, before=asked(request, "before"))
         view = next((view for view in appliance.jobs(now) if view.job.name == name), None)
         schedule = view.job.schedule if view else None
-        return self._page(
+        return self.page(
             "job.html",
             job=name,
             card=self._card(view, now) if view else None,
@@ -186,11 +186,11 @@ class Pages:
         """One run and what it printed."""
         run, log = self._daemon.appliance.log(request.path_params["number"])
         newest = self._daemon.appliance.store.history(job=run.job, limit=1)[0]
-        return self._page("run.html", run=run, log=log, newest=newest)
+        return self.page("run.html", run=run, log=log, newest=newest)
 
     async def reports(self, _: Request) -> Response:
         """Return the list of all reports."""
-        return self._page("reports.html", reports=files.reports(self._daemon.appliance), more_reports=0)
+        return self.page("reports.html", reports=files.reports(self._daemon.appliance), more_reports=0)
 
     async def report(self, request: Request) -> Response:
         """One report: a text or a picture within a page, anything else as it is."""
@@ -198,11 +198,11 @@ class Pages:
         kind, writer = found.path.suffix.lower(), files.writer(self._daemon.appliance, found.job)
         if "raw" not in request.query_params:
             if kind in files.TEXTS:
-                return self._page(
+                return self.page(
                     "report.html", report=found, writer=writer, wrap=kind not in files.TABLES, **_text(found.path)
                 )
             if kind in files.PICTURES:
-                return self._page("report.html", report=found, writer=writer, picture=True)
+                return self.page("report.html", report=found, writer=writer, picture=True)
         return FileResponse(
             found.path,
             media_type=files.TYPES.get(kind, "application/octet-stream"),
@@ -216,7 +216,7 @@ class Pages:
         to = page_here(request.query_params.get("to", "/"))
         if self._door.lets_in(request):
             return RedirectResponse(to, 303)
-        return self._page("sign_in.html", wrong="", to=to)
+        return self.page("sign_in.html", wrong="", to=to)
 
     async def sign_in(self, request: Request) -> Response:
         """Take the password, and go on to the page that was wanted."""
@@ -227,7 +227,7 @@ class Pages:
                 self._door.check(given.get("password", ""), address_of(request))
             except HTTPException as error:
                 headers = dict(error.headers or {})
-                return self._page("sign_in.html", error.status_code, headers, wrong=error.detail, to=to)
+                return self.page("sign_in.html", error.status_code, headers, wrong=error.detail, to=to)
         return RedirectResponse(to, 303, {"Set-Cookie": cookie(self._door.sign_in())})
 
     async def sign_out(self, request: Request) -> Response:
@@ -237,9 +237,10 @@ class Pages:
 
     def error(self, status: int, sentence: str) -> Response:
         """Return the page that says what went wrong."""
-        return self._page("error.html", status, sentence=sentence)
+        return self.page("error.html", status, sentence=sentence)
 
-    def _page(self, template: str, status: int = 200, headers: dict[str, str] | None = None, **known: Any) -> Response:
+    def page(self, template: str, status: int = 200, headers: dict[str, str] | None = None, **known: Any) -> Response:
+        """Return TEMPLATE, filled with what is KNOWN."""
         return HTMLResponse(self._templates.get_template(template).render(known), status, headers)
 
     def _card(self, view: JobView, now: datetime) -> Card:

@@ -1,6 +1,7 @@
-"""The numbers of runs in addresses. A number that no history can hold is an address that leads nowhere."""
+"""The numbers of runs and posts in addresses. One that no history can hold is an address that leads nowhere."""
 
 from starlette.convertors import Convertor, register_url_convertor
+from starlette.requests import Request
 
 
 class _RunNumber(Convertor[int]):
@@ -18,3 +19,9 @@ class _RunNumber(Convertor[int]):
 register_url_convertor("run", _RunNumber())
 NUMBER = "{number:run}"
 """What stands for it in a route."""
+
+
+def asked(request: Request, key: str) -> int | None:
+    """Return the number that the query has at KEY; None where it has none."""
+    text = request.query_params.get(key, "")
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else None

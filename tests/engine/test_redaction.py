@@ -70,6 +70,19 @@ def test_a_line(line: str, shown: str) -> None:
     assert Redactor([]).text(line) == shown
 
 
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("403: Authorization: Bearer abcdefgh12345678-._~", f"403: Authorization: Bearer {MARK}"),
+        ("no such token: eyJhbGciOiJFUzI1NksifQ.eyJzdWIiOiJkaWQifQ.s1gn_a-ture", f"no such token: {MARK}"),
+        ("the bearer token is not valid", "the bearer token is not valid"),
+        ("see https://bsky.app/profile/x and hush", f"see https://bsky.app/profile/x and {MARK}"),
+    ],
+)
+def test_of_what_a_server_says_sessions_are_taken_out_and_addresses_stay(said: str, shown: str) -> None:
+    assert Redactor(["hush"]).heard(said) == shown
+
+
 def test_a_value_that_is_no_text_is_taken_too() -> None:
     value = b"caf\xe9 \xff".decode("utf-8", "surrogateescape")
     assert Redactor([value]).known(f"it is {value}") == f"it is {MARK}"

@@ -11,9 +11,11 @@ from playwright.sync_api import Browser, Dialog, Page, Route, expect, sync_playw
 from pi_appliance.core.plan import store_text
 from pi_appliance.core.trust import ClockState
 from pi_appliance.model.music import Play
+from pi_appliance.model.post import State
 from pi_appliance.model.run import Outcome
 from pi_appliance.system import clock
 from tests.web.test_pages import STATIONS, record, report
+from tests.web.test_posts import put, settings
 from tests.web.world import World, configuration, job, served, set_password
 
 CHROMIUM = Path("/usr/bin/chromium")
@@ -373,3 +375,32 @@ def test_whoever_signs_in_comes_to_the_page_that_was_wanted(browser: Browser, tm
         page.context.clear_cookies()
         page.get_by_role("button", name="Next").tap()
         expect(page).to_have_url(f"{world.origin}/sign-in?to=%2F")
+
+
+@pytest.mark.parametrize("script", [True, False], ids=["script", "no script"])
+def test_the_owner_settles_a_post_on_a_phone(browser: Browser, tmp_path: Path, script: bool) -> None:
+    asked = []
+
+    def answer(dialog: Dialog) -> None:
+        asked.append(dialog.message)
+        dialog.accept() if len(asked) > 1 else dialog.dismiss()
+
+    with served(settings(tmp_path)) as world, phone(browser, world, script=script) as page:
+        put(world, "surely " + "w" * 200, State.SENT, link="https://x.example/1", cost="0.2")
+        put(world, "perhaps", State.UNCERTAIN, "no answer came")
+        page.on("dialog", answer)
+        page.reload()
+        page.get_by_role("link", name="Only you can tell").tap()
+        expect(page).to_have_url(f"{world.origin}/posts")
+        assert page.evaluate(WIDTHS) == [393, 393]
+        assert page.evaluate(TOO_SMALL) == []
+        page.get_by_role("button", name="It is not there: post it").tap()
+        if script:
+            assert asked == ["You have looked at bird, and it is not there? Then it is posted now."]
+            assert world.ask("/api/v1/posts").json["counts"] == {"sent": 1, "uncertain": 1}
+            page.get_by_role("button", name="It is not there: post it").tap()
+        expect(page.locator(".how.waiting")).to_be_visible()
+        expect(page.get_by_text("Only you can tell")).to_have_count(0)
+        assert world.ask("/api/v1/posts").json["counts"] == {"sent": 1, "waiting": 1}
+        page.get_by_role("link", name="sent 1").tap()
+        expect(page.locator(".posts li")).to_have_count(1)

@@ -45,12 +45,12 @@ async function draw(job, key, slot) {
   const drawn = document.getElementById(`job-${job}`);
   drawn.dataset.slot = slot;
   if (held >= 0) drawn.querySelectorAll("a, button")[held]?.focus({ preventScroll: true });
-  if (ended) drawReports();
+  if (ended) for (const part of ["posts", "reports"]) drawPart(part);
 }
 
-async function drawReports() {
-  const answer = await fetch("/parts/reports").catch(() => null);
-  if (answer?.ok) document.getElementById("reports").innerHTML = await answer.text();
+async function drawPart(part) {
+  const answer = await fetch(`/parts/${part}`).catch(() => null);
+  if (answer?.ok) document.getElementById(part).innerHTML = await answer.text();
 }
 
 function move(card, { progress, note }) {

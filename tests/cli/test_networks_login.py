@@ -1,0 +1,150 @@
+"""pi-appliance networks login as its owner does it: by the real program, with fakes of the three networks."""
+
+import contextlib
+import subprocess
+from collections.abc import Iterator, Sequence
+
+import pytest
+
+from pi_appliance.system import secrets
+from tests.fakes.bluesky_account import DID, HANDLE, PASSWORD
+from tests.fakes.bluesky_server import fake_bluesky
+from tests.fakes.mastodon_server import fake_mastodon
+from tests.fakes.x_server import SECRETS, fake_x
+from tests.house import House
+
+JOB = "it: {kind: command, with: {run: ['true']}}"
+
+
+class Conversation:
+    """The program and its owner, who reads before answering."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        assert process.stderr is not None
+        assert process.stdin is not None
+        self.process, self.seen, self._stderr, self._stdin = process, "", process.stderr, process.stdin
+
+    def until(self, question: str) -> str:
+        """Read until QUESTION is asked, and return the word that was said last before it."""
+        while not self.seen.endswith(f"{question}: "):
+            letter = self._stderr.read(1)
+            assert letter, self.seen
+            self.seen += letter
+        return self.seen.removesuffix(f"{question}: ").split()[-1]
+
+    def answer(self, question: str, answer: str) -> None:
+        """Give ANSWER when QUESTION is asked."""
+        self.until(question)
+        self._stdin.write(f"{answer}\n")
+        self._stdin.flush()
+
+    def end(self) -> tuple[int, str]:
+        """Return the exit status and what was printed."""
+        self._stdin.close()
+        assert self.process.stdout is not None
+        said = self.process.stdout.read()
+        self.seen += self._stderr.read()
+        assert "Traceback" not in self.seen
+        return self.process.wait(60), said
+
+
+@contextlib.contextmanager
+def logging_in(house: House, name: str) -> Iterator[Conversation]:
+    process = subprocess.Popen(
+        [*house.program, "networks", "login", name, "--config", str(house.config)],
+        env=house.environment({"PYTHONUNBUFFERED": "1"}),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        with process:
+            yield Conversation(process)
+    finally:
+        process.kill()
+
+
+def stored(house: House) -> dict[str, str]:
+    path = house.folder / "secrets.env"
+    return secrets.parse(path.read_bytes(), path)
+
+
+def told_who(house: House, name: str) -> Sequence[str]:
+    return house.run("networks", "test", name).stdout.splitlines()
+
+
+def test_x_by_its_pin(house):
+    with fake_x() as server:
+        house.write(JOB, f"networks:\n  bird: {{kind: x, with: {{server: '{server.address}'}}}}")
+        with logging_in(house, "bird") as owner:
+            owner.answer("API key (or consumer key)", SECRETS["X_CONSUMER_KEY"])
+            owner.answer("API key secret", SECRETS["X_CONSUMER_SECRET"])
+            owner.answer("else Enter, for a PIN", "")
+            owner.answer("The PIN that X shows then", server.keys.consent(owner.until("The PIN that X shows then")))
+            status, said = owner.end()
+        assert status == 0, owner.seen
+        assert said.startswith("bird: @shelf_bot")
+        assert f"(the keys are right); they are in {house.folder}/secrets.env" in said
+        assert stored(house) == SECRETS
+        assert told_who(house, "bird")[0].startswith("bird: @shelf_bot")
+        assert server.posts == []
+        assert not [value for value in SECRETS.values() if value in owner.seen + said]
+
+
+def test_x_with_the_tokens_of_the_console_that_are_wrong(house):
+    with fake_x() as server:
+        house.write(JOB, f"networks:\n  bird: {{kind: x, with: {{server: '{server.address}'}}}}")
+        with logging_in(house, "bird") as owner:
+            owner.answer("API key (or consumer key)", SECRETS["X_CONSUMER_KEY"])
+            owner.answer("API key secret", SECRETS["X_CONSUMER_SECRET"])
+            owner.answer("else Enter, for a PIN", SECRETS["X_ACCESS_TOKEN"])
+            owner.answer("Access token secret", "mistyped-hush")
+            assert owner.end()[0] == 1
+    assert owner.seen.splitlines()[-1].startswith("pi-appliance: X does not know the keys (401")
+    assert owner.seen.endswith("; nothing was stored\n")
+    assert "hush" not in owner.seen
+    assert not (house.folder / "secrets.env").exists()
+
+
+def test_mastodon_by_its_code(house):
+    with fake_mastodon() as server:
+        house.write(JOB, f"networks:\n  toot: {{kind: mastodon, with: {{server: '{server.address}', keys: CAT}}}}")
+        with logging_in(house, "toot") as owner:
+            question = "The code that is shown then"
+            owner.answer(question, server.approve(owner.until(question)))
+            status, said = owner.end()
+        assert status == 0, owner.seen
+        assert set(stored(house)) == {"CAT_TOKEN"}
+        assert stored(house)["CAT_TOKEN"] in server.tokens
+        assert said.startswith("toot: @")
+        assert told_who(house, "toot")[0].startswith("toot: @")
+        assert server.statuses == []
+        assert stored(house)["CAT_TOKEN"] not in owner.seen + said
+
+
+def test_bluesky_by_its_app_password(house):
+    with fake_bluesky() as server:
+        house.write(JOB, f"networks:\n  sky: {{kind: bluesky, with: {{handle: {HANDLE}, server: '{server.address}'}}}}")
+        for password, good in (("wrng-wrng-wrng-wrng", False), (PASSWORD, True)):
+            with logging_in(house, "sky") as owner:
+                owner.answer("App password", password)
+                status, said = owner.end()
+            assert status == (0 if good else 1), owner.seen
+            assert owner.seen.endswith("; nothing was stored\n") is not good
+            assert password not in owner.seen + said
+        assert DID in owner.seen
+        assert stored(house) == {"BLUESKY_APP_PASSWORD": PASSWORD}
+        assert told_who(house, "sky")[0].startswith("sky: ")
+        assert server.records == {}
+
+
+@pytest.mark.parametrize("network", ["kind: x", "kind: mastodon", f"kind: bluesky, with: {{handle: {HANDLE}}}"])
+def test_an_owner_who_thinks_better_of_it_stores_nothing(house, network):
+    with fake_mastodon() as server:
+        network = network if "mastodon" not in network else f"kind: mastodon, with: {{server: '{server.address}'}}"
+        house.write(JOB, f"networks:\n  it: {{{network}}}")
+        with logging_in(house, "it") as owner:
+            status, said = owner.end()
+    assert (status, said, owner.seen.splitlines()[-1]) == (1, "", "pi-appliance: stopped; nothing was stored")
+    assert not (house.folder / "secrets.env").exists()
