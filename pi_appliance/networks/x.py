@@ -1,31 +1,40 @@
-"""Network 'x': posts to X by its API v2. The only file that imports tweepy, and only when something is posted.
+"""Network 'x': posts to X by its API v2. The only file that imports tweepy, and only where X is to be reached.
 
-What answers mean for the owner, as measured against tweepy 4.17: nothing sent is Unavailable, a clear no is Refused,
-and whatever leaves it open whether the post stands is Uncertain, for X has no key that makes a second try harmless.
+Posts go by tweepy's create_tweet. What it cannot do in 4.17 (pictures by v2, an end in time, errors that it stumbles
+over itself) is done beside it, on the same session: _exchange.py carries, _x_answers.py says what an answer means.
 """
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal
-from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pi_appliance.core import posts
-from pi_appliance.errors import ApplianceError, Duplicate, Refused, Unavailable, Uncertain
-from pi_appliance.model.post import Place, Post, Sent
+from pi_appliance.errors import Refused, Unavailable, Uncertain
+from pi_appliance.model.post import Picture, Place, Post, Sent
 from pi_appliance.model.units import Money
-from pi_appliance.networks._line import LOOK, broken_line
-from pi_appliance.ports import Rules
+from pi_appliance.networks import _x_account, _x_answers, _x_timeline
+from pi_appliance.networks._line import LOOK
+from pi_appliance.ports import Rules, Talk
 
 if TYPE_CHECKING:
     import requests
 
-HOME = "https://api.twitter.com"
+HOME = "https://api.twitter.com"  # what tweepy signs for, and the PIN
+_API = "https://api.x.com"  # what X's own pages name for all else
 KEYS = ("CONSUMER_KEY", "CONSUMER_SECRET", "ACCESS_TOKEN", "ACCESS_TOKEN_SECRET")
 
-# docs.x.com/x-api/getting-started, as of April 2026
+# docs.x.com/x-api/getting-started, as of April 2026. Each post that a look gives back is charged on its own, the alt
+# text of a picture as a request of its own.
 _POST, _POST_WITH_LINK = Money("0.015"), Money("0.200")
+_ALT_TEXT, _POST_LOOKED_AT = Decimal("0.005"), Decimal("0.001")
+_LOOKED_AT = 20
+
+# docs.x.com/x-api/media/quickstart/best-practices
+_MIMES = {"image/png": "png", "image/jpeg": "jpg", "image/webp": "webp"}
+_PICTURES, _PICTURE_BYTES, _ALT_LETTERS = 4, 5_000_000, 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,14 +48,19 @@ class Options:
     monthly_cap: Annotated[
         Money | None, "dollars; when a post would cost more than is left of them, it is not sent"
     ] = None
-    look: Annotated[bool, "after a lost answer, look whether the post is there; costs a fraction of a cent"] = True
+    look: Annotated[bool, "after a lost answer, look whether the post is there; costs two cents at most"] = True
     server: Annotated[str, "where X's API is; another address to try things out"] = HOME
 
     def check(self) -> list[tuple[tuple[str | int, ...], str, str]]:
         """Return what is wrong with a key: where, what, and what would be right."""
+        found: list[tuple[tuple[str | int, ...], str, str]] = []
         if not self.server.startswith(("https://", "http://127.0.0.1:", "http://localhost:")):
-            return [(("server",), f"{self.server!r} would send the keys unprotected", "begin it with https://")]
-        return []
+            found.append((("server",), f"{self.server!r} would send the keys unprotected", "begin it with https://"))
+        if not re.fullmatch("[A-Z][A-Z0-9_]*", self.keys):
+            found.append((("keys",), f"{self.keys!r} cannot begin a name", "write capitals and digits, such as X2"))
+        if not self.timeout:
+            found.append((("timeout",), "nothing is answered at once", "write 30s, for instance"))
+        return found
 
 
 def wants(options: Options) -> Mapping[str, str]:
@@ -60,16 +74,35 @@ def rules(options: Options, place: Place) -> Rules:  # noqa: ARG001 - the shape 
     return Limits(options)
 
 
-def connect(options: Options, secrets: Mapping[str, str], place: Place) -> "X":  # noqa: ARG001 - the shape of all networks
-    """Return the network."""
-    return X(options, [secrets[name] for name in wants(options)])
+def connect(options: Options, secrets: Mapping[str, str], place: Place) -> "X":
+    """Return the network; nothing is sent yet. Raises Refused, naming the secrets that are missing."""
+    if missing := [name for name in wants(options) if not secrets.get(name)]:
+        raise Refused(f"no {', '.join(missing)} among the secrets; run: pi-appliance networks login")
+    return X(options, [secrets[name] for name in wants(options)], place)
+
+
+def login(options: Options, talk: Talk) -> Mapping[str, str]:
+    """Walk the owner through to the four keys. Raises Refused, or Unavailable where X cannot be asked."""
+    from pi_appliance.networks import _exchange, _x_login  # noqa: PLC0415 - load what only a login needs
+
+    _exchange.quiet()
+    with _session(options) as session:
+        values = _x_login.walk(talk, session, home=HOME, shown=options.server, keys=options.keys)
+    return dict(zip(wants(options), values, strict=True))
+
+
+def _session(options: Options) -> Any:
+    from pi_appliance.networks import _exchange  # noqa: PLC0415 - loads requests
+
+    moved = {} if options.server == HOME else {HOME: options.server, _API: options.server}
+    return _exchange.Session("X", options.timeout.total_seconds(), moved)
 
 
 class Limits:
     """X's rules."""
 
     limit = posts.X_LIMIT
-    look_price = Decimal("0.001")
+    look_price = _POST_LOOKED_AT * _LOOKED_AT
 
     def __init__(self, options: Options) -> None:
         self.cap: Decimal | None = options.monthly_cap
@@ -81,12 +114,28 @@ class Limits:
 
     def wrong(self, post: Post) -> str:
         """Return why X would refuse POST."""
-        weight = self.weigh(post.text)
-        return "" if weight <= self.limit else f"{weight} of {self.limit}"
+        weight, pictures = self.weigh(post.text), len(post.pictures)
+        if weight > self.limit:
+            return f"{weight} of {self.limit}"
+        if not (post.text.strip() or pictures):
+            return "nothing to post"
+        if pictures > _PICTURES:
+            return f"{pictures} of {_PICTURES} pictures"
+        return next((wrong for picture in post.pictures if (wrong := _wrong_picture(picture))), "")
 
     def price(self, post: Post) -> Decimal:
         """Return what X charges for POST."""
-        return self._with_link if posts.has_link(post.text) else self._plain
+        alt = sum(_ALT_TEXT for picture in post.pictures if picture.alt)
+        return alt + (self._with_link if posts.has_link(post.text) else self._plain)
+
+
+def _wrong_picture(picture: Picture) -> str:
+    if picture.mime not in _MIMES:
+        return f"a picture that is {picture.mime or 'of no kind'}; X takes png, jpeg and webp"
+    if len(picture.data) > _PICTURE_BYTES:
+        return f"a picture of {len(picture.data):,} of {_PICTURE_BYTES:,} bytes"
+    letters = len(picture.alt)
+    return f"{letters} of {_ALT_LETTERS} characters about a picture" if letters > _ALT_LETTERS else ""
 
 
 class X:
@@ -94,80 +143,116 @@ class X:
 
     idempotent = False
 
-    def __init__(self, options: Options, keys: list[str]) -> None:
+    def __init__(self, options: Options, keys: list[str], place: Place) -> None:
+        import requests  # noqa: PLC0415 - comes with tweepy
         import tweepy  # noqa: PLC0415 - 0.2 s and 8 MB that only a run which posts shall pay
 
+        from pi_appliance.networks import _exchange  # noqa: PLC0415 - loads requests
+
+        _exchange.quiet()
         self.rules: Rules = Limits(options)
-        self._tweepy: Any = tweepy
-        self._client = tweepy.Client(None, *keys, wait_on_rate_limit=False)
-        self._client.session.mount(HOME, _adapter(options))
+        self._looks = options.look
+        self._exchange: Any = _exchange
+        self._session = _session(options)
+        self._client = tweepy.Client(None, *keys, return_type=requests.Response, wait_on_rate_limit=False)
+        self._client.session = self._session
+        self._sign = tweepy.OAuth1UserHandler(*keys).apply_auth()
+        self._answers = _x_answers.Answers(options.keys, keys)
+        self._account = _x_account.Account(place.private, keys[2])
 
     def post(self, post: Post, *, key: str, after: Sequence[Sent] = ()) -> Sent:  # noqa: ARG002 - X knows no key for a post
-        """Post POST and return its address. Raises Unavailable, Refused or Uncertain."""
-        import requests  # noqa: PLC0415 - comes with tweepy
-
+        """Post POST, as a reply to the last of AFTER. Raises Unavailable, Refused, Duplicate or Uncertain."""
+        pictures = [self._upload(picture) for picture in post.pictures]
+        above = after[-1].id if after else None
         try:
-            answer = self._client.create_tweet(text=post.text)
-            return Sent(str(answer.data["id"]), f"https://x.com/i/web/status/{answer.data['id']}")
-        except self._tweepy.HTTPException as error:
-            raise _from_answer(error.response, error.api_messages) from None
-        except requests.ConnectionError as error:
-            raise broken_line(error, "X") from None
-        except (requests.RequestException, AttributeError, KeyError, TypeError, ValueError) as error:
-            # tweepy itself stumbles over a body that is no JSON object; the post may stand all the same.
-            raise Uncertain(f"X answered something that makes no sense ({type(error).__name__}); {LOOK}") from None
+            answer = self._client.create_tweet(
+                text=post.text or None, media_ids=pictures or None, in_reply_to_tweet_id=above
+            )
+        except self._exchange.Answered as answered:
+            raise self._answers.error(answered.response, posting=True) from None
+        except self._exchange.Cut as cut:
+            raise (Uncertain(f"{cut}; {LOOK}") if cut.sent else Unavailable(str(cut))) from None
+        number = _number(_x_answers.parsed(answer))
+        if not number:
+            raise Uncertain(f"X answered something that makes no sense to a post; {LOOK}")
+        return _sent(number)
 
-    def look(self, post: Post, *, key: str, known: Collection[str]) -> Sent | None:  # noqa: ARG002 - not yet
-        """Look among the account's newest posts for POST."""
-        raise Refused("X was not asked for the account's own posts")
+    def look(self, post: Post, *, key: str, known: Collection[str]) -> Sent | None:  # noqa: ARG002 - X knows no key for a post
+        """Look among the account's newest posts for POST. Raises Unavailable, or Refused where that is not allowed."""
+        if not self._looks:
+            raise Refused("X was not asked (look: false); see yourself at https://x.com whether the post is there")
+        asked = {"max_results": _LOOKED_AT, "tweet.fields": "entities", "exclude": "retweets"}
+        said = self._ask("GET", f"/2/users/{self._account.id or self._me()[0]}/tweets", params=asked)
+        newest, meta = said.get("data"), said.get("meta")
+        if newest is None and isinstance(meta, dict) and meta.get("result_count") == 0:
+            return None
+        try:
+            number = _x_timeline.find(newest, post, known) if isinstance(newest, list) else ""
+        except ValueError:
+            number = ""
+        if number == "":
+            raise Unavailable(_NO_SENSE)
+        return _sent(number) if number else None
 
     def whoami(self) -> str:
-        """Return whose account it is."""
-        return "X"
-
-
-def _from_answer(response: "requests.Response", messages: list[str]) -> ApplianceError:
-    """Return what an answer other than 2xx means."""
-    status, said = response.status_code, "; ".join(messages) or response.reason
-    match status:
-        case 401:
-            return Refused(
-                f"X does not know the keys (401: {said}); check the four X_ secrets, and the clock of this Pi"
+        """Return the name of the account. Raises Refused, also where its keys may only read, or Unavailable."""
+        _, name, may = self._me()
+        if "write" not in may:
+            raise Refused(
+                f"the keys of @{name} may read but not post; give the app the right to write in {_x_answers.CONSOLE}, "
+                "then make new tokens"
             )
-        case 402:
-            return Refused(f"the credit at X is used up (402: {said}); add credit in X's developer console")
-        case 403 if "duplicate" in said.lower():
-            return Duplicate(f"X says that this was posted before (403: {said})")
-        case 403:
-            return Refused(
-                f"X does not allow this app to post (403: {said}); give it write permission, make new tokens"
-            )
-        case 429:
-            return Unavailable(f"X takes no more posts just now (429: {said})", after=_until_reset(response))
-        case _ if status >= 500:
-            return Uncertain(f"X had a fault of its own ({status}: {said}); {LOOK}")
-    return Refused(f"X answered {status}: {said}")
+        return f"@{name} on X"
+
+    def _me(self) -> tuple[str, str, str]:
+        """Return the account's id, its name, and what its keys may do, as far as X says so."""
+        answer = self._request("GET", "/2/users/me")
+        said = _x_answers.parsed(answer)
+        number = _number(said)
+        name = said["data"].get("username") if number else None
+        if not _x_answers.is_name(name):
+            raise Unavailable(_NO_SENSE)
+        self._account.remember(number)
+        return number, name, answer.headers.get("x-access-level", "read-write")
+
+    def _upload(self, picture: Picture) -> str:
+        """Put PICTURE where a post can show it, and return its id. Nothing is posted by that, whatever goes wrong."""
+        file = (f"picture.{_MIMES.get(picture.mime, 'png')}", picture.data, picture.mime)
+        said = self._ask("POST", "/2/media/upload", files={"media": file}, data={"media_category": "tweet_image"})
+        number = _number(said)
+        if not number:
+            raise Unavailable(_NO_SENSE)
+        if picture.alt:
+            words = {"id": number, "metadata": {"alt_text": {"text": picture.alt}}}
+            self._ask("POST", "/2/media/metadata", json=words)
+        return number
+
+    def _ask(self, method: str, path: str, **more: Any) -> dict[str, Any]:
+        """Return what X says to a request that posts nothing. Raises Refused or Unavailable."""
+        said = _x_answers.parsed(self._request(method, path, **more))
+        if not isinstance(said, dict):
+            raise Unavailable(_NO_SENSE)
+        return said
+
+    def _request(self, method: str, path: str, **more: Any) -> "requests.Response":
+        try:
+            answer: requests.Response = self._session.request(method, _API + path, auth=self._sign, **more)
+        except self._exchange.Answered as answered:
+            raise self._answers.error(answered.response) from None
+        except self._exchange.Cut as cut:
+            raise Unavailable(str(cut)) from None
+        return answer
 
 
-def _until_reset(response: "requests.Response") -> float | None:
-    """Return the seconds until the limit is lifted, by X's own clock: that of a Pi may be wrong."""
-    try:
-        reset = int(response.headers["x-rate-limit-reset"])
-        return max(0.0, reset - parsedate_to_datetime(response.headers["date"]).timestamp())
-    except (KeyError, ValueError, TypeError):
-        return None
+_NO_SENSE = "X answered something that makes no sense"
 
 
-def _adapter(options: Options) -> Any:
-    """Return what carries the requests: with a timeout, which tweepy does not set, and to another server if named."""
-    from requests.adapters import HTTPAdapter  # noqa: PLC0415 - comes with tweepy
+def _number(said: Any) -> str:
+    """Return the id in what X SAID; '' if there is none."""
+    data = said.get("data") if isinstance(said, dict) else None
+    number = str(data.get("id")) if isinstance(data, dict) else ""
+    return number if number.isascii() and number.isdigit() else ""
 
-    seconds = options.timeout.total_seconds()
 
-    class Adapter(HTTPAdapter):
-        def send(self, request: Any, **more: Any) -> Any:  # type: ignore[override]
-            # After signing: the signature stands for the address that X knows.
-            request.url = options.server + request.url.removeprefix(HOME)
-            return super().send(request, **{**more, "timeout": (seconds, seconds)})
-
-    return Adapter(max_retries=0)
+def _sent(number: str) -> Sent:
+    return Sent(number, f"https://x.com/i/web/status/{number}")
