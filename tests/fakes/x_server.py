@@ -1,21 +1,29 @@
 """A fake of X's API on loopback: checks OAuth 1.0a signatures with a library, keeps posts, and fails as X does.
 
-Faults are put into `faults` and used up one a request: an HTTP status, or a word: "cut-before" (closes unread),
-"cut-after" (accepts the post, closes without an answer), "cut-in-answer" (half an answer), "not-an-object" (200 with a
-list), "hang" (accepts, never answers).
+Faults are put into `faults` and used up one a request; None is none. An HTTP status; a Raw answer; or a word:
+"cut-before" closes unread, "hang-before" reads but never answers, "redirect" sends elsewhere, "html" answers 200 with a
+page: all of these accept nothing. These accept first: "cut-after" closes without an answer, "cut-in-answer" breaks off
+in the middle of it, "5xx-after" answers 503, "not-an-object" answers with a list, "no-id" without the id, "hang" never
+answers, "drip" and "drip-head" send a body or a head that never ends, a byte at a time.
+
+It is a real server: other processes may use its address. `log` has every request, in the order they were answered.
 """
 
+import contextlib
 import json
+import re
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from email.parser import BytesParser
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
-from oauthlib.common import Request
-from oauthlib.oauth1.rfc5849 import signature
+from tests.fakes.x_oauth import Keys
+from tests.fakes.x_timeline import as_x_writes
 
 SECRETS = {
     "X_CONSUMER_KEY": "consumer-key-1",
@@ -23,7 +31,47 @@ SECRETS = {
     "X_ACCESS_TOKEN": "access-token-3",
     "X_ACCESS_TOKEN_SECRET": "access-secret-4",
 }
-HOME = "https://api.twitter.com"  # what a client signs, wherever the bytes really go
+USER, NAME = "7001", "shelf_bot"
+
+
+@dataclass(frozen=True, slots=True)
+class Raw:
+    """A whole answer, as it is."""
+
+    status: int
+    body: bytes
+    headers: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """One request, and how it was answered: status 0 is not at all, or not to the end."""
+
+    method: str
+    path: str
+    status: int
+    accepted: str | None = None  # the text of the post that it made
+
+
+@dataclass
+class Picture:
+    """An uploaded picture."""
+
+    data: bytes
+    mime: str
+    alt: str = ""
+    post: str = ""  # the id of the post that shows it
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A post that was accepted."""
+
+    id: str
+    text: str
+    above: str | None  # the id of the post that it replies to
+    pictures: tuple[str, ...]
+    looks: int  # how many looks there were before
 
 
 @dataclass
@@ -32,9 +80,31 @@ class FakeX:
 
     address: str = ""
     posts: list[str] = field(default_factory=list)
+    made: list[Made] = field(default_factory=list)
+    pictures: dict[str, Picture] = field(default_factory=dict)
+    lines: int = 0  # connections
     requests: int = 0
-    faults: list[int | str] = field(default_factory=list)
+    log: list[Seen] = field(default_factory=list)
+    faults: list[int | str | Raw | None] = field(default_factory=list)
+    headers: dict[str, str] = field(default_factory=dict)  # with every answer
+    lag: int = 0  # looks that miss a new post
+    looks: int = 0
+    pin_allowed: bool = True
     over: threading.Event = field(default_factory=threading.Event)
+    keys: Keys = field(default_factory=lambda: Keys(*SECRETS.values()))
+    lock: threading.RLock = field(default_factory=threading.RLock)
+
+    def paths(self) -> list[str]:
+        """Return what was asked for, in order: method and path."""
+        return [f"{seen.method} {seen.path.partition('?')[0]}" for seen in self.log]
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 512
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing: whoever asked may be gone."""
 
 
 @contextmanager
@@ -45,8 +115,7 @@ def fake_x() -> Iterator[FakeX]:
     class Handler(_Handler):
         state = fake
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
+    server = _Server(("127.0.0.1", 0), Handler)
     fake.address = f"http://127.0.0.1:{server.server_address[1]}"
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
@@ -59,86 +128,214 @@ def fake_x() -> Iterator[FakeX]:
         thread.join()
 
 
+@dataclass
+class _Answer:
+    status: int
+    body: Any  # bytes as they are, else JSON
+    accepted: str | None = None
+    headers: dict[str, str] = field(default_factory=dict)
+
+
 class _Handler(BaseHTTPRequestHandler):
     state: FakeX
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+
+    def setup(self) -> None:
+        super().setup()
+        with self.state.lock:
+            self.state.lines += 1
+
+    def do_GET(self) -> None:
+        self._serve()
 
     def do_POST(self) -> None:
-        self.state.requests += 1
-        fault = self.state.faults.pop(0) if self.state.faults else None
+        self._serve()
+
+    def _serve(self) -> None:
+        with self.state.lock:
+            self.state.requests += 1
+            fault = self.state.faults.pop(0) if self.state.faults else None
         if fault == "cut-before":
-            self.close_connection = True
-            self.connection.shutdown(2)
+            self._log(0)
+            self._close()
             return
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        if not self._signed():
-            self._answer(401, {"title": "Unauthorized", "status": 401, "detail": "Unauthorized"})
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        sent = self._signed(body)
+        if sent is None:
+            self._answer(_error(401, 32, "Could not authenticate you."))
         elif isinstance(fault, int):
-            self._fail(fault)
-        elif body["text"] in self.state.posts:
-            self._answer(403, _problem(403, "You are not allowed to create a Tweet with duplicate content."))
+            self._answer(_failure(fault))
+        elif isinstance(fault, Raw):
+            self._answer(_Answer(fault.status, fault.body, headers=fault.headers))
+        elif fault == "redirect":
+            self._answer(_Answer(307, b"", headers={"Location": "/elsewhere"}))
+        elif fault == "html":
+            self._answer(_Answer(200, b"<!doctype html><h1>Welcome to the hotel</h1>"))
+        elif fault == "hang-before":
+            self._log(0)
+            self.state.over.wait(60)
+            self._close()
         else:
-            self.state.posts.append(body["text"])
-            self._accepted(fault, body["text"])
+            with self.state.lock:
+                answer = self._done(body, sent)
+            self._end(fault, answer)
 
-    def _signed(self) -> bool:
-        authorization = {"Authorization": self.headers.get("Authorization", "")}
-        request = Request(HOME + self.path, "POST", headers=authorization)
-        sent = dict(signature.collect_parameters(headers=authorization, exclude_oauth_signature=False))
-        request.signature = sent.pop("oauth_signature", "")
-        request.params = list(sent.items())
-        known = (SECRETS["X_CONSUMER_KEY"], SECRETS["X_ACCESS_TOKEN"])
-        if (sent.get("oauth_consumer_key"), sent.get("oauth_token")) != known:
-            return False
-        secrets = (SECRETS["X_CONSUMER_SECRET"], SECRETS["X_ACCESS_TOKEN_SECRET"])
-        return bool(signature.verify_hmac_sha1(request, *secrets))
+    def _signed(self, body: bytes) -> dict[str, str] | None:
+        form = body.decode() if "x-www-form-urlencoded" in self.headers.get("Content-Type", "") else ""
+        return self.state.keys.signed(self.command, self.path, self.headers.get("Authorization", ""), form)
 
-    def _fail(self, status: int) -> None:
-        match status:
-            case 402:
-                self._answer(402, _problem(402, "Your account does not have any credits to fulfill this request."))
-            case 403:
-                self._answer(403, _problem(403, "You are not permitted to perform this action."))
-            case 429:
-                reset = {"x-rate-limit-reset": str(int(time.time()) + 90)}
-                self._answer(429, _problem(429, "Too Many Requests"), reset)
-            case _:
-                self._answer(status, _problem(status, "Service Unavailable"))
+    def _done(self, body: bytes, sent: dict[str, str]) -> _Answer:
+        where = urlsplit(self.path)
+        match (self.command, where.path):
+            case ("POST", "/2/tweets"):
+                return self._post(json.loads(body))
+            case ("POST", "/2/media/upload"):
+                return self._picture(body)
+            case ("POST", "/2/media/metadata"):
+                return self._alt(json.loads(body))
+            case ("GET", "/2/users/me"):
+                return _Answer(200, {"data": {"id": USER, "name": "Shelf", "username": NAME}})
+            case ("GET", path) if path == f"/2/users/{USER}/tweets":
+                return self._newest({name: values[0] for name, values in parse_qs(where.query).items()})
+            case ("POST", "/oauth/request_token"):
+                if not self.state.pin_allowed or sent.get("oauth_callback") != "oob":
+                    return _error(403, 415, "Callback URL not approved for this client application.")
+                return _Answer(200, self.state.keys.ask().encode())
+            case ("POST", "/oauth/access_token"):
+                given = self.state.keys.give(sent)
+                whose = f"&user_id={USER}&screen_name={NAME}"
+                return _Answer(200, (given + whose).encode()) if given else _Answer(401, b"Invalid oauth_verifier")
+        return _problem(404, "Not Found")
 
-    def _accepted(self, fault: int | str | None, text: str) -> None:
-        answer = {"data": {"id": str(1000 + len(self.state.posts)), "text": text}}
+    def _post(self, asked: dict[str, Any]) -> _Answer:
+        state, text = self.state, asked.get("text", "")
+        shown = tuple(asked.get("media", {}).get("media_ids", ()))
+        above = asked.get("reply", {}).get("in_reply_to_tweet_id")
+        if not (text or shown):
+            return _problem(400, "One or more parameters to your request was invalid.")
+        if len(shown) > 4 or any(each not in state.pictures or state.pictures[each].post for each in shown):
+            return _problem(400, "Your media IDs are invalid.")
+        if above is not None and above not in {made.id for made in state.made}:
+            return _problem(403, "You attempted to reply to a Tweet that is deleted or not visible to you.")
+        if text and text in state.posts:
+            return _problem(403, "You are not allowed to create a Tweet with duplicate content.")
+        made = Made(str(1001 + len(state.made)), text, above, shown, state.looks)
+        state.made.append(made)
+        state.posts.append(text)
+        for each in shown:
+            state.pictures[each].post = made.id
+        written = as_x_writes(made.id, text, len(shown))["text"]
+        return _Answer(201, {"data": {"id": made.id, "text": written, "edit_history_tweet_ids": [made.id]}}, text)
+
+    def _picture(self, body: bytes) -> _Answer:
+        head = f"Content-Type: {self.headers['Content-Type']}\r\n\r\n".encode()
+        parts = {
+            part.get_param("name", header="content-disposition"): part
+            for part in BytesParser().parsebytes(head + body).walk()
+            if not part.is_multipart()
+        }
+        kind, file = parts["media_category"].get_payload(decode=True), parts["media"]
+        data, mime = file.get_payload(decode=True), file.get_content_type()
+        assert isinstance(data, bytes)
+        if kind != b"tweet_image" or mime not in {"image/png", "image/jpeg", "image/webp"}:
+            return _problem(400, "media type unrecognized.")
+        if len(data) > 5 * 1024 * 1024:
+            return _problem(413, "File size exceeds 5242880 bytes.")
+        number = str(9001 + len(self.state.pictures))
+        self.state.pictures[number] = Picture(data, mime)
+        told = {"id": number, "media_key": f"3_{number}", "size": len(data), "expires_after_secs": 86400}
+        return _Answer(200, {"data": told})
+
+    def _alt(self, asked: dict[str, Any]) -> _Answer:
+        picture, alt = self.state.pictures.get(asked["id"]), asked["metadata"]["alt_text"]["text"]
+        if picture is None or len(alt) > 1000:
+            return _problem(400, "One or more parameters to your request was invalid.")
+        picture.alt = alt
+        return _Answer(200, {"data": {"id": asked["id"], "associated_metadata": asked["metadata"]}})
+
+    def _newest(self, asked: dict[str, str]) -> _Answer:
+        state, count = self.state, int(asked.get("max_results", 10))
+        if not 5 <= count <= 100:
+            return _problem(400, "The `max_results` query parameter value is not between 5 and 100.")
+        there = [made for made in state.made if state.looks - made.looks >= state.lag]
+        state.looks += 1
+        shown = [as_x_writes(made.id, made.text, len(made.pictures)) for made in reversed(there[-count:])]
+        if "entities" not in asked.get("tweet.fields", ""):
+            shown = [{name: value for name, value in each.items() if name != "entities"} for each in shown]
+        meta = {"result_count": len(shown)}
+        return _Answer(200, {"data": shown, "meta": meta} if shown else {"meta": meta})
+
+    def _end(self, fault: str | None, answer: _Answer) -> None:
+        """Answer, but as FAULT says."""
         match fault:
-            case "cut-after":
-                self.close_connection = True
-                self.connection.shutdown(2)
-            case "cut-in-answer":
-                self.wfile.write(
-                    b"HTTP/1.1 201 Created\r\nContent-Length: 500\r\nContent-Type: application/json\r\n\r\n{"
-                )
-                self.wfile.flush()
-                self.close_connection = True
-                self.connection.shutdown(2)
+            case "cut-after" | "cut-in-answer" | "hang" | "drip" | "drip-head":
+                self._log(0, answer.accepted)
+                self._spoil(fault)
+                self._close()
+            case "5xx-after":
+                self._answer(_Answer(503, _failure(503).body, answer.accepted))
             case "not-an-object":
-                self._answer(201, ["surprise"])
-            case "hang":
-                self.state.over.wait(60)
-                self.close_connection = True
+                self._answer(_Answer(answer.status, ["surprise"], answer.accepted))
+            case "no-id":
+                self._answer(_Answer(answer.status, {"data": {"text": "somewhere"}}, answer.accepted))
             case _:
-                self._answer(201, answer)
+                self._answer(answer)
 
-    def _answer(self, status: int, body: Any, headers: dict[str, str] | None = None) -> None:
-        raw = json.dumps(body).encode()
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json; charset=utf-8")
-        self.send_header("Content-Length", str(len(raw)))
-        for name, value in (headers or {}).items():
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(raw)
+    def _spoil(self, fault: str) -> None:
+        head = b"HTTP/1.1 201 Created\r\nContent-Type: application/json\r\n"
+        with contextlib.suppress(OSError):
+            match fault:
+                case "cut-in-answer":
+                    self.wfile.write(head + b"Content-Length: 500\r\n\r\n{")
+                case "hang":
+                    self.state.over.wait(60)
+                case "drip" | "drip-head":
+                    self.wfile.write(head + (b"Content-Length: 50000\r\n\r\n" if fault == "drip" else b"X-Long: "))
+                    while not self.state.over.wait(0.05):
+                        self.wfile.write(b" ")
+
+    def _answer(self, answer: _Answer) -> None:
+        raw = answer.body if isinstance(answer.body, bytes) else json.dumps(answer.body).encode()
+        kind = "application/json; charset=utf-8" if re.match(rb"[\[{]", raw) else "text/html; charset=utf-8"
+        self._log(answer.status, answer.accepted)
+        with contextlib.suppress(OSError):
+            self.send_response_only(answer.status)
+            basis = {"Date": self.date_time_string(), "Content-Type": kind, "Content-Length": str(len(raw))}
+            lines = {**basis, **self.state.headers, **answer.headers}
+            for name, value in lines.items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(raw)
+
+    def _log(self, status: int, accepted: str | None = None) -> None:
+        with self.state.lock:
+            self.state.log.append(Seen(self.command, self.path, status, accepted))
+
+    def _close(self) -> None:
+        self.close_connection = True
+        with contextlib.suppress(OSError):
+            self.connection.shutdown(2)
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name is the base class's
         """Say nothing."""
 
 
-def _problem(status: int, detail: str) -> dict[str, Any]:
-    return {"title": "Problem", "type": "about:blank", "status": status, "detail": detail, "errors": []}
+def _failure(status: int) -> _Answer:
+    match status:
+        case 402:
+            return _problem(402, "Your enrolled account does not have any credits to fulfill this request.")
+        case 403:
+            return _problem(403, "You are not permitted to perform this action.")
+        case 429:
+            reset = {"x-rate-limit-reset": str(int(time.time()) + 90), "x-rate-limit-remaining": "0"}
+            return _Answer(429, _problem(429, "Too Many Requests").body, headers=reset)
+    return _problem(status, "Service Unavailable")
+
+
+def _problem(status: int, detail: str) -> _Answer:
+    return _Answer(status, {"title": "Problem", "type": "about:blank", "status": status, "detail": detail})
+
+
+def _error(status: int, code: int, message: str) -> _Answer:
+    return _Answer(status, {"errors": [{"code": code, "message": message}]})

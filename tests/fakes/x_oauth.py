@@ -1,0 +1,90 @@
+"""The keys of a fake X: OAuth 1.0a signatures, verified with oauthlib, each taken once; and the steps of the PIN."""
+
+import secrets
+import threading
+import time
+from dataclasses import dataclass, field
+from urllib.parse import parse_qs, urlsplit
+
+from oauthlib.common import Request
+from oauthlib.oauth1.rfc5849 import signature
+
+HOMES = ("https://api.twitter.com", "https://api.x.com")  # what a client signs for, wherever the bytes really go
+_OLDEST = 300  # seconds; X takes no older signature
+
+
+@dataclass
+class Asker:
+    """Somebody who wants an account's token: what he was given to ask with, and the PIN once the owner consents."""
+
+    secret: str
+    pin: str = ""
+
+
+@dataclass
+class Keys:
+    """An app's key and secret, an account's token and secret, and whoever is logging in."""
+
+    key: str
+    secret: str
+    token: str
+    token_secret: str
+    askers: dict[str, Asker] = field(default_factory=dict)
+    nonces: set[str] = field(default_factory=set)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def signed(self, method: str, path: str, authorization: str, form: str = "") -> dict[str, str] | None:
+        """Return what a request is signed with, if its signature is right, fresh and seen for the first time."""
+        header = {"Authorization": authorization}
+        try:
+            given = signature.collect_parameters(headers=header, exclude_oauth_signature=False)
+        except ValueError:
+            return None
+        sent = dict(given)
+        kept = [(name, value) for name, value in given if name != "oauth_signature"]
+        query = urlsplit(path).query
+        parameters = kept + signature.collect_parameters(uri_query=query, body=form or None)
+        token_secret = self._token_secret(sent.get("oauth_token", ""))
+        if sent.get("oauth_consumer_key") != self.key or token_secret is None:
+            return None
+        if not any(self._fits(home + path, method, sent, parameters, token_secret) for home in HOMES):
+            return None
+        return sent if self._fresh(sent) else None
+
+    def consent(self, address: str) -> str:
+        """Return the PIN that X shows to whoever opens ADDRESS and allows the app."""
+        asker = self.askers[parse_qs(urlsplit(address).query)["oauth_token"][0]]
+        asker.pin = f"{secrets.randbelow(10**7):07}"
+        return asker.pin
+
+    def ask(self) -> str:
+        """Return what a new asker is told, as a form."""
+        name, asker = secrets.token_hex(8), Asker(secrets.token_hex(16))
+        self.askers[name] = asker
+        return f"oauth_token={name}&oauth_token_secret={asker.secret}&oauth_callback_confirmed=true"
+
+    def give(self, sent: dict[str, str]) -> str | None:
+        """Return what an asker gets for the right PIN, as a form."""
+        asker = self.askers.get(sent.get("oauth_token", ""))
+        if asker is None or not asker.pin or sent.get("oauth_verifier") != asker.pin:
+            return None
+        return f"oauth_token={self.token}&oauth_token_secret={self.token_secret}"
+
+    def _token_secret(self, token: str) -> str | None:
+        if token in self.askers:
+            return self.askers[token].secret
+        return {"": "", self.token: self.token_secret}.get(token)
+
+    def _fits(
+        self, url: str, method: str, sent: dict[str, str], parameters: list[tuple[str, str]], token_secret: str
+    ) -> bool:
+        request = Request(url, method)
+        request.signature, request.params = sent.get("oauth_signature", ""), parameters
+        return bool(signature.verify_hmac_sha1(request, self.secret, token_secret))
+
+    def _fresh(self, sent: dict[str, str]) -> bool:
+        nonce = sent.get("oauth_nonce", "")
+        with self.lock:
+            seen = nonce in self.nonces
+            self.nonces.add(nonce)
+        return not seen and abs(time.time() - int(sent.get("oauth_timestamp") or 0)) < _OLDEST
