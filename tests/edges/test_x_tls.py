@@ -1,5 +1,6 @@
-"""The network 'x' over TLS: what breaks after the post was sent may have been posted."""
+"""The network 'x' over TLS: what breaks after the post was sent may have been posted; what breaks before it cannot."""
 
+import contextlib
 import shutil
 import socket
 import ssl
@@ -14,10 +15,19 @@ from pathlib import Path
 import pytest
 
 from pi_appliance.errors import Unavailable, Uncertain
-from pi_appliance.networks import x
-from tests.fakes.x_server import SECRETS
+from tests.edges.x_account import HELLO, connected
 
-Broken = Callable[[socket.socket], None]
+Broken = Callable[[ssl.SSLSocket], None]
+
+
+def below(broken: Callable[[socket.socket], None]) -> Broken:
+    """Return BROKEN, done to the line below TLS."""
+
+    def do(secured: ssl.SSLSocket) -> None:
+        with socket.socket(fileno=secured.detach()) as raw:
+            broken(raw)
+
+    return do
 
 
 def reset(line: socket.socket) -> None:
@@ -62,9 +72,9 @@ def server(certificate: Path, broken: Broken) -> Iterator[tuple[str, list[bytes]
         except OSError:  # the other side does not trust us
             line.close()
             return
-        came.append(secured.recv(65_536))
-        with socket.socket(fileno=secured.detach()) as raw:
-            broken(raw)
+        with secured:
+            came.append(secured.recv(65_536))
+            broken(secured)
 
     with socket.create_server(("127.0.0.1", 0)) as listener:
         thread = threading.Thread(target=serve)
@@ -73,21 +83,55 @@ def server(certificate: Path, broken: Broken) -> Iterator[tuple[str, list[bytes]
         thread.join()
 
 
-def connected(address: str) -> x.X:
-    return x.connect(x.Options(server=address, timeout=timedelta(seconds=5)), SECRETS, Path("/nowhere"))
-
-
 @pytest.mark.parametrize("broken", [reset, send_no_tls, send_a_damaged_record])
 def test_a_line_that_breaks_after_the_post_was_sent_leaves_it_uncertain(certificate, monkeypatch, broken):
     monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(certificate))
-    with server(certificate, broken) as (address, came), pytest.raises(Uncertain, match="broke before it answered"):
-        connected(address).post("once", key="k")
+    lines = server(certificate, below(broken))
+    with lines as (address, came), pytest.raises(Uncertain, match="broke before it answered"):
+        connected(address).post(HELLO, key="k")
     assert came[0].startswith(b"POST /2/tweets")
 
 
 def test_a_certificate_that_is_not_trusted_is_unavailable_because_nothing_was_sent(certificate, monkeypatch):
     monkeypatch.delenv("REQUESTS_CA_BUNDLE", raising=False)
     monkeypatch.delenv("CURL_CA_BUNDLE", raising=False)
-    with server(certificate, reset) as (address, came), pytest.raises(Unavailable, match="certificate"):
-        connected(address).post("once", key="k")
+    with server(certificate, below(reset)) as (address, came), pytest.raises(Unavailable, match="certificate"):
+        connected(address).post(HELLO, key="k")
     assert came == []
+
+
+def never_answer(line: socket.socket) -> None:
+    line.recv(65_536)  # until the other side gives up
+
+
+@pytest.mark.parametrize("broken", [reset, send_no_tls, send_a_damaged_record, never_answer])
+def test_a_line_that_breaks_before_it_is_secured_is_unavailable_because_nothing_was_sent(broken):
+    def serve() -> None:
+        line, _ = listener.accept()
+        with line:
+            line.recv(65_536)  # it says hello
+            broken(line)
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=serve)
+        thread.start()
+        network = connected(f"https://localhost:{listener.getsockname()[1]}", timeout=timedelta(seconds=0.3))
+        with pytest.raises(Unavailable, match="online"):
+            network.post(HELLO, key="k")
+        thread.join()
+
+
+def test_a_drip_over_tls_comes_to_an_end(certificate, monkeypatch):
+    def drip(line: ssl.SSLSocket) -> None:
+        line.sendall(b"HTTP/1.1 201 Created\r\nContent-Length: 50000\r\n\r\n")
+        with contextlib.suppress(OSError):
+            while not over.wait(0.05):
+                line.sendall(b" ")
+
+    over = threading.Event()
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(certificate))
+    with server(certificate, drip) as (address, came):
+        with pytest.raises(Uncertain, match="took too long"):
+            connected(address, timeout=timedelta(seconds=0.3)).post(HELLO, key="k")
+        over.set()
+    assert came[0].startswith(b"POST /2/tweets")

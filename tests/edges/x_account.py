@@ -1,0 +1,37 @@
+"""An account on a fake X, as the tests of the network 'x' use it."""
+
+from collections.abc import Iterator, Mapping
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pi_appliance.model.post import Place, Post
+from pi_appliance.networks import x
+from tests.fakes.x_server import SECRETS, FakeX, fake_x
+
+HELLO = Post("hello")
+
+
+@pytest.fixture
+def server() -> Iterator[FakeX]:
+    """Run a fake X."""
+    with fake_x() as fake:
+        yield fake
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    """Return the folders of the network."""
+    return Place(tmp_path / "private", tmp_path / "public")
+
+
+def connected(
+    server: FakeX | str, place: Place | None = None, *, secrets: Mapping[str, str] = SECRETS, **options: Any
+) -> x.X:
+    """Return the account; without a PLACE, it remembers nothing."""
+    address = server if isinstance(server, str) else server.address
+    options = {"timeout": timedelta(seconds=5), **options}
+    nowhere = Place(Path("/dev/null/private"), Path("/dev/null/public"))
+    return x.connect(x.Options(server=address, **options), secrets, place or nowhere)
