@@ -1,6 +1,8 @@
 """The network 'x' against a fake X over a real socket: signatures, threads, and what each answer to a post means."""
 
 import logging
+import subprocess
+import sys
 import time
 from datetime import timedelta
 from email.utils import formatdate
@@ -76,6 +78,7 @@ def test_a_reply_to_what_is_gone_is_refused_and_says_so(server):
         (Raw(403, PROBLEM % (b"", b"not configured", b"problems/oauth1-permissions")), Refused, "make new tokens"),
         (Raw(403, PROBLEM % (b"Forbidden", b"Your account is suspended", b"")), Refused, "suspended this account"),
         (Raw(400, b'{"errors": [{"message": "text is too long"}]}'), Refused, "400: text is too long"),
+        (Raw(400, b'{"errors": ["so", 7, null, {"message": ""}], "detail": "why"}'), Refused, "400: why"),
     ],
     ids=str,
 )
@@ -228,6 +231,16 @@ def test_each_request_has_a_line_of_its_own_for_one_that_was_kept_may_be_dead(se
 def test_options_that_cannot_work_are_told(options, wrong):
     assert wrong in x.Options(**options).check()[0][1]
     assert x.Options().check() == []
+
+
+def test_what_x_takes_is_known_without_loading_what_talks_to_it():
+    code = (
+        "import pathlib, sys; from pi_appliance.networks import x; from pi_appliance.model.post import Place, Post;"
+        "rules = x.rules(x.Options(), Place(pathlib.Path('a'), pathlib.Path('b')));"
+        "assert rules.wrong(Post('x' * 281)) == '281 of 280';"
+        "assert not {'requests', 'tweepy', 'oauthlib'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=30)
 
 
 def test_the_secrets_are_named_for_each_account():

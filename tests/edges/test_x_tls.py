@@ -17,7 +17,17 @@ import pytest
 from pi_appliance.errors import Unavailable, Uncertain
 from tests.edges.x_account import HELLO, connected
 
-Broken = Callable[[socket.socket], None]
+Broken = Callable[[ssl.SSLSocket], None]
+
+
+def below(broken: Callable[[socket.socket], None]) -> Broken:
+    """Return BROKEN, done to the line below TLS."""
+
+    def do(secured: ssl.SSLSocket) -> None:
+        with socket.socket(fileno=secured.detach()) as raw:
+            broken(raw)
+
+    return do
 
 
 def reset(line: socket.socket) -> None:
@@ -62,9 +72,9 @@ def server(certificate: Path, broken: Broken) -> Iterator[tuple[str, list[bytes]
         except OSError:  # the other side does not trust us
             line.close()
             return
-        came.append(secured.recv(65_536))
-        with socket.socket(fileno=secured.detach()) as raw:
-            broken(raw)
+        with secured:
+            came.append(secured.recv(65_536))
+            broken(secured)
 
     with socket.create_server(("127.0.0.1", 0)) as listener:
         thread = threading.Thread(target=serve)
@@ -76,7 +86,8 @@ def server(certificate: Path, broken: Broken) -> Iterator[tuple[str, list[bytes]
 @pytest.mark.parametrize("broken", [reset, send_no_tls, send_a_damaged_record])
 def test_a_line_that_breaks_after_the_post_was_sent_leaves_it_uncertain(certificate, monkeypatch, broken):
     monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(certificate))
-    with server(certificate, broken) as (address, came), pytest.raises(Uncertain, match="broke before it answered"):
+    lines = server(certificate, below(broken))
+    with lines as (address, came), pytest.raises(Uncertain, match="broke before it answered"):
         connected(address).post(HELLO, key="k")
     assert came[0].startswith(b"POST /2/tweets")
 
@@ -84,7 +95,7 @@ def test_a_line_that_breaks_after_the_post_was_sent_leaves_it_uncertain(certific
 def test_a_certificate_that_is_not_trusted_is_unavailable_because_nothing_was_sent(certificate, monkeypatch):
     monkeypatch.delenv("REQUESTS_CA_BUNDLE", raising=False)
     monkeypatch.delenv("CURL_CA_BUNDLE", raising=False)
-    with server(certificate, reset) as (address, came), pytest.raises(Unavailable, match="certificate"):
+    with server(certificate, below(reset)) as (address, came), pytest.raises(Unavailable, match="certificate"):
         connected(address).post(HELLO, key="k")
     assert came == []
 
@@ -111,12 +122,11 @@ def test_a_line_that_breaks_before_it_is_secured_is_unavailable_because_nothing_
 
 
 def test_a_drip_over_tls_comes_to_an_end(certificate, monkeypatch):
-    def drip(line: socket.socket) -> None:
-        # A part of a record, and its next byte each time the one before was taken: the record is never whole.
-        line.sendall(b"\x17\x03\x03\x40\x00")
+    def drip(line: ssl.SSLSocket) -> None:
+        line.sendall(b"HTTP/1.1 201 Created\r\nContent-Length: 50000\r\n\r\n")
         with contextlib.suppress(OSError):
             while not over.wait(0.05):
-                line.sendall(b"z")
+                line.sendall(b" ")
 
     over = threading.Event()
     monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(certificate))
