@@ -119,6 +119,8 @@ class Limits:
             return f"{weight} of {self.limit}"
         if not (post.text.strip() or pictures):
             return "nothing to post"
+        if refused := posts.refuses(post.text):
+            return refused
         if pictures > _PICTURES:
             return f"{pictures} of {_PICTURES} pictures"
         return next((wrong for picture in post.pictures if (wrong := _wrong_picture(picture))), "")

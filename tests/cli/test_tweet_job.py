@@ -6,6 +6,7 @@ import subprocess
 
 import pytest
 
+from pi_appliance.store.posts import Posts
 from pi_appliance.store.sqlite import Store
 from tests.fakes.x_server import SECRETS, fake_x
 from tests.house import House, until
@@ -221,3 +222,19 @@ def test_a_slot_of_cron_that_the_chance_leaves_out_still_sends_what_is_left(hous
         assert (done.returncode, server.posts) == (0, ["patience"])
     summaries = [run["summary"] for run in house.json("jobs", "history", "bird")]
     assert summaries[:2] == ["posted to net: of run 1: patience", "by chance (1/1000000)"]
+
+
+def test_what_the_preview_says_is_what_then_happens(house):
+    house.write(
+        "bird:\n  kind: tweet\n  schedule: '0 * * * *'\n  chance: 2/3\n  grace: 300d\n"
+        "  with: {lines: tweets.txt, network: net}",
+        "networks:\n  net: {kind: preview}",
+    )
+    (house.folder / "tweets.txt").write_text("".join(f"Thought {number}\n" for number in range(7)), "utf-8")
+    coming = house.json("tweets", "preview", "--count", "12")["slots"]
+    for slot in coming:
+        assert house.run("jobs", "run", "bird", "--by", "daemon", "--due", slot["slot"]).returncode == 0
+    with Store(house.state / "history.db") as store:
+        posted = {each.slot: each.text for each in Posts(store).newest(limit=100)}
+    assert posted == {slot["slot"]: slot["posts"]["net"][0]["text"] for slot in coming if slot["line"]}
+    assert len(set(posted.values())) == min(7, len(posted)) > 1
