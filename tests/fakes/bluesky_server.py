@@ -8,46 +8,23 @@ does nothing, closes), "cut-after" (does it, closes without an answer), "cut-in-
 """
 
 import json
-import sys
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from email.utils import formatdate
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 from tests.fakes.bluesky_account import FakeBluesky, No, Seen
+from tests.fakes.loopback import serving
 
 
 @contextmanager
 def fake_bluesky() -> Iterator[FakeBluesky]:
     """Run the server for the block."""
     fake = FakeBluesky()
-
-    class Handler(_Handler):
-        state = fake
-
-    class Server(ThreadingHTTPServer):
-        daemon_threads = True
-        request_queue_size = 128
-
-        def handle_error(self, request: Any, client_address: Any) -> None:
-            """Say nothing of clients that went away, or were killed; tell of all else."""
-            if not isinstance(sys.exception(), ConnectionError):
-                super().handle_error(request, client_address)
-
-    server = Server(("127.0.0.1", 0), Handler)
-    fake.address = f"http://127.0.0.1:{server.server_address[1]}"
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
+    with serving(fake, _Handler):
         yield fake
-    finally:
-        fake.over.set()
-        server.shutdown()
-        server.server_close()
-        thread.join()
 
 
 class _Handler(BaseHTTPRequestHandler):

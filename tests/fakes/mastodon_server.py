@@ -22,7 +22,6 @@ Faults are put into `faults` and used up one a POST of a status; those of `elsew
 """
 
 import json
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -30,10 +29,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import format_datetime
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+from tests.fakes.loopback import serving
 from tests.fakes.mastodon_words import countable, shown
 
 TOKEN = "token-of-the-shelf-7"
@@ -114,31 +114,8 @@ class FakeMastodon:
 def fake_mastodon() -> Iterator[FakeMastodon]:
     """Run the server for the block."""
     fake = FakeMastodon()
-
-    class Handler(_Handler):
-        state = fake
-
-    server = _Server(("127.0.0.1", 0), Handler)
-    fake.address = f"http://127.0.0.1:{server.server_address[1]}"
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
+    with serving(fake, _Handler):
         yield fake
-    finally:
-        fake.over.set()
-        server.shutdown()
-        server.server_close()
-        thread.join()
-
-
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-    request_queue_size = 128  # several processes come at once
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say nothing of clients that went away: they are killed on purpose."""
-        if not isinstance(sys.exception(), OSError):
-            super().handle_error(request, client_address)
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -18,10 +18,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from email.parser import BytesParser
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+from tests.fakes.loopback import serving
 from tests.fakes.x_oauth import Keys
 from tests.fakes.x_timeline import as_x_writes
 
@@ -99,33 +100,12 @@ class FakeX:
         return [f"{seen.method} {seen.path.partition('?')[0]}" for seen in self.log]
 
 
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-    request_queue_size = 512
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say nothing: whoever asked may be gone."""
-
-
 @contextmanager
 def fake_x() -> Iterator[FakeX]:
     """Run the server for the block."""
     fake = FakeX()
-
-    class Handler(_Handler):
-        state = fake
-
-    server = _Server(("127.0.0.1", 0), Handler)
-    fake.address = f"http://127.0.0.1:{server.server_address[1]}"
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
+    with serving(fake, _Handler):
         yield fake
-    finally:
-        fake.over.set()
-        server.shutdown()
-        server.server_close()
-        thread.join()
 
 
 @dataclass
