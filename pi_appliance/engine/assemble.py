@@ -216,7 +216,7 @@ class Appliance:
         if pause is None or not pause.holds(now):
             raise Refused(f"{name} does not pause")
         if self._is_watched(job):
-            self.store.slots.pause(name, since=pause.since, until=now)  # the daemon accounts for what was left out
+            self.store.slots.end_pause(name, at=now)  # the daemon accounts for what was left out
         else:
             self.store.slots.resume(name)
 

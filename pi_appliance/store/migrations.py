@@ -110,6 +110,8 @@ STEPS = (
         used INTEGER NOT NULL,
         PRIMARY KEY (job, line)
     ) STRICT, WITHOUT ROWID;
+    -- A pause that a person has ended, and that is still to be accounted for: over, whatever the clock says by then.
+    ALTER TABLE pauses ADD COLUMN over INTEGER NOT NULL DEFAULT 0;
     -- Millionths of a dollar by calendar month, as 2027-03.
     CREATE TABLE spent (
         network TEXT NOT NULL,

@@ -27,9 +27,13 @@ class Pause:
 
     since: datetime
     until: datetime | None
+    over: bool = False
+    """Whether a person has ended it."""
 
     def holds(self, now: datetime) -> bool:
         """Say whether it goes on. Not if it begins in the future and has an end: the clock was ahead meanwhile."""
+        if self.over:
+            return False
         return self.until is None or self.since <= now < self.until
 
 
@@ -121,16 +125,23 @@ class Slots:
         """Return the jobs that pause, or paused and have not been settled since."""
         rows = self._db.rows("SELECT * FROM pauses", ())
         return {
-            row["job"]: Pause(instant(row["since"]), instant(row["until"]) if row["until"] else None) for row in rows
+            row["job"]: Pause(instant(row["since"]), instant(row["until"]) if row["until"] else None, bool(row["over"]))
+            for row in rows
         }
 
     def pause(self, job: str, *, since: datetime, until: datetime | None) -> None:
         """Let JOB pause. One that pauses already keeps its beginning."""
         with self._db.writing(durable=True) as db:
             db.execute(
-                "INSERT INTO pauses VALUES (:job, :since, :until) ON CONFLICT DO UPDATE SET until = :until",
+                "INSERT INTO pauses (job, since, until) VALUES (:job, :since, :until)"
+                " ON CONFLICT DO UPDATE SET until = :until, over = 0",
                 {"job": job, "since": text(since), "until": until and text(until)},
             )
+
+    def end_pause(self, job: str, *, at: datetime) -> None:
+        """Let the pause of JOB be over; what it left out is still to be accounted for."""
+        with self._db.writing(durable=True) as db:
+            db.execute("UPDATE pauses SET until = ?, over = 1 WHERE job = ?", (text(at), job))
 
     def resume(self, job: str) -> None:
         """Forget that JOB paused."""

@@ -170,3 +170,14 @@ def test_no_accident_loses_a_slot_or_runs_one_twice() -> None:
     once_more_alike = "CI" in os.environ  # else it looks for other accidents each time
     few = settings(max_examples=25, stateful_step_count=12, deadline=None, derandomize=once_more_alike)
     run_state_machine_as_test(Accidents, settings=few)
+
+
+def test_a_pause_that_a_person_ended_is_over_however_the_clock_was_wrong_then() -> None:
+    accidents = Accidents()
+    accidents.pause("span", 1.0)
+    accidents.step(142_712_319)
+    accidents.restart()
+    accidents.pause("span", 1.0)
+    accidents.restart()
+    accidents.set_right()
+    accidents.teardown()
