@@ -15,8 +15,9 @@ from pi_appliance.engine.assemble import Appliance, Slot
 from pi_appliance.engine.line_check import KIND, rules
 from pi_appliance.errors import Refused
 from pi_appliance.jobs._drafts import Draft, Unfit, draft, read
-from pi_appliance.model.post import Post, Used
+from pi_appliance.model.post import Post
 from pi_appliance.ports import Rules
+from pi_appliance.store.posts import Posts
 from pi_appliance.system.sensors import Sensors
 
 _MONTH = timedelta(days=365) / 12
@@ -57,7 +58,7 @@ class Ahead:
             raise Refused(f"{name} posts no lines of a file: it is of kind {self._job.kind}, not {KIND}")
         self._options = self._job.with_
         self._pause = appliance.store.slots.pauses().get(name)
-        self._used = self._used_now = _used(appliance, name)
+        self._used = self._used_now = Posts(appliance.store).used(name)
 
     @cached_property
     def rules(self) -> Mapping[str, Rules]:
@@ -156,8 +157,3 @@ class Ahead:
 
 def _price(posts: Sequence[Post], rules: Rules) -> Decimal:
     return sum((rules.price(post) for post in posts), Decimal(0))
-
-
-def _used(appliance: Appliance, job: str) -> Used:  # noqa: ARG001 - until there is a ledger to ask
-    """Return which lines JOB has used."""
-    return Used()

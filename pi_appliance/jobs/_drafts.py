@@ -77,8 +77,8 @@ def parts(post: Post, rules: Rules, long: Long) -> Sequence[Post] | str:
         return [post]
     if long is Long.REFUSE:
         return wrong
-    if rules.wrong(Post("", post.pictures)):
-        return rules.wrong(Post("", post.pictures))
+    if rules.wrong(Post("x", post.pictures)):  # a post of nothing at all is wrong, too
+        return rules.wrong(Post("x", post.pictures))
     try:
         texts = threads.split(post.text, lambda text: not rules.wrong(Post(text)))
     except ValueError as error:

@@ -364,3 +364,19 @@ def test_a_preview_posts_nothing_and_uses_no_slot(house):
     assert preview(house) == before
     assert house.json("jobs", "history") == []
     assert not (house.state / "reports").exists()
+
+
+def test_what_is_foretold_is_what_the_runs_then_post_and_the_rest_stays_foretold(house):
+    write(house, "\n".join(f"line {number}" for number in range(1, 8)), job="  chance: 1/2\n", network="wall")
+    foretold = [slot for slot in preview(house, "--count", "40")["slots"] if slot["line"]]
+    for slot in foretold[:9]:
+        done = house.run("jobs", "run", "bird", "--by", "cron", "--due", slot["slot"])
+        assert (done.returncode, done.stderr) == (0, "")
+    blocks = (house.state / "reports" / "wall" / "posts.txt").read_text().split("--- bird ")[1:]
+    assert [block.split("\n")[1] for block in blocks] == [slot["posts"]["wall"][0]["text"] for slot in foretold[:9]]
+    again = preview(house, "--count", "40")["slots"]
+    assert [slot["slot"] for slot in again if slot["why-not"] == "was used already"] == [
+        slot["slot"] for slot in foretold[:9]
+    ]
+    later = [(slot["slot"], slot["line"]) for slot in again if slot["line"]]
+    assert later == [(slot["slot"], slot["line"]) for slot in foretold[9:]]
