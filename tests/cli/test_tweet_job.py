@@ -79,7 +79,7 @@ def test_on_x_a_slot_is_posted_once_however_often_it_comes(house):
     assert house.last("bird")["outcome"] == "skipped"
 
 
-def test_killed_while_it_waits_for_xs_answer_it_is_abandoned_and_the_slot_is_not_posted_again(house):
+def test_killed_while_it_waits_for_xs_answer_it_is_abandoned_and_found_by_the_next_run(house):
     with fake_x() as server:
         write(house, "sent but never answered\n", f"kind: x, with: {{server: '{server.address}'}}")
         server.faults.append("hang")
@@ -88,18 +88,38 @@ def test_killed_while_it_waits_for_xs_answer_it_is_abandoned_and_the_slot_is_not
             os.kill(runner.pid, signal.SIGKILL)
         until(lambda: house.last("bird")["outcome"] == "abandoned")
         on_slot(house)
-    assert server.requests == 1
-    assert house.last("bird")["outcome"] == "skipped"
+    assert server.posts == ["sent but never answered"]
+    found, again, _ = house.json("jobs", "history", "bird")
+    assert (again["outcome"], again["summary"]) == ("skipped", f"its slot {SLOT} was used by run 1")
+    assert found["summary"] == f"posted to net: of {SLOT}: sent but never answered"
 
 
-def test_an_answer_that_never_came_is_uncertain_told_and_not_tried_again(house):
+def test_a_lost_answer_is_looked_up_and_the_post_is_found(house):
     with fake_x() as server:
         write(house, "perhaps\n", f"kind: x, with: {{server: '{server.address}'}}")
         server.faults.append("cut-after")
-        done = on_slot(house)
-    assert done.returncode == 1
-    assert house.last("bird")["outcome"] == "uncertain"
-    assert server.requests == 1
+        assert on_slot(house).returncode == 0
+    (post,) = house.json("tweets", "list")["posts"]
+    assert (post["state"], post["why"]) == ("sent", "no answer came; found on the account")
+    assert server.posts == ["perhaps"]
+
+
+@pytest.mark.parametrize(("saw", "then"), [("there", 0), ("post", 1), ("drop", 0)])
+def test_a_lost_answer_that_may_not_be_looked_up_is_uncertain_until_the_owner_says_what_he_saw(house, saw, then):
+    with fake_x() as server:
+        write(house, "perhaps\n", f"kind: x, with: {{server: '{server.address}', look: false}}")
+        server.faults.append("cut-before")
+        assert on_slot(house).returncode == 1
+        assert house.last("bird")["outcome"] == "uncertain"
+        listed = house.run("tweets", "list")
+        assert (listed.returncode, "uncertain" in listed.stdout) == (1, True)
+        assert house.run("jobs", "run", "bird", "--left", environment=SECRETS).returncode == 0
+        assert server.posts == [], "never sent again blindly"
+        assert house.run("tweets", "settle", "1", saw).returncode == 0
+        assert house.run("tweets", "settle", "1", saw).returncode == 2
+        assert house.run("jobs", "run", "bird", "--left", environment=SECRETS).returncode == 0
+    assert len(server.posts) == then
+    assert house.run("tweets", "list").returncode == 0
 
 
 def test_keys_come_from_secrets_env_if_only_the_owner_can_read_it_and_show_up_nowhere(house):
