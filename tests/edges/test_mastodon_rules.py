@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 import regex
@@ -262,9 +263,9 @@ def test_a_disk_that_takes_nothing_does_not_stand_in_the_way(server, tmp_path):
 @settings(deadline=None)  # a server each, and a busy machine
 @given(st.sampled_from([499, 500, 501]), st.sampled_from(["x", "é", "👩‍🚀", "e\u0301", "日"]))
 def test_the_server_agrees_on_what_is_too_long(count, character):
-    with fake_mastodon() as server:
+    with fake_mastodon() as server, TemporaryDirectory() as folder:
         options = mastodon.Options(server=server.address)
-        network = mastodon.connect(options, {"MASTODON_TOKEN": TOKEN}, NOWHERE)
+        network = mastodon.connect(options, {"MASTODON_TOKEN": TOKEN}, Place(Path(folder), Path(folder)))
         post = Post(character * (count - 28) + " @me@far.example https://example.org/where/it/is/told"[:53])
         fits = network.rules.wrong(post) == ""
         try:
