@@ -129,7 +129,7 @@ def test_a_picture_is_known_without_its_entity(server):
     [
         (401, Refused, "four X_ secrets"),
         (402, Refused, "credit"),
-        (403, Refused, "does not allow"),
+        (403, Refused, "does not allow this app to see"),
         (404, Refused, "404"),
         (429, Unavailable, "429"),
         (500, Unavailable, "fault of its own"),
