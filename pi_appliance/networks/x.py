@@ -184,15 +184,10 @@ class X:
         asked = {"max_results": _LOOKED_AT, "tweet.fields": "entities", "exclude": "retweets"}
         path = f"/2/users/{self._account.id or self._me()[0]}/tweets"
         said = self._ask("GET", path, "to see the account's posts", params=asked)
-        newest, meta = said.get("data"), said.get("meta")
-        if newest is None and isinstance(meta, dict) and meta.get("result_count") == 0:
-            return None
         try:
-            number = _x_timeline.find(newest, post, known) if isinstance(newest, list) else ""
+            number = _x_timeline.find(said, post, known)
         except ValueError:
-            number = ""
-        if number == "":
-            raise Unavailable(_NO_SENSE)
+            raise Unavailable(_NO_SENSE) from None
         return _sent(number) if number else None
 
     def whoami(self) -> str:

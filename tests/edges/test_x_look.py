@@ -147,6 +147,8 @@ def test_a_picture_is_known_without_its_entity(server):
         (Raw(200, b"{}"), Unavailable, "makes no sense"),
         (Raw(200, b'{"errors": [{"detail": "suspended"}]}'), Unavailable, "makes no sense"),
         (Raw(200, b'{"data": null, "meta": null}'), Unavailable, "makes no sense"),
+        (Raw(200, b'{"data": {}, "meta": {"result_count": 0}}'), Unavailable, "makes no sense"),
+        (Raw(200, b'{"data": ""}'), Unavailable, "makes no sense"),
     ],
     ids=str,
 )
