@@ -131,7 +131,7 @@ class Sender:
         except Unavailable as error:
             return self._later(intent, State.SENDING if tried else State.WAITING, error)
         except Refused as error:
-            found = self._look(network, intent) if tried and network.idempotent else None
+            found = self._look(network, intent) if tried else None  # that a look did not find it may be its lag
             return found or self.ledger.put(intent, State.REFUSED, str(error), cost=-intent.cost)
         except Uncertain as error:
             intent = self._later(intent, State.SENDING, error)

@@ -29,10 +29,6 @@ _REASONS = (
     ("suspended", "X has suspended this account or its app; log in at https://x.com and see what it says"),
     ("temporarily locked", "X has locked this account; log in at https://x.com and see what it says"),
 )
-_MAY_NOT = (
-    f"X does not allow it; give the app write permission in {CONSOLE}, then make new tokens, "
-    "and see at https://x.com whether the account is all right"
-)
 
 
 class Answers:
@@ -41,8 +37,8 @@ class Answers:
     def __init__(self, keys: str, secrets: Sequence[str]) -> None:
         self._keys, self._secrets = keys, secrets
 
-    def error(self, response: "requests.Response", *, posting: bool = False) -> ApplianceError:
-        """Return what RESPONSE means. POSTING: if it leaves it open, a post may stand."""
+    def error(self, response: "requests.Response", doing: str, *, posting: bool = False) -> ApplianceError:
+        """Return what RESPONSE to DOING ('to post') means. POSTING: if it leaves it open, a post may stand."""
         status, body = response.status_code, parsed(response)
         words = "; ".join(dict.fromkeys(_messages(body)))
         said = self._plain(words or response.reason or "no reason given")
@@ -57,7 +53,7 @@ class Answers:
             case 403 if posting and "duplicate" in words.lower():
                 return Duplicate(f"X says that this was posted before {told}")
             case 403:
-                return Refused(f"{_reason(json.dumps(body))} {told}")
+                return Refused(f"{_reason(json.dumps(body), doing)} {told}")
             case 429:
                 return Unavailable(f"X takes no more just now {told}", after=_until_reset(response.headers))
             case _ if 400 <= status < 500 and status != 408:
@@ -97,9 +93,10 @@ def _messages(body: Any) -> Iterator[str]:
             yield from [word for word in words if isinstance(word, str) and word][:1]
 
 
-def _reason(body: str) -> str:
+def _reason(body: str, doing: str) -> str:
     """Return what a 403 with BODY is about."""
-    return next((why for sign, why in _REASONS if re.search(sign, body, re.IGNORECASE)), _MAY_NOT)
+    may_not = f"X does not allow this app {doing}; give it write permission in {CONSOLE}, then make new tokens"
+    return next((why for sign, why in _REASONS if re.search(sign, body, re.IGNORECASE)), may_not)
 
 
 def _until_reset(headers: Mapping[str, str]) -> float | None:

@@ -77,7 +77,7 @@ class _Pin:
         except Answered as answered:
             if words := refused.get(answered.response.status_code):
                 raise Refused(f"{words} ({answered.response.status_code})") from None
-            raise self._answers.error(answered.response) from None
+            raise self._answers.error(answered.response, "to log anybody in") from None
         said = {name: values[0] for name, values in parse_qs(response.content.decode("utf-8", "replace")).items()}
         if not (said.get("oauth_token") and said.get("oauth_token_secret")):
             raise Unavailable(f"X answered something that makes no sense; {_AGAIN}")

@@ -5,7 +5,7 @@ X writes an address of its own for every web address and every picture, and &amp
 
 import re
 import unicodedata
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
@@ -15,9 +15,14 @@ _SHORT = re.compile(r"https?://t\.co/\w+")
 _MARK = re.compile("\0([0-9]+)\0")
 
 
-def find(newest: Sequence[Mapping[str, Any]], post: Post, known: Collection[str]) -> str | None:
-    """Return the id of the one of NEWEST that is POST and not KNOWN; None: none is. Raises ValueError on nonsense."""
+def find(timeline: Mapping[str, Any], post: Post, known: Collection[str]) -> str | None:
+    """Return the id of what in TIMELINE is POST and not KNOWN; None: nothing is. Raises ValueError on nonsense."""
     try:
+        if "data" not in timeline and timeline["meta"]["result_count"] == 0:
+            return None
+        newest = timeline["data"]
+        if not isinstance(newest, list):
+            raise TypeError("posts come as a list")
         for each in newest:
             if each["id"] not in known and _is_it(each["text"], _links(each), post):
                 return str(int(each["id"]))

@@ -171,7 +171,7 @@ class X:
                 text=post.text or None, media_ids=pictures or None, in_reply_to_tweet_id=above
             )
         except self._exchange.Answered as answered:
-            raise self._answers.error(answered.response, posting=True) from None
+            raise self._answers.error(answered.response, "to post", posting=True) from None
         except self._exchange.Cut as cut:
             raise (Uncertain(f"{cut}; {LOOK}") if cut.sent else Unavailable(str(cut))) from None
         number = _number(_x_answers.parsed(answer))
@@ -184,16 +184,12 @@ class X:
         if not self._looks:
             raise Refused("X was not asked (look: false); see yourself at https://x.com whether the post is there")
         asked = {"max_results": _LOOKED_AT, "tweet.fields": "entities", "exclude": "retweets"}
-        said = self._ask("GET", f"/2/users/{self._account.id or self._me()[0]}/tweets", params=asked)
-        newest, meta = said.get("data"), said.get("meta")
-        if newest is None and isinstance(meta, dict) and meta.get("result_count") == 0:
-            return None
+        path = f"/2/users/{self._account.id or self._me()[0]}/tweets"
+        said = self._ask("GET", path, "to see the account's posts", params=asked)
         try:
-            number = _x_timeline.find(newest, post, known) if isinstance(newest, list) else ""
+            number = _x_timeline.find(said, post, known)
         except ValueError:
-            number = ""
-        if number == "":
-            raise Unavailable(_NO_SENSE)
+            raise Unavailable(_NO_SENSE) from None
         return _sent(number) if number else None
 
     def whoami(self) -> str:
@@ -208,7 +204,7 @@ class X:
 
     def _me(self) -> tuple[str, str, str]:
         """Return the account's id, its name, and what its keys may do, as far as X says so."""
-        answer = self._request("GET", "/2/users/me")
+        answer = self._request("GET", "/2/users/me", "to see whose keys it uses")
         said = _x_answers.parsed(answer)
         number = _number(said)
         name = said["data"].get("username") if number else None
@@ -220,27 +216,28 @@ class X:
     def _upload(self, picture: Picture) -> str:
         """Put PICTURE where a post can show it, and return its id. Nothing is posted by that, whatever goes wrong."""
         file = (f"picture.{_MIMES.get(picture.mime, 'png')}", picture.data, picture.mime)
-        said = self._ask("POST", "/2/media/upload", files={"media": file}, data={"media_category": "tweet_image"})
+        kind, doing = {"media_category": "tweet_image"}, "to put up pictures"
+        said = self._ask("POST", "/2/media/upload", doing, files={"media": file}, data=kind)
         number = _number(said)
         if not number:
             raise Unavailable(_NO_SENSE)
         if picture.alt:
             words = {"id": number, "metadata": {"alt_text": {"text": picture.alt}}}
-            self._ask("POST", "/2/media/metadata", json=words)
+            self._ask("POST", "/2/media/metadata", doing, json=words)
         return number
 
-    def _ask(self, method: str, path: str, **more: Any) -> dict[str, Any]:
-        """Return what X says to a request that posts nothing. Raises Refused or Unavailable."""
-        said = _x_answers.parsed(self._request(method, path, **more))
+    def _ask(self, method: str, path: str, doing: str, **more: Any) -> dict[str, Any]:
+        """Return what X says to a request that posts nothing. Raises Refused, in words of DOING, or Unavailable."""
+        said = _x_answers.parsed(self._request(method, path, doing, **more))
         if not isinstance(said, dict):
             raise Unavailable(_NO_SENSE)
         return said
 
-    def _request(self, method: str, path: str, **more: Any) -> "requests.Response":
+    def _request(self, method: str, path: str, doing: str, **more: Any) -> "requests.Response":
         try:
             answer: requests.Response = self._session.request(method, _API + path, auth=self._sign, **more)
         except self._exchange.Answered as answered:
-            raise self._answers.error(answered.response) from None
+            raise self._answers.error(answered.response, doing) from None
         except self._exchange.Cut as cut:
             raise Unavailable(str(cut)) from None
         return answer

@@ -129,7 +129,7 @@ def test_a_picture_is_known_without_its_entity(server):
     [
         (401, Refused, "four X_ secrets"),
         (402, Refused, "credit"),
-        (403, Refused, "does not allow"),
+        (403, Refused, "does not allow this app to see"),
         (404, Refused, "404"),
         (429, Unavailable, "429"),
         (500, Unavailable, "fault of its own"),
@@ -147,6 +147,8 @@ def test_a_picture_is_known_without_its_entity(server):
         (Raw(200, b"{}"), Unavailable, "makes no sense"),
         (Raw(200, b'{"errors": [{"detail": "suspended"}]}'), Unavailable, "makes no sense"),
         (Raw(200, b'{"data": null, "meta": null}'), Unavailable, "makes no sense"),
+        (Raw(200, b'{"data": {}, "meta": {"result_count": 0}}'), Unavailable, "makes no sense"),
+        (Raw(200, b'{"data": ""}'), Unavailable, "makes no sense"),
     ],
     ids=str,
 )

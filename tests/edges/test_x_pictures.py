@@ -41,7 +41,7 @@ def test_pictures_are_uploaded_described_and_shown_in_their_order(server):
     [
         (401, Refused, "four X_ secrets"),
         (402, Refused, "credit"),
-        (403, Refused, "write permission"),
+        (403, Refused, "does not allow this app to put up pictures; give it write permission"),
         (413, Refused, "413"),
         (429, Unavailable, "429"),
         (500, Unavailable, "fault of its own"),

@@ -1,0 +1,79 @@
+"""What a fake X holds: its one account, what it has seen and accepted, and how it is to fail."""
+
+import threading
+from dataclasses import dataclass, field
+
+from tests.fakes.x_oauth import Keys
+
+SECRETS = {
+    "X_CONSUMER_KEY": "consumer-key-1",
+    "X_CONSUMER_SECRET": "consumer-secret-2",
+    "X_ACCESS_TOKEN": "access-token-3",
+    "X_ACCESS_TOKEN_SECRET": "access-secret-4",
+}
+USER, NAME = "7001", "shelf_bot"
+
+
+@dataclass(frozen=True, slots=True)
+class Raw:
+    """A whole answer, as it is."""
+
+    status: int
+    body: bytes
+    headers: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """One request, and how it was answered: status 0 is not at all, or not to the end."""
+
+    method: str
+    path: str
+    status: int
+    accepted: str | None = None  # the text of the post that it made
+
+
+@dataclass
+class Picture:
+    """An uploaded picture."""
+
+    data: bytes
+    mime: str
+    alt: str = ""
+    post: str = ""  # the id of the post that shows it
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A post that was accepted."""
+
+    id: str
+    text: str
+    above: str | None  # the id of the post that it replies to
+    pictures: tuple[str, ...]
+    looks: int  # how many looks there were before
+
+
+@dataclass
+class FakeX:
+    """What the server has seen, and how it is to fail."""
+
+    address: str = ""
+    posts: list[str] = field(default_factory=list)
+    made: list[Made] = field(default_factory=list)
+    pictures: dict[str, Picture] = field(default_factory=dict)
+    lines: int = 0  # connections
+    requests: int = 0
+    log: list[Seen] = field(default_factory=list)
+    faults: list[int | str | Raw | None] = field(default_factory=list)
+    headers: dict[str, str] = field(default_factory=dict)  # with every answer
+    lag: int = 0  # looks that miss a new post
+    looks: int = 0
+    pin_allowed: bool = True
+    over: threading.Event = field(default_factory=threading.Event)
+    keys: Keys = field(default_factory=lambda: Keys(*SECRETS.values()))
+    lock: threading.RLock = field(default_factory=threading.RLock)
+
+    def paths(self) -> list[str]:
+        """Return what was asked for, in order: method and path."""
+        return [f"{seen.method} {seen.path.partition('?')[0]}" for seen in self.log]
