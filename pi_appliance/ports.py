@@ -56,9 +56,11 @@ class Network(Protocol):
         (perhaps posted), Refused (answered no; Duplicate: because the account has it already).
         """
 
-    def look(self, post: Post, *, key: str, known: Collection[str]) -> Sent | None:
-        """Look among the account's own newest posts for POST, which was perhaps posted with KEY. None: it is not there.
+    def look(self, post: Post, *, key: str, known: Collection[str], since: str = "") -> Sent | None:
+        """Look among the account's own posts for POST, which was perhaps posted with KEY. None: it is not there.
 
+        SINCE is the id of one that was there before POST was ever tried, if one is known: all that is newer is looked
+        at, and nothing else; without it, the newest 20 at least.
         KNOWN are the ids of posts that are accounted for: none of them is it, even if its text is the same.
         Raises Unavailable (not to be asked just now), Refused (the account may not be looked at).
         """

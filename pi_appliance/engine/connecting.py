@@ -101,9 +101,9 @@ class _Discreet:
         with discreet(self._redactor):
             return self._network.post(post, key=key, after=after)
 
-    def look(self, post: Post, *, key: str, known: Collection[str]) -> Sent | None:
+    def look(self, post: Post, *, key: str, known: Collection[str], since: str = "") -> Sent | None:
         with discreet(self._redactor):
-            return self._network.look(post, key=key, known=known)
+            return self._network.look(post, key=key, known=known, since=since)
 
     def whoami(self) -> str:
         with discreet(self._redactor):

@@ -8,7 +8,7 @@ network itself makes a second try harmless.
 
 import contextlib
 import traceback
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from decimal import Decimal
 from itertools import groupby
@@ -18,6 +18,7 @@ from pi_appliance.errors import ApplianceError, Duplicate, Refused, Unavailable,
 from pi_appliance.model.post import OPEN, Intent, Sent, State
 from pi_appliance.ports import Ledger, Network, Rules
 
+_WITHOUT_A_BEGINNING = 15  # posts, after which a look that does not know where to begin proves nothing
 _LOOKED_FOR = timedelta(days=3)  # for so long a post that is perhaps there is looked for after its time is over
 
 
@@ -144,7 +145,7 @@ class Sender:
         price = _rules(network).look_price
         try:
             with _faults_as(Unavailable):
-                found = network.look(self.ledger.post_of(intent), key=self._key(intent), known=known)
+                found = self._seen(network, intent, known)
         except Unavailable as error:
             return self._not_to_be_asked(intent, error)
         except (Refused, Uncertain) as error:
@@ -152,6 +153,9 @@ class Sender:
         if found is None:
             if price:
                 self.ledger.charge(intent, price)
+            if not intent.older and len(known) > _WITHOUT_A_BEGINNING:
+                why = "too much was posted since to find it; look at the account"
+                return self.ledger.put(intent, State.UNCERTAIN, f"{intent.why or 'no answer came'} ({why})")
             return None
         return self.ledger.put(intent, State.SENT, "no answer came; found on the account", sent=found, cost=price)
 
@@ -162,10 +166,13 @@ class Sender:
             return self.ledger.put(intent, State.REFUSED, str(error), cost=-intent.cost)
         found = None
         with contextlib.suppress(ApplianceError):  # it is there all the same, only nobody says where
-            known = self.ledger.known(intent.network)
-            found = network.look(self.ledger.post_of(intent), key=self._key(intent), known=known)
+            found = self._seen(network, intent, self.ledger.known(intent.network))
         why = "no answer came; the next try was told that it is there"
         return self.ledger.put(intent, State.SENT, why, sent=found or Sent(f"there {intent.id}", ""))
+
+    def _seen(self, network: Network, intent: Intent, known: Mapping[str, str]) -> Sent | None:
+        post = self.ledger.post_of(intent)
+        return network.look(post, key=self._key(intent), known=known, since=intent.older)
 
     def _key(self, intent: Intent) -> str:
         return f"{intent.key} @{self.ledger.installation}"

@@ -106,6 +106,7 @@ class Intent:
     sent_at: datetime | None = None
     cost: Decimal = Decimal(0)  # dollars: what was certainly or perhaps charged
     run: int
+    older: str = ""  # what the network calls a post that was there before this one was first tried
 
     @property
     def key(self) -> str:

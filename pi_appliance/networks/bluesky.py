@@ -161,7 +161,7 @@ class Bluesky:
             raise Uncertain("Bluesky says that it has it already, but does not find it; look at the account")
         return found
 
-    def look(self, post: Post, *, key: str, known: Collection[str]) -> Sent | None:  # noqa: ARG002 - it knows it by its name
+    def look(self, post: Post, *, key: str, known: Collection[str], since: str = "") -> Sent | None:  # noqa: ARG002 - it knows it by its name
         """Return what became of POST. Raises Unavailable, Refused."""
         name = record_name(key, post.text)
         session = self._account.session()

@@ -9,7 +9,7 @@ import hashlib
 import re
 import sys
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from pi_appliance.networks._mastodon_line import Line
 
 SCOPES = ["read:accounts", "read:statuses", "write:statuses", "write:media"]
-_LOOKED_AT = 40  # of the newest posts: the most that a server gives at once
+_LOOKED_AT = 40  # posts: the most that a server gives at once
+_PAGES = 25  # of them that are looked at
 _FRESH = timedelta(days=1)
 _WAITS = (1.0, 2.0, 4.0, 8.0, 15.0)  # seconds, while a server works on a picture; of others than films, none are needed
 
@@ -164,10 +165,10 @@ class Mastodon:
         except LookupError:
             raise self._line.nonsense() from None
 
-    def look(self, post: Post, *, key: str, known: Collection[str]) -> Sent | None:  # noqa: ARG002 - a server shows no keys
-        """Look among the newest posts of the account for POST. Raises Unavailable or Refused."""
+    def look(self, post: Post, *, key: str, known: Collection[str], since: str = "") -> Sent | None:  # noqa: ARG002 - a server shows no keys
+        """Look among the posts of the account for POST. Raises Unavailable or Refused."""
         try:
-            found = [_sent(status) for status in self._newest() if _is(status, post)]
+            found = [_sent(status) for page in self._pages(since) for status in page if _is(status, post)]
         except Refused as error:
             if self._line.status in (401, 403):
                 raise
@@ -193,15 +194,28 @@ class Mastodon:
             answer = self._line.ask(client.media, name)
         return name
 
-    def _newest(self) -> list[Any]:
-        """Return the newest posts of the account, the newest first."""
+    def _pages(self, since: str) -> Iterator[list[Any]]:
+        """Yield the posts of the account that are newer than SINCE, page by page; without that, the newest."""
+        if not since:
+            yield self._page(None)
+            return
+        for _ in range(_PAGES):
+            page = self._page(since)
+            yield page
+            if not page or page[0]["id"] == since:
+                return
+            since = page[0]["id"]
+        raise Unavailable(f"{self._line.who} has more than {_PAGES * _LOOKED_AT} posts since; look at the account")
+
+    def _page(self, since: str | None) -> list[Any]:
+        """Return the first posts of the account after SINCE, or the newest, the newest first."""
         client = self._line.client
         if self._account is None:
             self._account = _word(self._line, self._line.ask(client.account_verify_credentials), "id")
-        newest: list[Any] = self._line.ask(
-            client.account_statuses, self._account, kind=list, exclude_reblogs=True, limit=_LOOKED_AT
+        page: list[Any] = self._line.ask(
+            client.account_statuses, self._account, kind=list, exclude_reblogs=True, min_id=since, limit=_LOOKED_AT
         )
-        return newest
+        return page
 
     def _read_limits(self) -> limits.Limits:
         """Return what the server takes, as it says now or said last."""

@@ -82,7 +82,7 @@ class Preview:
             raise Unavailable(f"{self._path} cannot be written: {error.strerror}") from None
         return Sent(key, str(self._path))
 
-    def look(self, post: Post, *, key: str, known: Collection[str]) -> Sent | None:  # noqa: ARG002 - the shape of all
+    def look(self, post: Post, *, key: str, known: Collection[str], since: str = "") -> Sent | None:  # noqa: ARG002 - the shape of all
         """Return the post of KEY, if it is in the file."""
         there = self._path.exists() and _heading(key) in self._path.read_text("utf-8")
         return Sent(key, str(self._path)) if there else None

@@ -30,7 +30,7 @@ KEYS = ("CONSUMER_KEY", "CONSUMER_SECRET", "ACCESS_TOKEN", "ACCESS_TOKEN_SECRET"
 # text of a picture as a request of its own.
 _POST, _POST_WITH_LINK = Money("0.015"), Money("0.200")
 _ALT_TEXT, _POST_LOOKED_AT = Decimal("0.005"), Decimal("0.001")
-_LOOKED_AT = 20
+_LOOKED_AT, _PAGES = 20, 5  # posts at a time, and how often
 
 # docs.x.com/x-api/media/quickstart/best-practices
 _MIMES = {"image/png": "png", "image/jpeg": "jpg", "image/webp": "webp"}
@@ -179,18 +179,24 @@ class X:
             raise Uncertain(f"X answered something that makes no sense to a post; {LOOK}")
         return _sent(number)
 
-    def look(self, post: Post, *, key: str, known: Collection[str]) -> Sent | None:  # noqa: ARG002 - X knows no key for a post
-        """Look among the account's newest posts for POST. Raises Unavailable, or Refused where that is not allowed."""
+    def look(self, post: Post, *, key: str, known: Collection[str], since: str = "") -> Sent | None:  # noqa: ARG002 - X knows no key for a post
+        """Look among the account's posts for POST. Raises Unavailable, or Refused where that is not allowed."""
         if not self._looks:
             raise Refused("X was not asked (look: false); see yourself at https://x.com whether the post is there")
-        asked = {"max_results": _LOOKED_AT, "tweet.fields": "entities", "exclude": "retweets"}
+        asked = {"max_results": str(_LOOKED_AT), "tweet.fields": "entities", "exclude": "retweets"}
+        asked |= {"since_id": since} if since.isdigit() else {}
         path = f"/2/users/{self._account.id or self._me()[0]}/tweets"
-        said = self._ask("GET", path, "to see the account's posts", params=asked)
-        try:
-            number = _x_timeline.find(said, post, known)
-        except ValueError:
-            raise Unavailable(_NO_SENSE) from None
-        return _sent(number) if number else None
+        for _ in range(_PAGES):
+            said = self._ask("GET", path, "to see the account's posts", params=asked)
+            try:
+                number = _x_timeline.find(said, post, known)
+            except ValueError:
+                raise Unavailable(_NO_SENSE) from None
+            following = (said.get("meta") or {}).get("next_token")
+            if number or not following or "since_id" not in asked:
+                return _sent(number) if number else None
+            asked["pagination_token"] = str(following)
+        raise Refused(f"the account has had more than {_PAGES * _LOOKED_AT} posts since; see yourself at https://x.com")
 
     def whoami(self) -> str:
         """Return the name of the account. Raises Refused, also where its keys may only read, or Unavailable."""

@@ -90,6 +90,8 @@ STEPS = (
         sent TEXT,
         cost INTEGER NOT NULL DEFAULT 0,
         run INTEGER NOT NULL,
+        -- What the network calls a post that was there before this one was first tried.
+        older TEXT NOT NULL DEFAULT '',
         UNIQUE (job, slot, network, part)
     ) STRICT;
     CREATE INDEX posts_open ON posts (job) WHERE state IN ('waiting', 'sending');

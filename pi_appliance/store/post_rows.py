@@ -45,4 +45,5 @@ def intent_of(row: Any) -> Intent:
         sent_at=instant(row["sent"]) if row["sent"] else None,
         cost=dollars(row["cost"]),
         run=row["run"],
+        older=row["older"],
     )

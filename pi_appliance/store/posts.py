@@ -20,7 +20,15 @@ _OPEN = "state IN ('waiting', 'sending')"
 # One that waits for longer than any wait is due too: it was put there while the clock was ahead.
 _DUE = f"{_OPEN} AND (next <= :now OR next > :never)"
 _KNOWN = 1000  # posts of a network that a look is compared with
-_AS_THEY_ARE = ("id", "job", "slot", "network", "part", "parts", "line", "text", "state", "why", "tries", "run")
+_AS_THEY_ARE = (
+    *("id", "job", "slot", "network", "part", "parts", "line", "text", "state", "why", "tries", "run"),
+    "older",
+)
+# Any that is there will do, for it was there before; ids that only we have given are none.
+_OLDER = (
+    "SELECT remote FROM posts WHERE network = ? AND remote IS NOT NULL"
+    " AND remote NOT GLOB 'told *' AND remote NOT GLOB 'there *' ORDER BY id DESC LIMIT 1"
+)
 _AT_ONCE = 50  # rows that are pruned at a time
 
 
@@ -156,13 +164,16 @@ class JobPosts:
         with self._db.writing(durable=True) as db:
             for network, parts in posts.items():
                 _claim(db, f"{self._job} post {network} {slot}", slot, self._run, now)
+                older = db.execute(_OLDER, (network,)).fetchone()
                 for part, post in enumerate(parts):
                     row = db.execute(
-                        "INSERT INTO posts (job, slot, network, part, parts, line, text, state, made, until, next, run)"
-                        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
+                        "INSERT INTO posts"
+                        " (job, slot, network, part, parts, line, text, state, made, until, next, run, older)"
+                        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
                         (
                             *(self._job, slot, network, part, len(parts), line, post.text),
                             *(State.WAITING, now, text(until), now, self._run),
+                            older["remote"] if older else "",
                         ),
                     ).fetchone()
                     _keep_pictures(db, row["id"], post.pictures)

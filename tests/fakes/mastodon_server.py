@@ -235,6 +235,9 @@ class _Handler(BaseHTTPRequestHandler):
     def _newest(self, fields: dict[str, Any]) -> list[dict[str, Any]]:
         boosts = [] if fields.get("exclude_reblogs") else [{"id": "1", "reblog": {}}]
         count = min(int(fields.get("limit", 20)), 40)
+        if since := fields.get("min_id"):  # the first after that one, not the last ones
+            newer = [status for status in self.state.statuses if int(status["id"]) > int(since)][:count]
+            return list(map(_public, reversed(newer)))
         return [*boosts, *map(_public, reversed(self.state.statuses))][:count]
 
     def _upload(self, fields: dict[str, Any]) -> tuple[int, Any]:

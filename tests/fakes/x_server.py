@@ -168,10 +168,14 @@ class _Handler(BaseHTTPRequestHandler):
             return _problem(400, "The `max_results` query parameter value is not between 5 and 100.")
         there = [made for made in state.made if state.looks - made.looks >= state.lag]
         state.looks += 1
-        shown = [as_x_writes(made.id, made.text, len(made.pictures)) for made in reversed(there[-count:])]
+        there = [made for made in reversed(there) if int(made.id) > int(asked.get("since_id", 0))]
+        begin = int(asked.get("pagination_token", 0))
+        shown = [as_x_writes(made.id, made.text, len(made.pictures)) for made in there[begin : begin + count]]
         if "entities" not in asked.get("tweet.fields", ""):
             shown = [{name: value for name, value in each.items() if name != "entities"} for each in shown]
-        meta = {"result_count": len(shown)}
+        meta: dict[str, Any] = {"result_count": len(shown)}
+        if begin + count < len(there):
+            meta["next_token"] = str(begin + count)
         return _Answer(200, {"data": shown, "meta": meta} if shown else {"meta": meta})
 
     def _end(self, fault: str | None, answer: _Answer) -> None:

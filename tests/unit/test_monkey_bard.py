@@ -93,7 +93,7 @@ class Wall:
         self.posts.setdefault(key, post.text)
         return Sent(key, f"wall/{len(self.posts)}")
 
-    def look(self, post: Post, *, key: str, known: object) -> Sent | None:  # noqa: ARG002 - the shape of all networks
+    def look(self, post: Post, *, key: str, known: object, since: str = "") -> Sent | None:  # noqa: ARG002 - the shape of all networks
         return Sent(key, "") if key in self.posts else None
 
     def whoami(self) -> str:
