@@ -255,6 +255,17 @@ def test_a_post_is_found_however_the_server_composes_its_letters(server, world):
     assert looked_up(network, "Grüße") == sent
 
 
+@pytest.mark.parametrize(("since", "found"), [("first", True), ("", False)])
+def test_all_that_was_posted_since_one_that_was_there_before_is_looked_at(world, since, found):
+    network = world.connected()
+    first, lost = (network.post(Post(text), key=text) for text in ("first", "lost"))
+    for number in range(90):
+        network.post(Post(f"and then {number}"), key=str(number))
+    seen = network.look(Post("lost"), key="k", known=(), since=first.id if since else "")
+    assert seen == (lost if found else None)
+    assert network.look(Post("first"), key="k", known=(), since=first.id) is None
+
+
 def looked_up(network: mastodon.Mastodon, text: str, known: tuple[str, ...] = (), pictures: tuple = ()) -> Sent | None:
     return network.look(Post(text, pictures), key="k", known=frozenset(known))
 

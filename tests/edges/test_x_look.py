@@ -90,6 +90,27 @@ def test_a_post_that_x_does_not_show_yet_is_not_found_and_then_is(server):
     assert [network.look(HELLO, key="k", known=()) for _ in range(3)] == [None, None, sent]
 
 
+@pytest.mark.parametrize(("since", "found"), [("first", True), ("", False)])
+def test_all_that_was_posted_since_one_that_was_there_before_is_looked_at(server, since, found):
+    network = connected(server)
+    first = network.post(Post("first"), key="1")
+    lost = network.post(HELLO, key="2")
+    for number in range(50):
+        network.post(Post(f"and then {number}"), key=str(number))
+    seen = network.look(HELLO, key="2", known=(), since=first.id if since else "")
+    assert seen == (lost if found else None)
+    assert network.look(Post("first"), key="1", known=(), since=first.id) is None
+
+
+def test_more_than_can_be_looked_at_is_left_to_the_owner(server):
+    network = connected(server)
+    first = network.post(Post("first"), key="1")
+    for number in range(101):
+        network.post(Post(f"and then {number}"), key=str(number))
+    with pytest.raises(Refused, match="more than 100 posts since"):
+        network.look(HELLO, key="2", known=(), since=first.id)
+
+
 def timeline(*entries: dict[str, Any]) -> Raw:
     return Raw(200, json.dumps({"data": entries, "meta": {"result_count": len(entries)}}).encode())
 
