@@ -34,6 +34,6 @@ failed=
 "$bin/ruff" format --check . || failed="$failed format"
 "$bin/ruff" check . || failed="$failed rules"
 "$bin/mypy" || failed="$failed types"
-"$bin/python" -m pytest "$@" || failed="$failed tests"
+"$bin/python" -m pytest --numprocesses auto --maxprocesses 4 --dist loadgroup "$@" || failed="$failed tests"
 [ -z "$failed" ] || die "not well:$failed"
 say "all well"

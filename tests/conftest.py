@@ -10,6 +10,13 @@ from tests.nobody import abroad, anywhere
 __all__ = ["abroad", "anywhere", "house"]
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let one worker run what changes the machine itself: there is one crontab."""
+    for item in items:
+        if "system" in item.path.parts:
+            item.add_marker(pytest.mark.xdist_group("machine"))
+
+
 @pytest.fixture
 def house(tmp_path: Path) -> House:
     """Return a whole appliance in a folder whose name has a space in it."""
