@@ -183,9 +183,8 @@ class Sender:
         self.asked_to_wait = max(self.asked_to_wait, seconds)
         after = timedelta(seconds=seconds)
         cost = -intent.cost if state is State.WAITING else Decimal(0)
-        return self.ledger.put(
-            intent, state, str(error), cost=cost, after=max(after, backoff.between_posts(intent.tries))
-        )
+        why = str(error).partition("; look at the account")[0]  # not the owner: we do
+        return self.ledger.put(intent, state, why, cost=cost, after=max(after, backoff.between_posts(intent.tries)))
 
     def _over_budget(self, network: Network, intent: Intent, price: Decimal) -> str:
         cap, spent = _rules(network).cap, self.ledger.spent(intent.network)
