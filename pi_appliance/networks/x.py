@@ -30,7 +30,8 @@ KEYS = ("CONSUMER_KEY", "CONSUMER_SECRET", "ACCESS_TOKEN", "ACCESS_TOKEN_SECRET"
 # text of a picture as a request of its own.
 _POST, _POST_WITH_LINK = Money("0.015"), Money("0.200")
 _ALT_TEXT, _POST_LOOKED_AT = Decimal("0.005"), Decimal("0.001")
-_LOOKED_AT, _PAGES = 20, 5  # posts at a time, and how often
+_LOOKED_AT = 20  # posts, where nothing says how far back
+_PAGE, _PAGES = 100, 5  # posts at a time, and how often, where something does; X gives and charges what there is
 
 # docs.x.com/x-api/media/quickstart/best-practices
 _MIMES = {"image/png": "png", "image/jpeg": "jpg", "image/webp": "webp"}
@@ -184,7 +185,7 @@ class X:
         if not self._looks:
             raise Refused("X was not asked (look: false); see yourself at https://x.com whether the post is there")
         asked = {"max_results": str(_LOOKED_AT), "tweet.fields": "entities", "exclude": "retweets"}
-        asked |= {"since_id": since} if since.isdigit() else {}
+        asked |= {"since_id": since, "max_results": str(_PAGE)} if since.isdigit() else {}
         path = f"/2/users/{self._account.id or self._me()[0]}/tweets"
         for _ in range(_PAGES):
             said = self._ask("GET", path, "to see the account's posts", params=asked)
@@ -196,7 +197,7 @@ class X:
             if number or not following or "since_id" not in asked:
                 return _sent(number) if number else None
             asked["pagination_token"] = str(following)
-        raise Refused(f"the account has had more than {_PAGES * _LOOKED_AT} posts since; see yourself at https://x.com")
+        raise Refused(f"the account has had more than {_PAGES * _PAGE} posts since; see yourself at https://x.com")
 
     def whoami(self) -> str:
         """Return the name of the account. Raises Refused, also where its keys may only read, or Unavailable."""

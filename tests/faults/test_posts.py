@@ -165,7 +165,7 @@ def check(house: House, known: dict[str, Server], told: Told) -> None:
             assert each.state is not State.SENT or there[text] == 1, f"said to be on {name}, and is not: {each}"
             assert each.state not in GONE or not there[text], f"said not to be on {name}: {each}"
             if each.state is State.UNCERTAIN:  # only where the account may not be looked at
-                assert any(word in each.why for word in ("401", "402", "403")), each
+                assert any(word in each.why for word in ("401", "402", "403")), each.why
     runs = house.json("jobs", "history", "bird", "--count", "10000")
     slots = Counter(run["due"] for run in runs if run["due"])
     assert set(slots.values()) <= {1}, "a slot ran twice"
