@@ -1,0 +1,153 @@
+"""A desk for tests of posts: networks in memory that take, lose, refuse and forget, over a real ledger."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+
+from pi_appliance.errors import Duplicate, Refused, Unavailable, Uncertain
+from pi_appliance.jobs._sender import Sender
+from pi_appliance.model.post import Intent, Post, Sent
+from pi_appliance.store.posts import Posts
+from pi_appliance.store.sqlite import Store
+
+BEGIN = datetime(2027, 3, 1, 6, 0, tzinfo=UTC)
+
+
+class PowerCut(BaseException):
+    """The process is gone, between two steps."""
+
+
+@dataclass
+class Steps:
+    """Counts what a process does, and lets the power go at a step chosen before."""
+
+    left: int = 10**9
+
+    def one(self) -> None:
+        self.left -= 1
+        if self.left < 0:
+            raise PowerCut
+
+
+@dataclass(frozen=True, slots=True)
+class FreeRules:
+    """Rules of a network that charges."""
+
+    limit: int = 280
+    look_price: Decimal = Decimal("0.001")
+    cap: Decimal | None = None
+    a_post: Decimal = Decimal("0.015")
+
+    def weigh(self, text: str) -> int:
+        return len(text)
+
+    def wrong(self, post: Post) -> str:
+        return "" if len(post.text) <= self.limit else f"{len(post.text)} of {self.limit}"
+
+    def price(self, post: Post) -> Decimal:  # noqa: ARG002 - the shape of Rules
+        return self.a_post
+
+
+@dataclass
+class World:
+    """A network. `faults` are used up one a post, `blind` one a look."""
+
+    steps: Steps
+    idempotent: bool = False
+    refuses_twice: bool = True  # the same text, as X does
+    may_look: bool = True
+    rules: FreeRules = field(default_factory=FreeRules)
+    there: list[tuple[str, str]] = field(default_factory=list)  # id, text
+    by_key: dict[str, str] = field(default_factory=dict)
+    faults: list[str] = field(default_factory=list)
+    blind: list[bool] = field(default_factory=list)
+    posted: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)  # text, ids of the parts before
+
+    def post(self, post: Post, *, key: str, after: Sequence[Sent] = ()) -> Sent:
+        self.steps.one()
+        fault = self.faults.pop(0) if self.faults else ""
+        match fault:
+            case "away":
+                raise Unavailable("cannot be reached", after=90)
+            case "no":
+                raise Refused("you may not")
+            case "fault":
+                raise KeyError("a mistake of ours")
+            case "duplicate":
+                raise Duplicate("posted before")
+            case "lost before":
+                raise Uncertain("it broke")
+        if self.idempotent and key in self.by_key:
+            return Sent(self.by_key[key], "link")
+        if self.refuses_twice and any(text == post.text for _, text in self.there):
+            raise Duplicate("posted before")
+        number = f"id{len(self.there)}"
+        self.there.append((number, post.text))
+        self.by_key[key] = number
+        self.posted.append((post.text, tuple(each.id for each in after)))
+        self.steps.one()
+        if fault == "lost after":
+            raise Uncertain("it broke")
+        return Sent(number, "link")
+
+    def look(self, post: Post, *, key: str, known: Collection[str], since: str = "") -> Sent | None:  # noqa: ARG002 - of a Network
+        self.steps.one()
+        if not self.may_look:
+            raise Refused("looking is not allowed")
+        if self.blind.pop(0) if self.blind else False:
+            raise Unavailable("not just now")
+        newest = self.there[-20:]  # all that a network shows at once
+        if since:
+            newest = [each for each in self.there if int(each[0][2:]) > int(since[2:])]
+        found = [number for number, text in newest if text == post.text and number not in known]
+        return Sent(found[0], "link") if found else None
+
+    def whoami(self) -> str:
+        return "somebody"
+
+
+class Desk:
+    """One job's ledger, in a file, with a clock that the test puts on. Each `ledger()` is that of a new process."""
+
+    def __init__(self, path: Path) -> None:
+        self.now, self.steps, self.run = BEGIN, Steps(), 0
+        self.store = Store(path)
+        self.networks: dict[str, World] = {}
+
+    def ledger(self):
+        self.run += 1
+        desk = self
+
+        class Watched(type(Posts(self.store).of_job("bird", 1, lambda: desk.now))):  # type: ignore[misc]
+            def put(self, *words, **more):  # type: ignore[no-untyped-def]
+                desk.steps.one()
+                done = super().put(*words, **more)
+                desk.steps.one()
+                return done
+
+        return Watched(self.store, "bird", self.run, lambda: desk.now, "here")
+
+    def intend(self, slot: str, texts: Mapping[str, Sequence[str]], late: timedelta = timedelta(hours=6)) -> None:
+        posts = {name: [Post(text) for text in parts] for name, parts in texts.items()}
+        self.ledger().intend(slot, posts, until=self.now + late, line=slot)
+
+    def send(self, power: int = 10**9) -> list[Intent]:
+        """Let a new process do what is to be done, until the power goes after that many steps."""
+        self.steps.left = power
+        ledger = self.ledger()
+        try:
+            return Sender(ledger, self.connect, lambda: self.now).send(ledger.left())
+        except PowerCut:
+            return []
+        finally:
+            self.steps.left = 10**9
+
+    def connect(self, name: str) -> World:
+        if name not in self.networks:
+            raise Refused("its keys are missing")
+        return self.networks[name]
+
+    def all(self) -> list[Intent]:
+        return Posts(self.store).newest(limit=1000)
