@@ -16,7 +16,7 @@ from pi_appliance.cli._options import config_option, json_option
 from pi_appliance.config.load import load
 from pi_appliance.config.secret_names import of_network, secret_names
 from pi_appliance.engine import connecting
-from pi_appliance.engine.redaction import Redactor
+from pi_appliance.engine.redaction import SHORTEST, Redactor
 from pi_appliance.errors import ApplianceError, OutOfTime, Refused, Unavailable
 from pi_appliance.model.config import Config
 from pi_appliance.reports import as_text
@@ -143,7 +143,8 @@ def _walked(config: Config, name: str) -> tuple[Mapping[str, str], str]:
     try:
         with connecting.installed(part.kind), connecting.discreet(redactor):
             kind = registry.load("networks", part.kind)
-            got: Mapping[str, str] = kind.login(part.with_, Terminal(redactor.learn))
+            talk = Terminal(lambda word: redactor.learn(word) if len(word) >= SHORTEST else None)
+            got: Mapping[str, str] = kind.login(part.with_, talk)
         return got, _proved(config, name, {**before, **got})
     except (KeyboardInterrupt, EOFError):
         click.echo(err=True)

@@ -9,13 +9,11 @@ from typing import Any
 
 from pi_appliance import registry
 from pi_appliance.config.secret_names import missing
-from pi_appliance.engine.redaction import Redactor
+from pi_appliance.engine.redaction import SHORTEST, Redactor
 from pi_appliance.errors import Refused, UnknownName
 from pi_appliance.model.config import Config, Part
 from pi_appliance.model.post import Place, Post, Sent
 from pi_appliance.ports import Network, Rules
-
-_SHORTEST = 4  # characters; a shorter secret is none, and stands in many a word
 
 
 def part_of(config: Config, name: str) -> Part:
@@ -34,7 +32,7 @@ def connect(config: Config, name: str, secrets: Mapping[str, str], *, private: P
     part = part_of(config, name)
     if lack := missing(part, secrets):
         raise Refused(f"{lack}; run: pi-appliance networks login {name}")
-    redactor = Redactor(value for value in secrets.values() if len(value) >= _SHORTEST)
+    redactor = Redactor(value for value in secrets.values() if len(value) >= SHORTEST)
     keep_out_of_logs(redactor)
     place = config.place_of(name)
     place = Place(private or place.private, place.public)

@@ -14,7 +14,8 @@ from urllib.parse import quote, quote_plus, urlsplit
 from pi_appliance.system.hiding import SECRET_NAME
 
 MARK = "[redacted]"
-_SHORTEST = 4
+SHORTEST = 4
+"""Characters; a shorter secret is none, and stands in many a word."""
 _LONG_PART = 8
 _ADDRESS = re.compile(rf"\b[a-z][a-z0-9+.-]*://(?:{re.escape(MARK)}|[^\s\"'<>)\]}}])+", re.IGNORECASE)
 _NAMED = re.compile(r"""(?:--?(?P<flag>[\w-]+)[ =]|(?P<name>[\w.-]+)["']?\s*[:=]\s*)(?=\S)""")
@@ -96,7 +97,7 @@ class Redactor:
                 self.learn(part)
 
     def _learn_part(self, value: str) -> None:
-        if len(value) >= _SHORTEST:
+        if len(value) >= SHORTEST:
             self.learn(value)
 
 

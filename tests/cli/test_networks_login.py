@@ -148,3 +148,11 @@ def test_an_owner_who_thinks_better_of_it_stores_nothing(house, network):
             status, said = owner.end()
     assert (status, said, owner.seen.splitlines()[-1]) == (1, "", "pi-appliance: stopped; nothing was stored")
     assert not (house.folder / "secrets.env").exists()
+
+
+def test_an_answer_of_a_letter_takes_no_letter_out_of_what_is_said(house):
+    house.write(JOB, f"networks:\n  sky: {{kind: bluesky, with: {{handle: {HANDLE}, server: 'http://127.0.0.1:9'}}}}")
+    with logging_in(house, "sky") as owner:
+        owner.answer("App password", "s")
+        status, _ = owner.end()
+    assert (status, "[redacted]" in owner.seen, "is this Pi online?" in owner.seen) == (75, False, True)
