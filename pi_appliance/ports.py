@@ -60,7 +60,7 @@ class Network(Protocol):
         """Look among the account's own posts for POST, which was perhaps posted with KEY. None: it is not there.
 
         SINCE is the id of one that was there before POST was ever tried, if one is known: all that is newer is looked
-        at, and nothing else; without it, the newest 20 at least.
+        at, and nothing else. Without it, the newest 20 at least, and back to where none is KNOWN any more.
         KNOWN are the ids of posts that are accounted for: none of them is it, even if its text is the same.
         Raises Unavailable (not to be asked just now), Refused (the account may not be looked at).
         """

@@ -18,7 +18,6 @@ from pi_appliance.errors import ApplianceError, Duplicate, Refused, Unavailable,
 from pi_appliance.model.post import OPEN, Intent, Sent, State
 from pi_appliance.ports import Ledger, Network, Rules
 
-_WITHOUT_A_BEGINNING = 15  # posts, after which a look that does not know where to begin proves nothing
 _LOOKED_FOR = timedelta(days=3)  # for so long a post that is perhaps there is looked for after its time is over
 
 
@@ -153,9 +152,6 @@ class Sender:
         if found is None:
             if price:
                 self.ledger.charge(intent, price)
-            if not intent.older and len(known) > _WITHOUT_A_BEGINNING:
-                why = "too much was posted since to find it; look at the account"
-                return self.ledger.put(intent, State.UNCERTAIN, f"{intent.why or 'no answer came'} ({why})")
             return None
         return self.ledger.put(intent, State.SENT, "no answer came; found on the account", sent=found, cost=price)
 

@@ -31,6 +31,11 @@ def find(timeline: Mapping[str, Any], post: Post, known: Collection[str]) -> str
     return None
 
 
+def holds(timeline: Mapping[str, Any], known: Collection[str]) -> bool:
+    """Say whether anything in TIMELINE, in which `find` found no nonsense, is KNOWN."""
+    return any(each["id"] in known for each in timeline.get("data") or ())
+
+
 def _links(entry: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
     return {link["url"]: link for link in (entry.get("entities") or {}).get("urls") or ()}
 

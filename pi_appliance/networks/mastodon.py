@@ -168,7 +168,8 @@ class Mastodon:
     def look(self, post: Post, *, key: str, known: Collection[str], since: str = "") -> Sent | None:  # noqa: ARG002 - a server shows no keys
         """Look among the posts of the account for POST. Raises Unavailable or Refused."""
         try:
-            found = [_sent(status) for page in self._pages(since) for status in page if _is(status, post)]
+            pages = self._pages(since) if since else self._pages_back(known)
+            found = [_sent(status) for page in pages for status in page if _is(status, post)]
         except Refused as error:
             if self._line.status in (401, 403):
                 raise
@@ -195,25 +196,33 @@ class Mastodon:
         return name
 
     def _pages(self, since: str) -> Iterator[list[Any]]:
-        """Yield the posts of the account that are newer than SINCE, page by page; without that, the newest."""
-        if not since:
-            yield self._page(None)
-            return
+        """Yield the posts of the account that are newer than SINCE, page by page."""
         for _ in range(_PAGES):
-            page = self._page(since)
+            page = self._page(min_id=since)
             yield page
             if not page or page[0]["id"] == since:
                 return
             since = page[0]["id"]
         raise Unavailable(f"{self._line.who} has more than {_PAGES * _LOOKED_AT} posts since; look at the account")
 
-    def _page(self, since: str | None) -> list[Any]:
-        """Return the first posts of the account after SINCE, or the newest, the newest first."""
+    def _pages_back(self, known: Collection[str]) -> Iterator[list[Any]]:
+        """Yield the newest posts of the account, page by page, up to one that holds none that is KNOWN."""
+        page = self._page()
+        yield page
+        for _ in range(_PAGES):
+            if not any(status["id"] in known for status in page):
+                return
+            page = self._page(max_id=page[-1]["id"])
+            yield page
+        raise Unavailable(f"{self._line.who} has more than {_PAGES * _LOOKED_AT} posts since; look at the account")
+
+    def _page(self, **which: Any) -> list[Any]:
+        """Return a page of the account's posts, the newest first: the newest, or WHICH by the ids that bound it."""
         client = self._line.client
         if self._account is None:
             self._account = _word(self._line, self._line.ask(client.account_verify_credentials), "id")
         page: list[Any] = self._line.ask(
-            client.account_statuses, self._account, kind=list, exclude_reblogs=True, min_id=since, limit=_LOOKED_AT
+            client.account_statuses, self._account, kind=list, exclude_reblogs=True, limit=_LOOKED_AT, **which
         )
         return page
 

@@ -185,7 +185,8 @@ class X:
         if not self._looks:
             raise Refused("X was not asked (look: false); see yourself at https://x.com whether the post is there")
         asked = {"max_results": str(_LOOKED_AT), "tweet.fields": "entities", "exclude": "retweets"}
-        asked |= {"since_id": since, "max_results": str(_PAGE)} if since.isdigit() else {}
+        asked |= {"since_id": since} if since.isdigit() else {}
+        asked |= {"max_results": str(_PAGE)} if since or known else {}
         path = f"/2/users/{self._account.id or self._me()[0]}/tweets"
         for _ in range(_PAGES):
             said = self._ask("GET", path, "to see the account's posts", params=asked)
@@ -194,7 +195,8 @@ class X:
             except ValueError:
                 raise Unavailable(_NO_SENSE) from None
             following = (said.get("meta") or {}).get("next_token")
-            if number or not following or "since_id" not in asked:
+            on = "since_id" in asked or _x_timeline.holds(said, known)
+            if number or not following or not on:
                 return _sent(number) if number else None
             asked["pagination_token"] = str(following)
         raise Refused(f"the account has had more than {_PAGES * _PAGE} posts since; see yourself at https://x.com")

@@ -266,6 +266,14 @@ def test_all_that_was_posted_since_one_that_was_there_before_is_looked_at(world,
     assert network.look(Post("first"), key="k", known=(), since=first.id) is None
 
 
+def test_without_a_beginning_the_look_goes_back_behind_all_that_is_known(world):
+    network = world.connected()
+    lost = network.post(Post("lost"), key="lost")
+    known = {network.post(Post(f"and then {number}"), key=str(number)).id for number in range(90)}
+    assert network.look(Post("lost"), key="k", known=known) == lost
+    assert network.look(Post("another"), key="k", known=known) is None
+
+
 def looked_up(network: mastodon.Mastodon, text: str, known: tuple[str, ...] = (), pictures: tuple = ()) -> Sent | None:
     return network.look(Post(text, pictures), key="k", known=frozenset(known))
 

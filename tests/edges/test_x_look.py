@@ -101,6 +101,15 @@ def test_all_that_was_posted_since_one_that_was_there_before_is_looked_at(server
     assert network.look(Post("first"), key="1", known=(), since=first.id) is None
 
 
+def test_without_a_beginning_the_look_goes_back_behind_all_that_is_known(server):
+    network = connected(server)
+    lost = network.post(HELLO, key="lost")
+    server.made += [Made(str(2000 + number), f"and then {number}", None, (), 0) for number in range(250)]
+    known = {made.id for made in server.made[1:]}
+    assert network.look(HELLO, key="lost", known=known) == lost
+    assert network.look(Post("another"), key="k", known=known) is None
+
+
 def test_more_than_can_be_looked_at_is_left_to_the_owner(server):
     network = connected(server)
     first = network.post(Post("first"), key="1")

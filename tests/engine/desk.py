@@ -98,9 +98,12 @@ class World:
             raise Refused("looking is not allowed")
         if self.blind.pop(0) if self.blind else False:
             raise Unavailable("not just now")
-        newest = self.there[-20:]  # all that a network shows at once
-        if since:
-            newest = [each for each in self.there if int(each[0][2:]) > int(since[2:])]
+        newest = [each for each in self.there if since and int(each[0][2:]) > int(since[2:])]
+        pages = [self.there[max(0, end - 20) : end] for end in range(len(self.there), 0, -20)] if not since else []
+        for page in pages:
+            newest += page
+            if not any(number in known for number, _ in page):
+                break
         found = [number for number, text in newest if text == post.text and number not in known]
         return Sent(found[0], "link") if found else None
 

@@ -238,7 +238,9 @@ class _Handler(BaseHTTPRequestHandler):
         if since := fields.get("min_id"):  # the first after that one, not the last ones
             newer = [status for status in self.state.statuses if int(status["id"]) > int(since)][:count]
             return list(map(_public, reversed(newer)))
-        return [*boosts, *map(_public, reversed(self.state.statuses))][:count]
+        below = int(fields.get("max_id", 10**30))
+        older = [status for status in reversed(self.state.statuses) if int(status["id"]) < below]
+        return [*boosts, *map(_public, older)][:count]
 
     def _upload(self, fields: dict[str, Any]) -> tuple[int, Any]:
         kind, data = fields["file"]
