@@ -1,5 +1,6 @@
 """A Context over a folder: real files, written as the appliance writes them; claims and networks in memory."""
 
+import weakref
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -47,7 +48,9 @@ class FolderContext:
     @cached_property
     def posts(self) -> Ledger:
         """Give a real ledger, in a file of its own."""
-        return Posts(Store(files.make_folder(self.folder) / "ledger.db")).of_job(self.job, self.run, self.clock)
+        store = Store(files.make_folder(self.folder) / "ledger.db")
+        weakref.finalize(self, store.close)
+        return Posts(store).of_job(self.job, self.run, self.clock)
 
     def local_time(self) -> datetime:
         return self.clock()
