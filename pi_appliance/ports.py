@@ -159,12 +159,6 @@ class Context(Protocol):
     def network(self, name: str) -> Network:
         """Return the network called NAME in the YAML, connected. Raises UnknownName."""
 
-    def claim(self, key: str) -> bool:
-        """Take KEY for ever, durably, before something that must not happen twice. False if it was taken before."""
-
-    def release(self, key: str) -> None:
-        """Give KEY back, because the thing certainly did not happen."""
-
     def report(self, name: str) -> AbstractContextManager[IO[str]]:
         """Give a file to write, UTF-8; it becomes report NAME of this job only when the block ends well.
 

@@ -142,14 +142,6 @@ class RunContext:
 
         return newest_report(self.config, self.store, job, picture=picture)
 
-    def claim(self, key: str) -> bool:
-        """Take KEY for ever, durably."""
-        return self.store.claim(f"{self.job} {key}", self.run, now=clock.now())
-
-    def release(self, key: str) -> None:
-        """Give KEY back."""
-        self.store.release(f"{self.job} {key}")
-
     @contextlib.contextmanager
     def report(self, name: str) -> Iterator[IO[str]]:
         """Give a file to write; it becomes report NAME when the block ends well."""

@@ -95,7 +95,6 @@ class Intent:
     parts: int = 1
     line: str = ""  # which line of the file it was, by its content
     text: str
-    pictures: int = 0
     state: State = State.WAITING
     why: str = ""  # why it is not there, or that it was found there
     made: datetime

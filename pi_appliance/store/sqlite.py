@@ -115,11 +115,6 @@ class Store(Database):
         with self.writing(durable=True) as db:
             return self._take(db, key, run, now) is None
 
-    def release(self, key: str) -> None:
-        """Give KEY back, on the disk before this returns."""
-        with self.writing(durable=True) as db:
-            db.execute("DELETE FROM claims WHERE key = ?", (key,))
-
     def claimed(self, key: str) -> bool:
         """Say whether KEY was taken."""
         return bool(self.rows("SELECT 1 FROM claims WHERE key = ?", (key,)))

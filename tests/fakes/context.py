@@ -1,4 +1,4 @@
-"""A Context over a folder: real files, written as the appliance writes them; claims and networks in memory."""
+"""A Context over a folder: real files, written as the appliance writes them; networks in memory."""
 
 import weakref
 from collections.abc import Iterator, Mapping
@@ -20,11 +20,10 @@ from pi_appliance.system import files
 
 @dataclass
 class FolderContext:
-    """What a run sees in a test. Reports lie in `folder`; `claims` may be shared by several runs."""
+    """What a run sees in a test. Reports and the ledger lie in `folder`."""
 
     folder: Path
     networks: Mapping[str, Network] = field(default_factory=dict)
-    claims: set[str] = field(default_factory=set)
     job: str = "test"
     run: int = 1
     due: str | None = None
@@ -79,16 +78,6 @@ class FolderContext:
         if name not in self.networks:
             raise UnknownName("network", name, tuple(self.networks))
         return self.networks[name]
-
-    def claim(self, key: str) -> bool:
-        """Take KEY; False if it was taken before."""
-        fresh = key not in self.claims
-        self.claims.add(key)
-        return fresh
-
-    def release(self, key: str) -> None:
-        """Give KEY back."""
-        self.claims.discard(key)
 
     @contextmanager
     def report(self, name: str) -> Iterator[IO[str]]:
