@@ -1,15 +1,17 @@
 """What the parts may ask of each other. Jobs see the world only through Context."""
 
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
 from random import Random
 from typing import IO, Protocol
 
-from pi_appliance.model.music import PlayerState, Queue, Track
+from pi_appliance.model.music import Station
 from pi_appliance.model.notice import Event, Message
 from pi_appliance.model.post import Intent, Post, Report, Sent, State, Used
+from pi_appliance.ports_player import Player
 
 
 class Rules(Protocol):
@@ -130,6 +132,21 @@ class Ledger(Protocol):
         """Return which lines were used in this round, and which were used last."""
 
 
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A moment by the wall clock, and by the steady one: seconds since the start of the machine that BOOT names."""
+
+    wall: datetime
+    steady: float
+    boot: str
+
+    def seconds_since(self, earlier: "Moment") -> float:
+        """Return how much later this is: by the steady clock, or after another start of the machine by the wall's."""
+        if self.boot == earlier.boot:
+            return self.steady - earlier.steady
+        return max(0.0, (self.wall - earlier.wall).total_seconds())
+
+
 class Context(Protocol):
     """All that a run may use. Paths are absolute, instants are aware."""
 
@@ -186,6 +203,34 @@ class Context(Protocol):
     def progress(self, done: float | None, note: str = "") -> None:
         """Say how far the run is, from 0 to 1, and what it is doing. Cheap; call it as often as you like."""
 
+    def player(self) -> Player:
+        """Return the player of the configuration, within the volume policy; the caller closes it.
+
+        Raises Unavailable where none is configured.
+        """
+
+    def stations(self) -> Sequence[Station]:
+        """Return the web radio stations, the owner's own ones first. Raises ConfigError for a wrong file."""
+
+    def moment(self) -> Moment:
+        """Return this moment by all the clocks there are."""
+
+    async def rest(self, seconds: float) -> None:
+        """Let SECONDS pass, by the steady clock."""
+
+    def hold(self, text: str | None) -> None:
+        """Keep TEXT durably as what this job is in the middle of; None: it is through.
+
+        As long as something is held and no run of the job goes on, the daemon starts one that is to finish it
+        (`only_left`). Raises Unavailable.
+        """
+
+    def held(self) -> str | None:
+        """Return what this job is in the middle of, from whichever run; None if nothing."""
+
+    def asked(self) -> str:
+        """Return what a person asks of the run that goes on, such as "snooze", once; '' if nothing. Cheap."""
+
 
 class Notice(Protocol):
     """A way to tell the owner something."""
@@ -205,58 +250,3 @@ class Clock(Protocol):
 
     def synchronised(self) -> bool:
         """Say whether somebody who knows has set the wall clock since the machine started."""
-
-
-class Player(Protocol):
-    """A program that makes sound. Every call raises Unavailable within a second or so if it does not answer."""
-
-    async def state(self) -> PlayerState:
-        """Return what it is doing now."""
-
-    async def queue(self, start: int = 0, count: int = 100) -> Queue:
-        """Return COUNT tracks of the queue from position START (both from 0)."""
-
-    async def play(self, position: int | None = None) -> None:
-        """Play the track at POSITION, or go on. Raises Refused if there is nothing there."""
-
-    async def pause(self) -> None:
-        """Pause; nothing happens unless it plays."""
-
-    async def toggle(self) -> None:
-        """Pause if it plays, else play."""
-
-    async def stop(self) -> None:
-        """Stop."""
-
-    async def next(self) -> None:
-        """Go to the next track."""
-
-    async def previous(self) -> None:
-        """Go to the previous track."""
-
-    async def seek(self, seconds: float) -> None:
-        """Go to SECONDS from the start of the current track."""
-
-    async def set_volume(self, volume: int) -> None:
-        """Set the volume, 0 to 100. Raises Refused where the player has no mixer."""
-
-    async def add(self, uri: str) -> Track:
-        """Put a file, a folder or a stream at the end of the queue. Raises Refused if it is not known."""
-
-    async def clear(self) -> None:
-        """Empty the queue."""
-
-    async def play_uri(self, uri: str, title: str = "") -> None:
-        """Replace the queue by URI and play it."""
-
-    async def library(self, folder: str = "") -> Sequence[Track]:
-        """Return the tracks and folders in FOLDER of the library; a folder has a uri that ends in '/'."""
-
-    def changes(self) -> AsyncIterator[frozenset[str]]:
-        """Yield the names of what changed, as MPD calls them (player, mixer, playlist, options, …).
-
-        The first item comes at once. Raises Unavailable when the player is lost.
-        """
-
-    async def close(self) -> None:
-        """Let go of the connection."""

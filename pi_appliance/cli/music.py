@@ -17,7 +17,7 @@ from pi_appliance.config.load import load, load_stations
 from pi_appliance.engine.hub import open_player
 from pi_appliance.errors import Refused, UnknownName
 from pi_appliance.model.music import Play, PlayerState, Queue, Station, Track
-from pi_appliance.ports import Player
+from pi_appliance.ports_player import Player
 from pi_appliance.reports.as_text import table
 from pi_appliance.system import secrets
 

@@ -20,7 +20,7 @@ from pi_appliance.core import backoff
 from pi_appliance.errors import ApplianceError, Unavailable
 from pi_appliance.model.config import Part
 from pi_appliance.model.music import Play, PlayerState
-from pi_appliance.ports import Player
+from pi_appliance.ports_player import Player
 from pi_appliance.system import private_mpd
 
 Upstream = Path | tuple[str, int]

@@ -122,4 +122,36 @@ STEPS = (
         PRIMARY KEY (network, month)
     ) STRICT, WITHOUT ROWID;
     """,
+    """
+    -- What a job is in the middle of, such as an alarm that rings: another run finishes it if this one is cut off.
+    CREATE TABLE held (
+        job TEXT PRIMARY KEY,
+        text TEXT NOT NULL,
+        since TEXT NOT NULL
+    ) STRICT, WITHOUT ROWID;
+    -- Runs that a person has asked for, once each: when, and with which keys in place of those under `with:`.
+    CREATE TABLE asks (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        job TEXT NOT NULL,
+        due TEXT NOT NULL,
+        arguments TEXT NOT NULL,
+        made TEXT NOT NULL
+    ) STRICT;
+    -- What a person asks of the run that goes on, such as: snooze.
+    CREATE TABLE words (
+        job TEXT PRIMARY KEY,
+        word TEXT NOT NULL
+    ) STRICT, WITHOUT ROWID;
+    -- What the household thinks of tracks, where the player itself cannot keep it.
+    CREATE TABLE opinions (
+        uri TEXT PRIMARY KEY,
+        rating INTEGER,
+        favourite INTEGER NOT NULL
+    ) STRICT, WITHOUT ROWID;
+    -- What is to be known again after a restart, by a name.
+    CREATE TABLE notes (
+        name TEXT PRIMARY KEY,
+        text TEXT NOT NULL
+    ) STRICT, WITHOUT ROWID;
+    """,
 )

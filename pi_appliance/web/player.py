@@ -9,7 +9,7 @@ from starlette.exceptions import HTTPException
 from pi_appliance.config.load import load_stations
 from pi_appliance.errors import Refused, UnknownName, nearest
 from pi_appliance.model.music import Station
-from pi_appliance.ports import Player
+from pi_appliance.ports_player import Player
 from pi_appliance.web.world import Music
 
 Given = Mapping[str, object]

@@ -7,7 +7,7 @@ from pi_appliance.core.trust import ClockState
 from pi_appliance.engine.assemble import Appliance
 from pi_appliance.engine.runs import Runs
 from pi_appliance.model.music import PlayerState
-from pi_appliance.ports import Player
+from pi_appliance.ports_player import Player
 
 
 class Music(Protocol):

@@ -10,7 +10,7 @@ import pytest
 from pi_appliance.errors import Refused
 from pi_appliance.model.music import Play
 from pi_appliance.players import mpd
-from pi_appliance.ports import Player
+from pi_appliance.ports_player import Player
 from tests.fakes.mpd_server import SECONDS, MpdServer, needs_mpd, running_mpd, running_radio
 
 pytestmark = needs_mpd

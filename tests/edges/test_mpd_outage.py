@@ -11,7 +11,7 @@ import pytest
 
 from pi_appliance.errors import ApplianceError, Unavailable, Uncertain
 from pi_appliance.players import mpd
-from pi_appliance.ports import Player
+from pi_appliance.ports_player import Player
 from tests.fakes.mpd_server import MpdServer, free_port, needs_mpd, running_mpd
 
 SOON = 1.9  # a second, and what a busy machine adds

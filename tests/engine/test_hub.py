@@ -22,7 +22,7 @@ from pi_appliance.errors import Refused, Unavailable
 from pi_appliance.model.config import Part
 from pi_appliance.model.music import Play
 from pi_appliance.players import mpd
-from pi_appliance.ports import Player
+from pi_appliance.ports_player import Player
 from tests.fakes.mpd_server import MpdServer, free_port, make_music, needs_mpd, running_mpd
 from tests.house import until as eventually
 

@@ -1,0 +1,40 @@
+"""core/sources: what people write to have something played."""
+
+import pytest
+
+from pi_appliance.core.sources import describe, parse
+from pi_appliance.errors import UnknownName
+from pi_appliance.model.music import Saved, Source, Station, Uri, Wanted
+
+FIP = Station(name="FIP", url="http://radio.example/fip")
+
+
+@pytest.mark.parametrize(
+    ("text", "source", "called"),
+    [
+        ("fip", Uri(uri=FIP.url, title="FIP"), "FIP"),
+        ("station: FIP", Uri(uri=FIP.url, title="FIP"), "FIP"),
+        ("playlist:Morning", Saved(playlist="Morning"), "the playlist Morning"),
+        ("album:Kind of Blue", Wanted(album="Kind of Blue"), "album Kind of Blue"),
+        ("artist: Nina Simone ", Wanted(artist="Nina Simone"), "artist Nina Simone"),
+        ("genre:Jazz", Wanted(genre="Jazz"), "genre Jazz"),
+        ("search:blue train", Wanted(text="blue train"), "search blue train"),
+        ("http://radio.example/fip", Uri(uri="http://radio.example/fip"), "http://radio.example/fip"),
+        ("Albums/Blue/", Uri(uri="Albums/Blue/"), "Albums/Blue/"),
+        ("Disc 1: Live/a.ogg", Uri(uri="Disc 1: Live/a.ogg"), "Disc 1: Live/a.ogg"),
+    ],
+)
+def test_each_form_is_read_and_called_by_its_name(text: str, source: Source, called: str) -> None:
+    assert parse(text, [FIP]) == source
+    assert describe(parse(text, [FIP])) == called
+
+
+@pytest.mark.parametrize("text", ["", "  ", "album:", "station: "])
+def test_naming_nothing_is_told(text: str) -> None:
+    with pytest.raises(ValueError, match=r"nothing is named to play; write a station, playlist:NAME"):
+        parse(text, [FIP])
+
+
+def test_a_station_that_is_none_is_told_with_the_nearest() -> None:
+    with pytest.raises(UnknownName, match="FIP"):
+        parse("station:FIB", [FIP])
