@@ -53,7 +53,7 @@ def fetch(url: str, *, wanted: Callable[[str, str], bool], most: int = 65_536, s
     except urllib.error.HTTPError as error:
         error.close()
         later = error.code >= 500 or error.code in _LATER
-        what = "leads on and on" if 300 <= error.code < 400 else f"answers {error.code}"
+        what = "leads on and on, or to no web address" if 300 <= error.code < 400 else f"answers {error.code}"
         raise (Unavailable if later else Refused)(f"{url} {what}; check the address") from None
     except http.client.BadStatusLine as error:
         if str(error).startswith("ICY 200"):  # the way old radio servers say that a stream begins

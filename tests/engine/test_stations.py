@@ -205,7 +205,7 @@ def test_the_stream_behind_an_address(web: Web, path: str, leads_to: str) -> Non
         ("round.m3u", "from list to list"),
         ("long.m3u", "longer than 65536 bytes"),
         ("to/file:///etc/passwd", "no web address"),
-        ("to/to/to/to/stream", "leads on and on"),
+        ("to/to/to/to/stream", "leads on and on, or"),
     ],
 )
 def test_an_address_that_leads_nowhere_is_refused_and_left_to_the_player_at_play(web: Web, path: str, why: str) -> None:
