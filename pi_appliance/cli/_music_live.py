@@ -14,7 +14,7 @@ from typing import Protocol
 import click
 
 from pi_appliance.cli import _music_text
-from pi_appliance.cli._music_session import opened
+from pi_appliance.cli._music_session import opened, partition_of
 from pi_appliance.core import backoff
 from pi_appliance.errors import Unavailable
 from pi_appliance.model.config import Config
@@ -146,7 +146,7 @@ async def _follow(settings: Config, shown: Shown) -> None:
     while True:
         fresh, why = True, "the player hung up"
         try:
-            async with opened(settings) as player:
+            async with opened(settings, partition_of(settings)) as player:
                 async for names in player.changes():
                     shown.changed({CONNECTION} if fresh else names, await player.state())
                     attempt, fresh = 1, False

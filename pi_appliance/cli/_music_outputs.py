@@ -1,4 +1,4 @@
-"""pi-appliance music outputs and partitions: where sound comes out, and players within the player."""
+"""pi-appliance music outputs: where sound comes out."""
 
 import dataclasses
 import json

@@ -1,29 +1,31 @@
 """The player, for as long as one command takes. asyncio and all that is big is loaded when there is a question."""
 
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import TypeVar
 
 import click
 
 from pi_appliance.cli import _music_text
-from pi_appliance.config.load import load_stations
+from pi_appliance.engine.stations import Stations
 from pi_appliance.errors import Refused
 from pi_appliance.model.config import Config
-from pi_appliance.model.music import PlayerState, Station, Track
+from pi_appliance.model.music import PlayerState, Track
 from pi_appliance.ports_player import Player
-from pi_appliance.system import secrets
+from pi_appliance.system import files, secrets
 
 T = TypeVar("T")
+DEFAULT = "default"  # the partition that there always is
+_PARTITION = "partition"  # in the state folder: the name of the one that the commands speak of
 
 
-def ask(settings: Config, work: Callable[[Player], Awaitable[T]]) -> T:
-    """Return what WORK with the player of SETTINGS comes to."""
+def ask(settings: Config, work: Callable[[Player], Awaitable[T]], *, anywhere: bool = False) -> T:
+    """Return what WORK with the player of SETTINGS comes to. ANYWHERE: it matters not in which partition."""
     import asyncio  # noqa: PLC0415 - as big as all the rest of a command that only prints its help
 
     async def worked() -> T:
-        async with opened(settings) as player:
+        async with opened(settings, DEFAULT if anywhere else partition_of(settings)) as player:
             return await work(player)
 
     return asyncio.run(worked())
@@ -40,8 +42,11 @@ def press(settings: Config, work: Callable[[Player], Awaitable[object]]) -> None
 
 
 @asynccontextmanager
-async def opened(settings: Config) -> AsyncIterator[Player]:
-    """Give the player; on stderr stands, if it is so, that it is only the stand-in. Raises Unavailable."""
+async def opened(settings: Config, partition: str) -> AsyncIterator[Player]:
+    """Give the player, speaking of PARTITION; on stderr stands, if it is so, that it is only the stand-in.
+
+    Raises Unavailable; Refused where there is no such partition any more.
+    """
     from pi_appliance.engine.hub import open_player  # noqa: PLC0415 - as above
 
     known = secrets.load(settings.path, os.environ)
@@ -52,14 +57,39 @@ async def opened(settings: Config) -> AsyncIterator[Player]:
 
     player = await open_player(settings.player, settings.state, known, tell=tell)
     try:
+        if partition != DEFAULT:
+            await _enter(player, partition)
         yield player
     finally:
         await player.close()
 
 
-def stations(settings: Config) -> Sequence[Station]:
-    """Return the web radio stations there are. Raises ConfigError."""
-    return load_stations(settings.stations)
+async def _enter(player: Player, partition: str) -> None:
+    try:
+        await player.use_partition(partition)
+    except Refused as error:
+        raise Refused(f"{error}; go back with: pi-appliance music partitions use {DEFAULT}") from None
+
+
+def partition_of(settings: Config) -> str:
+    """Return the partition that the commands speak of."""
+    try:
+        return (settings.state / _PARTITION).read_text("utf-8").strip() or DEFAULT
+    except FileNotFoundError:
+        return DEFAULT
+
+
+def remember_partition(settings: Config, name: str) -> None:
+    """Let the commands speak of the partition NAME from now on."""
+    if name == DEFAULT:
+        (settings.state / _PARTITION).unlink(missing_ok=True)
+    else:
+        files.write(files.make_folder(settings.state) / _PARTITION, f"{name}\n".encode())
+
+
+def stations(settings: Config) -> Stations:
+    """Return the web radio stations: those of the owner's file, and the household's own."""
+    return Stations(settings.stations, settings.state)
 
 
 async def track_at(player: Player, number: int) -> Track:

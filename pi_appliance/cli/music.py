@@ -5,6 +5,7 @@ import pi_appliance.cli._music_collection
 import pi_appliance.cli._music_favourites
 import pi_appliance.cli._music_library
 import pi_appliance.cli._music_outputs
+import pi_appliance.cli._music_partitions
 import pi_appliance.cli._music_playlists
 import pi_appliance.cli._music_queue
 import pi_appliance.cli._music_settings
