@@ -1,4 +1,7 @@
-"""pi-appliance music: what plays, and the buttons. Each file that is imported here adds its commands to the group."""
+"""pi-appliance music: what plays, the buttons, queue, library, playlists and stations.
+
+Each file that is imported here adds its commands to the group.
+"""
 
 import pi_appliance.cli._music_buttons
 import pi_appliance.cli._music_collection
