@@ -55,7 +55,7 @@ async def opened(settings: Config, partition: str) -> AsyncIterator[Player]:
     def tell(_: str) -> None:  # all of why stands on the page and in the log; here it would come with each button
         click.echo(f"MPD at {address} is not reached; this is the silent stand-in", err=True)
 
-    player = await open_player(settings.player, settings.state, known, tell=tell)
+    player = await open_player(settings, known, tell=tell)
     try:
         if partition != DEFAULT:
             await _enter(player, partition)

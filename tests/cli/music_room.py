@@ -1,4 +1,4 @@
-"""A configuration with a player and stations, and `pi-appliance music …` run against it through the program's own door."""
+"""A configuration with a player and stations, and `pi-appliance music …` run against it through its own door."""
 
 import contextlib
 import io
