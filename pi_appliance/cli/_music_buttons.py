@@ -90,13 +90,16 @@ def volume(config: Path, level: str | None) -> None:
     if level is not None and not re.fullmatch(r"[+-]\d{1,9}|0?\d{1,2}|100", level):
         raise click.UsageError(f"{level!r} is no volume; write 0 to 100, or a change such as +5 or -5")
 
-    async def turn(player: Player) -> int | None:
+    async def turn(player: Player) -> tuple[int | None, int]:
+        wanted = 0
         if level is not None:
-            await player.set_volume(await _wanted(player, level))
-        return (await player.state()).volume
+            wanted = await _wanted(player, level)
+            await player.set_volume(wanted)
+        return (await player.state()).volume, wanted
 
-    loud = ask(load(config), turn)
-    click.echo("the player has no mixer" if loud is None else f"volume {loud}%")
+    loud, wanted = ask(load(config), turn)
+    most = ", as loud as is allowed now" if loud is not None and loud < wanted else ""
+    click.echo("the player has no mixer" if loud is None else f"volume {loud}%{most}")
 
 
 async def _wanted(player: Player, level: str) -> int:

@@ -84,7 +84,7 @@ def remember_partition(settings: Config, name: str) -> None:
     if name == DEFAULT:
         (settings.state / _PARTITION).unlink(missing_ok=True)
     else:
-        files.write(files.make_folder(settings.state) / _PARTITION, f"{name}\n".encode())
+        files.write(files.make_folder(settings.state, mode=0o750) / _PARTITION, f"{name}\n".encode())
 
 
 def stations(settings: Config) -> Stations:

@@ -67,7 +67,7 @@ class Room(House):
     def told(self, *words: str) -> str:
         """Run a command that must succeed without a word on stderr, and return what it printed."""
         said = self.music(*words)
-        assert (said.status, said.err) == (0, "")
+        assert (said.status, said.err) == (0, ""), f"{words}: {said.status}, {said.err}"
         return said.out
 
     def values(self, *words: str) -> Any:
