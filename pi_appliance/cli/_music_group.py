@@ -25,7 +25,7 @@ class WrongUse(click.ClickException):
     exit_code = 2
 
     def __init__(self, error: click.UsageError) -> None:
-        super().__init__(error.format_message())
+        super().__init__(" ".join(error.format_message().split()))  # click lists choices line by line
         self._command = error.ctx.command_path if error.ctx else "pi-appliance music"
 
     def show(self, file: Any = None) -> None:

@@ -5,21 +5,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from mutagen.id3 import TCON
-from mutagen.wave import WAVE
 
 from tests.cli.music_room import EINS, NOWHERE, ONE, ZWEI, Room
-from tests.fakes.mpd_server import PICTURE, MpdServer, needs_mpd, running_mpd
+from tests.fakes.mpd_server import PICTURE, TRACKS, MpdServer, needs_mpd, running_mpd
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MpdServer]:
-    with running_mpd(tmp_path_factory.mktemp("mpd")) as running:
-        for name, genre in ((EINS, "Punk"), (ZWEI, "Punk"), (ONE, "Jazz")):
-            tagged = WAVE(running.music / name)
-            tagged.tags.add(TCON(encoding=3, text=genre))
-            tagged.save()
-        running.mpc("rescan", "--wait")
+    genres = {EINS: "Punk", ZWEI: "Punk", ONE: "Jazz"}
+    music = {name: (*tags, "", genres[name]) for name, tags in TRACKS.items()}
+    with running_mpd(tmp_path_factory.mktemp("mpd"), music=music, keeps=["playlists", "stickers"]) as running:
         yield running
 
 
@@ -147,7 +142,7 @@ def test_favourites_and_ratings_are_kept_and_taken_back(server: MpdServer, room:
     assert room.column("FILE", "favourites") == [ONE]
     room.told("like", EINS)
     assert "8" in room.column("RATING", "favourites"), "a rating outlives what is thought besides"
-    assert room.told("rate", "none", EINS) == f"{EINS} is not rated"
+    assert room.told("rate", "none", EINS) == "eins.wav is not rated"
     assert room.column("RATING", "favourites") == ["-", "-"]
     for uri in (ONE, EINS):
         room.told("unlike", uri)
