@@ -118,9 +118,9 @@ def test_a_picture_is_described_and_written(server: MpdServer, room: Room, tmp_p
         1,
         "pi-appliance: no track is the current one; name a file, or a number of the queue",
     )
-    said = room.music("art", EINS, "--to", str(tmp_path / "no" / "folder.png"))
-    assert (said.status, "\n" in said.err) == (1, False)
-    assert said.err.startswith(f"pi-appliance: {tmp_path}/no/folder.png: No such file or directory")
+    done = room.run("music", "art", EINS, "--to", str(tmp_path / "no" / "folder.png"))
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    assert done.stderr.startswith(f"pi-appliance: {tmp_path}/no/folder.png: No such file or directory")
 
 
 @needs_mpd
