@@ -77,7 +77,7 @@ def test_a_long_queue_comes_in_windows_or_as_a_whole(three: MpdServer, room: Roo
         (["add", "album:Ünï", "--to", "instead"], ["added album Ünï, 2 tracks from 1 on"], [EINS, ZWEI]),
         (["add", "--artist", "Die Ärzte", "--album", "Ünï"], None, [EINS, ZWEI, ONE, EINS, ZWEI]),
         (["add", "search:eins"], None, [EINS, ZWEI, ONE, EINS]),
-        (["insert", EINS, ONE], None, [EINS, EINS, ONE, ZWEI, ONE]),
+        (["insert", EINS, ONE, ZWEI], None, [EINS, EINS, ONE, ZWEI, ZWEI, ONE]),
         (["add", ONE, "--to", "next"], ["added One, at 2"], [EINS, ONE, ZWEI, ONE]),
         (["play-now", ONE, EINS], ["added One, at 1", "added Eins, at 2"], [ONE, EINS]),
     ],

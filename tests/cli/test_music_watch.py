@@ -2,12 +2,14 @@
 
 import json
 import re
+import shutil
 import socket
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from mutagen.wave import WAVE
 
 from tests.cli.music_room import EINS, ONE, Room, live
 from tests.fakes.mpd_server import MpdServer, needs_mpd, running_mpd
@@ -26,6 +28,14 @@ def server(tmp_path: Path) -> Iterator[MpdServer]:
 @pytest.fixture
 def room(tmp_path: Path, server: MpdServer) -> Room:
     return Room(tmp_path, server.address)
+
+
+def hang_up(port: int, times: int) -> None:
+    """Let so many who come to PORT find somebody who is no MPD."""
+    with socket.create_server(("127.0.0.1", port)) as door:
+        door.settimeout(15)
+        for _ in range(times):
+            door.accept()[0].close()
 
 
 def test_each_change_is_a_line_and_ctrl_c_ends_it_well(room: Room, server: MpdServer) -> None:
@@ -61,6 +71,7 @@ def test_a_player_that_is_killed_is_said_once_and_waited_for(room: Room, server:
         watch.line(back)
         server.kill()
         assert server.address in watch.line(lost)
+        hang_up(server.port, 3)
         server.start()
         said = watch.until(lambda said: said if back in said and said.endswith("\n") else "")
         assert said.count("\n") == 1, "between lost and back nothing is said"
@@ -106,16 +117,17 @@ def test_whoever_stops_reading_ends_it_without_a_traceback(room: Room, server: M
         assert watch.stderr.read() == ""
 
 
-def test_what_a_station_says_cannot_move_the_cursor(room: Room, server: MpdServer) -> None:
+def test_what_music_is_called_cannot_move_the_cursor(room: Room, server: MpdServer) -> None:
+    name = "a\x1b[2Jb\tc.wav"
+    shutil.copy(server.music / ONE, server.music / name)
+    WAVE(server.music / name).delete()  # without a title, a file is called by its name
+    server.mpc("update", "--wait")
     server.mpc("clear")
     with live(room, "watch") as watch:
         watch.line("[connected]")
-        with socket.create_connection(("127.0.0.1", server.port), timeout=10) as connection:
-            connection.sendall(b'addid "http://127.0.0.1:9/x"\n')
-            text = b""
-            while b"Id: " not in text or not text.endswith(b"OK\n"):
-                text += connection.recv(1000)
-            number = text.partition(b"Id: ")[2].split()[0]
-            connection.sendall(b'addtagid %s title "a\x1b[2Jb\tc"\nplayid %s\n' % (number, number))
-            assert "\x1b" not in watch.line("[player") + room.told("status") + room.told("queue")
-        assert "a [2Jb c" in room.told("queue")
+        server.mpc("add", name)
+        server.mpc("play")
+        said = watch.line("[player")
+    shown = (said, room.told("status"), room.told("queue"), room.told("browse"), room.told("art", "1"))
+    assert all("a [2Jb c.wav" in each for each in shown)
+    assert "\x1b" not in "".join(shown)
