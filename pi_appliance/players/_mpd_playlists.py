@@ -44,13 +44,15 @@ class Listing(Door):
         """Take the entries at POSITIONS out of the playlist NAME."""
         last_first = sorted(set(positions), reverse=True)  # so that the others stay where they are
         async with self._session() as line:
+            await _must_have(line, name, last_first)
             if last_first:
-                await _change(line, "remove", *(("playlistdelete", name, at) for at in last_first), none=_none(name))
+                await _change(line, "remove", *(("playlistdelete", name, position) for position in last_first))
 
     async def playlist_move(self, name: str, position: int, to: int) -> None:
         """Move one entry of the playlist NAME."""
         async with self._session() as line:
-            await _change(line, "move", ("playlistmove", name, position, to), none=_none(name))
+            await _must_have(line, name, [position, to])
+            await _change(line, "move", ("playlistmove", name, position, to))
 
     async def rename_playlist(self, name: str, to: str) -> None:
         """Call the playlist NAME otherwise. Raises Refused if there is none, or one of the new name."""
@@ -91,6 +93,14 @@ async def _change(line: Line, verb: str, *commands: Command, none: str = "", tak
         if told := words.get(no.code):
             raise Refused(told) from None
         raise
+
+
+async def _must_have(line: Line, name: str, positions: Collection[int]) -> None:
+    """Raise Refused if one of POSITIONS is not in the playlist NAME: MPD takes one too many for there."""
+    there = len(await _uris(line, name))
+    for position in positions:
+        if not 0 <= position < there:
+            raise Refused(f"there is no entry {position + 1} in the playlist {name!r}; it has {there}")
 
 
 async def _must_be_there(line: Line, wanted: Wanted) -> None:
