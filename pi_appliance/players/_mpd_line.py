@@ -7,6 +7,9 @@ from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Self
 
+from mpd.base import FailureResponseCode as Code
+from mpd.base import escape
+
 from pi_appliance.errors import Refused
 from pi_appliance.players import _address
 
@@ -19,8 +22,9 @@ _AT_ONCE = 1000  # commands in one list; MPD takes two megabytes of them
 _OK, _NO = b"OK\n", b"ACK "
 _NEXT = re.compile(rb"^list_OK\n", re.MULTILINE)
 _ACK = re.compile(r"ACK \[(?P<code>\d+)@(?P<place>\d+)\] \{[^}]*\} ?(?P<words>.*)")
-WRONG_WORDS, NO_SUCH_THING, TOO_MANY, EXISTS = 2, 50, 51, 56  # MPD's numbers for a no
-NOT_ALLOWED = (3, 4)  # a wrong password, and a command that needs one
+WRONG_WORDS, NO_SUCH_THING = Code.ARG.value, Code.NO_EXIST.value
+TOO_MANY, EXISTS = Code.PLAYLIST_MAX.value, Code.EXIST.value
+NOT_ALLOWED = (Code.PASSWORD.value, Code.PERMISSION.value)
 
 
 class NoMpd(Exception):
@@ -201,7 +205,7 @@ def word(said: str | int) -> str:
         raise Refused(f"{text[:40]!r}… is too long for MPD")
     if any("\ud800" <= character <= "\udfff" for character in text):
         raise Refused(f"{text!r} holds half a letter, which MPD cannot be told")
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    return f'"{escape(text)}"'
 
 
 def _spelt(command: Command) -> bytes:
