@@ -25,8 +25,8 @@ class Adding:
         """Put SOURCE into the queue and return what came. Raises Refused for the unknown, before anything is done."""
         if where is Where.NEXT:
             refuse("put something behind the current track", "add it to the end, or do it on Volumio's own page")
+        await self._rest.state()
         async with self._one:
-            await self._rest.state()
             found = await self._library.find(source)
             before = len(await self._tracks()) if where is Where.END else 0
             if where is Where.INSTEAD and not play:

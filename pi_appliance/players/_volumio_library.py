@@ -7,7 +7,7 @@ Volumio answers with whole lists. Windows are cut here, and the last list is kep
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from pi_appliance.errors import Refused
 from pi_appliance.model.music import Counts, Entry, Kind, Playlist, Saved, Source, Uri, Wanted, Window
@@ -110,7 +110,7 @@ class Library:
             known = await self._named(uri)
         if known is None:
             raise Refused(f"the library has no {source.uri!r}")
-        name = source.title or str(known.get("title") or uri.rpartition("/")[2])
+        name = source.title or str(known.get("title") or unquote(uri.rpartition("/")[2]))
         return Found(name, [{"uri": uri, "service": known.get("service", "mpd"), "title": name}])
 
     async def _wanted(self, wanted: Wanted) -> Found:

@@ -82,7 +82,10 @@ async def _answer(line: h11.Connection, reader: asyncio.StreamReader, longest: i
     while True:
         match event := _event(line):
             case h11.NEED_DATA:
-                line.receive_data(await reader.read(_PIECE))
+                data = await reader.read(_PIECE)
+                if head is None and data and not b"HTTP/".startswith(data[:5]) and not line.trailing_data[0]:
+                    raise Cut(NO_VOLUMIO, sent=True)  # such as an MPD, whose greeting h11 would take for a beginning
+                line.receive_data(data)
             case h11.Response():
                 head = event
             case h11.Data():

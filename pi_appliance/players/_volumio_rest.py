@@ -12,6 +12,7 @@ from pi_appliance.players._volumio_line import NO_VOLUMIO, REACH, Answer, Cut, e
 ANSWER = 5.0  # seconds for a Volumio that has just said how it is
 LONG_ANSWER = 20.0  # seconds for a list of a big library, which a Pi takes its time to make
 _LONGEST = 32_000_000  # bytes of such a list
+_STATE = 1_000_000  # bytes
 _BIG = 200_000  # bytes from which on reading JSON is left to a thread, or the music would stop for the page
 
 
@@ -23,7 +24,7 @@ class Rest:
 
     async def state(self) -> Mapping[str, Any]:
         """Return what getState says. Raises Unavailable within a second if Volumio is not there, or it is none."""
-        state = await self._asked("GET", "getState", seconds=REACH)
+        state = await self._asked("GET", "getState", seconds=REACH, longest=_STATE)
         if not isinstance(state, dict) or state.get("status") not in ("play", "pause", "stop"):
             raise self.lost(NO_VOLUMIO)
         return state
@@ -72,7 +73,7 @@ class Rest:
 
     async def picture(self, target: str) -> Answer:
         """Return what TARGET, an address such as /albumart?…, brings."""
-        return await self._exchanged("GET", target, None, "", ANSWER)
+        return await self._exchanged("GET", target, None, seconds=ANSWER, longest=_LONGEST)
 
     def lost(self, why: str) -> Unavailable:
         """Return the error that says WHY Volumio is not reached, and what to do."""
@@ -84,10 +85,17 @@ class Rest:
         return Uncertain(f"Volumio at {self.name} did not answer {once!r}; see if it was done, then go on")
 
     async def _asked(
-        self, method: str, target: str, data: object = None, *, once: str = "", seconds: float = ANSWER
+        self,
+        method: str,
+        target: str,
+        data: object = None,
+        *,
+        once: str = "",
+        seconds: float = ANSWER,
+        longest: int = _LONGEST,
     ) -> Any:
         body = None if data is None else json.dumps(data, ensure_ascii=False).encode()
-        answer = await self._exchanged(method, f"/api/v1/{target}", body, once, seconds)
+        answer = await self._exchanged(method, f"/api/v1/{target}", body, once=once, seconds=seconds, longest=longest)
         if answer.status != 200:
             raise self._not_done(answer.status, target.partition("?")[0])
         try:
@@ -97,9 +105,11 @@ class Rest:
         except (ValueError, RecursionError):
             raise self._broken(NO_VOLUMIO, once) from None
 
-    async def _exchanged(self, method: str, target: str, body: bytes | None, once: str, seconds: float) -> Answer:
+    async def _exchanged(
+        self, method: str, target: str, body: bytes | None, *, once: str = "", seconds: float, longest: int
+    ) -> Answer:
         try:
-            return await exchange(self.place, method, target, body, seconds=seconds, longest=_LONGEST)
+            return await exchange(self.place, method, target, body, seconds=seconds, longest=longest)
         except Cut as cut:
             raise self._broken(str(cut), once if cut.sent else "") from None
 

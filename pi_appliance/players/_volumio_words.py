@@ -145,7 +145,7 @@ def _number(value: Any) -> float | None:
     """Return the number that VALUE is or begins with; a unit may follow."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
-    found = re.match(r"\s*-?\d{1,15}(\.\d{1,9})?(?![\d.])", str(value))
+    found = re.match(r"\s*-?\d{1,15}(\.\d{1,9})?(?=[\s%a-zA-Z]|$)", str(value))
     return float(found[0]) if found else None
 
 
