@@ -1,5 +1,6 @@
 """Player kind 'volumio': a Volumio in the house, by its REST API. What it does stands in _volumio_player.py."""
 
+import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
@@ -50,11 +51,9 @@ def connect(options: Options, secrets: Mapping[str, str]) -> "Volumio":  # noqa:
 
 
 def _place(text: str) -> tuple[str, int]:
-    right = "write a name or an address such as volumio.local, with :port if that is not 3000"
-    if not text or any(character in text for character in "/@ ~"):
-        raise ValueError(right)
     bare = ":" not in text or (text.startswith("[") and text.endswith("]"))
-    place = _address.parse(f"{text}:{PORT}" if bare else text)
-    if not isinstance(place, tuple):
-        raise ValueError(right)
-    return place
+    with contextlib.suppress(ValueError):
+        place = _address.parse(f"{text}:{PORT}" if bare else text)
+        if isinstance(place, tuple) and not any(character in text for character in "/@ "):
+            return place
+    raise ValueError("write a name or an address such as volumio.local, with :port if that is not 3000")
