@@ -15,6 +15,7 @@ LONGEST = 4_000_000  # bytes of a push; that of a queue of some thousand tracks
 PREFIX = "/pi-appliance/"
 _SLOWEST = 5.0  # seconds for a push; Volumio gives up after two
 _CALLERS = 8  # at the same time
+_PIECE = 65_536  # bytes
 
 
 class Ear:
@@ -47,6 +48,9 @@ class Ear:
                 with contextlib.suppress(OSError, h11.ProtocolError):  # a TimeoutError is an OSError
                     async with asyncio.timeout(_SLOWEST):
                         await self._listen(reader, writer)
+                        writer.write_eof()
+                        while await reader.read(_PIECE):  # or the kernel would cut off our answer
+                            pass
         finally:
             self._callers.discard(writer)
             writer.close()
@@ -56,7 +60,7 @@ class Ear:
         while True:
             match event := line.next_event():
                 case h11.NEED_DATA:
-                    line.receive_data(await reader.read(65_536))
+                    line.receive_data(await reader.read(_PIECE))
                 case h11.Request():
                     if event.method != b"POST" or not secrets.compare_digest(event.target, self._path.encode()):
                         return await _say(line, writer, 404)

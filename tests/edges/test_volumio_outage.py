@@ -195,7 +195,28 @@ def test_another_web_server_is_no_volumio(server: VolumioServer, status: int) ->
 @pytest.mark.parametrize("fault", ["hang", "drip", "huge", "lost"])
 def test_whatever_it_does_it_is_found_out_in_a_second(server: VolumioServer, fault: str) -> None:
     server.faults["getState"] = [fault]
-    assert type(asyncio.run(fails(connect(server.address).state()))) is Unavailable
+    error = asyncio.run(fails(connect(server.address).state()))
+    assert type(error) is Unavailable
+    assert {"huge": "answers without end", "lost": "hung up"}.get(fault, "does not answer") in str(error)
+
+
+def test_a_volumio_that_dies_before_anything_was_sent_did_nothing_for_certain() -> None:
+    async def scene() -> None:
+        async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            asked = await reader.readuntil(b"\r\n\r\n")
+            body = b'{"status": "play"}'
+            if b"getQueue" in asked:  # and what comes next is the command
+                body = b'{"queue": [{"uri": "x"}]}'
+                listening.close()
+            writer.write(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n" + body)
+            writer.close()
+
+        listening = await asyncio.start_server(answer, "127.0.0.1", 0)
+        error = await fails(connect(f"127.0.0.1:{listening.sockets[0].getsockname()[1]}").next())
+        assert type(error) is Unavailable
+        assert "nothing listens there" in str(error)
+
+    asyncio.run(scene())
 
 
 STRANGE: list[tuple[str, Any]] = [
