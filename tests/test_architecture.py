@@ -29,6 +29,7 @@ ONE_HOME = {
     "mastodon": {"networks/_mastodon_line.py"},
     "tweepy": {"networks/x.py"},
     "mpd": {"players/_mpd_line.py"},
+    "h11": {"players/_volumio_line.py", "players/_volumio_ear.py"},  # a line to Volumio, and what it calls back on
     "crontab": {"system/crontab.py"},
     "yaml": {"config/yaml_tree.py"},
     "cattrs": {"config/structure.py"},

@@ -1,0 +1,340 @@
+"""The Volumio player when Volumio is gone, hangs, comes back, breaks off, or is something else altogether."""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from typing import Any
+
+import pytest
+
+from pi_appliance.errors import ApplianceError, Refused, Unavailable, Uncertain
+from pi_appliance.model.music import Kind, Saved, Uri, Where
+from pi_appliance.players import volumio
+from pi_appliance.ports_player import Player
+from tests.fakes.mpd_server import free_port
+from tests.fakes.volumio_library import MORNING
+from tests.fakes.volumio_server import VolumioServer, running_volumio
+
+SOON = 1.9  # a second, and what a busy machine adds
+ONE = Uri(uri="music-library/USB/Blue/one.mp3")
+Button = Callable[[Player], Awaitable[object]]
+
+
+@pytest.fixture
+def server() -> Iterator[VolumioServer]:
+    with running_volumio() as running:
+        running.box.add([{"uri": "music-library/USB"}])
+        running.box.play(1)
+        running.asked.clear()
+        yield running
+
+
+def connect(address: str) -> Player:
+    return volumio.connect(volumio.Options(address=address), {})
+
+
+async def fails(call: Awaitable[object], within: float = SOON) -> ApplianceError:
+    """Return the error that CALL ends with, within a second or so."""
+    began = time.monotonic()
+    with pytest.raises(ApplianceError) as failed:
+        await call
+    assert time.monotonic() - began < within
+    return failed.value
+
+
+EVERYTHING: list[Button] = [
+    lambda player: player.state(),
+    lambda player: player.abilities(),
+    lambda player: player.play(2),
+    lambda player: player.pause(),
+    lambda player: player.toggle(),
+    lambda player: player.stop(),
+    lambda player: player.next(),
+    lambda player: player.previous(),
+    lambda player: player.seek(3),
+    lambda player: player.set_volume(3),
+    lambda player: player.set_mute(True),
+    lambda player: player.set_modes(random=True),
+    lambda player: player.clear(),
+    lambda player: player.add(ONE),
+    lambda player: player.add(Saved(playlist=MORNING), Where.INSTEAD, play=True),
+    lambda player: player.folder("USB"),
+    lambda player: player.library(Kind.ALBUM),
+    lambda player: player.counts(),
+    lambda player: player.playlists(),
+    lambda player: player.playlist(MORNING),
+    lambda player: player.art(ONE.uri),
+]
+
+
+def test_where_nothing_listens_the_owner_is_told_where_and_what_to_do() -> None:
+    async def scene() -> None:
+        address = f"127.0.0.1:{free_port()}"
+        for call in EVERYTHING:
+            error = await fails(call(connect(address)))
+            assert type(error) is Unavailable
+            assert str(error) == (
+                f"Volumio at {address} is not reached: nothing listens there; "
+                "start it or correct `address` under `player:`"
+            )
+
+    asyncio.run(scene())
+
+
+def test_a_name_that_is_none_is_told_in_time() -> None:
+    async def scene() -> None:
+        for name in ("no-such-machine.invalid", "x" * 80):
+            error = await fails(connect(name).state())
+            assert type(error) is Unavailable
+            assert f"Volumio at {name} is not reached: " in str(error)
+
+    asyncio.run(scene())
+
+
+def test_a_killed_volumio_is_unavailable_until_it_is_back(server: VolumioServer) -> None:
+    async def scene() -> None:
+        player = connect(server.address)
+        await player.state()
+        await asyncio.to_thread(server.kill)
+        for call in EVERYTHING:
+            assert type(await fails(call(player))) is Unavailable
+        await asyncio.to_thread(server.start)
+        assert (await player.state()).queue_length == 4
+
+    asyncio.run(scene())
+    assert {asked.what for asked in server.asked} == {"GET getState", "GET getQueue"}, "nothing was done later"
+
+
+def test_a_hung_volumio_is_unavailable_and_did_nothing(server: VolumioServer) -> None:
+    async def scene() -> None:
+        player = connect(server.address)
+        server.freeze()
+        for error in await asyncio.gather(*(fails(call(player)) for call in EVERYTHING)):  # and no slower for it
+            assert type(error) is Unavailable
+            assert "it does not answer" in str(error)
+
+    asyncio.run(scene())
+    server.thaw()
+    assert {asked.what for asked in server.asked} == {"GET getState"}
+
+
+@pytest.mark.parametrize(
+    ("button", "route", "error"),
+    [
+        (lambda player: player.next(), "next", Uncertain),
+        (lambda player: player.previous(), "prev", Uncertain),
+        (lambda player: player.toggle(), "pause", Uncertain),
+        (lambda player: player.add(ONE), "addToQueue", Uncertain),
+        (lambda player: player.add(ONE, play=True), "addPlay", Uncertain),
+        (lambda player: player.add(ONE, Where.INSTEAD, play=True), "replaceAndPlay", Uncertain),
+        (lambda player: player.add(ONE, Where.INSTEAD), "addToQueue", Uncertain),
+        (lambda player: player.add(ONE, Where.INSTEAD), "clearQueue", Unavailable),
+        (lambda player: player.play(2), "play", Unavailable),  # doing it again does no harm
+        (lambda player: player.pause(), "pause", Unavailable),
+        (lambda player: player.stop(), "stop", Unavailable),
+        (lambda player: player.seek(3), "seek", Unavailable),
+        (lambda player: player.set_volume(3), "volume", Unavailable),
+        (lambda player: player.set_mute(True), "volume", Unavailable),
+        (lambda player: player.set_modes(random=True), "random", Unavailable),
+        (lambda player: player.set_modes(repeat=True), "repeat", Unavailable),
+        (lambda player: player.clear(), "clearQueue", Unavailable),
+        (lambda player: player.folder("USB"), "browse", Unavailable),
+        (lambda player: player.playlists(), "listplaylists", Unavailable),
+        (lambda player: player.counts(), "collectionstats", Unavailable),
+        (lambda player: player.art(ONE.uri), "/albumart", Unavailable),
+        (lambda player: player.state(), "getQueue", Unavailable),
+    ],
+)
+@pytest.mark.parametrize("fault", ["cut", "lost"])
+def test_a_line_that_breaks_is_uncertain_only_for_what_would_act_twice(
+    server: VolumioServer, button: Button, route: str, error: type[ApplianceError], fault: str
+) -> None:
+    server.faults[route] = [fault]
+    raised = asyncio.run(fails(button(connect(server.address))))
+    assert type(raised) is error
+    assert sum(asked.what.endswith(route) for asked in server.asked) == 1, "and nothing is tried again by itself"
+    if error is Uncertain:
+        assert "see if it was done, then go on" in str(raised)
+
+
+def test_what_was_added_before_volumio_died_is_uncertain(server: VolumioServer) -> None:
+    server.box.push = lambda item, _data: server.faults.update(getQueue=["lost"]) if item == "queue" else None
+    error = asyncio.run(fails(connect(server.address).add(ONE)))
+    assert str(error) == f"Volumio at {server.address} did not answer 'add'; see if it was done, then go on"
+    assert len(server.box.queue) == 5
+
+
+@pytest.mark.parametrize(
+    "says",
+    [
+        b"",
+        b"pong",
+        b"[]",
+        b"null",
+        b"{}",
+        b'{"status": "dancing"}',
+        b'{"status": ["play"]}',
+        b"\xff\xfe",
+        b"[" * 100_000,
+    ],
+)
+def test_an_answer_out_of_its_senses_is_no_volumio(server: VolumioServer, says: bytes) -> None:
+    server.faults["getState"] = [says]
+    error = asyncio.run(fails(connect(server.address).state()))
+    assert type(error) is Unavailable
+    assert "is not reached: what answers there is no Volumio" in str(error)
+
+
+@pytest.mark.parametrize("status", [302, 401, 404, 500])
+def test_another_web_server_is_no_volumio(server: VolumioServer, status: int) -> None:
+    server.faults["getState"] = [status]
+    assert "what answers there is no Volumio" in str(asyncio.run(fails(connect(server.address).state())))
+
+
+@pytest.mark.parametrize("fault", ["hang", "drip", "huge", "lost"])
+def test_whatever_it_does_it_is_found_out_in_a_second(server: VolumioServer, fault: str) -> None:
+    server.faults["getState"] = [fault]
+    error = asyncio.run(fails(connect(server.address).state()))
+    assert type(error) is Unavailable
+    assert {"huge": "answers without end", "lost": "hung up"}.get(fault, "does not answer") in str(error)
+
+
+def test_a_volumio_that_dies_before_anything_was_sent_did_nothing_for_certain() -> None:
+    async def scene() -> None:
+        async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            asked = await reader.readuntil(b"\r\n\r\n")
+            body = b'{"status": "play"}'
+            if b"getQueue" in asked:  # and what comes next is the command
+                body = b'{"queue": [{"uri": "x"}]}'
+                listening.close()
+            writer.write(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n" + body)
+            writer.close()
+
+        listening = await asyncio.start_server(answer, "127.0.0.1", 0)
+        error = await fails(connect(f"127.0.0.1:{listening.sockets[0].getsockname()[1]}").next())
+        assert type(error) is Unavailable
+        assert "nothing listens there" in str(error)
+
+    asyncio.run(scene())
+
+
+STRANGE: list[tuple[str, Any]] = [
+    ("getQueue", b"{}"),
+    ("getQueue", b'{"queue": {}}'),
+    ("browse", b"nonsense"),
+    ("listplaylists", b"nonsense"),
+]
+
+
+@pytest.mark.parametrize(("route", "says"), STRANGE)
+def test_nonsense_elsewhere_is_no_volumio_either(server: VolumioServer, route: str, says: bytes) -> None:
+    server.faults[route] = [says]
+    calls: dict[str, Button] = {
+        "getQueue": lambda player: player.queue(),
+        "browse": lambda player: player.folder("USB"),
+        "listplaylists": lambda player: player.playlists(),
+    }
+    error = asyncio.run(fails(calls[route](connect(server.address))))
+    assert "what answers there is no Volumio" in str(error)
+
+
+def test_items_of_any_shape_are_taken_for_what_they_are(server: VolumioServer) -> None:
+    server.faults["getQueue"] = [b'{"queue": [1, null, [], {}, {"uri": 7, "name": ["x"], "duration": "1:00"}]}']
+    queue = asyncio.run(connect(server.address).queue())
+    assert [(track.uri, track.title, track.duration) for track in queue.tracks] == [("", "", None), ("7", "", None)]
+    server.faults["browse"] = [b'{"navigation": {"lists": [1, {"items": [null, {"title": 1, "uri": "x"}]}, {}]}}']
+    window = asyncio.run(connect(server.address).folder("USB"))
+    assert [(entry.kind, entry.name) for entry in window.items] == [(Kind.FOLDER, "1")]
+    for odd in (
+        b'{"status":"play","uri":"x","seek":NaN,"volume":"loud","duration":{},"position":"0"}',
+        b'{"status":"stop"}',
+    ):
+        server.faults["getState"] = [odd, odd]
+        state = asyncio.run(connect(server.address).state())
+        assert (state.volume, state.elapsed, state.repeat) == (None, None, False)
+
+
+def test_what_volumio_says_against_it_is_passed_on(server: VolumioServer) -> None:
+    for says, words in (
+        (b'{"Error": "command not recognized"}', "command not recognized"),
+        (b'{"error": {}}', "not why"),
+    ):
+        server.faults["next"] = [says]
+        error = asyncio.run(fails(connect(server.address).next()))
+        assert type(error) is Refused
+        assert str(error).startswith("Volumio says: ")
+        assert words in str(error)
+    for status, words in ((404, "bring it up to date"), (500, "with the error 500")):
+        server.faults["next"] = [status]
+        error = asyncio.run(fails(connect(server.address).next()))
+        assert type(error) is Refused
+        assert words in str(error)
+
+
+@contextlib.asynccontextmanager
+async def impostor(says: bytes) -> AsyncIterator[str]:
+    """Give the address of a server that SAYS something at once, then waits."""
+    lines: list[asyncio.StreamWriter] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        lines.append(writer)
+        writer.write(says)
+        with contextlib.suppress(OSError):
+            await reader.read()
+
+    listening = await asyncio.start_server(serve, "127.0.0.1", 0)
+    try:
+        yield f"127.0.0.1:{listening.sockets[0].getsockname()[1]}"
+    finally:
+        listening.close()
+        for line in lines:
+            line.transport.abort()
+
+
+@pytest.mark.parametrize(
+    ("says", "why"),
+    [
+        (b"OK MPD 0.23.5\n", "what answers there is no Volumio"),
+        (b"\xff\xfe\x00\r\n\r\n", "what answers there is no Volumio"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n", "what answers there is no Volumio"),
+        (b"HTTP/1.1 200 OK\r\n" + b"A: b\r\n" * 30_000, "what answers there is no Volumio"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{", "it does not answer"),
+        (b"", "it does not answer"),
+    ],
+)
+def test_what_is_no_volumio_is_told_apart(says: bytes, why: str) -> None:
+    async def scene() -> None:
+        async with impostor(says) as address:
+            error = await fails(connect(address).state())
+            assert type(error) is Unavailable
+            assert f"is not reached: {why}" in str(error)
+
+    asyncio.run(scene())
+
+
+def test_a_command_that_is_cancelled_ends_at_once(server: VolumioServer) -> None:
+    async def scene() -> None:
+        server.freeze()
+        command = asyncio.create_task(connect(server.address).next())
+        while not server.asked:
+            await asyncio.sleep(0.01)
+        command.cancel()
+        began = time.monotonic()
+        await asyncio.gather(command, return_exceptions=True)
+        assert command.cancelled()
+        assert time.monotonic() - began < 0.5
+
+    asyncio.run(scene())
+
+
+def test_nothing_inside_an_address_or_a_name_becomes_a_command(server: VolumioServer) -> None:
+    for attack in ("x&cmd=stop", "x\r\nHost: y\r\n\r\nGET /", "x?cmd=stop#", "%0d%0a", "../../etc"):
+        for call in (
+            lambda player, attack=attack: player.folder(attack),
+            lambda player, attack=attack: player.playlist(attack),
+            lambda player, attack=attack: player.add(Uri(uri=attack)),
+        ):
+            assert type(asyncio.run(fails(call(connect(server.address))))) is Refused
+    assert server.box.status == "play"
+    assert not [asked for asked in server.asked if "commands" in asked.what]
