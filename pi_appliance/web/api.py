@@ -12,6 +12,7 @@ from pi_appliance.web.job_api import JobApi
 from pi_appliance.web.library_api import LibraryApi
 from pi_appliance.web.player import COMMANDS
 from pi_appliance.web.player_api import PlayerApi
+from pi_appliance.web.player_events import PlayerEvents
 from pi_appliance.web.playlist_api import PlaylistApi
 from pi_appliance.web.queue_api import QueueApi
 from pi_appliance.web.station_api import StationApi
@@ -21,8 +22,8 @@ from pi_appliance.web.world import Daemon
 class Api:
     """The endpoints. ACTIONS does what a POST asks."""
 
-    def __init__(self, daemon: Daemon, actions: Actions) -> None:
-        self._daemon, self._actions = daemon, actions
+    def __init__(self, daemon: Daemon, actions: Actions, changes: PlayerEvents) -> None:
+        self._daemon, self._actions, self._changes = daemon, actions, changes
 
     def endpoints(self) -> list[Endpoint]:
         """Return every row of the table."""
@@ -35,7 +36,7 @@ class Api:
                 act=self.state,
                 answer="State",
             ),
-            *PlayerApi(daemon, actions).endpoints(),
+            *PlayerApi(daemon, actions, self._changes).endpoints(),
             *QueueApi(daemon, actions).endpoints(),
             *LibraryApi(daemon).endpoints(),
             *PlaylistApi(daemon, actions).endpoints(),
