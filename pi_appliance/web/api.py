@@ -7,6 +7,8 @@ from starlette.routing import Route
 from pi_appliance.errors import UnknownName
 from pi_appliance.web import values
 from pi_appliance.web.actions import Actions
+from pi_appliance.web.art_api import ArtApi
+from pi_appliance.web.covers import Covers
 from pi_appliance.web.endpoints import BASE, Call, Endpoint
 from pi_appliance.web.job_api import JobApi
 from pi_appliance.web.library_api import LibraryApi
@@ -24,6 +26,7 @@ class Api:
 
     def __init__(self, daemon: Daemon, actions: Actions, changes: PlayerEvents) -> None:
         self._daemon, self._actions, self._changes = daemon, actions, changes
+        self._covers = Covers(lambda: daemon.hub, changes)
 
     def endpoints(self) -> list[Endpoint]:
         """Return every row of the table."""
@@ -37,6 +40,7 @@ class Api:
                 answer="State",
             ),
             *PlayerApi(daemon, actions, self._changes).endpoints(),
+            *ArtApi(self._covers).endpoints(),
             *QueueApi(daemon, actions).endpoints(),
             *LibraryApi(daemon).endpoints(),
             *PlaylistApi(daemon, actions).endpoints(),

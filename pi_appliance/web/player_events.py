@@ -72,12 +72,15 @@ class PlayerEvents:
 
     async def _hear(self) -> None:
         # The first names come at once and are told, too: something may have changed since the first listener came.
+        # Nobody has kept anything of the library before that.
+        first = True
         async for names in self._daemon.hub.watch():
+            if names & _OTHER_LIBRARY and not first:
+                self.library_version += 1
+            first = False
             self._tell(names)
 
     def _tell(self, names: frozenset[str]) -> None:
-        if names & _OTHER_LIBRARY:
-            self.library_version += 1
         for name in sorted(names - set(_TO_BE_ASKED), key=lambda name: (name != "connection", name)):
             self._ring.add(_NAMES.get(name, name), self._data(name))
         if asked := names & set(_TO_BE_ASKED):
