@@ -10,6 +10,7 @@ from pi_appliance.errors import Refused
 from pi_appliance.model.music import Can, Gain, Mode, Output, PlayerState
 from pi_appliance.players import _mpd_words
 from pi_appliance.players._mpd_door import Door
+from pi_appliance.players._mpd_library import Browsing
 from pi_appliance.players._mpd_line import Command, Line
 from pi_appliance.players._mpd_queue import Queueing, length
 
@@ -166,7 +167,7 @@ class _Playing(Door):
             await line.ask("enableoutput" if on else "disableoutput", id)
 
 
-class Mpd(_Playing, Queueing):
+class Mpd(_Playing, Queueing, Browsing):
     """An MPD, all of it."""
 
     async def changes(self) -> AsyncIterator[frozenset[str]]:

@@ -2,11 +2,13 @@
 
 import socket
 from collections.abc import Collection, Mapping, Sequence
+from typing import Any, TypeVar
 
-from pi_appliance.model.music import Entry, Gain, Kind, Mode, Output, Play, PlayerState, Track
+from pi_appliance.model.music import Entry, Gain, Kind, Mode, Output, Play, PlayerState, Track, Window
 from pi_appliance.players._mpd_line import NoMpd
 
 Answer = Mapping[str, str]
+T = TypeVar("T")
 
 SONG = ("file",)
 _ONCE = {"0": Mode.OFF, "1": Mode.ON, "oneshot": Mode.ONCE}
@@ -119,6 +121,16 @@ def outputs(answer: bytes) -> Sequence[Output]:
         for each in records(answer, {"outputid"})
         if each.get("plugin") != _ELSEWHERE
     ]
+
+
+def window(items: Sequence[T], start: int, count: int) -> Window[T]:
+    """Return COUNT of ITEMS, which are the whole list, from START on."""
+    return Window(items=items[start : start + count], start=start, length=len(items), more=start + count < len(items))
+
+
+def filled(place: Window[Any], items: Sequence[T]) -> Window[T]:
+    """Return the window at PLACE with ITEMS in it."""
+    return Window(items=items, start=place.start, length=place.length, more=place.more)
 
 
 def is_stream(uri: str) -> bool:
