@@ -5,7 +5,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from pi_appliance.errors import UnknownName
-from pi_appliance.web import values
+from pi_appliance.web import openapi, values
 from pi_appliance.web.actions import Actions
 from pi_appliance.web.art_api import ArtApi
 from pi_appliance.web.covers import Covers
@@ -39,6 +39,13 @@ class Api:
                 act=self.state,
                 answer="State",
             ),
+            Endpoint(
+                method="GET",
+                path="/openapi.json",
+                what="This table as an OpenAPI document.",
+                act=self.document,
+                answer="Document",
+            ),
             *PlayerApi(daemon, actions, self._changes).endpoints(),
             *ArtApi(self._covers).endpoints(),
             *QueueApi(daemon, actions).endpoints(),
@@ -56,6 +63,10 @@ class Api:
     async def state(self, _: Call) -> object:
         """Player and jobs."""
         return values.state(self._daemon, self._actions.now())
+
+    async def document(self, _: Call) -> object:
+        """Return the table as OpenAPI."""
+        return openapi.document(self.endpoints())
 
 
 async def _no_such_command(request: Request) -> Response:

@@ -24,7 +24,6 @@ _SIZE = Key(
     must=f"one of {', '.join(map(str, SIZES))}",
     read=_size,
     schema={"type": "integer", "enum": list(SIZES)},
-    otherwise=0,
     example=256,
 )
 
@@ -51,7 +50,7 @@ class ArtApi:
 
     async def art(self, call: Call) -> object:
         """Return the cover, or 304 if the phone has it."""
-        found = await self._covers.find(call.given["uri"], call.given["size"])
+        found = await self._covers.find(call.given["uri"], call.given["size"] or 0)
         if found is None:
             raise HTTPException(404, "there is no picture of that track", {"Cache-Control": "private, max-age=300"})
         headers = {

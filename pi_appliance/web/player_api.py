@@ -92,7 +92,7 @@ class PlayerApi:
                 body=(_NAME,),
                 answer="Partitions",
                 status=201,
-                example={"name": "garden"},
+                example={"name": "terrace"},
             ),
             Endpoint(
                 method="POST",
