@@ -4,17 +4,15 @@ A window is cut here where MPD cuts none: from its bytes, which are never all he
 """
 
 import re
-import unicodedata
 from collections.abc import Sequence
 
 from pi_appliance.errors import Refused
 from pi_appliance.model.music import Counts, Entry, Kind, Wanted, Window
 from pi_appliance.players import _mpd_filter, _mpd_words
 from pi_appliance.players._mpd_door import Door
-from pi_appliance.players._mpd_line import HungUp, Line, Said
+from pi_appliance.players._mpd_line import WRONG_WORDS, HungUp, Line, Said
 
 BIG = 1 << 19  # bytes of a listing; above, only names are read, and only the window has its tags
-_UNKNOWN_WORDS = 2  # MPD's number for a filter it does not understand
 _STARTS = ("directory", "file", "playlist")
 
 
@@ -163,13 +161,13 @@ async def _list(line: Line, wanted: Wanted, tag: str, *groups: str) -> bytes:
     try:
         return await line.ask("list", tag, *_mpd_filter.lists(wanted), *behind)
     except Said as no:
-        if not wanted.text or no.code != _UNKNOWN_WORDS:
+        if not wanted.text or no.code != WRONG_WORDS:
             raise
         return await line.ask("list", tag, *_mpd_filter.lists(wanted, patterns=False), *behind)
 
 
 def _named(kind: Kind, answer: bytes, key: str, start: int, count: int) -> Window[Entry]:
-    names = sorted(filter(None, _mpd_words.values(answer, key)), key=_order)
+    names = sorted(filter(None, _mpd_words.values(answer, key)), key=_mpd_words.order)
     cut = _mpd_words.window(names, start, count)
     return _mpd_words.filled(cut, [Entry(kind=kind, name=name) for name in cut.items])
 
@@ -188,14 +186,7 @@ def _albums(answer: bytes, start: int, count: int) -> Window[Entry]:
             case "Album" if value:
                 known = dates.get((value, artist))
                 dates[value, artist] = min(known, date) if known and date else known or date
-    albums = sorted(dates, key=lambda album: (_order(album[0]), _order(album[1])))
+    albums = sorted(dates, key=lambda album: (_mpd_words.order(album[0]), _mpd_words.order(album[1])))
     cut = _mpd_words.window(albums, start, count)
     items = [Entry(kind=Kind.ALBUM, name=name, artist=who, date=dates[name, who]) for name, who in cut.items]
     return _mpd_words.filled(cut, items)
-
-
-def _order(name: str) -> str:
-    """Return what NAME is sorted by: capitals and the dots of an Ä do not count."""
-    if name.isascii():
-        return name.lower()
-    return "".join(each for each in unicodedata.normalize("NFKD", name.casefold()) if not unicodedata.combining(each))

@@ -1,6 +1,7 @@
 """What MPD says, in our words: its lines as data, its errors as lines for people."""
 
 import socket
+import unicodedata
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -133,9 +134,21 @@ def filled(place: Window[Any], items: Sequence[T]) -> Window[T]:
     return Window(items=items, start=place.start, length=place.length, more=place.more)
 
 
+def order(name: str) -> str:
+    """Return what NAME is sorted by: capitals and the dots of an Ä do not count."""
+    if name.isascii():
+        return name.lower()
+    return "".join(each for each in unicodedata.normalize("NFKD", name.casefold()) if not unicodedata.combining(each))
+
+
 def is_stream(uri: str) -> bool:
     """Say whether URI is an address on a network, not a place in the library."""
     return "://" in uri
+
+
+def is_inside(uri: str) -> bool:
+    """Say whether URI is a place in the library: an address or a path of the machine is not."""
+    return not is_stream(uri) and not uri.startswith("/")
 
 
 def last_part(path: str) -> str:
@@ -145,6 +158,8 @@ def last_part(path: str) -> str:
 
 def refusal(words: str) -> str:
     """Return the words of MPD's no, with what to do if that is known."""
+    if words.startswith("unknown command"):
+        return f"{words}; it is too old for that, or was built without it"
     return f"{words}; {_TODO[words]}" if words in _TODO else words
 
 
