@@ -1,7 +1,10 @@
 """The API of the library: by tags, by folder, how big it is, what is new in it; and what the household thinks of it."""
 
+import contextlib
+
 from starlette.exceptions import HTTPException
 
+from pi_appliance.errors import Refused
 from pi_appliance.model.music import Kind, Opinion, Wanted
 from pi_appliance.web import music_values
 from pi_appliance.web.endpoints import COUNT, START, Call, Endpoint
@@ -122,9 +125,10 @@ class LibraryApi:
 
     async def progress(self, call: Call) -> object:
         """How far an update is."""
-        player = await self._daemon.hub.player()
-        state, counts = await player.state(), await player.counts(call.given["folder"].strip("/"))
-        return {"updating": state.updating, "folder": call.given["folder"], "tracks": counts.tracks}
+        player, tracks = await self._daemon.hub.player(), None
+        with contextlib.suppress(Refused):  # a new folder, of which nothing is known yet
+            tracks = (await player.counts(call.given["folder"].strip("/"))).tracks
+        return {"updating": (await player.state()).updating, "folder": call.given["folder"], "tracks": tracks}
 
     async def update(self, call: Call) -> object:
         """Look for what is new."""

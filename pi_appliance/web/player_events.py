@@ -10,7 +10,7 @@ import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from pi_appliance.errors import ApplianceError
+from pi_appliance.errors import ApplianceError, Refused
 from pi_appliance.web import music_values
 from pi_appliance.web.ring import Ring, encoded
 from pi_appliance.web.streams import Listeners
@@ -106,7 +106,7 @@ class PlayerEvents:
 
     async def _ask(self) -> None:
         """Ask for what the state does not tell; while an update goes on and somebody listens, how far it is."""
-        tracks = -1
+        tracks: int | None = None
         while True:
             state = self._daemon.hub.state
             watched = state is not None and state.updating is not None and self._listeners
@@ -123,11 +123,14 @@ class PlayerEvents:
             self._listeners.wake()
 
     async def _asked(self, name: str) -> dict[str, Any]:
-        player = await self._daemon.hub.player()
-        if name == "output":
-            return {"outputs": [music_values.output(each) for each in await player.outputs()]}
-        counts = await player.counts()
-        if name == "database":
-            return music_values.counts(counts)
+        """Return the data of the event NAME, as far as this player tells. Raises ApplianceError if it is away."""
+        player, found = await self._daemon.hub.player(), dict[str, Any]()
+        with contextlib.suppress(Refused):
+            if name == "output":
+                found = {"outputs": [music_values.output(each) for each in await player.outputs()]}
+            else:
+                found = music_values.counts(await player.counts())
+        if name in ("output", "database"):
+            return found
         state = self._daemon.hub.state
-        return {"updating": state.updating if state else None, "tracks": counts.tracks}
+        return {"updating": state.updating if state else None, "tracks": found.get("tracks")}

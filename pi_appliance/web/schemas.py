@@ -115,7 +115,7 @@ ANSWERS: Mapping[str, Schema] = {
     "Counts": _object(
         {**dict.fromkeys(("artists", "albums", "tracks", "seconds"), _WHOLE), "updated": _or_none(_WHOLE)}
     ),
-    "Update": _object({"updating": _or_none(_WHOLE), "folder": _TEXT, "tracks": _WHOLE}),
+    "Update": _object({"updating": _or_none(_WHOLE), "folder": _TEXT, "tracks": _or_none(_WHOLE)}),
     "Opinions": {
         "type": "object",
         "description": "by the addresses of tracks",
