@@ -2,7 +2,8 @@
 
 import pytest
 
-from tests.benchmarks import idle, process_cost, skip
+from tests.benchmarks import idle, phones, process_cost, skip
+from tests.fakes.mpd_server import needs_mpd
 
 
 def test_the_benchmark_of_a_skip(capsys: pytest.CaptureFixture[str]) -> None:
@@ -17,3 +18,11 @@ def test_the_benchmark_of_idling(capsys: pytest.CaptureFixture[str]) -> None:
     row = capsys.readouterr().out.splitlines()[-1]
     assert row.count("|") == len(process_cost.HEADS) + 2
     assert float(row.split("|")[2]) > 5, "an interpreter alone has more megabytes"
+
+
+@needs_mpd
+def test_the_benchmark_of_phones(capsys: pytest.CaptureFixture[str]) -> None:
+    phones.main(["--phones", "5", "--changes", "3"])
+    rows = capsys.readouterr().out.splitlines()
+    assert len(rows) == 4
+    assert ["100.0%" in row for row in rows] == [False, False, True, True], "a change reaches everybody"

@@ -1,0 +1,183 @@
+"""How soon a change reaches many phones, beside bare MPD clients: `python -m tests.benchmarks.phones [--phones 100]`.
+
+A volume is set in MPD. A bare client hears it by `idle` and asks `status`; a phone gets an event with the state in it.
+Both are many at a time, one kind after the other, with the same MPD and the same program listening.
+"""
+
+import argparse
+import asyncio
+import contextlib
+import re
+import statistics
+import tempfile
+import time
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from tests.engine.test_daemon import up
+from tests.fakes.mpd_server import MpdServer, running_mpd
+from tests.house import House
+
+_PATIENCE = 10.0  # seconds for one change to reach everybody
+_SETTLE = 0.05  # seconds between two changes, so that each is one of its own
+_VOLUME = re.compile(rb"^volume: (\d+)$|\"volume\":(\d+)", re.MULTILINE)
+
+
+@dataclass(slots=True)
+class Heard:
+    """What listeners hear: of each volume, how many, and how long after it was set."""
+
+    wanted: int = 0
+    begun: float = 0.0
+    took: list[float] = field(default_factory=list)
+    left: int = 0
+    all_in: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def tell(self, text: bytes) -> None:
+        """One listener has heard TEXT."""
+        if any(int(one or other) == self.wanted for one, other in _VOLUME.findall(text)):
+            self.took.append(time.monotonic() - self.begun)
+            self.left -= 1
+            if not self.left:
+                self.all_in.set()
+
+
+Listener = Callable[[Heard, asyncio.Event], Coroutine[Any, Any, None]]
+
+
+def bare(port: int) -> Listener:
+    """Return a client of MPD that waits for changes and asks what they are."""
+
+    async def listen(heard: Heard, ready: asyncio.Event) -> None:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        with contextlib.closing(writer):
+            await reader.readline()
+            ready.set()
+            while True:
+                writer.write(b"idle mixer\n")
+                await reader.readuntil(b"OK\n")
+                writer.write(b"status\n")
+                heard.tell(await reader.readuntil(b"\nOK\n"))
+
+    return listen
+
+
+def phone(page: str) -> Listener:
+    """Return a phone on the stream of events."""
+    place = urlsplit(page)
+
+    async def listen(heard: Heard, ready: asyncio.Event) -> None:
+        reader, writer = await asyncio.open_connection(place.hostname, place.port)
+        with contextlib.closing(writer):
+            writer.write(f"GET /api/v1/player/events HTTP/1.1\r\nHost: {place.netloc}\r\n\r\n".encode())
+            while (line := await reader.readline()) != b"event: state\n":
+                assert line, "the stream ended"
+            ready.set()
+            while line := await reader.readline():
+                if line.startswith(b"data:"):
+                    heard.tell(line)
+
+    return listen
+
+
+@contextlib.asynccontextmanager
+async def listening(many: int, listener: Listener, heard: Heard) -> AsyncIterator[None]:
+    """Have MANY listeners within the block."""
+    tasks = []
+    try:
+        for _ in range(many):  # one after the other: MPD has five waiting at its door at the most
+            ready = asyncio.Event()
+            tasks.append(asyncio.create_task(listener(heard, ready)))
+            async with asyncio.timeout(_PATIENCE):
+                await ready.wait()
+        yield
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What was found of one kind of listener. Seconds."""
+
+    reached: float
+    took: Sequence[float]
+    memory: float = 0.0  # kilobytes a listener, in the daemon
+
+    def cells(self, beside: "Found | None") -> list[str]:
+        """Return the row of a table; BESIDE is what it is compared with."""
+        median, late = statistics.median(self.took), sorted(self.took)[int(len(self.took) * 0.95)]
+        times = f"{median / statistics.median(beside.took):.1f}" if beside else "1"
+        memory = f"{self.memory:.0f}" if beside else ""
+        return [
+            f"{self.reached:.1%}",
+            f"{1000 * median:.1f}",
+            f"{1000 * late:.1f}",
+            f"{1000 * max(self.took):.1f}",
+            times,
+            memory,
+        ]
+
+
+async def measure(server: MpdServer, listener: Listener, many: int, changes: int, pid: int) -> Found:
+    """Return how soon CHANGES in MPD reach MANY listeners, and what they cost the process PID."""
+    heard, reached, took = Heard(), 0, list[float]()
+    reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+    await reader.readline()
+    before = resident(pid)
+    async with listening(many, listener, heard):
+        for number in range(changes):
+            await asyncio.sleep(_SETTLE)
+            heard.wanted, heard.took, heard.left = 10 + number % 80, [], many
+            heard.all_in.clear()
+            heard.begun = time.monotonic()
+            writer.write(f"setvol {heard.wanted}\n".encode())
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(heard.all_in.wait(), _PATIENCE)
+            reached += len(heard.took)
+            took += heard.took
+        memory = (resident(pid) - before) / many
+    writer.close()
+    return Found(reached / (many * changes), took, memory)
+
+
+def resident(pid: int) -> int:
+    """Return how many kilobytes of memory the process PID has."""
+    status = Path(f"/proc/{pid}/status").read_text("ascii")
+    return int(status.partition("VmRSS:")[2].split()[0])
+
+
+def run(many: int, changes: int) -> tuple[Found, Found]:
+    """Return what was found of bare clients and of phones."""
+    with tempfile.TemporaryDirectory() as folder:
+        house = House(Path(folder))
+        more = f'max_connections "{2 * many + 50}"'
+        with running_mpd(house.folder / "mpd", more=more) as server:
+            house.write("", f"web: {{port: 0}}\nplayer: {{kind: mpd, with: {{address: '{server.address}'}}}}\n")
+            with up(house) as daemon:
+                pid = daemon.process.pid
+                asyncio.run(measure(server, phone(daemon.page), 1, 3, pid))  # what is loaded once is no phone's
+                plain = asyncio.run(measure(server, bare(server.port), many, changes, pid))
+                return plain, asyncio.run(measure(server, phone(daemon.page), many, changes, pid))
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Measure and print a table in Markdown."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--phones", type=int, default=100)
+    parser.add_argument("--changes", type=int, default=50)
+    asked = parser.parse_args(argv)
+    plain, phones = run(asked.phones, asked.changes)
+    heads = ("reached", "median ms", "95 % ms", "worst ms", "times", "KB each")
+    print(f"| {asked.phones} listeners, {asked.changes} changes | {' | '.join(heads)} |")
+    print("| --- |" + " --: |" * len(heads))
+    print(f"| MPD's own `idle` and `status` | {' | '.join(plain.cells(None))} |")
+    print(f"| phones on the stream of events | {' | '.join(phones.cells(plain))} |")
+
+
+if __name__ == "__main__":
+    main()

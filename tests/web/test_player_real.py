@@ -1,0 +1,300 @@
+"""The API over the real daemon and a real MPD: what it does, mpc says too; what mpc does arrives as an event."""
+
+import contextlib
+import http.client
+import io
+import json
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+import pytest
+from PIL import Image
+
+from tests.engine.test_daemon import up
+from tests.fakes.mpd_server import MpdServer, Tags, needs_mpd, running_mpd
+from tests.house import House, until
+from tests.web.test_art import drawn
+from tests.web.world import Answer, Events
+
+pytestmark = needs_mpd
+EINS, ZWEI, ONE = "Ärzte/eins.wav", "Ärzte/zwei — 二.wav", "one.wav"
+MUSIC = {
+    EINS: Tags("Eins", "Die Ärzte", "Ünï", "", "Punk", "1998", "1", drawn()),
+    ZWEI: Tags('Zwei — 二 "q" \\b', "Die Ärzte", "Ünï", "", "Punk", "1998", "2", drawn()),
+    ONE: Tags("One", "Someone", "Something", "", "Pop", "2001", "1", b""),
+}
+
+
+@dataclass
+class Home:
+    """A daemon and its MPD."""
+
+    page: str
+    mpd: MpdServer
+
+    def ask(self, path: str, body: Any = None, method: str = "", **headers: str) -> Answer:
+        line = http.client.HTTPConnection(urlsplit(self.page).netloc, timeout=20)
+        sent = {name.replace("_", "-"): value for name, value in headers.items()}
+        with contextlib.closing(line):
+            data = None if body is None else json.dumps(body).encode()
+            line.request(method or ("GET" if body is None else "POST"), f"/api/v1{path}", data, sent)
+            answer = line.getresponse()
+            return Answer(answer.status, {k.lower(): v for k, v in answer.getheaders()}, answer.read())
+
+    def get(self, path: str) -> Any:
+        answer = self.ask(f"/player{path}")
+        assert answer.status == 200, answer.text
+        return answer.json
+
+    def do(self, path: str, body: Any = None, method: str = "POST") -> Any:
+        answer = self.ask(f"/player{path}", {} if body is None else body, method)
+        assert answer.status < 300, answer.text
+        return answer.json
+
+    @contextlib.contextmanager
+    def events(self, after: str = "") -> Iterator[Events]:
+        line = http.client.HTTPConnection(urlsplit(self.page).netloc, timeout=10)
+        with contextlib.closing(line):
+            line.request("GET", f"/api/v1/player/events?after={after}")
+            with contextlib.closing(line.getresponse()) as answer:
+                yield Events(answer)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
+    house = House(tmp_path_factory.mktemp("home"))
+    outputs, keeps = ("kitchen", "garden"), ("playlists", "stickers")
+    with running_mpd(house.folder / "mpd", music=MUSIC, outputs=outputs, keeps=keeps) as mpd:
+        (mpd.music / "cover.png").write_bytes(drawn(colour="blue"))
+        player = f"player: {{kind: mpd, with: {{address: '{mpd.address}'}}}}"
+        house.write("", f"web: {{port: 0}}\n{player}\nvolume: {{maximum: 100}}")
+        with up(house) as daemon:
+            home = Home(daemon.page, mpd)
+            until(lambda: home.get("")["player"])
+            yield home
+
+
+@pytest.fixture
+def home(whole: Home) -> Home:
+    """Return it with three tracks in its queue, stopped, every mode off."""
+    mpd = whole.mpd
+    mpd.mpc("clear")
+    for mode in ("random", "repeat", "single", "consume"):
+        mpd.mpc(mode, "off")
+    mpd.mpc("crossfade", "0")
+    mpd.mpc("volume", "50")
+    mpd.mpc("add", EINS, ZWEI, ONE)
+    return whole
+
+
+def queue(home: Home) -> list[str]:
+    return home.mpd.mpc("-f", "%file%", "playlist").splitlines()
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "before", "says"),
+    [
+        ("/play", {"position": 2}, [], "[playing] #3/3"),
+        ("/play", {}, ["play 2", "pause"], "[playing] #2/3"),
+        ("/pause", {}, ["play 2"], "[paused]  #2/3"),
+        ("/toggle", {}, ["play 2", "pause"], "[playing] #2/3"),
+        ("/next", {}, ["play 1"], "[playing] #2/3"),
+        ("/previous", {}, ["play 3"], "[playing] #2/3"),
+        ("/seek", {"seconds": 7}, ["play 2", "pause"], "0:07/0:20"),
+        ("/seek", {"change": -3}, ["play 2", "seek 0:09", "pause"], "0:06/0:20"),
+        ("/volume", {"volume": 42}, [], "volume: 42%"),
+        ("/volume", {"change": -5}, [], "volume: 45%"),
+        ("/modes", {"random": True, "single": "on"}, [], "repeat: off   random: on    single: on    consume: off"),
+        ("/modes", {"repeat": True, "single": "once", "consume": "on"}, [], "repeat: on    random: off   single: once"),
+    ],
+)
+def test_mpc_sees_each_button(home: Home, path: str, body: Any, before: list[str], says: str) -> None:
+    for command in before:
+        home.mpd.mpc(*command.split())
+    home.do(path, body)
+    assert says in home.mpd.mpc("status")
+
+
+def test_stop_mute_crossfade_and_replay_gain(home: Home) -> None:
+    home.mpd.mpc("play")
+    home.do("/stop")
+    assert "[playing]" not in home.mpd.mpc("status")
+    assert home.do("/mute", {"on": True})["player"]["muted"] is True
+    assert "volume:  0%" in home.mpd.mpc("status")
+    assert home.do("/mute", {"on": False})["player"]["volume"] == 50
+    assert "volume: 50%" in home.mpd.mpc("status")
+    home.do("/crossfade", {"seconds": 4})
+    assert home.mpd.mpc("crossfade") == "crossfade: 4"
+    home.do("/replay-gain", {"gain": "album"})
+    assert home.mpd.mpc("replaygain") == "replay_gain_mode: album"
+
+
+def test_outputs(home: Home) -> None:
+    assert [each["name"] for each in home.get("/outputs")] == ["kitchen", "garden"]
+    home.do("/outputs/1", {"on": False})
+    assert "Output 2 (garden) is disabled" in home.mpd.mpc("outputs")
+    home.do("/outputs/1", {"on": True})
+    assert "Output 2 (garden) is enabled" in home.mpd.mpc("outputs")
+
+
+def test_the_queue(home: Home) -> None:
+    window = home.get("/queue?start=1&count=1")
+    assert (window["length"], [track["uri"] for track in window["tracks"]]) == (3, [ZWEI])
+    ids = [track["id"] for track in home.get("/queue")["tracks"]]
+    home.do("/queue/move", {"id": ids[2], "to": 0})
+    assert queue(home) == [ONE, EINS, ZWEI]
+    home.do("/queue/remove", {"ids": [ids[0], 9999]})
+    assert queue(home) == [ONE, ZWEI]
+    home.mpd.mpc("play", "1")
+    assert home.do("/queue/add", {"uri": EINS, "where": "next"})["position"] == 1
+    assert queue(home) == [ONE, EINS, ZWEI]
+    assert home.do("/queue/add", {"album": "Ünï"})["count"] == 2
+    assert queue(home) == [ONE, EINS, ZWEI, EINS, ZWEI]
+    home.do("/play", {"id": ids[1]})
+    assert home.mpd.mpc("current", "-f", "%file%") == ZWEI
+    home.do("/queue/shuffle")
+    assert sorted(queue(home)) == sorted([ONE, EINS, ZWEI, EINS, ZWEI])
+    home.do("/queue/add", {"uri": "Ärzte", "where": "instead", "play": True})
+    assert sorted(queue(home)) == sorted([EINS, ZWEI])
+    assert "[playing] #1/2" in home.mpd.mpc("status")
+    home.do("/queue/clear")
+    assert queue(home) == []
+
+
+def test_the_library(home: Home) -> None:
+    def names(path: str) -> list[str]:
+        return [each["name"] for each in home.get(path)["items"]]
+
+    assert names("/library?kind=artist") == sorted(home.mpd.mpc("list", "artist").splitlines())
+    assert (
+        names(f"/library?kind=album&artist={quote('Die Ärzte')}")
+        == home.mpd.mpc("list", "album", "artist", "Die Ärzte").splitlines()
+    )
+    assert names("/library?kind=genre") == home.mpd.mpc("list", "genre").splitlines()
+    found = [each["uri"] for each in home.get("/library?kind=track&text=ein")["items"]]
+    assert found == home.mpd.mpc("search", "any", "ein").splitlines()
+    shown = [each["uri"] for each in home.get("/folder")["items"]]
+    assert sorted(shown) == sorted(home.mpd.mpc("ls").splitlines())
+    counts = home.get("/counts")
+    for word, number in (("Artists", counts["artists"]), ("Albums", counts["albums"]), ("Songs", counts["tracks"])):
+        line = next(line for line in home.mpd.mpc("stats").splitlines() if line.startswith(word))
+        assert int(line.split()[-1]) == number
+    assert home.get(f"/counts?folder={quote('Ärzte')}")["tracks"] == 2
+
+
+def test_playlists(home: Home) -> None:
+    def listed() -> list[str]:
+        return home.mpd.mpc("lsplaylists").splitlines()
+
+    def entries(name: str) -> list[str]:
+        return (home.mpd.folder / "playlists" / f"{name}.m3u").read_text("utf-8").splitlines()
+
+    home.do("/queue/save", {"name": "Evening"})
+    assert listed() == ["Evening"]
+    home.do("/playlists/Evening/add", {"uri": ONE})
+    assert entries("Evening") == [EINS, ZWEI, ONE, ONE]
+    home.do("/playlists/Evening/move", {"position": 2, "to": 0})
+    home.do("/playlists/Evening/remove", {"positions": [1, 3]})
+    assert entries("Evening") == [ONE, ZWEI]
+    assert [each["uri"] for each in home.get("/playlists/Evening")["items"]] == [ONE, ZWEI]
+    home.do("/playlists/Evening/play")
+    assert queue(home) == [ONE, ZWEI]
+    home.do("/playlists/Evening/rename", {"to": "Night"})
+    assert listed() == ["Night"]
+    home.do("/playlists/Night", method="DELETE")
+    assert listed() == []
+
+
+def test_opinions_are_stickers(home: Home) -> None:
+    home.do("/opinions", {"uri": EINS, "rating": 8, "favourite": True}, "PUT")
+    assert "rating=8" in home.mpd.mpc("sticker", EINS, "list")
+    assert home.get(f"/opinions?uri={quote(EINS)}&uri={ONE}") == {EINS: {"rating": 8, "favourite": True}}
+    assert [each["uri"] for each in home.get("/favourites")["items"]] == [EINS]
+    home.do("/opinions", {"uri": EINS, "rating": 0, "favourite": False}, "PUT")
+    assert home.get("/favourites")["items"] == []
+
+
+def test_art_is_what_mpc_reads_and_its_sizes(home: Home) -> None:
+    whole = home.ask(f"/player/art?uri={quote(EINS)}")
+    assert (whole.status, whole.body) == (200, home.mpd.mpc_bytes("readpicture", EINS))
+    assert home.ask(f"/player/art?uri={ONE}").body == home.mpd.mpc_bytes("albumart", ONE)
+    small = home.ask(f"/player/art?uri={quote(EINS)}&size=128")
+    with Image.open(io.BytesIO(small.body)) as image:
+        assert max(image.size) == 128
+    again = home.ask(f"/player/art?uri={quote(EINS)}&size=128", If_None_Match=small.headers["etag"])
+    assert (again.status, again.body) == (304, b"")
+
+
+def test_an_update_finds_what_is_new(home: Home) -> None:
+    stick = home.mpd.music / "stick"
+    stick.mkdir()
+    (stick / "new.wav").write_bytes((home.mpd.music / ONE).read_bytes())
+    try:
+        assert home.do("/update", {"folder": "stick"})["folder"] == "stick"
+        until(lambda: home.get("/update?folder=stick") == {"updating": None, "folder": "stick", "tracks": 1})
+        assert "stick/new.wav" in home.mpd.mpc("ls", "stick")
+        assert home.get("/update")["tracks"] == 4
+    finally:
+        shutil.rmtree(stick)
+        home.mpd.mpc("update", "--wait")
+
+
+def test_partitions(home: Home) -> None:
+    assert home.do("/partitions", {"name": "attic"}) == [{"name": "default"}, {"name": "attic"}]
+    try:
+        home.do("/partitions/attic/use")
+        until(lambda: home.get("")["player"] and home.get("")["player"]["partition"] == "attic")
+        assert home.get("/queue")["length"] == 0
+        assert len(queue(home)) == 3  # mpc speaks of the other one
+        home.do("/partitions/here/move-output", {"output": "garden"})
+        until(lambda: "garden" in [each["name"] for each in home.get("/outputs")])
+    finally:
+        home.do("/partitions/default/use")
+        home.do("/partitions/here/move-output", {"output": "garden"})
+        until(lambda: home.ask("/player/partitions/attic", {}, "DELETE").status == 200)
+    assert len(home.get("/queue")["tracks"]) == 3
+
+
+def test_a_wrong_address_leaves_the_queue_and_is_a_sentence(home: Home) -> None:
+    answer = home.ask("/player/queue/add", {"uri": "nothing.wav", "where": "instead"})
+    assert (answer.status, answer.json["error"].count("\n")) == (409, 0)
+    assert len(queue(home)) == 3
+
+
+DONE_BY_MPC: list[tuple[list[str], str, Callable[[Any], bool]]] = [
+    (["play", "2"], "player", lambda data: bool(data["player"]["track"]["uri"] == ZWEI)),
+    (["volume", "33"], "mixer", lambda data: bool(data["player"]["volume"] == 33)),
+    (["random", "on"], "options", lambda data: bool(data["player"]["random"])),
+    (["add", ONE], "queue", lambda data: bool(data["length"] == 4)),
+    (["disable", "2"], "output", lambda data: data["outputs"][1]["on"] is False),
+    (["enable", "2"], "output", lambda data: data["outputs"][1]["on"] is True),
+    (["save", "by mpc"], "stored-playlist", lambda _: True),
+    (["rm", "by mpc"], "stored-playlist", lambda _: True),
+    (["sticker", EINS, "set", "rating", "3"], "sticker", lambda _: True),
+    (["pause"], "player", lambda data: bool(data["player"]["play"] == "pause")),
+]
+
+
+def test_what_mpc_does_arrives_in_its_order_and_is_there_for_who_slept(home: Home) -> None:
+    heard = []
+    with home.events() as events:
+        start = events.named("state").id
+        took = []
+        for command, name, holds in DONE_BY_MPC:
+            home.mpd.mpc(*command)
+            done = time.monotonic()
+            while True:
+                event = events.any()
+                heard.append(event)
+                if event.name == name and holds(event.data):
+                    break
+            took.append(time.monotonic() - done)
+    # The benchmark says how soon; here a machine that is busy with other tests has its time.
+    assert max(took) < 5
+    with home.events(start) as again:
+        assert again.any().name == "hello"
+        assert [again.any() for _ in heard] == heard
