@@ -2,6 +2,7 @@
 
 import math
 import struct
+from functools import lru_cache
 
 RATE = 22_050  # samples a second
 SECONDS = 12  # how long the pattern is; it is made to be repeated
@@ -16,6 +17,7 @@ _LONGEST = 5.0  # seconds after which nothing is heard of a bell
 _LOUDEST = 0.8  # of what a sample can hold, where bells ring together
 
 
+@lru_cache(maxsize=1)
 def chime(amplitude: float = 1.0) -> bytes:
     """Return the pattern as samples of 16 bits, one channel, RATE a second; AMPLITUDE is from 0 to 1."""
     length = RATE * SECONDS

@@ -64,7 +64,9 @@ class Sounding(Sitting):
         self.cut = False
         if self.session.before is None:
             self.keep(before=state.volume, modes=_music_session.modes_of(state))
-        # Before anything plays: afterwards would be too late.
+        # Before anything plays: afterwards would be too late. What we set last counts no more: a player that was
+        # started anew has a volume of its own.
+        self.volume = Volume(self.player)
         await self.volume.set(self.level())
         if state.muted:
             await self._unmute(state)

@@ -74,7 +74,7 @@ def bedroom(sounds: dict[str, Sound]) -> Bedroom:
     return room
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=60)
 @given(SOUNDS, SOUNDS, ACCIDENTS)
 def test_an_alarm_with_an_end(first, second, accidents):
     room = bedroom({FIP: first, RADIO: second})
@@ -86,7 +86,7 @@ def test_an_alarm_with_an_end(first, second, accidents):
     assert state.volume == MOST or state.play is Play.STOPPED
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=60)
 @given(SOUNDS, ACCIDENTS, st.lists(st.tuples(st.floats(0, 400), st.integers(0, MOST)), max_size=3))
 def test_an_alarm_and_hands(sound, accidents, hands):
     room = bedroom({FIP: sound})
@@ -103,7 +103,7 @@ def test_an_alarm_and_hands(sound, accidents, hands):
     assert all(volume <= max(turned) for _, volume, plays in room.player.volumes if plays)
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=60)
 @given(ACCIDENTS)
 def test_a_sleep(accidents):
     room = bedroom({})
