@@ -12,7 +12,7 @@ from pi_appliance.model.music import Station
 from pi_appliance.model.run import Result
 from pi_appliance.model.units import Names
 from tests.fakes.context import FolderContext
-from tests.fakes.timed_player import CutOff, Sound, Timeline, TimedPlayer
+from tests.fakes.timed_player import CutOff, Sound, TimedPlayer, Timeline
 
 SEVEN = datetime(2027, 3, 1, 7, 0, tzinfo=UTC)
 FIP, RADIO = "http://radio/fip", "http://radio/other"
