@@ -127,7 +127,9 @@ STEPS = (
     CREATE TABLE held (
         job TEXT PRIMARY KEY,
         text TEXT NOT NULL,
-        since TEXT NOT NULL
+        -- What its run was asked for: the keys in place of those under `with:`.
+        arguments TEXT NOT NULL,
+        at TEXT NOT NULL
     ) STRICT, WITHOUT ROWID;
     -- Runs that a person has asked for, once each: when, and with which keys in place of those under `with:`.
     CREATE TABLE asks (
@@ -141,6 +143,11 @@ STEPS = (
     CREATE TABLE words (
         job TEXT PRIMARY KEY,
         word TEXT NOT NULL
+    ) STRICT, WITHOUT ROWID;
+    -- The next slot of a job, where a person wants it left out.
+    CREATE TABLE skips (
+        job TEXT PRIMARY KEY,
+        slot TEXT NOT NULL
     ) STRICT, WITHOUT ROWID;
     -- What the household thinks of tracks, where the player itself cannot keep it.
     CREATE TABLE opinions (
