@@ -24,7 +24,7 @@ from pi_appliance.store.posts import Posts
 from pi_appliance.system import clock, cron_gaps
 
 P = ParamSpec("P")
-_SLOT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ|boot:[0-9a-f-]{36}|after:\d+(\+\d+)*", re.ASCII)
+_SLOT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ|boot:[0-9a-f-]{36}|after:\d+(\+\d+)*|ask:\d+", re.ASCII)
 _TEMPORARY = 75  # as sysexits.h has it: try again later
 
 
@@ -60,11 +60,13 @@ for _each in (
 @click.option(
     "--by", "trigger", type=click.Choice([str(each) for each in Trigger]), default="hand", help="What starts it."
 )
-@click.option("--due", metavar="SLOT", callback=_slot, help="The slot it belongs to, as the history names it.")
+@click.option(
+    "--due", metavar="SLOT", callback=_slot, help="The slot or the ask it belongs to, as the history names it."
+)
 @click.option(
     "--as-scheduled", is_flag=True, help="Use the slot of this moment, else the next one, and ask its chance."
 )
-@click.option("--left", is_flag=True, help="Only send or look up what earlier runs have left.")
+@click.option("--left", is_flag=True, help="Only finish what earlier runs have left.")
 @json_option
 @config_option
 def run(name: str, trigger: str, due: str | None, as_scheduled: bool, left: bool, as_json: bool, config: Path) -> None:

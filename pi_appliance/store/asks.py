@@ -78,26 +78,23 @@ class Asks:
         """Return what is to begin by NOW. The clock may have been put back since what was to begin at once was made."""
         return self._asks("WHERE due <= :now OR due <= made ORDER BY due, id", {"now": text(now)})
 
-    def next(self) -> datetime | None:
-        """Return when the next one is due."""
-        found = self._db.rows("SELECT min(due) AS due FROM asks", ())[0]["due"]
-        return instant(found) if found else None
-
     def drop(self, number: int) -> bool:
         """Forget the ask of that number. False if it is gone already."""
         with self._db.writing(durable=True) as db:
             return taken(db, number)
 
-    def hold(self, job: str, words: str | None, arguments: Mapping[str, Any], *, now: datetime) -> None:
-        """Keep WORDS, durably, as what JOB is in the middle of; None: it is through."""
+    def hold(self, job: str, words: str, arguments: Mapping[str, Any], *, now: datetime) -> None:
+        """Keep WORDS, durably, as what JOB is in the middle of."""
         with self._db.writing(durable=True) as db:
-            if words is None:
-                db.execute("DELETE FROM held WHERE job = ?", (job,))
-                return
             db.execute(
                 "INSERT OR REPLACE INTO held (job, text, arguments, at) VALUES (?, ?, ?, ?)",
                 (job, words, json.dumps(dict(arguments)), text(now)),
             )
+
+    def let_go(self, job: str) -> bool:
+        """JOB is through with what it was in the middle of. False if there was nothing."""
+        with self._db.writing(durable=True) as db:
+            return db.execute("DELETE FROM held WHERE job = ?", (job,)).rowcount > 0
 
     def held(self, job: str) -> Held | None:
         """Return what JOB is in the middle of."""
