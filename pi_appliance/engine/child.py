@@ -57,12 +57,8 @@ def _run(
         entry = config.jobs[job]
         os.chdir(path.parent)
         secret = (config.state / "secret.key").read_bytes()
-        left = due == LEFT
-        if left and (held := store.asks.held(job)) is not None:  # its run goes on as it was begun
-            given = held.arguments
-        context = RunContext(
-            config, store, teller, job, run, None if left else due, environment, secret, left, arguments=given
-        )
+        slot = None if due == LEFT else due
+        context = RunContext(config, store, teller, job, run, slot, environment, secret, only_left=due == LEFT)
         result = registry.load("jobs", entry.kind).run(arguments.options(config, entry, given), context)
         teller.tell(summary=result.summary, facts=dict(result.facts))
 

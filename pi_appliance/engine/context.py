@@ -67,8 +67,6 @@ class RunContext:
     """What the run was started with, keys included; the programs that it starts do not get those."""
     secret: bytes = b""
     only_left: bool = False
-    arguments: Mapping[str, Any] = field(default_factory=dict)
-    """The keys that the run was given in place of those under `with:`."""
     now: datetime = field(default_factory=clock.now)
     random: Random = field(default_factory=SystemRandom)
     _looked: int | None = None  # the version of the history at the last look for a word
@@ -185,11 +183,11 @@ class RunContext:
         await asyncio.sleep(max(0.0, seconds))
 
     def hold(self, text: str | None) -> None:
-        """Keep TEXT durably as what this job is in the middle of, with what the run was asked for."""
+        """Keep TEXT durably as what this job is in the middle of; None: it is through."""
         if text is None:
             self.store.asks.let_go(self.job)
         else:
-            self.store.asks.hold(self.job, text, self.arguments, now=clock.now())
+            self.store.asks.hold(self.job, text, now=clock.now())
 
     def held(self) -> str | None:
         """Return what this job is in the middle of."""

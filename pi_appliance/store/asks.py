@@ -38,12 +38,11 @@ class Ask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Held:
-    """What JOB is in the middle of, when it said so last, and what the run was asked for that began it."""
+    """What JOB is in the middle of, and since when nothing was added to it."""
 
     job: str
     text: str
-    arguments: Mapping[str, Any]
-    at: datetime
+    since: datetime
 
 
 @mending
@@ -83,13 +82,10 @@ class Asks:
         with self._db.writing(durable=True) as db:
             return taken(db, number)
 
-    def hold(self, job: str, words: str, arguments: Mapping[str, Any], *, now: datetime) -> None:
+    def hold(self, job: str, words: str, *, now: datetime) -> None:
         """Keep WORDS, durably, as what JOB is in the middle of."""
         with self._db.writing(durable=True) as db:
-            db.execute(
-                "INSERT OR REPLACE INTO held (job, text, arguments, at) VALUES (?, ?, ?, ?)",
-                (job, words, json.dumps(dict(arguments)), text(now)),
-            )
+            db.execute("INSERT OR REPLACE INTO held (job, text, since) VALUES (?, ?, ?)", (job, words, text(now)))
 
     def let_go(self, job: str) -> bool:
         """JOB is through with what it was in the middle of. False if there was nothing."""
@@ -173,7 +169,7 @@ def ask_of(row: Any) -> Ask:
 
 def held_of(row: Any) -> Held:
     """Return what ROW of the table `held` says. Raises Damaged if it makes no sense."""
-    return Held(job=row["job"], text=row["text"], arguments=_object(row["arguments"]), at=instant(row["at"]))
+    return Held(job=row["job"], text=row["text"], since=instant(row["since"]))
 
 
 def _object(stored: str) -> Mapping[str, Any]:

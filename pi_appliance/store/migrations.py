@@ -127,9 +127,7 @@ STEPS = (
     CREATE TABLE held (
         job TEXT PRIMARY KEY,
         text TEXT NOT NULL,
-        -- What its run was asked for: the keys in place of those under `with:`.
-        arguments TEXT NOT NULL,
-        at TEXT NOT NULL
+        since TEXT NOT NULL
     ) STRICT, WITHOUT ROWID;
     -- Runs that a person has asked for, once each: when, and with which keys in place of those under `with:`.
     CREATE TABLE asks (

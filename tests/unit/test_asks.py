@@ -75,10 +75,10 @@ def test_of_many_that_want_the_same_ask_at_once_one_gets_it(tmp_path):
 
 def test_what_is_held_is_there_until_the_job_is_through(store):
     assert store.asks.held("wake") is None
-    store.asks.hold("wake", "ringing", {"volume": 20}, now=NOW)
-    store.asks.hold("wake", "snoozed", {"volume": 20}, now=SOON)
+    store.asks.hold("wake", "ringing", now=NOW)
+    store.asks.hold("wake", "snoozed", now=SOON)
     held = store.asks.held("wake")
-    assert (held.text, held.arguments, held.at) == ("snoozed", {"volume": 20}, SOON)
+    assert (held.text, held.since) == ("snoozed", SOON)
     assert [each.job for each in store.asks.all_held()] == ["wake"]
     assert store.asks.let_go("wake")
     assert not store.asks.let_go("wake")
@@ -98,7 +98,7 @@ def test_a_word_is_heard_once_and_to_ask_for_one_writes_nothing(store):
 
 def test_what_belongs_to_a_job_that_is_gone_goes(store):
     store.asks.add("gone", NOW, {}, now=NOW)
-    store.asks.hold("gone", "ringing", {}, now=NOW)
+    store.asks.hold("gone", "ringing", now=NOW)
     store.asks.say("lost", "stop")
     store.asks.skip("wake", "2027-03-02T06:00:00Z")
     assert store.asks.prune(["wake"]) == ["gone", "lost"]
@@ -113,7 +113,7 @@ def fill(state: Path) -> None:
     files.make_folder(state / "locks")
     with Store(state / "history.db") as store:
         store.asks.add("wake", SOON, {"volume": 20}, now=NOW)
-        store.asks.hold("wake", "ringing", {}, now=NOW)
+        store.asks.hold("wake", "ringing", now=NOW)
         store.asks.say("wake", "snooze")
         store.asks.skip("wake", "2027-03-02T06:00:00Z")
         for number in range(200):
@@ -144,7 +144,7 @@ def test_what_makes_no_sense_is_left_behind_when_the_file_is_mended(tmp_path):
     path = tmp_path / "history.db"
     raw = sqlite3.connect(path)
     raw.execute("UPDATE asks SET arguments = '[1]'")
-    raw.execute("UPDATE held SET at = 'never'")
+    raw.execute("UPDATE held SET since = 'never'")
     raw.commit()
     raw.close()
     with open_history(tmp_path) as store:
