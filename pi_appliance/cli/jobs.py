@@ -15,6 +15,7 @@ import click
 from pi_appliance.cli import _jobs_ahead, _jobs_crontab, _jobs_hold, _jobs_past
 from pi_appliance.cli._options import config_option, json_option
 from pi_appliance.cli._progress import ProgressLine
+from pi_appliance.core.plan import BY_A_PERSON
 from pi_appliance.engine import coming, courier, runner
 from pi_appliance.engine.assemble import Appliance, JobView, Slot
 from pi_appliance.model.run import LEFT, Outcome, Run, Trigger
@@ -48,6 +49,8 @@ for _each in (
     _jobs_ahead.simulate,
     _jobs_hold.pause,
     _jobs_hold.resume,
+    _jobs_hold.skip,
+    _jobs_hold.unskip,
     _jobs_hold.cancel,
     _jobs_past.history,
     _jobs_past.log,
@@ -205,6 +208,8 @@ def next_(name: str | None, count: int, as_json: bool, config: Path) -> None:
 
 
 def _becomes(slot: Slot, zone: ZoneInfo) -> str:
+    if slot.skipped and not slot.used:
+        return BY_A_PERSON
     if slot.used or not slot.picked:
         return "was used already" if slot.used else "skipped by chance"
     return "runs" if slot.begins == slot.at else f"runs at {slot.begins.astimezone(zone):%H:%M:%S}"
@@ -215,7 +220,9 @@ def _next(view: JobView, zone: ZoneInfo) -> str:
         return "paused" + (f" until {as_text.instant(view.pause.until, zone)}" if view.pause.until else "")
     if view.job.after:
         return f"after {', '.join(view.job.after)}"
-    return as_text.slot(view.next.at, zone) if view.next else "-"
+    if view.next is None:
+        return "-"
+    return as_text.slot(view.next.at, zone) + (" (skipped)" if view.next.skipped and not view.next.used else "")
 
 
 def _say_what_cron_lacks(appliance: Appliance) -> None:
@@ -244,4 +251,5 @@ def slot_values(slot: Slot) -> dict[str, Any]:
         "begins": json_of.instant(slot.begins),
         "picked": slot.picked,
         "used": slot.used,
+        "skipped": slot.skipped,
     }
