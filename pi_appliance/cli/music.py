@@ -226,7 +226,7 @@ def _with_player(config: Path, work: Callable[[Player], Awaitable[T]]) -> T:
         click.echo(f"MPD at {address} is not reached; this is the silent stand-in", err=True)
 
     async def worked() -> T:
-        player = await open_player(settings.player, settings.state, known, tell=tell)
+        player = await open_player(settings, known, tell=tell)
         try:
             return await work(player)
         finally:

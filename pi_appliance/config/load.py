@@ -52,8 +52,7 @@ def load(path: Path) -> Config:
     parts, found = _parts(tree, tree.data, path.parent)
     problems += found
     problems += _job_problems(tree, tree.data)
-    sections = (("web", config.web), ("mpd-port", config.mpd_port), ("history", config.history)) if config else ()
-    for name, section in sections:
+    for name, section in _sections(config):
         if section is not None:
             problems += [tree.problem((name, *where), wrong, right) for where, wrong, right in section.check()]
     if problems or config is None:
@@ -163,6 +162,13 @@ def machine_zone() -> str:
 def _zone_of(file: str) -> str:
     """Return the name of the zone whose rules are in FILE: that of the file it links to; '' if that has none."""
     return os.path.realpath(file).partition("zoneinfo/")[2]
+
+
+def _sections(config: Config | None) -> Iterator[tuple[str, Any]]:
+    """Yield what checks itself, by its key."""
+    if config is not None:
+        yield from (("web", config.web), ("mpd-port", config.mpd_port), ("history", config.history))
+        yield from (("volume", config.volume), ("radio", config.radio))
 
 
 def _parts(tree: Tree, data: Mapping[str, Any], base: Path) -> tuple[dict[tuple[str, str], Any], list[Problem]]:

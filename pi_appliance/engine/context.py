@@ -158,15 +158,17 @@ class RunContext:
         self.teller.progress(done, note)
 
     def player(self) -> Player:
-        """Return the player; nothing is asked of it yet."""
-        from pi_appliance.engine.hub import NO_PLAYER  # noqa: PLC0415 - it brings asyncio with it
+        """Return the player, within the volume policy; nothing is asked of it yet."""
+        from pi_appliance.engine.governed import House, govern  # noqa: PLC0415 - most jobs make no music
+        from pi_appliance.engine.hub import NO_PLAYER  # noqa: PLC0415
 
         part = self.config.player
         if part is None:
             raise Unavailable(NO_PLAYER)
         keys = secrets.load(self.config.path, self.environment, secret_names(self.config))
         player: Player = registry.load("players", part.kind).connect(part.with_, keys)
-        return player
+        zone = self.config.time_zone
+        return govern(player, House(policy=self.config.volume, zone=zone, store=lambda: self.store))
 
     def stations(self) -> Sequence[Station]:
         """Return the web radio stations."""

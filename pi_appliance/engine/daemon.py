@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from pi_appliance.core.trust import ClockState
+from pi_appliance.engine import household
 from pi_appliance.engine.asking import Asking
 from pi_appliance.engine.assemble import Appliance
 from pi_appliance.engine.courier_call import Courier
@@ -86,7 +87,7 @@ class Daemon:
     async def _live(self) -> None:
         self.appliance.store.require_whole()  # here, once: a power cut may have damaged what is read next in a month
         self.appliance.sweep()
-        music = asyncio.create_task(self.hub.run())
+        music = asyncio.create_task(household.live(self.hub))
         alarm = StepAlarm(self._news.set)
         work: list[asyncio.Task[None]] = []
         try:
@@ -151,12 +152,12 @@ class Daemon:
         self.appliance = again
         self.scheduler.take_over(again)
         after = again.config
-        other_player = after.player != before.player or self._secrets != known
-        if other_player:
+        other_music = household.music_of(after) != household.music_of(before) or self._secrets != known
+        if other_music:
             await _ended(music)
             self.hub = self._new_hub()
-            music = asyncio.create_task(self.hub.run())
-        if other_player or self._silent or (after.web, after.mpd_port) != (before.web, before.mpd_port):
+            music = asyncio.create_task(household.live(self.hub))
+        if other_music or self._silent or (after.web, after.mpd_port) != (before.web, before.mpd_port):
             await self._stop_services()
             try:
                 await self._start_services()
@@ -204,7 +205,7 @@ class Daemon:
             self._mouth(text)
 
     def _new_hub(self) -> Hub:
-        return Hub(self.appliance.config.player, self.appliance.config.state, self._secrets)
+        return household.new_hub(self.appliance.config, self.appliance.store, self._secrets)
 
 
 async def _ended(task: asyncio.Task[None]) -> None:

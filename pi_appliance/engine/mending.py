@@ -26,6 +26,26 @@ def open_history(state: Path) -> Store:
     return store
 
 
+class LateHistory:
+    """The history in the folder STATE, opened when it is first asked for: most short visits never do."""
+
+    def __init__(self, state: Path) -> None:
+        self._state = state
+        self._store: Store | None = None
+
+    def open(self) -> Store:
+        """Return it. Raises Unavailable."""
+        if self._store is None:
+            self._store = open_history(self._state)
+        return self._store
+
+    def close(self) -> None:
+        """Let go of it."""
+        if self._store is not None:
+            self._store.close()
+            self._store = None
+
+
 def _began(state: Path) -> list[tuple[str, int, str | None]]:
     """Return what each lock remembers of the last run that held it: job, number, slot."""
     found = ((path.stem, locks.claimed(path)) for path in (state / "locks").glob("*.lock"))
