@@ -6,12 +6,14 @@ from datetime import datetime, timedelta
 from starlette.exceptions import HTTPException
 
 from pi_appliance.core import durations
+from pi_appliance.engine.stations import Stations
 from pi_appliance.errors import Refused, nearest
 from pi_appliance.model.post import ANSWERS, Intent
 from pi_appliance.model.run import Run, Trigger
 from pi_appliance.store.posts import Posts
 from pi_appliance.store.slots import Pause
 from pi_appliance.web import player
+from pi_appliance.web.keys import Given
 from pi_appliance.web.world import Daemon
 
 _LONGEST = timedelta(days=3650)  # of a pause that ends by itself
@@ -22,12 +24,20 @@ class Actions:
 
     def __init__(self, daemon: Daemon, now: Callable[[], datetime]) -> None:
         self._daemon, self.now = daemon, now
-        self.stations = player.Stations()
+        self._stations: tuple[object, Stations] | None = None
 
-    async def ask_player(self, command: str, given: player.Given) -> None:
+    @property
+    def stations(self) -> Stations:
+        """The stations, of the configuration as it is now."""
+        config = self._daemon.appliance.config
+        places = (config.stations, config.state)
+        if self._stations is None or self._stations[0] != places:
+            self._stations = (places, Stations(*places))
+        return self._stations[1]
+
+    async def ask_player(self, command: str, given: Given) -> None:
         """Do COMMAND. Raises as player.command does."""
-        file = self._daemon.appliance.config.stations
-        await player.command(self._daemon.hub, command, given, self.stations, file)
+        await player.command(self._daemon.hub, command, given, self.stations)
 
     async def run_job(self, name: str) -> None:
         """Start a run of the job NAME. Raises UnknownName, or Refused if a run of it goes on."""
