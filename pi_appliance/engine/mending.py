@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pi_appliance.store import salvage
 from pi_appliance.store.sqlite import Store, slot_key
-from pi_appliance.system import clock, locks
+from pi_appliance.system import clock, files, locks
 
 log = logging.getLogger("pi_appliance.history")
 
@@ -36,7 +36,7 @@ class LateHistory:
     def open(self) -> Store:
         """Return it. Raises Unavailable."""
         if self._store is None:
-            self._store = open_history(self._state)
+            self._store = open_history(files.make_folder(self._state, mode=0o750))
         return self._store
 
     def close(self) -> None:
