@@ -14,7 +14,6 @@ from random import Random, SystemRandom
 from typing import IO, Any
 
 from pi_appliance import registry
-from pi_appliance.config.load import load_stations
 from pi_appliance.config.secret_names import secret_names
 from pi_appliance.core.chance import draw
 from pi_appliance.engine.connecting import connect, part_of
@@ -172,7 +171,9 @@ class RunContext:
 
     def stations(self) -> Sequence[Station]:
         """Return the web radio stations."""
-        return load_stations(self.config.stations)
+        from pi_appliance.engine.stations import Stations  # noqa: PLC0415 - most jobs need none
+
+        return Stations(self.config.stations, self.config.state).all()
 
     def moment(self) -> Moment:
         """Return this moment by all the clocks there are."""

@@ -115,6 +115,9 @@ def announce(
         given = {}
     if volume is not None:
         given["volume"] = volume
+    options: Any = job.with_
+    if not (say or sound or options.say or options.sound):
+        raise WrongArgument("nothing is to be announced; give a text to say, or a sound")
     return music_jobs.ask(appliance, job, now, given, now=now)
 
 

@@ -7,6 +7,7 @@ from starlette.routing import Route
 from pi_appliance.errors import UnknownName
 from pi_appliance.web import values
 from pi_appliance.web.actions import Actions
+from pi_appliance.web.alarm_api import AlarmApi
 from pi_appliance.web.endpoints import BASE, Call, Endpoint
 from pi_appliance.web.job_api import JobApi
 from pi_appliance.web.library_api import LibraryApi
@@ -41,6 +42,7 @@ class Api:
             *PlaylistApi(daemon, actions).endpoints(),
             *StationApi(daemon, actions).endpoints(),
             *JobApi(daemon, actions).endpoints(),
+            *AlarmApi(daemon, actions).endpoints(),
         ]
 
     def routes(self) -> list[Route]:
