@@ -19,7 +19,7 @@ KIND = "music"
 WRITE = {
     "alarm": "wake: {kind: music, schedule: {times: ['06:45'], days: [mon-fri]}, with: {do: alarm, play: [fip]}}",
     "sleep": "sleep: {kind: music, with: {do: sleep}}",
-    "announce": 'announce: {kind: music, with: {do: announce, say: "dinner is ready"}}',
+    "announce": "announce: {kind: music, with: {do: announce}}",
 }
 _WORDS = {"alarm": "is an alarm", "sleep": "sets a sleep timer", "announce": "announces something"}
 
