@@ -13,7 +13,7 @@ from pi_appliance.core import cron, durations
 from pi_appliance.engine import music_jobs, skips
 from pi_appliance.engine.assemble import Appliance, Slot
 from pi_appliance.engine.music_jobs import Session
-from pi_appliance.errors import Refused
+from pi_appliance.errors import Refused, WrongArgument
 from pi_appliance.model.config import Job
 from pi_appliance.model.schedule import Cron
 from pi_appliance.reports import as_json
@@ -111,7 +111,7 @@ def ring_at(appliance: Appliance, name: str, at: str, *, now: datetime) -> Ask:
     """Let the alarm NAME ring once, when the clock on its wall shows AT next, such as 06:45; said twice, it is once.
 
     Where the clock leaves that time out, it rings when it is put forward; where it shows it twice, the first time.
-    Raises UnknownName, Refused.
+    Raises UnknownName; Refused where there are no alarms; WrongArgument where AT is no time.
     """
     job = music_jobs.named(appliance, name, ALARM)
     due = next(cron.slots(_daily(at), now, appliance.config.zone_of(job)))
@@ -123,7 +123,7 @@ def _daily(at: str) -> Cron:
     hour, colon, minute = at.strip().partition(":")
     whole = hour.isdecimal() and minute.isdecimal() and len(hour) <= 2 and len(minute) == 2
     if not (colon and whole and int(hour) < 24 and int(minute) < 60):
-        raise Refused(f"{at!r} is no time of the day; {_RIGHT}")
+        raise WrongArgument(f"{at!r} is no time of the day; {_RIGHT}")
     return Cron((f"{int(minute)} {int(hour)} * * *",))
 
 

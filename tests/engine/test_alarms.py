@@ -96,7 +96,7 @@ def test_once_at_half_past_two_is_when_its_own_wall_shows_it_next(home, now, due
 
 @pytest.mark.parametrize("at", ["", "25:00", "7", "07:60", "-1:30", "7:3", "seven", "٠٧:٣٠:00"])
 def test_what_is_no_time_is_refused(home, at):
-    with pytest.raises(Refused, match='write a time such as "06:45"'):
+    with pytest.raises(WrongArgument, match='write a time such as "06:45"'):
         alarms.ring_at(home, "wake", at, now=FRIDAY)
 
 
