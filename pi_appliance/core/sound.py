@@ -1,7 +1,8 @@
-"""The bundled sound, made here by calculation: a gentle chime that every alarm can fall back on; and the form of WAV."""
+"""The bundled sound, reckoned out here: a gentle chime that every alarm can fall back on; and the form of WAV."""
 
 import math
 import struct
+from functools import lru_cache
 
 RATE = 22_050  # samples a second
 SECONDS = 12  # how long the pattern is; it is made to be repeated
@@ -9,13 +10,14 @@ MIME = "audio/wav"
 
 # When each bell is struck, in seconds, and its pitch in Hz: four notes of the chord of D major, up, and down again.
 _BELLS = ((0.0, 293.66), (1.2, 369.99), (2.4, 440.0), (3.6, 587.33), (6.0, 587.33), (7.2, 440.0), (8.4, 369.99))
-# What rings in a bell beside its pitch: how many times as high, how loud, and how many seconds until it is half as loud.
+# What rings in a bell: how many times as high as its pitch, how loud, and in how many seconds it is half as loud.
 _PARTIALS = ((1.0, 0.6, 0.9), (2.0, 0.25, 0.45), (3.01, 0.1, 0.2), (4.2, 0.05, 0.1))
 _ATTACK = 0.02  # seconds; a blow without it would click
 _LONGEST = 5.0  # seconds after which nothing is heard of a bell
 _LOUDEST = 0.8  # of what a sample can hold, where bells ring together
 
 
+@lru_cache(maxsize=1)
 def chime(amplitude: float = 1.0) -> bytes:
     """Return the pattern as samples of 16 bits, one channel, RATE a second; AMPLITUDE is from 0 to 1."""
     length = RATE * SECONDS

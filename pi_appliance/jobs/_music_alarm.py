@@ -100,13 +100,13 @@ class _Alarm(Sounding):
     async def _rise(self, heard: Heard) -> None:
         """Set the volume of this second, and see whether it is over."""
         if heard is Heard.SOUND and not self.session.sounded:
-            self.keep(sounded=True)
+            self.keep(sounded=True, since=self.context.moment())
         session, for_, rung = self.session, self.options.for_, self._rung()
         level = self.level()
         if not session.hand:
             await self.volume.set(level)
         name = self.tunes.label(session.source)
-        risen = session.hand or self.age() >= session.seconds
+        risen = session.hand or (session.sounded and self.age() >= session.seconds)
         self.context.progress(None, name if risen else f"{name} at volume {level}")
         if for_ is not None and rung >= for_.total_seconds():
             await self._begin_to_fall(min(self.options.fading.total_seconds(), _FALL), snoozes=False)
@@ -186,7 +186,12 @@ class _Alarm(Sounding):
         session = self.session
         name = self.tunes.label(session.source)
         tried = f" ({'; '.join(self.failed)})" if self.failed else ""
-        facts = {"source": name, "sounded": session.sounded, "by-hand": session.hand, "tried": len(self.failed)}
+        facts: dict[str, str | int | bool] = {
+            "source": name,
+            "sounded": session.sounded,
+            "by-hand": session.hand,
+            "tried": len(self.failed),
+        }
         return Result(f"{name}: {self.how}{tried}", facts)
 
     def _rung(self) -> float:

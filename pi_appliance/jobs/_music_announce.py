@@ -88,7 +88,7 @@ class _Announcement(Sitting):
         raise Refused(f"the announcement was not heard ({why}); everything is as it was before it")
 
     def _remember_place(self, state: PlayerState) -> None:
-        """The music stands still now: this is the second to which it goes back."""
+        """Keep to which second the music goes back: it stands still now."""
         place = self.session.place
         if place is not None and state.track is not None and state.track.id == place.id:
             self.keep(place=replace(place, elapsed=state.elapsed))

@@ -1,4 +1,4 @@
-"""What a music job is in the middle of, kept so that another run can finish it: which options, which phase, since when."""
+"""What a music job is in the middle of, kept so that another run can finish it: options, phase, since when."""
 
 import json
 from dataclasses import dataclass, fields

@@ -1,4 +1,4 @@
-"""A session that goes on: its player, its volume, the clock, and what of it is kept so that another run can finish it."""
+"""A session that goes on: its player, its volume, the clock, and what is kept so that another run can finish it."""
 
 import contextlib
 from dataclasses import replace
@@ -64,9 +64,10 @@ class Sitting:
     async def set_modes(self, modes: Modes) -> None:
         """Have the queue played so; as far as this player can."""
         await self.player.set_modes(repeat=modes.repeat, random=modes.random)
-        for part in ({"single": modes.single}, {"consume": modes.consume}):
-            with contextlib.suppress(Refused):  # it has no such mode
-                await self.player.set_modes(**part)
+        with contextlib.suppress(Refused):  # it has no such mode
+            await self.player.set_modes(single=modes.single)
+        with contextlib.suppress(Refused):
+            await self.player.set_modes(consume=modes.consume)
 
 
 def words(seconds: float) -> str:

@@ -1,4 +1,4 @@
-"""The part of an alarm that makes something sound: a source, the next one, the bundled sound, this machine by itself."""
+"""The part of an alarm that makes something sound: a source, the next, the bundled sound, this machine by itself."""
 
 import contextlib
 from contextlib import ExitStack
@@ -47,6 +47,8 @@ class Sounding(Sitting):
         session, end = self.session, self.options.loudness
         if session.hand and session.before is not None:
             return min(session.before, end)
+        if not session.sounded:  # nobody hears it yet: it does not rise
+            return session.start
         return Fade(start=session.start, end=end, seconds=session.seconds).at(self.age())
 
     async def set_up(self, state: PlayerState) -> Hearing | None:
@@ -57,12 +59,14 @@ class Sounding(Sitting):
         if self.cut and self._left_by_hand(state):
             self.how, self.stops = "stopped by hand", False
             return None
-        if self.cut and self.age() > 0:
+        if self.cut and self.session.sounded:
             self._begin_gently()
         self.cut = False
         if self.session.before is None:
             self.keep(before=state.volume, modes=_music_session.modes_of(state))
-        # Before anything plays: afterwards would be too late.
+        # Before anything plays: afterwards would be too late. What we set last counts no more: a player that was
+        # started anew has a volume of its own.
+        self.volume = Volume(self.player)
         await self.volume.set(self.level())
         if state.muted:
             await self._unmute(state)
@@ -123,9 +127,7 @@ class Sounding(Sitting):
             # The machine sounds by itself now, and the player is tried again behind each chime.
             self.lost = self.now() - PATIENCE
             raise Unavailable(self.failed[-1])
-        # The first that sounds begins as low as the first that was tried.
-        since = session.since if session.sounded else self.context.moment()
-        self.keep(source=session.source + 1, since=since)
+        self.keep(source=session.source + 1)
 
     async def sound_alone(self, error: Unavailable) -> None:
         """Play the bundled sound once, without the player. Raises Unavailable where that is not possible either."""

@@ -16,7 +16,7 @@ class Tunes:
     """The sources by number. Those beyond the owner's are the bundled sound, once by each way it reaches the player."""
 
     def __init__(self, names: Sequence[str], context: Context, stack: ExitStack) -> None:
-        """The bundled sound is served until STACK is closed."""
+        """Serve the bundled sound, where it comes to that, until STACK is closed."""
         self._names, self._context, self._stack = names, context, stack
         self._served: Served | None = None
         self._hosts: Sequence[str] = ("127.0.0.1",)

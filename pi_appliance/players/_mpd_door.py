@@ -37,7 +37,7 @@ class Door:
                 if self._password:
                     await line.ask("password", self._password)
                 if partition:
-                    await self._enter(line)
+                    await self._enter(line, self._partition)
             line.patience = ANSWER
             yield line
         except Said as no:
@@ -53,16 +53,15 @@ class Door:
                 self._open.discard(line)
                 line.close()
 
-    async def _enter(self, line: Line) -> None:
-        """Let LINE speak of the partition, if it is not the first one."""
-        if not self._partition:
+    async def _enter(self, line: Line, name: str) -> None:
+        """Let LINE speak of the partition NAME, '' for the first one."""
+        line.partition = name
+        if not name:
             return
         try:
-            await line.ask("partition", self._partition)
+            await line.ask("partition", name)
         except Said as no:
-            if no.code == NO_SUCH_THING:
-                raise self._no_partition(self._partition) from None
-            raise
+            raise self._no_partition(name) if no.code == NO_SUCH_THING else no from None
 
     def _no_partition(self, name: str) -> Refused:
         return Refused(f"MPD at {self._name} has no partition {name!r}; make it, or name another one")

@@ -24,21 +24,17 @@ def songs(wanted: Wanted) -> tuple[str, str]:
     return ("search" if words else "find"), _all([*_tags(wanted), *words])
 
 
-def lists(wanted: Wanted, version: tuple[int, int]) -> str:
-    """Return the expression for `list`, '' for everything; `list` minds capitals, so a text is a pattern that does not.
+def lists(wanted: Wanted, *, patterns: bool = True) -> list[str]:
+    """Return the expression for `list`, if one is needed. It minds capitals; only PATTERNS do not.
 
-    VERSION is that of MPD: from 0.24 on it has an operator for this.
+    An MPD that was built without them knows none.
     """
     parts = _tags(wanted)
     for word in wanted.text.split():
-        parts.append(
-            f"(any contains_ci {quoted(word)})" if version >= (0, 24) else f"(any =~ {quoted(_pattern(word))})"
-        )
-    return _all(parts) if parts else ""
-
-
-def _pattern(word: str) -> str:
-    return f"(?i){re.escape(word)}"
+        # Without UTF, the capitals of ASCII alone would be forgotten.
+        pattern = quoted(f"(*UTF)(?i){re.escape(word)}")
+        parts.append(f"(any =~ {pattern})" if patterns else f"(any contains {quoted(word)})")
+    return [_all(parts)] if parts else []
 
 
 def _tags(wanted: Wanted) -> list[str]:

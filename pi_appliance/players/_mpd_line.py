@@ -15,10 +15,12 @@ Command = Sequence[str | int]
 
 LONGEST = 4000  # bytes of one word; MPD hangs up on a line that is longer than its buffer
 _BLOCK = 1 << 18
+_AT_ONCE = 1000  # commands in one list; MPD takes two megabytes of them
 _OK, _NO = b"OK\n", b"ACK "
 _NEXT = re.compile(rb"^list_OK\n", re.MULTILINE)
 _ACK = re.compile(r"ACK \[(?P<code>\d+)@(?P<place>\d+)\] \{[^}]*\} ?(?P<words>.*)")
-NOT_ALLOWED, NO_SUCH_THING, TOO_MANY, EXISTS = (3, 4), 50, 51, 56  # a wrong password, and a command that needs one
+WRONG_WORDS, NO_SUCH_THING, TOO_MANY, EXISTS = 2, 50, 51, 56  # MPD's numbers for a no
+NOT_ALLOWED = (3, 4)  # a wrong password, and a command that needs one
 
 
 class NoMpd(Exception):
@@ -53,6 +55,7 @@ class Line:
         self.patience: float | None = None
         self.acted = ""  # the last command that, done twice, does two things
         self.idle = False
+        self.partition = ""  # what it was told to speak of
 
     @classmethod
     async def open(cls, place: _address.Place) -> Self:
@@ -85,6 +88,19 @@ class Line:
         spelt = [_spelt(command) for command in commands]  # what cannot be said is refused before anything is done
         self.acted = name
         return await self._ask_spelt(spelt)
+
+    async def ask_each(self, commands: Sequence[Command], name: str = "") -> list[bytes | None]:
+        """Return the answer to each of COMMANDS, however many; None where there is no such thing. NAME as in act()."""
+        answers: list[bytes | None] = []
+        while len(answers) < len(commands):
+            now = commands[len(answers) : len(answers) + _AT_ONCE]
+            try:
+                answers += await (self.act(name, *now) if name else self.ask_all(*now))
+            except Said as no:
+                if no.code not in (NO_SUCH_THING, WRONG_WORDS):
+                    raise
+                answers += [*no.answers, None]
+        return answers
 
     async def _ask_spelt(self, commands: Sequence[bytes]) -> list[bytes]:
         self._writer.write(b"command_list_ok_begin\n" + b"".join(commands) + b"command_list_end\n")

@@ -9,9 +9,14 @@ from collections.abc import AsyncIterator, Sequence
 from pi_appliance.errors import Refused
 from pi_appliance.model.music import Can, Gain, Mode, Output, PlayerState
 from pi_appliance.players import _mpd_words
+from pi_appliance.players._mpd_art import Picturing
 from pi_appliance.players._mpd_door import Door
+from pi_appliance.players._mpd_library import Browsing
 from pi_appliance.players._mpd_line import Command, Line
+from pi_appliance.players._mpd_partitions import Partitioning
+from pi_appliance.players._mpd_playlists import Listing
 from pi_appliance.players._mpd_queue import Queueing, length
+from pi_appliance.players._mpd_stickers import Judging
 
 SUBSYSTEMS = (
     *("database", "update", "stored_playlist", "playlist", "player", "mixer", "output", "options"),
@@ -166,7 +171,7 @@ class _Playing(Door):
             await line.ask("enableoutput" if on else "disableoutput", id)
 
 
-class Mpd(_Playing, Queueing):
+class Mpd(_Playing, Queueing, Browsing, Listing, Judging, Picturing, Partitioning):
     """An MPD, all of it."""
 
     async def changes(self) -> AsyncIterator[frozenset[str]]:
@@ -177,6 +182,10 @@ class Mpd(_Playing, Queueing):
             subsystems = SUBSYSTEMS if line.version >= _PARTITIONED else SUBSYSTEMS[:-1]
             yield frozenset(subsystems)
             while True:
+                if line.partition != self._partition:  # use_partition() has woken it
+                    await self._enter(line, self._partition)
+                    yield frozenset(subsystems)
+                    continue
                 line.idle = True
                 changed = frozenset(_mpd_words.values(await line.ask("idle", *subsystems), "changed"))
                 line.idle = False

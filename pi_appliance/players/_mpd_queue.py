@@ -59,17 +59,8 @@ class Queueing(Door):
 
     async def remove(self, ids: Collection[int]) -> None:
         """Take the tracks that have IDS out of the queue. Those that are gone already do not count."""
-        left: list[Command] = [("deleteid", each) for each in ids]
         async with self._session() as line:
-            while left:
-                try:
-                    await line.act("remove", *left)
-                except Said as no:
-                    if no.code != NO_SUCH_THING:
-                        raise
-                    del left[: no.place + 1]
-                else:
-                    return
+            await line.ask_each([("deleteid", each) for each in ids], "remove")
 
     async def clear(self) -> None:
         """Empty the queue."""

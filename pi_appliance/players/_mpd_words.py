@@ -1,12 +1,15 @@
 """What MPD says, in our words: its lines as data, its errors as lines for people."""
 
 import socket
+import unicodedata
 from collections.abc import Collection, Mapping, Sequence
+from typing import Any, TypeVar
 
-from pi_appliance.model.music import Entry, Gain, Kind, Mode, Output, Play, PlayerState, Track
+from pi_appliance.model.music import Entry, Gain, Kind, Mode, Output, Play, PlayerState, Track, Window
 from pi_appliance.players._mpd_line import NoMpd
 
 Answer = Mapping[str, str]
+T = TypeVar("T")
 
 SONG = ("file",)
 _ONCE = {"0": Mode.OFF, "1": Mode.ON, "oneshot": Mode.ONCE}
@@ -121,9 +124,31 @@ def outputs(answer: bytes) -> Sequence[Output]:
     ]
 
 
+def window(items: Sequence[T], start: int, count: int) -> Window[T]:
+    """Return COUNT of ITEMS, which are the whole list, from START on."""
+    return Window(items=items[start : start + count], start=start, length=len(items), more=start + count < len(items))
+
+
+def filled(place: Window[Any], items: Sequence[T]) -> Window[T]:
+    """Return the window at PLACE with ITEMS in it."""
+    return Window(items=items, start=place.start, length=place.length, more=place.more)
+
+
+def order(name: str) -> str:
+    """Return what NAME is sorted by: capitals and the dots of an Ä do not count."""
+    if name.isascii():
+        return name.lower()
+    return "".join(each for each in unicodedata.normalize("NFKD", name.casefold()) if not unicodedata.combining(each))
+
+
 def is_stream(uri: str) -> bool:
     """Say whether URI is an address on a network, not a place in the library."""
     return "://" in uri
+
+
+def is_inside(uri: str) -> bool:
+    """Say whether URI is a place in the library: an address or a path of the machine is not."""
+    return not is_stream(uri) and not uri.startswith("/")
 
 
 def last_part(path: str) -> str:
@@ -133,6 +158,8 @@ def last_part(path: str) -> str:
 
 def refusal(words: str) -> str:
     """Return the words of MPD's no, with what to do if that is known."""
+    if words.startswith("unknown command"):
+        return f"{words}; it is too old for that, or was built without it"
     return f"{words}; {_TODO[words]}" if words in _TODO else words
 
 

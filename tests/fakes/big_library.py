@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-FLAT = "flat"  # the folder that holds many files and nothing else
+FLAT = "flat"  # the folder that holds many files, and one folder with two more
 _HEAD = """info_begin
 format: 2
 mpd_version: 0.23.12
@@ -95,7 +95,12 @@ def _album(number: int, tracks: int) -> Iterator[str]:
 
 
 def _flat(count: int) -> Iterator[str]:
-    for number in range(count):
+    yield from _folder("more", FLAT, _takes(range(count, count + 2)))
+    yield from _takes(range(count))
+
+
+def _takes(numbers: range) -> Iterator[str]:
+    for number in numbers:
         yield (
             f"song_begin: take {number:06}.flac\nTime: 200.5\nTitle: Take {number}\nArtist: Nobody\nAlbum: Takes\n"
             "Format: 44100:16:2\nmtime: 1700000000\nsong_end\n"

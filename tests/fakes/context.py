@@ -1,21 +1,24 @@
-"""A Context over a folder: real files, written as the appliance writes them; networks in memory."""
+"""A Context over a folder: real files, written as the appliance writes them; networks and the player in memory."""
 
 import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from functools import cached_property
 from pathlib import Path
 from random import Random
 from typing import IO
 
-from pi_appliance.errors import UnknownName
+from pi_appliance.errors import Unavailable, UnknownName
+from pi_appliance.model.music import Station
 from pi_appliance.model.post import Report
-from pi_appliance.ports import Ledger, Network, Rules
+from pi_appliance.ports import Ledger, Moment, Network, Rules
+from pi_appliance.ports_player import Player
 from pi_appliance.store.posts import Posts
 from pi_appliance.store.sqlite import Store
 from pi_appliance.system import files
+from tests.fakes.timed_player import Timeline
 
 
 @dataclass
@@ -35,10 +38,16 @@ class FolderContext:
     took: timedelta = timedelta(seconds=90)
     random: Random = field(default_factory=lambda: Random(1))
     told: list[tuple[float | None, str]] = field(default_factory=list)
+    zone: tzinfo = UTC
+    time: Timeline | None = None  # the clocks of a run that rests
+    plays: Player | None = None
+    radio: Sequence[Station] = ()
+    in_the_middle: str | None = None  # what the job holds
+    words: list[str] = field(default_factory=list)  # what a person asks of it, the next one first
 
     def clock(self) -> datetime:
-        """Return the instant the run began and what it took."""
-        return self.now + self.took
+        """Return the instant the run began and what it took, or what the clocks of the test show."""
+        return self.now + self.took if self.time is None else self.time.wall
 
     @property
     def slot(self) -> str:
@@ -52,7 +61,7 @@ class FolderContext:
         return Posts(store).of_job(self.job, self.run, self.clock)
 
     def local_time(self) -> datetime:
-        return self.clock()
+        return self.clock().astimezone(self.zone)
 
     def rules(self, name: str) -> Rules:
         """Return what the network that the test gave takes."""
@@ -88,3 +97,32 @@ class FolderContext:
     def progress(self, done: float | None, note: str = "") -> None:
         """Keep what was told in `told`."""
         self.told.append((done, note))
+
+    def player(self) -> Player:
+        """Return the player that the test gave."""
+        if self.plays is None:
+            raise Unavailable("no player is configured")
+        return self.plays
+
+    def stations(self) -> Sequence[Station]:
+        return self.radio
+
+    def moment(self) -> Moment:
+        return self._time().moment()
+
+    async def rest(self, seconds: float) -> None:
+        """Let the clocks of the test go on."""
+        self._time().go(seconds)
+
+    def hold(self, text: str | None) -> None:
+        self.in_the_middle = text
+
+    def held(self) -> str | None:
+        return self.in_the_middle
+
+    def asked(self) -> str:
+        return self.words.pop(0) if self.words else ""
+
+    def _time(self) -> Timeline:
+        assert self.time is not None, "the test gave no clocks"
+        return self.time

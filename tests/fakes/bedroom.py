@@ -1,0 +1,109 @@
+"""A bedroom: a player, its clocks, and music jobs that are run, cut off and gone on with."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta, tzinfo
+from pathlib import Path
+from typing import Any
+
+from pi_appliance.core import durations
+from pi_appliance.jobs import music
+from pi_appliance.model.music import Station
+from pi_appliance.model.run import Result
+from pi_appliance.model.units import Names
+from tests.fakes.context import FolderContext
+from tests.fakes.timed_player import CutOff, Sound, Timeline, TimedPlayer
+
+SEVEN = datetime(2027, 3, 1, 7, 0, tzinfo=UTC)
+FIP, RADIO = "http://radio/fip", "http://radio/other"
+
+
+def options(do: str, **keys: Any) -> music.Options:
+    """Return options as the YAML makes them: lengths of time are texts."""
+    values = dict(keys)
+    for name in ("fade", "for_", "snooze", "in_"):
+        if isinstance(values.get(name), str):
+            values[name] = durations.parse(values[name])
+    if "play" in values:
+        values["play"] = Names([values["play"]] if isinstance(values["play"], str) else values["play"])
+    if "finish" in values:
+        values["finish"] = music.Finish(values["finish"])
+    return music.Options(do=music.Do(do), **values)
+
+
+@dataclass
+class Bedroom:
+    """One player through many runs. `held` is what the job is in the middle of."""
+
+    folder: Path
+    sounds: dict[str, Sound] = field(default_factory=dict)
+    volume: int | None = 60
+    wall: datetime = SEVEN
+    zone: tzinfo = UTC
+    held: str | None = None
+    stations: Sequence[Station] = (Station(name="FIP", url=FIP),)
+    words: list[str] = field(default_factory=list)
+    notes: list[tuple[float | None, str]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.time = Timeline(self.wall)
+        self.player = TimedPlayer(self.time, self.sounds, volume=self.volume)
+
+    def run(self, do: str, **keys: Any) -> Result:
+        """Run the job to its end."""
+        return self._run(options(do, **keys), left=False)
+
+    def cut(self, seconds: float, do: str, **keys: Any) -> None:
+        """Run the job, and cut it off so many seconds later."""
+        self.time.cut(seconds)
+        try:
+            self._run(options(do, **keys), left=False)
+        except CutOff:
+            return
+        raise AssertionError("it was over before")
+
+    def cut_again(self, seconds: float) -> None:
+        """Go on with what is held, and cut that off too."""
+        self.time.cut(seconds)
+        try:
+            self.go_on()
+        except CutOff:
+            return
+        raise AssertionError("it was over before")
+
+    def go_on(self) -> Result:
+        """Let another run finish what is held."""
+        return self._run(options("stop"), left=True)
+
+    def say(self, seconds: float, word: str) -> None:
+        """Ask the run that goes on so many seconds from now."""
+        self.time.at(seconds, lambda: self.words.append(word))
+
+    def reboot(self, seconds: float) -> None:
+        """Let the power be away for so many seconds; the steady clock begins anew."""
+        self.time.wall += timedelta(seconds=seconds)
+        self.time.steady, self.time.boot = 5.0, "boot-2"
+
+    def _run(self, wanted: music.Options, *, left: bool) -> Result:
+        context = FolderContext(
+            self.folder,
+            only_left=left,
+            time=self.time,
+            plays=self.player,
+            radio=self.stations,
+            in_the_middle=self.held,
+            words=self.words,
+            zone=self.zone,
+            told=self.notes,
+        )
+        try:
+            return music.run(wanted, context)
+        finally:
+            self.held = context.in_the_middle
+
+    # What was heard
+
+    @property
+    def loud(self) -> list[tuple[float, int]]:
+        """When it had which volume while something played, in seconds since the first clock reading."""
+        return [(round(at - 1000.0, 3), volume) for at, volume, plays in self.player.volumes if plays]

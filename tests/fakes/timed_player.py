@@ -1,0 +1,266 @@
+"""A player whose time is a virtual clock: streams that are dead, stall or die, a hand on it, every volume it had."""
+
+from collections.abc import AsyncIterator, Callable, Collection
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+from pi_appliance.errors import Refused, Unavailable
+from pi_appliance.model.music import Added, Can, Mode, Play, PlayerState, Queue, Saved, Source, Track, Uri, Where
+from pi_appliance.ports import Moment
+
+ALL = frozenset(Can)
+
+
+class CutOff(BaseException):
+    """The run is ended at this moment, as kill -9 would."""
+
+
+@dataclass
+class Timeline:
+    """The clocks of a test, which go on only when somebody rests."""
+
+    wall: datetime
+    steady: float = 1000.0
+    boot: str = "boot-1"
+    events: list[tuple[float, Callable[[], object]]] = field(default_factory=list)
+    cut_at: float | None = None
+
+    def moment(self) -> Moment:
+        return Moment(self.wall, self.steady, self.boot)
+
+    def at(self, seconds: float, event: Callable[[], object]) -> None:
+        """Let EVENT happen so many seconds from now."""
+        self.events.append((self.steady + seconds, event))
+
+    def cut(self, seconds: float) -> None:
+        """Let the run that goes on then be cut off so many seconds from now."""
+        self.cut_at = self.steady + seconds
+
+    def go(self, seconds: float) -> None:
+        """Let SECONDS pass, and what happens within them. Raises CutOff."""
+        end = self.steady + seconds
+        while True:
+            due = sorted((each for each in self.events if each[0] <= end), key=lambda each: each[0])
+            stop = end if self.cut_at is None else min(end, self.cut_at)
+            if not due or due[0][0] > stop:
+                self._move(stop)
+                if self.cut_at is not None and stop >= self.cut_at:
+                    self.cut_at = None
+                    raise CutOff
+                return
+            self.events.remove(due[0])
+            self._move(due[0][0])
+            due[0][1]()
+
+    def _move(self, steady: float) -> None:
+        self.wall += timedelta(seconds=max(0.0, steady - self.steady))
+        self.steady = max(self.steady, steady)
+
+
+@dataclass
+class Sound:
+    """What is behind an address: how long it plays, and what goes wrong with it."""
+
+    duration: float | None = None  # None: a stream
+    dead: str = ""  # it cannot be played at all: the player's words
+    silent: bool = False  # it is opened, and nothing comes
+    stalls: float | None = None  # after so many seconds nothing comes any more
+    dies: float | None = None  # after so many seconds it is over, without a word
+    title: str = ""
+    album: str = ""
+
+
+class TimedPlayer:
+    """A player in memory, all of whose time is that of a Timeline. `most` is what the volume policy allows."""
+
+    def __init__(self, time: Timeline, sounds: dict[str, Sound] | None = None, *, volume: int | None = 60) -> None:
+        self.time, self.sounds = time, sounds or {}
+        self.most = 100
+        self.away = False  # it is not reached
+        self.can = ALL
+        self.volumes: list[tuple[float, int, bool]] = []  # when, how loud, whether something played then
+        self.did: list[str] = []
+        self.tracks: list[Track] = []
+        self.current: int | None = None
+        self.now = PlayerState(play=Play.STOPPED, volume=volume)
+        self._ids = 0
+        self._elapsed, self._since = 0.0, time.steady
+
+    # What a test does to it
+
+    def hand(self, volume: int) -> None:
+        """Turn the volume by hand."""
+        self.now = replace(self.now, volume=volume)
+        self._note()
+
+    def fill(self, *uris: str, play: bool = True, elapsed: float = 0.0) -> None:
+        """Have URIS in the queue, and the first of them play."""
+        self.tracks = [self._track(uri) for uri in uris]
+        self.current = 0 if uris else None
+        self._go(Play.PLAYING if play else Play.STOPPED, elapsed)
+
+    def press(self, play: Play) -> None:
+        """Press a button by hand."""
+        self._go(play, self._position() if play is not Play.STOPPED else 0.0)
+
+    def restart(self, *, volume: int = 100) -> None:
+        """Be as a player that was started anew without a memory."""
+        self.tracks, self.current, self.away = [], None, False
+        self.now = PlayerState(play=Play.STOPPED, volume=volume)
+
+    # The port
+
+    async def state(self) -> PlayerState:
+        self._reach()
+        self._pass()
+        track = None if self.current is None else replace(self.tracks[self.current], position=self.current)
+        elapsed = None if track is None or self.now.play is Play.STOPPED else self._position()
+        return replace(self.now, track=track, elapsed=elapsed, queue_length=len(self.tracks))
+
+    async def abilities(self) -> frozenset[Can]:
+        self._reach()
+        return self.can
+
+    async def play(self, position: int | None = None) -> None:
+        self._reach()
+        if not self.tracks:
+            raise Refused("the queue is empty")
+        again = position is None and self.now.play is Play.PAUSED
+        elapsed = self._position() if again else 0.0
+        self.current = self.current or 0 if position is None else position
+        self.did.append("play")
+        self._go(Play.PLAYING, elapsed)
+
+    async def play_id(self, id: int) -> None:  # noqa: A002 - the port's word
+        self._reach()
+        await self.play(next(number for number, each in enumerate(self.tracks) if each.id == id))
+
+    async def pause(self) -> None:
+        self._reach()
+        self._pass()
+        if self.now.play is Play.PLAYING:
+            self.did.append("pause")
+            self._go(Play.PAUSED, self._position())
+
+    async def stop(self) -> None:
+        self._reach()
+        self.did.append("stop")
+        self._go(Play.STOPPED, 0.0)
+
+    async def seek(self, seconds: float) -> None:
+        self._reach()
+        self._elapsed, self._since = seconds, self.time.steady
+
+    async def set_volume(self, volume: int) -> None:
+        self._reach()
+        self._pass()
+        if self.now.volume is None:
+            raise Refused("no mixer")
+        self.now = replace(self.now, volume=min(volume, self.most))
+        self._note()
+
+    async def set_mute(self, on: bool) -> None:
+        self._reach()
+        self.now = replace(self.now, muted=on)
+
+    async def set_modes(
+        self,
+        *,
+        repeat: bool | None = None,
+        random: bool | None = None,
+        single: Mode | None = None,
+        consume: Mode | None = None,
+    ) -> None:
+        self._reach()
+        wanted = {"repeat": repeat, "random": random, "single": single, "consume": consume}
+        self.now = replace(self.now, **{name: mode for name, mode in wanted.items() if mode is not None})
+
+    async def queue(self, start: int = 0, count: int = 100) -> Queue:
+        self._reach()
+        tracks = [replace(each, position=number) for number, each in enumerate(self.tracks)]
+        return Queue(tracks=tracks[start : start + count], start=start, length=len(tracks))
+
+    async def add(self, source: Source, where: Where = Where.END, *, play: bool = False) -> Added:
+        self._reach()
+        self._pass()
+        uri = source.uri if isinstance(source, Uri) else str(source)
+        if isinstance(source, Saved):
+            raise Refused(f"there is no playlist {source.playlist}")
+        if where is Where.INSTEAD:
+            self.tracks, self.current = [], None
+        self.tracks.append(self._track(uri))
+        self.did.append(f"add {uri}")
+        if play:
+            self.current = len(self.tracks) - 1
+            self._go(Play.PLAYING, 0.0)
+        return Added(name=uri, position=len(self.tracks) - 1, count=1)
+
+    async def remove(self, ids: Collection[int]) -> None:
+        self._reach()
+        here = None if self.current is None else self.tracks[self.current].id
+        self.tracks = [each for each in self.tracks if each.id not in ids]
+        places = [number for number, each in enumerate(self.tracks) if each.id == here]
+        if here is not None and not places:
+            self._go(Play.STOPPED, 0.0)
+        self.current = places[0] if places else None
+
+    async def close(self) -> None:
+        self.did.append("close")
+
+    def changes(self) -> AsyncIterator[frozenset[str]]:
+        raise NotImplementedError
+
+    # Its insides
+
+    def sound(self, uri: str) -> Sound:
+        return self.sounds.get(uri, Sound(duration=None if uri.startswith("http") else 200.0))
+
+    def _track(self, uri: str) -> Track:
+        self._ids += 1
+        sound = self.sound(uri)
+        return Track(uri=uri, id=self._ids, title=sound.title, album=sound.album, duration=sound.duration)
+
+    def _reach(self) -> None:
+        if self.away:
+            raise Unavailable("the player does not answer")
+
+    def _go(self, play: Play, elapsed: float) -> None:
+        self._elapsed, self._since = elapsed, self.time.steady
+        self.now = replace(self.now, play=play, error="")
+        self._note()
+
+    def _note(self) -> None:
+        if self.now.volume is not None:
+            self.volumes.append((self.time.steady, self.now.volume, self.now.play is Play.PLAYING))
+
+    def _position(self) -> float:
+        if self.now.play is not Play.PLAYING or self.current is None:
+            return self._elapsed
+        sound = self.sound(self.tracks[self.current].uri)
+        if sound.silent:
+            return 0.0
+        position = self._elapsed + self.time.steady - self._since
+        return position if sound.stalls is None else min(position, sound.stalls)
+
+    def _pass(self) -> None:
+        """Let come what has come since the last look: ends, the next track, deaths."""
+        while self.now.play is Play.PLAYING and self.current is not None:
+            sound = self.sound(self.tracks[self.current].uri)
+            if sound.dead:
+                self._go(Play.STOPPED, 0.0)
+                self.now = replace(self.now, error=sound.dead)
+                return
+            end = sound.duration if sound.dies is None else sound.dies
+            if end is None or self._position() < end:
+                return
+            over = self._position() - end
+            following = self.current if self.now.single is Mode.ON else self.current + 1
+            ends = self.now.single is Mode.ON and not self.now.repeat
+            if not ends and following >= len(self.tracks) and self.now.repeat:
+                following = 0
+            if ends or following >= len(self.tracks):
+                self._go(Play.STOPPED, 0.0)
+                self.current = None
+                return
+            self.current = following
+            self._go(Play.PLAYING, over)
