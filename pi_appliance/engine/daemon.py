@@ -87,7 +87,7 @@ class Daemon:
     async def _live(self) -> None:
         self.appliance.store.require_whole()  # here, once: a power cut may have damaged what is read next in a month
         self.appliance.sweep()
-        music = asyncio.create_task(household.live(self.hub))
+        music = asyncio.create_task(household.live(self.hub, self.appliance.config))
         alarm = StepAlarm(self._news.set)
         work: list[asyncio.Task[None]] = []
         try:
@@ -156,7 +156,7 @@ class Daemon:
         if other_music:
             await _ended(music)
             self.hub = self._new_hub()
-            music = asyncio.create_task(household.live(self.hub))
+            music = asyncio.create_task(household.live(self.hub, self.appliance.config))
         if other_music or self._silent or (after.web, after.mpd_port) != (before.web, before.mpd_port):
             await self._stop_services()
             try:

@@ -17,10 +17,11 @@ from pathlib import Path
 
 import pytest
 
-from pi_appliance.engine.hub import CONNECTION, Hub, Patience, open_player
+from pi_appliance.engine.hub import Hub, Patience, open_player
+from pi_appliance.engine.news import CONNECTION
 from pi_appliance.errors import Refused, Unavailable
-from pi_appliance.model.config import Part
-from pi_appliance.model.music import Play
+from pi_appliance.model.config import Config, Part, VolumePolicy
+from pi_appliance.model.music import Can, Play, Uri, Where
 from pi_appliance.players import mpd
 from pi_appliance.ports_player import Player
 from tests.fakes.mpd_server import MpdServer, free_port, make_music, needs_mpd, running_mpd
@@ -39,6 +40,10 @@ def server(tmp_path: Path) -> Iterator[MpdServer]:
 
 def part(address: str, *, stand_in: bool = False, music: Path | None = None) -> Part:
     return Part(kind="mpd", with_=mpd.Options(address=address, stand_in=stand_in, music=music))
+
+
+def config(player: Part | None, state: Path, volume: VolumePolicy | None = None) -> Config:
+    return Config(player=player, state=state, volume=volume)
 
 
 @contextlib.asynccontextmanager
@@ -98,7 +103,7 @@ def test_what_another_app_does_reaches_everyone_who_watches(server: MpdServer, t
             await asyncio.to_thread(server.mpc, "volume", "33")
             await asyncio.gather(*watchers)
             player = await hub.player()
-            await player.play_uri("one.wav")
+            await player.add(Uri(uri="one.wav"), Where.INSTEAD, play=True)
             await until(hub, lambda: hub.state and hub.state.play is Play.PLAYING)
             assert "[playing] #1/1" in await asyncio.to_thread(server.mpc, "status")
 
@@ -139,7 +144,7 @@ def test_a_killed_mpd_is_told_at_once_and_taken_back_when_it_returns(server: Mpd
             assert not hub.stand_in, "a silent player would only hide the outage"
             await asyncio.to_thread(server.start)
             await until(hub, connected(hub))
-            await (await hub.player()).add("one.wav")
+            await (await hub.player()).add(Uri(uri="one.wav"))
             assert not (tmp_path / "mpd").exists()
 
     asyncio.run(scene())
@@ -162,7 +167,7 @@ def test_where_nothing_answers_a_stand_in_plays_until_the_hub_ends(tmp_path: Pat
             assert stat.S_IMODE(place.parent.stat().st_mode) == 0o700
             player = await hub.player()
             await until_in_library(player)
-            await player.play_uri("Ärzte/")
+            await player.add(Uri(uri="Ärzte/"), Where.INSTEAD, play=True)
             await player.set_volume(20)
             await until(hub, lambda: hub.state and (hub.state.play, hub.state.volume) == (Play.PLAYING, 20))
             assert answers(place)
@@ -172,7 +177,7 @@ def test_where_nothing_answers_a_stand_in_plays_until_the_hub_ends(tmp_path: Pat
         async with asyncio.timeout(10):
             changes = player.changes()
             async for _ in changes:
-                if "one.wav" in [entry.uri for entry in await player.library()]:
+                if "one.wav" in [entry.uri for entry in (await player.folder()).items]:
                     return
 
     assert not answers(asyncio.run(scene())), "the stand-in ended with the hub"
@@ -336,7 +341,7 @@ def test_elapsed_goes_on_without_asking_the_player_and_ends_with_the_track(serve
     async def scene() -> None:
         async with living(hub):
             await until(hub, connected(hub))
-            await (await hub.player()).play_uri("one.wav")
+            await (await hub.player()).add(Uri(uri="one.wav"), Where.INSTEAD, play=True)
             await until(hub, lambda: hub.state and hub.state.play is Play.PLAYING)
             assert elapsed() < 5
             before = elapsed()
@@ -397,7 +402,7 @@ def test_a_short_visit_finds_the_player_or_the_stand_in(tmp_path: Path) -> None:
         told: list[str] = []
 
         async def visit() -> None:
-            player = await open_player(settings, tmp_path, {}, tell=told.append)
+            player = await open_player(config(settings, tmp_path), {}, tell=told.append)
             assert (await player.state()).play is Play.STOPPED
             await player.close()
 
@@ -413,17 +418,51 @@ def test_a_short_visit_finds_the_player_or_the_stand_in(tmp_path: Path) -> None:
                 assert told == [hub.trouble]
                 never = Part(kind="mpd", with_=dataclasses.replace(settings.with_, stand_in=False))
                 with pytest.raises(Unavailable):
-                    await open_player(never, tmp_path, {})
+                    await open_player(config(never, tmp_path), {})
 
         asyncio.run(scene())
 
 
 def test_a_short_visit_without_a_player_says_what_to_write(tmp_path: Path) -> None:
     with pytest.raises(Unavailable, match="no player is configured"):
-        asyncio.run(open_player(None, tmp_path, {}))
+        asyncio.run(open_player(config(None, tmp_path), {}))
+
+
+@needs_mpd
+def test_a_short_visit_is_within_the_policy_and_opens_the_history_only_to_remember(
+    server: MpdServer, tmp_path: Path
+) -> None:
+    async def scene() -> None:
+        visit = await open_player(config(part(server.address), tmp_path, VolumePolicy(maximum=40)), {})
+        try:
+            await visit.state()
+            await visit.add(Uri(uri="one.wav"), play=True)
+            assert (await visit.state()).volume == 40, "MPD began with 100"
+            assert list(tmp_path.glob("history*")) == []
+            await visit.set_mute(True)
+            assert (await visit.state()).muted
+            assert list(tmp_path.glob("history*")) != []
+        finally:
+            await visit.close()
+
+    asyncio.run(scene())
+
+
+@needs_mpd
+def test_what_the_player_can_is_known_while_it_is_there(server: MpdServer, tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with living(new_hub(tmp_path, part(server.address))) as hub:
+            assert hub.abilities == frozenset()
+            await until(hub, connected(hub))
+            assert {Can.VOLUME, Can.MUTE, Can.SEARCH, Can.STICKERS} <= hub.abilities
+            server.kill()
+            await until(hub, lambda: hub.state is None)
+            assert hub.abilities == frozenset()
+
+    asyncio.run(scene())
 
 
 @needs_mpd
 def test_a_refused_visit_is_not_sent_to_the_stand_in(tmp_path: Path) -> None:
     with running_mpd(tmp_path / "real", music={}, password="secret") as server, pytest.raises(Refused):
-        asyncio.run(open_player(part(server.address, stand_in=True), tmp_path, {}))
+        asyncio.run(open_player(config(part(server.address, stand_in=True), tmp_path), {}))
