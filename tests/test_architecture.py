@@ -23,7 +23,7 @@ PURE = {"errors", "model", "core", "puzzles", "ports", "ports_player"}
 IMPURE = {"asyncio", "http", "os", "shutil", "socket", "sqlite3", "subprocess", "threading", "time", "urllib"}
 PLUGINS = {"jobs", "networks", "notices", "players", "cli"}
 ONE_HOME = {
-    "PIL": {"reports/as_png.py"},
+    "PIL": {"reports/as_jpeg.py", "reports/as_png.py"},
     "apprise": {"notices/apprise.py"},
     "mastodon": {"networks/_mastodon_line.py"},
     "tweepy": {"networks/x.py"},

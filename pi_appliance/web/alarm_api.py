@@ -25,7 +25,7 @@ def _length(name: str, what: str) -> Key:
     return Key(name=name, what=what, must=must, read=read, schema={"type": "string"})
 
 
-_AT = text("at", "when the clock on its wall shows this next", 5, needed=True, example="06:45")
+_AT = text("at", "when the clock on its wall shows this next", 5, needed=True)
 _SLEEP = (
     _length("in", "for how long the music still plays"),
     text("at", "until the clock on the wall shows this"),
@@ -52,7 +52,8 @@ class AlarmApi:
     def _alarms(self) -> list[Endpoint]:
         def post(path: str, what: str, act: Callable[[Call], Awaitable[object]], **more: Any) -> Endpoint:
             example = {"job": "wake"} if "{job}" in path else {}
-            return Endpoint(method="POST", path=path, what=what, act=act, answer="Alarms", example=example, **more)
+            more["example"] = example | more.get("example", {})
+            return Endpoint(method="POST", path=path, what=what, act=act, answer="Alarms", **more)
 
         one = "/alarms/{job}"
         once = "Let it ring once beside its schedule, when the clock shows that time next."
@@ -70,7 +71,7 @@ class AlarmApi:
             post(f"{one}/unskip", "Let it ring the next time after all.", self.unskip),
             post(f"{one}/snooze", "Let it be silent for a while.", self.snooze),
             post(f"{one}/stop", "End it.", self.stop),
-            post(f"{one}/once", once, self.once, body=(_AT,)),
+            post(f"{one}/once", once, self.once, body=(_AT,), example={"at": "06:45"}),
             Endpoint(
                 method="DELETE",
                 path=f"{one}/once",

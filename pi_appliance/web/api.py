@@ -5,14 +5,17 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from pi_appliance.errors import UnknownName
-from pi_appliance.web import values
+from pi_appliance.web import openapi, values
 from pi_appliance.web.actions import Actions
 from pi_appliance.web.alarm_api import AlarmApi
+from pi_appliance.web.art_api import ArtApi
+from pi_appliance.web.covers import Covers
 from pi_appliance.web.endpoints import BASE, Call, Endpoint
 from pi_appliance.web.job_api import JobApi
 from pi_appliance.web.library_api import LibraryApi
 from pi_appliance.web.player import COMMANDS
 from pi_appliance.web.player_api import PlayerApi
+from pi_appliance.web.player_events import PlayerEvents
 from pi_appliance.web.playlist_api import PlaylistApi
 from pi_appliance.web.queue_api import QueueApi
 from pi_appliance.web.station_api import StationApi
@@ -22,8 +25,9 @@ from pi_appliance.web.world import Daemon
 class Api:
     """The endpoints. ACTIONS does what a POST asks."""
 
-    def __init__(self, daemon: Daemon, actions: Actions) -> None:
-        self._daemon, self._actions = daemon, actions
+    def __init__(self, daemon: Daemon, actions: Actions, changes: PlayerEvents) -> None:
+        self._daemon, self._actions, self._changes = daemon, actions, changes
+        self._covers = Covers(lambda: daemon.hub, changes)
 
     def endpoints(self) -> list[Endpoint]:
         """Return every row of the table."""
@@ -36,7 +40,15 @@ class Api:
                 act=self.state,
                 answer="State",
             ),
-            *PlayerApi(daemon, actions).endpoints(),
+            Endpoint(
+                method="GET",
+                path="/openapi.json",
+                what="This table as an OpenAPI document.",
+                act=self.document,
+                answer="Document",
+            ),
+            *PlayerApi(daemon, actions, self._changes).endpoints(),
+            *ArtApi(self._covers).endpoints(),
             *QueueApi(daemon, actions).endpoints(),
             *LibraryApi(daemon).endpoints(),
             *PlaylistApi(daemon, actions).endpoints(),
@@ -53,6 +65,10 @@ class Api:
     async def state(self, _: Call) -> object:
         """Player and jobs."""
         return values.state(self._daemon, self._actions.now())
+
+    async def document(self, _: Call) -> object:
+        """Return the table as OpenAPI."""
+        return openapi.document(self.endpoints())
 
 
 async def _no_such_command(request: Request) -> Response:

@@ -25,12 +25,14 @@ from pi_appliance.errors import (
 from pi_appliance.web.actions import Actions
 from pi_appliance.web.api import Api
 from pi_appliance.web.auth import Door
-from pi_appliance.web.events import EventStream, Feed
+from pi_appliance.web.events import Feed
 from pi_appliance.web.guard import METRICS, Guard
 from pi_appliance.web.health import Health
 from pi_appliance.web.metrics import Metrics
 from pi_appliance.web.pages import Pages
+from pi_appliance.web.player_events import PlayerEvents
 from pi_appliance.web.post_pages import PostPages
+from pi_appliance.web.streams import EventStream
 from pi_appliance.web.world import Daemon
 
 _STATUSES: dict[type[ApplianceError], int] = {
@@ -49,6 +51,7 @@ def build(
     daemon: Daemon,
     door: Door,
     feed: Feed,
+    changes: PlayerEvents,
     now: Callable[[], datetime],
     names: Collection[str],
     ticks: Callable[[], float],
@@ -82,7 +85,7 @@ def build(
         return say(request, 500, "something went wrong here; the log of the service says what", {})
 
     static = Mount("/static", _Static(directory=Path(__file__).parent / "static"))
-    api = Api(daemon, actions)
+    api = Api(daemon, actions, changes)
     watched = [Route("/health", Health(daemon, ticks).answer), Route(METRICS, Metrics(daemon, now).answer)]
     app = Starlette(
         routes=[*pages.routes(), *posts.routes(), *api.routes(), Route("/events", events), *watched, static],

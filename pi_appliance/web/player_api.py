@@ -1,7 +1,6 @@
 """The API of the player itself: what it does, its buttons, its outputs and its partitions."""
 
 import functools
-from collections.abc import Awaitable, Callable
 
 from pi_appliance.model.music import Partition
 from pi_appliance.web import music_values
@@ -9,6 +8,8 @@ from pi_appliance.web.actions import Actions
 from pi_appliance.web.endpoints import Call, Endpoint
 from pi_appliance.web.keys import flag, text
 from pi_appliance.web.player import COMMANDS, Command
+from pi_appliance.web.player_events import PlayerEvents
+from pi_appliance.web.streams import EventStream
 from pi_appliance.web.world import Daemon
 
 _NAME = text("name", "what to call it", 100, needed=True)
@@ -18,8 +19,8 @@ _OUTPUT = text("output", "the name of an output", 200, needed=True)
 class PlayerApi:
     """The endpoints under /player that no other file has."""
 
-    def __init__(self, daemon: Daemon, actions: Actions) -> None:
-        self._daemon, self._actions = daemon, actions
+    def __init__(self, daemon: Daemon, actions: Actions, changes: PlayerEvents) -> None:
+        self._daemon, self._actions, self._changes = daemon, actions, changes
 
     def endpoints(self) -> list[Endpoint]:
         """Return every row."""
@@ -29,6 +30,15 @@ class PlayerApi:
                 path="/player",
                 what="What the player does and can; why there is none, in `trouble`.",
                 act=self.state,
+            ),
+            Endpoint(
+                method="GET",
+                path="/player/events",
+                what="What changes, as server-sent events; goes on after `Last-Event-ID` or `after` where it can.",
+                act=self.events,
+                query=(text("after", "the id of the last event that was heard", 100, example="a1b2c3d4-17"),),
+                media="text/event-stream",
+                answer="Events",
             ),
             *(self._button(name, wanted) for name, wanted in COMMANDS.items()),
             *self._outputs(),
@@ -82,7 +92,7 @@ class PlayerApi:
                 body=(_NAME,),
                 answer="Partitions",
                 status=201,
-                example={"name": "garden"},
+                example={"name": "terrace"},
             ),
             Endpoint(
                 method="POST",
@@ -113,6 +123,11 @@ class PlayerApi:
     async def state(self, _: Call) -> object:
         """Only the player."""
         return music_values.music(self._daemon.hub)
+
+    async def events(self, call: Call) -> object:
+        """Return a stream of what changes."""
+        heard = call.request.headers.get("last-event-id") or call.given["after"] or ""
+        return EventStream(self._changes, self._changes.place(heard))
 
     async def press(self, name: str, call: Call) -> object:
         """Do what the button NAME says, and say what the player does then."""
@@ -157,9 +172,6 @@ class PlayerApi:
     async def _after(self) -> object:
         state = await (await self._daemon.hub.player()).state()
         return music_values.music(self._daemon.hub, state)
-
-
-Act = Callable[[Call], Awaitable[object]]
 
 
 def _partition(partition: Partition) -> dict[str, str]:

@@ -76,7 +76,7 @@ class QueueApi:
                 act=self.save,
                 body=(_NAME, flag("replace", "whether a playlist of that name may be replaced", otherwise=False)),
                 answer="Saved",
-                example={"name": "Evening"},
+                example={"name": "Evening", "replace": True},
             ),
         ]
 

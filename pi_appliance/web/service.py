@@ -18,6 +18,7 @@ from pi_appliance.system import clock, secrets
 from pi_appliance.web.app import build
 from pi_appliance.web.auth import Door
 from pi_appliance.web.events import Feed
+from pi_appliance.web.player_events import PlayerEvents
 from pi_appliance.web.world import Daemon
 
 _STEADY = clock.MachineClock().steady
@@ -35,7 +36,7 @@ class WebService:
         environment: Mapping[str, str] = os.environ,
     ) -> None:
         self._now, self._ticks, self._environment = now, ticks, environment
-        self._feed: Feed | None = None
+        self._feeds: list[Feed | PlayerEvents] = []
         self._server: _Server | None = None
         self._serving: asyncio.Task[None] | None = None
         self.port = 0
@@ -50,9 +51,10 @@ class WebService:
         password = secrets.load(config.path, self._environment).get("WEB_PASSWORD", "")
         listeners = _listen(config, password)
         self.port = listeners[0].getsockname()[1]
-        self._feed = Feed(daemon, self._now)
+        feed, changes = Feed(daemon, self._now), PlayerEvents(daemon, self._ticks)
+        self._feeds = [feed, changes]
         names = dict.fromkeys([socket.gethostname(), config.web.host])
-        app = build(daemon, Door(password, self._ticks), self._feed, self._now, names, self._ticks)
+        app = build(daemon, Door(password, self._ticks), feed, changes, self._now, names, self._ticks)
         self._server = _Server(
             ServerConfig(
                 app,
@@ -80,11 +82,12 @@ class WebService:
 
     async def stop(self) -> None:
         """End every stream and stop listening."""
-        if self._feed and self._server and self._serving:
-            self._feed.close()
+        for feed in self._feeds:
+            feed.close()
+        if self._server and self._serving:
             self._server.end.set()
             await self._serving
-            self._feed = self._server = self._serving = None
+            self._server = self._serving = None
 
 
 class _Server(Server):

@@ -57,7 +57,7 @@ class StationApi:
                 body=_KEYS,
                 answer="Station",
                 status=201,
-                example=_EXAMPLE,
+                example={**_EXAMPLE, "name": "Radio X"},
             ),
             Endpoint(
                 method="PUT",
@@ -82,7 +82,7 @@ class StationApi:
                 what="Bring back a station of the owner's file that was removed or edited.",
                 act=self.restore,
                 answer="Station",
-                example={"name": "Groove"},
+                example={"name": "Quiet"},
             ),
             Endpoint(
                 method="POST",

@@ -1,5 +1,6 @@
 """The live page: an event for every change, from wherever it comes, and none for nothing."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -14,7 +15,7 @@ from tests.web.world import Events, World, configuration, served
 def test_the_first_event_is_the_whole_state(world: World) -> None:
     with world.events() as events:
         number, state = events.next()
-        assert number.isdigit()
+        assert re.fullmatch(r"[0-9a-f]{8}-[0-9]+", number)
         assert state == world.ask("/api/v1/state").json
 
 
@@ -27,7 +28,9 @@ def test_a_change_of_the_player_arrives(world: World) -> None:
         world.in_loop(lambda: world.player.become(volume=78))
         while state is None or state["player"]["volume"] != 78:
             number, state = events.next()
-        assert int(number) > int(first)
+        epoch, _, one = first.partition("-")
+        assert number.startswith(f"{epoch}-")
+        assert int(number.partition("-")[2]) > int(one)
 
 
 def test_a_player_that_is_lost_is_told(world: World) -> None:

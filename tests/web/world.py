@@ -130,14 +130,24 @@ class World:
         assert done.wait(10)
 
     @contextlib.contextmanager
-    def events(self) -> Iterator["Events"]:
-        """Listen to /events."""
+    def events(self, path: str = "/events", **headers: str) -> Iterator["Events"]:
+        """Listen to PATH."""
+        sent = {name.replace("_", "-"): value for name, value in headers.items()}
         line = http.client.HTTPConnection("127.0.0.1", self.service.port, timeout=10)
         with contextlib.closing(line):
-            line.request("GET", "/events", headers={"Cookie": self.cookie} if self.cookie else {})
+            line.request("GET", path, headers={**sent, "Cookie": self.cookie} if self.cookie else sent)
             with contextlib.closing(line.getresponse()) as answer:
                 assert answer.status == 200
                 yield Events(answer)
+
+
+@dataclass(frozen=True)
+class Event:
+    """One server-sent event."""
+
+    id: str
+    name: str
+    data: Any
 
 
 @dataclass
@@ -148,18 +158,31 @@ class Events:
 
     def next(self) -> tuple[str, Any]:
         """Return the id and the state of the next event `state`."""
+        while True:
+            event = self.any()
+            if event.name == "state":
+                return event.id, event.data
+
+    def any(self) -> "Event":
+        """Return the next event of any name."""
         fields: dict[str, str] = {}
         while True:
             line = self.answer.readline().decode()
             if not line:
                 raise EOFError("the stream ended")
-            if line == "\n":
-                if fields.get("event") == "state":
-                    return fields["id"], json.loads(fields["data"])
-                fields = {}
-            else:
+            if line != "\n":
                 name, _, value = line.rstrip("\n").partition(": ")
                 fields[name] = value
+            elif "event" in fields:
+                return Event(fields.get("id", ""), fields["event"], json.loads(fields.get("data") or "null"))
+            else:
+                fields = {}
+
+    def named(self, name: str) -> "Event":
+        """Return the next event NAME."""
+        while (event := self.any()).name != name:
+            pass
+        return event
 
     def until(self, good: Callable[[Any], object]) -> Any:
         """Return the first state that is GOOD; a socket's timeout ends the wait."""

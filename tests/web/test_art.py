@@ -1,0 +1,142 @@
+"""Covers: in the sizes that are asked for, asked of the player once, and nothing that is no picture."""
+
+import io
+import struct
+import zlib
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from PIL import Image
+
+from pi_appliance.model.music import Art
+from pi_appliance.reports import as_jpeg
+from tests.web.world import Answer, World
+
+PATH = "/api/v1/player/art"
+
+
+def drawn(kind: str = "PNG", size: tuple[int, int] = (600, 400), mode: str = "RGB", colour: object = "red") -> bytes:
+    file = io.BytesIO()
+    Image.new(mode, size, colour).save(file, kind)  # type: ignore[arg-type]
+    return file.getvalue()
+
+
+def cover(world: World, data: bytes, uri: str = "a.ogg") -> None:
+    world.in_loop(lambda: world.player.pictures.update({uri: Art(data=data, mime="text/html")}))
+    world.in_loop(lambda: world.player.changed("database"))
+
+
+def size_of(answer: Answer) -> tuple[str | None, tuple[int, int]]:
+    with Image.open(io.BytesIO(answer.body)) as image:
+        return image.format, image.size
+
+
+def test_without_a_size_it_is_as_it_is(world: World) -> None:
+    cover(world, drawn())
+    answer = world.ask(f"{PATH}?uri=a.ogg")
+    assert (answer.status, answer.body, answer.headers["content-type"]) == (200, drawn(), "image/png")
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert "sandbox" in answer.headers["content-security-policy"]
+    assert answer.headers["cache-control"] == "private, max-age=86400"
+
+
+@pytest.mark.parametrize(("size", "shown"), [(64, (64, 43)), (256, (256, 171)), (1024, (600, 400))])
+def test_it_comes_in_the_size_that_is_asked_for_and_never_larger_than_it_is(
+    world: World, size: int, shown: tuple[int, int]
+) -> None:
+    cover(world, drawn())
+    answer = world.ask(f"{PATH}?uri=a.ogg&size={size}")
+    assert (answer.headers["content-type"], size_of(answer)) == ("image/jpeg", ("JPEG", shown))
+
+
+@pytest.mark.parametrize("kind", ["JPEG", "PNG", "GIF", "WEBP", "BMP"])
+def test_all_kinds_that_browsers_show(world: World, kind: str) -> None:
+    cover(world, drawn(kind))
+    assert world.ask(f"{PATH}?uri=a.ogg").headers["content-type"] == f"image/{kind.lower()}"
+    assert size_of(world.ask(f"{PATH}?uri=a.ogg&size=64"))[0] == "JPEG"
+
+
+def test_what_is_transparent_is_shown_on_white(world: World) -> None:
+    cover(world, drawn(mode="RGBA", colour=(0, 0, 0, 0)))
+    with Image.open(io.BytesIO(world.ask(f"{PATH}?uri=a.ogg&size=64").body)) as image:
+        assert image.getpixel((5, 5)) == (255, 255, 255)
+
+
+@pytest.mark.parametrize("size", ["", "&size=128"])
+def test_a_phone_that_has_it_gets_it_only_once(world: World, size: str) -> None:
+    cover(world, drawn())
+    tag = world.ask(f"{PATH}?uri=a.ogg{size}").headers["etag"]
+    for told in (tag, f'"other", W/{tag}', "*"):
+        again = world.ask(f"{PATH}?uri=a.ogg{size}", If_None_Match=told)
+        assert (again.status, again.body, again.headers["etag"]) == (304, b"", tag)
+    cover(world, drawn(colour="blue"))
+    other = world.ask(f"{PATH}?uri=a.ogg{size}", If_None_Match=tag)
+    assert (other.status, other.headers["etag"] != tag) == (200, True)
+
+
+def test_the_player_is_asked_once_until_the_library_changes(world: World) -> None:
+    cover(world, drawn())
+    for path in ("?uri=a.ogg", "?uri=a.ogg&size=64", "?uri=a.ogg&size=128", "?uri=b.ogg", "?uri=b.ogg&size=64"):
+        for _ in range(3):
+            assert world.ask(f"{PATH}{path}").status == (200 if "a.ogg" in path else 404)
+    assert world.player.art_asked == ["a.ogg", "b.ogg"]
+    cover(world, drawn(), "b.ogg")
+    world.eventually(lambda: world.ask(f"{PATH}?uri=b.ogg").status == 200)
+
+
+def test_many_phones_at_once_ask_the_player_once(world: World) -> None:
+    cover(world, drawn())
+    with ThreadPoolExecutor(20) as pool:
+        answers = list(pool.map(lambda _: world.ask(f"{PATH}?uri=a.ogg&size=256"), range(40)))
+    assert {answer.body for answer in answers} == {answers[0].body}
+    assert world.player.art_asked == ["a.ogg"]
+
+
+def huge() -> bytes:
+    """Return a PNG that says it has 30,000 by 30,000 pixels."""
+
+    def chunk(name: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+
+    head = struct.pack(">IIBBBBB", 30_000, 30_000, 8, 2, 0, 0, 0)
+    pixels = zlib.compress(bytes(30_000) * 100)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", pixels) + chunk(b"IEND", b"")
+
+
+BAD = [b"<html><script>alert(1)</script>", b"<svg xmlns='http://www.w3.org/2000/svg'/>", b"", b"\xff\xd8", b"MZ\x00"]
+
+
+@pytest.mark.parametrize("data", BAD)
+def test_what_is_no_picture_is_not_sent(world: World, data: bytes) -> None:
+    cover(world, data)
+    for size in ("", "&size=64"):
+        answer = world.ask(f"{PATH}?uri=a.ogg{size}")
+        assert (answer.status, answer.json) == (404, {"error": "there is no picture of that track"})
+
+
+@pytest.mark.parametrize("data", [huge(), drawn("JPEG")[:300], b"\x89PNG\r\n\x1a\n" + bytes(100)])
+def test_one_that_cannot_be_made_smaller_is_not_sent_small(world: World, data: bytes) -> None:
+    cover(world, data)
+    assert world.ask(f"{PATH}?uri=a.ogg&size=64").status == 404
+    assert world.ask("/health").status == 200
+
+
+def test_wrong_sizes_and_no_address_are_told(world: World) -> None:
+    for query, sentence in (
+        ("?uri=a.ogg&size=65", "'size' must be one of 64, 128, 256, 512, 1024"),
+        ("?size=64", "'uri' must be a line of at most 2000 characters, and it is missing"),
+    ):
+        answer = world.ask(f"{PATH}{query}")
+        assert (answer.status, answer.json) == (400, {"error": sentence})
+
+
+def test_a_jpeg_that_lies_on_its_side_is_put_upright() -> None:
+    image = Image.new("RGB", (100, 50), "red")
+    exif = image.getexif()
+    exif[0x0112] = 6
+    file = io.BytesIO()
+    image.save(file, "JPEG", exif=exif)
+    found = as_jpeg.scaled(file.getvalue(), 64)
+    assert found is not None
+    with Image.open(io.BytesIO(found)) as upright:
+        assert upright.size == (32, 64)

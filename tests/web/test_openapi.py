@@ -1,0 +1,148 @@
+"""The OpenAPI document: valid, whole, and true: each of its examples works and is answered as it says."""
+
+import re
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlencode
+
+import jsonschema
+import pytest
+from openapi_spec_validator import OpenAPIV31SpecValidator
+
+from pi_appliance.engine.assemble import Appliance
+from pi_appliance.engine.runs import Runs
+from pi_appliance.model.music import Art
+from pi_appliance.system import clock
+from pi_appliance.web import openapi
+from pi_appliance.web.actions import Actions
+from pi_appliance.web.api import Api
+from pi_appliance.web.player_events import PlayerEvents
+from tests.house import ROOT
+from tests.web.list_player import ListMusic, ListPlayer
+from tests.web.test_art import drawn
+from tests.web.world import TheDaemon, World, configuration, job, served
+
+STATIONS = '- {name: Groove, url: "http://radio.example/groove"}\n- {name: Quiet, url: "http://q.example/"}\n'
+MUSIC = """
+  wake: {kind: music, schedule: "45 6 * * *", with: {do: alarm, play: [fip]}}
+  sleep: {kind: music, with: {do: sleep}}
+  announce: {kind: music, with: {do: announce}}
+"""
+JOBS = job("hello", "print('good morning')") + job("daily", "", "    schedule: '@daily'\n") + MUSIC
+STREAM = "/player/events"
+
+
+def document(folder: Path) -> tuple[Any, list[Any]]:
+    with Appliance.open(configuration(folder)) as appliance:
+        daemon = TheDaemon(appliance, ListMusic(ListPlayer()), Runs(appliance.config.path))
+        api = Api(daemon, Actions(daemon, lambda: None), PlayerEvents(daemon, lambda: 0.0))  # type: ignore[arg-type]
+        return openapi.document(api.endpoints()), api.endpoints()
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    return document(tmp_path_factory.mktemp("told"))[0]
+
+
+@pytest.fixture(scope="module")
+def endpoints(tmp_path_factory: pytest.TempPathFactory) -> list[Any]:
+    return document(tmp_path_factory.mktemp("rows"))[1]
+
+
+def test_it_is_valid(told: Any) -> None:
+    OpenAPIV31SpecValidator(told).validate()
+
+
+def test_it_is_what_the_appliance_sends(world: World, told: Any) -> None:
+    assert world.ask("/api/v1/openapi.json").json == told
+
+
+def test_every_route_is_in_it(world: World, told: Any) -> None:
+    found = set()
+    assert world.service._server is not None
+    guard: Any = world.service._server.config.app
+    for route in guard._app.routes:
+        path = getattr(route, "path", "")
+        if path.startswith("/api/") and path != "/api/v1/player/{command}":  # that one only says no
+            methods = set(getattr(route, "methods", None) or ()) - {"HEAD"}
+            found |= {(openapi.plain(path.removeprefix("/api/v1")), method.lower()) for method in methods}
+    assert found == {(path, method) for path, operations in told["paths"].items() for method in operations}
+
+
+def prepare(world: World, path: str) -> None:
+    """Let there be all that the examples name."""
+    player = world.player
+    player.saved = {"Evening": list(player.tracks)}
+    player.pictures["a.ogg"] = Art(data=drawn(), mime="image/png")
+    player.rooms.append("garden")
+    world.ask("/api/v1/stations/Quiet", method="DELETE")
+    world.ask("/api/v1/jobs/daily/pause", {})
+    world.ask("/api/v1/alarms/wake/skip", {})
+    world.ask("/api/v1/alarms/wake/once", {"at": "06:00"})
+    world.ask("/api/v1/sleep", {"in": "10m"})
+    world.daemon.appliance.store.asks.hold("wake", "ringing", now=clock.now())
+    if path.startswith("/runs"):
+        world.ask("/api/v1/jobs/hello/run", {})
+        world.eventually(lambda: [run for run in world.ask("/api/v1/runs?job=hello").json if run["outcome"]])
+
+
+# What cannot be done to this house without more ado, and the no that it gets.
+NOES = {
+    ("POST", "/jobs/{name}/cancel"): 409,
+    **{("POST", f"/jobs/{{name}}/{x}"): 409 for x in ("skip", "unskip")},
+    **{("POST", f"/posts/{{number}}/{x}"): 404 for x in ("there", "post", "drop")},
+}
+
+
+def test_every_example_works_and_is_answered_as_the_document_says(tmp_path: Path, told: Any) -> None:
+    count = 0
+    for path, operations in told["paths"].items():
+        for method, operation in operations.items():
+            if path == STREAM:
+                continue
+            with served(configuration(tmp_path / str(count), jobs=JOBS, stations=STATIONS)) as world:
+                prepare(world, path)
+                check(world, told, path, method.upper(), operation)
+            count += 1
+    assert count > 50
+
+
+def check(world: World, told: Any, path: str, method: str, operation: Any) -> None:
+    asked = {each["name"]: each.get("example") for each in operation["parameters"] if each["in"] == "query"}
+    query = urlencode({name: value for name, value in asked.items() if value is not None}, doseq=True)
+    named = {each["name"]: each["example"] for each in operation["parameters"] if each["in"] == "path"}
+    address = "/api/v1" + re.sub(r"\{(\w+)\}", lambda match: quote(str(named[match[1]])), path)
+    body = operation.get("requestBody", {}).get("content", {}).get("application/json")
+    if body:
+        jsonschema.validate(body["example"], body["schema"])
+    sent = None if method == "GET" else (body["example"] if body else {})
+    answer = world.ask(f"{address}?{query}" if query else address, sent, method=method)
+    good = next(status for status in operation["responses"] if status.startswith("2"))
+    status = NOES.get((method, path), int(good))
+    assert answer.status == status, f"{method} {path}: {answer.text}"
+    content = operation["responses"][good]["content"]
+    if "application/json" in content:
+        schema = (
+            content["application/json"]["schema"] if status == int(good) else {"$ref": "#/components/schemas/Error"}
+        )
+        jsonschema.validate(answer.json, {**schema, "components": told["components"]})
+    else:
+        assert answer.headers["content-type"].startswith("image/")
+
+
+def test_each_row_says_no_to_a_key_it_does_not_know(world: World, endpoints: list[Any]) -> None:
+    for each in endpoints:
+        path = "/api/v1" + re.sub(
+            r"\{(\w+)(:\w+)?\}", lambda match, each=each: quote(str(each.example[match[1]])), each.path
+        )
+        for answer in (
+            world.ask(f"{path}?nonsense=1", None if each.method == "GET" else {}, method=each.method),
+            *([world.ask(path, {"nonsense": 1}, method=each.method)] if each.method != "GET" else []),
+        ):
+            assert (answer.status, "nonsense" in answer.text or "no keys" in answer.text) == (400, True), each.path
+
+
+def test_the_docs_have_the_same_table(endpoints: list[Any]) -> None:
+    page = (ROOT / "docs" / "web.md").read_text("utf-8")
+    shown = page.partition("<!-- endpoints -->\n")[2].partition("<!-- end -->")[0]
+    assert shown.strip() == openapi.table(endpoints).strip(), openapi.table(endpoints)

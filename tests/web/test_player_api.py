@@ -1,0 +1,285 @@
+"""The API of the player beside a player of lists: its buttons, its queue, its library, its playlists, its stations."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pi_appliance.model.music import Can, Gain, Mode, Play, Track
+from tests.web.list_player import COLTRANE, ListMusic, ListPlayer
+from tests.web.test_pages import STATIONS
+from tests.web.world import World, configuration, served
+
+PLAYER = "/api/v1/player"
+
+
+def do(world: World, path: str, body: Any = None, method: str = "POST") -> Any:
+    answer = world.ask(f"{PLAYER}{path}", {} if body is None else body, method=method)
+    assert answer.status < 300, answer.text
+    return answer.json
+
+
+def get(world: World, path: str) -> Any:
+    answer = world.ask(f"{PLAYER}{path}")
+    assert answer.status == 200, answer.text
+    return answer.json
+
+
+def labels(world: World) -> list[str]:
+    return [track.label for track in world.player.tracks]
+
+
+def test_the_settings_are_set_and_shown(world: World) -> None:
+    assert do(world, "/mute", {"on": True})["player"]["muted"] is True
+    assert do(world, "/crossfade", {"seconds": 5})["player"]["crossfade"] == 5
+    assert do(world, "/replay-gain", {"gain": "album"})["player"]["replay-gain"] == "album"
+    modes = do(world, "/modes", {"random": True, "single": "once", "consume": "on"})["player"]
+    assert (modes["random"], modes["repeat"], modes["single"], modes["consume"]) == (True, False, "once", "on")
+    assert (world.player.now.single, world.player.now.replay_gain) == (Mode.ONCE, Gain.ALBUM)
+    assert do(world, "/modes", {"random": False})["player"]["single"] == "once"
+
+
+def test_the_forms_of_the_page_may_do_the_same(world: World) -> None:
+    for path, form in (("mute", "on=true"), ("modes", "repeat=true&single=on"), ("crossfade", "seconds=3")):
+        assert world.ask(f"/player/{path}", form).status == 303
+    now = world.player.now
+    assert (now.muted, now.repeat, now.single, now.crossfade) == (True, True, Mode.ON, 3)
+
+
+def test_what_it_can_is_told_in_order_and_the_rest_is_a_no_with_its_sentence(world: World) -> None:
+    assert get(world, "")["abilities"] == sorted(each.value for each in Can)
+    world.player.can = {Can.VOLUME}
+    assert get(world, "")["abilities"] == ["volume"]
+    for path, body in (
+        ("/seek", {"seconds": 1}),
+        ("/mute", {"on": True}),
+        ("/crossfade", {"seconds": 1}),
+        ("/replay-gain", {"gain": "off"}),
+        ("/outputs/0", {"on": False}),
+        ("/queue/move", {"id": 1, "to": 0}),
+        ("/queue/shuffle", {}),
+        ("/queue/save", {"name": "x"}),
+        ("/update", {}),
+        ("/partitions", {"name": "x"}),
+    ):
+        answer = world.ask(f"{PLAYER}{path}", body)
+        assert (answer.status, "this player cannot do that" in answer.json["error"]) == (409, True), path
+    for path in ("/outputs", "/folder", "/library", "/playlists", "/favourites", "/partitions", "/art?uri=a.ogg"):
+        assert world.ask(f"{PLAYER}{path}").status == 409, path
+
+
+def test_seeking_forward_and_back_stays_within_the_track(world: World) -> None:
+    assert do(world, "/seek", {"change": 10})["player"]["elapsed"] == 71.0
+    assert do(world, "/seek", {"change": -100})["player"]["elapsed"] == 0.0
+    do(world, "/stop")
+    answer = world.ask(f"{PLAYER}/seek", {"change": 10})
+    assert (answer.status, "nothing plays" in answer.json["error"]) == (409, True)
+
+
+def test_a_track_is_played_by_its_id_wherever_it_is_by_now(world: World) -> None:
+    do(world, "/queue/move", {"id": 2, "to": 0})
+    assert do(world, "/play", {"id": 2})["player"]["track"]["position"] == 0
+    assert world.ask(f"{PLAYER}/play", {"id": 99}).json == {"error": "the track 99 is gone from the queue"}
+
+
+def test_outputs_are_switched(world: World) -> None:
+    assert [each["on"] for each in get(world, "/outputs")] == [True, False]
+    assert [each["on"] for each in do(world, "/outputs/1", {"on": True})] == [True, True]
+    assert world.ask(f"{PLAYER}/outputs/7", {"on": True}).status == 409
+
+
+def test_the_queue_is_filled_at_its_end_behind_the_current_track_and_anew(world: World) -> None:
+    first = get(world, "/queue")
+    assert do(world, "/queue/add", {"uri": "Albums/Kind of Blue/1.ogg"}) == {
+        "name": "Albums/Kind of Blue/1.ogg",
+        "position": 2,
+        "count": 1,
+    }
+    assert do(world, "/queue/add", {"album": "Kind of Blue", "where": "next"})["position"] == 1
+    assert labels(world) == ["Blue Train", "So What", "Blue in Green", "Moment's Notice", "So What"]
+    assert get(world, "/queue")["version"] > first["version"]
+    assert do(world, "/queue/add", {"artist": COLTRANE, "where": "instead", "play": True})["count"] == 2
+    assert (labels(world), world.player.now.play) == (["Blue Train", "Moment's Notice"], Play.PLAYING)
+
+
+@pytest.mark.parametrize(
+    ("body", "found"),
+    [
+        ({"source": "album:Kind of Blue"}, ["So What", "Blue in Green"]),
+        ({"source": "search:green"}, ["Blue in Green"]),
+        ({"source": "playlist:Evening"}, ["Moment's Notice"]),
+        ({"source": "groove"}, ["Groove"]),
+        ({"source": "Albums/Kind of Blue/1.ogg"}, ["So What"]),
+        ({"playlist": "Evening"}, ["Moment's Notice"]),
+        ({"uri": "http://x.example/", "title": "X"}, ["X"]),
+        ({"artist": "Miles Davis", "text": "what"}, ["So What"]),
+    ],
+)
+def test_what_is_added_may_be_named_in_many_ways(tmp_path: Path, body: Any, found: list[str]) -> None:
+    with served(configuration(tmp_path, stations=STATIONS)) as world:
+        world.player.saved["Evening"] = [world.player.tracks[1]]
+        do(world, "/queue/add", {**body, "where": "instead"})
+        assert labels(world) == found
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "sentence"),
+    [
+        ({}, 400, 'name one thing: by "source", "uri", "playlist", or by tags such as "album"'),
+        ({"uri": "a", "album": "b"}, 400, 'name one thing: by "source", "uri", "playlist", or by tags such as "album"'),
+        ({"album": "a", "title": "b"}, 400, '"title" goes with "uri"'),
+        ({"uri": "a.ogg", "where": "nowhere"}, 400, "'where' must be one of end, next, instead"),
+        ({"uri": "a.ogg", "play": 1}, 400, "'play' must be true or false"),
+        ({"uri": "a\nstop"}, 400, "'uri' must be a line of at most 1000 characters"),
+        ({"url": "a"}, 400, "add takes no 'url'; did you mean 'uri'?"),
+        ({"source": "station:Grove"}, 404, "no station is called 'Grove'; did you mean 'Groove'?"),
+        ({"uri": "nothing.ogg"}, 409, "the library has no 'nothing.ogg'"),
+    ],
+)
+def test_what_cannot_be_added_leaves_the_queue_as_it_is(tmp_path: Path, body: Any, status: int, sentence: str) -> None:
+    with served(configuration(tmp_path, stations=STATIONS)) as world:
+        answer = world.ask(f"{PLAYER}/queue/add", body)
+        assert (answer.status, answer.json) == (status, {"error": sentence})
+        assert labels(world) == ["Blue Train", "Moment's Notice"]
+
+
+def test_the_queue_is_moved_thinned_shuffled_saved_and_emptied(world: World) -> None:
+    do(world, "/queue/add", {"album": "Kind of Blue"})
+    ids = [track["id"] for track in get(world, "/queue")["tracks"]]
+    do(world, "/queue/move", {"id": ids[3], "to": 0})
+    assert labels(world)[0] == "Blue in Green"
+    assert do(world, "/queue/remove", {"ids": [ids[0], ids[2], 999]})["player"]["queue-length"] == 2
+    assert labels(world) == ["Blue in Green", "Moment's Notice"]
+    do(world, "/queue/save", {"name": "Evening"})
+    answer = world.ask(f"{PLAYER}/queue/save", {"name": "Evening"})
+    assert (answer.status, answer.json) == (409, {"error": "there is a playlist 'Evening' already"})
+    do(world, "/queue/shuffle")
+    do(world, "/queue/save", {"name": "Evening", "replace": True})
+    assert [each["name"] for each in get(world, "/playlists/Evening")["items"]] == ["Moment's Notice", "Blue in Green"]
+    assert do(world, "/queue/clear")["player"]["queue-length"] == 0
+
+
+def test_thousands_of_tracks_are_removed_at_once_and_no_more_than_that(world: World) -> None:
+    assert do(world, "/queue/remove", {"ids": list(range(2_000_000_000, 2_000_005_000))})["player"]["queue-length"] == 2
+    for ids in ([], list(range(5001)), [1.5], ["x"], "1", [True]):
+        answer = world.ask(f"{PLAYER}/queue/remove", {"ids": ids})
+        assert (answer.status, answer.json["error"].startswith("'ids' must be a list of 1 to 5000, each a")) == (
+            400,
+            True,
+        )
+    assert world.ask(f"{PLAYER}/queue/remove", {"ids": [1] * 60_000}).status == 413
+
+
+def test_a_long_queue_comes_in_windows(tmp_path: Path) -> None:
+    tracks = [Track(uri=f"{number}.ogg", position=number, id=number) for number in range(1200)]
+    with served(configuration(tmp_path), ListMusic(ListPlayer(tracks))) as world:
+        for start, count, ids in ((0, 500, (0, 499)), (700, 500, (700, 1199)), (1199, 5, (1199, 1199))):
+            window = get(world, f"/queue?start={start}&count={count}")
+            assert (window["tracks"][0]["id"], window["tracks"][-1]["id"], window["length"]) == (*ids, 1200)
+        assert world.ask(f"{PLAYER}/queue?count=501").status == 400
+
+
+def test_the_library_is_shown_by_tag_and_by_folder(world: World) -> None:
+    def names(path: str) -> list[str]:
+        return [each["name"] for each in get(world, path)["items"]]
+
+    assert names("/library") == [COLTRANE, "Miles Davis"]
+    assert names("/library?kind=album&artist=Miles+Davis") == ["Kind of Blue"]
+    assert names("/library?kind=genre") == ["Jazz"]
+    assert names("/library?kind=track&text=BLUE+green") == ["Blue in Green"]
+    assert names("/folder") == ["Albums", "Blue Train", "Moment's Notice"]
+    assert names("/folder?path=/Albums/") == ["Kind of Blue"]
+    window = get(world, "/folder?path=Albums/Kind+of+Blue&start=1&count=1")
+    assert (window["start"], window["length"], window["more"]) == (1, 2, False)
+    assert window["items"][0]["track"]["title"] == "Blue in Green"
+    assert get(world, "/library?kind=track&count=1")["more"] is True
+    assert get(world, "/counts")["tracks"] == 4
+    assert get(world, "/counts?folder=Albums")["tracks"] == 2
+    assert world.ask(f"{PLAYER}/library?kind=playlist").json == {
+        "error": "'kind' must be one of artist, album, genre, track"
+    }
+
+
+def test_an_update_is_begun_and_followed(world: World) -> None:
+    assert get(world, "/update") == {"updating": None, "folder": "", "tracks": 4}
+    answer = world.ask(f"{PLAYER}/update", {"folder": "Albums"})
+    assert (answer.status, answer.json) == (202, {"updating": 1, "folder": "Albums", "tracks": 2})
+    assert world.player.updated == ["Albums"]
+
+
+def test_playlists_are_made_edited_renamed_and_deleted(world: World) -> None:
+    def names() -> list[str]:
+        return [each["name"] for each in get(world, "/playlists/To%20come?count=500")["items"]]
+
+    do(world, "/playlists/To%20come/add", {"artist": "Miles Davis"})
+    assert len(do(world, "/playlists/To%20come/add", {"uri": "a.ogg"})["items"]) == 3
+    do(world, "/playlists/To%20come/move", {"position": 2, "to": 0})
+    assert names() == ["Blue Train", "So What", "Blue in Green"]
+    do(world, "/playlists/To%20come/remove", {"positions": [0, 2]})
+    assert names() == ["So What"]
+    assert do(world, "/playlists/To%20come/play")["count"] == 1
+    assert (labels(world), world.player.now.play) == (["So What"], Play.PLAYING)
+    do(world, "/playlists/To%20come/play", {"where": "end"})
+    assert labels(world) == ["So What", "So What"]
+    assert do(world, "/playlists/To%20come/rename", {"to": "Done"}) == {"playlist": "Done"}
+    assert [each["name"] for each in get(world, "/playlists")["items"]] == ["Done"]
+    do(world, "/playlists/Done", method="DELETE")
+    for method, path in (("GET", "/playlists/Done"), ("DELETE", "/playlists/Done")):
+        assert world.ask(f"{PLAYER}{path}", method=method).json == {"error": "there is no playlist 'Done'"}
+
+
+def test_opinions_are_kept_and_favourites_listed(world: World) -> None:
+    assert do(world, "/opinions", {"uri": "a.ogg", "rating": 8}, "PUT") == {"a.ogg": {"rating": 8, "favourite": False}}
+    assert do(world, "/opinions", {"uri": "a.ogg", "favourite": True}, "PUT")["a.ogg"] == {
+        "rating": 8,
+        "favourite": True,
+    }
+    assert do(world, "/opinions", {"uri": "a.ogg", "rating": 0}, "PUT")["a.ogg"] == {"rating": None, "favourite": True}
+    assert get(world, "/opinions?uri=a.ogg&uri=b.ogg") == {"a.ogg": {"rating": None, "favourite": True}}
+    assert [each["name"] for each in get(world, "/favourites")["items"]] == ["Blue Train"]
+    for body in ({"uri": "a.ogg"}, {"uri": "a.ogg", "rating": 11}, {"rating": 3}, {"uri": "", "rating": 3}):
+        assert world.ask(f"{PLAYER}/opinions", body, method="PUT").status == 400
+
+
+def test_partitions_are_made_used_and_deleted(world: World) -> None:
+    assert do(world, "/partitions", {"name": "garden"}) == [{"name": "default"}, {"name": "garden"}]
+    assert do(world, "/partitions/garden/use")["player"]["partition"] == "garden"
+    assert world.ask(f"{PLAYER}/partitions/garden", method="DELETE").status == 409
+    do(world, "/partitions/default/use")
+    assert do(world, "/partitions/garden", method="DELETE") == [{"name": "default"}]
+
+
+def test_stations_are_added_edited_removed_and_brought_back(tmp_path: Path) -> None:
+    with served(configuration(tmp_path, stations=STATIONS)) as world:
+
+        def ask(path: str, body: Any = None, method: str = "") -> Any:
+            return world.ask(f"/api/v1/stations{path}", body, method=method)
+
+        def names() -> list[str]:
+            return [each["name"] for each in ask("").json]
+
+        new = {"name": "Mine", "url": "http://mine.example/", "check": False}
+        assert ask("", new).status == 201
+        assert ask("", new).json == {"error": "there is a station 'Mine' already; choose another name, or edit it"}
+        assert names() == ["Mine", "Groove", "R&B <1>"]
+        assert ask("/groove", {**new, "name": "Groovy"}, "PUT").json["name"] == "Groovy"
+        assert ask("/R%26B%20%3C1%3E", method="DELETE").json == {"removed": "R&B <1>"}
+        assert names() == ["Mine", "Groovy"]
+        assert ask("?start=1&count=1").json == [
+            {
+                "name": "Groovy",
+                "url": "http://mine.example/",
+                "genre": "",
+                "country": "",
+                "own": True,
+                "covers": "Groove",
+            }
+        ]
+        assert [each["name"] for each in ask("/removed").json] == ["Groove", "R&B <1>"]
+        assert ask("/Groove/restore", {}).json["url"] == "http://radio.example/groove"
+        assert names() == ["Mine", "Groove"]
+        assert ask("/mine/play", {}).json["player"]["track"]["title"] == "Mine"
+        assert ask("/nobody/play", {}).status == 404
+        assert ask("", {"name": "X", "url": "http://127.0.0.1:9/x"}).status == 503
+        assert (tmp_path / "stations.yaml").read_text() == STATIONS
+        assert "Mine" in world.ask("/").text
