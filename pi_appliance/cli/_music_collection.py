@@ -11,7 +11,6 @@ from pi_appliance.cli._music_group import button
 from pi_appliance.cli._music_session import ask, chosen
 from pi_appliance.cli._music_text import called, plain, time
 from pi_appliance.cli._options import json_option
-from pi_appliance.cli._progress import ProgressLine
 from pi_appliance.config.load import load
 from pi_appliance.errors import Refused
 from pi_appliance.model.music import Art, Counts, Track
@@ -48,25 +47,12 @@ def update(config: Path, folder: str, wait: bool) -> None:
         ask(load(config), lambda player: player.update(folder))
         click.echo(f"{plain(folder) or 'the library'} is being updated; status tells when it is done")
         return
-    before, after = ask(load(config), lambda player: _updated(player, folder))
+    from pi_appliance.cli import _music_updating  # noqa: PLC0415 - it loads asyncio, as big as all the rest
+
+    before, after = ask(load(config), lambda player: _music_updating.updated(player, folder))
     change = after.tracks - before.tracks
     told = f"{abs(change):,} {'more' if change > 0 else 'fewer'} than before" if change else "as many as before"
     click.echo(f"updated: {_size(after)}, {told}")
-
-
-async def _updated(player: Player, folder: str) -> tuple[Counts, Counts]:
-    """Update FOLDER to the end, and return how big the library was and is. MPD itself does not tell how far it is."""
-    before, bar = await player.counts(), ProgressLine()
-    changes = player.changes()
-    try:
-        await anext(changes)  # so that the end is not missed
-        await player.update(folder)
-        while (state := await player.state()).updating is not None:
-            bar.show(None, f"update {state.updating} goes on, {before.tracks:,} tracks before")
-            await anext(changes)
-    finally:
-        bar.clear()
-    return before, await player.counts()
 
 
 @button("art", "Write or describe the picture of a track.")

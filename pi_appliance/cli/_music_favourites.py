@@ -1,7 +1,7 @@
 """pi-appliance music favourites, like, unlike, rate: what the household thinks of tracks."""
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 
 import click
@@ -16,6 +16,8 @@ from pi_appliance.model.music import Entry, Opinion, Window
 from pi_appliance.ports_player import Player
 
 _NONE = "none"
+_HEAD = ("RATING", "NAME", "ARTIST", "TIME", "FILE")
+_NONE_YET = "there are no favourites yet; pi-appliance music like makes what plays one"
 
 
 @button("favourites", "List the favourite tracks.")
@@ -23,24 +25,22 @@ _NONE = "none"
 def favourites(config: Path, wish: Wish) -> None:
     """List the favourite tracks with their ratings. What stands under FILE can be added."""
 
-    async def listed(player: Player) -> tuple[Window[Entry], Mapping[str, Opinion]]:
-        window = await _music_lists.read(wish, player.favourites)
-        known = {} if wish.as_json else await player.opinions([_uri(entry) for entry in window.items])
-        return window, known
+    async def listed(player: Player) -> None:
+        known: dict[str, Opinion] = {}
 
-    window, known = ask(load(config), listed)
+        async def fetch(start: int, count: int) -> Window[Entry]:
+            window = await player.favourites(start, count)
+            if not wish.as_json:
+                known.update(await player.opinions([_uri(entry) for entry in window.items]))
+            return window
 
-    def row(_: int, entry: Entry) -> tuple[str, ...]:
-        opinion = known.get(_uri(entry), Opinion())
-        return (str(opinion.rating or "-"), *entry_row(entry)[1:])
+        def row(_: int, entry: Entry) -> tuple[str, ...]:
+            opinion = known.get(_uri(entry), Opinion())
+            return (str(opinion.rating or "-"), *entry_row(entry)[1:])
 
-    _music_lists.show(
-        wish,
-        window,
-        ("RATING", "NAME", "ARTIST", "TIME", "FILE"),
-        row,
-        empty="there are no favourites yet; pi-appliance music like makes what plays one",
-    )
+        await _music_lists.tell(wish, fetch, _HEAD, row, empty=_NONE_YET)
+
+    ask(load(config), listed)
 
 
 def _uri(entry: Entry) -> str:

@@ -1,10 +1,10 @@
-"""Long lists a window at a time: their options, how they are read, and how they are printed."""
+"""Long lists a window at a time: their options, and how they are printed."""
 
 import dataclasses
 import functools
 import json
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import click
 
@@ -14,7 +14,7 @@ from pi_appliance.reports.as_text import table
 
 T = TypeVar("T")
 COUNT = 100
-_STEP = 500  # asked for at a time, so that a long list does not come as one answer
+_STEP = 2000  # asked for at a time, so that a long list does not come as one answer
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -50,32 +50,69 @@ _OPTIONS = (
 )
 
 
-async def read(wish: Wish, fetch: Callable[[int, int], Awaitable[Window[T]]]) -> Window[T]:
-    """Return the part of a list that is wished. FETCH gives a window of it by start and count."""
-    if not wish.whole:
-        return await fetch(wish.start, wish.count)
-    items: list[T] = []
-    while True:
-        window = await fetch(wish.start + len(items), _STEP)
-        items += window.items
-        if not window.more or not window.items:
-            return Window(items=items, start=wish.start, length=window.length, more=False)
-
-
-def show(
-    wish: Wish, window: Window[T], head: Sequence[str], row: Callable[[int, T], Sequence[str]], *, empty: str
+async def tell(
+    wish: Wish,
+    fetch: Callable[[int, int], Awaitable[Window[T]]],
+    head: Sequence[str],
+    row: Callable[[int, T], Sequence[str]],
+    *,
+    empty: str,
 ) -> None:
-    """Print WINDOW: as JSON, or as a table under HEAD. ROW gets each item with its number, from 1."""
-    end = window.start + len(window.items)
-    if wish.as_json:
-        items = [dataclasses.asdict(item) for item in window.items]  # type: ignore[call-overload] # all are data
-        values = {"items": items, "start": window.start, "length": window.length, "more": window.more}
-        click.echo(json.dumps(values))
-    elif window.items:
-        numbered = enumerate(window.items, start=window.start + 1)
-        click.echo(table(head, [tuple(row(number, item)) for number, item in numbered]))
-        if window.more:
-            left = f"{window.length - end:,} more" if window.length is not None else "more"
+    """Print the part of a list that is wished: as JSON, or as a table under HEAD, EMPTY where there is nothing.
+
+    FETCH gives a window of the list by start and count; ROW what to print of an item with its number, from 1. It is
+    printed as it comes, for a library may be bigger than the memory of a small machine.
+    """
+    paper: _Paper[T] = _Json() if wish.as_json else _Table(head, row, empty)
+    start, more = wish.start, True
+    while more:
+        window = await fetch(start, _STEP if wish.whole else wish.count)
+        paper.put(window)
+        start += len(window.items)
+        more = wish.whole and window.more and bool(window.items)
+    paper.end(wish.start, start, window)
+
+
+class _Paper(Protocol[T]):
+    def put(self, window: Window[T]) -> None:
+        """Print the next items."""
+
+    def end(self, start: int, end: int, last: Window[T]) -> None:
+        """Print what is to be said at the end: it was from START to END, and LAST came last."""
+
+
+class _Json(Generic[T]):
+    def __init__(self) -> None:
+        self._before = '{"items": ['
+
+    def put(self, window: Window[T]) -> None:
+        for item in window.items:
+            values = dataclasses.asdict(item)  # type: ignore[call-overload] # all are data
+            click.echo(f"{self._before}{json.dumps(values)}", nl=False)
+            self._before = ", "
+
+    def end(self, start: int, end: int, last: Window[T]) -> None:
+        length = last.length if last.more or last.length is not None or end == start else end
+        values = json.dumps({"start": start, "length": length, "more": last.more})
+        click.echo(f"{self._before.rstrip(', ')}], {values[1:]}")
+
+
+class _Table(Generic[T]):
+    def __init__(self, head: Sequence[str], row: Callable[[int, T], Sequence[str]], empty: str) -> None:
+        self._head, self._row, self._empty = head, row, empty
+        self._begun = False
+
+    def put(self, window: Window[T]) -> None:
+        if not window.items:
+            return
+        rows = [self._row(number, item) for number, item in enumerate(window.items, start=window.start + 1)]
+        text = table(self._head, rows)
+        click.echo(text.partition("\n")[2] if self._begun else text)
+        self._begun = True
+
+    def end(self, start: int, end: int, last: Window[T]) -> None:
+        if last.more and last.items:
+            left = f"{last.length - end:,} more" if last.length is not None else "more"
             click.echo(f"… {left}; --start {end + 1}")
-    else:
-        click.echo(f"the list ends before {window.start + 1}" if window.start and window.length != 0 else empty)
+        elif not self._begun:
+            click.echo(f"the list ends before {start + 1}" if start and last.length != 0 else self._empty)

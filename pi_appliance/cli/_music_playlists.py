@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+from functools import partial
 from pathlib import Path
 
 import click
@@ -42,17 +43,17 @@ def list_(config: Path, as_json: bool) -> None:
 @list_options
 def show(config: Path, name: str, wish: Wish) -> None:
     """List what is in the playlist NAME."""
-    window = ask(
-        load(config),
-        lambda player: _music_lists.read(wish, lambda start, count: player.playlist(name, start, count)),
-    )
-    _music_lists.show(
-        wish,
-        window,
-        ("N", "KIND", "NAME", "ARTIST", "TIME", "FILE"),
-        lambda number, entry: (str(number), *entry_row(entry)),
-        empty=f"the playlist {plain(name)} is empty",
-    )
+
+    async def listed(player: Player) -> None:
+        await _music_lists.tell(
+            wish,
+            partial(player.playlist, name),
+            ("N", "KIND", "NAME", "ARTIST", "TIME", "FILE"),
+            lambda number, entry: (str(number), *entry_row(entry)),
+            empty=f"the playlist {plain(name)} is empty",
+        )
+
+    ask(load(config), listed)
 
 
 @button("play", "Play a playlist.", group=_playlists)

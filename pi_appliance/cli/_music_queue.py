@@ -26,16 +26,16 @@ _PLACES = click.Choice([str(where) for where in Where])
 def queue(config: Path, wish: Wish) -> None:
     """List the queue; > marks the current track."""
 
-    async def listed(player: Player) -> tuple[int | None, Window[Track]]:
-        track = (await player.state()).track
-        return track.id if track else None, await _music_lists.read(wish, lambda *part: _window(player, *part))
+    async def listed(player: Player) -> None:
+        current = (await player.state()).track
 
-    current, window = ask(load(config), listed)
+        def row(number: int, track: Track) -> Sequence[str]:
+            here = current is not None and track.id == current.id
+            return (">" if here else " ", str(number), *track_row(track))
 
-    def row(number: int, track: Track) -> Sequence[str]:
-        return (">" if track.id == current else " ", str(number), *track_row(track))
+        await _music_lists.tell(wish, lambda *part: _window(player, *part), _HEAD, row, empty="the queue is empty")
 
-    _music_lists.show(wish, window, _HEAD, row, empty="the queue is empty")
+    ask(load(config), listed)
 
 
 _HEAD = (" ", "N", "TITLE", "ARTIST", "ALBUM", "TIME", "FILE")

@@ -3,12 +3,20 @@
 import contextlib
 import io
 import json
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from pi_appliance.__main__ import main
-from tests.house import House
+from tests.house import PROGRAM, House
 
 EINS, ZWEI, ONE = "Ärzte/eins.wav", "Ärzte/zwei — 二.wav", "one.wav"
 STATIONS = """\
@@ -81,3 +89,60 @@ class Room(House):
         behind = first[start + len(head) :]
         width = len(head) + len(behind) - len(behind.lstrip()) if behind.strip() else 10_000
         return [row[start : start + width].strip() for row in rows]
+
+
+class Live:
+    """A `pi-appliance music …` that goes on in a process of its own, and what it says."""
+
+    def __init__(self, room: Room, *words: str, terminal: bool = False) -> None:
+        reading, writing = pty.openpty() if terminal else os.pipe()
+        self._reading, self._seen = reading, 0
+        self.said = ""
+        surroundings = room.environment({"COLUMNS": "100"})
+        command = [*PROGRAM, "music", *words, "--config", str(room.config)]
+        self.process = subprocess.Popen(command, env=surroundings, stdout=writing, stderr=writing)
+        os.close(writing)
+
+    def until(self, true: Callable[[str], Any], seconds: float = 15) -> Any:
+        """Wait until TRUE of what it has said since the last call, and return what that returned."""
+        deadline = time.monotonic() + seconds
+        while not (found := true(self.said[self._seen :])):
+            left = deadline - time.monotonic()
+            assert left > 0, f"did not come: {self.said!r}"
+            if select.select([self._reading], [], [], left)[0]:
+                self.said += os.read(self._reading, 65536).decode()
+        self._seen = len(self.said)
+        return found
+
+    def line(self, start: str) -> str:
+        """Wait for a line that begins with START, and return it."""
+        found: re.Match[str] = self.until(lambda said: re.search(rf"^{re.escape(start)}.*$\n", said, re.MULTILINE))
+        return found[0].rstrip("\n")
+
+    def end(self) -> int:
+        """Press Ctrl-C and return its status."""
+        self.process.send_signal(signal.SIGINT)
+        return self.process.wait(timeout=15)
+
+    def wait(self) -> int:
+        """Read what it says to its end, and return its status."""
+        with contextlib.suppress(OSError):  # how a terminal tells that nobody is there any more
+            while said := os.read(self._reading, 65536):
+                self.said += said.decode()
+        return self.process.wait(timeout=15)
+
+    def close(self) -> None:
+        """Let nothing of it be left."""
+        self.process.kill()
+        self.process.wait()
+        os.close(self._reading)
+
+
+@contextlib.contextmanager
+def live(room: Room, *words: str, terminal: bool = False) -> Iterator[Live]:
+    """Give a `pi-appliance music WORDS` that goes on, in a pipe or on a TERMINAL; it is gone after the block."""
+    going = Live(room, *words, terminal=terminal)
+    try:
+        yield going
+    finally:
+        going.close()

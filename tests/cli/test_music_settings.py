@@ -65,6 +65,17 @@ def test_what_the_player_can_is_told_with_what_it_cannot(room: Room) -> None:
 
 
 @needs_mpd
+def test_where_the_player_keeps_no_favourites_the_appliance_does(server: MpdServer, room: Room) -> None:
+    assert "stickers" not in server.folder.joinpath("mpd.conf").read_text("utf-8")
+    assert room.told("like", ONE) == "one.wav is a favourite"
+    room.told("rate", "9", ONE)
+    assert [row.split()[0] for row in room.told("favourites").splitlines()[1:]] == ["9"]
+    assert room.column("FILE", "favourites") == [ONE]
+    room.told("unlike", ONE)
+    assert room.told("favourites").startswith("there are no favourites yet")
+
+
+@needs_mpd
 def test_outputs_are_switched_by_name_or_number(server: MpdServer, room: Room) -> None:
     assert room.column("NAME", "outputs") == room.column("NAME", "outputs", "list") == ["silence", "Küche"]
     assert room.column("SOUNDS", "outputs", "off", "küche") == ["yes", "no"]
