@@ -14,7 +14,7 @@ from pi_appliance.cli._music_group import button, lists
 from pi_appliance.cli._options import json_option
 from pi_appliance.cli._progress import ProgressLine
 from pi_appliance.core import durations
-from pi_appliance.engine import alarms, runner, sleep_timer
+from pi_appliance.engine import alarms, sleep_timer
 from pi_appliance.engine.alarms import Alarm
 from pi_appliance.engine.assemble import Appliance
 from pi_appliance.engine.sleep_timer import Sleep
@@ -222,6 +222,8 @@ def _begun(appliance: Appliance, ask: Ask) -> Run | None:
     Raises Unavailable where the daemon does not begin.
     """
     if not _ring(appliance):
+        from pi_appliance.engine import runner  # noqa: PLC0415 - the buttons beside this are to be quick
+
         line = ProgressLine()
         listener = runner.Listener(on_progress=line.show)
         ended = runner.run(appliance, ask.job, Trigger.HAND, due=ask.name, listener=listener, random=SystemRandom())
