@@ -3,6 +3,7 @@
 Each file that is imported here adds its commands to the group.
 """
 
+import pi_appliance.cli._music_alarms
 import pi_appliance.cli._music_buttons
 import pi_appliance.cli._music_collection
 import pi_appliance.cli._music_favourites

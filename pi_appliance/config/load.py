@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -57,7 +57,10 @@ def load(path: Path) -> Config:
             problems += [tree.problem((name, *where), wrong, right) for where, wrong, right in section.check()]
     if problems or config is None:
         raise ConfigError(problems)
-    jobs = {name: replace(job, name=name, with_=parts["jobs", name]) for name, job in config.jobs.items()}
+    jobs = {
+        name: replace(job, name=name, with_=parts["jobs", name], deadline=_deadline(tree.data["jobs"][name], job))
+        for name, job in config.jobs.items()
+    }
     networks = {name: replace(part, with_=parts["networks", name]) for name, part in config.networks.items()}
     told_by = {name: replace(part, with_=parts["notices", name]) for name, part in config.notices.items()}
     player = config.player and replace(config.player, with_=parts["player", ""])
@@ -232,6 +235,14 @@ def _schedule_problems(tree: Tree, path: yaml_tree.Path, entry: Mapping[str, Any
     if job.after and job.schedule is not None:
         right = "leave one of them out"
         yield tree.problem((*path, "after"), "a job has a schedule or comes after others", right, at_key=True)
+
+
+def _deadline(written: Mapping[str, Any], job: Job) -> timedelta:
+    """Return the deadline of JOB: where none is WRITTEN, that of its kind, if it has one of its own."""
+    if "deadline" in written:
+        return job.deadline
+    own: timedelta = getattr(registry.load("jobs", job.kind), "DEADLINE", job.deadline)
+    return own
 
 
 def _chain_problems(tree: Tree, jobs: Mapping[str, Job]) -> Iterator[Problem]:

@@ -28,6 +28,8 @@ async def announce(options: Options, context: Context, session: Session | None) 
 
     Raises Refused where the player or this machine cannot; Unavailable where the player is not reached.
     """
+    if options.say is None and options.sound is None:
+        raise Refused('nothing is to be announced; say it: pi-appliance music announce "dinner is ready"')
     player = context.player()
     with ExitStack() as stack:
         try:

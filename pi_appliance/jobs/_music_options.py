@@ -92,8 +92,8 @@ class Options:
                 return [((), "nobody knows what wakes", "add play: and a station, a playlist or a folder")]
             case Do.VOLUME if self.volume is None:
                 return [((), "nobody knows how loud", "add volume: and a number from 0 to 100")]
-            case Do.ANNOUNCE if (self.say is None) == (self.sound is None):
-                return [((), "one thing is announced at a time", "write either say: or sound:")]
+            case Do.ANNOUNCE if self.say is not None and self.sound is not None:
+                return [(("sound",), "one thing is announced at a time", "write either say: or sound:")]
         return []
 
     def _wrong(self) -> Wrong:

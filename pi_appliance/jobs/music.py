@@ -1,13 +1,16 @@
 """Job kind 'music': an alarm, a sleep timer, a volume at its time, a stop, an announcement."""
 
 import asyncio
+from datetime import timedelta
 
 from pi_appliance.jobs._music_options import Do, Finish, Options
 from pi_appliance.model.run import Result
 from pi_appliance.ports import Context
 
-__all__ = ["LEAVES", "Do", "Finish", "Options", "run"]
+__all__ = ["DEADLINE", "LEAVES", "Do", "Finish", "Options", "run"]
 
+DEADLINE = timedelta(hours=25)
+"""A sleep timer may be set a day before; it is no run that hangs."""
 LEAVES = True
 """A run may leave something for a later one to finish."""
 

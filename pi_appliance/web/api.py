@@ -7,6 +7,7 @@ from starlette.routing import Route
 from pi_appliance.errors import UnknownName
 from pi_appliance.web import openapi, values
 from pi_appliance.web.actions import Actions
+from pi_appliance.web.alarm_api import AlarmApi
 from pi_appliance.web.art_api import ArtApi
 from pi_appliance.web.covers import Covers
 from pi_appliance.web.endpoints import BASE, Call, Endpoint
@@ -53,6 +54,7 @@ class Api:
             *PlaylistApi(daemon, actions).endpoints(),
             *StationApi(daemon, actions).endpoints(),
             *JobApi(daemon, actions).endpoints(),
+            *AlarmApi(daemon, actions).endpoints(),
         ]
 
     def routes(self) -> list[Route]:

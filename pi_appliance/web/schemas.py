@@ -143,5 +143,28 @@ ANSWERS: Mapping[str, Schema] = {
     "Run": _object({**_RUN, "log": _TEXT}),
     "Reports": _list(_object({"job": _TEXT, "file": _TEXT, "written": _INSTANT, "bytes": _WHOLE})),
     "Post": _object(_POST, more=True),
+    "Alarm": _object(
+        {
+            "job": _TEXT,
+            "next": {**_or_none(_INSTANT), "description": "when it rings next, whyever"},
+            "rings": {**_or_none(_INSTANT), "description": "by its schedule"},
+            "slot": {**_or_none(_INSTANT), "description": "the next of its schedule, skipped or not"},
+            "skipped": _or_none(_INSTANT),
+            "paused": _FLAG,
+            "paused-until": _or_none(_INSTANT),
+            "once": {**_FLAG, "description": "it pauses after its next slot"},
+            "once-at": _list(_INSTANT),
+            "ringing": _FLAG,
+            "snoozed-until": _or_none(_INSTANT),
+            "run": _or_none(_WHOLE),
+            "words": _TEXT,
+        }
+    ),
+    "Alarms": _list(_ref("Alarm")),
+    "Sleep": _object(
+        {"set": _FLAG, "job": _or_none(_TEXT), "phase": _or_none(_TEXT), "ends": _or_none(_INSTANT), "note": _TEXT}
+    ),
+    "Asked": _object({"asked": _WHOLE, "job": _TEXT, "due": _INSTANT}),
+    "Skip": _object({"job": _TEXT, "skipped": _or_none(_INSTANT)}),
     "Posts": _object({"posts": _list(_ref("Post")), "counts": _ANY, "months": _list(_ANY)}),
 }

@@ -12,6 +12,7 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 from pi_appliance.engine.assemble import Appliance
 from pi_appliance.engine.runs import Runs
 from pi_appliance.model.music import Art
+from pi_appliance.system import clock
 from pi_appliance.web import openapi
 from pi_appliance.web.actions import Actions
 from pi_appliance.web.api import Api
@@ -22,7 +23,12 @@ from tests.web.test_art import drawn
 from tests.web.world import TheDaemon, World, configuration, job, served
 
 STATIONS = '- {name: Groove, url: "http://radio.example/groove"}\n- {name: Quiet, url: "http://q.example/"}\n'
-JOBS = job("hello", "print('good morning')") + job("daily", "", "    schedule: '@daily'\n")
+MUSIC = """
+  wake: {kind: music, schedule: "45 6 * * *", with: {do: alarm, play: [fip]}}
+  sleep: {kind: music, with: {do: sleep}}
+  announce: {kind: music, with: {do: announce}}
+"""
+JOBS = job("hello", "print('good morning')") + job("daily", "", "    schedule: '@daily'\n") + MUSIC
 STREAM = "/player/events"
 
 
@@ -71,6 +77,10 @@ def prepare(world: World, path: str) -> None:
     player.rooms.append("garden")
     world.ask("/api/v1/stations/Quiet", method="DELETE")
     world.ask("/api/v1/jobs/daily/pause", {})
+    world.ask("/api/v1/alarms/wake/skip", {})
+    world.ask("/api/v1/alarms/wake/once", {"at": "06:00"})
+    world.ask("/api/v1/sleep", {"in": "10m"})
+    world.daemon.appliance.store.asks.hold("wake", "ringing", now=clock.now())
     if path.startswith("/runs"):
         world.ask("/api/v1/jobs/hello/run", {})
         world.eventually(lambda: [run for run in world.ask("/api/v1/runs?job=hello").json if run["outcome"]])
@@ -79,6 +89,7 @@ def prepare(world: World, path: str) -> None:
 # What cannot be done to this house without more ado, and the no that it gets.
 NOES = {
     ("POST", "/jobs/{name}/cancel"): 409,
+    **{("POST", f"/jobs/{{name}}/{x}"): 409 for x in ("skip", "unskip")},
     **{("POST", f"/posts/{{number}}/{x}"): 404 for x in ("there", "post", "drop")},
 }
 

@@ -1,0 +1,153 @@
+"""pi-appliance music alarms, alarm, sleep, announce: with a daemon that begins at once, and without one."""
+
+import json
+import os
+import signal
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from tests.engine.test_daemon import up
+from tests.house import House, alive, until
+
+JOBS = """
+wake: {kind: music, schedule: "45 6 * * *", with: {do: alarm, play: [fip]}}
+sleep: {kind: music, with: {do: sleep}}
+announce: {kind: music, with: {do: announce}}
+"""
+# Nobody listens there: a timer waits for its player for a while, and that is enough here.
+AWAY = "web: {port: 0}\nstop-grace: 1s\nplayer: {kind: mpd, with: {address: 'localhost:1', stand-in: false}}"
+
+
+@pytest.fixture
+def home(house: House) -> House:
+    house.write(JOBS, AWAY)
+    return house
+
+
+def said(home: House, *words: str) -> str:
+    done = home.run("music", *words)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def refused(home: House, status: int, *words: str) -> str:
+    done = home.run("music", *words)
+    assert (done.returncode, len(done.stderr.strip().splitlines())) == (status, 1), done.stderr
+    return done.stderr.strip().removeprefix("pi-appliance: ")
+
+
+def test_a_sleep_timer_is_set_seen_replaced_and_cancelled(home):
+    with up(home):
+        assert said(home, "sleep") == "no sleep timer is set"
+        assert said(home, "sleep", "30m").startswith("the music sleeps ")
+        first = home.json("music", "sleep")
+        assert (first["set"], first["job"], first["phase"]) == (True, "sleep", "waiting")
+        assert said(home, "sleep", "2h", "--finish", "album").startswith("the music sleeps ")
+        second = until(lambda: (now := home.json("music", "sleep"))["ends"] != first["ends"] and now)
+        assert second["ends"] > first["ends"]
+        assert said(home, "sleep", "--cancel") == "the music goes on"
+        until(lambda: not home.json("music", "sleep")["set"])
+        runs = home.json("jobs", "history", "sleep")
+        assert [run["summary"] for run in runs] == ["cancelled; the music goes on"] * 2
+        assert {run["trigger"] for run in runs} == {"daemon"}
+    assert refused(home, 1, "sleep", "--cancel") == "no sleep timer is set"
+
+
+def test_it_outlives_the_daemon(home):
+    with up(home) as daemon:
+        said(home, "sleep", "at", "04:00")
+        before = home.json("music", "sleep")
+        daemon.process.kill()
+        daemon.process.wait()
+    pid = json.loads((home.state / "locks" / "sleep.lock").read_bytes()[:1024])["pid"]
+    os.kill(pid, signal.SIGKILL)
+    until(lambda: not alive(pid))
+    with up(home):
+        after = until(lambda: (now := home.json("music", "sleep"))["note"].startswith("asleep") and now)
+        assert (after["ends"], after["phase"]) == (before["ends"], "waiting")
+        assert said(home, "sleep", "--cancel") == "the music goes on"
+        until(lambda: not home.json("music", "sleep")["set"])
+
+
+def test_without_a_daemon_it_is_done_here_and_ctrl_c_ends_it(home):
+    here = home.start("music", "sleep", "30m")
+    until(lambda: home.json("music", "sleep")["phase"] == "waiting")
+    here.send_signal(signal.SIGINT)
+    heard, _ = here.communicate(timeout=20)
+    assert here.returncode == 1
+    assert "ended by a person" in heard
+    assert not home.json("music", "sleep")["set"], "nobody goes on with it"
+    done = home.run("music", "announce", "--sound", "gong.wav")
+    assert done.returncode == 75
+    assert home.last("announce")["trigger"] == "hand"
+
+
+def test_two_that_set_it_at_once_leave_one(home):
+    with up(home):
+        with ThreadPoolExecutor(2) as pool:
+            both = [pool.submit(home.run, "music", "sleep", length) for length in ("30m", "40m")]
+            assert sum(each.result().returncode == 0 for each in both) >= 1
+        until(lambda: len([run for run in home.json("jobs", "history", "sleep") if run["outcome"] is None]) == 1)
+        assert home.json("music", "sleep")["set"]
+        said(home, "sleep", "--cancel")
+
+
+def test_alarms_are_listed_skipped_and_asked_for(home):
+    assert "to volume 40 in 5m" in said(home, "alarms")
+    assert said(home, "alarm", "skip").startswith("wake does not ring ")
+    assert home.json("music", "alarms")[0]["skipped"]
+    assert "not " in said(home, "alarm")
+    assert said(home, "alarm", "unskip", "wake").startswith("wake rings ")
+    done = home.run("music", "alarm", "once", "wake", "07:15")
+    assert done.stdout.startswith("wake rings once ")
+    assert "07:15" in done.stdout
+    assert done.stderr == "no daemon runs here; it rings only if one does by then\n"
+    assert len(home.json("music", "alarm", "list")[0]["once-at"]) == 1
+    assert said(home, "alarm", "once", "off") == "wake rings by its schedule alone; 1 taken away"
+    assert refused(home, 1, "alarm", "snooze") == "no alarm rings just now"
+    assert refused(home, 1, "alarm", "stop", "wake") == "wake does not ring just now"
+
+
+def test_an_alarm_that_rings_hears_what_is_said(home):
+    with up(home):
+        assert home.run("jobs", "list").returncode == 0
+        ringing = home.start("jobs", "run", "wake")
+        until(lambda: home.json("music", "alarms")[0]["ringing"])
+        assert said(home, "alarm", "stop") == "wake stops"
+        assert said(home, "alarm", "stop") == "wake stops"  # it heard, and waits for a player to put its volume back
+        assert home.run("jobs", "cancel", "wake").returncode == 0
+        ringing.communicate(timeout=20)
+        assert not home.json("music", "alarms")[0]["ringing"]
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "right"),
+    [
+        (
+            ("sleep", "soon"),
+            2,
+            "'soon' is no length; write a length of time such as 90s, 15m, 1h30m or 2d, or: at 23:30",
+        ),
+        (("sleep", "at", "25:00"), 2, "is no time of the day"),
+        (("sleep", "30m", "--finish", "songs"), 2, "'songs' is not known here; known: album, queue, track"),
+        (("sleep", "in", "30", "m"), 2, "write a length such as 30m, or a time such as: at 23:30"),
+        (("announce",), 2, "nothing is to be announced; give a text to say, or a sound"),
+        (("alarm", "skip", "wak"), 2, "no alarm is called 'wak'; did you mean 'wake'?"),
+        (("alarm", "once", "wake", "7"), 2, "'7' is no time of the day"),
+        (("alarm", "once"), 2, "name an alarm and a time"),
+    ],
+)
+def test_what_is_wrong_is_told_in_a_line(home, words, status, right):
+    assert right in home.run("music", *words).stderr
+    assert home.run("music", *words).returncode == status
+    assert "asks" not in json.dumps(home.json("jobs", "history"))
+
+
+def test_without_such_a_job_what_to_write_is_told(house):
+    house.write("other: {kind: command, with: {run: ['true']}}")
+    assert refused(house, 1, "sleep", "30m") == (
+        "no job sets a sleep timer; write into appliance.yaml, under jobs:  sleep: {kind: music, with: {do: sleep}}"
+    )
+    assert said(house, "alarms") == "there are no alarms; docs/alarms.md says what to write"
+    assert refused(house, 1, "alarm", "skip") == "there are no alarms"
