@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 import click
 
+from pi_appliance.cli import _music_usb
 from pi_appliance.cli._options import config_option, json_option
 from pi_appliance.config.load import load, load_stations
 from pi_appliance.engine.hub import open_player
@@ -37,6 +38,9 @@ Exit status:
 @click.group("music", short_help="What plays, and the buttons.")
 def command() -> None:
     """Show what plays and press the buttons. Positions in the queue count from 1."""
+
+
+command.add_command(_music_usb.group)
 
 
 def _button(name: str, short_help: str) -> Callable[[Callable[..., None]], click.Command]:

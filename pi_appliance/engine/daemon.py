@@ -18,6 +18,7 @@ from pi_appliance.engine.hub import Hub
 from pi_appliance.engine.runs import Runs
 from pi_appliance.engine.scheduler import Scheduler, nap_until
 from pi_appliance.engine.settling import Settling
+from pi_appliance.engine.usb import Sticks
 from pi_appliance.errors import ApplianceError
 from pi_appliance.reports.as_text import instant
 from pi_appliance.store.outbox import Outbox
@@ -49,6 +50,7 @@ class Daemon:
         self._news = asyncio.Event()
         self.runs = Runs(appliance.config.path, on_end=self._news.set)
         self.hub = self._new_hub()
+        self.sticks = Sticks(lambda: self.appliance.config.usb, lambda: self.hub)
         self._courier = Courier(appliance.config.path, appliance.config.state, Outbox(appliance.store))
         self._settling = Settling(lambda: self.appliance, self.runs)
         self.scheduler = Scheduler(
@@ -73,6 +75,7 @@ class Daemon:
         self.appliance.store.require_whole()  # here, once: a power cut may have damaged what is read next in a month
         self.appliance.sweep()
         music = asyncio.create_task(self.hub.run())
+        sticks = asyncio.create_task(self.sticks.run())
         alarm = StepAlarm(self._news.set)
         work: list[asyncio.Task[None]] = []
         try:
@@ -93,6 +96,7 @@ class Daemon:
             self._notifier.say("STOPPING=1", "STATUS=stopping")
             if work:  # else it never began, and the error will say why
                 self._say("stopping")
+            await _ended(sticks)
             await self._shut_down(music, work)
             alarm.close()
 
@@ -150,6 +154,7 @@ class Daemon:
                 self._silent = True
                 self._say(f"{error}; the page is down until the file is put right and read again")
         self._news.set()
+        self.sticks.wake()
         self._say("configuration read again")
         self._say_what_comes()
         return music

@@ -1,0 +1,191 @@
+"""USB sticks: one that appears is looked through, and nothing else is; one that is to go is let go of first.
+
+The units of systemd mount and unmount (system/usb_root.py). Here is only seen that they did, by the kernel's list of
+mounts, which tells of each change by itself.
+"""
+
+import asyncio
+import dataclasses
+import logging
+from collections.abc import AsyncIterator, Callable
+from typing import Protocol
+
+from pi_appliance.engine.usb_removal import Places, let_go
+from pi_appliance.errors import ApplianceError, Unavailable
+from pi_appliance.model.config import Usb
+from pi_appliance.model.music import Can
+from pi_appliance.model.usb import Stick, StickState
+from pi_appliance.ports_player import Player
+from pi_appliance.system import mounts, usb_sticks
+from pi_appliance.system.mount_alarm import MountAlarm
+
+NONE = "no folder of USB sticks is configured; write  usb: {folder: /var/lib/mpd/music/USB}  into appliance.yaml"
+_log = logging.getLogger(__name__)
+
+
+class Music(Protocol):
+    """The player, as the hub holds it."""
+
+    async def player(self) -> Player:
+        """Return the player. Raises Unavailable if there is none."""
+
+    def watch(self) -> AsyncIterator[frozenset[str]]:
+        """Yield what changed. The first item comes at once."""
+
+
+class Sticks:
+    """The sticks of the daemon. SETTINGS and MUSIC are asked anew each time, as the file may have been read again."""
+
+    def __init__(
+        self, settings: Callable[[], Usb | None], music: Callable[[], Music], places: Places | None = None
+    ) -> None:
+        self._settings, self._music, self._places = settings, music, places or Places()
+        self._news = asyncio.Event()
+        self._scans: dict[str, _Scan] = {}
+        self._going: set[str] = set()
+        self._one = asyncio.Lock()
+
+    async def run(self) -> None:
+        """Have each stick that appears looked through, until cancelled."""
+        alarm = MountAlarm(self._news.set, self._places.mounts)
+        try:
+            while True:
+                self._news.clear()
+                try:
+                    await self.look()
+                except ApplianceError as error:
+                    _log.warning("usb: %s", error)
+                await self._news.wait()
+        finally:
+            alarm.close()
+            for scan in self._scans.values():
+                scan.task.cancel()
+            await asyncio.gather(*(scan.task for scan in self._scans.values()), return_exceptions=True)
+
+    def wake(self) -> None:
+        """Look again: the configuration, or the player, is another one."""
+        self._news.set()
+
+    async def look(self) -> None:
+        """See what came and what went, and begin to scan what came."""
+        usb = self._settings()
+        here = {each.name: each.mount for each in self._found(usb) if each.mount is not None} if usb else {}
+        for name, scan in list(self._scans.items()):
+            if here.get(name) != scan.mount or scan.music is not self._music():
+                scan.task.cancel()
+                await asyncio.gather(scan.task, return_exceptions=True)
+                del self._scans[name]
+                if name not in here:
+                    self._going.discard(name)
+                    _log.info("usb: %s is away", name)
+        for name, mount in here.items():
+            if usb is not None and name not in self._scans:
+                _log.info("usb: %s is here", name)
+                self._scans[name] = _Scan(f"{usb.uri}/{name}", mount, self._music(), self._places.tick)
+
+    def all(self) -> list[Stick]:
+        """Return every stick, by name. Raises Unavailable where sticks are not configured."""
+        usb = configured(self._settings())
+        return [self._told(each, usb) for each in self._found(usb)]
+
+    async def remove(self, name: str) -> Stick:
+        """Let go of the stick NAME and return it: then it may be pulled. What plays from it ends.
+
+        Raises UnknownName; Refused if it is away, or others have mounted it; Unavailable if nobody unmounts it.
+        """
+        async with self._one:  # there is one place to ask for it
+            self._going.add(name)
+            try:
+                usb = configured(self._settings())
+                await let_go(name, usb, await self._player_or_none(), self._places)
+                return next(each for each in self.all() if each.name == name)
+            finally:
+                self._going.discard(name)
+
+    async def _player_or_none(self) -> Player | None:
+        try:
+            return await self._music().player()
+        except Unavailable:
+            return None
+
+    def _found(self, usb: Usb) -> list[usb_sticks.Found]:
+        return found(usb, self._places)
+
+    def _told(self, each: usb_sticks.Found, usb: Usb) -> Stick:
+        stick = told(each, usb)
+        scan = self._scans.get(each.name)
+        if stick.state is StickState.AWAY or scan is None:
+            return stick
+        state = StickState.GOING if each.name in self._going else scan.state
+        return dataclasses.replace(stick, state=state, files=scan.files, tracks=scan.tracks, note=scan.note)
+
+
+class _Scan:
+    """One stick that is here: has the player look through it, however long it takes for a player to be there."""
+
+    def __init__(self, uri: str, mount: mounts.Mount, music: Music, tick: float) -> None:
+        self.mount, self.music = mount, music
+        self.state, self.note = StickState.WAITING, ""
+        self.files: int | None = None
+        self.tracks: int | None = None
+        self._uri, self._tick = uri, tick
+        self.task = asyncio.create_task(self._until_ready())
+
+    async def _until_ready(self) -> None:
+        self.files = await asyncio.to_thread(usb_sticks.count_sound, self.mount.folder)
+        async for _ in self.music.watch():  # each time that something changes: perhaps the player is there now
+            try:
+                await self._scan(await self.music.player())
+            except Unavailable as error:
+                self.state, self.note = StickState.WAITING, str(error)
+            except ApplianceError as error:
+                self.state, self.note = StickState.READY, str(error)
+                return
+            else:
+                return
+
+    async def _scan(self, player: Player) -> None:
+        if Can.UPDATE not in await player.abilities():
+            self.state, self.note = StickState.READY, "this player looks for what is new by itself"
+            return
+        self.state, self.note = StickState.SCANNING, ""
+        await player.update(self._uri)
+        while (await player.state()).updating is not None:
+            self.tracks = (await player.counts(self._uri)).tracks
+            await asyncio.sleep(self._tick)
+        self.tracks = (await player.counts(self._uri)).tracks
+        self.state = StickState.READY
+        _log.info("usb: %s has %d tracks", self._uri, self.tracks)
+
+
+def configured(usb: Usb | None) -> Usb:
+    """Return USB. Raises Unavailable if there is none."""
+    if usb is None:
+        raise Unavailable(NONE)
+    return usb
+
+
+def found(usb: Usb, places: Places) -> list[usb_sticks.Found]:
+    """Return the sticks of the folder. Raises Unavailable where the kernel does not tell what is mounted."""
+    try:
+        return usb_sticks.found(usb.folder, places.mounts)
+    except OSError as error:
+        raise Unavailable(f"{places.mounts} cannot be read: {error.strerror}") from None
+
+
+def told(each: usb_sticks.Found, usb: Usb) -> Stick:
+    """Return what can be said of a stick without asking the player."""
+    room = usb_sticks.room(each.mount) if each.mount else None
+    size, used = room or (None, None)
+    state = StickState.READY if each.mount else StickState.AWAY
+    return Stick(name=each.name, state=state, uri=f"{usb.uri}/{each.name}", size=size, used=used)
+
+
+async def counted(stick: Stick, each: usb_sticks.Found, player: Player) -> Stick:
+    """Return STICK with what PLAYER knows of it, for who is not the daemon."""
+    tracks = (await player.counts(stick.uri)).tracks
+    if each.mount is None:
+        return dataclasses.replace(stick, tracks=tracks)
+    lie = await asyncio.to_thread(usb_sticks.count_sound, each.mount.folder)
+    state = StickState.SCANNING if (await player.state()).updating is not None else StickState.READY
+    return dataclasses.replace(stick, state=state, files=lie, tracks=tracks)
