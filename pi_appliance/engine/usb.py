@@ -71,7 +71,8 @@ class Sticks:
         usb = self._settings()
         here = {each.name: each.mount for each in self._found(usb) if each.mount is not None} if usb else {}
         for name, scan in list(self._scans.items()):
-            if here.get(name) != scan.mount or scan.music is not self._music():
+            same = usb is not None and scan.uri == f"{usb.uri}/{name}" and scan.music is self._music()
+            if here.get(name) != scan.mount or not same:
                 scan.task.cancel()
                 await asyncio.gather(scan.task, return_exceptions=True)
                 del self._scans[name]
@@ -114,8 +115,10 @@ class Sticks:
     def _told(self, each: usb_sticks.Found, usb: Usb) -> Stick:
         stick = told(each, usb)
         scan = self._scans.get(each.name)
-        if stick.state is StickState.AWAY or scan is None:
+        if stick.state is StickState.AWAY:
             return stick
+        if scan is None:  # it came this moment
+            return dataclasses.replace(stick, state=StickState.WAITING)
         state = StickState.GOING if each.name in self._going else scan.state
         return dataclasses.replace(stick, state=state, files=scan.files, tracks=scan.tracks, note=scan.note)
 
@@ -128,7 +131,7 @@ class _Scan:
         self.state, self.note = StickState.WAITING, ""
         self.files: int | None = None
         self.tracks: int | None = None
-        self._uri, self._tick = uri, tick
+        self.uri, self._tick = uri, tick
         self.task = asyncio.create_task(self._until_ready())
 
     async def _until_ready(self) -> None:
@@ -149,13 +152,13 @@ class _Scan:
             self.state, self.note = StickState.READY, "this player looks for what is new by itself"
             return
         self.state, self.note = StickState.SCANNING, ""
-        await player.update(self._uri)
+        await player.update(self.uri)
         while (await player.state()).updating is not None:
-            self.tracks = (await player.counts(self._uri)).tracks
+            self.tracks = (await player.counts(self.uri)).tracks
             await asyncio.sleep(self._tick)
-        self.tracks = (await player.counts(self._uri)).tracks
+        self.tracks = (await player.counts(self.uri)).tracks
         self.state = StickState.READY
-        _log.info("usb: %s has %d tracks", self._uri, self.tracks)
+        _log.info("usb: %s has %d tracks", self.uri, self.tracks)
 
 
 def configured(usb: Usb | None) -> Usb:

@@ -13,6 +13,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
 from pi_appliance.errors import ApplianceError, ConfigError, OutOfTime, Refused, Unavailable, Uncertain, UnknownName
+from pi_appliance.web import usb_api
 from pi_appliance.web.actions import Actions
 from pi_appliance.web.api import Api
 from pi_appliance.web.auth import Door
@@ -75,7 +76,15 @@ def build(
     api = Api(daemon, actions)
     watched = [Route("/health", Health(daemon, ticks).answer), Route(METRICS, Metrics(daemon, now).answer)]
     app = Starlette(
-        routes=[*pages.routes(), *posts.routes(), *api.routes(), Route("/events", events), *watched, static],
+        routes=[
+            *pages.routes(),
+            *posts.routes(),
+            *api.routes(),
+            *usb_api.routes(daemon),
+            Route("/events", events),
+            *watched,
+            static,
+        ],
         exception_handlers={ApplianceError: ours, HTTPException: http, Exception: fault},
     )
     return Guard(app, door, names)
