@@ -43,7 +43,7 @@ class Sticks:
         self._news = asyncio.Event()
         self._scans: dict[str, _Scan] = {}
         self._going: set[str] = set()
-        self._one = asyncio.Lock()
+        self._one, self._looking = asyncio.Lock(), asyncio.Lock()
 
     async def run(self) -> None:
         """Have each stick that appears looked through, until cancelled."""
@@ -58,9 +58,8 @@ class Sticks:
                 await self._news.wait()
         finally:
             alarm.close()
-            for scan in self._scans.values():
-                scan.task.cancel()
-            await asyncio.gather(*(scan.task for scan in self._scans.values()), return_exceptions=True)
+            for name in list(self._scans):
+                await self._end(name)
 
     def wake(self) -> None:
         """Look again: the configuration, or the player, is another one."""
@@ -68,21 +67,22 @@ class Sticks:
 
     async def look(self) -> None:
         """See what came and what went, and begin to scan what came."""
-        usb = self._settings()
-        here = {each.name: each.mount for each in self._found(usb) if each.mount is not None} if usb else {}
-        for name, scan in list(self._scans.items()):
-            same = usb is not None and scan.uri == f"{usb.uri}/{name}" and scan.music is self._music()
-            if here.get(name) != scan.mount or not same:
-                scan.task.cancel()
-                await asyncio.gather(scan.task, return_exceptions=True)
-                del self._scans[name]
-                if name not in here:
-                    self._going.discard(name)
-                    _log.info("usb: %s is away", name)
-        for name, mount in here.items():
-            if usb is not None and name not in self._scans:
+        async with self._looking:
+            usb = self._settings()
+            here = {each.name: each.mount for each in self._found(usb) if each.mount is not None} if usb else {}
+            for name, scan in list(self._scans.items()):
+                if here.get(name) != scan.mount or not usb or not scan.is_for(_uri(usb, name), self._music()):
+                    await self._end(name)
+            for name in here.keys() - self._scans.keys():
+                assert usb is not None
                 _log.info("usb: %s is here", name)
-                self._scans[name] = _Scan(f"{usb.uri}/{name}", mount, self._music(), self._places.tick)
+                self._scans[name] = _Scan(_uri(usb, name), here[name], self._music(), self._places.tick)
+
+    async def _end(self, name: str) -> None:
+        _log.info("usb: %s goes", name)
+        scan = self._scans.pop(name)
+        scan.task.cancel()
+        await asyncio.gather(scan.task, return_exceptions=True)
 
     def all(self) -> list[Stick]:
         """Return every stick, by name. Raises Unavailable where sticks are not configured."""
@@ -134,6 +134,10 @@ class _Scan:
         self.uri, self._tick = uri, tick
         self.task = asyncio.create_task(self._until_ready())
 
+    def is_for(self, uri: str, music: Music) -> bool:
+        """Say whether it has MUSIC look through URI."""
+        return self.uri == uri and self.music is music
+
     async def _until_ready(self) -> None:
         self.files = await asyncio.to_thread(usb_sticks.count_sound, self.mount.folder)
         async for _ in self.music.watch():  # each time that something changes: perhaps the player is there now
@@ -176,12 +180,16 @@ def found(usb: Usb, places: Places) -> list[usb_sticks.Found]:
         raise Unavailable(f"{places.mounts} cannot be read: {error.strerror}") from None
 
 
+def _uri(usb: Usb, name: str) -> str:
+    return f"{usb.uri}/{name}"
+
+
 def told(each: usb_sticks.Found, usb: Usb) -> Stick:
     """Return what can be said of a stick without asking the player."""
     room = usb_sticks.room(each.mount) if each.mount else None
     size, used = room or (None, None)
     state = StickState.READY if each.mount else StickState.AWAY
-    return Stick(name=each.name, state=state, uri=f"{usb.uri}/{each.name}", size=size, used=used)
+    return Stick(name=each.name, state=state, uri=_uri(usb, each.name), size=size, used=used)
 
 
 async def counted(stick: Stick, each: usb_sticks.Found, player: Player) -> Stick:
