@@ -47,11 +47,12 @@ class Places:
 
     @classmethod
     def of(cls, environment: Mapping[str, str]) -> "Places":
-        """Return the places that systemd names in ENVIRONMENT, else where the units have them."""
+        """Return the places where the units have them, below $PI_APPLIANCE_USB_ROOT if that is in ENVIRONMENT."""
+        root = Path(environment.get("PI_APPLIANCE_USB_ROOT", "/"))
         return cls(
-            Path(environment.get("RUNTIME_DIRECTORY", "/run/pi-appliance-usb")),
-            Path(environment.get("STATE_DIRECTORY", "/var/lib/pi-appliance-usb")) / "sticks.json",
-            Path(environment.get("PI_APPLIANCE_USB_REQUEST", "/run/pi-appliance/usb-remove")),
+            root / "run/pi-appliance-usb",
+            root / "var/lib/pi-appliance-usb/sticks.json",
+            root / "run/pi-appliance/usb-remove",
         )
 
 

@@ -18,20 +18,15 @@ class Root:
 
     def __init__(self, house: House) -> None:
         self.house, self.folder = house, house.folder / "music" / "USB"
-        self.mounts, self.state = house.folder / "run", house.folder / "known"
-        self.request = house.folder / "service" / "usb-remove"
-        self.request.parent.mkdir()
+        self.mounts = house.folder / "run" / "pi-appliance-usb"
+        self.request = house.folder / "run" / "pi-appliance" / "usb-remove"
+        self.request.parent.mkdir(parents=True)
         self.folder.parent.mkdir()
         house.write("", f"usb: {{folder: '{self.folder}'}}")
 
     def usb(self, *words: str, status: int = 0) -> str:
         """Run `pi-appliance music usb WORDS` as the units do, and return what it says."""
-        places = {
-            "RUNTIME_DIRECTORY": str(self.mounts),
-            "STATE_DIRECTORY": str(self.state),
-            "PI_APPLIANCE_USB_REQUEST": str(self.request),
-        }
-        done = self.house.run("music", "usb", *words, environment=places)
+        done = self.house.run("music", "usb", *words, environment={"PI_APPLIANCE_USB_ROOT": str(self.house.folder)})
         assert done.returncode == status, done.stdout + done.stderr
         return (done.stdout + done.stderr).strip()
 
