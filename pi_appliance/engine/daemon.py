@@ -145,7 +145,8 @@ class Daemon:
             await _ended(music)
             self.hub = self._new_hub()
             music = asyncio.create_task(self.hub.run())
-        if other_player or self._silent or (after.web, after.mpd_port) != (before.web, before.mpd_port):
+        doors = ((each.web, each.mpd_port, each.discovery) for each in (before, after))
+        if other_player or self._silent or next(doors) != next(doors):
             await self._stop_services()
             try:
                 await self._start_services()
