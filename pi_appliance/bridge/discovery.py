@@ -86,7 +86,7 @@ class DiscoveryService:
             try:
                 self.known_as = await announcer.announce(offer[1])
             except Unavailable as error:
-                _log.log(logging.WARNING if attempt == 1 else logging.DEBUG, "discovery: %s", error)
+                _log.log(logging.WARNING if attempt == 1 else logging.DEBUG, "discovery: %s", str(error))
             else:
                 return _log.info("discovery: known as %s", ", ".join(self.known_as))
             wait = backoff.wait(attempt, first=_FIRST, at_most=_LONGEST, random=Random())  # noqa: S311 - jitter
