@@ -123,7 +123,10 @@ class Player(Protocol):
         start: int = 0,
         count: int = 100,
     ) -> Window[Entry]:
-        """Return the ARTISTs, ALBUMs, GENREs or TRACKs in which WANTED is found, in the order of their names."""
+        """Return the ARTISTs, ALBUMs, GENREs or TRACKs in which WANTED is found, in the order of their names.
+
+        TRACKs come in the order of the library: albums as a whole, and in the order of their tracks.
+        """
 
     async def counts(self, folder: str = "") -> Counts:
         """Return how big the library is, or what of it is in FOLDER (then only its tracks and seconds are counted)."""
