@@ -5,6 +5,7 @@ mounts, which tells of each change by itself.
 """
 
 import asyncio
+import contextlib
 import dataclasses
 import logging
 from collections.abc import AsyncIterator, Callable
@@ -51,11 +52,13 @@ class Sticks:
         try:
             while True:
                 self._news.clear()
+                settled = True
                 try:
-                    await self.look()
+                    settled = await self.look()
                 except ApplianceError as error:
                     _log.warning("usb: %s", error)
-                await self._news.wait()
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(self._news.wait(), None if settled else self._places.tick)
         finally:
             alarm.close()
             for name in list(self._scans):
@@ -65,8 +68,11 @@ class Sticks:
         """Look again: the configuration, or the player, is another one."""
         self._news.set()
 
-    async def look(self) -> None:
-        """See what came and what went, and begin to scan what came."""
+    async def look(self) -> bool:
+        """See what came and what went, and begin to scan what came. Say whether all that is mounted is in its place.
+
+        Root mounts a stick first and links it then: the kernel tells of the mount alone.
+        """
         async with self._looking:
             usb = self._settings()
             here = {each.name: each.mount for each in self._found(usb) if each.mount is not None} if usb else {}
@@ -77,6 +83,7 @@ class Sticks:
                 assert usb is not None
                 _log.info("usb: %s is here", name)
                 self._scans[name] = _Scan(_uri(usb, name), here[name], self._music(), self._places.tick)
+            return usb is None or usb_sticks.linked(self._places.root.mounts, here, self._places.mounts)
 
     async def _end(self, name: str) -> None:
         _log.info("usb: %s goes", name)

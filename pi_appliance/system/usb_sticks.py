@@ -6,7 +6,7 @@ away if it is an empty folder, or a link to the folder itself (see usb_root.py).
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,6 +36,11 @@ def found(folder: Path, list_of_mounts: Path = mounts.LIST) -> list[Found]:
         if mount is not None or _is_away(entry):
             sticks.append(Found(entry.name, mount))
     return sticks
+
+
+def linked(below: Path, names: Collection[str], list_of_mounts: Path = mounts.LIST) -> bool:
+    """Say whether all that is mounted right BELOW a folder has its name among NAMES."""
+    return all(each.folder.name in names for each in mounts.mounts(list_of_mounts) if each.folder.parent == below)
 
 
 def room(mount: mounts.Mount) -> tuple[int, int] | None:

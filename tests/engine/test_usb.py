@@ -199,6 +199,19 @@ def test_a_stick_that_is_away_is_known_and_nothing_is_looked_through(home: Home,
     living(home, scene())
 
 
+def test_a_stick_that_is_mounted_before_it_is_linked_is_found_all_the_same(home: Home, player: Shelf) -> None:
+    async def scene() -> None:
+        home.inserts()
+        link = home.folder / "Blue"
+        link.unlink()
+        assert not await home.sticks.look()
+        link.symlink_to(home.run / "Blue")  # nothing tells of this
+        await home.is_(StickState.READY)
+        assert await home.sticks.look()
+
+    living(home, scene())
+
+
 def test_a_stick_waits_for_the_player(tmp_path: Path, player: Shelf) -> None:
     home = Home(tmp_path, None)
 
