@@ -185,9 +185,17 @@ keep_to_the_user() {
 
 # --- the service ----------------------------------------------------------------------------------------------------
 
+# Sticks that are in already come to udev once more.
+watch_sticks() {
+    systemctl start pi-appliance-usb.path pi-appliance-usb.service || say "sticks are not watched: systemctl status pi-appliance-usb"
+    command -v udevadm >/dev/null 2>&1 || return 0
+    udevadm control --reload && udevadm trigger --action=change --subsystem-match=block || true
+}
+
 start_service() {
     systemctl daemon-reload
-    systemctl enable --quiet pi-appliance.service
+    systemctl enable --quiet pi-appliance.service pi-appliance-usb.service pi-appliance-usb.path
+    watch_sticks
     systemctl reset-failed pi-appliance.service 2>/dev/null || true # how often an older one fell over is no matter now
     # Type=notify: this waits until the daemon says that it is ready, or is not going to be.
     systemctl restart pi-appliance.service 2>/dev/null && systemctl is-active --quiet pi-appliance.service && return
@@ -240,9 +248,16 @@ configure
 keep_to_the_user
 place "$clone/systemd/pi-appliance-failure@.service" "$failure_unit" 644
 place "$clone/systemd/pi-appliance.service" "$unit" 644
+for name in $usb_units; do
+    place "$clone/systemd/$name" "${unit%/*}/$name" 644
+done
+place "$clone/systemd/${usb_rule##*/}" "$usb_rule" 644
 [ "$(readlink "$root$command" || true)" = "$home/current/bin/pi-appliance" ] || step "link $root$command" -- link_command
 [ "$previous" = "$release" ] || step "switch to $release" -- switch_to "$release"
-printf '%s\n' "$command" "$unit" "$failure_unit" "$cron" >"$drafts/manifest"
+{
+    printf '%s\n' "$command" "$unit" "$failure_unit" "$usb_rule" "$cron"
+    printf "${unit%/*}/%s\n" $usb_units
+} >"$drafts/manifest"
 place "$drafts/manifest" "$manifest" 644
 
 if [ -z "$root" ]; then

@@ -94,8 +94,8 @@ python_of_environment_is() {
 }
 
 # What not everybody needs, and not every machine has a wheel for.
-extras='[mastodon,pictures]'
-without_extras="posts on Mastodon and pictures of puzzles are left out, see above; all else works"
+extras='[discovery,mastodon,pictures]'
+without_extras="posts on Mastodon, pictures of puzzles, and being found by phones are left out, see above; all else works"
 
 # need_environment FOLDER EXTRAS [MORE]: have this clone installed, editable, in the environment FOLDER, with EXTRAS, and
 # with MORE where that can be had.

@@ -38,6 +38,8 @@ if [ -z "$root" ]; then
     ask "remove pi-appliance${purge:+ with its configuration and history}"
     if [ -z "$dry" ] && [ -e "$unit" ] && [ -d /run/systemd/system ]; then
         systemctl disable --quiet --now pi-appliance.service
+        systemctl disable --quiet --now pi-appliance-usb.path pi-appliance-usb.service 2>/dev/null || true
+        systemctl stop 'pi-appliance-usb@*.service' # unmounts the sticks
     fi
 fi
 
@@ -50,12 +52,14 @@ remove "$home"
 if [ -n "$purge" ]; then
     remove "$etc"
     remove "$state"
+    remove "$usb_state"
     if [ -z "$root" ] && [ -z "$dry" ] && getent passwd "$user" >/dev/null; then
         userdel "$user" 2>/dev/null || say "the user $user could not be removed; run: sudo userdel $user"
     fi
 fi
 if [ -z "$root" ] && [ -z "$dry" ] && [ -d /run/systemd/system ]; then
     systemctl daemon-reload
+    ! command -v udevadm >/dev/null 2>&1 || udevadm control --reload
 fi
 
 if [ "$changes" = 0 ]; then

@@ -35,6 +35,8 @@ ONE_HOME = {
     "cattrs": {"config/structure.py"},
     "cronsim": {"core/cron_expression.py"},
     "wcwidth": {"core/graphemes.py"},
+    "segno": {"cli/_qr_code.py"},
+    "zeroconf": {"bridge/_announcer.py"},
     "sqlite3": {"store/database.py", "store/salvage.py", "store/skip.py"},
     "prometheus_client": set(),  # the tests alone: it would cost the idle daemon 13 MB
 }

@@ -15,6 +15,9 @@ import pi_appliance.cli._music_queue
 import pi_appliance.cli._music_settings
 import pi_appliance.cli._music_stations
 import pi_appliance.cli._music_watch  # noqa: F401 - they add themselves
+from pi_appliance.cli import _music_usb
 from pi_appliance.cli._music_group import command
+
+command.add_command(_music_usb.group)
 
 __all__ = ["command"]

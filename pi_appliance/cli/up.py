@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from pi_appliance import __version__
+from pi_appliance.bridge.discovery import DiscoveryService
 from pi_appliance.bridge.mpd_port import MpdPortService
 from pi_appliance.cli._options import config_option
 from pi_appliance.config.load import shown
@@ -39,4 +40,4 @@ def command(verbose: bool, config: Path) -> None:
 
 
 async def _live(appliance: Appliance) -> None:
-    await Daemon(appliance, [WebService, MpdPortService], click.echo).run()
+    await Daemon(appliance, [WebService, MpdPortService, DiscoveryService], click.echo).run()

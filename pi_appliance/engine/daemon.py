@@ -22,6 +22,7 @@ from pi_appliance.engine.hub import Hub
 from pi_appliance.engine.runs import Runs
 from pi_appliance.engine.scheduler import Scheduler, nap_until
 from pi_appliance.engine.settling import Settling
+from pi_appliance.engine.usb import Sticks
 from pi_appliance.errors import ApplianceError
 from pi_appliance.reports.as_text import instant
 from pi_appliance.store.outbox import Outbox
@@ -53,6 +54,7 @@ class Daemon:
         self._news = asyncio.Event()
         self.runs = Runs(appliance.config.path, on_end=self._news.set)
         self.hub = self._new_hub()
+        self.sticks = Sticks(lambda: self.appliance.config.usb, lambda: self.hub)
         self._courier = Courier(appliance.config.path, appliance.config.state, Outbox(appliance.store))
         self._settling = Settling(lambda: self.appliance, self.runs)
         self._asking = Asking(
@@ -88,6 +90,7 @@ class Daemon:
         self.appliance.store.require_whole()  # here, once: a power cut may have damaged what is read next in a month
         self.appliance.sweep()
         music = asyncio.create_task(household.live(self.hub, self.appliance.config))
+        sticks = asyncio.create_task(self.sticks.run())
         alarm = StepAlarm(self._news.set)
         work: list[asyncio.Task[None]] = []
         try:
@@ -108,6 +111,7 @@ class Daemon:
             self._notifier.say("STOPPING=1", "STATUS=stopping")
             if work:  # else it never began, and the error will say why
                 self._say("stopping")
+            await _ended(sticks)
             await self._shut_down(music, work)
             alarm.close()
 
@@ -157,7 +161,8 @@ class Daemon:
             await _ended(music)
             self.hub = self._new_hub()
             music = asyncio.create_task(household.live(self.hub, self.appliance.config))
-        if other_music or self._silent or (after.web, after.mpd_port) != (before.web, before.mpd_port):
+        doors = ((each.web, each.mpd_port, each.discovery) for each in (before, after))
+        if other_music or self._silent or next(doors) != next(doors):
             await self._stop_services()
             try:
                 await self._start_services()
@@ -166,6 +171,7 @@ class Daemon:
                 self._silent = True
                 self._say(f"{error}; the page is down until the file is put right and read again")
         self._news.set()
+        self.sticks.wake()
         self._say("configuration read again")
         self._say_what_comes()
         return music

@@ -266,6 +266,19 @@ class Radio:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Usb:
+    """The sticks with music."""
+
+    folder: Annotated[Path, "where they appear: a folder in the music folder of MPD"] = Path("/var/lib/mpd/music/USB")
+    library: Annotated[str, "what MPD calls that folder; without it, the last part of `folder`"] = ""
+
+    @property
+    def uri(self) -> str:
+        """What MPD calls the folder."""
+        return self.library.strip("/") or self.folder.name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
     """The whole file."""
 
@@ -284,6 +297,8 @@ class Config:
     volume: Annotated[VolumePolicy | None, "how loud the music may be; without it, as loud as it goes"] = None
     radio: Annotated[Radio, "what is done for web radio that has stopped by itself"] = field(default_factory=Radio)
     resume: Annotated[bool, "after a power cut, play on where it was"] = True
+    usb: Annotated[Usb | None, "USB sticks with music; without it, they are left alone"] = None
+    discovery: Annotated[bool, "tell phones at home where the page and the MPD port are"] = True
     networks: Annotated[Mapping[str, Part], "where posts go, by a name of your own"] = field(default_factory=dict)
     notices: Annotated[Mapping[str, Part], "who is told when a job fails, by a name of your own"] = field(
         default_factory=dict

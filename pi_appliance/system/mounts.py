@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-_LIST = Path("/proc/self/mountinfo")
+LIST = Path("/proc/self/mountinfo")
 _IN_MEMORY = {"tmpfs", "ramfs", "devtmpfs"}
 _OVERLAYS = {"overlay", "overlayfs", "aufs", "fuse-overlayfs", "unionfs"}
 _MEMORY_DEVICE = re.compile(r"/dev/(zram|ram)\d")
@@ -15,12 +15,16 @@ _ESCAPE = re.compile(r"\\([0-7]{3})")
 
 @dataclass(frozen=True, slots=True)
 class Mount:
-    """One line of the list: a file system at a folder. `options` are of the mount and of the file system."""
+    """One line of the list: a file system at a folder. `options` are of the mount and of the file system.
+
+    `device` is the number of what it lies on, as in 8:1.
+    """
 
     folder: Path
     kind: str
     source: str
     options: frozenset[str]
+    device: str = ""
 
     @property
     def read_only(self) -> bool:
@@ -32,7 +36,7 @@ class Mount:
         return next((each.partition("=")[2] for each in self.options if each.startswith(f"{name}=")), None)
 
 
-def mounts(path: Path = _LIST) -> list[Mount]:
+def mounts(path: Path = LIST) -> list[Mount]:
     """Return what is mounted, in the order in which it was. Raises OSError where the kernel does not tell."""
     return [mount for line in path.read_text("utf-8", "surrogateescape").splitlines() if (mount := _parse(line))]
 
@@ -68,7 +72,7 @@ def _parse(line: str) -> Mount | None:
     if len(place) < 6 or len(system) < 3:
         return None
     options = frozenset((*place[5].split(","), *_plain(system[2]).split(",")))
-    return Mount(Path(_plain(place[4])), system[0], _plain(system[1]), options)
+    return Mount(Path(_plain(place[4])), system[0], _plain(system[1]), options, place[2])
 
 
 def _plain(text: str) -> str:

@@ -95,4 +95,4 @@ class Systemd:
 def shipped() -> dict[str, bytes]:
     """Return the units that came with this release, by name."""
     folder = resources.files("pi_appliance.units")
-    return {item.name: item.read_bytes() for item in folder.iterdir() if item.name.endswith(".service")}
+    return {item.name: item.read_bytes() for item in folder.iterdir() if item.name.endswith((".service", ".path"))}

@@ -22,6 +22,7 @@ from pi_appliance.errors import (
     UnknownName,
     WrongArgument,
 )
+from pi_appliance.web import usb_api
 from pi_appliance.web.actions import Actions
 from pi_appliance.web.api import Api
 from pi_appliance.web.auth import Door
@@ -88,7 +89,15 @@ def build(
     api = Api(daemon, actions, changes)
     watched = [Route("/health", Health(daemon, ticks).answer), Route(METRICS, Metrics(daemon, now).answer)]
     app = Starlette(
-        routes=[*pages.routes(), *posts.routes(), *api.routes(), Route("/events", events), *watched, static],
+        routes=[
+            *pages.routes(),
+            *posts.routes(),
+            *api.routes(),
+            *usb_api.routes(daemon),
+            Route("/events", events),
+            *watched,
+            static,
+        ],
         exception_handlers={ApplianceError: ours, HTTPException: http, Exception: fault},
     )
     return Guard(app, door, names)

@@ -14,7 +14,7 @@ from uvicorn.server import Server
 
 from pi_appliance.errors import Refused
 from pi_appliance.model.config import Config
-from pi_appliance.system import clock, secrets
+from pi_appliance.system import clock, lan, secrets
 from pi_appliance.web.app import build
 from pi_appliance.web.auth import Door
 from pi_appliance.web.events import Feed
@@ -55,7 +55,7 @@ class WebService:
         self.port = listeners[0].getsockname()[1]
         feed, changes = Feed(daemon, self._now), PlayerEvents(daemon, self._ticks)
         self._feeds = [feed, changes]
-        names = dict.fromkeys([socket.gethostname(), config.web.host])
+        names = dict.fromkeys([socket.gethostname(), config.web.host, lan.announced(lan.name())])
         app = build(daemon, Door(password, self._ticks), feed, changes, self._now, names, self._ticks)
         self._server = _Server(
             ServerConfig(

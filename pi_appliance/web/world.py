@@ -1,12 +1,13 @@
 """What the page asks of the daemon, and nothing more."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import Protocol
 
 from pi_appliance.core.trust import ClockState
 from pi_appliance.engine.assemble import Appliance
 from pi_appliance.engine.runs import Runs
 from pi_appliance.model.music import Can, PlayerState
+from pi_appliance.model.usb import Stick
 from pi_appliance.ports_player import Player
 
 
@@ -53,6 +54,16 @@ class Scheduler(Protocol):
         """How many slots wait for their turn."""
 
 
+class Sticks(Protocol):
+    """The USB sticks with music."""
+
+    def all(self) -> Sequence[Stick]:
+        """Return every stick, by name. Raises Unavailable where sticks are not configured."""
+
+    async def remove(self, name: str) -> Stick:
+        """Let go of the stick NAME, and return it when it may be pulled. Raises ApplianceError if it may not."""
+
+
 class Daemon(Protocol):
     """The daemon. Its parts may be replaced while it lives, so they are read anew each time."""
 
@@ -63,6 +74,10 @@ class Daemon(Protocol):
     @property
     def hub(self) -> Music:
         """The player."""
+
+    @property
+    def sticks(self) -> Sticks:
+        """The USB sticks."""
 
     @property
     def runs(self) -> Runs:

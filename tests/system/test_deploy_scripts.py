@@ -131,8 +131,9 @@ def test_an_install_puts_everything_in_its_place(staged: Path) -> None:
     assert (configuration / "secrets.env").read_text() == "WEB_PASSWORD=secret\n"
     assert (configuration / "secrets.env").stat().st_mode & 0o777 == 0o600
     assert (staged / "usr/local/bin/pi-appliance").readlink() == Path("/opt/pi-appliance/current/bin/pi-appliance")
-    for unit in ("pi-appliance.service", "pi-appliance-failure@.service"):
-        assert (staged / "etc/systemd/system" / unit).read_text() == (ROOT / "systemd" / unit).read_text()
+    for unit in (ROOT / "systemd").iterdir():
+        place = "etc/udev/rules.d" if unit.suffix == ".rules" else "etc/systemd/system"
+        assert (staged / place / unit.name).read_text() == unit.read_text()
 
 
 def test_the_release_is_whole_and_knows_nothing_of_where_it_was_built(staged: Path, tmp_path: Path) -> None:

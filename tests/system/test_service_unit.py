@@ -9,19 +9,22 @@ from pathlib import Path
 
 import pytest
 
+from pi_appliance.system import usb_root
 from tests.house import House
 
 UNITS = Path(__file__).parents[2] / "systemd"
 UNIT = UNITS / "pi-appliance.service"
 FAILURE = UNITS / "pi-appliance-failure@.service"
+USB = [UNITS / f"pi-appliance-usb{more}" for more in (".service", "@.service", ".path")]
+RULES = UNITS / "85-pi-appliance-usb.rules"
 
 needs_systemd = pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd-analyze is not installed")
 
 
 @needs_systemd
-@pytest.mark.parametrize("source", [UNIT, FAILURE], ids=lambda unit: unit.name)
+@pytest.mark.parametrize("source", [UNIT, FAILURE, *USB], ids=lambda unit: unit.name)
 def test_systemd_has_nothing_to_say_against_a_unit(tmp_path: Path, source: Path) -> None:
-    text = re.sub(r"^ExecStart=(.*\\\n)*.*", "ExecStart=/bin/true", source.read_text(), flags=re.MULTILINE)
+    text = re.sub(r"^(Exec\w+)=(.*\\\n)*.*", r"\1=/bin/true", source.read_text(), flags=re.MULTILINE)
     unit = tmp_path / source.name.replace("@", "@a-unit")  # the programs it starts are not installed here
     unit.write_text(text)
     asked = subprocess.run(["systemd-analyze", "verify", unit], capture_output=True, text=True, check=False)
@@ -73,6 +76,40 @@ def test_it_may_hold_the_limits_of_its_jobs() -> None:
     assert not any(line.startswith("ProtectControlGroups=") for line in lines)
     allowed, forbidden = (calls_of(group) for group in ("@system-service", "@privileged"))
     assert {"setpriority", "prlimit64", "prctl", "pidfd_send_signal"} <= allowed - forbidden
+
+
+def test_what_mounts_sticks_does_so_for_the_whole_machine() -> None:
+    """Each of these would give the unit a mount namespace of its own (man systemd.exec), and MPD would see no stick."""
+    own = {
+        "PrivateMounts",
+        "PrivateTmp",
+        "PrivateDevices",
+        "PrivateIPC",
+        "DynamicUser",
+        "MountFlags",
+        "TemporaryFileSystem",
+    }
+    own |= {"BindPaths", "BindReadOnlyPaths", "ReadOnlyPaths", "ReadWritePaths", "InaccessiblePaths", "RootDirectory"}
+    own |= {"ProtectSystem", "ProtectHome", "ProtectKernelTunables", "ProtectKernelModules", "ProtectKernelLogs"}
+    own |= {"ProtectControlGroups", "ProtectProc", "ProcSubset", "NoExecPaths", "LogNamespace"}
+    for unit in USB:
+        keys = {line.partition("=")[0] for line in unit.read_text().splitlines()}
+        assert keys & own == set(), unit.name
+    for unit in (UNIT, FAILURE):
+        assert "MountFlags=" not in unit.read_text(), "without it, what is mounted later is seen, and nothing goes back"
+
+
+def test_nothing_that_is_written_on_a_stick_comes_into_a_unit() -> None:
+    (rule,) = re.sub(r"\\\n", "", re.sub(r"^#.*\n", "", RULES.read_text(), flags=re.MULTILINE)).splitlines()
+    assert re.findall(r"[%$]\w*(?:{\w+})?", rule) == ["%k"]
+    (unit,) = re.findall(r'SYSTEMD_WANTS}\+="(.*?)"', rule)
+    assert unit == USB[1].name.replace("@", "@%k")
+
+
+def test_the_door_to_the_unit_that_unmounts_is_where_the_service_knocks() -> None:
+    asked = usb_root.Places.of({}).request
+    assert f"PathExists={asked}\n" in USB[2].read_text()
+    assert f"RuntimeDirectory={asked.parent.name}\n" in UNIT.read_text()
 
 
 def calls_of(group: str) -> set[str]:

@@ -41,6 +41,7 @@ class TheDaemon:
     runs: Runs
     scheduler: TheScheduler = field(default_factory=TheScheduler)
     woken: int = 0
+    sticks: Any = None
 
     def wake(self) -> None:
         self.woken += 1

@@ -1,0 +1,209 @@
+"""USB sticks: one that appears is looked through, and nothing else is; one that is to go is let go of first.
+
+The units of systemd mount and unmount (system/usb_root.py). Here is only seen that they did, by the kernel's list of
+mounts, which tells of each change by itself.
+"""
+
+import asyncio
+import contextlib
+import dataclasses
+import logging
+from collections.abc import AsyncIterator, Callable
+from typing import Protocol
+
+from pi_appliance.engine.usb_removal import Places, let_go
+from pi_appliance.errors import ApplianceError, Unavailable
+from pi_appliance.model.config import Usb
+from pi_appliance.model.music import Can
+from pi_appliance.model.usb import Stick, StickState
+from pi_appliance.ports_player import Player
+from pi_appliance.system import mounts, usb_sticks
+from pi_appliance.system.mount_alarm import MountAlarm
+
+NONE = "no folder of USB sticks is configured; write  usb: {folder: /var/lib/mpd/music/USB}  into appliance.yaml"
+_log = logging.getLogger(__name__)
+
+
+class Music(Protocol):
+    """The player, as the hub holds it."""
+
+    async def player(self) -> Player:
+        """Return the player. Raises Unavailable if there is none."""
+
+    def watch(self) -> AsyncIterator[frozenset[str]]:
+        """Yield what changed. The first item comes at once."""
+
+
+class Sticks:
+    """The sticks of the daemon. SETTINGS and MUSIC are asked anew each time, as the file may have been read again."""
+
+    def __init__(
+        self, settings: Callable[[], Usb | None], music: Callable[[], Music], places: Places | None = None
+    ) -> None:
+        self._settings, self._music, self._places = settings, music, places or Places()
+        self._news = asyncio.Event()
+        self._scans: dict[str, _Scan] = {}
+        self._going: set[str] = set()
+        self._one, self._looking = asyncio.Lock(), asyncio.Lock()
+
+    async def run(self) -> None:
+        """Have each stick that appears looked through, until cancelled."""
+        alarm = MountAlarm(self._news.set, self._places.mounts)
+        try:
+            while True:
+                self._news.clear()
+                settled = True
+                try:
+                    settled = await self.look()
+                except ApplianceError as error:
+                    _log.warning("usb: %s", error)
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(self._news.wait(), None if settled else self._places.tick)
+        finally:
+            alarm.close()
+            for name in list(self._scans):
+                await self._end(name)
+
+    def wake(self) -> None:
+        """Look again: the configuration, or the player, is another one."""
+        self._news.set()
+
+    async def look(self) -> bool:
+        """See what came and what went, and begin to scan what came. Say whether all that is mounted is in its place.
+
+        Root mounts a stick first and links it then: the kernel tells of the mount alone.
+        """
+        async with self._looking:
+            usb = self._settings()
+            here = {each.name: each.mount for each in self._found(usb) if each.mount is not None} if usb else {}
+            for name, scan in list(self._scans.items()):
+                if here.get(name) != scan.mount or not usb or not scan.is_for(_uri(usb, name), self._music()):
+                    await self._end(name)
+            for name in here.keys() - self._scans.keys():
+                assert usb is not None
+                _log.info("usb: %s is here", name)
+                self._scans[name] = _Scan(_uri(usb, name), here[name], self._music(), self._places.tick)
+            return usb is None or usb_sticks.linked(self._places.root.mounts, here, self._places.mounts)
+
+    async def _end(self, name: str) -> None:
+        _log.info("usb: %s goes", name)
+        scan = self._scans.pop(name)
+        scan.task.cancel()
+        await asyncio.gather(scan.task, return_exceptions=True)
+
+    def all(self) -> list[Stick]:
+        """Return every stick, by name. Raises Unavailable where sticks are not configured."""
+        usb = configured(self._settings())
+        return [self._told(each, usb) for each in self._found(usb)]
+
+    async def remove(self, name: str) -> Stick:
+        """Let go of the stick NAME and return it: then it may be pulled. What plays from it ends.
+
+        Raises UnknownName; Refused if it is away, or others have mounted it; Unavailable if nobody unmounts it.
+        """
+        async with self._one:  # there is one place to ask for it
+            self._going.add(name)
+            try:
+                usb = configured(self._settings())
+                await let_go(name, usb, await self._player_or_none(), self._places)
+                return next(each for each in self.all() if each.name == name)
+            finally:
+                self._going.discard(name)
+
+    async def _player_or_none(self) -> Player | None:
+        try:
+            return await self._music().player()
+        except Unavailable:
+            return None
+
+    def _found(self, usb: Usb) -> list[usb_sticks.Found]:
+        return found(usb, self._places)
+
+    def _told(self, each: usb_sticks.Found, usb: Usb) -> Stick:
+        stick = told(each, usb)
+        scan = self._scans.get(each.name)
+        if stick.state is StickState.AWAY:
+            return stick
+        if scan is None:  # it came this moment
+            return dataclasses.replace(stick, state=StickState.WAITING)
+        state = StickState.GOING if each.name in self._going else scan.state
+        return dataclasses.replace(stick, state=state, files=scan.files, tracks=scan.tracks, note=scan.note)
+
+
+class _Scan:
+    """One stick that is here: has the player look through it, however long it takes for a player to be there."""
+
+    def __init__(self, uri: str, mount: mounts.Mount, music: Music, tick: float) -> None:
+        self.mount, self.music = mount, music
+        self.state, self.note = StickState.WAITING, ""
+        self.files: int | None = None
+        self.tracks: int | None = None
+        self.uri, self._tick = uri, tick
+        self.task = asyncio.create_task(self._until_ready())
+
+    def is_for(self, uri: str, music: Music) -> bool:
+        """Say whether it has MUSIC look through URI."""
+        return self.uri == uri and self.music is music
+
+    async def _until_ready(self) -> None:
+        self.files = await asyncio.to_thread(usb_sticks.count_sound, self.mount.folder)
+        async for _ in self.music.watch():  # each time that something changes: perhaps the player is there now
+            try:
+                await self._scan(await self.music.player())
+            except Unavailable as error:
+                self.state, self.note = StickState.WAITING, str(error)
+            except ApplianceError as error:
+                self.state, self.note = StickState.READY, str(error)
+                return
+            else:
+                return
+
+    async def _scan(self, player: Player) -> None:
+        if Can.UPDATE not in await player.abilities():
+            self.state, self.note = StickState.READY, "this player looks for what is new by itself"
+            return
+        self.state, self.note = StickState.SCANNING, ""
+        await player.update(self.uri)
+        while (await player.state()).updating is not None:
+            self.tracks = (await player.counts(self.uri)).tracks
+            await asyncio.sleep(self._tick)
+        self.tracks = (await player.counts(self.uri)).tracks
+        self.state = StickState.READY
+        _log.info("usb: %s has %d tracks", self.uri, self.tracks)
+
+
+def configured(usb: Usb | None) -> Usb:
+    """Return USB. Raises Unavailable if there is none."""
+    if usb is None:
+        raise Unavailable(NONE)
+    return usb
+
+
+def found(usb: Usb, places: Places) -> list[usb_sticks.Found]:
+    """Return the sticks of the folder. Raises Unavailable where the kernel does not tell what is mounted."""
+    try:
+        return usb_sticks.found(usb.folder, places.mounts)
+    except OSError as error:
+        raise Unavailable(f"{places.mounts} cannot be read: {error.strerror}") from None
+
+
+def _uri(usb: Usb, name: str) -> str:
+    return f"{usb.uri}/{name}"
+
+
+def told(each: usb_sticks.Found, usb: Usb) -> Stick:
+    """Return what can be said of a stick without asking the player."""
+    room = usb_sticks.room(each.mount) if each.mount else None
+    size, used = room or (None, None)
+    state = StickState.READY if each.mount else StickState.AWAY
+    return Stick(name=each.name, state=state, uri=_uri(usb, each.name), size=size, used=used)
+
+
+async def counted(stick: Stick, each: usb_sticks.Found, player: Player) -> Stick:
+    """Return STICK with what PLAYER knows of it, for who is not the daemon."""
+    tracks = (await player.counts(stick.uri)).tracks
+    if each.mount is None:
+        return dataclasses.replace(stick, tracks=tracks)
+    lie = await asyncio.to_thread(usb_sticks.count_sound, each.mount.folder)
+    state = StickState.SCANNING if (await player.state()).updating is not None else StickState.READY
+    return dataclasses.replace(stick, state=state, files=lie, tracks=tracks)

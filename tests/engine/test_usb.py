@@ -1,0 +1,323 @@
+"""USB sticks of the daemon: what comes is looked through, what goes is let go of; over a list of mounts of our own."""
+
+import asyncio
+import contextlib
+import dataclasses
+from collections.abc import AsyncIterator, Coroutine, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pi_appliance.engine.usb import Sticks
+from pi_appliance.engine.usb_removal import Places
+from pi_appliance.errors import Refused, Unavailable, UnknownName
+from pi_appliance.model.config import Usb
+from pi_appliance.model.music import Can, Counts, Play, PlayerState, Queue, Track
+from pi_appliance.model.usb import StickState
+from pi_appliance.system import usb_root
+
+STICK = Path("USB", "Blue")
+
+
+class Shelf:
+    """A player whose library is what it was told to look through; each look at it takes one question more."""
+
+    def __init__(self) -> None:
+        self.updates: list[str] = []
+        self.known = 0
+        self.left = 0  # questions until it has looked through all
+        self.cans = frozenset({Can.UPDATE})
+        self.queued: Sequence[str] = ()
+        self.now = PlayerState(play=Play.STOPPED)
+        self.pressed: list[object] = []
+
+    async def abilities(self) -> frozenset[Can]:
+        return self.cans
+
+    async def update(self, folder: str = "") -> None:
+        self.updates.append(folder)
+        self.left = 3
+
+    async def state(self) -> PlayerState:
+        self.left = max(0, self.left - 1)
+        self.known += 1 if self.left else 0
+        return dataclasses.replace(self.now, updating=7 if self.left else None)
+
+    async def counts(self, folder: str = "") -> Counts:
+        assert folder in self.updates
+        return Counts(artists=0, albums=0, tracks=self.known, seconds=0)
+
+    async def queue(self, start: int = 0, count: int = 100) -> Queue:
+        tracks = [Track(uri=uri, position=position) for position, uri in enumerate(self.queued)]
+        return Queue(tracks=tracks[start : start + count], start=start, length=len(tracks))
+
+    async def play(self, position: int | None = None) -> None:
+        self.pressed.append(position)
+
+    async def stop(self) -> None:
+        self.pressed.append("stop")
+
+    def plays(self, position: int, *uris: str, play: Play = Play.PLAYING) -> None:
+        """Let the queue be URIS, of which the one at POSITION is the current one."""
+        self.queued = uris
+        track = Track(uri=uris[position], position=position)
+        self.now = PlayerState(play=play, track=track, queue_length=len(uris))
+
+
+class Music:
+    """The hub: a player that may be away."""
+
+    def __init__(self, player: Shelf | None) -> None:
+        self._player, self._news = player, asyncio.Event()
+
+    def arrives(self, player: Shelf) -> None:
+        self._player = player
+        self._news.set()
+
+    async def player(self) -> Any:
+        if self._player is None:
+            raise Unavailable("the player is not reached yet")
+        return self._player
+
+    async def watch(self) -> AsyncIterator[frozenset[str]]:
+        while True:
+            yield frozenset({"connection"})
+            await self._news.wait()
+            self._news.clear()
+
+
+class Home:
+    """A folder of sticks, a list of mounts, and the sticks of the daemon over them."""
+
+    def __init__(self, folder: Path, player: Shelf | None) -> None:
+        self.folder, self.run, self.player = folder / "music" / "USB", folder / "run", player
+        self.list, self.request = folder / "mountinfo", folder / "service" / "usb-remove"
+        self.folder.mkdir(parents=True)
+        self.request.parent.mkdir()
+        self.list.write_text("")
+        self.music = Music(player)
+        self.usb: Usb | None = Usb(folder=self.folder)
+        places = Places(
+            mounts=self.list,
+            root=usb_root.Places(self.run, folder / "sticks.json", self.request),
+            tick=0,
+            patience=0.2,
+            may_unmount=False,
+        )
+        self.sticks = Sticks(lambda: self.usb, lambda: self.music, places)
+
+    def inserts(self, name: str = "Blue", files: int = 3) -> None:
+        """Have the stick NAME mounted, with so many FILES of sound and one that is none."""
+        point = self.run / name
+        point.mkdir(parents=True, exist_ok=True)
+        for number in range(files):
+            (point / f"{number}.Flac").touch()
+        (point / "cover.jpg").touch()
+        (self.folder / name).unlink(missing_ok=True)
+        (self.folder / name).symlink_to(point)
+        self.list.write_text(self.list.read_text() + f"40 1 8:1 / {point} ro - vfat /dev/sda1 ro\n")
+        self.sticks.wake()
+
+    def pulls(self, name: str = "Blue") -> None:
+        """Have it unmounted, as root does."""
+        (self.folder / name).unlink()
+        (self.folder / name).symlink_to(".")
+        lines = self.list.read_text().splitlines(keepends=True)
+        self.list.write_text("".join(line for line in lines if f"/{name} " not in line))
+        self.sticks.wake()
+
+    async def is_(self, state: StickState, name: str = "Blue") -> None:
+        """Wait until the stick NAME is in STATE."""
+        async with asyncio.timeout(5):
+            while [each.state for each in self.sticks.all() if each.name == name] != [state]:
+                await asyncio.sleep(0)
+
+    async def unmounts_what_is_asked(self) -> None:
+        """Do what the unit does, once."""
+        while not self.request.exists():
+            await asyncio.sleep(0.001)
+        name = self.request.read_text()
+        self.request.unlink()
+        self.pulls(name)
+
+
+def living(home: Home, scene: Coroutine[Any, Any, None]) -> None:
+    """Have SCENE played while the sticks of HOME live."""
+
+    async def life() -> None:
+        task = asyncio.create_task(home.sticks.run())
+        try:
+            await scene
+            assert not task.done(), task
+        finally:
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+
+    asyncio.run(life())
+
+
+@pytest.fixture
+def player() -> Shelf:
+    return Shelf()
+
+
+@pytest.fixture
+def home(tmp_path: Path, player: Shelf) -> Home:
+    return Home(tmp_path, player)
+
+
+def test_a_stick_that_appears_is_looked_through_and_nothing_else_is(home: Home, player: Shelf) -> None:
+    async def scene() -> None:
+        home.inserts()
+        await home.is_(StickState.SCANNING)
+        await home.is_(StickState.READY)
+        (stick,) = home.sticks.all()
+        assert (stick.uri, stick.files, stick.tracks) == ("USB/Blue", 3, 2)
+        assert stick.size is not None
+        assert player.updates == ["USB/Blue"]
+        home.inserts("Red")
+        await home.is_(StickState.READY, "Red")
+        assert player.updates == ["USB/Blue", "USB/Red"], "the one that was there is left alone"
+
+    living(home, scene())
+
+
+def test_a_stick_that_is_away_is_known_and_nothing_is_looked_through(home: Home, player: Shelf) -> None:
+    async def scene() -> None:
+        home.inserts()
+        await home.is_(StickState.READY)
+        home.pulls()
+        await home.is_(StickState.AWAY)
+        await home.sticks.look()
+        assert player.updates == ["USB/Blue"]
+        home.inserts()
+        await home.is_(StickState.READY)
+        assert player.updates == ["USB/Blue", "USB/Blue"]
+
+    living(home, scene())
+
+
+def test_a_stick_that_is_mounted_before_it_is_linked_is_found_all_the_same(home: Home, player: Shelf) -> None:
+    async def scene() -> None:
+        home.inserts()
+        link = home.folder / "Blue"
+        link.unlink()
+        assert not await home.sticks.look()
+        link.symlink_to(home.run / "Blue")  # nothing tells of this
+        await home.is_(StickState.READY)
+        assert await home.sticks.look()
+
+    living(home, scene())
+
+
+def test_a_stick_waits_for_the_player(tmp_path: Path, player: Shelf) -> None:
+    home = Home(tmp_path, None)
+
+    async def scene() -> None:
+        home.inserts()
+        await home.is_(StickState.WAITING)
+        async with asyncio.timeout(5):
+            while home.sticks.all()[0].note != "the player is not reached yet":
+                await asyncio.sleep(0)
+        home.music.arrives(player)
+        await home.is_(StickState.READY)
+        assert player.updates == ["USB/Blue"]
+
+    living(home, scene())
+
+
+def test_a_player_that_cannot_be_told_to_look_is_not_asked(home: Home, player: Shelf) -> None:
+    player.cans = frozenset()
+
+    async def scene() -> None:
+        home.inserts()
+        await home.is_(StickState.READY)
+        assert player.updates == []
+        assert "by itself" in home.sticks.all()[0].note
+
+    living(home, scene())
+
+
+def test_the_file_read_again_may_name_another_folder_or_none(home: Home, player: Shelf) -> None:
+    async def scene() -> None:
+        home.inserts()
+        await home.is_(StickState.READY)
+        home.usb = None
+        await home.sticks.look()
+        with pytest.raises(Unavailable, match="no folder of USB sticks"):
+            home.sticks.all()
+        home.usb = Usb(folder=home.folder, library="Sticks/")
+        await home.sticks.look()
+        await home.is_(StickState.READY)
+        assert player.updates == ["USB/Blue", "Sticks/Blue"]
+
+    living(home, scene())
+
+
+@pytest.mark.parametrize(
+    ("current", "queue", "play", "pressed"),
+    [
+        (0, ("USB/Blue/a", "USB/Blue/b", "Home/c"), Play.PLAYING, [2]),
+        (0, ("USB/Blue/a", "USB/Bluebird/b"), Play.PLAYING, [1]),
+        (1, ("Home/c", "USB/Blue/a"), Play.PLAYING, ["stop"]),
+        (0, ("USB/Blue/a", *["USB/Blue/b"] * 500, "Home/c"), Play.PLAYING, [501]),
+        (0, ("USB/Blue/a", "Home/c"), Play.PAUSED, ["stop"]),
+        (1, ("USB/Blue/a", "Home/c"), Play.PLAYING, []),
+        (0, ("USB/Blue/a", "Home/c"), Play.STOPPED, []),
+    ],
+)
+def test_what_plays_from_a_stick_that_is_to_go_ends(
+    home: Home, player: Shelf, current: int, queue: tuple[str, ...], play: Play, pressed: list[object]
+) -> None:
+    player.plays(current, *queue, play=play)
+
+    async def scene() -> None:
+        home.inserts()
+        await home.is_(StickState.READY)
+        root = asyncio.create_task(home.unmounts_what_is_asked())
+        stick = await home.sticks.remove("Blue")
+        assert stick.state is StickState.AWAY
+        assert player.pressed == pressed
+        await root
+
+    living(home, scene())
+
+
+def test_a_stick_that_nobody_unmounts_may_not_be_pulled(home: Home) -> None:
+    async def scene() -> None:
+        home.inserts()
+        await home.is_(StickState.READY)
+        with pytest.raises(Unavailable, match="nobody unmounts Blue"):
+            await home.sticks.remove("Blue")
+        assert not home.request.exists(), "it is not done later, when nobody expects it any more"
+        assert home.sticks.all()[0].state is StickState.READY
+        home.request.parent.rmdir()
+        with pytest.raises(Unavailable, match="sudo pi-appliance music usb remove 'Blue'"):
+            await home.sticks.remove("Blue")
+
+    living(home, scene())
+
+
+def test_only_what_is_ours_and_here_is_let_go_of(home: Home, tmp_path: Path) -> None:
+    async def scene() -> None:
+        with pytest.raises(UnknownName):
+            await home.sticks.remove("../Blue")
+        home.inserts()
+        home.pulls()
+        with pytest.raises(Refused, match="away already"):
+            await home.sticks.remove("Blue")
+        (home.folder / "Red").mkdir()
+        home.list.write_text(f"41 1 8:2 / {home.folder}/Red rw - ext4 /dev/sdb1 rw\n")
+        with pytest.raises(Refused, match=f"sudo umount '{home.folder}/Red'"):
+            await home.sticks.remove("Red")
+
+    living(home, scene())
+
+
+def test_a_folder_with_music_is_no_stick(home: Home) -> None:
+    (home.folder / "Own").mkdir()
+    (home.folder / "Own" / "a.ogg").touch()
+    (home.folder / "Bare").mkdir()
+    assert [(each.name, each.state) for each in home.sticks.all()] == [("Bare", StickState.AWAY)]

@@ -1,0 +1,60 @@
+"""Addresses of this machine, and the alarm for when they change, with the real kernel."""
+
+import asyncio
+import ipaddress
+import subprocess
+import uuid
+
+import pytest
+
+from pi_appliance.system import lan
+from tests.fakes.stick import needs_loop
+
+
+def test_own_addresses_are_none_that_only_this_machine_reaches() -> None:
+    found = lan.addresses()
+    assert len(found) == len(set(found))
+    assert not any(ipaddress.ip_address(each).is_loopback for each in found)
+    assert lan.name()
+    assert "." not in lan.name()
+
+
+@pytest.mark.parametrize(
+    ("host", "reached", "only_here"),
+    [
+        ("0.0.0.0", ["10.0.0.7", "10.1.0.7"], False),  # noqa: S104 - nothing listens
+        ("::", ["10.0.0.7", "10.1.0.7"], False),
+        ("10.1.0.7", ["10.1.0.7"], False),
+        ("10.9.9.9", [], False),
+        ("127.0.0.1", [], True),
+        ("::1", [], True),
+        ("localhost", [], True),
+    ],
+)
+def test_who_listens_where_is_reached_there(host: str, reached: list[str], only_here: bool) -> None:
+    assert lan.reached_at(host, lambda: ["10.0.0.7", "10.1.0.7"]) == reached
+    assert lan.only_here(host) == only_here
+
+
+@needs_loop
+def test_the_alarm_rings_when_an_address_comes_or_goes() -> None:
+    address = f"127.{uuid.uuid4().int % 200 + 20}.7.7/32"
+
+    async def scene() -> None:
+        rung = asyncio.Event()
+        alarm = lan.AddressAlarm(rung.set)
+        try:
+            for verb in ("add", "del"):
+                done = await asyncio.to_thread(
+                    subprocess.run, ["ip", "address", verb, address, "dev", "lo"], check=False
+                )
+                if done.returncode:
+                    pytest.skip("addresses cannot be changed here")
+                async with asyncio.timeout(5):
+                    await rung.wait()
+                rung.clear()
+        finally:
+            alarm.close()
+            alarm.close()
+
+    asyncio.run(scene())

@@ -1,0 +1,39 @@
+"""The alarm of mounts, with the real kernel: it rings for each, and an idle loop sleeps."""
+
+import asyncio
+import subprocess
+import time
+from pathlib import Path
+
+from pi_appliance.system.mount_alarm import MountAlarm
+from tests.fakes.stick import needs_loop
+
+
+@needs_loop
+def test_it_rings_when_something_is_mounted_or_unmounted_and_else_costs_nothing(tmp_path: Path) -> None:
+    async def scene() -> None:
+        rung = asyncio.Event()
+        alarm = MountAlarm(rung.set)
+        try:
+            for command in (["mount", "-t", "tmpfs", "none", tmp_path], ["umount", tmp_path]):
+                await asyncio.to_thread(subprocess.run, command, check=True)
+                async with asyncio.timeout(5):
+                    await rung.wait()
+                rung.clear()
+            before = time.process_time()
+            await asyncio.sleep(0.3)
+            assert time.process_time() - before < 0.1, "the list can always be read; that must not wake us"
+        finally:
+            alarm.close()
+            alarm.close()
+
+    asyncio.run(scene())
+
+
+def test_a_plain_file_and_none_at_all_never_ring(tmp_path: Path) -> None:
+    async def scene() -> None:
+        (tmp_path / "list").write_text("")
+        for name in ("list", "none"):
+            MountAlarm(lambda: None, tmp_path / name).close()
+
+    asyncio.run(scene())
