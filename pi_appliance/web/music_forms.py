@@ -137,26 +137,8 @@ class MusicForms:
         if "output" in given:
             await player.set_output(_whole(given, "output"), _on(given, "on"))
             return RedirectResponse("/music/sound", 303)
-        for key, value in given.items():
-            match key:
-                case "repeat":
-                    await player.set_modes(repeat=_on(given, key))
-                case "random":
-                    await player.set_modes(random=_on(given, key))
-                case "single":
-                    await player.set_modes(single=_one(Mode, value))
-                case "consume":
-                    await player.set_modes(consume=_one(Mode, value))
-                case "crossfade":
-                    await player.set_crossfade(_whole(given, key))
-                case "gain":
-                    await player.set_replay_gain(_one(Gain, value))
-                case "mute":
-                    await player.set_mute(_on(given, key))
-                case "update":
-                    await player.update()
-                case other:
-                    raise _unknown(other)
+        for key in given:
+            await _set(player, key, given)
         return RedirectResponse("/music/sound", 303)
 
     async def _move_next(self, player: Player, track: int, position: int) -> None:
@@ -166,6 +148,24 @@ class MusicForms:
 
     async def _player(self) -> Player:
         return await self._daemon.hub.player()
+
+
+async def _set(player: Player, key: str, given: Given) -> None:
+    match key:
+        case "repeat" | "random":
+            await player.set_modes(**{key: _on(given, key)})
+        case "single" | "consume":
+            await player.set_modes(**{key: _one(Mode, given[key])})
+        case "crossfade":
+            await player.set_crossfade(_whole(given, key))
+        case "gain":
+            await player.set_replay_gain(_one(Gain, given[key]))
+        case "mute":
+            await player.set_mute(_on(given, key))
+        case "update":
+            await player.update()
+        case other:
+            raise _unknown(other)
 
 
 def _source(given: Given) -> Source:
