@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from starlette.exceptions import HTTPException
 
 from pi_appliance.core import durations
+from pi_appliance.engine.stations import Stations
 from pi_appliance.errors import Refused, nearest
 from pi_appliance.model.post import ANSWERS, Intent
 from pi_appliance.model.run import Run, Trigger
@@ -22,12 +23,20 @@ class Actions:
 
     def __init__(self, daemon: Daemon, now: Callable[[], datetime]) -> None:
         self._daemon, self.now = daemon, now
-        self.stations = player.Stations()
+        self._stations: tuple[object, Stations] | None = None
+
+    @property
+    def stations(self) -> Stations:
+        """The stations, of the configuration as it is now."""
+        config = self._daemon.appliance.config
+        places = (config.stations, config.state)
+        if self._stations is None or self._stations[0] != places:
+            self._stations = (places, Stations(*places))
+        return self._stations[1]
 
     async def ask_player(self, command: str, given: player.Given) -> None:
         """Do COMMAND. Raises as player.command does."""
-        file = self._daemon.appliance.config.stations
-        await player.command(self._daemon.hub, command, given, self.stations, file)
+        await player.command(self._daemon.hub, command, given, self.stations)
 
     async def run_job(self, name: str) -> None:
         """Start a run of the job NAME. Raises UnknownName, or Refused if a run of it goes on."""

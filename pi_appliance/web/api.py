@@ -76,7 +76,7 @@ class Api:
     async def stations(self, request: Request) -> JSONResponse:
         """Return the stations of the file."""
         _only(request)
-        found = self._actions.stations.all(self._daemon.appliance.config.stations)
+        found = self._actions.stations.all()
         return JSONResponse(
             [{"name": each.name, "url": each.url, "genre": each.genre, "country": each.country} for each in found]
         )

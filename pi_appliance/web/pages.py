@@ -102,7 +102,7 @@ class Pages:
         stations: Sequence[Station] = ()
         wrong = ""
         try:
-            stations = self._actions.stations.all(appliance.config.stations)
+            stations = self._actions.stations.all()
         except ConfigError as error:
             wrong = str(error)
         views = appliance.jobs(now)

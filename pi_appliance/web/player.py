@@ -1,14 +1,14 @@
-"""What the page and the API may ask of the player, and the stations to choose from."""
+"""What the page and the API may ask of the player."""
 
+import asyncio
 import math
 from collections.abc import Mapping
-from pathlib import Path
 
 from starlette.exceptions import HTTPException
 
-from pi_appliance.config.load import load_stations
+from pi_appliance.engine.stations import Stations
 from pi_appliance.errors import Refused, UnknownName, nearest
-from pi_appliance.model.music import Station
+from pi_appliance.model.music import Uri, Where
 from pi_appliance.ports_player import Player
 from pi_appliance.web.world import Music
 
@@ -28,32 +28,7 @@ COMMANDS: Mapping[str, tuple[str, ...]] = {
 }
 
 
-class Stations:
-    """The stations of the file, read again only when it changed."""
-
-    def __init__(self) -> None:
-        self._read: tuple[object, tuple[Station, ...]] = (None, ())
-
-    def all(self, path: Path | None) -> tuple[Station, ...]:
-        """Return the stations in the file PATH. Raises ConfigError with every problem in it."""
-        try:
-            stat = path and path.stat()
-        except OSError:
-            stat = None  # reading it will say why
-        seen = stat and (path, stat.st_mtime_ns, stat.st_size)
-        if not seen or seen != self._read[0]:
-            self._read = (seen, load_stations(path))
-        return self._read[1]
-
-    def one(self, path: Path | None, name: str) -> Station:
-        """Return the station called NAME. Raises UnknownName."""
-        stations = {station.name: station for station in self.all(path)}
-        if name not in stations:
-            raise UnknownName("station", name, tuple(stations))
-        return stations[name]
-
-
-async def command(music: Music, name: str, given: Given, stations: Stations, file: Path | None) -> None:
+async def command(music: Music, name: str, given: Given, stations: Stations) -> None:
     """Do what NAME says, with what was GIVEN for it.
 
     Raises UnknownName, HTTPException 400 for a wrong key or value, and what the player raises.
@@ -74,8 +49,9 @@ async def command(music: Music, name: str, given: Given, stations: Stations, fil
             seconds = _number(given, "seconds", 0, 1_000_000)
             await (await music.player()).seek(seconds)
         case "play-station":
-            station = stations.one(file, str(given.get("station", "")))
-            await (await music.player()).play_uri(station.url, station.name)
+            station = await asyncio.to_thread(stations.to_play, str(given.get("station", "")))
+            player = await music.player()
+            await player.add(Uri(uri=station.url, title=station.name), Where.INSTEAD, play=True)
         case _:
             await _plain(await music.player(), name)
 

@@ -1,49 +1,82 @@
-"""A player made of a list, and what the daemon's hub is to the page, over it."""
+"""A player made of lists, and what the daemon's hub is to the page, over it."""
 
 import asyncio
 import dataclasses
-from collections.abc import AsyncIterator, Callable, Sequence
+import itertools
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from typing import Any
 
+from pi_appliance.core import sources
 from pi_appliance.errors import Refused, Unavailable
-from pi_appliance.model.music import Play, PlayerState, Queue, Track
-
-SONG = Track(
-    uri="a.ogg", title="Blue Train", artist="John Coltrane", album="Blue Train", duration=643.0, position=0, id=1
+from pi_appliance.model.music import (
+    Added,
+    Can,
+    Gain,
+    Mode,
+    Play,
+    PlayerState,
+    Queue,
+    Source,
+    Track,
+    Where,
 )
-OTHER = Track(uri="b.ogg", title="Moment's Notice", artist="John Coltrane", duration=550.0, position=1, id=2)
+from pi_appliance.ports_player import Player
+from tests.web.list_library import ListLibrary
+
+COLTRANE = "John Coltrane"
+SONG = Track(
+    uri="a.ogg", title="Blue Train", artist=COLTRANE, album="Blue Train", duration=643.0, genre="Jazz", position=0, id=1
+)
+OTHER = Track(
+    uri="b.ogg", title="Moment's Notice", artist=COLTRANE, album="Blue Train", duration=550.0, position=1, id=2
+)
+SHELF = (
+    Track(uri="Albums/Kind of Blue/1.ogg", title="So What", artist="Miles Davis", album="Kind of Blue", genre="Jazz"),
+    Track(uri="Albums/Kind of Blue/2.ogg", title="Blue in Green", artist="Miles Davis", album="Kind of Blue"),
+)
 
 
-class ListPlayer:
-    """A player of a list of tracks; it makes no sound and no time passes."""
+class ListPlayer(ListLibrary):
+    """A player of a list of tracks, wholly as ports_player says; it makes no sound and no time passes."""
 
-    def __init__(self, tracks: Sequence[Track] = (SONG, OTHER)) -> None:
+    def __init__(self, tracks: Sequence[Track] = (SONG, OTHER), shelf: Sequence[Track] = SHELF) -> None:
+        super().__init__([*tracks, *shelf])
         self.tracks = list(tracks)
-        self.now = PlayerState(play=Play.PLAYING, track=self.tracks[0], elapsed=61.0, volume=40, queue_length=2)
-        self.on_change: Callable[[], None] = lambda: None
+        self._ids = itertools.count(max((track.id or 0 for track in tracks), default=0) + 1)
+        first = self.tracks[0] if self.tracks else None
+        self.now = PlayerState(
+            play=Play.PLAYING, track=first, elapsed=61.0, volume=40, queue_length=len(tracks), partition="default"
+        )
+        self.on_change: Callable[[frozenset[str]], None] = lambda _: None
 
     def become(self, **changes: Any) -> None:
         """Change the state, and tell."""
-        self.now = dataclasses.replace(self.now, **changes)
-        self.on_change()
+        self.changed("player", **changes)
+
+    def changed(self, *names: str, **state: Any) -> None:
+        """Let STATE be as given, and tell that NAMES changed."""
+        self.now = dataclasses.replace(self.now, **state)
+        self.on_change(frozenset(names))
 
     async def state(self) -> PlayerState:
         return self.now
 
-    async def queue(self, start: int = 0, count: int = 100) -> Queue:
-        return Queue(tracks=self.tracks[start : start + count], start=start, length=len(self.tracks))
-
     async def play(self, position: int | None = None) -> None:
-        place = (self.now.track.position or 0 if self.now.track else 0) if position is None else position
+        place = self._place if position is None else position
         if place >= len(self.tracks):
             raise Refused(f"there is nothing at position {place}; the queue holds {len(self.tracks)}")
-        self.become(play=Play.PLAYING, track=self.tracks[place])
+        elapsed = self.now.elapsed if position is None else 0.0
+        self.become(play=Play.PLAYING, track=self.tracks[place], elapsed=elapsed or 0.0)
+
+    async def play_id(self, id: int) -> None:  # noqa: A002 - MPD's word
+        await self.play(self._at_id(id))
 
     async def pause(self) -> None:
-        self.become(play=Play.PAUSED)
+        if self.now.play is Play.PLAYING:
+            self.become(play=Play.PAUSED)
 
     async def toggle(self) -> None:
-        self.become(play=Play.PAUSED if self.now.play is Play.PLAYING else Play.PLAYING)
+        await (self.pause() if self.now.play is Play.PLAYING else self.play())
 
     async def stop(self) -> None:
         self.become(play=Play.STOPPED, elapsed=None)
@@ -55,25 +88,78 @@ class ListPlayer:
         await self._go(-1)
 
     async def seek(self, seconds: float) -> None:
+        self.need(Can.SEEK)
         self.become(elapsed=seconds)
 
     async def set_volume(self, volume: int) -> None:
-        self.become(volume=volume)
+        if self.now.volume is None:
+            raise Refused("this player has no volume to set; set it on the amplifier")
+        self.changed("mixer", volume=volume)
 
-    async def add(self, uri: str) -> Track:
-        self.tracks.append(Track(uri=uri, position=len(self.tracks)))
-        return self.tracks[-1]
+    async def set_mute(self, on: bool) -> None:
+        self.need(Can.MUTE)
+        self.changed("mixer", muted=on)
+
+    async def set_modes(
+        self,
+        *,
+        repeat: bool | None = None,
+        random: bool | None = None,
+        single: Mode | None = None,
+        consume: Mode | None = None,
+    ) -> None:
+        given = {"repeat": repeat, "random": random, "single": single, "consume": consume}
+        self.changed("options", **{name: value for name, value in given.items() if value is not None})
+
+    async def set_crossfade(self, seconds: int) -> None:
+        self.need(Can.CROSSFADE)
+        self.changed("options", crossfade=seconds)
+
+    async def set_replay_gain(self, gain: Gain) -> None:
+        self.need(Can.REPLAY_GAIN)
+        self.changed("options", replay_gain=gain)
+
+    async def queue(self, start: int = 0, count: int = 100) -> Queue:
+        found = self.tracks[start : start + count]
+        return Queue(tracks=found, start=start, length=len(self.tracks), version=self.now.queue_version)
+
+    async def add(self, source: Source, where: Where = Where.END, *, play: bool = False) -> Added:
+        if where is Where.NEXT:
+            self.need(Can.NEXT)
+        new = [dataclasses.replace(track, id=next(self._ids)) for track in self.tracks_of(source)]
+        old = [] if where is Where.INSTEAD else self.tracks
+        place = self._place + 1 if where is Where.NEXT and self.now.track else len(old)
+        self._lay([*old[:place], *new, *old[place:]])
+        if play:
+            await self.play(place)
+        return Added(name=sources.describe(source), position=place, count=len(new))
+
+    async def move(self, id: int, to: int) -> None:  # noqa: A002 - MPD's word
+        self.need(Can.MOVE)
+        tracks = list(self.tracks)
+        track = tracks.pop(self._at_id(id))
+        if to > len(tracks):
+            raise Refused(f"there is no position {to}; the queue holds {len(self.tracks)}")
+        tracks.insert(to, track)
+        self._lay(tracks)
+
+    async def remove(self, ids: Collection[int]) -> None:
+        self.need(Can.REMOVE)
+        self._lay([track for track in self.tracks if track.id not in ids])
 
     async def clear(self) -> None:
-        self.tracks = []
-        self.become(track=None)
+        self._lay([])
 
-    async def play_uri(self, uri: str, title: str = "") -> None:
-        self.tracks = [Track(uri=uri, title=title, position=0)]
-        self.become(play=Play.PLAYING, track=self.tracks[0], elapsed=0.0, queue_length=1)
+    async def shuffle(self) -> None:
+        self.need(Can.SHUFFLE)
+        self._lay(self.tracks[::-1])  # an order that no dice chose is one, too
 
-    async def library(self, folder: str = "") -> Sequence[Track]:
-        return [track for track in self.tracks if track.uri.startswith(folder)]
+    async def save(self, name: str, *, replace: bool = False) -> None:
+        self.need(Can.SAVE)
+        if name in self.saved and not replace:
+            raise Refused(f"there is a playlist {name!r} already")
+        self.saved[name] = list(self.tracks)
+        self.changed("stored_playlist")
 
     async def changes(self) -> AsyncIterator[frozenset[str]]:
         yield frozenset({"player"})
@@ -81,9 +167,29 @@ class ListPlayer:
     async def close(self) -> None:
         pass
 
+    @property
+    def _place(self) -> int:
+        return self.now.track.position or 0 if self.now.track else 0
+
+    def _at_id(self, number: int) -> int:
+        place = next((place for place, track in enumerate(self.tracks) if track.id == number), None)
+        if place is None:
+            raise Refused(f"the track {number} is gone from the queue")
+        return place
+
+    def _lay(self, tracks: Sequence[Track]) -> None:
+        """Let the queue be TRACKS, each at its place; what plays goes on if it is still among them."""
+        self.tracks = [dataclasses.replace(track, position=place) for place, track in enumerate(tracks)]
+        current = next((each for each in self.tracks if self.now.track and each.id == self.now.track.id), None)
+        gone = {} if current or not self.now.track else {"play": Play.STOPPED, "elapsed": None}
+        version = self.now.queue_version + 1
+        self.changed("playlist", "player", track=current, queue_length=len(self.tracks), queue_version=version, **gone)
+
     async def _go(self, step: int) -> None:
-        place = (self.now.track.position or 0 if self.now.track else 0) + step
-        await self.play(place % len(self.tracks))
+        await self.play((self._place + step) % len(self.tracks))
+
+
+_: type[Player] = ListPlayer  # whoever adds to the port adds it here
 
 
 class ListMusic:
@@ -92,7 +198,7 @@ class ListMusic:
     def __init__(self, player: ListPlayer | None, trouble: str = "") -> None:
         self.trouble, self.stand_in = trouble, False
         self.list_player = player
-        self.watchers: set[asyncio.Event] = set()
+        self.watchers: dict[asyncio.Event, set[str]] = {}
         if player:
             player.on_change = self.tell
 
@@ -100,23 +206,30 @@ class ListMusic:
     def state(self) -> PlayerState | None:
         return self.list_player.now if self.list_player else None
 
+    @property
+    def abilities(self) -> frozenset[Can]:
+        return frozenset(self.list_player.can if self.list_player else ())
+
     async def player(self) -> ListPlayer:
         if self.list_player is None:
             raise Unavailable(self.trouble)
         return self.list_player
 
-    def tell(self) -> None:
-        for each in self.watchers:
-            each.set()
+    def tell(self, names: frozenset[str] = frozenset({"connection"})) -> None:
+        for event, heard in self.watchers.items():
+            heard.update(names)
+            event.set()
 
     async def watch(self) -> AsyncIterator[frozenset[str]]:
-        news = asyncio.Event()
+        news, heard = asyncio.Event(), {"connection"}
         news.set()
-        self.watchers.add(news)
+        self.watchers[news] = heard
         try:
             while True:
                 await news.wait()
                 news.clear()
-                yield frozenset({"player"})
+                names = frozenset(heard)
+                heard.clear()
+                yield names
         finally:
-            self.watchers.discard(news)
+            del self.watchers[news]

@@ -106,7 +106,7 @@ def test_a_player_without_a_mixer_says_so(world: World) -> None:
 
 
 def test_a_player_that_is_lost_in_the_middle_is_503(world: World) -> None:
-    def lose() -> None:
+    def lose(names: frozenset[str]) -> None:
         raise Unavailable("the player hung up")
 
     world.player.on_change = lose
@@ -137,7 +137,7 @@ def test_a_chance_that_skips_tells_the_slot_it_uses(tmp_path: Path) -> None:
 
 
 def test_a_fault_of_ours_is_500_without_its_insides(world: World, caplog: pytest.LogCaptureFixture) -> None:
-    def break_down() -> None:
+    def break_down(names: frozenset[str]) -> None:
         raise ZeroDivisionError("insides")
 
     world.player.on_change = break_down

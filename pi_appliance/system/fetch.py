@@ -1,0 +1,112 @@
+"""Fetches the beginning of a small file from the web, with a limit to everything: size, time, redirects.
+
+What it imports for that it imports when there is something to fetch: most commands fetch nothing.
+"""
+
+import re
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pi_appliance.core import broken_lines
+from pi_appliance.core.stream_lists import is_web_address
+from pi_appliance.errors import Refused, Unavailable
+
+if TYPE_CHECKING:
+    import http.client
+    import urllib.request
+
+MOST_REDIRECTS = 3
+_BIT = 8192
+_CHARSET = re.compile(r"charset=\"?([\w.-]{1,40})", re.IGNORECASE)
+_LATER = {408, 425, 429}
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """What came: from which address in the end, what its server calls it, and its beginning where that was wanted."""
+
+    url: str
+    mime: str
+    text: str
+
+
+def fetch(url: str, *, wanted: Callable[[str, str], bool], most: int = 65_536, seconds: float = 5.0) -> Fetched:
+    """Return what is at URL. Nothing is read unless it is WANTED by its address and its kind: a stream never ends.
+
+    At most MOST bytes are read, within SECONDS or twice that. Raises Unavailable if it is not reached, Refused if the
+    answer is no, too long, or leads to what is no web address.
+    """
+    import http.client  # noqa: PLC0415 - these cost more than most commands do
+    import urllib.error  # noqa: PLC0415
+
+    if not is_web_address(url):
+        raise Refused(f"{url!r} is no web address; begin it with http:// or https://")
+    until = time.monotonic() + seconds
+    try:
+        with _opener().open(url, timeout=seconds) as answer:
+            kind = answer.headers.get("Content-Type", "")
+            mime = kind.partition(";")[0].strip().lower()
+            body = _read(answer, most, until, url) if wanted(answer.geturl(), mime) else b""
+            return Fetched(answer.geturl(), mime, _text(body, kind))
+    except urllib.error.HTTPError as error:
+        error.close()
+        later = error.code >= 500 or error.code in _LATER
+        what = "leads on and on, or to no web address" if 300 <= error.code < 400 else f"answers {error.code}"
+        raise (Unavailable if later else Refused)(f"{url} {what}; check the address") from None
+    except http.client.BadStatusLine as error:
+        if str(error).startswith("ICY 200"):  # the way old radio servers say that a stream begins
+            return Fetched(url, "audio/mpeg", "")
+        raise Unavailable(f"what answers at {url} is no web server") from None
+    except (OSError, http.client.HTTPException, ValueError) as error:
+        why = broken_lines.why(str(error) or type(error).__name__)
+        raise Unavailable(
+            f"{url} is not reached: {why or 'no answer'}; check the address, or try again later"
+        ) from None
+
+
+def _opener() -> "urllib.request.OpenerDirector":
+    import urllib.request  # noqa: PLC0415 - see above
+
+    class Redirects(urllib.request.HTTPRedirectHandler):
+        max_redirections = max_repeats = MOST_REDIRECTS
+
+        def redirect_request(
+            self,
+            req: urllib.request.Request,
+            fp: object,
+            code: int,
+            msg: str,
+            headers: "http.client.HTTPMessage",
+            newurl: str,
+        ) -> urllib.request.Request | None:
+            """Follow to web addresses alone."""
+            if not is_web_address(newurl):
+                raise Refused(f"{req.full_url} leads to {newurl!r}, which is no web address")
+            return super().redirect_request(req, fp, code, msg, headers, newurl)  # type: ignore[arg-type]
+
+    opener = urllib.request.build_opener(Redirects)
+    opener.addheaders = [("User-Agent", "pi-appliance"), ("Accept", "*/*")]
+    return opener
+
+
+def _read(answer: "http.client.HTTPResponse", most: int, until: float, url: str) -> bytes:
+    body = b""
+    while bit := answer.read1(_BIT):
+        body += bit
+        if len(body) > most:
+            raise Refused(f"{url} is no list of streams: it is longer than {most} bytes")
+        if time.monotonic() > until:
+            raise Unavailable(f"{url} is too slow; try again later")
+    return body
+
+
+def _text(body: bytes, kind: str) -> str:
+    named = _CHARSET.search(kind)
+    for encoding in (named[1] if named else "utf-8", "utf-8"):
+        try:
+            return body.decode(encoding)
+        except (LookupError, UnicodeDecodeError):
+            continue
+    return body.decode("latin-1")

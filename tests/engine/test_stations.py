@@ -1,0 +1,230 @@
+"""The stations: the owner's file, which stays as it is, and the household's own; and streams behind lists."""
+
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler
+from multiprocessing import get_context
+from pathlib import Path
+
+import pytest
+
+from pi_appliance.engine import tuning
+from pi_appliance.engine.stations import NAME, Stations
+from pi_appliance.errors import ConfigError, Refused, Unavailable, UnknownName
+from pi_appliance.model.music import Station
+from tests.fakes.loopback import serving
+
+FILE = "# mine\n- {name: FIP, url: 'http://fip.example/live'}\n- {name: Groove, url: 'http://groove.example/live'}\n"
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "stations.yaml"
+    path.write_text(FILE)
+    return path
+
+
+@pytest.fixture
+def stations(file: Path, tmp_path: Path) -> Stations:
+    return Stations(file, tmp_path / "state")
+
+
+def station(name: str, url: str = "http://new.example/live") -> Station:
+    return Station(name=name, url=url)
+
+
+def names(stations: Stations) -> list[str]:
+    return [each.name for each in stations.all()]
+
+
+def test_an_added_one_comes_first_and_the_file_stays_as_it_is(stations: Stations, file: Path, tmp_path: Path) -> None:
+    kept = stations.add(Station(name="  Radio  X ", url="http://x.example/", genre="Jazz", country="FR"), check=False)
+    assert kept.name == "Radio X"
+    assert names(stations) == ["Radio X", "FIP", "Groove"]
+    assert names(Stations(file, tmp_path / "state")) == ["Radio X", "FIP", "Groove"]  # another process
+    assert stations.one("radio x") == kept
+    assert file.read_text() == FILE
+
+
+def test_one_of_the_file_is_edited_removed_and_brought_back(stations: Stations, file: Path) -> None:
+    stations.edit("fip", station("FIP Rock"), check=False)
+    stations.remove("GROOVE")
+    assert names(stations) == ["FIP Rock"]
+    assert [each.name for each in stations.gone()] == ["FIP", "Groove"]
+    assert [(each.own, each.covers) for each in stations.shown()] == [(True, "FIP")]
+    assert stations.restore("groove").name == "Groove"
+    assert stations.restore("FIP").url == "http://fip.example/live"
+    assert names(stations) == ["FIP", "Groove"]
+    assert stations.gone() == ()
+    with pytest.raises(UnknownName, match="no station that was removed or edited is called 'FIP'"):
+        stations.restore("FIP")
+    assert file.read_text() == FILE
+
+
+def test_an_edited_one_that_is_removed_is_gone_for_good_until_it_is_brought_back(stations: Stations) -> None:
+    stations.edit("FIP", station("FIP"), check=False)
+    stations.remove("FIP")
+    assert names(stations) == ["Groove"]
+    stations.restore("FIP")
+    assert names(stations) == ["FIP", "Groove"]
+
+
+def test_names_are_unique_whatever_their_capitals(stations: Stations) -> None:
+    for do in (
+        lambda: stations.add(station("fIp"), check=False),
+        lambda: stations.edit("Groove", station("FIP"), check=False),
+    ):
+        with pytest.raises(Refused, match="there is a station 'FIP' already"):
+            do()
+    stations.edit("Groove", station("GROOVE"), check=False)
+    assert names(stations) == ["FIP", "GROOVE"]
+
+
+def test_an_unknown_name_is_told_with_the_nearest(stations: Stations) -> None:
+    for do in (lambda: stations.one("Grove"), lambda: stations.remove("Grove")):
+        with pytest.raises(UnknownName, match="did you mean 'Groove'"):
+            do()
+
+
+@pytest.mark.parametrize("url", ["file:///etc/passwd", "ftp://a.example/", "groove", "http://", "http://a\nb"])
+def test_what_is_no_web_address_is_refused(stations: Stations, url: str) -> None:
+    with pytest.raises(Refused):
+        stations.add(station("New", url), check=False)
+    assert names(stations) == ["FIP", "Groove"]
+
+
+def test_a_name_that_the_file_gets_later_is_still_the_households(stations: Stations, file: Path) -> None:
+    stations.add(station("Later"), check=False)
+    file.write_text(FILE + "- {name: later, url: 'http://later.example/'}\n")
+    assert names(stations) == ["Later", "FIP", "Groove"]
+    assert stations.restore("later").url == "http://later.example/"
+    assert names(stations) == ["FIP", "Groove", "later"]
+
+
+def test_a_damaged_own_file_is_told_and_not_written_over(stations: Stations, tmp_path: Path) -> None:
+    own = tmp_path / "state" / NAME
+    own.parent.mkdir()
+    own.write_text('{"stations": [')
+    for do in (stations.all, lambda: stations.add(station("New"), check=False)):
+        with pytest.raises(ConfigError, match="not what was written here"):
+            do()
+    assert own.read_text() == '{"stations": ['
+
+
+def _add_many(state: Path, first: int) -> None:
+    stations = Stations(None, state)
+    for number in range(first, first + 20):
+        stations.add(station(f"station {number}"), check=False)
+
+
+def test_several_processes_write_one_after_the_other(tmp_path: Path) -> None:
+    context = get_context("spawn")
+    many = [context.Process(target=_add_many, args=(tmp_path, first)) for first in (0, 100, 200)]
+    for each in many:
+        each.start()
+    for each in many:
+        each.join(60)
+    assert len(Stations(None, tmp_path).all()) == 60
+
+
+class Web:
+    """A server of lists and streams."""
+
+    address = ""
+
+    def __init__(self) -> None:
+        self.over = threading.Event()
+        self.asked: list[str] = []
+
+
+class _Handler(BaseHTTPRequestHandler):
+    state: Web
+
+    def do_GET(self) -> None:
+        self.state.asked.append(self.path)
+        kind, _, rest = self.path.strip("/").partition("/")
+        here = self.state.address
+        if kind == "missing":
+            self.send_error(404)
+        elif kind == "to":
+            self.send_response(302)
+            self.send_header("Location", rest if "://" in rest else f"{here}/{rest}")
+            self.end_headers()
+        elif kind == "icy":
+            self.wfile.write(b"ICY 200 OK\r\nicy-name: x\r\n\r\n")
+        else:
+            answers = {
+                "stream": ("audio/mpeg", "\xff" * 10),
+                "a.m3u": ("text/plain", f"#EXTM3U\n{here}/stream\n"),
+                "listen": ("audio/x-scpls", f"[playlist]\nFile1={here}/stream\n"),
+                "nested.pls": ("audio/x-scpls", f"[playlist]\nFile1={here}/a.m3u\n"),
+                "round.m3u": ("audio/x-mpegurl", f"{here}/round.m3u\n"),
+                "empty.m3u": ("audio/x-mpegurl", "#EXTM3U\nfile:///etc/passwd\n"),
+                "hls.m3u8": ("application/vnd.apple.mpegurl", "#EXTM3U\n#EXT-X-VERSION:3\npart.ts\n"),
+                "long.m3u": ("audio/x-mpegurl", "x" * 70_000),
+            }
+            mime, text = answers[kind]
+            self.send_response(200)
+            self.send_header("Content-Type", mime)
+            self.end_headers()
+            self.wfile.write(text.encode("latin-1"))
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name is the base class's
+        """Say nothing."""
+
+
+@pytest.fixture
+def web() -> Iterator[Web]:
+    web = Web()
+    with serving(web, _Handler):
+        yield web
+
+
+@pytest.mark.parametrize(
+    ("path", "leads_to"),
+    [
+        ("stream", "stream"),
+        ("icy", "icy"),
+        ("a.m3u", "stream"),
+        ("listen", "stream"),
+        ("nested.pls", "stream"),
+        ("to/a.m3u", "stream"),
+        ("hls.m3u8", "hls.m3u8"),
+        ("to/to/to/stream", "to/to/to/stream"),
+    ],
+)
+def test_the_stream_behind_an_address(web: Web, path: str, leads_to: str) -> None:
+    assert tuning.tune(f"{web.address}/{path}") == f"{web.address}/{leads_to}"
+
+
+@pytest.mark.parametrize(
+    ("path", "why"),
+    [
+        ("missing", "answers 404"),
+        ("empty.m3u", "without the address of a stream"),
+        ("round.m3u", "from list to list"),
+        ("long.m3u", "longer than 65536 bytes"),
+        ("to/file:///etc/passwd", "no web address"),
+        ("to/to/to/to/stream", "leads on and on, or"),
+    ],
+)
+def test_an_address_that_leads_nowhere_is_refused_and_left_to_the_player_at_play(web: Web, path: str, why: str) -> None:
+    with pytest.raises(Refused, match=why) as told:
+        tuning.tune(f"{web.address}/{path}")
+    assert "\n" not in str(told.value)
+    assert tuning.tune_to_play(f"{web.address}/{path}") == f"{web.address}/{path}"
+
+
+def test_an_address_where_nothing_listens_is_unavailable(stations: Stations) -> None:
+    with pytest.raises(Unavailable, match="nothing listens there"):
+        stations.add(station("Nowhere", "http://127.0.0.1:9/"))
+    assert names(stations) == ["FIP", "Groove"]
+
+
+def test_a_list_is_tried_when_it_is_added_and_looked_up_again_when_it_is_played(web: Web, stations: Stations) -> None:
+    for path in ("a.m3u", "listen", "stream"):
+        url = f"{web.address}/{path}"
+        assert stations.add(station(path, url)).url == url
+        web.asked.clear()
+        assert stations.to_play(path).url == f"{web.address}/stream"
+        assert web.asked == ([] if path == "stream" else [f"/{path}"])

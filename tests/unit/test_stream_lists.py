@@ -1,0 +1,55 @@
+"""Lists of streams: what is read out of M3U and PLS, however they are written."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pi_appliance.core import stream_lists
+
+M3U = "#EXTM3U\n#EXTINF:-1,Groove\nhttp://a.example/one\n\nhttp://b.example/two\n"
+PLS = (
+    "[playlist]\nNumberOfEntries=2\nFile2=http://b.example/two\nTitle1=Groove\nFile1=http://a.example/one\nVersion=2\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        (M3U, ["http://a.example/one", "http://b.example/two"]),
+        ("\ufeff" + M3U.replace("\n", "\r\n"), ["http://a.example/one", "http://b.example/two"]),
+        (PLS, ["http://a.example/one", "http://b.example/two"]),
+        (PLS.upper().replace("HTTP", "http"), ["http://A.EXAMPLE/ONE", "http://B.EXAMPLE/TWO"]),
+        ("live/high.aac\n/low\n", ["http://r.example/x/live/high.aac", "http://r.example/low"]),
+        ("http://a.example/1\nhttp://a.example/1\n", ["http://a.example/1"]),
+        ("file:///etc/passwd\nftp://a\njavascript:x\nhttp://\nhttp://[\nhttp://a b/\n", []),
+        ("", []),
+    ],
+)
+def test_the_addresses_of_a_list(text: str, found: list[str]) -> None:
+    assert stream_lists.streams(text, "http://r.example/x/list.m3u") == found
+
+
+def test_a_stream_in_parts_is_told_from_a_list() -> None:
+    assert stream_lists.is_stream_in_parts("#EXTM3U\n#EXT-X-TARGETDURATION:6\n#EXTINF:6,\npart1.ts\n")
+    assert not stream_lists.is_stream_in_parts(M3U)
+
+
+@pytest.mark.parametrize(
+    ("url", "is_one"),
+    [
+        ("http://a/b.m3u", True),
+        ("http://a/b.PLS?x=1", True),
+        ("https://a/b.m3u8#c", True),
+        ("http://a/b.mp3", False),
+        ("http://a/?list=b.m3u", False),
+        ("http://[", False),
+    ],
+)
+def test_addresses_of_lists(url: str, is_one: bool) -> None:
+    assert stream_lists.is_address_of_list(url) is is_one
+
+
+@given(st.text(alphabet=st.sampled_from("[]playistFe1=:/#.\nhtp @?\\\r ä\x00"), max_size=200))
+def test_whatever_comes_gives_web_addresses_or_nothing(text: str) -> None:
+    for found in stream_lists.streams(text, "http://r.example/list"):
+        assert stream_lists.is_web_address(found)
