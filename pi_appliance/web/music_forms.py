@@ -1,5 +1,6 @@
 """What the forms on the pages of the music ask for. Each ends on the page it stands on, by 303."""
 
+import asyncio
 from collections.abc import Mapping
 from enum import StrEnum
 from typing import TypeVar
@@ -120,12 +121,14 @@ class MusicForms:
         config = self._daemon.appliance.config
         stations = Stations(config.stations, config.state)
         match given.get("do"):
-            case "add":
-                await stations.add(_station(given))
+            case "add":  # in a thread: the address is tried
+                await asyncio.to_thread(stations.add, _station(given))
             case "edit":
-                await stations.edit(_name(given, "old"), _station(given))
+                await asyncio.to_thread(stations.edit, _name(given, "old"), _station(given))
             case "remove":
-                stations.remove(_name(given, "old"))
+                await asyncio.to_thread(stations.remove, _name(given, "old"))
+            case "restore":
+                await asyncio.to_thread(stations.restore, _name(given, "old"))
             case other:
                 raise _unknown(other)
         return RedirectResponse("/music/radio", 303)

@@ -8,6 +8,8 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
+from pi_appliance.engine.stations import Stations
+from pi_appliance.errors import ConfigError
 from pi_appliance.model.music import Can, Entry, Kind, Wanted, Window
 from pi_appliance.ports_player import Player
 from pi_appliance.web.pages import Pages
@@ -34,6 +36,7 @@ class MusicPages:
             Route("/music/queue", self.queue),
             Route("/music/library", self.library),
             Route("/music/playlists", self.playlists),
+            Route("/music/radio", self.radio),
             Route("/music/sound", self.sound),
         ]
 
@@ -84,6 +87,15 @@ class MusicPages:
         here = f"/music/playlists?{urlencode({'name': name})}"
         whole = Entry(kind=Kind.PLAYLIST, name=name)
         return self._page("playlists.html", playlist=name, window=window, here=here, whole=whole)
+
+    async def radio(self, _: Request) -> Response:
+        """Show the stations."""
+        config = self._daemon.appliance.config
+        stations = Stations(config.stations, config.state)
+        try:
+            return self._page("radio.html", stations=stations.all(), gone=stations.gone())
+        except ConfigError as error:
+            return self._page("radio.html", stations=(), gone=(), wrong=str(error))
 
     async def sound(self, _: Request) -> Response:
         """Show how it sounds, and the size of the library."""
