@@ -20,6 +20,8 @@ from pi_appliance.web.events import EventStream, Feed
 from pi_appliance.web.guard import METRICS, Guard
 from pi_appliance.web.health import Health
 from pi_appliance.web.metrics import Metrics
+from pi_appliance.web.music_forms import MusicForms
+from pi_appliance.web.music_pages import MusicPages
 from pi_appliance.web.pages import Pages
 from pi_appliance.web.post_pages import PostPages
 from pi_appliance.web.world import Daemon
@@ -47,6 +49,7 @@ def build(
     actions = Actions(daemon, now)
     pages = Pages(daemon, actions, door, next(iter(names)))
     posts = PostPages(daemon, actions, pages)
+    music = [*MusicPages(daemon, pages).routes(), *MusicForms(daemon).routes()]
 
     async def events(_: Request) -> Response:
         return EventStream(feed)
@@ -75,7 +78,7 @@ def build(
     api = Api(daemon, actions)
     watched = [Route("/health", Health(daemon, ticks).answer), Route(METRICS, Metrics(daemon, now).answer)]
     app = Starlette(
-        routes=[*pages.routes(), *posts.routes(), *api.routes(), Route("/events", events), *watched, static],
+        routes=[*pages.routes(), *posts.routes(), *music, *api.routes(), Route("/events", events), *watched, static],
         exception_handlers={ApplianceError: ours, HTTPException: http, Exception: fault},
     )
     return Guard(app, door, names)

@@ -32,13 +32,17 @@ class MusicPages:
     def routes(self) -> list[Route]:
         """Return every route of these pages."""
         return [
-            Route("/music", lambda _: RedirectResponse("/music/queue", 303)),
+            Route("/music", self.first),
             Route("/music/queue", self.queue),
             Route("/music/library", self.library),
             Route("/music/playlists", self.playlists),
             Route("/music/radio", self.radio),
             Route("/music/sound", self.sound),
         ]
+
+    async def first(self, _: Request) -> Response:
+        """Lead on to the queue."""
+        return RedirectResponse("/music/queue", 303)
 
     async def queue(self, request: Request) -> Response:
         """Show what plays next."""
