@@ -13,6 +13,7 @@ from pi_appliance.model.run import Run, Trigger
 from pi_appliance.store.posts import Posts
 from pi_appliance.store.slots import Pause
 from pi_appliance.web import player
+from pi_appliance.web.keys import Given
 from pi_appliance.web.world import Daemon
 
 _LONGEST = timedelta(days=3650)  # of a pause that ends by itself
@@ -34,7 +35,7 @@ class Actions:
             self._stations = (places, Stations(*places))
         return self._stations[1]
 
-    async def ask_player(self, command: str, given: player.Given) -> None:
+    async def ask_player(self, command: str, given: Given) -> None:
         """Do COMMAND. Raises as player.command does."""
         await player.command(self._daemon.hub, command, given, self.stations)
 

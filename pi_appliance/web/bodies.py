@@ -1,4 +1,4 @@
-"""What a POST carries: a small form or a small JSON object, never more than a few kilobytes."""
+"""What a POST carries: a form or a JSON object, small unless a list of tracks is in it."""
 
 import json
 from collections.abc import Mapping
@@ -7,21 +7,24 @@ from urllib.parse import parse_qsl
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 
-_LARGEST = 16_384  # bytes
+LARGEST = 16_384  # bytes, of what is no list
 
 
 async def form(request: Request) -> dict[str, str]:
     """Return the fields of a form. Raises HTTPException if it is none."""
-    body = await _read(request)
+    body = await _read(request, LARGEST)
     try:
         return dict(parse_qsl(body.decode(), keep_blank_values=True, strict_parsing=bool(body), max_num_fields=20))
     except ValueError:
         raise HTTPException(400, "this is no form; send fields as name=value&name=value") from None
 
 
-async def json_object(request: Request) -> Mapping[str, object]:
-    """Return the JSON object of the body; nothing where there is no body. Raises HTTPException if it is none."""
-    body = await _read(request)
+async def json_object(request: Request, largest: int = LARGEST) -> Mapping[str, object]:
+    """Return the JSON object of the body; nothing where there is no body.
+
+    Raises HTTPException if it is none, or longer than LARGEST bytes.
+    """
+    body = await _read(request, largest)
     if not body:
         return {}
     try:
@@ -33,13 +36,13 @@ async def json_object(request: Request) -> Mapping[str, object]:
     return found
 
 
-async def _read(request: Request) -> bytes:
-    body = b""
+async def _read(request: Request, largest: int) -> bytes:
+    body = bytearray()
     try:
         async for chunk in request.stream():
             body += chunk
-            if len(body) > _LARGEST:
-                raise HTTPException(413, f"the body is too long; at most {_LARGEST} bytes are read")
+            if len(body) > largest:
+                raise HTTPException(413, f"the body is too long; at most {largest} bytes are read")
     except ClientDisconnect:
         raise HTTPException(400, "the body ended too early; send it again") from None
-    return body
+    return bytes(body)

@@ -1,15 +1,15 @@
-"""The state as plain values, for the JSON API and the events."""
+"""Player, jobs and scheduler as plain values, for the JSON API and the events."""
 
 import math
 from datetime import datetime
 from typing import Any
 
 from pi_appliance.engine.assemble import Appliance, JobView, Slot
-from pi_appliance.model.music import PlayerState, Queue, Track
 from pi_appliance.model.run import Outcome, Run
 from pi_appliance.reports import as_json
 from pi_appliance.store.slots import Pause
-from pi_appliance.web.world import Daemon, Music, Scheduler
+from pi_appliance.web.music_values import music
+from pi_appliance.web.world import Daemon, Scheduler
 
 _FAR_ENOUGH = 200  # slots looked at for one that the chance uses
 BAD = (Outcome.FAILED, Outcome.TIMED_OUT, Outcome.MISFIRED, Outcome.UNCERTAIN, Outcome.ABANDONED)
@@ -31,50 +31,6 @@ def scheduler(scheduler: Scheduler) -> dict[str, Any]:
         "trouble": scheduler.trouble,
         "waiting": scheduler.waiting,
     }
-
-
-def music(hub: Music) -> dict[str, Any]:
-    """Return the player, and why there is none."""
-    return {"player": player(hub.state), "trouble": hub.trouble, "stand-in": hub.stand_in}
-
-
-def player(state: PlayerState | None) -> dict[str, Any] | None:
-    """Return what the player does."""
-    if state is None:
-        return None
-    return {
-        "play": state.play,
-        "track": track(state.track),
-        "elapsed": None if state.elapsed is None else round(state.elapsed, 1),
-        "volume": state.volume,
-        "repeat": state.repeat,
-        "random": state.random,
-        "single": state.single,
-        "consume": state.consume,
-        "queue-length": state.queue_length,
-        "error": state.error,
-    }
-
-
-def track(track: Track | None) -> dict[str, Any] | None:
-    """Return TRACK with every field it has."""
-    if track is None:
-        return None
-    return {
-        "uri": track.uri,
-        "label": track.label,
-        "title": track.title,
-        "artist": track.artist,
-        "album": track.album,
-        "duration": track.duration,
-        "position": track.position,
-        "id": track.id,
-    }
-
-
-def queue(queue: Queue) -> dict[str, Any]:
-    """Return a window of what plays next."""
-    return {"start": queue.start, "length": queue.length, "tracks": [track(each) for each in queue.tracks]}
 
 
 def jobs(appliance: Appliance, now: datetime) -> list[dict[str, Any]]:

@@ -6,7 +6,7 @@ from typing import Protocol
 from pi_appliance.core.trust import ClockState
 from pi_appliance.engine.assemble import Appliance
 from pi_appliance.engine.runs import Runs
-from pi_appliance.model.music import PlayerState
+from pi_appliance.model.music import Can, PlayerState
 from pi_appliance.ports_player import Player
 
 
@@ -15,6 +15,10 @@ class Music(Protocol):
 
     trouble: str
     stand_in: bool
+
+    @property
+    def abilities(self) -> frozenset[Can]:
+        """What the player can, as it was when it was reached; nothing while there is none."""
 
     @property
     def state(self) -> PlayerState | None:

@@ -1,0 +1,166 @@
+"""The API of the player itself: what it does, its buttons, its outputs and its partitions."""
+
+import functools
+from collections.abc import Awaitable, Callable
+
+from pi_appliance.model.music import Partition
+from pi_appliance.web import music_values
+from pi_appliance.web.actions import Actions
+from pi_appliance.web.endpoints import Call, Endpoint
+from pi_appliance.web.keys import flag, text
+from pi_appliance.web.player import COMMANDS, Command
+from pi_appliance.web.world import Daemon
+
+_NAME = text("name", "what to call it", 100, needed=True)
+_OUTPUT = text("output", "the name of an output", 200, needed=True)
+
+
+class PlayerApi:
+    """The endpoints under /player that no other file has."""
+
+    def __init__(self, daemon: Daemon, actions: Actions) -> None:
+        self._daemon, self._actions = daemon, actions
+
+    def endpoints(self) -> list[Endpoint]:
+        """Return every row."""
+        return [
+            Endpoint(
+                method="GET",
+                path="/player",
+                what="What the player does and can; why there is none, in `trouble`.",
+                act=self.state,
+            ),
+            *(self._button(name, wanted) for name, wanted in COMMANDS.items()),
+            *self._outputs(),
+            *self._partitions(),
+        ]
+
+    def _button(self, name: str, wanted: Command) -> Endpoint:
+        return Endpoint(
+            method="POST",
+            path=f"/player/{name}",
+            what=wanted.what,
+            act=functools.partial(self.press, name),
+            body=wanted.keys,
+            example=wanted.example,
+        )
+
+    def _outputs(self) -> list[Endpoint]:
+        return [
+            Endpoint(
+                method="GET",
+                path="/player/outputs",
+                what="Where sound comes out.",
+                act=self.outputs,
+                answer="Outputs",
+            ),
+            Endpoint(
+                method="POST",
+                path="/player/outputs/{id:int}",
+                what="Switch an output.",
+                act=self.switch,
+                body=(flag("on", "whether it sounds", needed=True),),
+                answer="Outputs",
+                example={"id": 0, "on": True},
+            ),
+        ]
+
+    def _partitions(self) -> list[Endpoint]:
+        return [
+            Endpoint(
+                method="GET",
+                path="/player/partitions",
+                what="The partitions: players within the player.",
+                act=self.partitions,
+                answer="Partitions",
+            ),
+            Endpoint(
+                method="POST",
+                path="/player/partitions",
+                what="Make a partition.",
+                act=self.new_partition,
+                body=(_NAME,),
+                answer="Partitions",
+                status=201,
+                example={"name": "garden"},
+            ),
+            Endpoint(
+                method="POST",
+                path="/player/partitions/{name}/use",
+                what="Speak of this partition from now on, wherever the appliance shows or plays music.",
+                act=self.use_partition,
+                example={"name": "default"},
+            ),
+            Endpoint(
+                method="POST",
+                path="/player/partitions/here/move-output",
+                what="Move an output into the partition that is spoken of.",
+                act=self.move_output,
+                body=(_OUTPUT,),
+                answer="Outputs",
+                example={"output": "Kitchen"},
+            ),
+            Endpoint(
+                method="DELETE",
+                path="/player/partitions/{name}",
+                what="Delete a partition that has no outputs and no listeners.",
+                act=self.delete_partition,
+                answer="Partitions",
+                example={"name": "garden"},
+            ),
+        ]
+
+    async def state(self, _: Call) -> object:
+        """Only the player."""
+        return music_values.music(self._daemon.hub)
+
+    async def press(self, name: str, call: Call) -> object:
+        """Do what the button NAME says, and say what the player does then."""
+        sent = {key: value for key, value in call.given.items() if value is not None}
+        await self._actions.ask_player(name, sent)
+        return await self._after()
+
+    async def outputs(self, _: Call) -> object:
+        """Where sound comes out."""
+        return [music_values.output(each) for each in await (await self._daemon.hub.player()).outputs()]
+
+    async def switch(self, call: Call) -> object:
+        """Switch an output."""
+        await (await self._daemon.hub.player()).set_output(call.path["id"], call.given["on"])
+        return await self.outputs(call)
+
+    async def partitions(self, _: Call) -> object:
+        """Players within the player."""
+        found = await (await self._daemon.hub.player()).partitions()
+        return [_partition(each) for each in found]
+
+    async def new_partition(self, call: Call) -> object:
+        """Make one."""
+        await (await self._daemon.hub.player()).new_partition(call.given["name"])
+        return await self.partitions(call)
+
+    async def use_partition(self, call: Call) -> object:
+        """Speak of one."""
+        await (await self._daemon.hub.player()).use_partition(call.path["name"])
+        return await self._after()
+
+    async def delete_partition(self, call: Call) -> object:
+        """Delete one."""
+        await (await self._daemon.hub.player()).delete_partition(call.path["name"])
+        return await self.partitions(call)
+
+    async def move_output(self, call: Call) -> object:
+        """Move an output here."""
+        await (await self._daemon.hub.player()).move_output(call.given["output"])
+        return await self.outputs(call)
+
+    async def _after(self) -> object:
+        state = await (await self._daemon.hub.player()).state()
+        return music_values.music(self._daemon.hub, state)
+
+
+Act = Callable[[Call], Awaitable[object]]
+
+
+def _partition(partition: Partition) -> dict[str, str]:
+    return {"name": partition.name}
