@@ -14,6 +14,7 @@ from starlette.types import ASGIApp
 
 from pi_appliance.errors import ApplianceError, ConfigError, OutOfTime, Refused, Unavailable, Uncertain, UnknownName
 from pi_appliance.web.actions import Actions
+from pi_appliance.web.alarm_pages import AlarmPages
 from pi_appliance.web.api import Api
 from pi_appliance.web.auth import Door
 from pi_appliance.web.events import EventStream, Feed
@@ -49,7 +50,11 @@ def build(
     actions = Actions(daemon, now)
     pages = Pages(daemon, actions, door, next(iter(names)))
     posts = PostPages(daemon, actions, pages)
-    music = [*MusicPages(daemon, pages).routes(), *MusicForms(daemon).routes()]
+    music = [
+        *MusicPages(daemon, pages).routes(),
+        *MusicForms(daemon).routes(),
+        *AlarmPages(daemon, actions, pages).routes(),
+    ]
 
     async def events(_: Request) -> Response:
         return EventStream(feed)
