@@ -2,7 +2,8 @@
 
 ApplianceError             exit 1
 ├── ConfigError            exit 2    every problem: file:line:column, what is wrong, what would be right
-│   └── NoConfig           exit 2    there is no file at all
+│   ├── NoConfig           exit 2    there is no file at all
+│   └── WrongArgument      exit 2    what one run is asked to do is nothing that its job does
 ├── UnknownName            exit 2    with the nearest known name
 ├── Unavailable            exit 75   not reached, certainly not done: may be tried again
 ├── Uncertain              exit 1    sent, no answer: perhaps done, never tried again blindly
@@ -49,6 +50,14 @@ class ConfigError(ApplianceError):
 
 class NoConfig(ConfigError):
     """There is no configuration in any of the places where one is looked for."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(())
+        self.args = (message,)
+
+
+class WrongArgument(ConfigError):
+    """What one run is asked to do is nothing that its job does: a key or a value is wrong."""
 
     def __init__(self, message: str) -> None:
         super().__init__(())

@@ -1,7 +1,8 @@
-"""The MPD port: lets MPD apps reach whatever MPD the hub holds. A relay of bytes that reads none of them.
+"""The MPD port: lets MPD apps reach whatever MPD the hub holds. A relay of bytes.
 
 Each client has an upstream connection of its own, because in MPD nearly everything belongs to the connection: idle,
-password, partition, tags, limits. Nothing is decoded or split, or kept beyond what the slower side has not taken yet.
+password, partition, tags, limits. Nothing is decoded, or kept beyond what the slower side has not taken yet. With a
+volume policy, and only then, what clients send is looked through for volumes that are too loud.
 """
 
 import asyncio
@@ -10,6 +11,7 @@ import logging
 import socket
 from pathlib import Path
 
+from pi_appliance.bridge.volume_lines import VolumeLines
 from pi_appliance.engine.daemon import Daemon
 from pi_appliance.engine.hub import Hub, Upstream
 from pi_appliance.errors import Refused, Unavailable
@@ -34,6 +36,8 @@ class MpdPortService:
         settings = daemon.appliance.config.mpd_port
         if settings is None:
             return ""
+        if daemon.hub.kind and daemon.hub.configured is None:
+            return f"MPD apps: none, for a player of kind {daemon.hub.kind} has no MPD for them; take mpd-port: away"
         relay = Relay(daemon.hub, settings)
         port = await relay.start()
         self._relay = relay
@@ -92,14 +96,17 @@ class Relay:
         if len(self._now) > self._clients:
             return _log.warning("mpd-port client=%s turned away: there are %d already", client, self._clients)
         if upstream is None:
+            self._hub.seek()
             return _log.info("mpd-port client=%s turned away: %s", client, self._hub.trouble)
         try:
             greeting, from_mpd, to_mpd = await self._greeted(upstream)
         except OSError as error:
             return _log.info("mpd-port client=%s turned away: MPD is not reached: %s", client, error)
+        house = self._hub.house
+        lines = VolumeLines(house.allowed) if house.policy is not None else None
         try:
             writer.write(greeting)
-            await _both_ways(reader, writer, from_mpd, to_mpd)
+            await _both_ways(reader, writer, from_mpd, to_mpd, lines)
         finally:
             to_mpd.close()
         return None
@@ -131,9 +138,10 @@ async def _both_ways(
     to_client: asyncio.StreamWriter,
     from_mpd: asyncio.StreamReader,
     to_mpd: asyncio.StreamWriter,
+    lines: VolumeLines | None,
 ) -> None:
-    """Copy both ways until MPD has said its last, or either side breaks."""
-    asking = asyncio.create_task(_copy(from_client, to_mpd))
+    """Copy both ways until MPD has said its last, or either side breaks; what the client says goes through LINES."""
+    asking = asyncio.create_task(_copy(from_client, to_mpd, lines))
     answering = asyncio.create_task(_copy(from_mpd, to_client))
     try:
         await asyncio.wait({asking, answering}, return_when=asyncio.FIRST_COMPLETED)
@@ -145,12 +153,14 @@ async def _both_ways(
         await asyncio.gather(asking, answering, return_exceptions=True)
 
 
-async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, lines: VolumeLines | None = None) -> bool:
     """Copy until READER ends, and hand the end on. False if either side broke."""
     try:
         while data := await reader.read(CHUNK):
-            writer.write(data)
+            writer.write(data if lines is None else lines.feed(data))
             await writer.drain()  # never more than the slower side takes
+        if lines is not None:
+            writer.write(lines.rest())
         writer.write_eof()
     except OSError:
         return False

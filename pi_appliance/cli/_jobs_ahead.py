@@ -14,6 +14,7 @@ import click
 from pi_appliance.cli._options import config_option, json_option
 from pi_appliance.config import load
 from pi_appliance.core import clock_changes, explanation, wall_clock
+from pi_appliance.core.plan import BY_A_PERSON
 from pi_appliance.core.simulation import Foretold, foretell
 from pi_appliance.core.wall_clock import Span
 from pi_appliance.engine.accounts import Past, look_up
@@ -131,7 +132,9 @@ def simulate(
         appliance.sweep()
         span = (slots[0].due, slots[-1].due) if slots else ("", "")
         runs = {name: look_up(appliance, name, *span) for name in {slot.job for slot in slots}}
-        shown = _Shown(slots, list(_changes(as_if, jobs, first, slots[-1].at if left_off else end)), runs, clock.now())
+        changes = list(_changes(as_if, jobs, first, slots[-1].at if left_off else end))
+        skipped = {name: appliance.store.asks.skipped(name) for name in runs}
+        shown = _Shown(slots, changes, runs, clock.now(), skipped)
     if as_json:
         click.echo(json.dumps(_values(shown, first, end, left_off)))
         return
@@ -151,6 +154,7 @@ class _Shown:
     changes: Sequence[tuple[Span, ZoneInfo]]
     runs: Mapping[str, Past]
     now: datetime
+    skipped: Mapping[str, str | None]  # by job, the slot that a person wants left out
 
     def run(self, slot: Foretold) -> Run | None:
         """Return the run that used SLOT, or accounted for it."""
@@ -160,6 +164,8 @@ class _Shown:
         """Return what becomes of SLOT in a word or two."""
         if self.run(slot):
             return "used"
+        if self.skipped.get(slot.job) == slot.due:
+            return BY_A_PERSON
         if not slot.picked:
             return "skipped by chance"
         return "would have run" if slot.at < self.now else "runs"

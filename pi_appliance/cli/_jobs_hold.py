@@ -1,4 +1,4 @@
-"""pi-appliance jobs pause, resume, cancel: what a person may do to a job without touching the file."""
+"""pi-appliance jobs pause, resume, skip, unskip, cancel: what a person may do to a job without touching the file."""
 
 from datetime import timedelta
 from pathlib import Path
@@ -7,6 +7,7 @@ import click
 
 from pi_appliance.cli._options import config_option
 from pi_appliance.core import durations
+from pi_appliance.engine import skips
 from pi_appliance.engine.assemble import Appliance
 from pi_appliance.reports import as_text
 from pi_appliance.system import clock
@@ -64,6 +65,42 @@ def resume(name: str, config: Path) -> None:
         coming = next(appliance.slots(name, now), None)
         zone = appliance.config.zone_of(appliance.job(name))
     click.echo(f"{name} goes on" + (f"; next slot: {as_text.instant(coming.at, zone)}" if coming else ""))
+
+
+@click.command("skip", short_help="Leave out the next slot of a job.")
+@click.argument("name")
+@config_option
+def skip(name: str, config: Path) -> None:
+    """Leave out the next slot that job NAME would use; those after it are used as ever. By hand it can still be run.
+
+    \b
+    Exit status:
+      0  that slot is skipped; said twice, it is still that one
+      1  it pauses, or has no slot to come
+      2  NAME or the configuration is wrong
+    """
+    with Appliance.open(config) as appliance:
+        slot = skips.skip(appliance, name, now=clock.now())
+        zone = appliance.config.zone_of(appliance.job(name))
+    click.echo(f"{name} leaves out {as_text.slot(slot.at, zone)}")
+
+
+@click.command("unskip", short_help="Use the slot after all that was to be skipped.")
+@click.argument("name")
+@config_option
+def unskip(name: str, config: Path) -> None:
+    """Use the slot of job NAME after all that was to be skipped.
+
+    \b
+    Exit status:
+      0  it is used
+      1  no slot was to be skipped
+      2  NAME or the configuration is wrong
+    """
+    with Appliance.open(config) as appliance:
+        slot = skips.unskip(appliance, name, now=clock.now())
+        zone = appliance.config.zone_of(appliance.job(name))
+    click.echo(f"{name} uses {as_text.slot(slot.at, zone)}")
 
 
 @click.command("cancel", short_help="End the run of a job that goes on.")

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from pathlib import Path
 
 import click
 
@@ -23,6 +24,11 @@ class Commands(click.Group):
         command: click.Command = registry.load("cli", cmd_name).command
         return command
 
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands by the first lines of their files: importing all would load the whole appliance."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, _subject(name)) for name in self.list_commands(ctx)])
+
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
@@ -30,6 +36,12 @@ class Commands(click.Group):
         if args and not args[0].startswith("-") and args[0] not in registry.names("cli"):
             ctx.fail(f"no command is called {args[0]!r}; {nearest(args[0], registry.names('cli'))}")
         return super().resolve_command(ctx, args)
+
+
+def _subject(name: str) -> str:
+    with Path(__file__).with_name(f"{name.replace('-', '_')}.py").open(encoding="utf-8") as file:
+        text = file.readline().strip().strip('"').partition(": ")[2]
+    return text[:1].upper() + text[1:]
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})

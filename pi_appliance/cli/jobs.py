@@ -15,6 +15,7 @@ import click
 from pi_appliance.cli import _jobs_ahead, _jobs_crontab, _jobs_hold, _jobs_past
 from pi_appliance.cli._options import config_option, json_option
 from pi_appliance.cli._progress import ProgressLine
+from pi_appliance.core.plan import BY_A_PERSON
 from pi_appliance.engine import coming, courier, runner
 from pi_appliance.engine.assemble import Appliance, JobView, Slot
 from pi_appliance.model.run import LEFT, Outcome, Run, Trigger
@@ -24,7 +25,7 @@ from pi_appliance.store.posts import Posts
 from pi_appliance.system import clock, cron_gaps
 
 P = ParamSpec("P")
-_SLOT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ|boot:[0-9a-f-]{36}|after:\d+(\+\d+)*", re.ASCII)
+_SLOT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ|boot:[0-9a-f-]{36}|after:\d+(\+\d+)*|ask:\d+", re.ASCII)
 _TEMPORARY = 75  # as sysexits.h has it: try again later
 
 
@@ -48,6 +49,8 @@ for _each in (
     _jobs_ahead.simulate,
     _jobs_hold.pause,
     _jobs_hold.resume,
+    _jobs_hold.skip,
+    _jobs_hold.unskip,
     _jobs_hold.cancel,
     _jobs_past.history,
     _jobs_past.log,
@@ -60,11 +63,13 @@ for _each in (
 @click.option(
     "--by", "trigger", type=click.Choice([str(each) for each in Trigger]), default="hand", help="What starts it."
 )
-@click.option("--due", metavar="SLOT", callback=_slot, help="The slot it belongs to, as the history names it.")
+@click.option(
+    "--due", metavar="SLOT", callback=_slot, help="The slot or the ask it belongs to, as the history names it."
+)
 @click.option(
     "--as-scheduled", is_flag=True, help="Use the slot of this moment, else the next one, and ask its chance."
 )
-@click.option("--left", is_flag=True, help="Only send or look up what earlier runs have left.")
+@click.option("--left", is_flag=True, help="Only finish what earlier runs have left.")
 @json_option
 @config_option
 def run(name: str, trigger: str, due: str | None, as_scheduled: bool, left: bool, as_json: bool, config: Path) -> None:
@@ -203,6 +208,8 @@ def next_(name: str | None, count: int, as_json: bool, config: Path) -> None:
 
 
 def _becomes(slot: Slot, zone: ZoneInfo) -> str:
+    if slot.skipped and not slot.used:
+        return BY_A_PERSON
     if slot.used or not slot.picked:
         return "was used already" if slot.used else "skipped by chance"
     return "runs" if slot.begins == slot.at else f"runs at {slot.begins.astimezone(zone):%H:%M:%S}"
@@ -213,7 +220,9 @@ def _next(view: JobView, zone: ZoneInfo) -> str:
         return "paused" + (f" until {as_text.instant(view.pause.until, zone)}" if view.pause.until else "")
     if view.job.after:
         return f"after {', '.join(view.job.after)}"
-    return as_text.slot(view.next.at, zone) if view.next else "-"
+    if view.next is None:
+        return "-"
+    return as_text.slot(view.next.at, zone) + (" (skipped)" if view.next.skipped and not view.next.used else "")
 
 
 def _say_what_cron_lacks(appliance: Appliance) -> None:
@@ -242,4 +251,5 @@ def slot_values(slot: Slot) -> dict[str, Any]:
         "begins": json_of.instant(slot.begins),
         "picked": slot.picked,
         "used": slot.used,
+        "skipped": slot.skipped,
     }

@@ -1,4 +1,4 @@
-"""pi-appliance up: the daemon, in the foreground."""
+"""pi-appliance up: run the appliance, with its scheduler, player and page."""
 
 import asyncio
 import logging

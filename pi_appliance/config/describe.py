@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, Field, fields, is_dataclass
-from datetime import timedelta
+from datetime import time, timedelta
 from enum import StrEnum
 from pathlib import Path
 from types import NoneType, UnionType
@@ -22,11 +22,14 @@ from pi_appliance.model.config import (
     MpdPort,
     Part,
     PauseWhen,
+    QuietHours,
+    Radio,
     Retry,
+    VolumePolicy,
     Web,
 )
 from pi_appliance.model.schedule import AtBoot, Chance, Cron, Every
-from pi_appliance.model.units import Money, Names, Percent, Size
+from pi_appliance.model.units import Days, Money, Names, Percent, Size
 
 _DURATION = {
     "type": "string",
@@ -65,6 +68,8 @@ _PLAIN: Mapping[Any, Mapping[str, Any]] = {
         "anyOf": [{"type": "number", "minimum": 0}, {"type": "string", "pattern": r"^\s*\$?\d+(\.\d+)?\s*$"}],
         "examples": [5, 0.015],
     },
+    time: {"type": "string", "pattern": r"^\s*([01]?\d|2[0-3]):[0-5]\d\s*$", "examples": ["22:00"]},
+    Days: {"anyOf": [{"type": "string"}, _TEXTS], "examples": [["mon-fri"]]},
     Names: {"anyOf": [{"type": "string"}, _TEXTS], "examples": ["x", ["x", "mastodon"]]},
     Any: {},
 }
@@ -86,6 +91,7 @@ def json_schema() -> dict[str, Any]:
 def tables() -> str:
     """Return every key there is as Markdown tables: the file's own, then those of each kind."""
     sections: list[tuple[str, type]] = [("The file", Config), ("web", Web), ("mpd-port", MpdPort), ("clock", Clock)]
+    sections += [("volume", VolumePolicy), ("volume: quiet", QuietHours), ("radio", Radio)]
     sections += [("history", Keep), ("jobs: NAME", Job), ("retry", Retry), ("catch-up", CatchUp)]
     sections += [("only-if", Conditions), ("pause-when", PauseWhen)]
     families = (("jobs", "jobs"), ("networks", "networks"), ("notices", "notices"), ("players", "player"))
@@ -176,7 +182,7 @@ def _default(each: Field[Any]) -> str:
     if each.default is MISSING:
         return "" if each.default_factory is MISSING else "-"
     match each.default:
-        case None:
+        case None | Days():
             return "-"
         case bool():
             return str(each.default).lower()

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -52,13 +52,15 @@ def load(path: Path) -> Config:
     parts, found = _parts(tree, tree.data, path.parent)
     problems += found
     problems += _job_problems(tree, tree.data)
-    sections = (("web", config.web), ("mpd-port", config.mpd_port), ("history", config.history)) if config else ()
-    for name, section in sections:
+    for name, section in _sections(config):
         if section is not None:
             problems += [tree.problem((name, *where), wrong, right) for where, wrong, right in section.check()]
     if problems or config is None:
         raise ConfigError(problems)
-    jobs = {name: replace(job, name=name, with_=parts["jobs", name]) for name, job in config.jobs.items()}
+    jobs = {
+        name: replace(job, name=name, with_=parts["jobs", name], deadline=_deadline(tree.data["jobs"][name], job))
+        for name, job in config.jobs.items()
+    }
     networks = {name: replace(part, with_=parts["networks", name]) for name, part in config.networks.items()}
     told_by = {name: replace(part, with_=parts["notices", name]) for name, part in config.notices.items()}
     player = config.player and replace(config.player, with_=parts["player", ""])
@@ -162,6 +164,13 @@ def _zone_of(file: str) -> str:
     return os.path.realpath(file).partition("zoneinfo/")[2]
 
 
+def _sections(config: Config | None) -> Iterator[tuple[str, Any]]:
+    """Yield what checks itself, by its key."""
+    if config is not None:
+        yield from (("web", config.web), ("mpd-port", config.mpd_port), ("history", config.history))
+        yield from (("volume", config.volume), ("radio", config.radio))
+
+
 def _parts(tree: Tree, data: Mapping[str, Any], base: Path) -> tuple[dict[tuple[str, str], Any], list[Problem]]:
     """Structure each `with:` by the Options of its kind; also when other parts of the file are wrong."""
     options: dict[tuple[str, str], Any] = {}
@@ -226,6 +235,14 @@ def _schedule_problems(tree: Tree, path: yaml_tree.Path, entry: Mapping[str, Any
     if job.after and job.schedule is not None:
         right = "leave one of them out"
         yield tree.problem((*path, "after"), "a job has a schedule or comes after others", right, at_key=True)
+
+
+def _deadline(written: Mapping[str, Any], job: Job) -> timedelta:
+    """Return the deadline of JOB: where none is WRITTEN, that of its kind, if it has one of its own."""
+    if "deadline" in written:
+        return job.deadline
+    own: timedelta = getattr(registry.load("jobs", job.kind), "DEADLINE", job.deadline)
+    return own
 
 
 def _chain_problems(tree: Tree, jobs: Mapping[str, Job]) -> Iterator[Problem]:

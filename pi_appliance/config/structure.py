@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields, is_dataclass
-from datetime import timedelta
+from datetime import time, timedelta
 from enum import StrEnum
 from functools import cache
 from pathlib import Path
@@ -19,7 +19,7 @@ from pi_appliance.config.yaml_tree import Tree
 from pi_appliance.core import amounts, durations, schedules
 from pi_appliance.errors import Problem, nearest
 from pi_appliance.model.schedule import Chance, Schedule
-from pi_appliance.model.units import Money, Names, Percent, Size
+from pi_appliance.model.units import Days, Money, Names, Percent, Size
 
 T = TypeVar("T")
 
@@ -65,6 +65,8 @@ def _converter(base: Path) -> Converter:
     converter.register_structure_hook(timedelta, by_text(durations.parse, "a length of time such as 15m"))
     converter.register_structure_hook(Size, by_text(amounts.parse_size, "an amount such as 500MB"))
     converter.register_structure_hook(Percent, by_text(amounts.parse_percent, "a share of a processor such as 50%"))
+    converter.register_structure_hook(time, by_text(schedules.parse_time, 'a time of day such as "22:00"'))
+    converter.register_structure_hook(Days, parsed_by(schedules.parse_days))
     converter.register_structure_hook(Money, parsed_by(amounts.parse_money))
     converter.register_structure_hook(Names, parsed_by(_names))
     converter.register_structure_hook(ZoneInfo, by_text(_zone, "a time zone such as Europe/London"))

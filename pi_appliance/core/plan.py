@@ -16,6 +16,8 @@ from pi_appliance.model.run import Outcome
 from pi_appliance.model.schedule import AtBoot, Cron, Every, Schedule
 
 COUNTED = 200  # slots that came to nothing are counted so far; beyond that it is enough to know that they are more
+BY_A_PERSON = "skipped by a person"
+"""Why a slot came to nothing that somebody wanted left out."""
 _TICK = timedelta(microseconds=1)
 
 
@@ -57,6 +59,7 @@ class Known:
     picked: Callable[[str], bool]  # the chance uses it
     share: Callable[[str], float]  # its part of the jitter, from 0 to 1
     cause: str = ""  # why slots were missed, where that is known
+    skipped: str | None = None  # a person wants it left out
 
 
 @dataclass(slots=True)
@@ -86,6 +89,7 @@ def decide(job: Job, zone: ZoneInfo, after: datetime, now: datetime, known: Know
     by_chance = _Tally(Outcome.SKIPPED, f"by chance ({job.chance})")
     older = _Tally(Outcome.SKIPPED, "")
     missed = _Tally(Outcome.SKIPPED, "")
+    by_a_person = _Tally(Outcome.SKIPPED, BY_A_PERSON)
     limit = job.catch_up.at_most
     for slot in cron.slots_back(job.schedule, now, zone):
         if slot <= after:
@@ -94,7 +98,7 @@ def decide(job: Job, zone: ZoneInfo, after: datetime, now: datetime, known: Know
             missed.add_all(slot, next(cron.slots(job.schedule, after, zone)))
             break
         name = cron.due_name(slot)
-        if name in known.used:
+        if name in known.used or _is_left_out(slot, name, known, by_a_person):
             continue
         if slot in known.held:
             until = slot - _TICK
@@ -115,7 +119,14 @@ def decide(job: Job, zone: ZoneInfo, after: datetime, now: datetime, known: Know
     starts.reverse()
     older.why = "a newer slot runs instead" if not older.last or not starts else _instead(older, starts)
     _judge(missed, job, now, starts, known.cause)
-    return Plan(starts, [*_told(missed, older, by_chance)], until, wake)
+    return Plan(starts, [*_told(missed, older, by_chance, by_a_person)], until, wake)
+
+
+def _is_left_out(slot: datetime, name: str, known: Known, tally: _Tally) -> bool:
+    """Say whether a person wants SLOT left out, and add it to TALLY then."""
+    if name == known.skipped:
+        tally.add(slot)
+    return name == known.skipped
 
 
 def unused(

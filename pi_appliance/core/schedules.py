@@ -6,11 +6,12 @@ Accepted: a cron expression or @word, "@reboot", "every 15m" or {every: 15m}, a 
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import timedelta
+from datetime import time, timedelta
 
 from pi_appliance.core import cron_expression, durations
 from pi_appliance.errors import nearest
 from pi_appliance.model.schedule import AtBoot, Chance, Cron, Every, Schedule
+from pi_appliance.model.units import EVERY_DAY, Days
 
 _DAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
 _LONG = ("sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday")
@@ -141,6 +142,23 @@ def _day(name: str) -> int:
         if name in known:
             return known.index(name)
     raise ValueError(f"{name!r} is not a day; {nearest(name, (*_DAYS, *_GROUPS))}")
+
+
+def parse_days(value: object) -> Days:
+    """Read a day or a list of days such as [mon-fri, sun]. Raises ValueError with what would be right."""
+    days = _days(_texts(value, "days"))
+    if days == "*":
+        return EVERY_DAY
+    ends = [[int(end) for end in part.split("-")] for part in days.split(",")]
+    return Days(day for part in ends for day in range(part[0], part[-1] + 1))
+
+
+def parse_time(text: str) -> time:
+    """Read a time of day such as 22:00. Raises ValueError with what would be right."""
+    match = _TIME.fullmatch(text.strip())
+    if match is None:
+        raise ValueError(f'{text!r} is no time of day; write "00:00" to "23:59"')
+    return time(int(match[1]), int(match[2]))
 
 
 def parse_chance(value: object) -> Chance:

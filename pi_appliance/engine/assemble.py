@@ -31,13 +31,17 @@ _PICTURES = (".svg", ".png")
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """A slot to come: whether the chance uses it, whether a run has used it already, and when its jitter begins it."""
+    """A slot to come, and when its jitter begins it.
+
+    `picked`: it will be used. If not, it was used already, a person wants it skipped, or the chance leaves it out.
+    """
 
     job: str
     at: datetime
     picked: bool
     used: bool
     begins: datetime
+    skipped: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,12 +120,13 @@ class Appliance:
 
     def slots(self, name: str, after: datetime) -> Iterator[Slot]:
         """Yield the slots of a job after AFTER."""
-        job = self.job(name)
+        job, skip = self.job(name), self.store.asks.skipped(name)
         for at in cron.slots(job.schedule, after, self.config.zone_of(job)) if job.schedule else ():
             due = cron.due_name(at)
             used = self.store.claimed(slot_key(name, due))
-            picked = not used and picks(job.chance, secret=self.secret, job=name, due=due)
-            yield Slot(name, at, picked, used, at + job.jitter * (share(self.secret, name, due) if job.jitter else 0))
+            picked = not used and due != skip and picks(job.chance, secret=self.secret, job=name, due=due)
+            begins = at + job.jitter * (share(self.secret, name, due) if job.jitter else 0)
+            yield Slot(name, at, picked, used, begins, due == skip)
 
     def jobs(self, now: datetime) -> list[JobView]:
         """Return every job with its next slot and its newest run, in the order of the file."""

@@ -5,7 +5,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from random import Random
@@ -61,6 +61,8 @@ class Attempts:
         self.appliance, self.job, self.number, self.due = appliance, job, number, due
         self.lock, self.stop, self.listener = lock, stop, listener
         self.log = RunLog(appliance.log_path(job.name, number))
+        self.given: Mapping[str, Any] = {}
+        """The keys that take the place of those under `with:`."""
         self.told: dict[str, Any] = {}
         self.facts: dict[str, Any] = {}  # of all attempts together
         self.printed = b""  # the end of it
@@ -106,7 +108,7 @@ class Attempts:
                 [
                     *(sys.executable, "-m", "pi_appliance.engine.child"),
                     *(str(os.getpid()), str(config.path), str(config.state)),
-                    *(job.name, str(self.number), self.due or "", held.plan, "{fd}"),
+                    *(job.name, str(self.number), self.due or "", json.dumps(dict(self.given)), held.plan, "{fd}"),
                 ],
                 stop=self.stop,
                 seconds=seconds,

@@ -10,6 +10,7 @@ from itertools import islice, takewhile
 
 from pi_appliance.core import chance, cron, lines
 from pi_appliance.core.lines import Line
+from pi_appliance.core.plan import BY_A_PERSON
 from pi_appliance.core.shuffle_bag import Choose, fingerprint, pick, use
 from pi_appliance.engine.assemble import Appliance, Slot
 from pi_appliance.engine.line_check import KIND, rules
@@ -70,6 +71,8 @@ class Ahead:
         for slot in islice(self._appliance.slots(self._job.name, self._now), count):
             if self._pause is not None and self._pause.holds(slot.at):
                 yield Coming(slot, "skipped: paused")
+            elif slot.skipped and not slot.used:
+                yield Coming(slot, BY_A_PERSON)
             elif slot.used or not slot.picked:
                 yield Coming(slot, "was used already" if slot.used else "skipped by chance")
             else:

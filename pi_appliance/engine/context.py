@@ -5,7 +5,7 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
@@ -14,14 +14,17 @@ from random import Random, SystemRandom
 from typing import IO, Any
 
 from pi_appliance import registry
+from pi_appliance.config.load import load_stations
 from pi_appliance.config.secret_names import secret_names
 from pi_appliance.core.chance import draw
 from pi_appliance.engine.connecting import connect, part_of
-from pi_appliance.errors import Refused, UnknownName
+from pi_appliance.errors import Refused, Unavailable, UnknownName
 from pi_appliance.model.config import Config
+from pi_appliance.model.music import Station
 from pi_appliance.model.post import Report
 from pi_appliance.model.run import Trigger
-from pi_appliance.ports import Ledger, Network, Rules
+from pi_appliance.ports import Ledger, Moment, Network, Rules
+from pi_appliance.ports_player import Player
 from pi_appliance.store.posts import Posts
 from pi_appliance.store.sqlite import Store
 from pi_appliance.system import clock, files, secrets
@@ -66,6 +69,7 @@ class RunContext:
     only_left: bool = False
     now: datetime = field(default_factory=clock.now)
     random: Random = field(default_factory=SystemRandom)
+    _looked: int | None = None  # the version of the history at the last look for a word
 
     def clock(self) -> datetime:
         """Return what time it is now."""
@@ -152,3 +156,54 @@ class RunContext:
     def progress(self, done: float | None, note: str = "") -> None:
         """Tell the runner, not more often than a person can read."""
         self.teller.progress(done, note)
+
+    def player(self) -> Player:
+        """Return the player, within the volume policy; nothing is asked of it yet."""
+        from pi_appliance.engine.governed import House, govern  # noqa: PLC0415 - most jobs make no music
+        from pi_appliance.engine.hub import NO_PLAYER  # noqa: PLC0415
+
+        part = self.config.player
+        if part is None:
+            raise Unavailable(NO_PLAYER)
+        keys = secrets.load(self.config.path, self.environment, secret_names(self.config))
+        player: Player = registry.load("players", part.kind).connect(part.with_, keys)
+        zone = self.config.time_zone
+        return govern(player, House(policy=self.config.volume, zone=zone, store=lambda: self.store))
+
+    def stations(self) -> Sequence[Station]:
+        """Return the web radio stations."""
+        return load_stations(self.config.stations)
+
+    def moment(self) -> Moment:
+        """Return this moment by all the clocks there are."""
+        return Moment(clock.now(), clock.MachineClock().steady(), clock.boot_name())
+
+    async def rest(self, seconds: float) -> None:
+        """Let SECONDS pass."""
+        import asyncio  # noqa: PLC0415 - who waits for this has it already; most jobs never need it
+
+        await asyncio.sleep(max(0.0, seconds))
+
+    def hold(self, text: str | None) -> None:
+        """Keep TEXT durably as what this job is in the middle of; None: it is through."""
+        if text is None:
+            self.store.asks.let_go(self.job)
+        else:
+            self.store.asks.hold(self.job, text, now=clock.now())
+
+    def held(self) -> str | None:
+        """Return what this job is in the middle of."""
+        held = self.store.asks.held(self.job)
+        return held.text if held else None
+
+    def asked(self) -> str:
+        """Return what a person asks, once. Nothing is read while nobody has written; what cannot be read is none."""
+        try:
+            version = self.store.version()
+            if version == self._looked:
+                return ""
+            word = self.store.asks.hear(self.job)
+        except Unavailable:
+            return ""
+        self._looked = version
+        return word

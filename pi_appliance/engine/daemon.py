@@ -2,6 +2,7 @@
 
 SIGTERM, SIGINT  stop: no new runs, the running ones get their grace, then end; twice: at once
 SIGHUP           read the configuration again; a wrong one is told and the old one stays
+SIGUSR1          look now whether there is something to do (system/doorbell.py)
 """
 
 import asyncio
@@ -12,6 +13,9 @@ import signal
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
+from pi_appliance.core.trust import ClockState
+from pi_appliance.engine import household
+from pi_appliance.engine.asking import Asking
 from pi_appliance.engine.assemble import Appliance
 from pi_appliance.engine.courier_call import Courier
 from pi_appliance.engine.hub import Hub
@@ -21,7 +25,7 @@ from pi_appliance.engine.settling import Settling
 from pi_appliance.errors import ApplianceError
 from pi_appliance.reports.as_text import instant
 from pi_appliance.store.outbox import Outbox
-from pi_appliance.system import clock, cron_gaps, secrets
+from pi_appliance.system import clock, cron_gaps, doorbell, secrets
 from pi_appliance.system.notify import Notifier
 from pi_appliance.system.step_alarm import StepAlarm
 
@@ -51,6 +55,12 @@ class Daemon:
         self.hub = self._new_hub()
         self._courier = Courier(appliance.config.path, appliance.config.state, Outbox(appliance.store))
         self._settling = Settling(lambda: self.appliance, self.runs)
+        self._asking = Asking(
+            lambda: self.appliance,
+            self.runs,
+            clock=clock.MachineClock(),
+            trusted=lambda: self.scheduler.clock_state is not ClockState.UNTRUSTED,
+        )
         self.scheduler = Scheduler(
             appliance,
             self.runs,
@@ -70,9 +80,14 @@ class Daemon:
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._asked_to_stop)
         loop.add_signal_handler(signal.SIGHUP, self._reload.set)
+        loop.add_signal_handler(doorbell.RING, self._news.set)
+        with doorbell.hung(self.appliance.config.state / doorbell.NAME):
+            await self._live()
+
+    async def _live(self) -> None:
         self.appliance.store.require_whole()  # here, once: a power cut may have damaged what is read next in a month
         self.appliance.sweep()
-        music = asyncio.create_task(self.hub.run())
+        music = asyncio.create_task(household.live(self.hub))
         alarm = StepAlarm(self._news.set)
         work: list[asyncio.Task[None]] = []
         try:
@@ -96,9 +111,10 @@ class Daemon:
             await self._shut_down(music, work)
             alarm.close()
 
-    async def _also(self) -> None:
+    async def _also(self) -> float:
         await self._courier.look()
         await self._settling.look()
+        return await self._asking.look()
 
     def wake(self) -> None:
         """Let the scheduler look now: somebody changed what it goes by."""
@@ -136,12 +152,12 @@ class Daemon:
         self.appliance = again
         self.scheduler.take_over(again)
         after = again.config
-        other_player = after.player != before.player or self._secrets != known
-        if other_player:
+        other_music = household.music_of(after) != household.music_of(before) or self._secrets != known
+        if other_music:
             await _ended(music)
             self.hub = self._new_hub()
-            music = asyncio.create_task(self.hub.run())
-        if other_player or self._silent or (after.web, after.mpd_port) != (before.web, before.mpd_port):
+            music = asyncio.create_task(household.live(self.hub))
+        if other_music or self._silent or (after.web, after.mpd_port) != (before.web, before.mpd_port):
             await self._stop_services()
             try:
                 await self._start_services()
@@ -189,7 +205,7 @@ class Daemon:
             self._mouth(text)
 
     def _new_hub(self) -> Hub:
-        return Hub(self.appliance.config.player, self.appliance.config.state, self._secrets)
+        return household.new_hub(self.appliance.config, self.appliance.store, self._secrets)
 
 
 async def _ended(task: asyncio.Task[None]) -> None:

@@ -1,7 +1,8 @@
 """The hub: one connection to the player for everybody, held for as long as the appliance runs.
 
-`run()` keeps it; `player()` gives the player to whoever wants something done; `watch()` tells whoever shows music what
-changed. It sleeps until the player itself says that something changed. Without a player it says why, in `trouble`.
+`run()` keeps it; `player()` gives the player, as the household wants it, to whoever wants something done; `watch()`
+tells whoever shows music what changed. It sleeps until the player itself says that something changed. Without a player
+it says why, in `trouble`, and looks for it: often at first, then seldom, and at once when somebody asks for it.
 """
 
 import asyncio
@@ -10,6 +11,7 @@ import dataclasses
 import logging
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from contextlib import AbstractContextManager
 from datetime import timedelta
 from pathlib import Path
 from random import Random
@@ -17,16 +19,18 @@ from typing import Any
 
 from pi_appliance import registry
 from pi_appliance.core import backoff
+from pi_appliance.engine.governed import House, govern
+from pi_appliance.engine.mending import LateHistory
+from pi_appliance.engine.news import CONNECTION, Listener, News
 from pi_appliance.errors import ApplianceError, Unavailable
-from pi_appliance.model.config import Part
-from pi_appliance.model.music import Play, PlayerState
+from pi_appliance.model.config import Config, Part
+from pi_appliance.model.music import Can, Play, PlayerState
 from pi_appliance.ports_player import Player
 from pi_appliance.system import private_mpd
 
 Upstream = Path | tuple[str, int]
 FOLDER = "mpd"  # in the state folder: what belongs to the stand-in
 SILENCE = ". Until then a silent stand-in plays"
-CONNECTION = "connection"  # among the names of what changed: the player came, went or is another one
 NO_PLAYER = 'no player is configured; write  player: {kind: mpd}  into appliance.yaml and see "pi-appliance music"'
 _log = logging.getLogger(__name__)
 
@@ -35,8 +39,11 @@ _log = logging.getLogger(__name__)
 class Patience:
     """How long the hub waits before it tries again; each wait is twice the last, up to a longest one."""
 
-    first: timedelta = timedelta(seconds=1)
+    first: timedelta = timedelta(seconds=0.2)
+    soon: timedelta = timedelta(seconds=1.2)  # the longest at first: who restarts a player wants it back
+    at_first: timedelta = timedelta(minutes=10)
     longest: timedelta = timedelta(seconds=30)
+    knock: timedelta = timedelta(seconds=0.25)  # the shortest, however often somebody asks for the player
     on_stand_in: timedelta = timedelta(seconds=60)  # the longest while a stand-in plays: nobody waits then
 
 
@@ -49,19 +56,27 @@ class Hub:
         state_folder: Path,
         secrets: Mapping[str, str],
         *,
+        house: House | None = None,
         patience: Patience | None = None,
         random: Random | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        """HOUSE is how loud it may be, and where is remembered what the player cannot; without it, all goes."""
         self._part, self._folder, self._secrets = part, state_folder, secrets
         self._kind: str = part.kind if part else ""
         self._options: Any = part.with_ if part else None
         self._patience, self._random, self._clock = patience or Patience(), random or Random(), clock  # noqa: S311 - jitter
-        self._listeners: set[_Listener] = set()
+        self.house, self._news, self._asked = house or House(), News(), asyncio.Event()
         self._player: Player | None = None
         self._state: PlayerState | None = None
         self._read_at = 0.0
         self._met = False  # whether the configured player was ever there
+        self.kind = self._kind
+        self.abilities: frozenset[Can] = frozenset()
+        self.hands = 0
+        """How often somebody gave a command that says what is to play; another number: a hand was on the player."""
+        self.note = ""
+        """What the appliance does for the music just now, in words for people; '' most of the time."""
         self.stand_in = False
         self.upstream: Upstream | None = None
         self.trouble = NO_PLAYER if part is None else "the player is not reached yet"
@@ -82,30 +97,49 @@ class Hub:
         place: Upstream | None = getattr(self._options, "place", None)
         return place
 
-    async def player(self) -> Player:
-        """Return the player that is connected. Raises Unavailable at once, with the reason, if there is none."""
+    async def player(self, *, by_hand: bool = True) -> Player:
+        """Return the player that is connected, as the household wants it.
+
+        BY_HAND: what is done with it is somebody's wish, before which the appliance's own doings stand back. Raises
+        Unavailable at once, with the reason, if there is none; then it is looked for at once.
+        """
+        return govern(self.bare_player(), self.house, self._touched if by_hand else lambda: None)
+
+    def bare_player(self) -> Player:
+        """Return the player without anything before it: for who enforces the rules. Raises Unavailable as player()."""
         if self._player is None:
+            self.seek()
             raise Unavailable(self.trouble)
         return self._player
+
+    def seek(self) -> None:
+        """Look for a player that is lost now rather than later: somebody wants it."""
+        self._asked.set()
+
+    def say(self, note: str) -> None:
+        """Let everybody see NOTE, what the appliance does for the music just now; '': nothing any more."""
+        if note != self.note:
+            self.note = note
+            self._news.tell(frozenset({"player"}))
+
+    def listening(self) -> AbstractContextManager[Listener]:
+        """Give a listener, as `watch` is one, whose waiting may be cut short."""
+        return self._news.listening()
 
     async def watch(self) -> AsyncIterator[frozenset[str]]:
         """Yield what changed, as MPD calls it (player, mixer, playlist, …), or "connection": read everything anew.
 
         The first item comes at once. Who listens slowly gets the changes since his last item in one.
         """
-        listener = _Listener()
-        self._listeners.add(listener)
-        try:
+        with self._news.listening() as listener:
             while True:
                 yield await listener.news()
-        finally:
-            self._listeners.discard(listener)
 
     async def run(self) -> None:
         """Keep the player connected until cancelled. The private MPD ends with it."""
         if self._part is None:
             await asyncio.Event().wait()
-        attempt = 0
+        attempt, lost_at = 0, 0.0
         while True:
             try:
                 trouble = await self._until_lost()
@@ -113,9 +147,12 @@ class Hub:
                 _log.exception("music: a fault of the program")
                 trouble = f"a fault of the program: {type(error).__name__}: {error}"
             attempt = 1 if self._player is not None else attempt + 1
+            lost_at = self._clock() if attempt == 1 else lost_at
             self._lose(trouble or "the player has just appeared")
             if trouble:
-                await self._pause(attempt, self._patience.longest)
+                lately = self._clock() - lost_at < self._patience.at_first.total_seconds()
+                longest = min(self._patience.soon, self._patience.longest) if lately else self._patience.longest
+                await self._pause(attempt, longest)
 
     async def _until_lost(self) -> str:
         """Follow the configured player, or a stand-in, while it lives; return why it is gone, '' for a better one."""
@@ -163,19 +200,21 @@ class Hub:
 
     async def _follow(self, player: Player, upstream: Upstream | None, silence: str = "") -> None:
         """Read the state at each change until PLAYER is lost. SILENCE says why only a stand-in plays."""
+        governed = govern(player, self.house)
         try:
             async for names in player.changes():
-                state = await player.state()
+                state = await governed.state()
                 self._state, self._read_at = state, self._clock()
                 if self._player is player:
-                    self._tell(names)
+                    self._news.tell(names)
                     continue
+                self.abilities = await governed.abilities()
                 self._player, self.upstream, self.stand_in, self.trouble = player, upstream, bool(silence), silence
                 self._met = self._met or not silence
                 _log.log(
                     logging.WARNING if silence else logging.INFO, "music: %s", silence or "connected to the player"
                 )
-                self._tell(names | {CONNECTION})
+                self._news.tell(names | {CONNECTION})
         finally:
             await player.close()
 
@@ -183,58 +222,40 @@ class Hub:
         if self._player is not None or trouble != self.trouble:
             _log.warning("music: %s", trouble)
             self._player = self._state = self.upstream = None
-            self.stand_in, self.trouble = False, trouble
-            self._tell(frozenset({CONNECTION}))
+            self.abilities = frozenset()
+            self.stand_in, self.trouble, self.note = False, trouble, ""
+            self._news.tell(frozenset({CONNECTION}))
 
-    def _tell(self, names: frozenset[str]) -> None:
-        for listener in self._listeners:
-            listener.hear(names)
+    def _touched(self) -> None:
+        self.hands += 1
 
     def _connect(self) -> Player:
         return _connected(self._kind, self._options, self._secrets)
 
     async def _pause(self, attempt: int, longest: timedelta) -> None:
-        wait = backoff.wait(attempt, first=self._patience.first, at_most=longest, random=self._random)
-        await asyncio.sleep(wait.total_seconds())
+        wait = backoff.wait(attempt, first=self._patience.first, at_most=longest, random=self._random).total_seconds()
+        knock = min(self._patience.knock.total_seconds(), wait)
+        self._asked.clear()
+        await asyncio.sleep(knock)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(wait - knock):
+                await self._asked.wait()
 
 
-class _Listener:
-    """What one listener has not heard yet."""
-
-    def __init__(self) -> None:
-        self._names: frozenset[str] = frozenset({CONNECTION})
-        self._some = asyncio.Event()
-        self._some.set()
-
-    def hear(self, names: frozenset[str]) -> None:
-        self._names |= names
-        self._some.set()
-
-    async def news(self) -> frozenset[str]:
-        await self._some.wait()
-        self._some.clear()
-        names, self._names = self._names, frozenset()
-        return names
-
-
-async def open_player(
-    part: Part | None,
-    state_folder: Path,
-    secrets: Mapping[str, str],
-    *,
-    tell: Callable[[str], None] = _log.info,
-) -> Player:
+async def open_player(config: Config, secrets: Mapping[str, str], *, tell: Callable[[str], None] = _log.info) -> Player:
     """Return the player for a short while: the configured one, else the stand-in that the daemon started, if it runs.
 
-    TELL gets a line if it is the stand-in. The caller closes it. Raises Unavailable where neither answers.
+    It is as the household wants it: within the volume policy of CONFIG. TELL gets a line if it is the stand-in. The
+    caller closes it. Raises Unavailable where neither answers.
     """
+    part = config.player
     if part is None:
         raise Unavailable(NO_PLAYER)
     player = _connected(part.kind, part.with_, secrets)
     try:
         await player.state()
     except Unavailable as absent:
-        place = private_mpd.socket_in(state_folder / FOLDER)
+        place = private_mpd.socket_in(config.state / FOLDER)
         if not getattr(part.with_, "stand_in", False):
             raise
         player = _stand_in_at(place, part.kind, part.with_)
@@ -243,7 +264,8 @@ async def open_player(
         except Unavailable:
             raise absent from None
         tell(f"{absent}{SILENCE}")
-    return player
+    history = LateHistory(config.state)
+    return govern(player, House(policy=config.volume, zone=config.time_zone, store=history.open, close=history.close))
 
 
 def _stand_in_at(place: Path, kind: str, options: Any) -> Player:

@@ -71,6 +71,7 @@ class Ledger:
             picked=lambda due: chance.picks(job.chance, secret=secret, job=job.name, due=due),
             share=lambda due: chance.share(secret, job.name, due),
             cause=cause,
+            skipped=self.appliance.store.asks.skipped(job.name),
         )
         found = plan.decide(job, zone, watch.until, now, known)
         safe = min([found.until, *(start.slot - _TICK for start in found.starts)])
@@ -79,6 +80,8 @@ class Ledger:
             self.appliance.store.slots.settled_until(job.name, safe)
             watch.saved = safe
         watch.until = found.until
+        if known.skipped is not None and known.skipped <= cron.due_name(found.until):
+            self.appliance.store.asks.skip(job.name, None)
         held.update(start.slot for start in found.starts)
         coming = next(cron.slots(job.schedule, now, zone), None)
         watch.wake = min([each for each in (coming, found.wake) if each], default=NEVER)

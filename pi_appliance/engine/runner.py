@@ -1,14 +1,18 @@
 """The only way a job ever runs: one call is one run, one row of the history, one child process an attempt."""
 
 import contextlib
+import signal
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from random import Random
+from typing import Any
 
 from pi_appliance import registry
 from pi_appliance.core import cron, durations
 from pi_appliance.core.chance import picks, share
-from pi_appliance.engine import chains, conditions, pings
+from pi_appliance.core.plan import BY_A_PERSON
+from pi_appliance.engine import chains, conditions, pings, sessions, skips
 from pi_appliance.engine.assemble import Appliance
 from pi_appliance.engine.attempts import Attempts, Listener, Verdict
 from pi_appliance.engine.ledger import account_for_cron
@@ -16,6 +20,7 @@ from pi_appliance.errors import ApplianceError, Refused, Unavailable, UnknownNam
 from pi_appliance.model.config import Job, Overlap
 from pi_appliance.model.run import LEFT, Outcome, Run, Trigger
 from pi_appliance.model.schedule import AtBoot, Cron, Every
+from pi_appliance.store.asks import Ask, ask_number
 from pi_appliance.store.posts import Posts
 from pi_appliance.store.sqlite import LOST
 from pi_appliance.system import clock, guard, locks, process
@@ -39,20 +44,23 @@ def run(
 ) -> Run:
     """Run the job NAME and return how it went.
 
-    DUE is the slot; where a schedule started the run and none is given, it is the slot of this moment. A run by hand
-    has none, and asks no chance, unless AS_SCHEDULED; one for what is LEFT neither. Raises UnknownName; Unavailable if
-    the state folder is no use; Refused if such a job leaves nothing.
+    DUE is the slot, or an ask; where a schedule started the run and none is given, it is the slot of this moment. A
+    run by hand has none, and asks no chance, unless AS_SCHEDULED; one for what is LEFT neither. Raises UnknownName;
+    Unavailable if the state folder is no use; Refused if such a job leaves nothing.
     """
     job = appliance.job(name)
     now = clock.now()
     misfire = ""
-    if due == LEFT:
+    given: Mapping[str, Any] = {}
+    if ask_number(due) is not None:
+        given = _ask(appliance, name, due).arguments
+    elif due == LEFT:
         _require_that_it_leaves(job)
     elif due is not None:
         _require_slot(appliance, job, due)
     if due is None and (trigger is not Trigger.HAND or as_scheduled):
         due, misfire = _slot_of(job, now, appliance, by_hand=trigger is Trigger.HAND)
-    asked = _Asked(job, trigger, due, misfire)
+    asked = _Asked(job, trigger, due, misfire, given)
     # From here on a signal ends the run, not this process: the history hears of it whenever it comes.
     with process.Stop().caught() as stop:
         stop.wait(asked.seconds_of_jitter(appliance, now))
@@ -63,7 +71,16 @@ def run(
 
 def _require_that_it_leaves(job: Job) -> None:
     if not getattr(registry.load("jobs", job.kind), "LEAVES", False):
-        raise Refused(f"a job of kind {job.kind} leaves nothing to send")
+        raise Refused(f"a job of kind {job.kind} leaves nothing to finish")
+
+
+def _ask(appliance: Appliance, name: str, due: str | None) -> Ask:
+    """Return the ask that DUE names. Raises UnknownName where something came of it already."""
+    asks, number = appliance.store.asks, ask_number(due) or 0
+    ask = asks.one(number)
+    if ask is None or ask.job != name:
+        raise UnknownName(f"ask of {name}", str(number), [str(each.id) for each in asks.all(name)])
+    return ask
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,18 +89,24 @@ class _Asked:
 
     job: Job
     trigger: Trigger
-    named: str | None  # the slot, or what is left
+    named: str | None  # the slot, the ask, or what is left
     misfire: str
+    given: Mapping[str, Any]  # the keys in place of those under `with:`
 
     @property
     def due(self) -> str | None:
-        """The slot that the run belongs to."""
+        """The slot or the ask that the run belongs to."""
         return None if self.named == LEFT else self.named
+
+    @property
+    def is_ask(self) -> bool:
+        """Whether a person wants it now, whatever schedule, chance and conditions say."""
+        return ask_number(self.named) is not None
 
     def picked(self, appliance: Appliance) -> bool:
         """Say whether the chance uses the slot."""
         job = self.job
-        return self.due is None or picks(job.chance, secret=appliance.secret, job=job.name, due=self.due)
+        return self.due is None or self.is_ask or picks(job.chance, secret=appliance.secret, job=job.name, due=self.due)
 
     def seconds_of_jitter(self, appliance: Appliance, now: datetime) -> float:
         """Return the seconds until the slot begins by its jitter. The daemon has waited for it already; cron cannot."""
@@ -100,9 +123,9 @@ def _run(appliance: Appliance, asked: _Asked, stop: process.Stop, listener: List
     job, store, path = asked.job, appliance.store, appliance.lock_path(asked.job.name)
     reason = _reason_not_to(appliance, asked, stop)
     waits = job.overlap is Overlap.QUEUE and reason is None  # what comes to nothing need not wait for its turn
-    patience = job.deadline.total_seconds() if waits else _SWEEP
+    patience = job.deadline.total_seconds() if waits else _REPLACED if asked.is_ask else _SWEEP
     with contextlib.ExitStack() as held:
-        if job.overlap is Overlap.REPLACE and reason is None:
+        if job.overlap is Overlap.REPLACE and reason is None and asked.named != LEFT:
             _end_the_one_before(appliance, job, asked.due)
             patience = _REPLACED
         lock = held.enter_context(locks.taken(path, patience=patience, give_up=lambda: stop.signal))
@@ -110,9 +133,10 @@ def _run(appliance: Appliance, asked: _Asked, stop: process.Stop, listener: List
         if lock is not None:
             appliance.close_the_ones_before(job.name, lock)
         number, used_by = store.begin(job=job.name, kind=job.kind, trigger=asked.trigger, due=asked.due, now=now)
-        if asked.trigger is Trigger.CRON and asked.due is not None:
-            with contextlib.suppress(Unavailable):  # what cannot be written is told of by the next run
+        with contextlib.suppress(Unavailable):  # what cannot be written is told of by the next run
+            if asked.trigger is Trigger.CRON and asked.due is not None:
                 account_for_cron(appliance, job, asked.due, now)
+            skips.forget_until(appliance, job.name, asked.due)
         verdict = reason if used_by is None else _used(asked, used_by)
         if verdict is None and lock is None:
             verdict = Verdict(Outcome.SKIPPED, _overlap(appliance, job.name), {})
@@ -122,11 +146,16 @@ def _run(appliance: Appliance, asked: _Asked, stop: process.Stop, listener: List
             start = pings.Start(appliance, job, number)
             lock.due = asked.due
             lock.say(number, None, "starting")
+            once = sessions.begun(appliance, job, asked.named, now)
             attempt = Attempts(appliance, job, number, asked.named, lock, stop, listener)
+            attempt.given = asked.given
             verdict = attempt.until_done(random)
-            if verdict.outcome is Outcome.STOPPED and (why := lock.why_asked(number)):
+            why = lock.why_asked(number)
+            if verdict.outcome is Outcome.STOPPED and why:
                 verdict = replace(verdict, summary=why)
-            verdict = replace(verdict, summary=verdict.summary + attempt.unkept)
+            if why or stop.signal == signal.SIGINT or verdict.outcome is Outcome.TIMED_OUT:
+                sessions.given_up(appliance, job)
+            verdict = replace(verdict, summary=verdict.summary + once + attempt.unkept)
             attempts = attempt.count
         ended = Run(
             id=number,
@@ -148,6 +177,10 @@ def _run(appliance: Appliance, asked: _Asked, stop: process.Stop, listener: List
 
 
 def _used(asked: _Asked, used_by: int) -> Verdict:
+    if asked.is_ask:
+        return Verdict(
+            Outcome.SKIPPED, f"{asked.due} was taken already" + (f" by run {used_by}" if used_by else ""), {}
+        )
     if used_by == LOST:
         return Verdict(Outcome.SKIPPED, f"its slot {asked.due} may have been used: the history was damaged since", {})
     return Verdict(Outcome.SKIPPED, f"its slot {asked.due} was used by run {used_by}", {})
@@ -207,8 +240,12 @@ def _reason_not_to(appliance: Appliance, asked: _Asked, stop: process.Stop) -> V
     if asked.misfire:
         return Verdict(Outcome.MISFIRED, asked.misfire, {})
     pause = appliance.store.slots.pauses().get(job.name)
+    if asked.is_ask or (asked.named == LEFT and appliance.store.asks.held(job.name) is not None):
+        return None
     if pause is not None and pause.holds(clock.now()) and asked.trigger is not Trigger.HAND:
         return Verdict(Outcome.SKIPPED, "paused", {})
+    if asked.trigger is not Trigger.HAND and skips.is_skipped(appliance, job.name, asked.due):
+        return Verdict(Outcome.SKIPPED, BY_A_PERSON, {})
     if not asked.picked(appliance):
         return Verdict(Outcome.SKIPPED, f"by chance ({job.chance})", {})
     if asked.due is not None and (unmet := conditions.unmet_here(job, appliance.config, stop)):

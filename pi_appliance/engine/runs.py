@@ -27,7 +27,7 @@ class Runs:
     async def start(
         self, job: str, trigger: Trigger, *, due: str | None = None, ended: Callable[[int], None] = lambda _: None
     ) -> None:
-        """Start a run of JOB for the slot DUE or what is LEFT; its end is told by the history.
+        """Start a run of JOB for the slot or the ask DUE, or what is LEFT; its end is told by the history.
 
         Its exit status is told to ENDED while we live.
 

@@ -37,14 +37,14 @@ _AGAIN = timedelta(minutes=1)  # until what could not be written or started is t
 Nap = Callable[[float], Awaitable[object]]
 
 
-async def _nothing_else() -> None:
-    return
+async def _nothing_else() -> float:
+    return float("inf")
 
 
 class Scheduler:
     """One loop. NAP sleeps up to that many seconds, LONGEST at the most, less when there is news.
 
-    ALSO is done each time the loop comes round.
+    ALSO is done each time the loop comes round, and says in how many seconds it has more to do.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class Scheduler:
         *,
         clock: Clock,
         nap: Nap,
-        also: Callable[[], Awaitable[None]] = _nothing_else,
+        also: Callable[[], Awaitable[float]] = _nothing_else,
         longest: float = _LONGEST_NAP,
     ) -> None:
         self._appliance, self._runs, self._clock, self._nap, self._longest = appliance, runs, clock, nap, longest
@@ -108,9 +108,9 @@ class Scheduler:
         await self.at_boot()
         while True:
             await self.look()
-            await self._also()
+            more = await self._also()
             alive()
-            await self._nap(self._until_next())
+            await self._nap(min(self._until_next(), max(0.0, more)))
 
     async def at_boot(self) -> None:
         """Start the jobs that run once each time the machine starts, if they have not."""

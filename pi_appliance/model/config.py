@@ -5,7 +5,7 @@ Field names are the YAML keys with _ for -. The text in Annotated describes a ke
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import time, timedelta
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 
 from pi_appliance.model.post import Place
 from pi_appliance.model.schedule import Chance, Schedule
-from pi_appliance.model.units import Percent, Size
+from pi_appliance.model.units import EVERY_DAY, Days, Percent, Size
 
 Wrong = list[tuple[tuple[str | int, ...], str, str]]
 """What is wrong with values: where, what, and what would be right."""
@@ -197,6 +197,74 @@ class MpdPort:
         return _port_problems(self.port)
 
 
+def _volume_problems(key: str, volume: int) -> Wrong:
+    return [] if 0 <= volume <= 100 else [((key,), f"{volume} is no volume", "write 0 to 100")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuietHours:
+    """A time of the day in which the house is to be quiet."""
+
+    from_: Annotated[time, 'when it begins by the clock on the wall, such as "22:00"']
+    to: Annotated[time, "when it ends; an earlier time than `from` is one of the next day"]
+    maximum: Annotated[int, "the loudest that is allowed then, 0 to 100"]
+    days: Annotated[Days, "the days on which it begins, such as [sun-thu]; without it, every day"] = EVERY_DAY
+
+    def check(self) -> Wrong:
+        """Return what is wrong with a value."""
+        problems = _volume_problems("maximum", self.maximum)
+        if self.from_ == self.to:
+            problems.append((("to",), "it would end as it begins", 'write a later time, such as "07:00"'))
+        return problems
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VolumePolicy:
+    """How loud the music may be, whoever turns the knob."""
+
+    start: Annotated[int | None, "the loudest that the player may be when it has just started, 0 to 100"] = None
+    maximum: Annotated[int, "the loudest that is ever allowed, 0 to 100"] = 100
+    quiet: Annotated[list[QuietHours], "quiet hours; where several hold, the lowest maximum counts"] = field(
+        default_factory=list
+    )
+
+    def check(self) -> Wrong:
+        """Return what is wrong with a value."""
+        problems = _volume_problems("maximum", self.maximum)
+        if self.start is not None:
+            problems += _volume_problems("start", self.start)
+            if not problems and self.start > self.maximum:
+                right = f"write {self.maximum} or less"
+                problems.append((("start",), f"{self.start} is more than `maximum`, {self.maximum}", right))
+        for number, hours in enumerate(self.quiet):
+            problems += [(("quiet", number, *where), wrong, right) for where, wrong, right in hours.check()]
+        return problems
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Radio:
+    """What is done for web radio that has stopped by itself."""
+
+    watch: Annotated[bool, "let it come back"] = True
+    patience: Annotated[timedelta, "how long it may be silent before something is done"] = timedelta(seconds=20)
+    fallback: Annotated[
+        list[str], "what plays while it cannot be brought back, tried in order: a station, playlist:NAME, a file …"
+    ] = field(default_factory=list)
+    back: Annotated[timedelta, "how often it is tried again meanwhile; more and more seldom"] = timedelta(minutes=5)
+
+    def check(self) -> Wrong:
+        """Return what is wrong with a value."""
+        problems: Wrong = []
+        if self.patience < timedelta(seconds=1):
+            problems.append((("patience",), "no station begins in no time", "write 5s or more"))
+        if self.back < timedelta(seconds=10):
+            problems.append((("back",), "music could not be heard between two tries", "write 10s or more"))
+        for number, name in enumerate(self.fallback):
+            if not name.strip():
+                problems.append((("fallback", number), "nothing is named to play", "write the name of a station"))
+        return problems
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
     """The whole file."""
@@ -213,6 +281,9 @@ class Config:
     web: Annotated[Web, "the page on the phone"] = field(default_factory=Web)
     player: Annotated[Part | None, "what makes the music"] = None
     mpd_port: Annotated[MpdPort | None, "the door for MPD apps; without it, there is none"] = None
+    volume: Annotated[VolumePolicy | None, "how loud the music may be; without it, as loud as it goes"] = None
+    radio: Annotated[Radio, "what is done for web radio that has stopped by itself"] = field(default_factory=Radio)
+    resume: Annotated[bool, "after a power cut, play on where it was"] = True
     networks: Annotated[Mapping[str, Part], "where posts go, by a name of your own"] = field(default_factory=dict)
     notices: Annotated[Mapping[str, Part], "who is told when a job fails, by a name of your own"] = field(
         default_factory=dict

@@ -1,4 +1,4 @@
-"""Units of the configuration: an amount of memory or disk, a share of a processor, money; one name or several."""
+"""Units of the configuration: an amount of memory or disk, a share of a processor, money, days; one name or several."""
 
 from decimal import Decimal
 
@@ -17,3 +17,10 @@ class Money(Decimal):
 
 class Names(tuple[str, ...]):
     """Names of other entries, each once: written as one name or as a list."""
+
+
+class Days(frozenset[int]):
+    """Days of the week; 0 is Sunday, 6 is Saturday."""
+
+
+EVERY_DAY = Days(range(7))

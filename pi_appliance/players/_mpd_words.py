@@ -1,22 +1,56 @@
-"""What MPD says, in our words: its key-and-value answers as data, its errors as lines for people."""
+"""What MPD says, in our words: its lines as data, its errors as lines for people."""
 
-import re
 import socket
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Collection, Mapping, Sequence
 
-from pi_appliance.model.music import Play, PlayerState, Track
+from pi_appliance.model.music import Entry, Gain, Kind, Mode, Output, Play, PlayerState, Track
+from pi_appliance.players._mpd_line import NoMpd
 
-_ACK = re.compile(r"\[(?P<code>\d+)@\d+\]\s+\{[^}]*\}\s*(?P<words>.*)")
-NOT_ALLOWED = {"3", "4"}  # a wrong password; a command that needs one
-NO_SUCH_THING = "50"
-_TODO = {"Not playing": "play the queue or a station first"}
+Answer = Mapping[str, str]
 
-Answer = Mapping[str, Any]
+SONG = ("file",)
+_ONCE = {"0": Mode.OFF, "1": Mode.ON, "oneshot": Mode.ONCE}
+_MODES = {mode: word for word, mode in _ONCE.items()}
+_ELSEWHERE = "dummy"  # the plugin of an output that is in another partition
+_TODO = {
+    "Not playing": "play the queue or a station first",
+    "No such song": "it may be gone from the queue by now",
+    "Bad song index": "the queue or the playlist is not that long",
+}
 
 
-def state(status: Answer, song: Answer) -> PlayerState:
-    """Return what `status` and `currentsong` say together."""
+def fields(answer: bytes) -> dict[str, str]:
+    """Return ANSWER, which tells of one thing."""
+    found = records(answer)
+    return found[0] if found else {}
+
+
+def records(answer: bytes, starts: Collection[str] = ()) -> list[dict[str, str]]:
+    """Return the things that ANSWER tells of; a new one begins with each of the keys STARTS, in small letters.
+
+    A key that comes again is one with several values; they stand side by side. Raises ValueError for what is no answer.
+    """
+    found: list[dict[str, str]] = []
+    for line in answer.decode("utf-8", "replace").split("\n")[:-1]:
+        name, colon, value = line.partition(": ")
+        if not colon:
+            raise ValueError(f"{line!r} is no line of an answer")
+        key = name.lower()
+        if not found or key in starts:
+            found.append({key: value})
+        else:
+            last = found[-1]
+            last[key] = f"{last[key]}, {value}" if key in last else value
+    return found
+
+
+def values(answer: bytes, key: str) -> list[str]:
+    """Return what stands behind KEY, line by line."""
+    return [value for record in records(answer, {key}) if (value := record.get(key)) is not None]
+
+
+def state(status: Answer, song: Answer, gain: Answer) -> PlayerState:
+    """Return what `status`, `currentsong` and `replay_gain_status` say together."""
     volume = int(status.get("volume", -1))
     return PlayerState(
         play=Play(status["state"]),
@@ -25,37 +59,81 @@ def state(status: Answer, song: Answer) -> PlayerState:
         volume=volume if volume >= 0 else None,
         repeat=status.get("repeat") == "1",
         random=status.get("random") == "1",
-        single=status.get("single", "0") != "0",  # "oneshot" is single, once
-        consume=status.get("consume", "0") != "0",
+        single=_ONCE[status.get("single", "0")],
+        consume=_ONCE[status.get("consume", "0")],
+        crossfade=int(status.get("xfade", 0)),
+        replay_gain=Gain(gain.get("replay_gain_mode", "off")),
         queue_length=int(status["playlistlength"]),
+        queue_version=int(status["playlist"]),
+        updating=_number(status.get("updating_db")),
+        bitrate=_number(status.get("bitrate")) or None,
+        audio=status.get("audio", ""),
+        partition=status.get("partition", ""),
         error=status.get("error", ""),
     )
 
 
+def mode(wanted: Mode) -> str:
+    """Return how MPD calls WANTED."""
+    return _MODES[wanted]
+
+
 def track(song: Answer) -> Track:
     """Return a song; a web radio's name stands where an album's would, once the stream says what it plays."""
-    name, title = _text(song.get("name")), _text(song.get("title"))
+    name, title = song.get("name", ""), song.get("title", "")
     return Track(
         uri=song["file"],
         title=title or name,
-        artist=_text(song.get("artist")),
-        album=_text(song.get("album")) or (name if title else ""),
+        artist=song.get("artist", ""),
+        album=song.get("album", "") or (name if title else ""),
+        album_artist=song.get("albumartist", ""),
+        genre=song.get("genre", ""),
+        date=song.get("date", ""),
+        number=song.get("track", ""),
         duration=_seconds(song.get("duration", song.get("time"))),
         position=_number(song.get("pos")),
         id=_number(song.get("id")),
     )
 
 
-def folder(name: str, position: int | None = None) -> Track:
-    """Return a folder of the library; its uri ends in '/', which tells it from a file."""
-    return Track(uri=f"{name}/", title=name.rsplit("/", 1)[-1] or "the whole library", position=position)
+def tracks(answer: bytes) -> list[Track]:
+    """Return the songs of ANSWER."""
+    return [track(song) for song in records(answer, SONG)]
 
 
-def refusal(said: str) -> tuple[str, str]:
-    """Return the code and the words of an ACK line such as `[50@0] {play} No such song`, with what to do if known."""
-    match = _ACK.match(said)
-    code, words = (match["code"], match["words"]) if match else ("", said)
-    return code, f"{words}; {_TODO[words]}" if words in _TODO else words
+def entry(song: Track) -> Entry:
+    """Return SONG as a line of a list."""
+    kind = Kind.STREAM if is_stream(song.uri) else Kind.TRACK
+    return Entry(kind=kind, name=song.label, uri=song.uri, artist=song.artist, date=song.date, track=song)
+
+
+def outputs(answer: bytes) -> Sequence[Output]:
+    """Return the outputs of ANSWER that are in the partition which was asked."""
+    return [
+        Output(
+            id=int(each["outputid"]),
+            name=each["outputname"],
+            on=each["outputenabled"] == "1",
+            plugin=each.get("plugin", ""),
+        )
+        for each in records(answer, {"outputid"})
+        if each.get("plugin") != _ELSEWHERE
+    ]
+
+
+def is_stream(uri: str) -> bool:
+    """Say whether URI is an address on a network, not a place in the library."""
+    return "://" in uri
+
+
+def last_part(path: str) -> str:
+    """Return how to call the file or folder PATH, '' for the top of the library."""
+    return path.rsplit("/", 1)[-1] or "the whole library"
+
+
+def refusal(words: str) -> str:
+    """Return the words of MPD's no, with what to do if that is known."""
+    return f"{words}; {_TODO[words]}" if words in _TODO else words
 
 
 def why(error: Exception) -> str:
@@ -67,19 +145,17 @@ def why(error: Exception) -> str:
             return "nothing listens there"
         case FileNotFoundError():
             return "there is no such socket"
+        case ConnectionResetError() | BrokenPipeError():
+            return "it hung up"
         case socket.gaierror() | PermissionError():
             return str(error.strerror)
         case OSError() if error.errno is None:  # asyncio tried several addresses of one name, and says so at length
             return "nothing listens there"
         case OSError():
             return str(error.strerror)
-        case ValueError() | LookupError():
+        case ValueError() | LookupError() | NoMpd():
             return "what answers there is no MPD"
     return "it hung up"
-
-
-def _text(value: str | list[str] | None) -> str:
-    return ", ".join(value) if isinstance(value, list) else value or ""
 
 
 def _seconds(value: str | None) -> float | None:

@@ -20,6 +20,7 @@ class Options:
     )
     stand_in: Annotated[bool, "start a private, silent MPD when none answers"] = True
     music: Annotated[Path | None, "the music folder of the stand-in; without it, an empty one"] = None
+    partition: Annotated[str, "the partition of MPD to speak of; without it, MPD's first one"] = ""
 
     def check(self) -> list[tuple[tuple[str | int, ...], str, str]]:
         """Return what is wrong with the address: where, what, and what would be right."""
@@ -38,6 +39,6 @@ class Options:
 
 def connect(options: Options, secrets: Mapping[str, str]) -> "Mpd":
     """Return the player. Nothing is sent before the first command; each command finds out for itself who is there."""
-    from pi_appliance.players._mpd_player import Mpd  # noqa: PLC0415 - asyncio and python-mpd2 are as big as all the rest
+    from pi_appliance.players._mpd_player import Mpd  # noqa: PLC0415 - asyncio is as big as all the rest
 
-    return Mpd(options.address, options.place, secrets.get("MPD_PASSWORD", ""))
+    return Mpd(options.address, options.place, secrets.get("MPD_PASSWORD", ""), options.partition)

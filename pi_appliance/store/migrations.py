@@ -142,6 +142,11 @@ STEPS = (
         job TEXT PRIMARY KEY,
         word TEXT NOT NULL
     ) STRICT, WITHOUT ROWID;
+    -- The next slot of a job, where a person wants it left out.
+    CREATE TABLE skips (
+        job TEXT PRIMARY KEY,
+        slot TEXT NOT NULL
+    ) STRICT, WITHOUT ROWID;
     -- What the household thinks of tracks, where the player itself cannot keep it.
     CREATE TABLE opinions (
         uri TEXT PRIMARY KEY,

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from pi_appliance.errors import ApplianceError
+from pi_appliance.store.asks import ask_of, held_of
 from pi_appliance.store.database import Database, Transaction, draft_of, instant
 from pi_appliance.store.post_rows import intent_of
 from pi_appliance.store.rows import run_of, total_of
@@ -23,7 +24,8 @@ from pi_appliance.store.slots import claim_all, count_on, seal
 
 _KEYED = {"claims": "key", "watched": "job", "pauses": "job", "totals": "job, outcome", "failing": "job"}
 _KEYED |= {"pictures": "post, number", "lines": "job, line", "spent": "network, month"}
-_NUMBERED = ("runs", "outbox", "posts")
+_KEYED |= {"held": "job", "words": "job", "skips": "job", "opinions": "uri", "notes": "name"}
+_NUMBERED = ("runs", "outbox", "posts", "asks")
 _LARGEST = 2**40  # no run ever has a higher number; a damaged page may say anything
 _MOST_BREAKS = 5_000  # unreadable places in a table, after which the rest of it is given up
 _SKIPPED = 1_000  # numbers that are left out where some runs were lost: one of them may still go on
@@ -221,6 +223,8 @@ def _drop_nonsense(db: Transaction) -> None:
         "pauses": lambda row: (instant(row["since"]), row["until"] and instant(row["until"])),
         "outbox": lambda row: (instant(row["made"]), instant(row["next"])),
         "posts": intent_of,
+        "asks": ask_of,
+        "held": held_of,
     }
     for table, check in checks.items():
         key = _KEYED.get(table, "id")

@@ -13,6 +13,7 @@ _PATIENCE = 10.0  # seconds that a writer waits for another
 _DOUBTS = """
     SELECT EXISTS (SELECT 1 FROM claims WHERE key = :key)
         OR EXISTS (SELECT 1 FROM pauses WHERE job = :job)
+        OR EXISTS (SELECT 1 FROM skips WHERE job = :job)
         OR EXISTS (SELECT 1 FROM runs WHERE job = :job AND ended IS NULL)
         OR EXISTS (SELECT 1 FROM outbox WHERE sent IS NULL)
         OR EXISTS (SELECT 1 FROM posts WHERE job = :job AND state IN ('waiting', 'sending'))

@@ -13,6 +13,7 @@ from typing import Any
 from pi_appliance.model.config import Keep
 from pi_appliance.model.notice import Told
 from pi_appliance.model.run import Outcome, Run, Trigger
+from pi_appliance.store.asks import Asks, ask_number, taken
 from pi_appliance.store.database import Database, Transaction, Values, mending, text
 from pi_appliance.store.rows import Total, closed, run_of, total_of
 from pi_appliance.store.slots import Slots, claim_all, seal, sealed, slot_key
@@ -26,17 +27,17 @@ _CLAIMS_KEPT = 5000  # of the newest runs, whatever their age: a clock may be ye
 
 @mending
 class Store(Database):
-    """Runs and what they claimed. `slots` tells of those that none was started for."""
+    """Runs and what they claimed. `slots` tells of those that none was started for, `asks` of what persons ask."""
 
     def __init__(self, path: Path, *, only_look: bool = False, mend: Callable[[Path, str], None] | None = None) -> None:
         super().__init__(path, only_look=only_look, mend=mend)
-        self.slots = Slots(self)
+        self.slots, self.asks = Slots(self), Asks(self)
 
     def begin(self, *, job: str, kind: str, trigger: Trigger, due: str | None, now: datetime) -> tuple[int, int | None]:
-        """Open a run and claim its slot, durably. Return the run, and the run that had the slot before, if one had.
+        """Open a run and claim its slot, or take its ask, durably. Return the run, and which run had that before it.
 
-        That is LOST where nobody can know any more whether one had. A run by hand is durable as well: after a power cut
-        the lock must not know of a run that the history does not.
+        None: none had. LOST where nobody can know any more whether one had. A run by hand is durable as well: after a
+        power cut the lock must not know of a run that the history does not.
         """
         with self.writing(durable=True) as db:
             row = db.execute(
@@ -44,6 +45,8 @@ class Store(Database):
                 (job, kind, trigger, due, text(now)),
             )
             run = int(row.lastrowid or 0)
+            if (ask := ask_number(due)) is not None:
+                return run, None if taken(db, ask) else _who_took(db, job, due, run)
             return run, None if due is None else self._take_slot(db, job, due, run, now)
 
     def end(
@@ -210,6 +213,13 @@ class Store(Database):
 
     def _runs(self, where: str, values: Values) -> list[Run]:
         return [run_of(row) for row in self.rows(f"SELECT * FROM runs {where}", values)]  # noqa: S608 - ours alone
+
+
+def _who_took(db: Transaction, job: str, due: str | None, run: int) -> int:
+    """Return the run before RUN that took the ask DUE; LOST where none is known."""
+    query = "SELECT id FROM runs WHERE job = ? AND due = ? AND id < ? ORDER BY id DESC LIMIT 1"
+    row = db.execute(query, (job, due, run)).fetchone()
+    return int(row["id"]) if row else LOST
 
 
 __all__ = ["Store", "slot_key"]

@@ -12,7 +12,16 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
-from pi_appliance.errors import ApplianceError, ConfigError, OutOfTime, Refused, Unavailable, Uncertain, UnknownName
+from pi_appliance.errors import (
+    ApplianceError,
+    ConfigError,
+    OutOfTime,
+    Refused,
+    Unavailable,
+    Uncertain,
+    UnknownName,
+    WrongArgument,
+)
 from pi_appliance.web.actions import Actions
 from pi_appliance.web.alarm_pages import AlarmPages
 from pi_appliance.web.api import Api
@@ -29,6 +38,7 @@ from pi_appliance.web.world import Daemon
 
 _STATUSES: dict[type[ApplianceError], int] = {
     ConfigError: 400,
+    WrongArgument: 400,
     UnknownName: 404,
     Refused: 409,
     Uncertain: 502,

@@ -77,4 +77,9 @@ def _job(appliance: Appliance, view: JobView, now: datetime) -> dict[str, Any]:
 
 
 def _slot(slot: Slot) -> dict[str, Any]:
-    return {"slot": as_json.instant(slot.at), "begins": as_json.instant(slot.begins), "picked": slot.picked}
+    return {
+        "slot": as_json.instant(slot.at),
+        "begins": as_json.instant(slot.begins),
+        "picked": slot.picked,
+        "skipped": slot.skipped,
+    }

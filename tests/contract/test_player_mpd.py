@@ -1,49 +1,18 @@
 """The MPD player beside mpc: whatever one does, the other sees, with a real MPD between them."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import TypeVar
 
 import pytest
 
 from pi_appliance.errors import Refused
-from pi_appliance.model.music import Play
-from pi_appliance.players import mpd
+from pi_appliance.model.music import Can, Gain, Mode, Play
 from pi_appliance.ports_player import Player
-from tests.fakes.mpd_server import SECONDS, MpdServer, needs_mpd, running_mpd, running_radio
+from tests.contract.mpd_scene import ONE, ZWEI, ask
+from tests.fakes.mpd_server import SECONDS, MpdServer, needs_mpd, running_mpd
 
 pytestmark = needs_mpd
-EINS, ZWEI, ONE = "Ärzte/eins.wav", "Ärzte/zwei — 二.wav", "one.wav"
-T = TypeVar("T")
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MpdServer]:
-    with running_mpd(tmp_path_factory.mktemp("mpd")) as running:
-        yield running
-
-
-@pytest.fixture
-def three(server: MpdServer) -> MpdServer:
-    """Return the MPD with three tracks in its queue, stopped, every mode off."""
-    server.mpc("clear")
-    for mode in ("random", "repeat", "single", "consume"):
-        server.mpc(mode, "off")
-    server.mpc("volume", "100")
-    server.mpc("add", EINS, ZWEI, ONE)
-    return server
-
-
-def ask(server: MpdServer, question: Callable[[Player], Awaitable[T]], **secrets: str) -> T:
-    async def asked() -> T:
-        player: Player = mpd.connect(mpd.Options(address=server.address), secrets)
-        try:
-            return await question(player)
-        finally:
-            await player.close()
-
-    return asyncio.run(asked())
 
 
 def test_the_state_is_what_mpc_made_it(three: MpdServer) -> None:
@@ -58,7 +27,7 @@ def test_the_state_is_what_mpc_made_it(three: MpdServer) -> None:
         three.mpc(*arguments)
     state = ask(three, lambda player: player.state())
     assert (state.play, state.volume, state.queue_length) == (Play.PAUSED, 35, 3)
-    assert (state.random, state.repeat, state.single, state.consume) == (True, False, False, True)
+    assert (state.random, state.repeat, state.single, state.consume) == (True, False, Mode.OFF, Mode.ON)
     assert state.track is not None
     assert (state.track.uri, state.track.position, state.track.duration) == (ZWEI, 1, SECONDS)
     assert state.elapsed == pytest.approx(7, abs=1)
@@ -119,16 +88,6 @@ def test_stop_and_clear_leave_a_silent_and_an_empty_player(three: MpdServer) -> 
     assert three.mpc("playlist") == ""
 
 
-def test_the_queue_comes_in_windows(three: MpdServer) -> None:
-    window = ask(three, lambda player: player.queue(1, 1))
-    assert (window.start, window.length, [track.uri for track in window.tracks]) == (1, 3, [ZWEI])
-    everything = ask(three, lambda player: player.queue())
-    assert [track.uri for track in everything.tracks] == three.mpc("playlist", "-f", "%file%").splitlines()
-    assert [track.position for track in everything.tracks] == [0, 1, 2]
-    beyond = ask(three, lambda player: player.queue(7, 10))
-    assert (list(beyond.tracks), beyond.length) == ([], 3)
-
-
 def test_playing_what_is_not_there_is_refused_in_words_that_count_from_one(three: MpdServer) -> None:
     with pytest.raises(Refused, match="there is no track 4 in the queue; it ends with 3"):
         ask(three, lambda player: player.play(3))
@@ -145,97 +104,85 @@ def test_what_mpd_does_not_want_is_refused_in_its_own_words(three: MpdServer) ->
         ask(three, lambda player: player.set_volume(300))
 
 
-def test_a_file_a_folder_and_a_stream_go_to_the_end_of_the_queue(three: MpdServer) -> None:
-    file = ask(three, lambda player: player.add(ZWEI))
-    assert (file.uri, file.position, file.artist) == (ZWEI, 3, "Die Ärzte")
-    for name in ("Ärzte", "Ärzte/"):
-        folder = ask(three, lambda player, name=name: player.add(name))
-        assert (folder.uri, folder.label) == ("Ärzte/", "Ärzte")
-    assert folder.position == 6
-    stream = ask(three, lambda player: player.add("http://127.0.0.1:9/radio"))
-    assert (stream.uri, stream.position, stream.duration) == ("http://127.0.0.1:9/radio", 8, None)
-    queue = three.mpc("playlist", "-f", "%file%").splitlines()
-    assert queue == [EINS, ZWEI, ONE, ZWEI, EINS, ZWEI, EINS, ZWEI, "http://127.0.0.1:9/radio"]
+def test_the_state_tells_the_rest_too(three: MpdServer) -> None:
+    for arguments in (["crossfade", "4"], ["replaygain", "album"], ["single", "once"], ["play", "1"]):
+        three.mpc(*arguments)
+    state = ask(three, lambda player: player.state())
+    assert (state.crossfade, state.replay_gain, state.single) == (4, Gain.ALBUM, Mode.ONCE)
+    assert (state.audio, state.partition, state.updating) == ("8000:16:1", "default", None)
+    before = state.queue_version
+    three.mpc("add", ONE)
+    assert ask(three, lambda player: player.state()).queue_version > before
+    three.mpc("crossfade", "0")
+    three.mpc("replaygain", "off")
 
 
-def test_the_whole_library_is_a_folder_too(three: MpdServer) -> None:
-    added = ask(three, lambda player: player.add("/"))
-    assert (added.label, added.position) == ("the whole library", 3)
-    assert len(three.mpc("playlist").splitlines()) == 6
+@pytest.mark.parametrize(
+    ("setting", "says"),
+    [
+        (lambda player: player.set_modes(random=True, single=Mode.ONCE), "random: on    single: once  consume: off"),
+        (
+            lambda player: player.set_modes(repeat=True, consume=Mode.ON),
+            "repeat: on    random: off   single: off   cons",
+        ),
+        (lambda player: player.set_modes(single=Mode.ON), "single: on "),
+        (lambda player: player.set_modes(), "repeat: off   random: off   single: off   consume: off"),
+    ],
+)
+def test_mpc_sees_the_modes(three: MpdServer, setting: Callable[[Player], Awaitable[None]], says: str) -> None:
+    ask(three, setting)
+    assert says in three.mpc("status")
 
 
-@pytest.mark.parametrize("uri", ["nothing.wav", "nothing/", "foo://bar", "empty/", ""])
-def test_what_cannot_be_added_is_refused_and_leaves_the_queue(three: MpdServer, uri: str) -> None:
-    before = three.mpc("playlist")
+def test_what_an_older_mpd_cannot_is_refused_with_the_version_that_can(three: MpdServer) -> None:
+    with pytest.raises(Refused, match=r"speaks the language of 0\.23; to consume once needs that of 0\.24"):
+        ask(three, lambda player: player.set_modes(random=True, consume=Mode.ONCE))
+    assert "random: off" in three.mpc("status"), "nothing of it was done"
+
+
+def test_crossfade_and_replay_gain_are_what_mpc_reads(three: MpdServer) -> None:
+    ask(three, lambda player: player.set_crossfade(7))
+    assert three.mpc("crossfade") == "crossfade: 7"
+    ask(three, lambda player: player.set_crossfade(0))
+    assert three.mpc("crossfade") == "crossfade: 0"
+    for gain in (Gain.TRACK, Gain.AUTO, Gain.OFF):
+        ask(three, lambda player, gain=gain: player.set_replay_gain(gain))
+        assert three.mpc("replaygain") == f"replay_gain_mode: {gain}"
+
+
+def test_outputs_are_switched_one_by_one(three: MpdServer) -> None:
+    outputs = ask(three, lambda player: player.outputs())
+    assert [(each.name, each.on, each.plugin) for each in outputs] == [
+        ("silence", True, "null"),
+        ("kitchen", True, "null"),
+    ]
+    ask(three, lambda player: player.set_output(outputs[1].id, on=False))
+    assert "Output 2 (kitchen) is disabled" in three.mpc("outputs")
+    ask(three, lambda player: player.set_output(outputs[1].id, on=True))
+    assert "Output 2 (kitchen) is enabled" in three.mpc("outputs")
     with pytest.raises(Refused):
-        ask(three, lambda player: player.add(uri))
-    with pytest.raises(Refused):
-        ask(three, lambda player: player.play_uri(uri))
-    assert three.mpc("playlist") == before
+        ask(three, lambda player: player.set_output(99, on=True))
 
 
-def test_a_line_break_smuggles_no_command_in(three: MpdServer) -> None:
-    before = three.mpc("playlist")
-    for attack in (
-        lambda player: player.add("one.wav\nclear"),
-        lambda player: player.library("x\nclear"),
-        lambda player: player.play_uri("http://127.0.0.1:9/radio", "title\nclear"),
-    ):
-        with pytest.raises(Refused, match="line break"):
-            ask(three, attack)
-    assert three.mpc("playlist") == before
+def test_a_track_is_played_by_its_id_wherever_it_stands(three: MpdServer) -> None:
+    last = ask(three, lambda player: player.queue()).tracks[2]
+    assert last.id is not None
+    three.mpc("move", "3", "1")
+    ask(three, lambda player: player.play_id(last.id or 0))
+    assert "[playing] #1/3" in three.mpc("status")
+    three.mpc("del", "1")
+    with pytest.raises(Refused, match="No such song; it may be gone from the queue by now"):
+        ask(three, lambda player: player.play_id(last.id or 0))
 
 
-def test_playing_a_file_or_a_folder_replaces_the_queue(three: MpdServer) -> None:
-    three.mpc("play", "2")
-    ask(three, lambda player: player.play_uri(ONE, "no title for a file"))
-    assert three.mpc("playlist", "-f", "%title%") == "One"
-    assert "[playing] #1/1" in three.mpc("status")
-    ask(three, lambda player: player.play_uri("Ärzte/"))
-    assert three.mpc("playlist", "-f", "%file%").splitlines() == [EINS, ZWEI]
-    assert "[playing] #1/2" in three.mpc("status")
-
-
-def test_two_stations_at_once_leave_one_of_them_playing(three: MpdServer) -> None:
-    async def both(player: Player) -> None:
-        await asyncio.gather(player.play_uri(ONE), player.play_uri(EINS))
-
-    ask(three, both)
-    assert three.mpc("playlist", "-f", "%file%") in (ONE, EINS)
-    assert "[playing] #1/1" in three.mpc("status")
-
-
-def test_a_station_plays_under_its_name(three: MpdServer) -> None:
-    with running_radio(three.music) as radio:
-        ask(three, lambda player: player.play_uri(f"{radio}/one.wav", "Rädio 二"))
-        state = ask(three, lambda player: player.state())
-        assert (state.play, state.queue_length, state.error) == (Play.PLAYING, 1, "")
-        assert three.mpc("playlist", "-f", "%title%") == "Rädio 二"
-        three.mpc("stop")
-
-
-def test_a_station_that_cannot_be_reached_is_told_in_the_words_of_mpd(three: MpdServer) -> None:
-    async def play_and_wait(player: Player) -> str:
-        try:
-            await player.play_uri("http://127.0.0.1:9/radio", "Silence FM")
-        except Refused as refused:  # MPD found out before it answered
-            return str(refused)
-        async for _ in player.changes():
-            state = await player.state()
-            if state.error:
-                break
-        return state.error
-
-    assert "Failed to decode http://127.0.0.1:9/radio" in ask(three, play_and_wait)
-
-
-def test_the_library_is_folders_and_tracks(server: MpdServer) -> None:
-    top = ask(server, lambda player: player.library())
-    assert {entry.uri for entry in top} == {"Ärzte/", "empty/", "one.wav"}
-    inside = ask(server, lambda player: player.library("Ärzte/"))
-    assert [(entry.uri, entry.title) for entry in inside] == [(EINS, "Eins"), (ZWEI, 'Zwei — 二 "q" \\b')]
-    with pytest.raises(Refused, match="No such directory"):
-        ask(server, lambda player: player.library("nothing"))
+def test_abilities_are_those_of_this_mpd_as_it_is_set_up(server: MpdServer, shelf: MpdServer, tmp_path: Path) -> None:
+    can = ask(shelf, lambda player: player.abilities())
+    assert set(Can) - can == {Can.MUTE}, "MPD cannot be muted"
+    assert set(Can) - ask(server, lambda player: player.abilities()) == {Can.MUTE, Can.STICKERS}
+    with running_mpd(tmp_path, music={}, mixer="none", keeps=()) as bare:
+        cannot = set(Can) - ask(bare, lambda player: player.abilities())
+    playlists = {Can.PLAYLISTS, Can.EDIT_PLAYLISTS, Can.SAVE}
+    assert cannot == {Can.MUTE, Can.STICKERS, Can.VOLUME, *playlists}
 
 
 def test_changes_begin_at_once_and_name_what_mpc_did(three: MpdServer) -> None:
@@ -268,11 +215,6 @@ def test_a_change_made_while_nobody_looked_is_not_lost(three: MpdServer) -> None
             return await anext(changes)
 
     assert ask(three, look_away) == {"mixer", "options"}
-
-
-def test_without_music_there_is_nothing_to_add(tmp_path: Path) -> None:
-    with running_mpd(tmp_path, music={}) as server, pytest.raises(Refused, match="holds nothing that can be played"):
-        ask(server, lambda player: player.add("/"))
 
 
 def test_without_a_mixer_there_is_no_volume(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from pi_appliance.errors import ApplianceError, Unavailable, Uncertain
+from pi_appliance.model.music import Uri, Where
 from pi_appliance.players import mpd
 from pi_appliance.ports_player import Player
 from tests.fakes.mpd_server import MpdServer, free_port, needs_mpd, running_mpd
@@ -56,14 +57,13 @@ def test_where_nothing_listens_the_owner_is_told_where_and_what_to_do(tmp_path: 
 def test_a_killed_mpd_is_unavailable_until_it_is_back(server: MpdServer) -> None:
     async def scene() -> None:
         player = connect(server.address)
-        await player.add("one.wav")
+        await player.add(Uri(uri="one.wav"))
         server.kill()
         for call in (
             player.state(),
             player.next(),
-            player.add("one.wav"),
-            player.library(),
-            player.play_uri("one.wav"),
+            player.add(Uri(uri="one.wav")),
+            player.add(Uri(uri="one.wav"), Where.INSTEAD, play=True),
         ):
             assert isinstance(await fails(call), Unavailable)
         await asyncio.to_thread(server.start)
@@ -78,7 +78,13 @@ def test_a_hung_mpd_is_unavailable_and_did_nothing(server: MpdServer) -> None:
     async def scene() -> None:
         player = connect(server.address)
         server.freeze()
-        calls = [player.state(), player.next(), player.add("one.wav"), player.set_volume(3), player.play_uri("one.wav")]
+        calls = [
+            player.state(),
+            player.next(),
+            player.add(Uri(uri="one.wav")),
+            player.set_volume(3),
+            player.add(Uri(uri="one.wav"), Where.INSTEAD, play=True),
+        ]
         for error in await asyncio.gather(*map(fails, calls)):  # together, and no slower for it
             assert isinstance(error, Unavailable)
             assert "it does not answer" in str(error)
@@ -134,17 +140,17 @@ def test_the_kernel_watches_over_a_connection_that_waits(server: MpdServer) -> N
 
 
 @contextlib.asynccontextmanager
-async def impostor(says: bytes, answers: bytes | None = None) -> AsyncIterator[str]:
-    """Give the address of a server that SAYS something, then waits; with ANSWERS, says those to a line and hangs up."""
+async def impostor(says: bytes, *answers: bytes) -> AsyncIterator[str]:
+    """Give the address of a server that SAYS something, then waits; with ANSWERS, one to a line, then hangs up."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(says)
         try:
-            if answers is None:
-                await reader.read()
-            else:
+            for answer in answers:
                 await reader.readline()
-                writer.write(answers)
+                writer.write(answer)
+            if not answers:
+                await reader.read()
         finally:
             writer.close()
 
@@ -188,8 +194,8 @@ def test_an_answer_cut_short_or_out_of_its_senses_is_unavailable(answers: bytes)
     [
         (lambda player: player.next(), Uncertain),
         (lambda player: player.previous(), Uncertain),
-        (lambda player: player.add("one.wav"), Uncertain),
-        (lambda player: player.toggle(), Uncertain),
+        (lambda player: player.add(Uri(uri="one.wav")), Uncertain),
+        (lambda player: player.toggle(), Unavailable),  # it was asked only whether it plays
         (lambda player: player.pause(), Unavailable),  # doing it again does no harm
         (lambda player: player.seek(3), Unavailable),
         (lambda player: player.clear(), Unavailable),
@@ -201,6 +207,14 @@ def test_a_command_that_was_sent_and_not_answered_is_uncertain_if_it_would_act_t
     async def scene() -> None:
         async with impostor(b"OK MPD 0.23.5\n", b"") as address:
             assert type(await fails(button(connect(address)))) is error
+
+    asyncio.run(scene())
+
+
+def test_toggle_is_uncertain_as_soon_as_it_is_more_than_a_question() -> None:
+    async def scene() -> None:
+        async with impostor(b"OK MPD 0.23.5\n", b"state: play\nplaylistlength: 3\nOK\n", b"") as address:
+            assert isinstance(await fails(connect(address).toggle()), Uncertain)
 
     asyncio.run(scene())
 

@@ -10,9 +10,10 @@ from types import SimpleNamespace
 import pytest
 
 from pi_appliance.bridge.mpd_port import MpdPortService, Relay
+from pi_appliance.engine.governed import House
 from pi_appliance.engine.hub import Hub, Patience
 from pi_appliance.errors import Refused, Unavailable
-from pi_appliance.model.config import MpdPort, Part
+from pi_appliance.model.config import MpdPort, Part, VolumePolicy
 from pi_appliance.players import mpd
 from tests.fakes.mpd_server import PICTURE, MpdServer, free_port, needs_mpd, running_mpd
 
@@ -26,14 +27,17 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MpdServer]:
         yield running
 
 
-def hub_for(address: str) -> Hub:
-    return Hub(Part(kind="mpd", with_=mpd.Options(address=address, stand_in=False)), Path("/nowhere"), {})
+def hub_for(address: str, policy: VolumePolicy | None = None) -> Hub:
+    part = Part(kind="mpd", with_=mpd.Options(address=address, stand_in=False))
+    return Hub(part, Path("/nowhere"), {}, house=House(policy=policy))
 
 
 @contextlib.asynccontextmanager
-async def relayed(address: str, *, clients: int = 60, patience: float = 3) -> AsyncIterator[int]:
+async def relayed(
+    address: str, *, clients: int = 60, patience: float = 3, policy: VolumePolicy | None = None
+) -> AsyncIterator[int]:
     """Give the port of a relay to the MPD at ADDRESS; a hub that is never run has it at hand from the start."""
-    hub = hub_for(address)
+    hub = hub_for(address, policy)
     hub.upstream = hub.configured
     relay = Relay(hub, MpdPort(port=0), clients=clients, patience=patience)
     port = await relay.start()
@@ -90,7 +94,8 @@ def test_a_picture_that_looks_like_answers_arrives_to_the_byte(server: MpdServer
 
 
 @needs_mpd
-def test_edges_of_the_protocol_stay_as_mpd_has_them(server: MpdServer) -> None:
+@pytest.mark.parametrize("policy", [None, VolumePolicy(maximum=60)], ids=["no policy", "a policy"])
+def test_edges_of_the_protocol_stay_as_mpd_has_them(server: MpdServer, policy: VolumePolicy | None) -> None:
     scenes = [
         b"noidle\nping\n",
         b"foo\n",
@@ -100,6 +105,11 @@ def test_edges_of_the_protocol_stay_as_mpd_has_them(server: MpdServer) -> None:
         b"binarylimit 64\nalbumart one.wav 0\n",
         b"binarylimit 1\n",
         b"\xff\xfe\n",
+        b"setvol 101\nping\n",
+        b"setvol x\n",
+        b"setvol\n",
+        b"setvol 5 5\n",
+        b" setvol 5\n",
         b"GET / HTTP/1.1\r\n",
         b"find \"(title == 'Zwei \xe2\x80\x94 \xe4\xba\x8c')\"\n",
     ]
@@ -111,9 +121,58 @@ def test_edges_of_the_protocol_stay_as_mpd_has_them(server: MpdServer) -> None:
                 return await reader.read(-1)
 
     async def scene() -> None:
-        async with relayed(server.address) as port:
+        async with relayed(server.address, policy=policy) as port:
             for request in scenes:
                 assert await answer(port, request) == await answer(server.port, request)
+
+    asyncio.run(scene())
+
+
+@needs_mpd
+def test_no_app_turns_it_up_beyond_what_is_allowed(server: MpdServer) -> None:
+    """In whatever form MPD understands; what it does not understand it refuses, as it does without us."""
+    space, number = (
+        [b" ", b"  ", b"\t", b" \x0b"],
+        [b"100", b"61", b"+99", b"0100", b'"100"', b'"1\\00"', b'" 77"', b"60", b"9"],
+    )
+    forms = [b"setvol" + gap + value + end for gap in space for value in number for end in (b"", b"\r", b" ", b"\0x")]
+
+    async def scene() -> None:
+        async with relayed(server.address, policy=VolumePolicy(maximum=60)) as port, client(port) as streams:
+            for form in forms:
+                direct, clamped = [await volume_after(at, form) for at in (server.port, port)]
+                assert clamped == min(direct, 60), form
+            await says(streams, "command_list_begin", "setvol 100", "status", "command_list_end")
+            assert b"volume: 60" in await says(streams, "status")
+            streams[1].write(b"setv")
+            await streams[1].drain()
+            assert (await says(streams, "ol 99")) == b"OK\n"
+            assert b"volume: 60" in await says(streams, "status")
+
+    async def volume_after(port: int, form: bytes) -> int:
+        await asyncio.to_thread(server.mpc, "volume", "3")
+        async with client(port) as (reader, writer):
+            writer.write(form + b"\nclose\n")
+            async with asyncio.timeout(15):
+                await reader.read(-1)
+        async with client(server.port) as streams:
+            await streams[0].readline()
+            status = await says(streams, "status")
+        return int(status.partition(b"volume: ")[2].split()[0])
+
+    asyncio.run(scene())
+
+
+def test_over_a_player_that_is_no_mpd_it_says_so_and_keeps_nobody_from_starting() -> None:
+    async def scene() -> None:
+        service = MpdPortService()
+        config = SimpleNamespace(mpd_port=MpdPort(port=free_port()))
+        hub = Hub(Part(kind="volumio", with_=None), Path("/nowhere"), {})
+        where = await service.start(SimpleNamespace(hub=hub, appliance=SimpleNamespace(config=config)))
+        assert where == "MPD apps: none, for a player of kind volumio has no MPD for them; take mpd-port: away"
+        with pytest.raises(OSError, match="onnect"):
+            await asyncio.open_connection(HOST, config.mpd_port.port)
+        await service.stop()
 
     asyncio.run(scene())
 

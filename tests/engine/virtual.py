@@ -10,11 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from pi_appliance.core.trust import ClockState
+from pi_appliance.engine.asking import Asking
 from pi_appliance.engine.assemble import Appliance
 from pi_appliance.engine.runs import Runs
 from pi_appliance.engine.scheduler import Scheduler
 from pi_appliance.errors import Unavailable
-from pi_appliance.model.run import Outcome, Trigger
+from pi_appliance.model.run import LEFT, Outcome, Trigger
 from tests.house import House
 
 NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
@@ -72,7 +74,8 @@ class VirtualRuns(Runs):
             ended(self.falling.pop())
             return
         now, store = self._clock.now(), self.appliance.store
-        run, used = store.begin(job=job, kind="command", trigger=trigger, due=due, now=now)
+        slot = None if due == LEFT else due
+        run, used = store.begin(job=job, kind="command", trigger=trigger, due=slot, now=now)
         if used is not None:
             self.beaten += 1
             store.end(run, Outcome.SKIPPED, "used", now=now)
@@ -112,7 +115,11 @@ class World:
 
     def restart(self) -> None:
         """Begin anew, as a daemon that was started again does."""
-        self.scheduler = Scheduler(self.appliance, self.runs, clock=self.clock, nap=self._nap)
+        asking = Asking(lambda: self.appliance, self.runs, clock=self.clock, trusted=self._is_trusted)
+        self.scheduler = Scheduler(self.appliance, self.runs, clock=self.clock, nap=self._nap, also=asking.look)
+
+    def _is_trusted(self) -> bool:
+        return self.scheduler.clock_state is not ClockState.UNTRUSTED
 
     async def _nap(self, seconds: float) -> None:
         self.naps.append(seconds)

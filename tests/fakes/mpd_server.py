@@ -9,11 +9,12 @@ import socket
 import subprocess
 import threading
 import wave
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
-from mutagen.id3 import APIC, TALB, TIT2, TPE1
+from mutagen.id3 import APIC, TALB, TCON, TDRC, TIT2, TPE1, TPE2, TRCK
 from mutagen.wave import WAVE
 
 from tests.house import until
@@ -24,34 +25,63 @@ needs_mpd = pytest.mark.skipif(
 SECONDS = 20
 # A picture whose bytes look like the ends of MPD's answers, and are no UTF-8.
 PICTURE = b"\x89PNG\r\n\xff\nOK\nACK [5@0] {} no\nlist_OK\n" + bytes(range(256)) * 100
-TRACKS = {
+
+
+class Tags(NamedTuple):
+    """What stands in a track about it."""
+
+    title: str
+    artist: str
+    album: str
+    album_artist: str = ""
+    genre: str = ""
+    date: str = ""
+    number: str = ""
+    picture: bytes = PICTURE
+
+
+TRACKS: Mapping[str, tuple[str, ...]] = {
     "Ärzte/zwei — 二.wav": ('Zwei — 二 "q" \\b', "Die Ärzte", "Ünï"),
     "Ärzte/eins.wav": ("Eins", "Die Ärzte", "Ünï"),
     "one.wav": ("One", "Someone", "Something"),
 }
+_FRAMES = {
+    "title": TIT2,
+    "artist": TPE1,
+    "album": TALB,
+    "album_artist": TPE2,
+    "genre": TCON,
+    "date": TDRC,
+    "number": TRCK,
+}
 
 
-def make_music(folder: Path, tracks: Mapping[str, tuple[str, str, str]] = TRACKS) -> Path:
-    """Write TRACKS and an empty folder into FOLDER, each track with a picture inside, and return FOLDER."""
+def make_music(folder: Path, tracks: Mapping[str, tuple[str | bytes, ...]] = TRACKS, seconds: int = SECONDS) -> Path:
+    """Write TRACKS of so many SECONDS and an empty folder into FOLDER, each as its Tags say, and return FOLDER."""
     (folder / "empty").mkdir(parents=True)
-    for name, (title, artist, album) in tracks.items():
+    for name, tags in tracks.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         with wave.open(str(path), "wb") as file:
             file.setnchannels(1)
             file.setsampwidth(2)
             file.setframerate(8000)
-            file.writeframes(bytes(2 * 8000 * SECONDS))
-        tagged = WAVE(path)
-        tagged.add_tags()
-        tagged.tags.add(TIT2(encoding=3, text=title))
-        tagged.tags.add(TPE1(encoding=3, text=artist))
-        tagged.tags.add(TALB(encoding=3, text=album))
-        tagged.tags.add(APIC(encoding=3, mime="image/png", type=3, desc="", data=PICTURE))
-        tagged.save()
+            file.writeframes(bytes(2 * 8000 * seconds))
+        _tag(path, Tags(*tags))  # type: ignore[arg-type] # a plain tuple will do
     if tracks:
         (folder / "cover.png").write_bytes(PICTURE)
     return folder
+
+
+def _tag(path: Path, tags: Tags) -> None:
+    tagged = WAVE(path)
+    tagged.add_tags()
+    for name, frame in _FRAMES.items():
+        if text := getattr(tags, name):
+            tagged.tags.add(frame(encoding=3, text=text))
+    if tags.picture:
+        tagged.tags.add(APIC(encoding=3, mime="image/png", type=3, desc="", data=tags.picture))
+    tagged.save()
 
 
 def free_port() -> int:
@@ -64,25 +94,46 @@ def free_port() -> int:
 class MpdServer:
     """One MPD that can be killed, frozen and started again at the same address."""
 
-    def __init__(self, folder: Path, *, mixer: str = "software", password: str = "") -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        mixer: str = "software",
+        password: str = "",
+        outputs: Sequence[str] = ("silence",),
+        keeps: Sequence[str] = ("playlists",),
+        more: str = "",
+    ) -> None:
+        """Write its mpd.conf. KEEPS is what it keeps on the disk beside its database; MORE goes in as it is."""
         self.folder, self.port, self.password = folder, free_port(), password
         self.address = f"127.0.0.1:{self.port}"
         self.music = folder / "music"
         self._process: subprocess.Popen[bytes] | None = None
         (folder / "playlists").mkdir(parents=True)
+        kept = {
+            "playlists": f'playlist_directory "{folder}/playlists"',
+            "stickers": f'sticker_file "{folder}/stickers"',
+            "state": f'state_file "{folder}/state"\nstate_file_interval "1"',
+        }
         lines = [
             f'music_directory "{self.music}"',
-            f'playlist_directory "{folder}/playlists"',
             f'db_file "{folder}/database"',
             'bind_to_address "127.0.0.1"',
             f'port "{self.port}"',
-            'auto_update "yes"',
             'zeroconf_enabled "no"',
-            f'audio_output {{\n type "null"\n name "silence"\n mixer_type "{mixer}"\n}}',
+            *(kept[each] for each in keeps),
+            *(f'audio_output {{\n type "null"\n name "{each}"\n mixer_type "{mixer}"\n}}' for each in outputs),
+            more or 'auto_update "yes"',
         ]
         if password:
             lines += [f'password "{password}@read,add,control,admin"', 'default_permissions ""']
         (folder / "mpd.conf").write_text("\n".join(lines), "utf-8")
+
+    @property
+    def pid(self) -> int:
+        """The number of its process."""
+        assert self._process is not None
+        return self._process.pid
 
     def start(self) -> None:
         """Start it and wait until it answers."""
@@ -126,12 +177,15 @@ class MpdServer:
 def running_mpd(
     folder: Path,
     *,
-    music: Mapping[str, tuple[str, str, str]] = TRACKS,
+    music: Mapping[str, tuple[str | bytes, ...]] = TRACKS,
     mixer: str = "software",
     password: str = "",
+    outputs: Sequence[str] = ("silence",),
+    keeps: Sequence[str] = ("playlists",),
+    more: str = "",
 ) -> Iterator[MpdServer]:
     """Give a real MPD whose library holds MUSIC; it is gone after the block."""
-    server = MpdServer(folder, mixer=mixer, password=password)
+    server = MpdServer(folder, mixer=mixer, password=password, outputs=outputs, keeps=keeps, more=more)
     make_music(server.music, music)
     try:
         server.start()

@@ -54,7 +54,7 @@ def player(patient: Patient) -> Iterator[Finding]:
 
 async def _asked(config: Config, known: Mapping[str, str]) -> tuple[PlayerState, bool]:
     heard = list[str]()
-    found = await open_player(config.player, config.state, known, tell=heard.append)
+    found = await open_player(config, known, tell=heard.append)
     try:
         return await found.state(), bool(heard)
     finally:

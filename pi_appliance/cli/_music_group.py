@@ -1,0 +1,79 @@
+"""The group `pi-appliance music`, and what makes its commands alike: exit statuses, wrong use told in one line."""
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from pi_appliance.cli._options import config_option
+
+STATUSES = """
+
+\b
+Exit status:
+  0   done
+  1   the player refused, or nobody can know if it did it
+  2   wrong use, an unknown name, or a wrong configuration
+  75  the player is not reached
+"""
+
+
+class WrongUse(click.ClickException):
+    """A command that makes no sense, in one line: which one, what is wrong."""
+
+    exit_code = 2
+
+    def __init__(self, error: click.UsageError) -> None:
+        super().__init__(" ".join(error.format_message().split()))  # click lists choices line by line
+        self._command = error.ctx.command_path if error.ctx else "pi-appliance music"
+
+    def show(self, file: Any = None) -> None:
+        """Print it."""
+        click.echo(f"{self._command}: {self.message}", file=file, err=True)
+
+
+class _Music(click.Group):
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except click.UsageError as error:
+            raise WrongUse(error) from None
+
+
+class Lists(click.Group):
+    """A group of commands that, without the name of one, does its `list`."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Put the word in that was left out."""
+        if not args or (args[0].startswith("-") and args[0] not in ctx.help_option_names):
+            args = ["list", *args]
+        return super().parse_args(ctx, args)
+
+
+@click.group("music", cls=_Music, short_help="What plays, and the buttons.")
+def command() -> None:
+    """Show what plays, press the buttons, fill the queue. Positions in lists count from 1."""
+
+
+def button(
+    name: str, short_help: str, *, group: click.Group = command, numbers: bool = False
+) -> Callable[[Callable[..., None]], click.Command]:
+    """Make a command of GROUP of a function that takes `config`; its help ends with the exit statuses.
+
+    NUMBERS: -10 is an argument of it, not an option.
+    """
+
+    def made(function: Callable[..., None]) -> click.Command:
+        text = inspect.cleandoc(function.__doc__ or "") + STATUSES
+        settings = {"ignore_unknown_options": numbers}
+        return group.command(name, help=text, short_help=short_help, context_settings=settings)(config_option(function))
+
+    return made
+
+
+def lists(name: str, text: str) -> Lists:
+    """Add to the music a group of commands called NAME, of which TEXT says what it is for."""
+    group = Lists(name, help=text, short_help=text)
+    command.add_command(group)
+    return group

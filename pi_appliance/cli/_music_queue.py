@@ -1,0 +1,180 @@
+"""pi-appliance music queue, add, insert, play-now, move, remove, clear, shuffle, save: what plays next."""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from pi_appliance.cli import _music_lists, _music_sources
+from pi_appliance.cli._music_group import button
+from pi_appliance.cli._music_lists import Wish, list_options
+from pi_appliance.cli._music_session import ask, press, track_at
+from pi_appliance.cli._music_sources import source_arguments
+from pi_appliance.cli._music_text import plain, track_row
+from pi_appliance.config.load import load
+from pi_appliance.errors import Refused
+from pi_appliance.model.music import Added, Queue, Source, Track, Wanted, Where, Window
+from pi_appliance.ports_player import Player
+
+_STEP = 500  # tracks asked for at a time
+_PLACES = click.Choice([str(where) for where in Where])
+
+
+@button("queue", "List what plays next.")
+@list_options
+def queue(config: Path, wish: Wish) -> None:
+    """List the queue; > marks the current track."""
+
+    async def listed(player: Player) -> tuple[int | None, Window[Track]]:
+        track = (await player.state()).track
+        return track.id if track else None, await _music_lists.read(wish, lambda *part: _window(player, *part))
+
+    current, window = ask(load(config), listed)
+
+    def row(number: int, track: Track) -> Sequence[str]:
+        return (">" if track.id == current else " ", str(number), *track_row(track))
+
+    _music_lists.show(wish, window, _HEAD, row, empty="the queue is empty")
+
+
+_HEAD = (" ", "N", "TITLE", "ARTIST", "ALBUM", "TIME", "FILE")
+
+
+async def _window(player: Player, start: int, count: int) -> Window[Track]:
+    part = await player.queue(start, count)
+    more = part.start + len(part.tracks) < part.length
+    return Window(items=part.tracks, start=part.start, length=part.length, more=more)
+
+
+@button("add", "Put something into the queue.")
+@source_arguments
+@click.option("--to", "where", type=_PLACES, default="end", show_default=True, help="Where, or instead of all.")
+@click.option("--play", is_flag=True, help="And play it.")
+def add(config: Path, words: tuple[str, ...], wanted: Wanted, where: str, play: bool) -> None:
+    """Put each SOURCE into the queue: at its end, behind the current track (next), or instead of all that is there.
+
+    SOURCE is a station, playlist:NAME, album:NAME, artist:NAME, genre:NAME, search:WORDS, an address, a file or a
+    folder of the library. With --artist, --album and --genre together: what is of all of them.
+    """
+    _add(config, words, wanted, Where(where), play=play)
+
+
+@button("insert", "Put something behind the current track.")
+@source_arguments
+def insert(config: Path, words: tuple[str, ...], wanted: Wanted) -> None:
+    """Put each SOURCE, as for add, behind the current track, in the order you give."""
+    _add(config, words, wanted, Where.NEXT, play=False)
+
+
+@button("play-now", "Play something instead of the queue.")
+@source_arguments
+def play_now(config: Path, words: tuple[str, ...], wanted: Wanted) -> None:
+    """Play each SOURCE, as for add, instead of all that is in the queue."""
+    _add(config, words, wanted, Where.INSTEAD, play=True)
+
+
+def _add(config: Path, words: Sequence[str], wanted: Wanted, where: Where, *, play: bool) -> None:
+    settings = load(config)
+    wishes = _music_sources.read(settings, words, wanted)
+
+    async def added(player: Player) -> None:
+        for source, to, plays in _in_turn(wishes, where, play=play):
+            click.echo(_told(await player.add(source, to, play=plays)))
+
+    ask(settings, added)
+
+
+def _in_turn(sources: Sequence[Source], where: Where, *, play: bool) -> list[tuple[Source, Where, bool]]:
+    """Return SOURCES in the order in which they are to be added, so that they come to stand in the order given."""
+    first, *others = sources
+    if where is not Where.NEXT:  # what comes instead of all comes once; the others go behind it
+        return [(first, where, play), *((each, Where.END, False) for each in others)]
+    return [*((each, Where.NEXT, False) for each in reversed(others)), (first, Where.NEXT, play)]
+
+
+def _told(added: Added) -> str:
+    place = f"at {added.position + 1}" if added.count == 1 else f"{added.count} tracks from {added.position + 1} on"
+    return f"added {plain(added.name)}, {place}"
+
+
+@button("move", "Move a track of the queue.")
+@click.argument("number", type=click.IntRange(min=1), metavar="FROM")
+@click.argument("to", type=click.IntRange(min=1), metavar="TO")
+def move(config: Path, number: int, to: int) -> None:
+    """Move track FROM of the queue to place TO. What plays goes on."""
+
+    async def moved(player: Player) -> Track:
+        track = await track_at(player, number)
+        await track_at(player, to)  # told in our words, as the other
+        assert track.id is not None, "a track of the queue has an id"
+        await player.move(track.id, to - 1)
+        return track
+
+    click.echo(f"moved {plain(ask(load(config), moved).label)} to {to}")
+
+
+@button("remove", "Take tracks out of the queue.")
+@click.argument("which", nargs=-1, required=True, metavar="N|A-B...")
+def remove(config: Path, which: tuple[str, ...]) -> None:
+    """Take track N of the queue out, or those from A to B; 5- is all from the fifth on."""
+    spans = [_span(each) for each in which]
+
+    async def removed(player: Player) -> tuple[int, Queue]:
+        before = await player.queue(0, 0)
+        ids: set[int] = set()
+        for start, end in spans:
+            await track_at(player, start + 1)
+            if end is not None and end > before.length:
+                raise Refused(f"there is no track {end} in the queue; it ends with {before.length}")
+            ids |= await _ids(player, start, before.length if end is None else end)
+        await player.remove(ids)
+        return len(ids), await player.queue(0, 0)
+
+    count, left = ask(load(config), removed)
+    click.echo(f"removed {count} {'track' if count == 1 else 'tracks'}; {left.length} left in the queue")
+
+
+def _span(text: str) -> tuple[int, int | None]:
+    """Return where TEXT, such as 3, 3-5 or 3-, begins (from 0) and where it ends (not with it). Raises UsageError."""
+    match = re.fullmatch(r"(\d{1,9})(-?)(\d{1,9})?", text, re.ASCII)
+    if match is None or int(match[1]) < 1 or (match[3] and int(match[3]) < int(match[1])):
+        raise click.UsageError(f"{text!r} is no track of the queue; write 3, 3-5 or 3-")
+    first = int(match[1])
+    return first - 1, int(match[3]) if match[3] else None if match[2] else first
+
+
+async def _ids(player: Player, start: int, end: int) -> set[int]:
+    found: set[int] = set()
+    while start < end:
+        part = await player.queue(start, min(_STEP, end - start))
+        if not part.tracks:
+            break
+        found |= {track.id for track in part.tracks if track.id is not None}
+        start += len(part.tracks)
+    return found
+
+
+@button("clear", "Empty the queue.")
+def clear(config: Path) -> None:
+    """Empty the queue."""
+    press(load(config), lambda player: player.clear())
+
+
+@button("shuffle", "Put the queue into a random order.")
+def shuffle(config: Path) -> None:
+    """Put the queue into a random order, once and for all; `random` only plays it so."""
+    press(load(config), lambda player: player.shuffle())
+
+
+@button("save", "Keep the queue as a playlist.")
+@click.argument("name")
+@click.option("--replace", is_flag=True, help="Instead of the playlist that has the name.")
+def save(config: Path, name: str, replace: bool) -> None:
+    """Keep the queue as the playlist NAME."""
+
+    async def saved(player: Player) -> Queue:
+        await player.save(name, replace=replace)
+        return await player.queue(0, 0)
+
+    click.echo(f"saved {plain(name)}, {ask(load(config), saved).length} tracks")

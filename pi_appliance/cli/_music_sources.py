@@ -1,0 +1,69 @@
+"""SOURCE… of a command: what is to be played, in the forms of core/sources.py, or by artist, album and genre."""
+
+import functools
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+from click.shell_completion import CompletionItem
+
+from pi_appliance.cli._music_session import stations
+from pi_appliance.config.load import load
+from pi_appliance.core.sources import FORMS, parse
+from pi_appliance.core.stream_lists import is_address_of_list, is_web_address
+from pi_appliance.engine.stations import Stations
+from pi_appliance.engine.tuning import tune_to_play
+from pi_appliance.errors import ApplianceError
+from pi_appliance.model.config import Config
+from pi_appliance.model.music import Source, Uri, Wanted
+
+
+def station_names(context: click.Context, _: click.Parameter, begun: str) -> list[CompletionItem]:
+    """Return the stations whose name begins with BEGUN, for the shell; none where the configuration is wrong."""
+    try:
+        config: Path = context.params["config"]
+        names = [station.name for station in stations(load(config)).all()]
+    except (ApplianceError, LookupError, OSError):
+        return []
+    return [CompletionItem(name) for name in names if name.casefold().startswith(begun.casefold())]
+
+
+def wanted_options(function: Callable[..., None]) -> Callable[..., None]:
+    """Give a command --artist, --album and --genre; it gets them as `wanted`."""
+
+    @functools.wraps(function)
+    def with_wanted(*, artist: str, album: str, genre: str, **more: Any) -> None:
+        function(wanted=Wanted(artist=artist, album=album, genre=genre), **more)
+
+    for name, of in (("genre", "genre"), ("album", "album"), ("artist", "artist")):
+        option = click.option(f"--{name}", default="", metavar="NAME", help=f"Only what is of this {of}.")
+        option(with_wanted)
+    return with_wanted
+
+
+def source_arguments(function: Callable[..., None]) -> Callable[..., None]:
+    """Give a command SOURCE… and the options of wanted_options; it gets `words` and `wanted`."""
+    argument = click.argument("words", nargs=-1, metavar="SOURCE...", shell_complete=station_names)
+    return argument(wanted_options(function))
+
+
+def read(settings: Config, words: Sequence[str], wanted: Wanted) -> list[Source]:
+    """Return what WORDS name, and what is WANTED. Raises UnknownName, UsageError if that is nothing."""
+    by_tags = [wanted] if wanted != Wanted() else []
+    if not words and not by_tags:
+        raise click.UsageError(f"nothing is named to play; write {FORMS}")
+    known = stations(settings)
+    try:
+        return [*(_tuned(known, parse(each, known.all())) for each in words), *by_tags]
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+
+
+def _tuned(known: Stations, source: Source) -> Source:
+    """Return SOURCE; for a station, or an address of a list of streams, with the address of the stream itself."""
+    if isinstance(source, Uri) and source.title:
+        return Uri(uri=known.to_play(source.title).url, title=source.title)
+    if isinstance(source, Uri) and is_web_address(source.uri) and is_address_of_list(source.uri):
+        return Uri(uri=tune_to_play(source.uri))
+    return source

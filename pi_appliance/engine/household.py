@@ -1,0 +1,48 @@
+"""What looks after the music as long as the appliance runs: the hub, and those who act on the household's behalf."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+
+from pi_appliance.engine.governed import House
+from pi_appliance.engine.hub import Hub
+from pi_appliance.engine.volume_guard import Guard
+from pi_appliance.errors import ApplianceError
+from pi_appliance.model.config import Config
+from pi_appliance.store.sqlite import Store
+from pi_appliance.system import clock
+
+_REST = 60.0  # seconds after a fault of the program
+_log = logging.getLogger(__name__)
+
+
+def new_hub(config: Config, store: Store, secrets: Mapping[str, str]) -> Hub:
+    """Return the hub of CONFIG, which remembers in STORE."""
+    house = House(policy=config.volume, zone=config.time_zone, store=lambda: store)
+    return Hub(config.player, config.state, secrets, house=house)
+
+
+async def live(hub: Hub) -> None:
+    """Keep HUB connected, and look after the music on it, until cancelled."""
+    work = [hub.run(), always("volume", Guard(hub, boot=clock.boot_name()).run)]
+    async with asyncio.TaskGroup() as group:
+        for each in work:
+            group.create_task(each)
+
+
+def music_of(config: Config) -> tuple[object, ...]:
+    """Return all of CONFIG that the music goes by: where it is another one, the hub must be one, too."""
+    return (config.player, config.volume, config.radio, config.resume, config.time_zone, config.stations)
+
+
+async def always(name: str, work: Callable[[], Awaitable[None]], rest: float = _REST) -> None:
+    """Do WORK until cancelled; it begins anew where the player was lost in the middle of it."""
+    while True:
+        try:
+            await work()
+        except ApplianceError as error:
+            _log.info("music: %s: %s", name, error)
+            await asyncio.sleep(1.0)
+        except Exception:  # noqa: BLE001 - the edge: a fault here must not end the music
+            _log.exception("music: %s: a fault of the program", name)
+            await asyncio.sleep(rest)

@@ -1,0 +1,106 @@
+"""A sound given to the player over HTTP, by the run itself, for as long as the run lives."""
+
+import http.server
+import re
+import secrets
+import socket
+import threading
+from types import TracebackType
+
+from pi_appliance.core.sound import MIME
+
+_ELSEWHERE = ("192.0.2.1", 9)  # an address that is nobody's: to ask the kernel which of ours leads out
+_RANGE = re.compile(r"bytes=(\d+)-(\d*)")
+
+
+class Served:
+    """A WAV file on a port of its own, under a name nobody guesses. A context manager."""
+
+    def __init__(self, wav: bytes, name: str) -> None:
+        """NAME is how the file is called: letters and hyphens."""
+        self._wav, self._path = wav, f"/{secrets.token_hex(8)}/{name}.wav"
+        self._servers: dict[str, http.server.ThreadingHTTPServer] = {}
+
+    def __enter__(self) -> "Served":
+        """Listen to nobody yet."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Stop listening."""
+        for server in self._servers.values():
+            server.shutdown()
+            server.server_close()
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """The addresses by which a player may reach us: one on this machine, and one elsewhere in the house."""
+        here = "127.0.0.1"
+        return tuple(dict.fromkeys((here, _outward() or here)))
+
+    def at(self, host: str) -> str:
+        """Return the address of the sound at HOST, one of `hosts`, and listen there. Raises OSError."""
+        if host not in self._servers:
+            self._servers[host] = self._listening(host)
+        return f"http://{host}:{self._servers[host].server_port}{self._path}"
+
+    def _listening(self, host: str) -> http.server.ThreadingHTTPServer:
+        wav, path = self._wav, self._path
+
+        class Answer(_Answer):
+            def do_GET(self) -> None:
+                self.answer(path, wav)
+
+            def do_HEAD(self) -> None:
+                self.answer(path, b"", len(wav))
+
+        server = http.server.ThreadingHTTPServer((host, 0), Answer)
+        server.daemon_threads = True
+        server.block_on_close = False  # a player that keeps its connection open must not keep the run
+        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
+        return server
+
+
+class _Answer(http.server.BaseHTTPRequestHandler):
+    timeout = 30  # seconds for a client that says nothing
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - as http.server names it
+        """Say nothing: the log of the run is for people."""
+
+    def answer(self, path: str, body: bytes, length: int | None = None) -> None:
+        """Send BODY, or the part of it that is asked for, if PATH is what is asked for."""
+        if self.path != path:
+            self.send_error(404)
+            return
+        whole = len(body) if length is None else length
+        first, last = _part(self.headers.get("Range", ""), whole)
+        self.send_response(200 if (first, last) == (0, whole - 1) else 206)
+        self.send_header("Content-Type", MIME)
+        self.send_header("Content-Length", str(last + 1 - first))
+        self.send_header("Accept-Ranges", "bytes")
+        if (first, last) != (0, whole - 1):
+            self.send_header("Content-Range", f"bytes {first}-{last}/{whole}")
+        self.end_headers()
+        try:
+            self.wfile.write(body[first : last + 1])
+        except OSError:  # the player has heard enough
+            self.close_connection = True
+
+
+def _part(asked: str, whole: int) -> tuple[int, int]:
+    """Return the first and the last byte that the header ASKED wants; all of them where it wants nonsense."""
+    match = _RANGE.fullmatch(asked.strip())
+    if match is None or int(match[1]) >= whole:
+        return 0, whole - 1
+    return int(match[1]), min(int(match[2] or whole - 1), whole - 1)
+
+
+def _outward() -> str | None:
+    """Return the address of this machine in its network; None without one. Nothing is sent."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(_ELSEWHERE)
+            return str(probe.getsockname()[0])
+        except OSError:
+            return None

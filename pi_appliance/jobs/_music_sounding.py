@@ -1,0 +1,141 @@
+"""The part of an alarm that makes something sound: a source, the next one, the bundled sound, this machine by itself."""
+
+import contextlib
+from contextlib import ExitStack
+from dataclasses import replace
+
+from pi_appliance.core.fades import Fade
+from pi_appliance.core.hearing import Hearing
+from pi_appliance.errors import ApplianceError, Refused, Unavailable, Uncertain
+from pi_appliance.jobs import _music_aloud, _music_session
+from pi_appliance.jobs._music_options import Options
+from pi_appliance.jobs._music_session import Session
+from pi_appliance.jobs._music_sitting import Sitting
+from pi_appliance.jobs._music_tunes import Tunes
+from pi_appliance.jobs._music_volume import Volume
+from pi_appliance.model.music import Mode, Play, PlayerState, Where
+from pi_appliance.ports import Context
+from pi_appliance.ports_player import Player
+
+PATIENCE = 30.0  # seconds without a player after which the sound is made without it
+_GENTLE = 60.0  # seconds that it rises at least, where it had fallen silent
+
+
+class Sounding(Sitting):
+    """Something that is to sound, whatever fails."""
+
+    def __init__(
+        self, options: Options, context: Context, player: Player, session: Session, *, cut: bool, stack: ExitStack
+    ) -> None:
+        """CUT: the session was begun by another run. STACK is closed when nothing need be served any more."""
+        super().__init__(options, context, player, session)
+        self.tunes = Tunes(options.play or (), context, stack)
+        self.hearing: Hearing | None = None  # None: nothing was started yet, or it must be seen to anew
+        self.fresh = not cut  # whether whatever plays has nothing to do with us
+        self.cut = cut
+        self.lost: float | None = None  # since when there is no player that sounds
+        self.failed: list[str] = []
+        self.stops = True  # whether its end stops the music; a hand may have done so
+
+    @property
+    def bundled(self) -> bool:
+        """Whether it is not the owner's music."""
+        return self.tunes.is_bundled(self.session.source)
+
+    def level(self) -> int:
+        """Return how loud it is to be at this second; where a hand has the volume, not louder than that."""
+        session, end = self.session, self.options.loudness
+        if session.hand and session.before is not None:
+            return min(session.before, end)
+        return Fade(start=session.start, end=end, seconds=session.seconds).at(self.age())
+
+    async def set_up(self, state: PlayerState) -> Hearing | None:
+        """See to it that something plays, at the volume of this second. None: it was started just now, or ended."""
+        if self._plays_on(state):
+            self.hearing = Hearing(self.now())
+            return self.hearing
+        if self.cut and self._left_by_hand(state):
+            self.how, self.stops = "stopped by hand", False
+            return None
+        if self.cut and self.age() > 0:
+            self._begin_gently()
+        self.cut = False
+        if self.session.before is None:
+            self.keep(before=state.volume, modes=_music_session.modes_of(state))
+        # Before anything plays: afterwards would be too late.
+        await self.volume.set(self.level())
+        if state.muted:
+            await self._unmute(state)
+        await self._start()
+        return None
+
+    async def _start(self) -> None:
+        try:
+            source = self.tunes.source(self.session.source)
+            if self.bundled and self.session.modes is not None:
+                await self.set_modes(replace(self.session.modes, repeat=True, single=Mode.OFF, consume=Mode.OFF))
+            await self.player.add(source, Where.INSTEAD, play=True)
+        except Unavailable:
+            raise
+        except Uncertain:
+            pass  # perhaps it plays: that is heard soon
+        except ApplianceError as error:
+            self.give_up_source(str(error))
+            return
+        self.fresh, self.hearing = False, Hearing(self.now())
+
+    def _plays_on(self, state: PlayerState) -> bool:
+        """Say whether our music plays though we were away; if so, its volume is ours, unless a hand was on it."""
+        if self.fresh or self.bundled or state.play is not Play.PLAYING:
+            return False
+        if self.cut:
+            self.volume.adopt(min(self.session.start, self.level()), self.level())
+            self.cut = False
+        return True
+
+    def _left_by_hand(self, state: PlayerState) -> bool:
+        """Say whether somebody ended it while we were away. After a power cut nothing plays, by nobody's hand."""
+        same = self.context.moment().boot == self.session.since.boot
+        silent = state.play is not Play.PLAYING and state.track is not None and not state.error
+        return same and silent and self.session.sounded
+
+    def _begin_gently(self) -> None:
+        """Let it rise from the beginning, for the house is silent; faster, if the time is mostly over."""
+        whole = self.options.fading.total_seconds()
+        seconds = max(whole - self.age(), min(_GENTLE, whole))
+        self.keep(since=self.context.moment(), seconds=seconds, start=self.options.from_)
+
+    async def _unmute(self, state: PlayerState) -> None:
+        """Let it be heard. Whatever plays is stopped first: it would be as loud as it was."""
+        if state.play is Play.PLAYING:
+            await self.player.stop()
+        with contextlib.suppress(Refused):
+            await self.player.set_mute(False)
+        self.volume = Volume(self.player)
+        await self.volume.set(self.level())
+
+    def give_up_source(self, why: str) -> None:
+        """Go on with the next source. Raises Unavailable where there is none."""
+        session = self.session
+        self.failed.append(f"{self.tunes.label(session.source)}: {why}")
+        self.hearing, self.fresh = None, True
+        if not self.tunes.there_is(session.source + 1):
+            # The machine sounds by itself now, and the player is tried again behind each chime.
+            self.lost = self.now() - PATIENCE
+            raise Unavailable(self.failed[-1])
+        # The first that sounds begins as low as the first that was tried.
+        since = session.since if session.sounded else self.context.moment()
+        self.keep(source=session.source + 1, since=since)
+
+    async def sound_alone(self, error: Unavailable) -> None:
+        """Play the bundled sound once, without the player. Raises Unavailable where that is not possible either."""
+        try:
+            await _music_aloud.play_once(self.level())
+        except Unavailable as nothing:
+            raise Unavailable(f"nothing sounds: {error}; and {nothing}") from None
+
+    async def restore(self) -> None:
+        """Put the volume and the modes back to what they were."""
+        await self.restore_volume()
+        if self.session.modes is not None and self.bundled:
+            await self.set_modes(self.session.modes)

@@ -1,0 +1,192 @@
+"""One connection to MPD: commands out, answers in as bytes, and no text that could become a command of its own."""
+
+import asyncio
+import re
+import socket
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+from typing import Self
+
+from pi_appliance.errors import Refused
+from pi_appliance.players import _address
+
+Command = Sequence[str | int]
+"""A command of MPD and what follows it, unquoted."""
+
+LONGEST = 4000  # bytes of one word; MPD hangs up on a line that is longer than its buffer
+_BLOCK = 1 << 18
+_OK, _NO = b"OK\n", b"ACK "
+_NEXT = re.compile(rb"^list_OK\n", re.MULTILINE)
+_ACK = re.compile(r"ACK \[(?P<code>\d+)@(?P<place>\d+)\] \{[^}]*\} ?(?P<words>.*)")
+NOT_ALLOWED, NO_SUCH_THING, TOO_MANY, EXISTS = (3, 4), 50, 51, 56  # a wrong password, and a command that needs one
+
+
+class NoMpd(Exception):
+    """What answers does not speak MPD's language."""
+
+
+class HungUp(Exception):
+    """The connection ended before the answer did."""
+
+
+class Said(Exception):
+    """MPD said no to the command at PLACE of a list, those before it were done: ANSWERS."""
+
+    def __init__(self, line: str, answers: Sequence[bytes] = ()) -> None:
+        match = _ACK.match(line)
+        if match is None:
+            raise NoMpd
+        self.code, self.place, self.words, self.answers = (
+            int(match["code"]),
+            int(match["place"]),
+            match["words"],
+            answers,
+        )
+        super().__init__(line)
+
+
+class Line:
+    """A connection that was greeted. `patience` is how long MPD may keep silent; None: for ever."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, version: tuple[int, int]) -> None:
+        self._reader, self._writer, self.version = reader, writer, version
+        self.patience: float | None = None
+        self.acted = ""  # the last command that, done twice, does two things
+        self.idle = False
+
+    @classmethod
+    async def open(cls, place: _address.Place) -> Self:
+        """Connect and hear the greeting. Raises OSError, NoMpd, HungUp."""
+        match place:
+            case Path():
+                reader, writer = await asyncio.open_unix_connection(str(place), limit=_BLOCK)
+            case host, port:
+                reader, writer = await asyncio.open_connection(host, port, limit=_BLOCK)
+        try:
+            greeting = re.match(rb"OK MPD (\d+)\.(\d+)", await reader.readline())
+            if greeting is None:
+                raise HungUp if reader.at_eof() else NoMpd
+        except BaseException:
+            writer.transport.abort()
+            raise
+        return cls(reader, writer, (int(greeting[1]), int(greeting[2])))
+
+    async def ask(self, *command: str | int) -> bytes:
+        """Return the answer to COMMAND. Raises Said where MPD says no, HungUp, OSError."""
+        self._writer.write(_spelt(command))
+        return await self._answer()
+
+    async def ask_all(self, *commands: Command) -> list[bytes]:
+        """Return the answers to COMMANDS, which nobody else's come between. The first no is the last that is asked."""
+        return await self._ask_spelt([_spelt(command) for command in commands])
+
+    async def act(self, name: str, *commands: Command) -> list[bytes]:
+        """Do as ask_all(), with COMMANDS that, done twice, do two things. NAME is what to call them."""
+        spelt = [_spelt(command) for command in commands]  # what cannot be said is refused before anything is done
+        self.acted = name
+        return await self._ask_spelt(spelt)
+
+    async def _ask_spelt(self, commands: Sequence[bytes]) -> list[bytes]:
+        self._writer.write(b"command_list_ok_begin\n" + b"".join(commands) + b"command_list_end\n")
+        try:
+            answers = _NEXT.split(await self._answer())
+        except Said as no:
+            raise Said(str(no), _NEXT.split(no.answers[0])[:-1]) from None
+        if len(answers) != len(commands) + 1:
+            raise NoMpd
+        return answers[:-1]
+
+    async def stream(self, *command: str | int) -> AsyncIterator[bytes]:
+        """Yield the answer to COMMAND as it comes, in pieces of whole lines."""
+        self._writer.write(_spelt(command))
+        rest = b""
+        while True:
+            lines, newline, rest = (rest + await self._some()).rpartition(b"\n")
+            last = lines[lines.rfind(b"\n") + 1 :] + newline
+            if last == _OK:
+                yield lines[: -len(_OK) + 1]
+                return
+            if last.startswith(_NO):
+                raise Said(last.decode("utf-8", "replace").rstrip("\n"))
+            yield lines + newline
+
+    async def picture(self, *command: str | int) -> tuple[dict[str, str], bytes]:
+        """Return what is said of a picture and the part of it that COMMAND asks for; nothing if there is none."""
+        self._writer.write(_spelt(command))
+        said: dict[str, str] = {}
+        part = b""
+        while (line := await self._one()) != _OK:
+            if line.startswith(_NO):
+                raise Said(line.decode("utf-8", "replace").rstrip("\n"))
+            key, _, value = line.decode().rstrip("\n").partition(": ")
+            said[key] = value
+            if key == "binary":
+                async with asyncio.timeout(self.patience):
+                    part = (await self._reader.readexactly(int(value) + 1))[:-1]
+        return said, part
+
+    def wake(self) -> None:
+        """End an idle that goes on: it answers then."""
+        if self.idle:
+            self._writer.write(b"noidle\n")
+
+    def close(self) -> None:
+        """Hang up, at once."""
+        self._writer.transport.abort()
+
+    def keep_alive(self) -> None:
+        """Have the kernel notice within a minute that the other machine lost its power; no program wakes for it."""
+        connection = self._writer.get_extra_info("socket")
+        if connection is not None and connection.family != socket.AF_UNIX:
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 30)
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 10)
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 3)
+
+    async def _answer(self) -> bytes:
+        """Return all until the OK, without it. An answer that holds no picture has its end nowhere else in it."""
+        body = bytearray()
+        while True:
+            body += await self._some()
+            if not body.endswith(b"\n"):
+                continue
+            last = body.rfind(b"\n", 0, -1) + 1
+            if body[last:] == _OK:
+                return bytes(body[:last])
+            if body.startswith(_NO, last):
+                raise Said(body[last:-1].decode("utf-8", "replace"), [bytes(body[:last])])
+
+    async def _some(self) -> bytes:
+        async with asyncio.timeout(self.patience):
+            block = await self._reader.read(_BLOCK)
+        if not block:
+            raise HungUp
+        return block
+
+    async def _one(self) -> bytes:
+        async with asyncio.timeout(self.patience):
+            line = await self._reader.readline()
+        if not line.endswith(b"\n"):
+            raise HungUp
+        return line
+
+
+def one_line(text: str) -> str:
+    """Return TEXT. Raises Refused if it holds a line break: MPD would read what follows as a command."""
+    if any(character in text for character in "\n\r\0"):
+        raise Refused(f"{text!r} holds a line break, which no name and no address does")
+    return text
+
+
+def word(said: str | int) -> str:
+    """Return SAID in quotes. Raises Refused for what MPD cannot be told."""
+    text = one_line(str(said))
+    if len(text.encode("utf-8", "replace")) > LONGEST:
+        raise Refused(f"{text[:40]!r}… is too long for MPD")
+    if any("\ud800" <= character <= "\udfff" for character in text):
+        raise Refused(f"{text!r} holds half a letter, which MPD cannot be told")
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _spelt(command: Command) -> bytes:
+    return (" ".join([str(command[0]), *map(word, command[1:])]) + "\n").encode()

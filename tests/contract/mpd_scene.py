@@ -1,0 +1,38 @@
+"""What the tests of the MPD player share: how to ask it something, and music with every tag there is."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from pi_appliance.players import mpd
+from pi_appliance.ports_player import Player
+from tests.fakes.mpd_server import MpdServer, Tags
+
+EINS, ZWEI, ONE = "Ärzte/eins.wav", "Ärzte/zwei — 二.wav", "one.wav"
+JPEG = b"\xff\xd8\xff\xe0 a photo \nOK\n" + bytes(range(256)) * 900
+T = TypeVar("T")
+
+SHOUT = "He said \"no\\\" (AND) 'so'"
+LIBRARY = {
+    "Blue/01 All.wav": Tags("All I Want", "Joni", "Blue", "Joni", "Folk", "1971", "1"),
+    "Blue/02 Old.wav": Tags("My Old Man", "Joni", "Blue", "Joni", "Folk", "1971", "2", b""),
+    "Hits/a.wav": Tags("Zebra", "Joni", "Hits", "Various", "Folk", "1999-05-01", "2", b""),
+    "Hits/b.wav": Tags("Ägypten", "Die Ärzte", "Hits", "Various", "Rock", "1999-05-01", "1", b""),
+    "Hits/more/c.wav": Tags("Late Blue", "Zoë", "Hits", "Zoë", "Rock", "2001", "1", b""),
+    f"odd/{SHOUT}.wav": Tags(SHOUT, SHOUT, SHOUT, SHOUT, SHOUT, "", "", b""),
+    "odd/二.wav": Tags("二つ", "世界", "Ünï", "", "", "", "", b""),
+    "untagged.wav": Tags("", "", "", picture=b""),
+}
+
+
+def ask(server: MpdServer, question: Callable[[Player], Awaitable[T]], partition: str = "", **secrets: str) -> T:
+    """Return what QUESTION learns from a player that speaks of PARTITION."""
+
+    async def asked() -> T:
+        player: Player = mpd.connect(mpd.Options(address=server.address, partition=partition), secrets)
+        try:
+            return await question(player)
+        finally:
+            await player.close()
+
+    return asyncio.run(asked())

@@ -1,0 +1,333 @@
+"""The volume policy around a player: on every command, and on what others do to it."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from datetime import time
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from pi_appliance.engine.governed import House, govern
+from pi_appliance.engine.hub import Hub
+from pi_appliance.engine.volume_guard import Guard
+from pi_appliance.errors import Refused
+from pi_appliance.model.config import QuietHours, VolumePolicy
+from pi_appliance.model.music import Can, Opinion, Play, Uri, Where
+from pi_appliance.ports_player import Player
+from pi_appliance.store.sqlite import Store
+from tests.fakes.driven_time import DrivenTime
+from tests.fakes.soft_player import SoftPlayer, soft_kind, soft_part
+
+QUIET = VolumePolicy(start=30, maximum=80, quiet=[QuietHours(from_=time(22), to=time(7), maximum=20)])
+STATION = Uri(uri="http://radio/one", title="One")
+
+
+@pytest.fixture
+def driven() -> DrivenTime:
+    return DrivenTime()
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with Store(tmp_path / "history.db") as opened:
+        yield opened
+
+
+@pytest.fixture(autouse=True)
+def kind() -> Iterator[None]:
+    with soft_kind():
+        yield
+
+
+def house_of(driven: DrivenTime, store: Store, policy: VolumePolicy | None = QUIET) -> House:
+    return House(policy=policy, zone=ZoneInfo("UTC"), now=driven.now, store=lambda: store)
+
+
+@contextlib.asynccontextmanager
+async def guarded(player: SoftPlayer, house: House, *, boot: str = "first") -> AsyncIterator[Hub]:
+    """Have a hub and its guard live within the block, and both have met the player."""
+    hub = Hub(soft_part(player), Path("/nowhere"), {}, house=house, clock=player.time.monotonic)
+    work = [hub.run(), Guard(hub, boot=boot, nap=player.time.nap).run()]
+    tasks = [asyncio.ensure_future(each) for each in work]
+    try:
+        await player.time.settle()
+        yield hub
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+LOUD_WAYS: dict[str, Callable[[Player], Awaitable[object]]] = {
+    "play": lambda player: player.play(),
+    "play N": lambda player: player.play(1),
+    "play_id": lambda player: player.play_id(1),
+    "toggle": lambda player: player.toggle(),
+    "next": lambda player: player.next(),
+    "add": lambda player: player.add(STATION, play=True),
+    "add instead": lambda player: player.add(STATION, Where.INSTEAD, play=True),
+}
+
+
+@pytest.mark.parametrize("way", LOUD_WAYS)
+def test_no_way_of_playing_is_ever_louder_than_allowed(way: str, driven: DrivenTime, store: Store) -> None:
+    player = SoftPlayer(driven, ["a.ogg", "b.ogg"], volume=100)
+
+    async def scene() -> None:
+        await LOUD_WAYS[way](govern(player, house_of(driven, store)))
+        assert player.play_state is Play.PLAYING
+        assert player.loudest == 80
+
+    asyncio.run(scene())
+
+
+def test_a_volume_above_what_is_allowed_becomes_what_is_allowed(driven: DrivenTime, store: Store) -> None:
+    player = SoftPlayer(driven)
+
+    async def scene() -> None:
+        governed = govern(player, house_of(driven, store))
+        await governed.set_volume(90)
+        assert player.volume == 80
+        driven.wall = driven.wall.replace(hour=23)
+        await governed.set_volume(90)
+        assert player.volume == 20
+        await governed.set_volume(5)
+        assert player.volume == 5
+
+    asyncio.run(scene())
+
+
+def test_without_a_policy_nothing_is_asked_before_a_command(driven: DrivenTime, store: Store) -> None:
+    player = SoftPlayer(driven, ["a.ogg"], volume=100)
+
+    async def scene() -> None:
+        governed = govern(player, house_of(driven, store, None))
+        await governed.play()
+        await governed.set_volume(100)
+        assert player.heard == ["play", "volume 100"]
+
+    asyncio.run(scene())
+
+
+def test_mute_by_volume_is_remembered_across_processes(driven: DrivenTime, store: Store) -> None:
+    player = SoftPlayer(driven, volume=70)
+
+    async def scene() -> None:
+        await govern(player, house_of(driven, store)).set_mute(True)
+        again = govern(player, house_of(driven, store))
+        state = await again.state()
+        assert (state.volume, state.muted) == (0, True)
+        await again.set_mute(True)  # twice is once
+        driven.wall = driven.wall.replace(hour=23)
+        await again.set_mute(False)
+        state = await again.state()
+        assert (state.volume, state.muted) == (20, False), "as loud as before, but not louder than allowed now"
+        await again.set_volume(0)
+        assert not (await again.state()).muted, "somebody wants no sound; that is no mute"
+
+    asyncio.run(scene())
+
+
+def test_mute_goes_to_the_player_that_has_its_own(driven: DrivenTime, store: Store) -> None:
+    player = SoftPlayer(driven)
+    player.can |= {Can.MUTE}
+
+    async def scene() -> None:
+        await govern(player, house_of(driven, store)).set_mute(True)
+        assert player.heard == ["mute True"]
+
+    asyncio.run(scene())
+
+
+def test_a_player_without_a_mixer_is_not_muted_but_says_so(driven: DrivenTime, store: Store) -> None:
+    player = SoftPlayer(driven, ["a.ogg"], volume=None)
+    player.can -= {Can.VOLUME}
+
+    async def scene() -> None:
+        governed = govern(player, house_of(driven, store))
+        assert Can.MUTE not in await governed.abilities()
+        with pytest.raises(Refused, match="no volume to mute"):
+            await governed.set_mute(True)
+        await governed.play()
+        assert player.heard == ["play"]
+
+    asyncio.run(scene())
+
+
+def test_opinions_are_kept_where_the_player_keeps_none(driven: DrivenTime, store: Store) -> None:
+    async def scene() -> None:
+        governed = govern(SoftPlayer(driven), house_of(driven, store))
+        assert {Can.STICKERS, Can.MUTE} <= await governed.abilities()
+        for uri, opinion in (
+            ("b.ogg", Opinion(rating=7, favourite=True)),
+            ("http://radio/a", Opinion(favourite=True)),
+            ("a.ogg", Opinion(favourite=True)),
+            ("c.ogg", Opinion(rating=2)),
+        ):
+            await governed.set_opinion(uri, opinion)
+        assert await governed.opinions(["b.ogg", "c.ogg", "nothing.ogg"]) == {
+            "b.ogg": Opinion(rating=7, favourite=True),
+            "c.ogg": Opinion(rating=2),
+        }
+        window = await governed.favourites(1, 1)
+        assert ([entry.uri for entry in window.items], window.length, window.more) == (["b.ogg"], 3, True)
+        await governed.set_opinion("b.ogg", Opinion())
+        window = await governed.favourites()
+        assert ([entry.uri for entry in window.items], window.more) == (["a.ogg", "http://radio/a"], False)
+
+    asyncio.run(scene())
+
+
+def test_a_knob_that_is_turned_too_far_is_put_back_at_once(driven: DrivenTime, store: Store) -> None:
+    player = SoftPlayer(driven, ["a.ogg"])
+
+    async def scene() -> None:
+        async with guarded(player, house_of(driven, store)) as hub:
+            player.turn(100)
+            await driven.settle()
+            assert player.volume == 80
+            assert hub.state is not None
+            assert hub.state.volume == 80
+
+    asyncio.run(scene())
+
+
+def test_a_mixer_with_few_steps_is_left_where_it_comes_nearest(driven: DrivenTime, store: Store) -> None:
+    player = SoftPlayer(driven, ["a.ogg"])
+    player.rounds_up = 2
+
+    async def scene() -> None:
+        async with guarded(player, house_of(driven, store)):
+            player.turn(100)
+            await driven.settle()
+            assert player.volume == 82
+            assert player.heard.count("volume 80") == 1, "it would go on for ever"
+            player.turn(95)
+            await driven.settle()
+            assert player.volume == 82
+
+    asyncio.run(scene())
+
+
+def test_when_quiet_hours_begin_what_plays_is_lowered_gently(driven: DrivenTime, store: Store) -> None:
+    player = SoftPlayer(driven, ["a.ogg"], volume=60)
+    heard = list[int]()
+
+    async def scene() -> None:
+        async with guarded(player, house_of(driven, store), boot="first"):
+            await player.play()
+            await player.set_volume(60)
+            await driven.go(10 * 3600 - 1)  # to just before 22:00
+            assert player.volume == 60
+            player.heard.clear()
+            await driven.go(61)
+            assert player.volume == 20
+            heard.extend(int(word.split()[1]) for word in player.heard)
+
+    asyncio.run(scene())
+    assert heard == sorted(heard, reverse=True)
+    assert len(heard) == 8, "in steps"
+
+
+def test_a_clock_that_is_put_forward_into_quiet_hours_is_noticed_within_the_minute(
+    driven: DrivenTime, store: Store
+) -> None:
+    player = SoftPlayer(driven, ["a.ogg"], volume=30)
+
+    async def scene() -> None:
+        async with guarded(player, house_of(driven, store)):
+            await player.play()
+            await driven.settle()
+            driven.wall = driven.wall.replace(hour=23)
+            await driven.go(60)
+            assert player.volume == 20
+
+    asyncio.run(scene())
+
+
+def test_a_hand_that_turns_it_down_during_the_fade_has_its_way(driven: DrivenTime, store: Store) -> None:
+    player = SoftPlayer(driven, ["a.ogg"], volume=60)
+
+    async def scene() -> None:
+        async with guarded(player, house_of(driven, store)):
+            await player.play()
+            await player.set_volume(60)
+            await driven.go(10 * 3600 + 1)
+            assert 20 < (player.volume or 0) < 60
+            player.turn(7)
+            await driven.go(60)
+            assert player.volume == 7
+
+    asyncio.run(scene())
+
+
+def test_nobody_wakes_while_nothing_is_to_come(driven: DrivenTime, store: Store) -> None:
+    async def scene(policy: VolumePolicy | None, play: Play) -> list[float]:
+        player = SoftPlayer(driven, ["a.ogg"], volume=10)
+        player.play_state, player.current = play, 0
+        driven.naps.clear()
+        async with guarded(player, house_of(driven, store, policy)):
+            await driven.go(3600)
+        return driven.naps
+
+    assert asyncio.run(scene(None, Play.PLAYING)) == []
+    assert asyncio.run(scene(VolumePolicy(maximum=50), Play.PLAYING)) == []
+    assert len(asyncio.run(scene(QUIET, Play.STOPPED))) == 1, "the timer for tonight"
+
+
+def test_at_the_start_of_the_machine_it_is_not_louder_than_the_start_volume(driven: DrivenTime, store: Store) -> None:
+    async def scene(volume: int, boot: str, play: Play = Play.STOPPED) -> int | None:
+        player = SoftPlayer(driven, ["a.ogg"], volume=volume)
+        player.play_state, player.current = play, 0
+        async with guarded(player, house_of(driven, store), boot=boot):
+            return player.volume
+
+    assert asyncio.run(scene(70, "first")) == 30
+    assert asyncio.run(scene(70, "first")) == 70, "the daemon alone was started again: somebody wants it so"
+    assert asyncio.run(scene(10, "second")) == 10
+    assert asyncio.run(scene(70, "third", Play.PLAYING)) == 70
+    assert asyncio.run(scene(100, "fourth", Play.PLAYING)) == 80
+
+
+def test_a_player_that_comes_back_louder_is_turned_down_to_the_start_volume(driven: DrivenTime, store: Store) -> None:
+    async def scene(before: int, after: int) -> int | None:
+        player = SoftPlayer(driven, ["a.ogg"], volume=10)
+        async with guarded(player, house_of(driven, store)) as hub:
+            player.turn(before)
+            await driven.settle()
+            player.lose()
+            await driven.settle()
+            assert hub.state is None
+            assert hub.abilities == frozenset()
+            player.restart(volume=after)
+            hub.seek()
+            async with asyncio.timeout(5), contextlib.aclosing(hub.watch()) as news:
+                async for _ in news:
+                    if hub.state is not None:
+                        break
+            await driven.settle()
+            assert Can.VOLUME in hub.abilities
+            return player.volume
+
+    assert asyncio.run(scene(20, 100)) == 30
+    assert asyncio.run(scene(50, 50)) == 50, "it was so loud before"
+
+
+def test_who_turns_it_up_ends_the_mute(driven: DrivenTime, store: Store) -> None:
+    player = SoftPlayer(driven, ["a.ogg"], volume=40)
+
+    async def scene() -> None:
+        async with guarded(player, house_of(driven, store)) as hub:
+            await (await hub.player()).set_mute(True)
+            await driven.settle()
+            assert hub.state is not None
+            assert hub.state.muted
+            player.turn(15)
+            await driven.settle()
+            player.turn(0)
+            await driven.settle()
+            assert not hub.state.muted, "the mute was over; this is a hand that wants no sound"
+
+    asyncio.run(scene())

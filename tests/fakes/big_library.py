@@ -1,0 +1,111 @@
+"""A library of any size for MPD: its database as MPD itself writes it, with no music behind it."""
+
+import gzip
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+FLAT = "flat"  # the folder that holds many files and nothing else
+_HEAD = """info_begin
+format: 2
+mpd_version: 0.23.12
+fs_charset: UTF-8
+tag: Artist
+tag: ArtistSort
+tag: Album
+tag: AlbumSort
+tag: AlbumArtist
+tag: AlbumArtistSort
+tag: Title
+tag: Track
+tag: Name
+tag: Genre
+tag: Date
+tag: OriginalDate
+tag: Composer
+tag: ComposerSort
+tag: Performer
+tag: Conductor
+tag: Work
+tag: Movement
+tag: MovementNumber
+tag: Ensemble
+tag: Location
+tag: Grouping
+tag: Disc
+tag: Label
+tag: MUSICBRAINZ_ARTISTID
+tag: MUSICBRAINZ_ALBUMID
+tag: MUSICBRAINZ_ALBUMARTISTID
+tag: MUSICBRAINZ_TRACKID
+tag: MUSICBRAINZ_RELEASETRACKID
+tag: MUSICBRAINZ_WORKID
+info_end
+"""
+_GENRES = ("Jazz", "Rock", "Folk", "Klassik", "Ambient", "Blues", "Chanson", "Hörspiel", "Techno", "世界")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Size:
+    """How many tracks stand in albums of twelve, and how many in one flat folder."""
+
+    tracks: int = 100_000
+    flat: int = 100_000
+
+    @property
+    def albums(self) -> int:
+        """How many albums there are."""
+        return -(-self.tracks // 12)
+
+
+def write_database(file: Path, size: Size) -> None:
+    """Write the database of a library of SIZE into FILE, which MPD then loads without looking for the music."""
+    with gzip.open(file, "wt", encoding="utf-8", compresslevel=1) as database:
+        database.write(_HEAD)
+        database.writelines(_folder(FLAT, "", _flat(size.flat)))
+        for number in range(0, size.albums, 10):
+            database.writelines(_artist(number // 10, range(number, min(number + 10, size.albums)), size.tracks))
+
+
+def artist(number: int) -> str:
+    """Return the name of artist NUMBER; each has ten albums."""
+    return f"Artist {number:04} Ünï"
+
+
+def album(number: int) -> str:
+    """Return the name of album NUMBER."""
+    return f"Album {number:05} of Songs"
+
+
+def _artist(number: int, albums: range, tracks: int) -> Iterator[str]:
+    inside = (line for each in albums for line in _folder(album(each), artist(number), _album(each, tracks)))
+    yield from _folder(artist(number), "", inside)
+
+
+def _folder(name: str, parent: str, inside: Iterator[str]) -> Iterator[str]:
+    path = f"{parent}/{name}" if parent else name
+    yield f"directory: {name}\nmtime: 1700000000\nbegin: {path}\n"
+    yield from inside
+    yield f"end: {path}\n"
+
+
+def _album(number: int, tracks: int) -> Iterator[str]:
+    for place in range(min(12, tracks - number * 12)):
+        yield _song(f"{place + 1:02} track.flac", number, place + 1, f"Song {number * 12 + place} in the Key of Life")
+
+
+def _flat(count: int) -> Iterator[str]:
+    for number in range(count):
+        yield (
+            f"song_begin: take {number:06}.flac\nTime: 200.5\nTitle: Take {number}\nArtist: Nobody\nAlbum: Takes\n"
+            "Format: 44100:16:2\nmtime: 1700000000\nsong_end\n"
+        )
+
+
+def _song(name: str, number: int, place: int, title: str) -> str:
+    who = artist(number // 10)
+    return (
+        f"song_begin: {name}\nTime: 180.250000\nArtist: {who}\nAlbum: {album(number)}\nAlbumArtist: {who}\n"
+        f"Title: {title}\nTrack: {place}\nGenre: {_GENRES[number % len(_GENRES)]}\nDate: {1950 + number % 75}\n"
+        "Format: 44100:16:2\nmtime: 1700000000\nsong_end\n"
+    )

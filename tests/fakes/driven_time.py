@@ -1,0 +1,59 @@
+"""Time that passes when a test says so: what waits for it wakes in order."""
+
+import asyncio
+import heapq
+from datetime import UTC, datetime, timedelta
+from itertools import count
+
+NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
+_TURNS = 30  # of the event loop, after which everybody has done what he woke for
+
+
+class DrivenTime:
+    """A wall clock and a steady one. `wall` may be put forward and back; `nap` goes by the steady one."""
+
+    def __init__(self, wall: datetime = NOON) -> None:
+        self.wall, self.steady = wall, 1000.0
+        self.naps = list[float]()  # those that began
+        self._sleepers = list[tuple[float, int, asyncio.Future[None]]]()
+        self._number = count()
+
+    def now(self) -> datetime:
+        return self.wall
+
+    def monotonic(self) -> float:
+        return self.steady
+
+    @property
+    def sleepers(self) -> int:
+        """How many wait for time to pass."""
+        return sum(not each[2].done() for each in self._sleepers)
+
+    async def nap(self, seconds: float) -> None:
+        self.naps.append(seconds)
+        waiting = asyncio.get_running_loop().create_future()
+        heapq.heappush(self._sleepers, (self.steady + seconds, next(self._number), waiting))
+        await waiting
+
+    async def settle(self) -> None:
+        """Let everybody do what there is to do at this moment."""
+        for _ in range(_TURNS):
+            await asyncio.sleep(0)
+
+    async def go(self, seconds: float) -> None:
+        """Let time pass; who naps wakes at his moment."""
+        await self.settle()
+        until = self.steady + seconds
+        while self._sleepers and self._sleepers[0][0] <= until:
+            at, _, waiting = heapq.heappop(self._sleepers)
+            if waiting.done():
+                continue
+            self._pass(at - self.steady)
+            waiting.set_result(None)
+            await self.settle()
+        self._pass(until - self.steady)
+        await self.settle()
+
+    def _pass(self, seconds: float) -> None:
+        self.steady += seconds
+        self.wall += timedelta(seconds=seconds)

@@ -1,0 +1,261 @@
+"""A player in memory, which plays as fast as driven time passes, with streams that may be dead, stall or end."""
+
+import asyncio
+import dataclasses
+from collections.abc import AsyncIterator, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import pi_appliance.players
+from pi_appliance import registry
+from pi_appliance.errors import Refused, Unavailable
+from pi_appliance.model.config import Part
+from pi_appliance.model.music import Added, Can, Mode, Play, PlayerState, Queue, Source, Track, Uri, Where
+from tests.fakes.driven_time import DrivenTime
+
+ALL = frozenset({Can.VOLUME, Can.SEEK, Can.REMOVE, Can.NEXT})
+DURATION = 200.0  # seconds of a file
+
+
+class SoftPlayer:
+    """A Player of a list. `down` makes it unreachable; `heard` is every command, in order."""
+
+    def __init__(self, time: DrivenTime, uris: Sequence[str] = (), *, volume: int | None = 50) -> None:
+        self.time, self.volume, self.can = time, volume, ALL
+        self.tracks = list[Track]()
+        self.version, self._ids = 1, 0
+        self.play_state, self.current, self.error = Play.STOPPED, None, ""
+        self.modes: dict[str, Any] = {"repeat": False, "random": False, "single": Mode.OFF, "consume": Mode.OFF}
+        self.dead, self.unknown = set[str](), set[str]()
+        self.down, self.stalled = False, False
+        self.rounds_up = 0
+        self.heard = list[str]()
+        self.loudest = 0  # while it played
+        self._began, self._at = 0.0, 0.0
+        self._listeners = list[asyncio.Queue[frozenset[str] | None]]()
+        for uri in uris:
+            self._append(uri, "", len(self.tracks))
+
+    current: int | None
+
+    # What the world does to it.
+
+    def tell(self, *names: str) -> None:
+        for listener in self._listeners:
+            listener.put_nowait(frozenset(names))
+
+    def turn(self, volume: int) -> None:
+        """Turn the knob."""
+        self.volume = volume
+        self._note_loudness()
+        self.tell("mixer")
+
+    def stall(self) -> None:
+        """Get nothing more from the stream, and say nothing."""
+        self._began, self.stalled = self._elapsed() or 0.0, True
+
+    def fail(self, why: str = "the stream broke") -> None:
+        """Lose the stream, with an error."""
+        self.play_state, self.error = Play.STOPPED, why
+        self.tell("player")
+
+    def end(self) -> None:
+        """Come to the end of the last track."""
+        self.play_state, self.current = Play.STOPPED, None
+        self.tell("player")
+
+    def press(self, play: Play) -> None:
+        """Be paused, played or stopped by another program."""
+        self._began, self._at = self._elapsed() or 0.0, self.time.steady
+        self.play_state, self.error = play, ""
+        self._note_loudness()
+        self.tell("player")
+
+    def lose(self) -> None:
+        """Be gone for a while."""
+        self.down = True
+        for listener in self._listeners:
+            listener.put_nowait(None)
+
+    def restart(self, *, volume: int | None = None) -> None:
+        """Come back, and know nothing any more."""
+        self.tracks, self.version, self.play_state, self.current, self.error = [], 1, Play.STOPPED, None, ""
+        self.volume, self.down = self.volume if volume is None else volume, False
+
+    # What a Player is asked.
+
+    async def state(self) -> PlayerState:
+        self._here()
+        track = None if self.current is None else self.tracks[self.current]
+        return PlayerState(
+            play=self.play_state,
+            track=track,
+            elapsed=self._elapsed(),
+            volume=self.volume,
+            queue_length=len(self.tracks),
+            queue_version=self.version,
+            error=self.error,
+            **self.modes,
+        )
+
+    async def abilities(self) -> frozenset[Can]:
+        self._here()
+        return self.can
+
+    async def play(self, position: int | None = None) -> None:
+        self._do(f"play {position}" if position is not None else "play")
+        if not self.tracks:
+            raise Refused("the queue is empty")
+        if position is None and self.play_state is Play.PAUSED:
+            self.press(Play.PLAYING)
+        else:
+            self._play(position if position is not None else self.current or 0)
+
+    async def play_id(self, id: int) -> None:  # noqa: A002 - MPD's word
+        self._do(f"play_id {id}")
+        self._play(self._position(id))
+
+    async def pause(self) -> None:
+        self._do("pause")
+        if self.play_state is Play.PLAYING:
+            self.press(Play.PAUSED)
+
+    async def toggle(self) -> None:
+        self._do("toggle")
+        self.press(Play.PAUSED if self.play_state is Play.PLAYING else Play.PLAYING)
+
+    async def stop(self) -> None:
+        self._do("stop")
+        self.press(Play.STOPPED)
+
+    async def next(self) -> None:
+        self._do("next")
+        self._play((self.current or 0) + 1)
+
+    async def seek(self, seconds: float) -> None:
+        self._do(f"seek {seconds:g}")
+        self._began, self._at = seconds, self.time.steady
+        self.tell("player")
+
+    async def set_volume(self, volume: int) -> None:
+        self._do(f"volume {volume}")
+        self.turn(volume + self.rounds_up)
+
+    async def set_mute(self, on: bool) -> None:
+        self._do(f"mute {on}")
+
+    async def set_modes(self, **modes: Any) -> None:
+        self._do("modes")
+        self.modes.update({name: value for name, value in modes.items() if value is not None})
+        self.tell("options")
+
+    async def queue(self, start: int = 0, count: int = 100) -> Queue:
+        self._here()
+        tracks = self.tracks[start : start + count]
+        return Queue(tracks=tracks, start=start, length=len(self.tracks), version=self.version)
+
+    async def add(self, source: Source, where: Where = Where.END, *, play: bool = False) -> Added:
+        assert isinstance(source, Uri)
+        self._do(f"add {source.uri} {where}{' play' if play else ''}")
+        if source.uri in self.unknown:
+            raise Refused(f"there is no {source.uri}")
+        if where is Where.INSTEAD:
+            self.tracks, self.current = [], None
+        position = len(self.tracks) if where is not Where.NEXT else (self.current or 0) + 1
+        self._append(source.uri, source.title, position)
+        if play:
+            self._play(position)
+        self.tell("playlist")
+        return Added(name=source.title or source.uri, position=position, count=1)
+
+    async def remove(self, ids: Collection[int]) -> None:
+        self._do(f"remove {sorted(ids)}")
+        now = None if self.current is None else self.tracks[self.current].id
+        self._hold([track for track in self.tracks if track.id not in ids])
+        self.current = next((track.position for track in self.tracks if track.id == now), None)
+        self.tell("playlist")
+
+    async def clear(self) -> None:
+        self._do("clear")
+        self._hold([])
+        self.play_state, self.current = Play.STOPPED, None
+        self.tell("playlist", "player")
+
+    async def changes(self) -> AsyncIterator[frozenset[str]]:
+        self._here()
+        news = asyncio.Queue[frozenset[str] | None]()
+        self._listeners.append(news)
+        try:
+            yield frozenset({"player", "mixer", "playlist", "options"})
+            while (names := await news.get()) is not None:
+                yield names
+            raise Unavailable("the player hung up")
+        finally:
+            self._listeners.remove(news)
+
+    async def close(self) -> None:
+        pass
+
+    def _here(self) -> None:
+        if self.down:
+            raise Unavailable("the player is not reached")
+
+    def _do(self, command: str) -> None:
+        self._here()
+        self.heard.append(command)
+
+    def _play(self, position: int) -> None:
+        if not 0 <= position < len(self.tracks):
+            raise Refused("there is no such track")
+        self.current, self.stalled = position, False
+        if self.tracks[position].uri in self.dead:
+            return self.fail("cannot connect")
+        self.play_state, self.error, self._began, self._at = Play.PLAYING, "", 0.0, self.time.steady
+        self._note_loudness()
+        return self.tell("player")
+
+    def _elapsed(self) -> float | None:
+        if self.play_state is Play.STOPPED:
+            return None
+        if self.play_state is Play.PAUSED or self.stalled:
+            return self._began
+        return self._began + self.time.steady - self._at
+
+    def _append(self, uri: str, title: str, position: int) -> None:
+        self._ids += 1
+        duration = None if "://" in uri else DURATION
+        track = Track(uri=uri, title=title, id=self._ids, duration=duration)
+        self._hold([*self.tracks[:position], track, *self.tracks[position:]])
+
+    def _hold(self, tracks: Sequence[Track]) -> None:
+        self.tracks = [dataclasses.replace(track, position=number) for number, track in enumerate(tracks)]
+        self.version += 1
+
+    def _position(self, id: int) -> int:  # noqa: A002 - MPD's word
+        for number, track in enumerate(self.tracks):
+            if track.id == id:
+                return number
+        raise Refused("it is gone from the queue")
+
+    def _note_loudness(self) -> None:
+        if self.play_state is Play.PLAYING:
+            self.loudest = max(self.loudest, self.volume or 0)
+
+
+@contextmanager
+def soft_kind() -> Iterator[None]:
+    """Let `kind: soft` be a player within the block."""
+    folder = str(Path(__file__).parent / "kinds" / "players")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pi_appliance.players, "__path__", [*pi_appliance.players.__path__, folder])
+        registry.names.cache_clear()
+        yield
+    registry.names.cache_clear()
+
+
+def soft_part(player: SoftPlayer) -> Part:
+    """Return what stands for PLAYER in a configuration."""
+    return Part(kind="soft", with_=player)

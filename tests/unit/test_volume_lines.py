@@ -1,0 +1,105 @@
+"""The volume policy on the MPD port: `setvol` is clamped in every form it has, everything else passes to the byte."""
+
+import random
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pi_appliance.bridge.volume_lines import LONGEST, VolumeLines
+
+
+def passed(data: bytes, allowed: int = 30) -> bytes:
+    lines = VolumeLines(lambda: allowed)
+    return lines.feed(data) + lines.rest()
+
+
+@pytest.mark.parametrize(
+    ("sent", "goes_on"),
+    [
+        (b"setvol 100\n", b"setvol 30\n"),
+        (b'setvol "100"\n', b'setvol "30"\n'),
+        (b'setvol "1\\00"\r\n', b'setvol "30"\r\n'),
+        (b"setvol\t+99 \r\n", b"setvol\t30 \r\n"),
+        (b"setvol 031\n", b"setvol 30\n"),
+        (b"setvol 100\0junk\n", b"setvol 30\0junk\n"),
+        (
+            b'command_list_begin\nsetvol "50"\nplay\ncommand_list_end\n',
+            b'command_list_begin\nsetvol "30"\nplay\ncommand_list_end\n',
+        ),
+        (b"setvol 31\nsetvol 30\nsetvol 0\n", b"setvol 30\nsetvol 30\nsetvol 0\n"),
+    ],
+)
+def test_a_volume_that_is_too_loud_becomes_what_is_allowed(sent: bytes, goes_on: bytes) -> None:
+    assert passed(sent) == goes_on
+    lines = VolumeLines(lambda: 30)
+    one_by_one = b"".join(lines.feed(bytes([byte])) for byte in sent)
+    assert one_by_one == goes_on, "the same where each byte comes by itself"
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"setvol 30\n",
+        b"setvol 101\n",  # MPD refuses it, in its own words
+        b"setvol -5\n",
+        b"setvol abc\n",
+        b"setvol\n",
+        b"setvol 100 100\n",
+        b"setvol 'a' 100\n",
+        b" setvol 100\n",  # MPD closes the connection
+        b"setvolume 100\n",
+        b'add "setvol 100"\n',
+        b"set",
+        b"setvol 100",  # without an end it is none
+        b"\n\n\xff\xfe\nGET / HTTP/1.1\r\n",
+    ],
+)
+def test_what_is_no_loud_volume_stays_as_it_is(sent: bytes) -> None:
+    assert passed(sent) == sent
+
+
+def test_what_is_none_of_ours_does_not_wait_for_the_end_of_its_line() -> None:
+    lines = VolumeLines(lambda: 30)
+    assert lines.feed(b'add "a very lo') == b'add "a very lo'
+    assert lines.feed(b"se") == b"se", "in the middle of a line"
+    assert lines.feed(b'ng name"\nse') == b'ng name"\n'
+    assert lines.feed(b"ek 1 2\n") == b"seek 1 2\n"
+
+
+def test_no_line_is_held_without_end() -> None:
+    lines = VolumeLines(lambda: 30)
+    sent, out = b"setvol " + b" " * (LONGEST + 70_000) + b"100\n", b""
+    for start in range(0, len(sent), 1000):
+        out += lines.feed(sent[start : start + 1000])
+        assert start + 1000 - len(out) <= LONGEST + 1000
+    assert out == sent, "MPD does not take so long a line"
+    assert lines.feed(b"setvol 99\n") == b"setvol 30\n"
+
+
+def test_two_million_bytes_pass_as_they_are() -> None:
+    random_source = random.Random(5)
+    sent = b"command_list_begin\n" + b"".join(b'add "%d"\n' % random_source.randrange(10**12) for _ in range(150_000))
+    lines, out = VolumeLines(lambda: 0), bytearray()
+    for start in range(0, len(sent), 65_536):
+        out += lines.feed(sent[start : start + 65_536])
+    assert bytes(out) == sent
+
+
+WORDS = st.sampled_from(
+    [b"setvol", b" ", b"\t", b'"', b"\\", b"5", b"100", b"77", b"\n", b"\r\n", b"play", b"s", b"\0", b"'"]
+)
+
+
+@given(st.lists(WORDS, max_size=30).map(b"".join), st.lists(st.integers(0, 60), max_size=6))
+def test_however_it_is_cut_into_packets_the_same_goes_on(sent: bytes, cuts: list[int]) -> None:
+    edges = [0, *sorted(cut for cut in cuts if cut < len(sent)), len(sent)]
+    lines = VolumeLines(lambda: 10)
+    pieces = b"".join(lines.feed(sent[low:high]) for low, high in pairwise(edges))
+    assert pieces + lines.rest() == passed(sent, 10)
+
+
+@given(st.binary(max_size=200))
+def test_where_all_is_allowed_every_byte_stays(sent: bytes) -> None:
+    assert passed(sent, 100) == sent
