@@ -155,10 +155,14 @@ class MusicForms:
 
 async def _set(player: Player, key: str, given: Given) -> None:
     match key:
-        case "repeat" | "random":
-            await player.set_modes(**{key: _on(given, key)})
-        case "single" | "consume":
-            await player.set_modes(**{key: _one(Mode, given[key])})
+        case "repeat":
+            await player.set_modes(repeat=_on(given, key))
+        case "random":
+            await player.set_modes(random=_on(given, key))
+        case "single":
+            await player.set_modes(single=_one(Mode, given[key]))
+        case "consume":
+            await player.set_modes(consume=_one(Mode, given[key]))
         case "crossfade":
             await player.set_crossfade(_whole(given, key))
         case "gain":

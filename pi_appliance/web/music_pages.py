@@ -1,6 +1,7 @@
 """The pages of the music: queue, library, playlists, radio, sound. Their forms come back to them by 303."""
 
 from collections.abc import Sequence
+from typing import Any
 from urllib.parse import urlencode
 
 from starlette.exceptions import HTTPException
@@ -123,7 +124,7 @@ class MusicPages:
     async def _player(self) -> Player:
         return await self._daemon.hub.player()
 
-    def _page(self, template: str, **known: object) -> Response:
+    def _page(self, template: str, **known: Any) -> Response:
         hub = self._daemon.hub
         return self._pages.page(template, music=hub, state=hub.state, abilities=hub.abilities, **known)
 
