@@ -158,7 +158,7 @@ def _places() -> usb_root.Places:
 async def _player(settings: Config) -> AsyncIterator[Player | None]:
     """Give the player; None where none answers."""
     try:
-        player = await open_player(settings.player, settings.state, secrets.load(settings.path, os.environ))
+        player = await open_player(settings, secrets.load(settings.path, os.environ))
     except Unavailable:
         yield None
         return

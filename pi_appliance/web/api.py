@@ -19,15 +19,15 @@ from pi_appliance.web.player_events import PlayerEvents
 from pi_appliance.web.playlist_api import PlaylistApi
 from pi_appliance.web.queue_api import QueueApi
 from pi_appliance.web.station_api import StationApi
+from pi_appliance.web.usb_api import UsbApi
 from pi_appliance.web.world import Daemon
 
 
 class Api:
     """The endpoints. ACTIONS does what a POST asks."""
 
-    def __init__(self, daemon: Daemon, actions: Actions, changes: PlayerEvents) -> None:
-        self._daemon, self._actions, self._changes = daemon, actions, changes
-        self._covers = Covers(lambda: daemon.hub, changes)
+    def __init__(self, daemon: Daemon, actions: Actions, changes: PlayerEvents, covers: Covers) -> None:
+        self._daemon, self._actions, self._changes, self._covers = daemon, actions, changes, covers
 
     def endpoints(self) -> list[Endpoint]:
         """Return every row of the table."""
@@ -55,6 +55,7 @@ class Api:
             *StationApi(daemon, actions).endpoints(),
             *JobApi(daemon, actions).endpoints(),
             *AlarmApi(daemon, actions).endpoints(),
+            *UsbApi(daemon).endpoints(),
         ]
 
     def routes(self) -> list[Route]:

@@ -22,14 +22,17 @@ from pi_appliance.errors import (
     UnknownName,
     WrongArgument,
 )
-from pi_appliance.web import usb_api
 from pi_appliance.web.actions import Actions
+from pi_appliance.web.alarm_pages import AlarmPages
 from pi_appliance.web.api import Api
 from pi_appliance.web.auth import Door
+from pi_appliance.web.covers import Covers
 from pi_appliance.web.events import Feed
 from pi_appliance.web.guard import METRICS, Guard
 from pi_appliance.web.health import Health
 from pi_appliance.web.metrics import Metrics
+from pi_appliance.web.music_forms import MusicForms
+from pi_appliance.web.music_pages import MusicPages
 from pi_appliance.web.pages import Pages
 from pi_appliance.web.player_events import PlayerEvents
 from pi_appliance.web.post_pages import PostPages
@@ -61,6 +64,12 @@ def build(
     actions = Actions(daemon, now)
     pages = Pages(daemon, actions, door, next(iter(names)))
     posts = PostPages(daemon, actions, pages)
+    covers = Covers(lambda: daemon.hub, changes)
+    music = [
+        *MusicPages(daemon, pages, covers).routes(),
+        *MusicForms(daemon).routes(),
+        *AlarmPages(daemon, actions, pages).routes(),
+    ]
 
     async def events(_: Request) -> Response:
         return EventStream(feed)
@@ -86,18 +95,10 @@ def build(
         return say(request, 500, "something went wrong here; the log of the service says what", {})
 
     static = Mount("/static", _Static(directory=Path(__file__).parent / "static"))
-    api = Api(daemon, actions, changes)
+    api = Api(daemon, actions, changes, covers)
     watched = [Route("/health", Health(daemon, ticks).answer), Route(METRICS, Metrics(daemon, now).answer)]
     app = Starlette(
-        routes=[
-            *pages.routes(),
-            *posts.routes(),
-            *api.routes(),
-            *usb_api.routes(daemon),
-            Route("/events", events),
-            *watched,
-            static,
-        ],
+        routes=[*pages.routes(), *posts.routes(), *music, *api.routes(), Route("/events", events), *watched, static],
         exception_handlers={ApplianceError: ours, HTTPException: http, Exception: fault},
     )
     return Guard(app, door, names)

@@ -137,8 +137,10 @@ class Pages:
 
     async def command(self, request: Request) -> Response:
         """Ask the player for something."""
-        await self._actions.ask_player(request.path_params["command"], await form(request))
-        return RedirectResponse("/", 303)
+        given = await form(request)
+        back = page_here(given.pop("to", "/"))
+        await self._actions.ask_player(request.path_params["command"], given)
+        return RedirectResponse(back, 303)
 
     async def job(self, request: Request) -> Response:
         """One job: its schedule in words, its history, its reports."""

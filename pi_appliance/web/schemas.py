@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pi_appliance.model.music import Can, Gain, Kind, Mode, Play
+from pi_appliance.model.usb import StickState
 
 Schema = Mapping[str, Any]
 
@@ -166,5 +167,18 @@ ANSWERS: Mapping[str, Schema] = {
     ),
     "Asked": _object({"asked": _WHOLE, "job": _TEXT, "due": _INSTANT}),
     "Skip": _object({"job": _TEXT, "skipped": _or_none(_INSTANT)}),
+    "Stick": _object(
+        {
+            "name": _TEXT,
+            "state": {"type": "string", "enum": list(StickState)},
+            "uri": {**_TEXT, "description": "of its folder in the library"},
+            "size": {**_or_none(_WHOLE), "description": "bytes"},
+            "used": {**_or_none(_WHOLE), "description": "bytes"},
+            "files": {**_or_none(_WHOLE), "description": "of sound, that lie on it"},
+            "tracks": {**_or_none(_WHOLE), "description": "that the player knows of it by now"},
+            "note": _TEXT,
+        }
+    ),
+    "Sticks": _list(_ref("Stick")),
     "Posts": _object({"posts": _list(_ref("Post")), "counts": _ANY, "months": _list(_ANY)}),
 }

@@ -1,35 +1,41 @@
-"""USB sticks in the JSON API: which there are, how far they are looked through, and letting go of one."""
+"""The API of USB sticks: which there are, how far they are looked through, and letting go of one."""
 
 import dataclasses
-from typing import Any
 
-from starlette.exceptions import HTTPException
-from starlette.requests import Request
-from starlette.responses import JSONResponse
-from starlette.routing import Route
-
-from pi_appliance.model.usb import Stick
-from pi_appliance.web.bodies import json_object
+from pi_appliance.web.endpoints import Call, Endpoint
 from pi_appliance.web.world import Daemon
 
-BASE = "/api/v1/usb"
 
+class UsbApi:
+    """The endpoints under /usb."""
 
-def routes(daemon: Daemon) -> list[Route]:
-    """Return the routes of the sticks of DAEMON."""
+    def __init__(self, daemon: Daemon) -> None:
+        self._daemon = daemon
 
-    async def sticks(request: Request) -> JSONResponse:
-        if request.query_params:
-            raise HTTPException(400, "there is nothing to choose here")
-        return JSONResponse([_values(each) for each in daemon.sticks.all()])
+    def endpoints(self) -> list[Endpoint]:
+        """Return every row."""
+        return [
+            Endpoint(
+                method="GET",
+                path="/usb",
+                what="Every stick that is or was here, and how far it is looked through.",
+                act=self.sticks,
+                answer="Sticks",
+            ),
+            Endpoint(
+                method="POST",
+                path="/usb/{name}/remove",
+                what="Let go of a stick, so that it can be pulled.",
+                act=self.remove,
+                answer="Stick",
+                example={"name": "MUSIC"},
+            ),
+        ]
 
-    async def remove(request: Request) -> JSONResponse:
-        if await json_object(request):
-            raise HTTPException(400, "remove takes no keys")
-        return JSONResponse(_values(await daemon.sticks.remove(request.path_params["name"])))
+    async def sticks(self, _: Call) -> object:
+        """Return all of them."""
+        return [dataclasses.asdict(each) for each in self._daemon.sticks.all()]
 
-    return [Route(BASE, sticks), Route(f"{BASE}/{{name}}/remove", remove, methods=["POST"])]
-
-
-def _values(stick: Stick) -> dict[str, Any]:
-    return dataclasses.asdict(stick)
+    async def remove(self, call: Call) -> object:
+        """Let go of one, and return how it is then."""
+        return dataclasses.asdict(await self._daemon.sticks.remove(call.path["name"]))

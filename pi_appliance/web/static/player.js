@@ -18,6 +18,7 @@ export function showMusic(music) {
   const { track } = player;
   at("title").textContent = track ? track.label : "Nothing is playing";
   at("artist").textContent = track ? [track.artist, track.album].filter(Boolean).join(" · ") : "";
+  showCover(track, player.abilities);
   note(at("player-error"), player.error);
   const pressed = player.play === "play";
   at("toggle").setAttribute("aria-label", pressed ? "Pause" : "Play");
@@ -32,6 +33,8 @@ export function showMusic(music) {
 }
 
 export function startClock() {
+  at("cover").addEventListener("error", () => (at("cover").hidden = true));
+  at("cover").addEventListener("load", () => (at("cover").hidden = false));
   for (const line of document.querySelectorAll("input[type=range]")) {
     fill(line, line.value);
     line.addEventListener("input", () => {
@@ -46,6 +49,15 @@ export function startClock() {
     });
   }
   setInterval(() => document.visibilityState === "visible" && showTime(), 500);
+}
+
+function showCover(track, abilities) {
+  const cover = at("cover");
+  const uri = abilities?.includes("art") && track ? track.uri : "";
+  if (cover.dataset.uri === uri) return;
+  cover.dataset.uri = uri;
+  cover.hidden = !uri;
+  if (uri) cover.src = `/music/cover?uri=${encodeURIComponent(uri)}`;
 }
 
 function showTime() {

@@ -57,9 +57,10 @@ export function takeOverForms(onAnswer) {
   });
 }
 
-function say(sentence) {
+export function say(sentence, how = "") {
   const notice = document.getElementById("notice");
   notice.hidden = !sentence;
   notice.textContent = sentence;
+  notice.className = `notice ${how}`;
   if (sentence) notice.scrollIntoView({ block: "nearest" });
 }

@@ -1,0 +1,100 @@
+"""The page of alarms and of the sleep timer, and what its forms ask for."""
+
+from collections.abc import Mapping
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route
+
+from pi_appliance.core import durations
+from pi_appliance.engine import alarms, music_jobs, sleep_timer
+from pi_appliance.errors import ApplianceError
+from pi_appliance.web.actions import Actions
+from pi_appliance.web.bodies import form
+from pi_appliance.web.pages import Pages
+from pi_appliance.web.world import Daemon
+
+PAGE = "/music/alarms"
+_MINUTES = (15, 30, 45, 60, 90)
+
+
+class AlarmPages:
+    """The endpoints; PAGES renders the page."""
+
+    def __init__(self, daemon: Daemon, actions: Actions, pages: Pages) -> None:
+        self._daemon, self._actions, self._pages = daemon, actions, pages
+
+    def routes(self) -> list[Route]:
+        """Return every route of alarms that is for people."""
+        return [
+            Route(PAGE, self.page),
+            Route(f"{PAGE}/edit", self.edit, methods=["POST"]),
+            Route(f"{PAGE}/sleep", self.sleep, methods=["POST"]),
+        ]
+
+    async def page(self, _: Request) -> Response:
+        """Show when it rings, and when the music goes to sleep."""
+        appliance, hub = self._daemon.appliance, self._daemon.hub
+        found = alarms.alarms(appliance, self._actions.now())
+        return self._pages.page(
+            "alarms.html",
+            music=hub,
+            alarms=found,
+            ringing=[each for each in found if each.session],
+            sleep=sleep_timer.sleep_state(appliance),
+            can_sleep=bool(music_jobs.of_kind(appliance, sleep_timer.SLEEP)),
+            minutes=_MINUTES,
+            write=music_jobs.WRITE,
+        )
+
+    async def edit(self, request: Request) -> Response:
+        """Do with an alarm what a button says."""
+        given = await form(request)
+        appliance, name, now = self._daemon.appliance, given.get("job", ""), self._actions.now()
+        match given.get("do"):
+            case "skip":
+                alarms.skip(appliance, name, now=now)
+            case "unskip":
+                alarms.unskip(appliance, name, now=now)
+            case "snooze":
+                alarms.snooze(appliance, name)
+            case "stop":
+                alarms.stop_ringing(appliance, name)
+            case "once":
+                alarms.ring_at(appliance, name, given.get("at", ""), now=now)
+            case "forget-once":
+                alarms.forget_once(appliance, name)
+            case other:
+                raise HTTPException(400, f"nothing is known of {other!r} here")
+        return self._done()
+
+    async def sleep(self, request: Request) -> Response:
+        """Set the sleep timer, or end it."""
+        given = await form(request)
+        if given.get("do") == "cancel":
+            sleep_timer.cancel_sleep(self._daemon.appliance)
+        else:
+            self._set_sleep(given)
+        return self._done()
+
+    def _set_sleep(self, given: Mapping[str, str]) -> None:
+        minutes, at = given.get("in", ""), given.get("at", "")
+        try:
+            length = durations.parse(minutes) if minutes else None
+        except ValueError as error:
+            raise HTTPException(400, f"'in' is wrong: {error}") from None
+        try:
+            sleep_timer.set_sleep(
+                self._daemon.appliance,
+                now=self._actions.now(),
+                in_=length,
+                at=at or None,
+                finish=given.get("finish") or None,
+            )
+        except ApplianceError as error:
+            raise HTTPException(400, str(error)) from None
+
+    def _done(self) -> Response:
+        self._daemon.wake()
+        return RedirectResponse(PAGE, 303)

@@ -1,0 +1,228 @@
+"""The pages of the music as a browser without a script sees them: what they show, and what their forms do."""
+
+import html
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from urllib.parse import urlencode
+
+import pytest
+
+from pi_appliance.model.music import Can, Gain, Mode, Track
+from tests.web.list_player import OTHER, SONG, ListMusic, ListPlayer
+from tests.web.world import Answer, World, configuration, served
+
+STATIONS = '- {name: Groove, url: "http://radio.example/groove", genre: Jazz}\n'
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    with served(configuration(tmp_path, stations=STATIONS)) as found:
+        yield found
+
+
+def press(world: World, path: str, fields: Mapping[str, object]) -> Answer:
+    """Send a form, and return the page it leads to."""
+    answer = world.ask(f"/music/{path}", urlencode(fields))
+    assert answer.status == 303, answer.text
+    return world.ask(answer.headers["location"])
+
+
+def uris(world: World) -> list[str]:
+    return [track.uri for track in world.player.tracks]
+
+
+def test_the_queue_shows_what_plays_and_what_is_next(world: World) -> None:
+    text = world.ask("/music/queue").text
+    assert text.index("Blue Train") < text.index("Moment&#39;s Notice")
+    assert text.count('aria-current="true"') == 1
+    assert "John Coltrane · 10:43" in text
+
+
+def test_a_long_queue_comes_in_parts(tmp_path: Path) -> None:
+    tracks = [
+        Track(uri=f"{number}.ogg", title=f"Number {number}.", position=number, id=number) for number in range(250)
+    ]
+    with served(configuration(tmp_path), ListMusic(ListPlayer(tracks))) as world:
+        first = world.ask("/music/queue").text
+        assert "Number 99." in first
+        assert "Number 100." not in first
+        assert "1 to 100 of 250" in first
+        assert 'href="/music/queue?start=100"' in first
+        last = world.ask("/music/queue?start=200").text
+        assert "Number 249." in last
+        assert "start=300" not in last
+
+
+@pytest.mark.parametrize("start", ["-1", "x", "1e3", "9" * 12])
+def test_a_start_that_is_no_number_is_told(world: World, start: str) -> None:
+    answer = world.ask(f"/music/queue?start={start}")
+    assert answer.status == 400
+    assert "must be a whole number" in html.unescape(answer.text)
+
+
+@pytest.mark.parametrize(
+    ("fields", "after"),
+    [
+        ({"do": "remove", "id": 1, "position": 0}, ["b.ogg", "c.ogg"]),
+        ({"do": "down", "id": 1, "position": 0}, ["b.ogg", "a.ogg", "c.ogg"]),
+        ({"do": "up", "id": 2, "position": 1}, ["b.ogg", "a.ogg", "c.ogg"]),
+        ({"do": "next", "id": 9, "position": 2}, ["a.ogg", "c.ogg", "b.ogg"]),
+        ({"do": "clear"}, []),
+    ],
+)
+def test_the_queue_is_edited(tmp_path: Path, fields: Mapping[str, object], after: list[str]) -> None:
+    third = Track(uri="c.ogg", title="Third", position=2, id=9)
+    with served(configuration(tmp_path), ListMusic(ListPlayer([SONG, OTHER, third]))) as world:
+        press(world, "queue/edit", fields)
+        assert uris(world) == after
+
+
+def test_a_track_of_the_queue_is_played_by_its_id(world: World) -> None:
+    press(world, "queue/play", {"id": 2})
+    assert world.player.now.track is not None
+    assert world.player.now.track.uri == "b.ogg"
+
+
+def test_a_queue_is_kept_as_a_playlist_that_can_be_edited(world: World) -> None:
+    page = press(world, "queue/edit", {"do": "save", "name": "Sunday & more"})
+    assert "Sunday &amp; more" in page.text
+    page = press(world, "playlists/edit", {"do": "down", "name": "Sunday & more", "position": 0})
+    assert page.text.index("Moment&#39;s Notice") < page.text.index("Blue Train")
+    page = press(world, "playlists/edit", {"do": "remove", "name": "Sunday & more", "position": 0})
+    assert "Moment&#39;s Notice" not in page.text
+    page = press(world, "playlists/edit", {"do": "rename", "name": "Sunday & more", "other": "Monday"})
+    assert "<h1>Monday</h1>" in page.text
+    page = press(world, "playlists/edit", {"do": "delete", "name": "Monday"})
+    assert "There are none yet" in page.text
+
+
+def test_the_library_is_walked_from_the_artist_to_the_track(world: World) -> None:
+    assert "/music/library?by=album&amp;artist=Miles%20Davis" in world.ask("/music/library?by=artist").text
+    assert "Kind of Blue" in world.ask("/music/library?by=album&artist=Miles+Davis").text
+    tracks = world.ask("/music/library?by=track&album=Kind+of+Blue&artist=Miles+Davis").text
+    assert "So What" in tracks
+    assert "Blue Train" not in tracks.split('id="bar"')[0]
+    assert '<a class="back" href="/music/library?by=album&amp;artist=Miles+Davis"' in tracks
+
+
+def test_folders_lead_down_and_back_up(world: World) -> None:
+    assert 'href="/music/library?path=Albums"' in world.ask("/music/library").text
+    inside = world.ask("/music/library?path=Albums/Kind%20of%20Blue").text
+    assert "So What" in inside
+    assert '<a class="back" href="/music/library?path=Albums"' in inside
+
+
+def test_a_search_finds_artists_albums_and_tracks(world: World) -> None:
+    text = world.ask("/music/library?text=blue").text
+    assert text.index("<h2>Artists</h2>") < text.index("<h2>Albums</h2>") < text.index("<h2>Tracks</h2>")
+    assert "Blue in Green" in text
+    assert "There is nothing here" in world.ask("/music/library?text=zither").text
+
+
+@pytest.mark.parametrize(
+    ("fields", "after", "plays"),
+    [
+        ({"uri": "Albums/Kind of Blue/1.ogg", "do": "play"}, ["a.ogg", "Albums/Kind of Blue/1.ogg", "b.ogg"], "1.ogg"),
+        ({"uri": "Albums/Kind of Blue/1.ogg", "do": "next"}, ["a.ogg", "Albums/Kind of Blue/1.ogg", "b.ogg"], "a.ogg"),
+        ({"uri": "Albums/Kind of Blue/1.ogg", "do": "end"}, ["a.ogg", "b.ogg", "Albums/Kind of Blue/1.ogg"], "a.ogg"),
+        (
+            {"album": "Kind of Blue", "artist": "Miles Davis", "do": "play"},
+            ["Albums/Kind of Blue/1.ogg", "Albums/Kind of Blue/2.ogg"],
+            "1.ogg",
+        ),
+    ],
+)
+def test_what_is_found_goes_into_the_queue(
+    world: World, fields: Mapping[str, object], after: list[str], plays: str
+) -> None:
+    page = press(world, "put", {**fields, "to": "/music/library?by=album"})
+    assert uris(world) == after
+    assert world.player.now.track is not None
+    assert world.player.now.track.uri.endswith(plays)
+    assert 'aria-current="page">Albums</a>' in page.text
+
+
+@pytest.mark.parametrize(
+    ("path", "fields", "why"),
+    [
+        ("put", {"uri": "a.ogg"}, "nothing is known of None here"),
+        ("put", {"do": "end"}, "nothing is named to put into the queue"),
+        ("queue/edit", {"do": "remove", "id": "first"}, "'id' must be a whole number"),
+        ("queue/edit", {"do": "save", "name": "  "}, "'name' must not be empty"),
+        ("playlists/edit", {"do": "rename", "name": "a", "other": ""}, "'other' must not be empty"),
+        ("radio/edit", {"do": "add", "name": "x"}, "'url' must not be empty"),
+        ("sound/set", {"single": "often"}, "'often' must be one of off, on, once"),
+        ("sound/set", {"repeat": "yes"}, "'repeat' must be on or off"),
+        ("sound/set", {"bass": "on"}, "nothing is known of 'bass' here"),
+    ],
+)
+def test_a_wrong_form_is_told_and_changes_nothing(
+    world: World, path: str, fields: Mapping[str, object], why: str
+) -> None:
+    before = world.player.now
+    answer = world.ask(f"/music/{path}", urlencode(fields))
+    assert answer.status == 400
+    assert why in html.unescape(answer.text)
+    assert (world.player.now, uris(world)) == (before, ["a.ogg", "b.ogg"])
+
+
+def test_how_it_sounds_is_set(world: World) -> None:
+    for fields in (
+        {"repeat": "on"},
+        {"single": "once"},
+        {"crossfade": "5"},
+        {"gain": "album"},
+        {"output": 1, "on": "on"},
+    ):
+        page = press(world, "sound/set", fields)
+    assert 'value="once" aria-pressed="true"' in page.text
+    state = world.player.now
+    assert (state.repeat, state.single, state.crossfade, state.replay_gain) == (True, Mode.ONCE, 5, Gain.ALBUM)
+    assert [output.on for output in world.player.sockets] == [True, True]
+    press(world, "sound/set", {"update": "all"})
+    assert world.player.updated == [""]
+
+
+def test_what_the_player_cannot_is_said_and_not_offered(world: World) -> None:
+    world.player.can -= {Can.CROSSFADE, Can.OUTPUTS, Can.MOVE, Can.SHUFFLE, Can.SEARCH}
+    text = world.ask("/music/sound").text
+    assert "This player cannot: crossfade, outputs, move, shuffle, search." in text
+    assert 'name="crossfade"' not in text
+    assert "Kitchen" not in text
+    queue = world.ask("/music/queue").text
+    assert 'value="shuffle"' not in queue
+    assert 'value="up"' not in queue
+    assert 'type="search"' not in world.ask("/music/library").text
+
+
+def test_stations_are_changed_removed_and_brought_back(world: World) -> None:
+    page = press(world, "radio/edit", {"do": "remove", "old": "Groove"})
+    assert "There are no stations yet" in page.text
+    assert "Bring back" in page.text
+    page = press(world, "radio/edit", {"do": "restore", "old": "Groove"})
+    assert 'value="Groove"' in page.text
+    page = press(
+        world,
+        "radio/edit",
+        {"do": "edit", "old": "Groove", "name": "Groove <2>", "url": "http://radio.example/groove", "genre": "Soul"},
+    )
+    assert "Groove &lt;2&gt;" in page.text
+    assert "Soul" in page.text
+
+
+def test_without_a_player_the_page_says_why(tmp_path: Path) -> None:
+    with served(configuration(tmp_path), ListMusic(None, "MPD is gone; start it")) as world:
+        for page in ("queue", "library", "playlists", "sound"):
+            answer = world.ask(f"/music/{page}")
+            assert answer.status == 503
+            assert "MPD is gone; start it" in answer.text
+        assert world.ask("/music/radio").status == 200
+
+
+def test_the_bar_goes_on_from_any_page_and_comes_back_to_it(world: World) -> None:
+    answer = world.ask("/player/next", urlencode({"to": "/music/library?by=album"}))
+    assert (answer.status, answer.headers["location"]) == (303, "/music/library?by=album")
+    assert world.player.now.track is not None
+    assert world.player.now.track.uri == "b.ogg"
+    elsewhere = world.ask("/player/next", urlencode({"to": "//evil.example/"}))
+    assert elsewhere.headers["location"] == "/"
