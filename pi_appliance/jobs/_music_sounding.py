@@ -62,14 +62,14 @@ class Sounding(Sitting):
         if self.cut and self.session.sounded:
             self._begin_gently()
         self.cut = False
+        if state.muted:
+            state = await self._unmuted(state)
         if self.session.before is None:
             self.keep(before=state.volume, modes=_music_session.modes_of(state))
         # Before anything plays: afterwards would be too late. What we set last counts no more: a player that was
         # started anew has a volume of its own.
         self.volume = Volume(self.player)
         await self.volume.set(self.level())
-        if state.muted:
-            await self._unmute(state)
         await self._start()
         return None
 
@@ -109,14 +109,13 @@ class Sounding(Sitting):
         seconds = max(whole - self.age(), min(_GENTLE, whole))
         self.keep(since=self.context.moment(), seconds=seconds, start=self.options.from_)
 
-    async def _unmute(self, state: PlayerState) -> None:
-        """Let it be heard. Whatever plays is stopped first: it would be as loud as it was."""
+    async def _unmuted(self, state: PlayerState) -> PlayerState:
+        """Let it be heard, and return how it is then. Whatever plays is stopped first: it would be loud at once."""
         if state.play is Play.PLAYING:
             await self.player.stop()
         with contextlib.suppress(Refused):
             await self.player.set_mute(False)
-        self.volume = Volume(self.player)
-        await self.volume.set(self.level())
+        return await self.player.state()
 
     def give_up_source(self, why: str) -> None:
         """Go on with the next source. Raises Unavailable where there is none."""

@@ -84,6 +84,7 @@ class TimedPlayer:
         self.current: int | None = None
         self.now = PlayerState(play=Play.STOPPED, volume=volume)
         self._ids = 0
+        self._unmuted = volume
         self._elapsed, self._since = 0.0, time.steady
 
     # What a test does to it
@@ -161,7 +162,10 @@ class TimedPlayer:
 
     async def set_mute(self, on: bool) -> None:
         self._reach()
-        self.now = replace(self.now, muted=on)
+        if on != self.now.muted:  # as the appliance mutes: by the volume
+            before, self._unmuted = self._unmuted, self.now.volume
+            self.now = replace(self.now, muted=on, volume=0 if on else before)
+        self._note()
 
     async def set_modes(
         self,

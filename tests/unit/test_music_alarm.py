@@ -1,5 +1,6 @@
 """Job kind 'music', alarm: what is heard, second by second, whatever goes wrong."""
 
+import asyncio
 from itertools import pairwise
 from pathlib import Path
 
@@ -210,9 +211,10 @@ def test_without_a_player_a_program_of_the_machine_sounds_until_the_player_is_ba
 
 def test_a_player_that_is_muted_is_heard(room):
     room.player.fill("loud.flac")
-    room.player.now = room.player.now.__class__(play=Play.PLAYING, volume=60, muted=True)
-    room.run("alarm", play="FIP", volume=40, fade="1m")
+    asyncio.run(room.player.set_mute(True))
+    room.run("alarm", play="FIP", volume=40, fade="1m", for_="2m")
     assert room.player.now.muted is False
+    assert room.player.now.volume == 60  # as before the mute
     assert max(volume for _, volume in room.loud[1:]) == 40
 
 

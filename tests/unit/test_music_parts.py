@@ -229,8 +229,7 @@ def test_right_keys(tmp_path, lines):
         ("do: sleep, volume: 5", "volume means nothing to do: sleep"),
         ("do: sleep, finish: day", "'day' is not known here"),
         ("do: volume", "nobody knows how loud"),
-        ("do: announce", "one thing is announced at a time; write either say: or sound:"),
-        ("do: announce, say: a, sound: b", "one thing is announced at a time"),
+        ("do: announce, say: a, sound: b", "one thing is announced at a time; write either say: or sound:"),
         ('do: announce, say: " "', "there is nothing to be heard"),
     ],
 )
