@@ -73,7 +73,7 @@ class Daemon:
         loop.add_signal_handler(signal.SIGHUP, self._reload.set)
         self.appliance.store.require_whole()  # here, once: a power cut may have damaged what is read next in a month
         self.appliance.sweep()
-        music = asyncio.create_task(household.live(self.hub))
+        music = asyncio.create_task(household.live(self.hub, self.appliance.config))
         alarm = StepAlarm(self._news.set)
         work: list[asyncio.Task[None]] = []
         try:
@@ -141,7 +141,7 @@ class Daemon:
         if other_music:
             await _ended(music)
             self.hub = self._new_hub()
-            music = asyncio.create_task(household.live(self.hub))
+            music = asyncio.create_task(household.live(self.hub, self.appliance.config))
         if other_music or self._silent or (after.web, after.mpd_port) != (before.web, before.mpd_port):
             await self._stop_services()
             try:

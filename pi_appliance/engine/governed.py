@@ -141,7 +141,8 @@ class Governed:
         """Set the volume, as far as it is allowed. It ends the mute, unless it is 0."""
         await self._player.set_volume(min(volume, self._house.allowed()))
         if volume > 0:
-            self._house.notes.drop(MUTE)
+            with suppress(Unavailable):  # the history cannot be written: no reason to say the volume was not set
+                self._house.notes.drop(MUTE)
 
     async def set_mute(self, on: bool) -> None:
         """Be silent, or as loud as before and allowed. Raises Refused where there is no volume either."""

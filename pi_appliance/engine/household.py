@@ -4,11 +4,16 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 
+from pi_appliance.config.load import load_stations
+from pi_appliance.core import sources
 from pi_appliance.engine.governed import House
 from pi_appliance.engine.hub import Hub
+from pi_appliance.engine.resume import Resume
 from pi_appliance.engine.volume_guard import Guard
-from pi_appliance.errors import ApplianceError
+from pi_appliance.engine.watchdog import Watchdog
+from pi_appliance.errors import ApplianceError, ConfigError, UnknownName
 from pi_appliance.model.config import Config
+from pi_appliance.model.music import Source
 from pi_appliance.store.sqlite import Store
 from pi_appliance.system import clock
 
@@ -22,12 +27,33 @@ def new_hub(config: Config, store: Store, secrets: Mapping[str, str]) -> Hub:
     return Hub(config.player, config.state, secrets, house=house)
 
 
-async def live(hub: Hub) -> None:
-    """Keep HUB connected, and look after the music on it, until cancelled."""
-    work = [hub.run(), always("volume", Guard(hub, boot=clock.boot_name()).run)]
+async def live(hub: Hub, config: Config) -> None:
+    """Keep HUB connected, and look after the music on it as CONFIG says, until cancelled."""
+    boot = clock.boot_name()
+    work = [hub.run(), always("volume", Guard(hub, boot=boot).run)]
+    if config.radio.watch:
+        work.append(always("radio", Watchdog(hub, config.radio, lambda: fallback(config)).run))
+    if config.resume:
+        work.append(always("resume", Resume(hub, config.state / "resume", boot=boot).run))
     async with asyncio.TaskGroup() as group:
         for each in work:
             group.create_task(each)
+
+
+def fallback(config: Config) -> list[Source]:
+    """Return what may play in place of a station that is away; what is no name of anything is told and left out."""
+    found: list[Source] = []
+    try:
+        stations = load_stations(config.stations)
+    except ConfigError as error:
+        _log.warning("music: %s", error)
+        stations = ()
+    for name in config.radio.fallback:
+        try:
+            found.append(sources.parse(name, stations))
+        except (UnknownName, ValueError) as error:
+            _log.warning("music: radio: fallback: %s", error)
+    return found
 
 
 def music_of(config: Config) -> tuple[object, ...]:

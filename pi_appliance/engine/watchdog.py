@@ -22,7 +22,7 @@ from pi_appliance.model.music import Can, Play, PlayerState, Source, Track, Uri,
 from pi_appliance.ports_player import Player
 
 TRIES = 3  # before something else plays
-_FIRST, _LONGEST = timedelta(seconds=1), timedelta(minutes=1)  # waits between two tries
+_FIRST, _LONGEST = 1 / 20, 3  # waits between two tries, in patiences: with 20 seconds, a second and a minute
 _SELDOM = timedelta(hours=1)  # the longest between two returns
 _LOOKS = 4  # at how time goes on, within one patience
 _log = logging.getLogger(__name__)
@@ -105,9 +105,7 @@ class Watchdog:
             for _ in range(TRIES):
                 attempt += 1
                 self._hub.say(f"{stream.label} fell silent ({why}); it is tried again")
-                await self._rest(
-                    backoff.wait(attempt, first=_FIRST, at_most=_LONGEST, random=self._random), listener, stream
-                )
+                await self._rest(self._wait(attempt), listener, stream)
                 if await self._plays_again(stream, listener):
                     _log.info("music: %s is back", stream.label)
                     return
@@ -115,6 +113,10 @@ class Watchdog:
                 if await self._until_return(stream, source, listener):
                     _log.info("music: %s is back", stream.label)
                     return
+
+    def _wait(self, attempt: int) -> timedelta:
+        first, longest = self._radio.patience * _FIRST, self._radio.patience * _LONGEST
+        return backoff.wait(attempt, first=first, at_most=longest, random=self._random)
 
     async def _until_return(self, stream: Track, source: Source, listener: Listener) -> bool:
         """Play SOURCE until STREAM is back; False if SOURCE falls silent or does not begin."""

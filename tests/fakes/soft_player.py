@@ -17,7 +17,7 @@ from pi_appliance.model.music import Added, Can, Mode, Play, PlayerState, Queue,
 from tests.fakes.driven_time import DrivenTime
 
 ALL = frozenset({Can.VOLUME, Can.SEEK, Can.REMOVE, Can.NEXT})
-DURATION = 200.0  # seconds of a file
+DURATION = 5000.0  # seconds of a file
 
 
 class SoftPlayer:

@@ -1,0 +1,157 @@
+"""What looks after the music, with a real MPD: the volume, the radio, the place where it was."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable, Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from pi_appliance.engine import household
+from pi_appliance.engine.hub import Hub
+from pi_appliance.model.config import Config, Part, Radio, VolumePolicy
+from pi_appliance.model.music import Mode, Play, PlayerState, Uri, Where
+from pi_appliance.players import mpd
+from pi_appliance.store.sqlite import Store
+from tests.fakes.mpd_server import MpdServer, needs_mpd, running_mpd
+from tests.fakes.radio_server import on_air
+
+pytestmark = needs_mpd
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[MpdServer]:
+    with running_mpd(tmp_path / "mpd") as running:
+        yield running
+
+
+def config_of(server: MpdServer, state: Path, **more: object) -> Config:
+    part = Part(kind="mpd", with_=mpd.Options(address=server.address, stand_in=False))
+    return Config(player=part, state=state, **more)  # type: ignore[arg-type]
+
+
+@contextlib.asynccontextmanager
+async def living(config: Config) -> AsyncIterator[Hub]:
+    """Have all that looks after the music live within the block."""
+    config.state.mkdir(exist_ok=True)
+    with Store(config.state / "history.db") as store:
+        hub = household.new_hub(config, store, {})
+        task = asyncio.create_task(household.live(hub, config))
+        try:
+            await until(hub, lambda _: True)
+            yield hub
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+
+async def until(hub: Hub, true: Callable[[PlayerState], object], seconds: float = 20) -> None:
+    """Wait until the state of the player is as TRUE wants it. Time goes on without news, so it is looked at often."""
+    async with asyncio.timeout(seconds):
+        while hub.state is None or not true(hub.state):
+            await asyncio.sleep(0.02)
+
+
+def plays(uri: str) -> Callable[[PlayerState], bool]:
+    return lambda state: state.play is Play.PLAYING and state.track is not None and state.track.uri == uri
+
+
+def test_whoever_turns_it_up_it_comes_down(server: MpdServer, tmp_path: Path) -> None:
+    async def scene() -> None:
+        policy = VolumePolicy(start=30, maximum=60)
+        async with living(config_of(server, tmp_path / "state", volume=policy)) as hub:
+            await until(hub, lambda state: state.volume == 30)  # MPD begins with 100
+            await asyncio.to_thread(server.mpc, "volume", "100")
+            await until(hub, lambda state: state.volume == 60)
+            assert "volume: 60%" in await asyncio.to_thread(server.mpc, "status")
+            player = await hub.player()
+            await player.set_volume(90)
+            await player.set_mute(True)
+            await until(hub, lambda state: state.muted)
+            assert "volume:  0%" in await asyncio.to_thread(server.mpc, "status")
+            await player.set_mute(False)
+            await until(hub, lambda state: state.volume == 60 and not state.muted)
+
+    asyncio.run(scene())
+
+
+@pytest.mark.parametrize("how", ["hangs up", "falls silent"])
+def test_a_radio_that_breaks_off_comes_back(how: str, server: MpdServer, tmp_path: Path) -> None:
+    async def scene() -> None:
+        config = config_of(server, tmp_path / "state", radio=Radio(patience=timedelta(seconds=2)))
+        async with on_air() as radio, living(config) as hub:
+            await (await hub.player()).add(Uri(uri=radio.address, title="One"), Where.INSTEAD, play=True)
+            await until(hub, lambda state: plays(radio.address)(state) and state.elapsed)
+            if how == "hangs up":
+                radio.hang_up()
+            else:
+                radio.mute = True
+                await until(hub, lambda _: "nothing comes any more" in hub.note)
+                radio.mute = False
+            async with asyncio.timeout(20):
+                while radio.listeners < 2:
+                    await asyncio.sleep(0.1)
+            await until(hub, lambda state: plays(radio.address)(state) and not hub.note)
+            assert await asyncio.to_thread(server.mpc, "playlist", "-f", "%file%") == radio.address
+
+    asyncio.run(scene())
+
+
+def test_a_radio_that_is_gone_is_replaced_and_returned_to(server: MpdServer, tmp_path: Path) -> None:
+    async def scene() -> None:
+        settings = Radio(patience=timedelta(seconds=2), fallback=["one.wav"], back=timedelta(seconds=3))
+        async with on_air() as radio, living(config_of(server, tmp_path / "state", radio=settings)) as hub:
+            await (await hub.player()).add(Uri(uri=radio.address, title="One"), Where.INSTEAD, play=True)
+            await until(hub, lambda state: plays(radio.address)(state) and state.elapsed)
+            radio.gone = True
+            radio.hang_up()
+            await until(hub, lambda state: plays("one.wav")(state) and "plays while" in hub.note)
+            radio.gone = False
+            await until(hub, lambda state: plays(radio.address)(state) and not hub.note)
+            assert await asyncio.to_thread(server.mpc, "playlist", "-f", "%file%") == radio.address
+
+    asyncio.run(scene())
+
+
+@pytest.mark.parametrize("command", ["stop", "pause", "clear"])
+def test_a_radio_that_mpc_stops_stays_stopped(command: str, server: MpdServer, tmp_path: Path) -> None:
+    async def scene() -> None:
+        config = config_of(server, tmp_path / "state", radio=Radio(patience=timedelta(seconds=1)))
+        async with on_air() as radio, living(config) as hub:
+            await (await hub.player()).add(Uri(uri=radio.address, title="One"), Where.INSTEAD, play=True)
+            await until(hub, lambda state: plays(radio.address)(state) and state.elapsed)
+            await asyncio.to_thread(server.mpc, command)
+            await until(hub, lambda state: state.play is not Play.PLAYING)
+            with pytest.raises(TimeoutError):  # the quiet that is looked at
+                await until(hub, lambda state: state.play is Play.PLAYING or hub.note, seconds=3)
+
+    asyncio.run(scene())
+
+
+def test_a_killed_mpd_gets_its_queue_and_its_place_back(server: MpdServer, tmp_path: Path) -> None:
+    async def scene() -> None:
+        config = config_of(server, tmp_path / "state", volume=VolumePolicy(maximum=70))
+        async with living(config) as hub:
+            player = await hub.player()
+            await player.add(Uri(uri="Ärzte/"))
+            await player.add(Uri(uri="one.wav"))
+            await player.set_modes(repeat=True, single=Mode.ON)
+            await player.set_volume(40)
+            await player.play(2)
+            await player.seek(7)
+            await until(hub, lambda state: (state.elapsed or 0) >= 7)
+            async with asyncio.timeout(20):
+                while not (tmp_path / "state" / "resume" / "place.json").exists():
+                    await asyncio.sleep(0.1)
+            before = await asyncio.to_thread(server.mpc, "playlist", "-f", "%file%")
+            server.kill()
+            await asyncio.to_thread(server.start)
+            await until(hub, plays("one.wav"))
+            await until(hub, lambda state: (state.elapsed or 0) >= 7)
+            state = hub.state
+            assert state is not None
+            assert (state.queue_length, state.volume, state.repeat, state.single) == (3, 40, True, Mode.ON)
+            assert await asyncio.to_thread(server.mpc, "playlist", "-f", "%file%") == before
+
+    asyncio.run(scene())

@@ -1,0 +1,247 @@
+"""Where the music was: written seldom, taken up again by a player that has lost its queue."""
+
+import asyncio
+import contextlib
+import json
+from collections.abc import AsyncIterator, Iterator
+from datetime import time
+from pathlib import Path
+
+import pytest
+
+from pi_appliance.engine.governed import House
+from pi_appliance.engine.hub import Hub
+from pi_appliance.engine.resume import Resume
+from pi_appliance.model.config import QuietHours, VolumePolicy
+from pi_appliance.model.music import Mode, Play, Uri
+from tests.fakes.driven_time import DrivenTime
+from tests.fakes.soft_player import SoftPlayer, soft_kind, soft_part
+
+FILES = ["a.ogg", "b.ogg", "c.ogg"]
+RADIO = "http://radio/one"
+POLICY = VolumePolicy(start=30, maximum=80, quiet=[QuietHours(from_=time(22), to=time(7), maximum=20)])
+
+
+@pytest.fixture
+def driven() -> DrivenTime:
+    return DrivenTime()
+
+
+@pytest.fixture(autouse=True)
+def kind() -> Iterator[None]:
+    with soft_kind():
+        yield
+
+
+@contextlib.asynccontextmanager
+async def kept(
+    player: SoftPlayer, folder: Path, *, boot: str = "first", policy: VolumePolicy | None = None
+) -> AsyncIterator[Hub]:
+    """Have a hub and what keeps its place live within the block, which ends as in a power cut."""
+    driven = player.time
+    house = House(policy=policy, now=driven.now)
+    hub = Hub(soft_part(player), Path("/nowhere"), {}, house=house, clock=driven.monotonic)
+    keeper = Resume(hub, folder, boot=boot, nap=driven.nap, clock=driven.monotonic)
+    tasks = [asyncio.ensure_future(hub.run()), asyncio.ensure_future(keeper.run())]
+    try:
+        await driven.settle()
+        yield hub
+        assert not tasks[1].done(), tasks[1]
+        player.lose()  # a power cut is no orderly end
+        await driven.settle()
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def remember(driven: DrivenTime, folder: Path, uris: list[str], play: Play, *, volume: int = 50) -> None:
+    """Let there have been a queue, of which the second track played for 42 seconds."""
+    player = SoftPlayer(driven, uris, volume=volume)
+    async with kept(player, folder):
+        await player.play(1)
+        await driven.go(42)
+        if play is not Play.PLAYING:
+            player.press(play)
+        await driven.go(200)
+
+
+@pytest.mark.parametrize("play", Play)
+def test_after_a_power_cut_it_goes_on_where_it_was(play: Play, driven: DrivenTime, tmp_path: Path) -> None:
+    async def scene() -> None:
+        await remember(driven, tmp_path, FILES, play)
+        player = SoftPlayer(driven, volume=100)
+        async with kept(player, tmp_path, boot="second"):
+            assert [track.uri for track in player.tracks] == FILES
+            assert (player.play_state, player.volume) == (play, 50)
+            if play is not Play.STOPPED:
+                assert player.current == 1
+                at = (await player.state()).elapsed or 0
+                assert at == pytest.approx(125 if play is Play.PLAYING else 42), "written every two minutes"
+            if play is Play.PAUSED:
+                assert player.loudest == 0, "what has to play for a moment is not heard"
+
+    asyncio.run(scene())
+
+
+def test_a_stream_comes_back_with_its_name_and_plays(driven: DrivenTime, tmp_path: Path) -> None:
+    async def scene() -> None:
+        before = SoftPlayer(driven)
+        async with kept(before, tmp_path):
+            await before.add(Uri(uri=RADIO, title="One"), play=True)
+            await driven.go(60)
+        player = SoftPlayer(driven)
+        async with kept(player, tmp_path, boot="second"):
+            assert [(track.uri, track.title) for track in player.tracks] == [(RADIO, "One")]
+            assert player.play_state is Play.PLAYING
+            assert not [word for word in player.heard if word.startswith("seek")]
+
+    asyncio.run(scene())
+
+
+def test_who_has_a_queue_of_his_own_keeps_it(driven: DrivenTime, tmp_path: Path) -> None:
+    async def scene() -> None:
+        await remember(driven, tmp_path, FILES, Play.PLAYING)
+        player = SoftPlayer(driven, ["mine.ogg"])
+        async with kept(player, tmp_path, boot="second"):
+            assert player.heard == []
+
+    asyncio.run(scene())
+
+
+def test_an_emptied_queue_stays_empty(driven: DrivenTime, tmp_path: Path) -> None:
+    async def scene() -> None:
+        await remember(driven, tmp_path, FILES, Play.PLAYING)
+        player = SoftPlayer(driven)
+        async with kept(player, tmp_path, boot="first"):  # the appliance alone was started again
+            assert player.heard == []
+        player = SoftPlayer(driven, FILES)
+        async with kept(player, tmp_path, boot="second"):
+            await player.clear()
+            await driven.go(60)
+        player = SoftPlayer(driven)
+        async with kept(player, tmp_path, boot="third"):
+            assert player.heard == []
+
+    asyncio.run(scene())
+
+
+def test_an_mpd_that_was_started_anew_is_known_by_its_count(driven: DrivenTime, tmp_path: Path) -> None:
+    async def scene(version: int) -> list[str]:
+        player = SoftPlayer(driven, FILES)
+        player.place = ("127.0.0.1", 6600)
+        player.version = 20
+        async with kept(player, tmp_path) as hub:
+            await player.play(0)
+            await driven.go(10)
+            player.lose()
+            await driven.settle()
+            player.restart()
+            player.version = version
+            hub.seek()
+            async with asyncio.timeout(5), contextlib.aclosing(hub.watch()) as news:
+                async for _ in news:
+                    if hub.state is not None:
+                        break
+            await driven.settle()
+            return [track.uri for track in player.tracks]
+
+    assert asyncio.run(scene(1)) == FILES
+    assert asyncio.run(scene(21)) == [], "somebody has emptied it while we were away"
+
+
+@pytest.mark.parametrize(
+    ("hour", "volume", "play", "becomes"),
+    [
+        (12, 100, Play.PLAYING, (Play.PLAYING, 30)),
+        (12, 10, Play.PLAYING, (Play.PLAYING, 10)),
+        (23, 100, Play.PLAYING, (Play.PAUSED, 20)),
+        (23, 100, Play.PAUSED, (Play.PAUSED, 20)),
+    ],
+)
+def test_it_is_within_the_policy_and_silent_in_quiet_hours(
+    hour: int, volume: int, play: Play, becomes: tuple[Play, int], driven: DrivenTime, tmp_path: Path
+) -> None:
+    async def scene() -> None:
+        await remember(driven, tmp_path, FILES, play, volume=volume)
+        driven.wall = driven.wall.replace(hour=hour)
+        player = SoftPlayer(driven, volume=100)
+        async with kept(player, tmp_path, boot="second", policy=POLICY):
+            assert (player.play_state, player.volume) == becomes
+            assert player.loudest <= becomes[1]
+
+    asyncio.run(scene())
+
+
+def test_what_is_gone_is_left_out_and_the_place_moves_along(driven: DrivenTime, tmp_path: Path) -> None:
+    async def scene() -> None:
+        await remember(driven, tmp_path, FILES, Play.PLAYING)
+        player = SoftPlayer(driven)
+        player.unknown = {"a.ogg"}
+        async with kept(player, tmp_path, boot="second"):
+            assert [track.uri for track in player.tracks] == ["b.ogg", "c.ogg"]
+            assert player.current == 0
+
+    asyncio.run(scene())
+
+
+def test_modes_come_back(driven: DrivenTime, tmp_path: Path) -> None:
+    async def scene() -> None:
+        before = SoftPlayer(driven, FILES)
+        async with kept(before, tmp_path):
+            await before.set_modes(random=True, single=Mode.ONCE)
+            await driven.go(10)
+        player = SoftPlayer(driven)
+        async with kept(player, tmp_path, boot="second"):
+            assert player.modes == {"repeat": False, "random": True, "single": Mode.ONCE, "consume": Mode.OFF}
+
+    asyncio.run(scene())
+
+
+def test_there_are_few_writes(driven: DrivenTime, tmp_path: Path) -> None:
+    seen = dict[str, set[int]]()
+
+    def writes() -> dict[str, int]:
+        for path in tmp_path.iterdir():
+            seen.setdefault(path.name, set()).add(path.stat().st_mtime_ns)
+        return {name: len(each) for name, each in sorted(seen.items())}
+
+    async def through(seconds: int) -> dict[str, int]:
+        before = writes()
+        for _ in range(seconds):
+            await driven.go(1)
+            writes()
+        return {name: number - before.get(name, 0) for name, number in writes().items()}
+
+    async def scene() -> None:
+        player = SoftPlayer(driven, FILES)
+        async with kept(player, tmp_path):
+            assert await through(3600) == {"place.json": 1, "queue.json": 1}, "an idle player"
+            for number in range(100):
+                await player.add(Uri(uri=f"{number}.ogg"))
+            assert await through(60) == {"place.json": 1, "queue.json": 1}, "a hundred changes at once"
+            await player.play(0)
+            assert await through(3600) == {"place.json": 30, "queue.json": 0}, "a file that plays for an hour"
+            for volume in range(60):
+                player.turn(volume)
+                await driven.go(1)
+            assert (await through(30))["place.json"] <= 1
+            await player.add(Uri(uri=RADIO), play=True)
+            assert (await through(3600)) == {"place.json": 1, "queue.json": 1}, "a stream that plays for an hour"
+
+    asyncio.run(scene())
+
+
+@pytest.mark.parametrize("damage", [b"", b"[]", b'{"tracks": 5}', b'{"play": "loud"}', b"\xff"])
+def test_what_cannot_be_read_is_nothing_to_take_up(damage: bytes, driven: DrivenTime, tmp_path: Path) -> None:
+    async def scene() -> None:
+        for name in ("queue.json", "place.json"):
+            (tmp_path / name).write_bytes(damage)
+        player = SoftPlayer(driven)
+        async with kept(player, tmp_path, boot="second"):
+            assert player.heard == []
+            await player.add(Uri(uri="a.ogg"))
+            await driven.go(60)
+        assert json.loads((tmp_path / "queue.json").read_text())["tracks"] == [["a.ogg", ""]]
+
+    asyncio.run(scene())

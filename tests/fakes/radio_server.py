@@ -1,0 +1,62 @@
+"""A web radio on a real socket that plays silence, hangs up, falls silent or is gone."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+
+RATE = 16_000  # bytes a second of what it plays
+_HEAD = b"HTTP/1.0 200 OK\r\nContent-Type: audio/L16;rate=8000;channels=1\r\nicy-name: The One\r\n\r\n"
+_TICK = 0.1
+
+
+class RadioServer:
+    """One station. `mute` falls silent without a word, `hang_up` ends all streams, `gone` turns everybody away."""
+
+    def __init__(self) -> None:
+        self.mute = self.gone = False
+        self.listeners = 0  # that there ever were
+        self.address = ""
+        self._tasks = set[asyncio.Task[None]]()
+
+    def hang_up(self) -> None:
+        """End every stream."""
+        for task in self._tasks:
+            task.cancel()
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Play for one listener."""
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.add(task)
+        try:
+            await reader.readuntil(b"\r\n\r\n")
+            if not self.gone:
+                self.listeners += 1
+                await self._play(writer)
+        except (OSError, EOFError, asyncio.CancelledError):
+            pass
+        finally:
+            self._tasks.discard(task)
+            writer.close()
+
+    async def _play(self, writer: asyncio.StreamWriter) -> None:
+        writer.write(_HEAD + bytes(RATE))
+        while True:
+            if not self.mute:
+                writer.write(bytes(int(RATE * _TICK)))
+                await writer.drain()
+            await asyncio.sleep(_TICK)
+
+
+@contextlib.asynccontextmanager
+async def on_air() -> AsyncIterator[RadioServer]:
+    """Give a station that plays."""
+    radio = RadioServer()
+    server = await asyncio.start_server(radio.serve, "127.0.0.1", 0)
+    radio.address = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/live"
+    try:
+        yield radio
+    finally:
+        server.close()
+        radio.hang_up()
+        await asyncio.sleep(0)
