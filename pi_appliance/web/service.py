@@ -23,7 +23,7 @@ from pi_appliance.web.world import Daemon
 
 _STEADY = clock.MachineClock().steady
 _SHORTEST_PASSWORD = 8  # characters, where the network may guess
-# A hundred phones, each with its stream and two short requests on the way. A stream takes 25 KB (see docs/benchmarks.md),
+# A hundred phones, each with its stream and two short requests on the way. A stream takes 25 KB (docs/benchmarks.md),
 # so all of them 8 MB, and far fewer files than a service may have open. Beyond this they are told to come back.
 _MOST_CONNECTIONS = 300
 

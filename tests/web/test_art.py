@@ -2,12 +2,14 @@
 
 import io
 import struct
+import sys
 import zlib
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from PIL import Image
 
+from pi_appliance.errors import Refused
 from pi_appliance.model.music import Art
 from pi_appliance.reports import as_jpeg
 from tests.web.world import Answer, World
@@ -92,6 +94,14 @@ def test_many_phones_at_once_ask_the_player_once(world: World) -> None:
     assert world.player.art_asked == ["a.ogg"]
 
 
+def test_without_pillow_it_comes_as_it_is(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn_before = drawn()
+    cover(world, drawn_before)
+    monkeypatch.setitem(sys.modules, "PIL", None)  # as if it were not installed
+    answer = world.ask(f"{PATH}?uri=a.ogg&size=64")
+    assert (answer.status, answer.body, answer.headers["content-type"]) == (200, drawn_before, "image/png")
+
+
 def huge() -> bytes:
     """Return a PNG that says it has 30,000 by 30,000 pixels."""
 
@@ -140,3 +150,8 @@ def test_a_jpeg_that_lies_on_its_side_is_put_upright() -> None:
     assert found is not None
     with Image.open(io.BytesIO(found)) as upright:
         assert upright.size == (32, 64)
+
+
+def test_one_of_far_too_many_pixels_is_not_even_unpacked() -> None:
+    with pytest.raises(Refused, match="30000 by 30000 pixels is too large"):
+        as_jpeg.scaled(huge(), 64)

@@ -16,6 +16,7 @@ from pi_appliance.system import clock
 from pi_appliance.web import openapi
 from pi_appliance.web.actions import Actions
 from pi_appliance.web.api import Api
+from pi_appliance.web.covers import Covers
 from pi_appliance.web.player_events import PlayerEvents
 from tests.house import ROOT
 from tests.web.list_player import ListMusic, ListPlayer
@@ -35,7 +36,9 @@ STREAM = "/player/events"
 def document(folder: Path) -> tuple[Any, list[Any]]:
     with Appliance.open(configuration(folder)) as appliance:
         daemon = TheDaemon(appliance, ListMusic(ListPlayer()), Runs(appliance.config.path))
-        api = Api(daemon, Actions(daemon, lambda: None), PlayerEvents(daemon, lambda: 0.0))  # type: ignore[arg-type]
+        changes = PlayerEvents(daemon, lambda: 0.0)
+        covers = Covers(lambda: daemon.hub, changes)
+        api = Api(daemon, Actions(daemon, lambda: None), changes, covers)  # type: ignore[arg-type]
         return openapi.document(api.endpoints()), api.endpoints()
 
 

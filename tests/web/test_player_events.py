@@ -1,5 +1,6 @@
 """What changes at the player arrives as it is, in its order, once; and who slept gets just what he missed."""
 
+import contextlib
 import socket
 from typing import Any
 
@@ -174,6 +175,16 @@ def test_a_phone_that_does_not_read_holds_up_nobody_and_skips_to_the_newest(worl
             read, tail = read + len(got), tail[-1000:] + got
         assert states == 2  # the first of all, and the one he skipped to
         assert read < 1000 * 20_000 / 2  # what waited for him was not all that happened
+
+
+def test_a_house_full_of_phones_is_served_and_the_page_beside_them(world: World) -> None:
+    with contextlib.ExitStack() as stack:
+        phones = [stack.enter_context(world.events(PATH)) for _ in range(150)]
+        for each in phones:
+            begun(each)
+        assert world.ask("/health").status == 200
+        become(world, volume=17)
+        assert [volumes(each, 1) for each in phones] == [[17]] * 150
 
 
 def test_what_the_player_lacks_does_not_stop_the_stream(world: World) -> None:
