@@ -14,6 +14,7 @@ from pi_appliance.players import _address, _mpd_words
 from pi_appliance.players._mpd_line import NO_SUCH_THING, NOT_ALLOWED, HungUp, Line, NoMpd, Said
 
 REACH = 1.0  # seconds for a connection and the greeting; a hung MPD is found out here
+AT_ONCE = 3  # MPD lets five wait to be greeted; Linux lets the sixth try again after a second
 ANSWER = 5.0  # seconds that an MPD which has just greeted may keep silent; a big folder takes its time on a Pi
 
 
@@ -24,6 +25,7 @@ class Door:
         """NAME is how the owner wrote PLACE; PARTITION is the one to speak of, '' for MPD's own first one."""
         self._name, self._place, self._password, self._partition = name, place, password, partition
         self._adding = asyncio.Lock()  # two that fill the queue at once would mix what they bring
+        self._doorway = asyncio.Semaphore(AT_ONCE)
         self._open: set[Line] = set()
 
     @contextlib.asynccontextmanager
@@ -32,7 +34,8 @@ class Door:
         line: Line | None = None
         try:
             async with asyncio.timeout(REACH):
-                line = await Line.open(self._place)
+                async with self._doorway:
+                    line = await Line.open(self._place)
                 self._open.add(line)
                 if self._password:
                     await line.ask("password", self._password)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.benchmarks import idle, phones, process_cost, skip
+from tests.benchmarks import idle, library, phones, process_cost, skip
 from tests.fakes.mpd_server import needs_mpd
 
 
@@ -26,3 +26,11 @@ def test_the_benchmark_of_phones(capsys: pytest.CaptureFixture[str]) -> None:
     rows = capsys.readouterr().out.splitlines()
     assert len(rows) == 4
     assert ["100.0%" in row for row in rows] == [False, False, True, True], "a change reaches everybody"
+
+
+@needs_mpd
+def test_the_benchmark_of_a_library(capsys: pytest.CaptureFixture[str]) -> None:
+    library.main(["--tracks", "120", "--flat", "30", "--runs", "1", "--rounds", "1"])
+    lines = capsys.readouterr().out.splitlines()
+    assert len([line for line in lines if line.count("|") == 5]) == 2 + 12
+    assert len([line for line in lines if line.count("|") == 4]) == 2 + 2

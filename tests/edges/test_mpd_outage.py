@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from pi_appliance.errors import ApplianceError, Unavailable, Uncertain
-from pi_appliance.model.music import Uri, Where
+from pi_appliance.model.music import Kind, Opinion, Saved, Uri, Wanted, Where
 from pi_appliance.players import mpd
 from pi_appliance.ports_player import Player
 from tests.fakes.mpd_server import MpdServer, free_port, needs_mpd, running_mpd
@@ -64,6 +64,12 @@ def test_a_killed_mpd_is_unavailable_until_it_is_back(server: MpdServer) -> None
             player.next(),
             player.add(Uri(uri="one.wav")),
             player.add(Uri(uri="one.wav"), Where.INSTEAD, play=True),
+            player.folder(),
+            player.library(Kind.ALBUM),
+            player.playlists(),
+            player.playlist_add("x", Uri(uri="one.wav")),
+            player.art("one.wav"),
+            player.partitions(),
         ):
             assert isinstance(await fails(call), Unavailable)
         await asyncio.to_thread(server.start)
@@ -194,11 +200,30 @@ def test_an_answer_cut_short_or_out_of_its_senses_is_unavailable(answers: bytes)
     [
         (lambda player: player.next(), Uncertain),
         (lambda player: player.previous(), Uncertain),
-        (lambda player: player.add(Uri(uri="one.wav")), Uncertain),
+        (lambda player: player.move(3, 0), Uncertain),
+        (lambda player: player.remove([3]), Uncertain),
+        (lambda player: player.save("x"), Uncertain),
+        (lambda player: player.playlist_add("x", Uri(uri="one.wav")), Uncertain),
+        (lambda player: player.rename_playlist("x", "y"), Uncertain),
+        (lambda player: player.delete_playlist("x"), Uncertain),
+        (lambda player: player.new_partition("x"), Uncertain),
+        (lambda player: player.delete_partition("x"), Uncertain),
+        (lambda player: player.add(Uri(uri="one.wav")), Unavailable),  # it was asked only whether there is one
+        (lambda player: player.playlist_remove("x", [0]), Unavailable),  # the same
+        (lambda player: player.set_opinion("one.wav", Opinion(rating=3)), Unavailable),
         (lambda player: player.toggle(), Unavailable),  # it was asked only whether it plays
         (lambda player: player.pause(), Unavailable),  # doing it again does no harm
         (lambda player: player.seek(3), Unavailable),
         (lambda player: player.clear(), Unavailable),
+        (lambda player: player.shuffle(), Unavailable),
+        (lambda player: player.play_id(3), Unavailable),
+        (lambda player: player.set_modes(random=True), Unavailable),
+        (lambda player: player.set_output(0, on=True), Unavailable),
+        (lambda player: player.update(), Unavailable),
+        (lambda player: player.use_partition("x"), Unavailable),
+        (lambda player: player.favourites(), Unavailable),
+        (lambda player: player.folder(), Unavailable),
+        (lambda player: player.art("one.wav"), Unavailable),
     ],
 )
 def test_a_command_that_was_sent_and_not_answered_is_uncertain_if_it_would_act_twice(
@@ -211,10 +236,23 @@ def test_a_command_that_was_sent_and_not_answered_is_uncertain_if_it_would_act_t
     asyncio.run(scene())
 
 
-def test_toggle_is_uncertain_as_soon_as_it_is_more_than_a_question() -> None:
+@pytest.mark.parametrize(
+    ("button", "answers"),
+    [
+        (lambda player: player.toggle(), [b"state: play\nplaylistlength: 3\nOK\n"]),
+        (lambda player: player.add(Uri(uri="one.wav")), [b"file: one.wav\nOK\n"]),
+        (lambda player: player.add(Saved(playlist="x"), Where.INSTEAD), [b"file: http://x/\nOK\n"]),
+        (lambda player: player.playlist_remove("x", [0]), [b"file: one.wav\nOK\n"]),
+        (lambda player: player.playlist_move("x", 0, 1), [b"file: one.wav\nfile: two.wav\nOK\n"]),
+        (lambda player: player.playlist_add("x", Wanted(album="x")), [b"file: one.wav\nOK\n"]),
+    ],
+)
+def test_what_begins_with_a_question_is_uncertain_as_soon_as_it_is_more(
+    button: Callable[[Player], Awaitable[object]], answers: list[bytes]
+) -> None:
     async def scene() -> None:
-        async with impostor(b"OK MPD 0.23.5\n", b"state: play\nplaylistlength: 3\nOK\n", b"") as address:
-            assert isinstance(await fails(connect(address).toggle()), Uncertain)
+        async with impostor(b"OK MPD 0.23.5\n", *answers, b"") as address:
+            assert type(await fails(button(connect(address)))) is Uncertain
 
     asyncio.run(scene())
 

@@ -1,0 +1,128 @@
+"""MPD killed at any moment while ten clients act: nothing is done twice, no "not done" was done, all come back."""
+
+import asyncio
+import contextlib
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from random import Random
+
+from pi_appliance.errors import ApplianceError, Refused, Unavailable, Uncertain
+from pi_appliance.model.music import Kind, Uri, Wanted, Where
+from pi_appliance.players import mpd
+from pi_appliance.ports_player import Player
+from tests.fakes.mpd_server import MpdServer, needs_mpd, running_mpd
+
+pytestmark = needs_mpd
+KILLS, CLIENTS = 20, 10
+BACK = 2.0  # seconds after MPD's return
+LOG = "log"  # a playlist, in which each thing that was done stands once
+ELSE: list[Callable[[Player], Awaitable[object]]] = [
+    lambda player: player.state(),
+    lambda player: player.abilities(),
+    lambda player: player.queue(),
+    lambda player: player.folder("Ärzte"),
+    lambda player: player.library(Kind.ALBUM),
+    lambda player: player.library(Kind.TRACK, Wanted(text="ei")),
+    lambda player: player.art("one.wav"),
+    lambda player: player.playlist(LOG),
+    lambda player: player.add(Uri(uri="Ärzte"), Where.INSTEAD, play=True),
+    lambda player: player.add(Wanted(album="Ünï"), Where.NEXT),
+    lambda player: player.next(),
+    lambda player: player.set_volume(40),
+]
+
+
+class Client:
+    """One of those that act, with what it was told of each thing it did."""
+
+    def __init__(self, player: Player, number: int) -> None:
+        self.player = player
+        self.number, self.random = number, Random(number)
+        self.told: dict[str, str] = {}
+        self.reached = self.heard = 0.0  # when MPD answered last, and when it last told of a change
+
+    async def act(self) -> None:
+        """Do one thing after the other, and something else in between."""
+        while True:
+            uri = f"http://127.0.0.1:9/{self.number}/{len(self.told)}"
+            try:
+                await self.player.playlist_add(LOG, Uri(uri=uri))
+                self.told[uri], self.reached = "done", time.monotonic()
+            except Unavailable:
+                self.told[uri] = "not done"
+            except Uncertain:
+                self.told[uri] = "perhaps done"
+            with contextlib.suppress(Unavailable, Uncertain, Refused):
+                await self.random.choice(ELSE)(self.player)
+            await asyncio.sleep(0.01)  # ten that never rest would keep an MPD that has just come from its work
+
+    async def listen(self) -> None:
+        """Listen, and begin anew whenever MPD is lost."""
+        while True:
+            with contextlib.suppress(Unavailable):
+                async for _ in self.player.changes():
+                    self.heard = time.monotonic()
+            await asyncio.sleep(0.02)
+
+
+async def _all(true: Callable[[], bool]) -> None:
+    async with asyncio.timeout(BACK):
+        while not true():
+            await asyncio.sleep(0.01)
+
+
+async def _killed(server: MpdServer, clients: list[Client], moment: float) -> None:
+    """Kill MPD after a MOMENT, start it, and see every client reach and hear it soon."""
+    await asyncio.sleep(moment)
+    await asyncio.to_thread(server.kill)
+    await asyncio.to_thread(server.start)
+    began = time.monotonic()
+    await _all(lambda: all(client.reached > began for client in clients))
+    again = time.monotonic()
+    await asyncio.to_thread(server.mpc, "crossfade", str(int(moment * 1e4) % 30 + 1))
+    await _all(lambda: all(client.heard > again for client in clients))
+
+
+def test_death_at_any_moment_does_nothing_twice(tmp_path: Path) -> None:
+    async def scene(server: MpdServer) -> None:
+        player: Player = mpd.connect(mpd.Options(address=server.address), {})
+        clients = [Client(player, number) for number in range(CLIENTS)]  # as phones have one player between them
+        tasks = [asyncio.create_task(work()) for client in clients for work in (client.act, client.listen)]
+        random = Random(5)
+        for _ in range(KILLS):
+            await _killed(server, clients, random.uniform(0.0, 0.1))
+            assert not [task for task in tasks if task.done()], "every error is one of ours"
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        told.update({uri: words for client in clients for uri, words in client.told.items()})
+
+    told: dict[str, str] = {}
+    with running_mpd(tmp_path) as server:
+        asyncio.run(scene(server))
+    there = Counter((tmp_path / "playlists" / f"{LOG}.m3u").read_text("utf-8").split())
+    assert max(there.values()) == 1, "done twice"
+    assert {uri for uri, words in told.items() if words == "done"} <= set(there)
+    assert not {uri for uri, words in told.items() if words == "not done"} & set(there)
+    assert Counter(told.values())["done"] > KILLS * CLIENTS
+
+
+def test_every_error_of_an_outage_is_one_line_for_a_person(tmp_path: Path) -> None:
+    async def scene(server: MpdServer) -> list[str]:
+        player: Player = mpd.connect(mpd.Options(address=server.address), {})
+        said = []
+        for question in ELSE:
+            try:
+                await question(player)
+            except ApplianceError as error:
+                said.append(str(error))
+        return said
+
+    with running_mpd(tmp_path, music={}) as server:
+        server.kill()
+        said = asyncio.run(scene(server))
+    assert len(said) == len(ELSE)
+    assert {len(words.splitlines()) for words in said} == {1}
+    assert all("nothing listens there; start it" in words for words in said)
