@@ -12,7 +12,8 @@ from pi_appliance.players import _mpd_filter, _mpd_words
 from pi_appliance.players._mpd_door import Door
 from pi_appliance.players._mpd_line import WRONG_WORDS, HungUp, Line, Said
 
-BIG = 1 << 19  # bytes of a listing; above, only names are read, and only the window has its tags
+MANY = 2000  # tracks in one folder; above, only names are read, and only those in the window have their tags
+BIG = 2 << 20  # bytes of a listing, above which it is the same
 _STARTS = ("directory", "file", "playlist")
 
 
@@ -23,11 +24,11 @@ class Browsing(Door):
         """Return folders, tracks and playlist files in the folder PATH of the library, '' for its top."""
         path = path.strip("/")
         async with self._session() as line:
-            listing = await _small_listing(line, path)
+            listing = None if await _has_many(line, path) else await _small_listing(line, path)
             if listing is not None:
                 saved = await _saved_playlists(line) if not path else set()
                 return _mpd_words.window(_entries(listing, saved), start, count)
-        async with self._session() as line:  # MPD hangs up on who asks for more than its buffer holds
+        async with self._session() as line:  # another one: MPD hangs up on who asks for more than its buffer holds
             return await _big_folder(line, path, start, count)
 
     async def library(
@@ -72,6 +73,12 @@ class Browsing(Door):
         """Look for what is new in FOLDER, '' for all. It goes on by itself: `PlayerState.updating`."""
         async with self._session() as line:
             await line.ask("update", folder.strip("/"))
+
+
+async def _has_many(line: Line, path: str) -> bool:
+    """Say whether there are more than MANY tracks in the folder PATH itself, which MPD finds before all within."""
+    found = _mpd_words.tracks(await line.ask("find", _mpd_filter.within(path), "window", f"{MANY}:{MANY + 1}"))
+    return any("/" not in track.uri.removeprefix(f"{path}/") for track in found)
 
 
 async def _small_listing(line: Line, path: str) -> bytes | None:

@@ -2,7 +2,8 @@
 
 import pytest
 
-from tests.benchmarks import idle, process_cost, skip
+from tests.benchmarks import idle, library, process_cost, skip
+from tests.fakes.mpd_server import needs_mpd
 
 
 def test_the_benchmark_of_a_skip(capsys: pytest.CaptureFixture[str]) -> None:
@@ -17,3 +18,11 @@ def test_the_benchmark_of_idling(capsys: pytest.CaptureFixture[str]) -> None:
     row = capsys.readouterr().out.splitlines()[-1]
     assert row.count("|") == len(process_cost.HEADS) + 2
     assert float(row.split("|")[2]) > 5, "an interpreter alone has more megabytes"
+
+
+@needs_mpd
+def test_the_benchmark_of_a_library(capsys: pytest.CaptureFixture[str]) -> None:
+    library.main(["--tracks", "120", "--flat", "30", "--runs", "1", "--rounds", "1"])
+    lines = capsys.readouterr().out.splitlines()
+    assert len([line for line in lines if line.count("|") == 5]) == 2 + 12
+    assert len([line for line in lines if line.count("|") == 4]) == 2 + 2

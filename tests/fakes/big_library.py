@@ -62,9 +62,9 @@ def write_database(file: Path, size: Size) -> None:
     """Write the database of a library of SIZE into FILE, which MPD then loads without looking for the music."""
     with gzip.open(file, "wt", encoding="utf-8", compresslevel=1) as database:
         database.write(_HEAD)
-        database.writelines(_folder(FLAT, "", _flat(size.flat)))
         for number in range(0, size.albums, 10):
             database.writelines(_artist(number // 10, range(number, min(number + 10, size.albums)), size.tracks))
+        database.writelines(_folder(FLAT, "", _flat(size.flat)))
 
 
 def artist(number: int) -> str:

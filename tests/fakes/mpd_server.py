@@ -135,13 +135,13 @@ class MpdServer:
         assert self._process is not None
         return self._process.pid
 
-    def start(self) -> None:
-        """Start it and wait until it answers."""
+    def start(self, patience: float = 10) -> None:
+        """Start it and wait until it answers, for so many seconds at the most."""
         with (self.folder / "log").open("ab") as log:
             self._process = subprocess.Popen(
                 ["mpd", "--no-daemon", "--stderr", str(self.folder / "mpd.conf")], stdout=log, stderr=log
             )
-        until(self._greets)
+        until(self._greets, patience)
 
     def kill(self) -> None:
         """End it as a crash would."""

@@ -1,0 +1,171 @@
+"""The first page of each list of a big library, and python-mpd2 beside: `python -m tests.benchmarks.library`."""
+
+import argparse
+import asyncio
+import contextlib
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from mpd.asyncio import MPDClient
+
+from pi_appliance.model.music import Kind, Wanted
+from pi_appliance.players import mpd as ours
+from pi_appliance.ports_player import Player
+from tests.benchmarks import process_cost
+from tests.fakes.big_library import FLAT, Size, album, artist, write_database
+from tests.fakes.mpd_server import MpdServer
+
+PLAYLIST, PAGE = "everything", 100
+_ROOM = 'auto_update "no"\nmax_output_buffer_size "131072"\nmax_playlist_length "16384"'
+"""What MPD keeps by default is too little for python-mpd2, which asks for whole lists."""
+_MANY_PAGES = "import sys; from tests.benchmarks import library; library.turn_pages(*sys.argv[1:])"
+
+
+class Theirs(MPDClient):  # type: ignore[misc] # python-mpd2 has no types
+    """python-mpd2, which would go idle by itself after a moment of quiet."""
+
+    IMMEDIATE_COMMAND_TIMEOUT = None
+
+
+Ask = Callable[[Any], Awaitable[object]]
+
+
+async def _all(answer: Any) -> list[object]:
+    return [each async for each in answer]
+
+
+def pages(size: Size) -> dict[str, tuple[Callable[[Player], Awaitable[object]], Ask]]:
+    """Return by its name how each page is asked for: of our player, and of python-mpd2."""
+    name, who = album(size.albums // 2), artist(size.albums // 20)
+    return {
+        "artists": (lambda player: player.library(Kind.ARTIST), lambda client: client.list("albumartist")),
+        "albums": (
+            lambda player: player.library(Kind.ALBUM),
+            lambda client: client.list("album", "group", "date", "group", "albumartist"),
+        ),
+        "genres": (lambda player: player.library(Kind.GENRE), lambda client: client.list("genre")),
+        "albums of an artist": (
+            lambda player: player.library(Kind.ALBUM, Wanted(artist=who)),
+            lambda client: client.list("album", "albumartist", who, "group", "date"),
+        ),
+        "tracks of an album": (
+            lambda player: player.library(Kind.TRACK, Wanted(album=name)),
+            lambda client: _all(client.find("album", name)),
+        ),
+        "search": (
+            lambda player: player.library(Kind.TRACK, Wanted(text="key life")),
+            lambda client: _all(
+                client.search("((any contains 'key') AND (any contains 'life'))", "window", f"0:{PAGE + 1}")
+            ),
+        ),
+        "top folder": (lambda player: player.folder(), lambda client: _all(client.lsinfo(""))),
+        "flat folder": (lambda player: player.folder(FLAT), lambda client: _all(client.lsinfo(FLAT))),
+        "flat folder, its end": (
+            lambda player: player.folder(FLAT, max(0, size.flat - PAGE)),
+            lambda client: _all(client.lsinfo(FLAT)),
+        ),
+        "queue": (lambda player: player.queue(0, PAGE), lambda client: _all(client.playlistinfo((0, PAGE)))),
+        "playlist": (lambda player: player.playlist(PLAYLIST), lambda client: _all(client.listplaylistinfo(PLAYLIST))),
+        "playlist, its end": (
+            lambda player: player.playlist(PLAYLIST, 16_000),
+            lambda client: _all(client.listplaylistinfo(PLAYLIST)),
+        ),
+    }
+
+
+@contextlib.contextmanager
+def running(size: Size) -> Iterator[MpdServer]:
+    """Give an MPD with a library of SIZE, a full queue, and that as a playlist."""
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        server = MpdServer(Path(folder), more=_ROOM)
+        server.music.mkdir()
+        write_database(server.folder / "database", size)
+        try:
+            server.start(patience=180)  # MPD looks through a flat folder for each of its files
+            with contextlib.suppress(subprocess.CalledProcessError):  # what does not fit stays out
+                server.mpc("add", "/")
+            server.mpc("save", PLAYLIST)
+            yield server
+        finally:
+            server.kill()
+
+
+@contextlib.asynccontextmanager
+async def both(address: str) -> AsyncIterator[tuple[Player, Theirs]]:
+    """Give our player and a python-mpd2 that is connected."""
+    host, _, port = address.rpartition(":")
+    player, client = ours.connect(ours.Options(address=address), {}), Theirs()
+    await client.connect(host, int(port))
+    try:
+        yield player, client
+    finally:
+        client.disconnect()
+        await player.close()
+
+
+async def measure(address: str, size: Size, runs: int) -> dict[str, tuple[float, float]]:
+    """Return by page the median of seconds, ours and theirs, each asked in turn; the connection is ours to pay for."""
+    found = {}
+    async with both(address) as (player, client):
+        for name, (mine, theirs) in pages(size).items():
+            taken = [(await _timed(mine(player)), await _timed(theirs(client))) for _ in range(runs)]
+            found[name] = (statistics.median(each[0] for each in taken), statistics.median(each[1] for each in taken))
+    return found
+
+
+async def _timed(asked: Awaitable[object]) -> float:
+    begin = time.perf_counter()
+    await asked
+    return time.perf_counter() - begin
+
+
+def turn_pages(address: str, tracks: str, flat: str, rounds: str, whose: str) -> None:
+    """Ask for every page, ROUNDS times, and say after each how many bytes this process has become: in a child."""
+
+    async def turn() -> None:
+        size = Size(tracks=int(tracks), flat=int(flat))
+        async with both(address) as (player, client):
+            for _ in range(int(rounds)):
+                for mine, theirs in pages(size).values():
+                    await (mine(player) if whose == "ours" else theirs(client))
+                print(process_cost.look(os.getpid()).resident, flush=True)
+
+    asyncio.run(turn())
+
+
+def memory(address: str, size: Size, rounds: int, whose: str) -> list[int]:
+    """Return the bytes of a process of its own after each round of all pages."""
+    words = (address, str(size.tracks), str(size.flat), str(rounds), whose)
+    ran = subprocess.run([sys.executable, "-c", _MANY_PAGES, *words], check=True, capture_output=True, text=True)
+    return [int(line) for line in ran.stdout.split()]
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Measure and print two tables in Markdown."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--tracks", type=int, default=100_000, help="in albums of twelve")
+    parser.add_argument("--flat", type=int, default=100_000, help="in one folder")
+    parser.add_argument("--runs", type=int, default=7, help="how often each page is asked for")
+    parser.add_argument("--rounds", type=int, default=10, help="how often all pages are turned for the memory")
+    given = parser.parse_args(argv)
+    size = Size(tracks=given.tracks, flat=given.flat)
+    with running(size) as server:
+        times = asyncio.run(measure(server.address, size, given.runs))
+        grown = {whose: memory(server.address, size, given.rounds, whose) for whose in ("ours", "python-mpd2")}
+    print("| first page of | ms | python-mpd2, ms | ratio |\n| --- | --: | --: | --: |")
+    for name, (mine, theirs) in times.items():
+        print(f"| {name} | {mine * 1e3:.1f} | {theirs * 1e3:.1f} | {mine / theirs:.2f} |")
+    print("\n| resident MB after | one round | the last |\n| --- | --: | --: |")
+    for whose, sizes in grown.items():
+        print(f"| {whose} | {sizes[0] / 1e6:.1f} | {sizes[-1] / 1e6:.1f} |")
+
+
+if __name__ == "__main__":
+    main()
