@@ -4,6 +4,7 @@ Whoever starts a run of an ask first takes it (`Store.begin`); a second one find
 wall clock at every look, so it moves with a clock that is put right.
 """
 
+import contextlib
 import logging
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -76,6 +77,12 @@ class Asking:
             self._said = str(error)
             return _LOOK
         return min([*self._moments(asks), *self._rests(helds)], default=NEVER)
+
+    def sessions(self) -> set[str]:
+        """Return the jobs that are in the middle of something with which the next daemon goes on."""
+        with contextlib.suppress(ApplianceError):
+            return {held.job for held in self._appliance().store.asks.all_held()}
+        return set()
 
     async def _look_at_ask(self, ask: Ask) -> None:
         if not self._is_due(ask) or ask.name in self._under_way or self._rests_still(ask.name):

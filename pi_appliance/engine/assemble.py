@@ -231,12 +231,17 @@ class Appliance:
         return job.runs_by is RunsBy.DAEMON and isinstance(job.schedule, (Cron, Every))
 
     def cancel(self, name: str) -> Run:
-        """Ask the run of the job NAME to end, and return it. Raises UnknownName; Refused if none goes on."""
+        """Ask the run of the job NAME to end, and return it; one that was cut off is not gone on with.
+
+        Raises UnknownName; Refused if none goes on.
+        """
         self.job(name)
         self.sweep()
         for run in self.store.going_on(name):
             if locks.ask_to_end(self.lock_path(name), run.id, "cancelled by a person"):
                 return run
+        if self.store.asks.let_go(name) and (cut_off := self.store.history(job=name, limit=1)):
+            return cut_off[0]
         raise Refused(f"no run of {name} goes on")
 
     def report_files(self) -> Sequence[Path]:

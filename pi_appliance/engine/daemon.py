@@ -188,7 +188,8 @@ class Daemon:
         await asyncio.gather(*work, return_exceptions=True)  # an error of theirs is on its way out already
         await self._courier.stop()
         hurry = asyncio.create_task(self._hurry.wait())
-        runs = asyncio.create_task(self.runs.stop(self.appliance.config.stop_grace.total_seconds()))
+        grace = self.appliance.config.stop_grace.total_seconds()
+        runs = asyncio.create_task(self.runs.stop(grace, at_once=self._asking.sessions()))
         await asyncio.wait([hurry, runs], return_when=asyncio.FIRST_COMPLETED)
         if not runs.done():
             await _ended(runs)

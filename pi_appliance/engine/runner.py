@@ -132,6 +132,8 @@ def _run(appliance: Appliance, asked: _Asked, stop: process.Stop, listener: List
         now = clock.now()
         if lock is not None:
             appliance.close_the_ones_before(job.name, lock)
+            if reason is None:
+                sessions.forget_words(appliance, job, asked.named)
         number, used_by = store.begin(job=job.name, kind=job.kind, trigger=asked.trigger, due=asked.due, now=now)
         with contextlib.suppress(Unavailable):  # what cannot be written is told of by the next run
             if asked.trigger is Trigger.CRON and asked.due is not None:

@@ -5,7 +5,7 @@ import contextlib
 import logging
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 from pi_appliance.errors import Unavailable
@@ -81,17 +81,23 @@ class Runs:
         async with self._starting:
             self._closed = True
 
-    async def stop(self, grace: float) -> None:
+    async def stop(self, grace: float, *, at_once: Collection[str] = ()) -> None:
         """Let no more begin; let the runs go on for GRACE seconds, then ask those that are left to stop, and wait.
 
-        A run that is asked to stop ends its own process within a few seconds and tells the history that it was stopped.
+        Those of the jobs AT_ONCE are not waited for: they are gone on with later. A run that is asked to stop ends its
+        own process within a few seconds and tells the history that it was stopped.
         """
         await self.close()
+        self._ask_to_stop(at_once)
         if self._going_on:
             log.info("waiting up to %.0f s for %d runs to end", grace, len(self._going_on))
             await asyncio.wait(list(self._going_on), timeout=grace)
-        for _, process in list(self._going_on.values()):
-            with contextlib.suppress(ProcessLookupError):
-                process.send_signal(signal.SIGTERM)
+        self._ask_to_stop({job for job, _ in self._going_on.values()})
         if self._going_on:
             await asyncio.wait(list(self._going_on))
+
+    def _ask_to_stop(self, jobs: Collection[str]) -> None:
+        for job, process in list(self._going_on.values()):
+            if job in jobs:
+                with contextlib.suppress(ProcessLookupError):
+                    process.send_signal(signal.SIGTERM)

@@ -9,15 +9,22 @@ from pi_appliance.model.config import Job
 from pi_appliance.model.run import LEFT
 
 
+def forget_words(appliance: Appliance, job: Job, named: str | None) -> None:
+    """Forget what was said to a run of JOB before this one for NAMED, which is about to begin and nobody sees yet.
+
+    What finishes something that is left is still meant by it.
+    """
+    if named != LEFT:
+        with contextlib.suppress(Unavailable):
+            appliance.store.asks.hear(job.name)
+
+
 def begun(appliance: Appliance, job: Job, named: str | None, now: datetime) -> str:
     """Do what the beginning of a run of JOB for NAMED brings with it; return what its summary is to say of that.
 
-    What was said to a run before it is no business of this one; one that finishes what is left is still meant. A job
-    that is to use one slot only (`once`) pauses from here on, before anything can cut its run off.
+    A job that is to use one slot only (`once`) pauses from here on, before anything can cut its run off.
     """
     with contextlib.suppress(Unavailable):  # no run comes to nothing because of that
-        if named != LEFT:
-            appliance.store.asks.hear(job.name)
         if getattr(job.with_, "once", False) and named is not None and named[:1].isdigit():
             appliance.pause(job.name, now=now)
             return "; it pauses now, for it was to be once"

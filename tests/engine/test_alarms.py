@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from pi_appliance.config import arguments
 from pi_appliance.engine import alarms, sleep_timer
 from pi_appliance.engine.assemble import Appliance
 from pi_appliance.errors import Refused, UnknownName, WrongArgument
@@ -175,6 +176,13 @@ def test_what_cannot_be_is_told_before_anything_is_written_or_ended(home, given,
     assert "\n" not in str(error.value)
     assert home.store.asks.all() == []
     assert home.store.asks.hear("night") == ""
+
+
+def test_a_key_that_is_given_as_nothing_is_taken_out(home):
+    taken = arguments.options(home.config, home.job("wake"), {"volume": None, "snooze": None})
+    assert (taken.loudness, taken.snooze, taken.play) == (40, timedelta(minutes=9), ("fip", "album:Blue"))
+    with pytest.raises(WrongArgument, match="wake is not run so: 'do' is missing"):
+        arguments.options(home.config, home.job("wake"), {"do": None})
 
 
 def test_an_announcement_is_written_down_with_its_words(home):

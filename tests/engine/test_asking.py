@@ -31,10 +31,14 @@ def ask(made: World, after: timedelta) -> str:
 
 
 def test_it_starts_at_its_time_and_once(made):
-    name = ask(made, 30 * MINUTE)
+    name = ask(made, timedelta(minutes=30, seconds=17))
     made.live(NOON + timedelta(hours=2))
     (run,) = made.appliance.history(job="wake")
-    assert (run.due, run.started, run.outcome) == (name, NOON + 30 * MINUTE, Outcome.SUCCEEDED)
+    assert (run.due, run.started, run.outcome) == (
+        name,
+        NOON + timedelta(minutes=30, seconds=17),
+        Outcome.SUCCEEDED,
+    )
     assert max(made.naps) <= 60
 
 

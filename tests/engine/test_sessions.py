@@ -15,7 +15,7 @@ from tests.engine.test_daemon import Up, up
 from tests.house import ROOT, House, alive, until
 
 KINDS = {"PYTHONPATH": f"{ROOT / 'tests' / 'fakes' / 'kinds'}:{ROOT}"}
-QUIET = "web: {port: 0}\nstop-grace: 1s"
+QUIET = "web: {port: 0}\nstop-grace: 1m"  # a session is not waited for so long
 SESSION = "one:\n  kind: session\n  with: {diary: diary, name: file}"
 PLAIN = "one:\n  kind: command\n  with: {run: ['true']}"
 
@@ -135,6 +135,17 @@ def test_a_run_that_a_person_ends_is_not_gone_on_with(home):
         ask(home, {"name": "next"})
         began(home, 2)
         stop(home, daemon)
+
+
+def test_a_session_that_was_cut_off_is_ended_for_good_by_a_person(home):
+    with up(home) as daemon:
+        ask(home, {})
+        began(home, 1)
+        daemon.hears(signal.SIGTERM)
+        daemon.status()
+    assert home.run("jobs", "cancel", "one").stdout == "run 1 of one was asked to end\n"
+    assert not held(home)
+    assert home.run("jobs", "cancel", "one").stderr == "pi-appliance: no run of one goes on\n"
 
 
 def test_two_that_want_the_same_ask_run_it_once(home):
