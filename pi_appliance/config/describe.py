@@ -23,6 +23,7 @@ from pi_appliance.model.config import (
     Part,
     PauseWhen,
     Retry,
+    Usb,
     Web,
 )
 from pi_appliance.model.schedule import AtBoot, Chance, Cron, Every
@@ -85,7 +86,13 @@ def json_schema() -> dict[str, Any]:
 
 def tables() -> str:
     """Return every key there is as Markdown tables: the file's own, then those of each kind."""
-    sections: list[tuple[str, type]] = [("The file", Config), ("web", Web), ("mpd-port", MpdPort), ("clock", Clock)]
+    sections: list[tuple[str, type]] = [
+        ("The file", Config),
+        ("web", Web),
+        ("mpd-port", MpdPort),
+        ("usb", Usb),
+        ("clock", Clock),
+    ]
     sections += [("history", Keep), ("jobs: NAME", Job), ("retry", Retry), ("catch-up", CatchUp)]
     sections += [("only-if", Conditions), ("pause-when", PauseWhen)]
     families = (("jobs", "jobs"), ("networks", "networks"), ("notices", "notices"), ("players", "player"))
