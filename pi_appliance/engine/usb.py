@@ -50,7 +50,9 @@ class Sticks:
         """Have each stick that appears looked through, until cancelled."""
         alarm = MountAlarm(self._news.set, self._places.mounts)
         try:
+            pause = self._places.tick
             while True:
+                pause = self._places.tick if self._news.is_set() else 2 * pause
                 self._news.clear()
                 settled = True
                 try:
@@ -58,7 +60,7 @@ class Sticks:
                 except ApplianceError as error:
                     _log.warning("usb: %s", error)
                 with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(self._news.wait(), None if settled else self._places.tick)
+                    await asyncio.wait_for(self._news.wait(), None if settled else pause)
         finally:
             alarm.close()
             for name in list(self._scans):
