@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import sys
 from pathlib import Path
 
 import click
@@ -13,6 +14,7 @@ from pi_appliance.cli._options import config_option
 from pi_appliance.config.load import shown
 from pi_appliance.engine.assemble import Appliance
 from pi_appliance.engine.daemon import Daemon
+from pi_appliance.system import lan
 from pi_appliance.web.service import WebService
 
 
@@ -35,6 +37,8 @@ def command(verbose: bool, config: Path) -> None:
         click.echo(
             f"pi-appliance {__version__}: {shown(appliance.config.path)}, {jobs}, state in {appliance.config.state}"
         )
+        if sys.stdout.isatty() and not lan.only_here(appliance.config.web.host):
+            click.echo("on the phone: pi-appliance qr shows a code for its camera")
         asyncio.run(_live(appliance))
     click.echo("stopped")
 

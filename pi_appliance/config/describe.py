@@ -25,6 +25,7 @@ from pi_appliance.model.config import (
     QuietHours,
     Radio,
     Retry,
+    Usb,
     VolumePolicy,
     Web,
 )
@@ -91,7 +92,7 @@ def json_schema() -> dict[str, Any]:
 def tables() -> str:
     """Return every key there is as Markdown tables: the file's own, then those of each kind."""
     sections: list[tuple[str, type]] = [("The file", Config), ("web", Web), ("mpd-port", MpdPort), ("clock", Clock)]
-    sections += [("volume", VolumePolicy), ("volume: quiet", QuietHours), ("radio", Radio)]
+    sections += [("volume", VolumePolicy), ("volume: quiet", QuietHours), ("radio", Radio), ("usb", Usb)]
     sections += [("history", Keep), ("jobs: NAME", Job), ("retry", Retry), ("catch-up", CatchUp)]
     sections += [("only-if", Conditions), ("pause-when", PauseWhen)]
     families = (("jobs", "jobs"), ("networks", "networks"), ("notices", "notices"), ("players", "player"))

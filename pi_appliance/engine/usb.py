@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Callable
 from typing import Protocol
 
 from pi_appliance.engine.usb_removal import Places, let_go
-from pi_appliance.errors import ApplianceError, Unavailable
+from pi_appliance.errors import ApplianceError, Refused, Unavailable
 from pi_appliance.model.config import Usb
 from pi_appliance.model.music import Can
 from pi_appliance.model.usb import Stick, StickState
@@ -50,7 +50,9 @@ class Sticks:
         """Have each stick that appears looked through, until cancelled."""
         alarm = MountAlarm(self._news.set, self._places.mounts)
         try:
+            pause = self._places.tick
             while True:
+                pause = self._places.tick if self._news.is_set() else 2 * pause
                 self._news.clear()
                 settled = True
                 try:
@@ -58,7 +60,7 @@ class Sticks:
                 except ApplianceError as error:
                     _log.warning("usb: %s", error)
                 with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(self._news.wait(), None if settled else self._places.tick)
+                    await asyncio.wait_for(self._news.wait(), None if settled else pause)
         finally:
             alarm.close()
             for name in list(self._scans):
@@ -165,9 +167,9 @@ class _Scan:
         self.state, self.note = StickState.SCANNING, ""
         await player.update(self.uri)
         while (await player.state()).updating is not None:
-            self.tracks = (await player.counts(self.uri)).tracks
+            self.tracks = await _tracks(player, self.uri)
             await asyncio.sleep(self._tick)
-        self.tracks = (await player.counts(self.uri)).tracks
+        self.tracks = await _tracks(player, self.uri)
         self.state = StickState.READY
         _log.info("usb: %s has %d tracks", self.uri, self.tracks)
 
@@ -187,6 +189,14 @@ def found(usb: Usb, places: Places) -> list[usb_sticks.Found]:
         raise Unavailable(f"{places.mounts} cannot be read: {error.strerror}") from None
 
 
+async def _tracks(player: Player, uri: str) -> int:
+    """Return how many tracks PLAYER knows below URI. It refuses to count in a folder that it has not come to yet."""
+    try:
+        return (await player.counts(uri)).tracks
+    except Refused:
+        return 0
+
+
 def _uri(usb: Usb, name: str) -> str:
     return f"{usb.uri}/{name}"
 
@@ -201,7 +211,7 @@ def told(each: usb_sticks.Found, usb: Usb) -> Stick:
 
 async def counted(stick: Stick, each: usb_sticks.Found, player: Player) -> Stick:
     """Return STICK with what PLAYER knows of it, for who is not the daemon."""
-    tracks = (await player.counts(stick.uri)).tracks
+    tracks = await _tracks(player, stick.uri)
     if each.mount is None:
         return dataclasses.replace(stick, tracks=tracks)
     lie = await asyncio.to_thread(usb_sticks.count_sound, each.mount.folder)

@@ -46,6 +46,8 @@ class Shelf:
 
     async def counts(self, folder: str = "") -> Counts:
         assert folder in self.updates
+        if not self.known:
+            raise Refused("No such directory")  # as MPD says of a folder that it has not come to yet
         return Counts(artists=0, albums=0, tracks=self.known, seconds=0)
 
     async def queue(self, start: int = 0, count: int = 100) -> Queue:
