@@ -11,6 +11,7 @@ from pi_appliance.model.music import Can, Gain, Mode, Play
 from pi_appliance.ports_player import Player
 from tests.contract.mpd_scene import ONE, ZWEI, ask
 from tests.fakes.mpd_server import SECONDS, MpdServer, needs_mpd, running_mpd
+from tests.house import until
 
 pytestmark = needs_mpd
 
@@ -107,6 +108,7 @@ def test_what_mpd_does_not_want_is_refused_in_its_own_words(three: MpdServer) ->
 def test_the_state_tells_the_rest_too(three: MpdServer) -> None:
     for arguments in (["crossfade", "4"], ["replaygain", "album"], ["single", "once"], ["play", "1"]):
         three.mpc(*arguments)
+    until(lambda: ask(three, lambda player: player.state()).audio)  # it opens its output first
     state = ask(three, lambda player: player.state())
     assert (state.crossfade, state.replay_gain, state.single) == (4, Gain.ALBUM, Mode.ONCE)
     assert (state.audio, state.partition, state.updating) == ("8000:16:1", "default", None)
