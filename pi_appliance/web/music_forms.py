@@ -37,6 +37,7 @@ class MusicForms:
             "playlists/edit": self.edit_playlist,
             "radio/edit": self.edit_station,
             "sound/set": self.set_sound,
+            "usb/remove": self.remove_stick,
         }
         return [Route(f"/music/{path}", taker, methods=["POST"]) for path, taker in takers.items()]
 
@@ -142,6 +143,11 @@ class MusicForms:
             return RedirectResponse("/music/sound", 303)
         for key in given:
             await _set(player, key, given)
+        return RedirectResponse("/music/sound", 303)
+
+    async def remove_stick(self, request: Request) -> Response:
+        """Let go of a USB stick."""
+        await self._daemon.sticks.remove((await form(request)).get("stick", ""))
         return RedirectResponse("/music/sound", 303)
 
     async def _move_next(self, player: Player, track: int, position: int) -> None:

@@ -123,7 +123,8 @@ class MusicPages:
         outputs = await player.outputs() if Can.OUTPUTS in abilities else ()
         counts = await player.counts() if Can.TAGS in abilities else None
         lacks = [each.value.replace("-", " ") for each in Can if each not in abilities and each is not Can.MUTE]
-        return self._page("sound.html", outputs=outputs, counts=counts, lacks=lacks)
+        sticks = self._daemon.sticks.all()
+        return self._page("sound.html", outputs=outputs, counts=counts, lacks=lacks, sticks=sticks)
 
     async def _found(self, player: Player, wanted: Wanted, start: int, further: str) -> list[Part]:
         """Return artists, albums and tracks in which the words are found; behind the first page tracks alone."""

@@ -21,6 +21,7 @@ from pi_appliance.web.player_events import PlayerEvents
 from tests.house import ROOT
 from tests.web.list_player import ListMusic, ListPlayer
 from tests.web.test_art import drawn
+from tests.web.the_sticks import TheSticks
 from tests.web.world import TheDaemon, World, configuration, job, served
 
 STATIONS = '- {name: Groove, url: "http://radio.example/groove"}\n- {name: Quiet, url: "http://q.example/"}\n'
@@ -78,6 +79,7 @@ def prepare(world: World, path: str) -> None:
     player.saved = {"Evening": list(player.tracks)}
     player.pictures["a.ogg"] = Art(data=drawn(), mime="image/png")
     player.rooms.append("garden")
+    world.daemon.sticks = TheSticks("MUSIC")
     world.ask("/api/v1/stations/Quiet", method="DELETE")
     world.ask("/api/v1/jobs/daily/pause", {})
     world.ask("/api/v1/alarms/wake/skip", {})

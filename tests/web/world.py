@@ -17,6 +17,7 @@ from pi_appliance.engine.assemble import Appliance
 from pi_appliance.engine.runs import Runs
 from pi_appliance.web.service import WebService
 from tests.web.list_player import ListMusic, ListPlayer
+from tests.web.the_sticks import TheSticks
 
 
 @dataclass
@@ -41,7 +42,7 @@ class TheDaemon:
     runs: Runs
     scheduler: TheScheduler = field(default_factory=TheScheduler)
     woken: int = 0
-    sticks: Any = None
+    sticks: Any = field(default_factory=TheSticks)
 
     def wake(self) -> None:
         self.woken += 1
