@@ -330,5 +330,6 @@ class Scheduler:
 async def nap_until(news: asyncio.Event, seconds: float) -> None:
     """Sleep SECONDS, or until there is NEWS."""
     with contextlib.suppress(TimeoutError):
-        await asyncio.wait_for(news.wait(), seconds)
+        async with asyncio.timeout(seconds):  # wait_for of Python 3.11 loses a cancellation that comes with the news
+            await news.wait()
     news.clear()

@@ -2,6 +2,9 @@
 
 import asyncio
 import contextlib
+import selectors
+import signal
+import subprocess
 from collections.abc import AsyncIterator, Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -14,8 +17,10 @@ from pi_appliance.model.config import Config, Part, Radio, VolumePolicy
 from pi_appliance.model.music import Mode, Play, PlayerState, Uri, Where
 from pi_appliance.players import mpd
 from pi_appliance.store.sqlite import Store
-from tests.fakes.mpd_server import MpdServer, needs_mpd, running_mpd
+from tests.fakes.mpd_server import MpdServer, free_port, needs_mpd, running_mpd
 from tests.fakes.radio_server import on_air
+from tests.house import House
+from tests.house import until as eventually
 
 pytestmark = needs_mpd
 
@@ -155,3 +160,60 @@ def test_a_killed_mpd_gets_its_queue_and_its_place_back(server: MpdServer, tmp_p
             assert await asyncio.to_thread(server.mpc, "playlist", "-f", "%file%") == before
 
     asyncio.run(scene())
+
+
+class _Counting(selectors.DefaultSelector):
+    """Counts how often the event loop wakes."""
+
+    wakes = 0
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        self.wakes += 1
+        return super().select(timeout)
+
+
+def test_who_looks_after_an_idle_player_sleeps(server: MpdServer, tmp_path: Path) -> None:
+    selector, folder = _Counting(), tmp_path / "state"
+
+    async def scene() -> int:
+        async with living(config_of(server, folder, volume=VolumePolicy(start=20, maximum=60))):
+            async with asyncio.timeout(20):
+                while not (folder / "resume" / "place.json").exists():  # what there is to write is written
+                    await asyncio.sleep(0.1)
+            before = selector.wakes
+            await asyncio.sleep(1)  # the quiet that is looked at
+            return selector.wakes - before
+
+    with asyncio.Runner(loop_factory=lambda: asyncio.SelectorEventLoop(selector)) as runner:
+        assert runner.run(scene()) <= 4, "the end of the quiet, and what was just going on"
+
+
+def test_another_policy_is_taken_over_by_the_daemon_that_runs(server: MpdServer, house: House) -> None:
+    port = free_port()
+
+    def write(loudest: int) -> None:
+        house.write(
+            "",
+            f"player: {{kind: mpd, with: {{address: '{server.address}'}}}}\n"
+            f"volume: {{maximum: {loudest}}}\nweb: {{port: 0}}\nmpd-port: {{port: {port}}}",
+        )
+
+    def turned_up(by: int) -> int:
+        """Return how loud it is after the door at port BY was told 95; it may be shut for a moment."""
+        with contextlib.suppress(subprocess.CalledProcessError):
+            server.mpc("volume", "95", port=by)
+        return int(server.mpc("volume").removeprefix("volume:").strip(" %"))
+
+    write(50)
+    with house.start("up") as daemon:
+        try:
+            eventually(lambda: "MPD apps" in (daemon.stdout.readline() if daemon.stdout else ""))
+            eventually(lambda: turned_up(port) == 50)
+            eventually(lambda: turned_up(server.port) == 50)
+            write(70)
+            daemon.send_signal(signal.SIGHUP)
+            eventually(lambda: turned_up(server.port) == 70)
+            eventually(lambda: turned_up(port) == 70)
+        finally:
+            daemon.terminate()
+            daemon.communicate(timeout=20)

@@ -1,5 +1,6 @@
 """The daemon's scheduler under driven clocks: slots, steps forwards and backwards, outages and what is made up for."""
 
+import asyncio
 import fcntl
 from collections.abc import Iterator
 from datetime import timedelta
@@ -7,6 +8,7 @@ from datetime import timedelta
 import pytest
 
 from pi_appliance.engine.assemble import Appliance
+from pi_appliance.engine.scheduler import nap_until
 from pi_appliance.model.run import Outcome
 from pi_appliance.system import locks
 from tests.engine.virtual import NOON, World, world
@@ -178,3 +180,19 @@ def test_a_chain_that_cannot_begin_is_tried_once_a_minute(house):
         made.clock.go(61)
         made.look()
         assert made.runs.slots == [f"after:{run}"]
+
+
+@pytest.mark.parametrize("turns", range(5))
+def test_who_is_told_to_end_just_as_news_come_ends(turns):
+    async def scene():
+        news = asyncio.Event()
+        napping = asyncio.create_task(nap_until(news, 60))
+        await asyncio.sleep(0)
+        news.set()
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        if napping.cancel():  # else it has ended by itself
+            with pytest.raises(asyncio.CancelledError):
+                await napping
+
+    asyncio.run(scene())
