@@ -4,11 +4,11 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 
-from pi_appliance.config.load import load_stations
 from pi_appliance.core import sources
 from pi_appliance.engine.governed import House
 from pi_appliance.engine.hub import Hub
 from pi_appliance.engine.resume import Resume
+from pi_appliance.engine.stations import Stations
 from pi_appliance.engine.volume_guard import Guard
 from pi_appliance.engine.watchdog import Watchdog
 from pi_appliance.errors import ApplianceError, ConfigError, UnknownName
@@ -44,7 +44,7 @@ def fallback(config: Config) -> list[Source]:
     """Return what may play in place of a station that is away; what is no name of anything is told and left out."""
     found: list[Source] = []
     try:
-        stations = load_stations(config.stations)
+        stations = Stations(config.stations, config.state).all()
     except ConfigError as error:
         _log.warning("music: %s", error)
         stations = ()

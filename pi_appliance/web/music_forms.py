@@ -12,7 +12,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from pi_appliance.engine.stations import Stations
-from pi_appliance.model.music import Gain, Mode, Saved, Source, Station, Uri, Wanted, Where
+from pi_appliance.model.music import Gain, Kind, Mode, Saved, Source, Station, Uri, Wanted, Where
 from pi_appliance.ports_player import Player
 from pi_appliance.web.auth import page_here
 from pi_appliance.web.bodies import form
@@ -47,7 +47,7 @@ class MusicForms:
         source, player = _source(given), await self._player()
         match given.get("do"):
             case "play":  # a single track joins the queue, a collection takes its place
-                single = isinstance(source, Uri) and not source.uri.endswith("/")
+                single = given.get("kind") in (Kind.TRACK, Kind.STREAM)
                 await player.add(source, Where.NEXT if single else Where.INSTEAD, play=True)
             case "next":
                 await player.add(source, Where.NEXT)

@@ -196,7 +196,7 @@ class ListMusic:
     """What the daemon's hub is to the page, over a ListPlayer; without one it says `trouble`."""
 
     def __init__(self, player: ListPlayer | None, trouble: str = "") -> None:
-        self.trouble, self.stand_in = trouble, False
+        self.trouble, self.note, self.stand_in = trouble, "", False
         self.list_player = player
         self.watchers: dict[asyncio.Event, set[str]] = {}
         if player:

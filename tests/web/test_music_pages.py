@@ -122,11 +122,23 @@ def test_a_search_finds_artists_albums_and_tracks(world: World) -> None:
 @pytest.mark.parametrize(
     ("fields", "after", "plays"),
     [
-        ({"uri": "Albums/Kind of Blue/1.ogg", "do": "play"}, ["a.ogg", "Albums/Kind of Blue/1.ogg", "b.ogg"], "1.ogg"),
-        ({"uri": "Albums/Kind of Blue/1.ogg", "do": "next"}, ["a.ogg", "Albums/Kind of Blue/1.ogg", "b.ogg"], "a.ogg"),
-        ({"uri": "Albums/Kind of Blue/1.ogg", "do": "end"}, ["a.ogg", "b.ogg", "Albums/Kind of Blue/1.ogg"], "a.ogg"),
         (
-            {"album": "Kind of Blue", "artist": "Miles Davis", "do": "play"},
+            {"kind": "track", "uri": "Albums/Kind of Blue/1.ogg", "do": "play"},
+            ["a.ogg", "Albums/Kind of Blue/1.ogg", "b.ogg"],
+            "1.ogg",
+        ),
+        (
+            {"kind": "track", "uri": "Albums/Kind of Blue/1.ogg", "do": "next"},
+            ["a.ogg", "Albums/Kind of Blue/1.ogg", "b.ogg"],
+            "a.ogg",
+        ),
+        (
+            {"kind": "track", "uri": "Albums/Kind of Blue/1.ogg", "do": "end"},
+            ["a.ogg", "b.ogg", "Albums/Kind of Blue/1.ogg"],
+            "a.ogg",
+        ),
+        (
+            {"kind": "album", "album": "Kind of Blue", "artist": "Miles Davis", "do": "play"},
             ["Albums/Kind of Blue/1.ogg", "Albums/Kind of Blue/2.ogg"],
             "1.ogg",
         ),
