@@ -1,7 +1,7 @@
 """What lies outside the library stays there, though MPD itself would give it to who comes through a socket."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -40,11 +40,11 @@ class Home:
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Iterator[Home]:
+def home(tmp_path: Path) -> Home:
     make_music(tmp_path / "music")
     make_music(tmp_path / "private")
     (tmp_path / "private" / "words.m3u").write_text("one\ntwo\n")
-    yield Home(tmp_path)
+    return Home(tmp_path)
 
 
 def test_pictures_of_folders_outside_are_not_shown(home: Home) -> None:
