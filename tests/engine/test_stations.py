@@ -234,10 +234,11 @@ def test_a_server_that_drips_is_given_up_when_the_time_is_over(web: Web, path: s
 
 
 def test_a_few_addresses_are_tried_at_once_and_more_are_told_at_once(web: Web) -> None:
-    tries = [
-        threading.Thread(target=lambda: pytest.raises(Unavailable, tuning.tune, f"{web.address}/drips", seconds=1.5))
-        for _ in range(3)
-    ]
+    def in_vain() -> None:
+        with pytest.raises(Unavailable):
+            tuning.tune(f"{web.address}/drips", seconds=1.5)
+
+    tries = [threading.Thread(target=in_vain) for _ in range(3)]
     for each in tries:
         each.start()
     while len(web.asked) < 3:
