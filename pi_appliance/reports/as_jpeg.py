@@ -8,8 +8,8 @@ from pi_appliance.errors import Refused
 if TYPE_CHECKING:
     from PIL.Image import Image as Picture
 
-# Pixels. Two pictures are made at once (web/covers.py), each unpacked to 4 bytes a pixel and held twice on the way, which
-# a small Pi just has; covers of 4000 by 4000 there are. The decoder of WebP holds four times as much.
+# Pixels. Two pictures are made at once (web/covers.py), each unpacked to 4 bytes a pixel and held twice on the way: a
+# small Pi just has that, and covers of 4000 by 4000 there are. The decoder of WebP holds four times as much.
 _MOST = 20_000_000
 _MOST_OF = {"WEBP": 8_000_000}
 _QUALITY = 85
