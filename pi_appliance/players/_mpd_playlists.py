@@ -6,6 +6,7 @@ from pi_appliance.core import sources
 from pi_appliance.errors import Refused
 from pi_appliance.model.music import Entry, Playlist, Saved, Source, Track, Uri, Wanted, Window
 from pi_appliance.players import _mpd_filter, _mpd_words
+from pi_appliance.players._mpd_adding import must_be_known
 from pi_appliance.players._mpd_door import Door
 from pi_appliance.players._mpd_line import EXISTS, NO_SUCH_THING, TOO_MANY, Command, Line, Said
 
@@ -32,6 +33,8 @@ class Listing(Door):
         async with self._session() as line:
             match source:
                 case Uri():
+                    if _mpd_words.is_stream(source.uri):
+                        await must_be_known(line, source.uri)
                     await _change(line, "add", _one(name, source), none=f"the library has no {source.uri!r}")
                 case Saved():
                     uris = await _uris(line, source.playlist)
@@ -76,6 +79,8 @@ async def entries(line: Line, uris: Sequence[str]) -> list[Entry]:
 
 
 async def _uris(line: Line, name: str) -> list[str]:
+    if not _mpd_words.is_stored(name):
+        raise Refused(_none(name))
     try:
         return _mpd_words.values(await line.ask("listplaylist", name), "file")
     except Said as no:
