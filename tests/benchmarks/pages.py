@@ -68,9 +68,7 @@ def pages(size: Size) -> dict[str, Page]:
         ),
         "search, its albums": Page(api=f"{_API}/library?{urlencode({'kind': 'album', 'text': '0042'})}"),
         "search, the page of all": Page(html=f"{_MUSIC}?{urlencode({'text': '0042'})}"),
-        "playlists": Page(
-            api=f"{_API}/playlists", html="/music/playlists", theirs=lambda mpd: mpd.listplaylists()
-        ),
+        "playlists": Page(api=f"{_API}/playlists", html="/music/playlists", theirs=lambda mpd: mpd.listplaylists()),
         "a playlist": _playlist(0),
         "a playlist, its end": _playlist(end),
         "queue": _queue(0),
@@ -146,8 +144,11 @@ def _opinions(mpd: Any, uris: Sequence[str]) -> object:
 
 @contextlib.contextmanager
 def running(size: Size) -> Iterator[tuple[MpdServer, House]]:
-    """Give an MPD with a library of SIZE, one track in twenty a favourite, one cover; and a house that plays with it."""
-    with tempfile.TemporaryDirectory() as folder, library.running(size, prepare=lambda mpd: _dress(mpd, size)) as server:
+    """Give an MPD with a library of SIZE, one track in twenty a favourite, one cover; and a house that plays it."""
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        library.running(size, prepare=lambda mpd: _dress(mpd, size)) as server,
+    ):
         house = House(Path(folder))
         player = f"{{kind: mpd, with: {{address: '{server.address}'}}}}"
         house.write("", f"web: {{port: 0}}\nplayer: {player}\nusb: {{folder: {server.music}/USB}}\n")
@@ -244,7 +245,9 @@ def main(argv: Sequence[str] | None = None) -> None:
         times = measure(phone, mpd, wanted, given.runs)
         last = process_cost.look(pid).resident
         mpd.disconnect()
-    print("| first page of | API, ms | page, ms | python-mpd2, ms | API : python-mpd2 |\n| --- | --: | --: | --: | --: |")
+    print(
+        "| first page of | API, ms | page, ms | python-mpd2, ms | API : python-mpd2 |\n| --- | --: | --: | --: | --: |"
+    )
     for name, (api, html, theirs) in times.items():
         ratio = f"{api / theirs:.2f}" if api and theirs else ""
         print(f"| {name} | {_cell(api)} | {_cell(html)} | {_cell(theirs)} | {ratio} |")
