@@ -35,7 +35,7 @@ class WrongUse(click.ClickException):
 
 
 class _Music(click.Group):
-    """Its commands stand in several files, of which so many are loaded as it takes to find the one that is asked for."""
+    """Its commands stand in several files. Of these, so many are loaded as it takes to find the one asked for."""
 
     _parts: tuple[str, ...] = ()  # modules that are not loaded yet
 

@@ -82,7 +82,7 @@ def pages(size: Size) -> dict[str, tuple[Callable[[Player], Awaitable[object]], 
 
 @contextlib.contextmanager
 def running(size: Size, prepare: Callable[[MpdServer], None] = lambda _: None) -> Iterator[MpdServer]:
-    """Give an MPD with a library of SIZE, a full queue, and that as a playlist; PREPARE its folders before it starts."""
+    """Give an MPD with a library of SIZE, a full queue, and that as a playlist. PREPARE it before it starts."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         server = MpdServer(Path(folder), keeps=("playlists", "stickers"), more=_ROOM)
         server.music.mkdir()

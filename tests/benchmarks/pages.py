@@ -1,4 +1,4 @@
-"""Each list of a big library as a phone gets it from the daemon, python-mpd2 beside: `python -m tests.benchmarks.pages`.
+"""Each list of a big library, from the daemon and from python-mpd2: `python -m tests.benchmarks.pages`.
 
 What is measured is `pi-appliance up`, a process of its own, over HTTP: the API, and the page with the same list on it.
 """
@@ -7,6 +7,7 @@ import argparse
 import contextlib
 import http.client
 import io
+import json
 import statistics
 import tempfile
 import time
@@ -24,7 +25,7 @@ from tests.benchmarks.library import PAGE, PLAYLIST
 from tests.engine.test_daemon import up
 from tests.fakes.big_library import FLAT, Size, album, artist, track, write_favourites
 from tests.fakes.mpd_server import MpdServer
-from tests.house import House
+from tests.house import House, until
 
 _API, _MUSIC = "/api/v1/player", "/music/library"
 _BLURRED = 1000  # pixels of a side of the cover
@@ -239,6 +240,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     wanted = pages(size)
     with running(size) as (server, house), up(house) as daemon:
         phone, mpd, pid = Phone(daemon.page), MPDClient(), daemon.process.pid
+        until(lambda: not json.loads(phone.get(_API))["trouble"], 30)
         idle = process_cost.look(pid).resident
         count, sizes = turn(phone, wanted, given.rounds, pid)
         mpd.connect("127.0.0.1", server.port)
