@@ -1,5 +1,6 @@
 """The group `pi-appliance music`, and what makes its commands alike: exit statuses, wrong use told in one line."""
 
+import importlib
 import inspect
 from collections.abc import Callable
 from typing import Any
@@ -34,6 +35,31 @@ class WrongUse(click.ClickException):
 
 
 class _Music(click.Group):
+    """Its commands stand in several files. Of these, so many are loaded as it takes to find the one asked for."""
+
+    _parts: tuple[str, ...] = ()  # modules that are not loaded yet
+
+    def look_in(self, *parts: str) -> None:
+        """Look for commands in the modules PARTS, one after the other: they add what they have."""
+        self._parts = parts
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return the command, None if there is none of that name."""
+        while cmd_name not in self.commands and self._parts:
+            self._load_one()
+        return super().get_command(ctx, cmd_name)
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of all commands."""
+        while self._parts:
+            self._load_one()
+        return super().list_commands(ctx)
+
+    def _load_one(self) -> None:
+        part, *rest = self._parts
+        self._parts = tuple(rest)
+        importlib.import_module(part)
+
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)

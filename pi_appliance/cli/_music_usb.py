@@ -11,6 +11,7 @@ from pathlib import Path
 
 import click
 
+from pi_appliance.cli._music_group import command
 from pi_appliance.cli._options import config_option, config_or_none_option, json_option
 from pi_appliance.config.load import load
 from pi_appliance.engine import usb
@@ -41,7 +42,7 @@ Exit status:
 """
 
 
-@click.group("usb", short_help="USB sticks with music.", invoke_without_command=True)
+@command.group("usb", short_help="USB sticks with music.", invoke_without_command=True)
 @json_option
 @config_or_none_option
 @click.pass_context

@@ -1,23 +1,29 @@
 """pi-appliance music: what plays, the buttons, queue, library, playlists and stations.
 
-Each file that is imported here adds its commands to the group.
+Each file that is named here adds its commands to the group. What a button needs comes first, and is loaded alone.
 """
 
-import pi_appliance.cli._music_alarms
-import pi_appliance.cli._music_buttons
-import pi_appliance.cli._music_collection
-import pi_appliance.cli._music_favourites
-import pi_appliance.cli._music_library
-import pi_appliance.cli._music_outputs
-import pi_appliance.cli._music_partitions
-import pi_appliance.cli._music_playlists
-import pi_appliance.cli._music_queue
-import pi_appliance.cli._music_settings
-import pi_appliance.cli._music_stations
-import pi_appliance.cli._music_watch  # noqa: F401 - they add themselves
-from pi_appliance.cli import _music_usb
 from pi_appliance.cli._music_group import command
 
-command.add_command(_music_usb.group)
+command.look_in(
+    *(
+        f"pi_appliance.cli._music_{part}"
+        for part in (
+            "buttons",
+            "queue",
+            "settings",
+            "outputs",
+            "library",
+            "collection",
+            "favourites",
+            "playlists",
+            "stations",
+            "partitions",
+            "watch",
+            "usb",
+            "alarms",
+        )
+    )
+)
 
 __all__ = ["command"]

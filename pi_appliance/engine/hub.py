@@ -20,7 +20,7 @@ from typing import Any
 from pi_appliance import registry
 from pi_appliance.core import backoff
 from pi_appliance.engine.governed import House, govern
-from pi_appliance.engine.mending import LateHistory
+from pi_appliance.engine.late_history import LateHistory
 from pi_appliance.engine.news import CONNECTION, Listener, News
 from pi_appliance.errors import ApplianceError, Unavailable
 from pi_appliance.model.config import Config, Part

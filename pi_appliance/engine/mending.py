@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pi_appliance.store import salvage
 from pi_appliance.store.sqlite import Store, slot_key
-from pi_appliance.system import clock, files, locks
+from pi_appliance.system import clock, locks
 
 log = logging.getLogger("pi_appliance.history")
 
@@ -24,26 +24,6 @@ def open_history(state: Path) -> Store:
             *(store.path, newest, f"{now:%Y-%m-%d %H:%M:%S} UTC"),
         )
     return store
-
-
-class LateHistory:
-    """The history in the folder STATE, opened when it is first asked for: most short visits never do."""
-
-    def __init__(self, state: Path) -> None:
-        self._state = state
-        self._store: Store | None = None
-
-    def open(self) -> Store:
-        """Return it. Raises Unavailable."""
-        if self._store is None:
-            self._store = open_history(files.make_folder(self._state, mode=0o750))
-        return self._store
-
-    def close(self) -> None:
-        """Let go of it."""
-        if self._store is not None:
-            self._store.close()
-            self._store = None
 
 
 def _began(state: Path) -> list[tuple[str, int, str | None]]:

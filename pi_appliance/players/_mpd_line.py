@@ -1,6 +1,7 @@
 """One connection to MPD: commands out, answers in as bytes, and no text that could become a command of its own."""
 
 import asyncio
+import contextlib
 import re
 import socket
 from collections.abc import AsyncIterator, Sequence
@@ -56,6 +57,8 @@ class Line:
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, version: tuple[int, int]) -> None:
         self._reader, self._writer, self.version = reader, writer, version
+        connection = writer.get_extra_info("socket")
+        self._tcp = None if connection is None or connection.family == socket.AF_UNIX else connection
         self.patience: float | None = None
         self.acted = ""  # the last command that, done twice, does two things
         self.idle = False
@@ -80,7 +83,7 @@ class Line:
 
     async def ask(self, *command: str | int) -> bytes:
         """Return the answer to COMMAND. Raises Said where MPD says no, HungUp, OSError."""
-        self._writer.write(_spelt(command))
+        self._send(_spelt(command))
         return await self._answer()
 
     async def ask_all(self, *commands: Command) -> list[bytes]:
@@ -107,7 +110,7 @@ class Line:
         return answers
 
     async def _ask_spelt(self, commands: Sequence[bytes]) -> list[bytes]:
-        self._writer.write(b"command_list_ok_begin\n" + b"".join(commands) + b"command_list_end\n")
+        self._send(b"command_list_ok_begin\n" + b"".join(commands) + b"command_list_end\n")
         try:
             answers = _NEXT.split(await self._answer())
         except Said as no:
@@ -118,7 +121,7 @@ class Line:
 
     async def stream(self, *command: str | int) -> AsyncIterator[bytes]:
         """Yield the answer to COMMAND as it comes, in pieces of whole lines."""
-        self._writer.write(_spelt(command))
+        self._send(_spelt(command))
         rest = b""
         while True:
             lines, newline, rest = (rest + await self._some()).rpartition(b"\n")
@@ -132,7 +135,7 @@ class Line:
 
     async def picture(self, *command: str | int) -> tuple[dict[str, str], bytes]:
         """Return what is said of a picture and the part of it that COMMAND asks for; nothing if there is none."""
-        self._writer.write(_spelt(command))
+        self._send(_spelt(command))
         said: dict[str, str] = {}
         part = b""
         while (line := await self._one()) != _OK:
@@ -148,7 +151,7 @@ class Line:
     def wake(self) -> None:
         """End an idle that goes on: it answers then."""
         if self.idle:
-            self._writer.write(b"noidle\n")
+            self._send(b"noidle\n")
 
     def close(self) -> None:
         """Hang up, at once."""
@@ -156,12 +159,22 @@ class Line:
 
     def keep_alive(self) -> None:
         """Have the kernel notice within a minute that the other machine lost its power; no program wakes for it."""
-        connection = self._writer.get_extra_info("socket")
-        if connection is not None and connection.family != socket.AF_UNIX:
-            connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 30)
-            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 10)
-            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 3)
+        if self._tcp is not None:
+            self._tcp.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+            self._tcp.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 30)
+            self._tcp.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 10)
+            self._tcp.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 3)
+
+    def _send(self, words: bytes) -> None:
+        """Write WORDS, and have the kernel acknowledge at once what comes back.
+
+        MPD keeps the end of a long answer until its beginning is acknowledged, and where questions and answers take
+        turns, Linux waits with that for 40 ms. It forgets what it was told here whenever something is sent.
+        """
+        self._writer.write(words)
+        if self._tcp is not None:
+            with contextlib.suppress(OSError):  # it is gone by now; who waits for the answer is told so
+                self._tcp.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
 
     async def _answer(self) -> bytes:
         """Return all until the OK, without it. An answer that holds no picture has its end nowhere else in it."""

@@ -1,5 +1,6 @@
 """What MPD says, in our words: its lines as data, its errors as lines for people."""
 
+import re
 import socket
 import unicodedata
 from collections.abc import Collection, Mapping, Sequence
@@ -48,8 +49,8 @@ def records(answer: bytes, starts: Collection[str] = ()) -> list[dict[str, str]]
 
 
 def values(answer: bytes, key: str) -> list[str]:
-    """Return what stands behind KEY, line by line."""
-    return [value for record in records(answer, {key}) if (value := record.get(key)) is not None]
+    """Return what stands behind KEY, line by line. There may be very many: nothing else is made of them."""
+    return re.findall(rf"^{key}: (.*)$", answer.decode("utf-8", "replace"), re.MULTILINE | re.IGNORECASE)
 
 
 def state(status: Answer, song: Answer, gain: Answer) -> PlayerState:

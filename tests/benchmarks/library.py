@@ -23,7 +23,7 @@ from tests.fakes.big_library import FLAT, Size, album, artist, write_database
 from tests.fakes.mpd_server import MpdServer
 
 PLAYLIST, PAGE = "everything", 100
-_ROOM = 'auto_update "no"\nmax_output_buffer_size "131072"\nmax_playlist_length "16384"'
+_ROOM = 'auto_update "no"\nmax_output_buffer_size "131072"\nmax_playlist_length "16384"\nconnection_timeout "600"'
 """What MPD keeps by default is too little for python-mpd2, which asks for whole lists."""
 _MANY_PAGES = "import sys; from tests.benchmarks import library; library.turn_pages(*sys.argv[1:])"
 
@@ -81,12 +81,13 @@ def pages(size: Size) -> dict[str, tuple[Callable[[Player], Awaitable[object]], 
 
 
 @contextlib.contextmanager
-def running(size: Size) -> Iterator[MpdServer]:
-    """Give an MPD with a library of SIZE, a full queue, and that as a playlist."""
+def running(size: Size, prepare: Callable[[MpdServer], None] = lambda _: None) -> Iterator[MpdServer]:
+    """Give an MPD with a library of SIZE, a full queue, and that as a playlist. PREPARE it before it starts."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        server = MpdServer(Path(folder), more=_ROOM)
+        server = MpdServer(Path(folder), keeps=("playlists", "stickers"), more=_ROOM)
         server.music.mkdir()
         write_database(server.folder / "database", size)
+        prepare(server)
         try:
             server.start(patience=180)  # MPD looks through a flat folder for each of its files
             with contextlib.suppress(subprocess.CalledProcessError):  # what does not fit stays out

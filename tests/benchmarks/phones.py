@@ -1,7 +1,8 @@
 """How soon a change reaches many phones, beside bare MPD clients: `python -m tests.benchmarks.phones [--phones 100]`.
 
-A volume is set in MPD. A bare client hears it by `idle` and asks `status`; a phone gets an event with the state in it.
-Both are many at a time, one kind after the other, with the same MPD and the same program listening.
+A volume is set in MPD. A bare client hears it by `idle` and asks `status`; a phone gets an event with the state in it,
+from `pi-appliance up`, a process of its own. Both are many at a time, one kind after the other, with the same MPD and
+the same program listening. Then one of each, while mpc turns the volume; and all phones are cut off and come back.
 """
 
 import argparse
@@ -11,13 +12,14 @@ import re
 import statistics
 import tempfile
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from tests.engine.test_daemon import up
+from tests.benchmarks import phones_away
+from tests.engine.test_daemon import Up, up
 from tests.fakes.mpd_server import MpdServer, running_mpd
 from tests.house import House
 
@@ -110,24 +112,45 @@ class Found:
 
     def cells(self, beside: "Found | None") -> list[str]:
         """Return the row of a table; BESIDE is what it is compared with."""
-        median, late = statistics.median(self.took), sorted(self.took)[int(len(self.took) * 0.95)]
+        median, late = statistics.median(self.took), sorted(self.took)[int(len(self.took) * 0.99)]
         times = f"{median / statistics.median(beside.took):.1f}" if beside else "1"
         memory = f"{self.memory:.0f}" if beside else ""
-        return [
-            f"{self.reached:.1%}",
-            f"{1000 * median:.1f}",
-            f"{1000 * late:.1f}",
-            f"{1000 * max(self.took):.1f}",
-            times,
-            memory,
-        ]
+        found = [f"{1000 * seconds:.1f}" for seconds in (median, late, max(self.took))]
+        return [f"{self.reached:.1%}", *found, times, memory]
 
 
-async def measure(server: MpdServer, listener: Listener, many: int, changes: int, pid: int) -> Found:
-    """Return how soon CHANGES in MPD reach MANY listeners, and what they cost the process PID."""
-    heard, reached, took = Heard(), 0, list[float]()
-    reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+Turn = Callable[[int], Awaitable[None]]
+"""Sets the volume of MPD."""
+
+
+@contextlib.asynccontextmanager
+async def hand(port: int) -> AsyncIterator[Turn]:
+    """Give one who sets the volume over a connection that he has already."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
     await reader.readline()
+
+    async def turn(volume: int) -> None:
+        writer.write(f"setvol {volume}\n".encode())
+        await reader.readline()
+
+    with contextlib.closing(writer):
+        yield turn
+
+
+@contextlib.asynccontextmanager
+async def mpc(port: int) -> AsyncIterator[Turn]:
+    """Give one who starts mpc for each volume."""
+
+    async def turn(volume: int) -> None:
+        process = await asyncio.create_subprocess_exec("mpc", "--quiet", "--port", str(port), "volume", str(volume))
+        await process.wait()
+
+    yield turn
+
+
+async def measure(turn: Turn, listener: Listener, many: int, changes: int, pid: int) -> Found:
+    """Return how soon CHANGES in MPD reach MANY listeners, from before TURN on, and what they cost the process PID."""
+    heard, reached, took = Heard(), 0, list[float]()
     before = resident(pid)
     async with listening(many, listener, heard):
         for number in range(changes):
@@ -135,13 +158,12 @@ async def measure(server: MpdServer, listener: Listener, many: int, changes: int
             heard.wanted, heard.took, heard.left = 10 + number % 80, [], many
             heard.all_in.clear()
             heard.begun = time.monotonic()
-            writer.write(f"setvol {heard.wanted}\n".encode())
+            await turn(heard.wanted)
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(heard.all_in.wait(), _PATIENCE)
             reached += len(heard.took)
             took += heard.took
         memory = (resident(pid) - before) / many
-    writer.close()
     return Found(reached / (many * changes), took, memory)
 
 
@@ -151,32 +173,54 @@ def resident(pid: int) -> int:
     return int(status.partition("VmRSS:")[2].split()[0])
 
 
-def run(many: int, changes: int) -> tuple[Found, Found]:
-    """Return what was found of bare clients and of phones."""
+@contextlib.contextmanager
+def running(many: int) -> Iterator[tuple[MpdServer, Up]]:
+    """Give an MPD to which MANY can connect, and a daemon that plays with it."""
     with tempfile.TemporaryDirectory() as folder:
         house = House(Path(folder))
-        more = f'max_connections "{2 * many + 50}"'
-        with running_mpd(house.folder / "mpd", more=more) as server:
+        with running_mpd(house.folder / "mpd", more=f'max_connections "{2 * many + 50}"') as server:
             house.write("", f"web: {{port: 0}}\nplayer: {{kind: mpd, with: {{address: '{server.address}'}}}}\n")
             with up(house) as daemon:
-                pid = daemon.process.pid
-                asyncio.run(measure(server, phone(daemon.page), 1, 3, pid))  # what is loaded once is no phone's
-                plain = asyncio.run(measure(server, bare(server.port), many, changes, pid))
-                return plain, asyncio.run(measure(server, phone(daemon.page), many, changes, pid))
+                yield server, daemon
+
+
+async def compare(server: MpdServer, daemon: Up, many: int, changes: int) -> dict[str, tuple[Found, Found | None]]:
+    """Return what was found of each kind of listener, and beside which other one to look at it."""
+    pid, page = daemon.process.pid, daemon.page
+    async with hand(server.port) as turn:
+        await measure(turn, phone(page), 1, 3, pid)  # what is loaded once is no phone's
+        plain = await measure(turn, bare(server.port), many, changes, pid)
+        phones = await measure(turn, phone(page), many, changes, pid)
+        with phones_away.deaf(page, many // 10):
+            beside_deaf = await measure(turn, phone(page), many, changes, pid)
+    async with mpc(server.port) as turn:
+        alone = await measure(turn, bare(server.port), 1, 4 * changes, pid)
+        one = await measure(turn, phone(page), 1, 4 * changes, pid)
+    return {
+        f"{many} of MPD's own `idle` and `status`": (plain, None),
+        f"{many} phones on the stream of events": (phones, plain),
+        f"the same, {many // 10} more that read nothing": (beside_deaf, plain),
+        f"one `idle` and `status`, {4 * changes} times mpc": (alone, None),
+        f"one phone, {4 * changes} times mpc": (one, alone),
+    }
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Measure and print a table in Markdown."""
+    """Measure and print two tables in Markdown."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--phones", type=int, default=100)
     parser.add_argument("--changes", type=int, default=50)
     asked = parser.parse_args(argv)
-    plain, phones = run(asked.phones, asked.changes)
-    heads = ("reached", "median ms", "95 % ms", "worst ms", "times", "KB each")
-    print(f"| {asked.phones} listeners, {asked.changes} changes | {' | '.join(heads)} |")
-    print("| --- |" + " --: |" * len(heads))
-    print(f"| MPD's own `idle` and `status` | {' | '.join(plain.cells(None))} |")
-    print(f"| phones on the stream of events | {' | '.join(phones.cells(plain))} |")
+    with running(asked.phones) as (server, daemon):
+        found = asyncio.run(compare(server, daemon, asked.phones, asked.changes))
+        back = asyncio.run(phones_away.cut(server, daemon.page, asked.phones, asked.changes))
+    print("| a volume is set | reached | median ms | 99 % ms | worst ms | times | KB each |")
+    print("| --- |" + " --: |" * 6)
+    for name, (each, beside) in found.items():
+        print(f"| {name} | {' | '.join(each.cells(beside))} |")
+    print(f"\n| {asked.phones} phones cut off for {asked.changes} changes | |\n| --- | --: |")
+    for name, value in back.items():
+        print(f"| {name} | {value} |")
 
 
 if __name__ == "__main__":

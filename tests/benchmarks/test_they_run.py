@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.benchmarks import idle, library, phones, process_cost, skip
+from tests.benchmarks import idle, library, pages, phones, process_cost, skip
 from tests.fakes.mpd_server import needs_mpd
 
 
@@ -22,10 +22,14 @@ def test_the_benchmark_of_idling(capsys: pytest.CaptureFixture[str]) -> None:
 
 @needs_mpd
 def test_the_benchmark_of_phones(capsys: pytest.CaptureFixture[str]) -> None:
-    phones.main(["--phones", "5", "--changes", "3"])
-    rows = capsys.readouterr().out.splitlines()
-    assert len(rows) == 4
-    assert ["100.0%" in row for row in rows] == [False, False, True, True], "a change reaches everybody"
+    phones.main(["--phones", "10", "--changes", "3"])
+    lines = capsys.readouterr().out.splitlines()
+    rows = [line for line in lines if line.count("|") == 8][2:]
+    assert len(rows) == 5
+    assert all("100.0%" in row for row in rows), "a change reaches everybody"
+    assert "| events each had missed | 3 |" in lines
+    assert "| phones that then had every one, once, in their order | 10 |" in lines
+    assert "| phones that were told everything anew instead | 0 |" in lines
 
 
 @needs_mpd
@@ -34,3 +38,10 @@ def test_the_benchmark_of_a_library(capsys: pytest.CaptureFixture[str]) -> None:
     lines = capsys.readouterr().out.splitlines()
     assert len([line for line in lines if line.count("|") == 5]) == 2 + 12
     assert len([line for line in lines if line.count("|") == 4]) == 2 + 2
+
+
+@needs_mpd
+def test_the_benchmark_of_pages(capsys: pytest.CaptureFixture[str]) -> None:
+    pages.main(["--tracks", "240", "--flat", "30", "--runs", "1", "--rounds", "1"])
+    lines = capsys.readouterr().out.splitlines()
+    assert len([line for line in lines if line.count("|") == 6]) == 2 + 28 + 1 + 2

@@ -1,7 +1,12 @@
-"""MPD killed at any moment while ten clients act: nothing is done twice, no "not done" was done, all come back."""
+"""MPD killed at any moment while ten clients act: nothing is done twice, no "not done" was done, all come back.
+
+PI_APPLIANCE_MPD_KILLS says how often it is killed, PI_APPLIANCE_MPD_SEED when.
+"""
 
 import asyncio
 import contextlib
+import os
+import statistics
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
@@ -15,7 +20,8 @@ from pi_appliance.ports_player import Player
 from tests.fakes.mpd_server import MpdServer, needs_mpd, running_mpd
 
 pytestmark = needs_mpd
-KILLS, CLIENTS = 20, 10
+KILLS, CLIENTS = int(os.environ.get("PI_APPLIANCE_MPD_KILLS", "20")), 10
+SEED = int(os.environ.get("PI_APPLIANCE_MPD_SEED", "5"))
 BACK = 2.0  # seconds after MPD's return
 LOG = "log"  # a playlist, in which each thing that was done stands once
 ELSE: list[Callable[[Player], Awaitable[object]]] = [
@@ -73,8 +79,8 @@ async def _all(true: Callable[[], bool]) -> None:
             await asyncio.sleep(0.01)
 
 
-async def _killed(server: MpdServer, clients: list[Client], moment: float) -> None:
-    """Kill MPD after a MOMENT, start it, and see every client reach and hear it soon."""
+async def _killed(server: MpdServer, clients: list[Client], moment: float) -> float:
+    """Kill MPD after a MOMENT, start it, and return the seconds until all reach it; they hear it soon, too."""
     await asyncio.sleep(moment)
     await asyncio.to_thread(server.kill)
     await asyncio.to_thread(server.start)
@@ -83,6 +89,7 @@ async def _killed(server: MpdServer, clients: list[Client], moment: float) -> No
     again = time.monotonic()
     await asyncio.to_thread(server.mpc, "crossfade", str(int(moment * 1e4) % 30 + 1))
     await _all(lambda: all(client.heard > again for client in clients))
+    return again - began
 
 
 def test_death_at_any_moment_does_nothing_twice(tmp_path: Path) -> None:
@@ -90,9 +97,9 @@ def test_death_at_any_moment_does_nothing_twice(tmp_path: Path) -> None:
         player: Player = mpd.connect(mpd.Options(address=server.address), {})
         clients = [Client(player, number) for number in range(CLIENTS)]  # as phones have one player between them
         tasks = [asyncio.create_task(work()) for client in clients for work in (client.act, client.listen)]
-        random = Random(5)
+        random = Random(SEED)
         for _ in range(KILLS):
-            await _killed(server, clients, random.uniform(0.0, 0.1))
+            late.append(await _killed(server, clients, random.uniform(0.0, 0.1)))
             assert not [task for task in tasks if task.done()], "every error is one of ours"
         for task in tasks:
             task.cancel()
@@ -100,8 +107,11 @@ def test_death_at_any_moment_does_nothing_twice(tmp_path: Path) -> None:
         told.update({uri: words for client in clients for uri, words in client.told.items()})
 
     told: dict[str, str] = {}
+    late: list[float] = []
     with running_mpd(tmp_path) as server:
         asyncio.run(scene(server))
+    said = f"all back after {statistics.median(late):.2f} s, at worst {max(late):.2f} s"
+    print(f"{KILLS} kills, seed {SEED}, {Counter(told.values())}, {said}")  # noqa: T201 - with -s
     there = Counter((tmp_path / "playlists" / f"{LOG}.m3u").read_text("utf-8").split())
     assert max(there.values()) == 1, "done twice"
     assert {uri for uri, words in told.items() if words == "done"} <= set(there)

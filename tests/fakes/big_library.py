@@ -1,7 +1,9 @@
 """A library of any size for MPD: its database as MPD itself writes it, with no music behind it."""
 
+import contextlib
 import gzip
-from collections.abc import Iterator
+import sqlite3
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -65,6 +67,21 @@ def write_database(file: Path, size: Size) -> None:
         for number in range(0, size.albums, 10):
             database.writelines(_artist(number // 10, range(number, min(number + 10, size.albums)), size.tracks))
         database.writelines(_folder(FLAT, "", _flat(size.flat)))
+
+
+def write_favourites(file: Path, uris: Iterable[str]) -> None:
+    """Write MPD's database of stickers into FILE, in which URIS are favourites."""
+    with contextlib.closing(sqlite3.connect(file)) as database, database:
+        columns = ", ".join(f"{name} VARCHAR NOT NULL" for name in ("type", "uri", "name", "value"))
+        database.execute(f"CREATE TABLE sticker ({columns})")
+        database.execute("CREATE UNIQUE INDEX sticker_value ON sticker (type, uri, name)")
+        database.executemany("INSERT INTO sticker VALUES ('song', ?, 'like', '2')", ((uri,) for uri in uris))
+
+
+def track(number: int) -> str:
+    """Return the address of track NUMBER, counted through the albums."""
+    place = number // 12
+    return f"{artist(place // 10)}/{album(place)}/{number % 12 + 1:02} track.flac"
 
 
 def artist(number: int) -> str:
