@@ -1,12 +1,10 @@
 """pi-appliance music usb: the sticks with music, and the four things that the units do with them as root."""
 
-import asyncio
-import contextlib
 import dataclasses
 import inspect
 import json
 import os
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from pathlib import Path
 
 import click
@@ -14,15 +12,11 @@ import click
 from pi_appliance.cli._music_group import command
 from pi_appliance.cli._options import config_option, config_or_none_option, json_option
 from pi_appliance.config.load import load
-from pi_appliance.engine import usb
-from pi_appliance.engine.hub import open_player
-from pi_appliance.engine.usb_removal import Places, let_go
 from pi_appliance.errors import NoConfig, Refused, Unavailable
 from pi_appliance.model.config import Config
 from pi_appliance.model.usb import Stick, StickState
-from pi_appliance.ports_player import Player
 from pi_appliance.reports.as_text import table
-from pi_appliance.system import secrets, usb_root
+from pi_appliance.system import usb_root
 
 _WORDS = {
     StickState.AWAY: "away, its tracks are kept",
@@ -55,7 +49,9 @@ def group(context: click.Context, as_json: bool, config: Path | NoConfig) -> Non
 
 
 def _list(settings: Config, as_json: bool) -> None:
-    sticks = asyncio.run(_sticks(settings))
+    from pi_appliance.cli import _music_sticks  # noqa: PLC0415 - it loads asyncio, as big as all the rest
+
+    sticks = _music_sticks.listed(settings)
     if as_json:
         click.echo(json.dumps([dataclasses.asdict(each) for each in sticks]))
     elif sticks:
@@ -63,16 +59,6 @@ def _list(settings: Config, as_json: bool) -> None:
         click.echo(table(("STICK", "STATE", "USED", "TRACKS"), rows))
     else:
         click.echo("no stick was ever here")
-
-
-async def _sticks(settings: Config) -> list[Stick]:
-    """Return the sticks, with their tracks if a player says how many there are."""
-    where = usb.configured(settings.usb)
-    found = usb.found(where, Places())
-    async with _player(settings) as player:
-        if player is None:
-            return [usb.told(each, where) for each in found]
-        return [await usb.counted(usb.told(each, where), each, player) for each in found]
 
 
 def _room(stick: Stick) -> str:
@@ -101,14 +87,9 @@ def _command(name: str, short_help: str) -> Callable[[Callable[..., None]], clic
 @click.argument("name")
 def remove(name: str, config: Path) -> None:
     """Stop what plays from the stick NAME, have it unmounted, and say when it may be pulled. Its tracks are kept."""
-    settings = load(config)
-    where = usb.configured(settings.usb)
+    from pi_appliance.cli import _music_sticks  # noqa: PLC0415 - as above
 
-    async def removed() -> None:
-        async with _player(settings) as player:
-            await let_go(name, where, player, Places())
-
-    asyncio.run(removed())
+    _music_sticks.remove(name, load(config))
     click.echo(f"{name} may be pulled")
 
 
@@ -116,7 +97,7 @@ def remove(name: str, config: Path) -> None:
 @click.argument("name")
 def forget(name: str, config: Path) -> None:
     """Give up the stick NAME, which is away: the player drops its tracks when it looks for what is new. As root."""
-    usb_root.forget(name, usb.configured(load(config).usb).folder, _places())
+    usb_root.forget(name, _folder(config), _places())
     click.echo(f"{name} is forgotten; its tracks go with the next update of the library")
 
 
@@ -125,7 +106,7 @@ def forget(name: str, config: Path) -> None:
 def attach(device: str, config: Path) -> None:
     """Mount DEVICE, such as sda1, only to be read, and let it appear among the music. As root: udev has it done."""
     try:
-        name = usb_root.attach(device, usb.configured(load(config).usb).folder, _places())
+        name = usb_root.attach(device, _folder(config), _places())
     except (usb_root.LeftAlone, Unavailable) as error:
         click.echo(str(error))  # nothing is amiss: it is not for us
     else:
@@ -149,21 +130,13 @@ def tidy(config: Path) -> None:
         click.echo(f"{name} is away")
 
 
+def _folder(config: Path) -> Path:
+    from pi_appliance.engine import usb  # noqa: PLC0415 - as above
+
+    return usb.configured(load(config).usb).folder
+
+
 def _places() -> usb_root.Places:
     if os.geteuid() != 0:
         raise Refused("only root can do that; write sudo in front")
     return usb_root.Places.of(os.environ)
-
-
-@contextlib.asynccontextmanager
-async def _player(settings: Config) -> AsyncIterator[Player | None]:
-    """Give the player; None where none answers."""
-    try:
-        player = await open_player(settings, secrets.load(settings.path, os.environ))
-    except Unavailable:
-        yield None
-        return
-    try:
-        yield player
-    finally:
-        await player.close()

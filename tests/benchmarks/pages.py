@@ -46,7 +46,8 @@ def pages(size: Size) -> dict[str, Page]:
     """Return each list by its name."""
     name, who = album(size.albums // 2), artist(size.albums // 20)
     key_life = "((any contains 'key') AND (any contains 'life'))"
-    end = min(16_000, size.tracks + size.flat - PAGE)  # of the queue, which MPD lets grow to 16,384
+    last = size.tracks + size.flat - PAGE
+    end = min(16_000, last)  # of the queue, which MPD lets grow to 16,384
     some = [track(number) for number in range(PAGE)]
     return {
         "top folder": Page(api=f"{_API}/folder", html=_MUSIC, theirs=lambda mpd: mpd.lsinfo("")),
@@ -56,6 +57,11 @@ def pages(size: Size) -> dict[str, Page]:
         "albums": _library("album", theirs=lambda mpd: mpd.list("album", "group", "date", "group", "albumartist")),
         "genres": _library("genre", theirs=lambda mpd: mpd.list("genre")),
         "tracks": _library("track", theirs=lambda mpd: mpd.find("(base '')", "window", f"0:{PAGE + 1}")),
+        "tracks, their end": _library(
+            "track",
+            start=str(last),
+            theirs=lambda mpd: mpd.find("(base '')", "window", f"{last}:{last + PAGE + 1}"),
+        ),
         "albums of an artist": _library(
             "album", artist=who, theirs=lambda mpd: mpd.list("album", "albumartist", who, "group", "date")
         ),

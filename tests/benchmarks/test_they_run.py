@@ -44,4 +44,4 @@ def test_the_benchmark_of_a_library(capsys: pytest.CaptureFixture[str]) -> None:
 def test_the_benchmark_of_pages(capsys: pytest.CaptureFixture[str]) -> None:
     pages.main(["--tracks", "240", "--flat", "30", "--runs", "1", "--rounds", "1"])
     lines = capsys.readouterr().out.splitlines()
-    assert len([line for line in lines if line.count("|") == 6]) == 2 + 28 + 1 + 2
+    assert len([line for line in lines if line.count("|") == 6]) == 2 + 29 + 1 + 2

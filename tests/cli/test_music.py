@@ -177,7 +177,9 @@ def test_each_button_says_in_one_short_line_that_it_moves_only_the_stand_in(tmp_
 
 
 def every(group: click.Group, *path: str) -> Iterator[tuple[str, ...]]:
-    for name, each in group.commands.items():
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        each = group.get_command(context, name)
         if isinstance(each, click.Group):
             yield from every(each, *path, name)
         else:
@@ -190,7 +192,8 @@ def test_every_button_tells_its_exit_statuses(empty_room: Room) -> None:
     for words in commands:
         said = empty_room.music(*words, "--help")
         assert said.status == 0
-        assert "75  the player is not reached" in said.out
+        least = "  75  no folder for sticks" if words[0] == "usb" else "  75  the player is not reached"
+        assert least in said.out
 
 
 @pytest.mark.parametrize("words", [["--help"], ["music", "--help"], ["music", "queue", "--help"]])
