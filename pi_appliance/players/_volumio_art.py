@@ -32,8 +32,7 @@ class Pictures:
             if words.address(item) == uri and isinstance(item.get("albumart"), str):
                 return str(item["albumart"])
         folder = uri.removeprefix(f"{words.ROOT}/").rpartition("/")[0]
-        return (
-            f"/albumart?path={quote(f'/mnt/{folder}', safe='', errors='replace')}"
-            if folder and "://" not in uri
-            else ""
-        )
+        if not folder or "://" in uri:
+            return ""
+        path = quote(f"/mnt/{folder}", safe="", errors="replace")
+        return f"/albumart?path={path}"
