@@ -63,11 +63,14 @@ def music_of(config: Config) -> tuple[object, ...]:
 
 async def always(name: str, work: Callable[[], Awaitable[None]], rest: float = _REST) -> None:
     """Do WORK until cancelled; it begins anew where the player was lost in the middle of it."""
+    said = ""
     while True:
         try:
             await work()
         except ApplianceError as error:
-            _log.info("music: %s: %s", name, error)
+            if str(error) != said:  # a card that is full for days is told once
+                said = str(error)
+                _log.info("music: %s: %s", name, said)
             await asyncio.sleep(1.0)
         except Exception:  # noqa: BLE001 - the edge: a fault here must not end the music
             _log.exception("music: %s: a fault of the program", name)

@@ -126,6 +126,8 @@ class Options:
         for key, text in (("say", self.say), ("sound", self.sound)):
             if text is not None and not text.strip():
                 problems.append(((key,), "there is nothing to be heard", "write some words"))
+            if text is not None and any("\ud800" <= letter <= "\udfff" for letter in text):
+                problems.append(((key,), "it holds what is no letter", "write it in UTF-8"))
         return problems
 
     @property

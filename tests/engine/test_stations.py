@@ -113,6 +113,26 @@ def test_a_damaged_own_file_is_told_and_not_written_over(stations: Stations, tmp
     assert own.read_text() == '{"stations": ['
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[" * 100_000,
+        "[]",
+        '{"stations": [{"name": "A", "url": 5, "genre": "", "country": "", "instead": ""}], "hidden": [], "lists": []}',
+        '{"stations": [{"name": [], "url": "", "genre": "", "country": "", "instead": ""}], "hidden": [], "lists": []}',
+        '{"stations": 5, "hidden": [], "lists": []}',
+        "\xff\xfe",
+    ],
+    ids=range(6),
+)
+def test_whatever_became_of_the_own_file_is_told_in_a_sentence(stations: Stations, tmp_path: Path, text: str) -> None:
+    own = tmp_path / "state" / NAME
+    own.parent.mkdir()
+    own.write_bytes(text.encode("latin-1"))
+    with pytest.raises(ConfigError, match="not what was written here"):
+        stations.shown()
+
+
 def _add_many(state: Path, first: int) -> None:
     stations = Stations(None, state)
     for number in range(first, first + 20):
