@@ -215,8 +215,7 @@ class Resume:
         policy = self._hub.house.policy
         quiet = policy is not None and self._hub.house.allowed() < policy.maximum
         if place.play is Play.PLAYING and not quiet:
-            await player.play(position)
-            await self._seek(player, place)
+            await player.play(position, at=place.elapsed or 0.0)
         elif place.elapsed is not None:  # a stream has no place to be paused at
             await self._pause_at(player, place, position)
 
@@ -227,18 +226,11 @@ class Resume:
         try:
             if volume:
                 await bare.set_volume(0)
-            await bare.play(position)
-            await self._seek(bare, place)
+            await bare.play(position, at=place.elapsed or 0.0)
             await bare.pause()
         finally:
             if volume:
                 await bare.set_volume(volume)
-
-    @staticmethod
-    async def _seek(player: Player, place: Place) -> None:
-        if place.elapsed:
-            with suppress(Refused):
-                await player.seek(place.elapsed)
 
 
 def _position(place: Place, tracks: Sequence[tuple[str, str]]) -> int:

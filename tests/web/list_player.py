@@ -61,11 +61,11 @@ class ListPlayer(ListLibrary):
     async def state(self) -> PlayerState:
         return self.now
 
-    async def play(self, position: int | None = None) -> None:
+    async def play(self, position: int | None = None, *, at: float = 0.0) -> None:
         place = self._place if position is None else position
         if place >= len(self.tracks):
             raise Refused(f"there is nothing at position {place}; the queue holds {len(self.tracks)}")
-        elapsed = self.now.elapsed if position is None else 0.0
+        elapsed = self.now.elapsed if position is None else at
         self.become(play=Play.PLAYING, track=self.tracks[place], elapsed=elapsed or 0.0)
 
     async def play_id(self, id: int) -> None:  # noqa: A002 - MPD's word
