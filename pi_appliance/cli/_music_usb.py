@@ -1,6 +1,5 @@
 """pi-appliance music usb: the sticks with music, and the four things that the units do with them as root."""
 
-import asyncio
 import contextlib
 import dataclasses
 import inspect
@@ -13,11 +12,8 @@ import click
 
 from pi_appliance.cli._options import config_option, config_or_none_option, json_option
 from pi_appliance.config.load import load
-from pi_appliance.engine import usb
-from pi_appliance.engine.hub import open_player
-from pi_appliance.engine.usb_removal import Places, let_go
 from pi_appliance.errors import NoConfig, Refused, Unavailable
-from pi_appliance.model.config import Config
+from pi_appliance.model.config import Config, Usb
 from pi_appliance.model.usb import Stick, StickState
 from pi_appliance.ports_player import Player
 from pi_appliance.reports.as_text import table
@@ -54,6 +50,8 @@ def group(context: click.Context, as_json: bool, config: Path | NoConfig) -> Non
 
 
 def _list(settings: Config, as_json: bool) -> None:
+    import asyncio  # noqa: PLC0415 - as with the other buttons: what is big is loaded when there is something to ask
+
     sticks = asyncio.run(_sticks(settings))
     if as_json:
         click.echo(json.dumps([dataclasses.asdict(each) for each in sticks]))
@@ -66,6 +64,9 @@ def _list(settings: Config, as_json: bool) -> None:
 
 async def _sticks(settings: Config) -> list[Stick]:
     """Return the sticks, with their tracks if a player says how many there are."""
+    from pi_appliance.engine import usb  # noqa: PLC0415 - as above
+    from pi_appliance.engine.usb_removal import Places  # noqa: PLC0415 - as above
+
     where = usb.configured(settings.usb)
     found = usb.found(where, Places())
     async with _player(settings) as player:
@@ -100,8 +101,12 @@ def _command(name: str, short_help: str) -> Callable[[Callable[..., None]], clic
 @click.argument("name")
 def remove(name: str, config: Path) -> None:
     """Stop what plays from the stick NAME, have it unmounted, and say when it may be pulled. Its tracks are kept."""
+    import asyncio  # noqa: PLC0415 - as above
+
+    from pi_appliance.engine.usb_removal import Places, let_go  # noqa: PLC0415 - as above
+
     settings = load(config)
-    where = usb.configured(settings.usb)
+    where = _configured(settings)
 
     async def removed() -> None:
         async with _player(settings) as player:
@@ -115,7 +120,7 @@ def remove(name: str, config: Path) -> None:
 @click.argument("name")
 def forget(name: str, config: Path) -> None:
     """Give up the stick NAME, which is away: the player drops its tracks when it looks for what is new. As root."""
-    usb_root.forget(name, usb.configured(load(config).usb).folder, _places())
+    usb_root.forget(name, _configured(load(config)).folder, _places())
     click.echo(f"{name} is forgotten; its tracks go with the next update of the library")
 
 
@@ -124,7 +129,7 @@ def forget(name: str, config: Path) -> None:
 def attach(device: str, config: Path) -> None:
     """Mount DEVICE, such as sda1, only to be read, and let it appear among the music. As root: udev has it done."""
     try:
-        name = usb_root.attach(device, usb.configured(load(config).usb).folder, _places())
+        name = usb_root.attach(device, _configured(load(config)).folder, _places())
     except (usb_root.LeftAlone, Unavailable) as error:
         click.echo(str(error))  # nothing is amiss: it is not for us
     else:
@@ -148,6 +153,12 @@ def tidy(config: Path) -> None:
         click.echo(f"{name} is away")
 
 
+def _configured(settings: Config) -> Usb:
+    from pi_appliance.engine import usb  # noqa: PLC0415 - as above
+
+    return usb.configured(settings.usb)
+
+
 def _places() -> usb_root.Places:
     if os.geteuid() != 0:
         raise Refused("only root can do that; write sudo in front")
@@ -157,6 +168,8 @@ def _places() -> usb_root.Places:
 @contextlib.asynccontextmanager
 async def _player(settings: Config) -> AsyncIterator[Player | None]:
     """Give the player; None where none answers."""
+    from pi_appliance.engine.hub import open_player  # noqa: PLC0415 - as above
+
     try:
         player = await open_player(settings, secrets.load(settings.path, os.environ))
     except Unavailable:
