@@ -5,6 +5,7 @@ from pi_appliance.errors import ApplianceError, Refused
 from pi_appliance.system.fetch import fetch
 
 _LEVELS = 3  # lists that lead to lists
+_PAGES = ("text/html", "application/xhtml+xml")
 _AT_PLAY = 3.0  # seconds that somebody who has pressed a button waits
 
 
@@ -17,6 +18,8 @@ def tune(url: str, *, seconds: float = 5.0) -> str:
     first = url
     for _ in range(_LEVELS):
         got = fetch(url, wanted=_is_list, seconds=seconds)
+        if got.mime in _PAGES and not _is_list(got.url, got.mime):
+            raise Refused(f"{url} is a web page; give the address of the stream, which it may name")
         if not _is_list(got.url, got.mime) or stream_lists.is_stream_in_parts(got.text):
             return url
         found = stream_lists.streams(got.text, got.url)
