@@ -8,6 +8,7 @@ from pi_appliance.errors import ApplianceError, Refused, Unavailable
 from pi_appliance.system.fetch import fetch
 
 _LEVELS = 3  # lists that lead to lists
+_PAGES = ("text/html", "application/xhtml+xml")
 _AT_PLAY = 3.0  # seconds that somebody who has pressed a button waits
 _AT_ONCE = 3  # addresses; each keeps one of the few threads that pictures and names of hosts need as well
 _places = threading.BoundedSemaphore(_AT_ONCE)
@@ -32,6 +33,8 @@ def _tuned(url: str, until: float) -> str:
     first = url
     for _ in range(_LEVELS):
         got = fetch(url, wanted=_is_list, seconds=max(0.1, until - time.monotonic()))
+        if got.mime in _PAGES and not _is_list(got.url, got.mime):
+            raise Refused(f"{url} is a web page; give the address of the stream, which it may name")
         if not _is_list(got.url, got.mime) or stream_lists.is_stream_in_parts(got.text):
             return url
         found = stream_lists.streams(got.text, got.url)

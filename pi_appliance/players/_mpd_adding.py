@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import PurePosixPath
 
 from pi_appliance.core import sources
-from pi_appliance.errors import Refused
+from pi_appliance.errors import Refused, nearest
 from pi_appliance.model.music import Saved, Source, Uri, Wanted, Where
 from pi_appliance.players import _mpd_filter, _mpd_words
 from pi_appliance.players._mpd_line import NO_SUCH_THING, TOO_MANY, Command, Line, Said, word
@@ -83,7 +83,7 @@ async def _how_from_library(line: Line, uri: str) -> Command:
             raise
         if PurePosixPath(path).suffix.lower() in _LISTS and await _holds_something(line, path):
             return ("load", path)
-        raise Refused(f"the library has no {uri!r}; MPD says: {no.words}") from None
+        raise Refused(f"the library has no {uri!r}") from None
     raise Refused(f"{_mpd_words.last_part(path)} holds nothing that can be played")
 
 
@@ -106,13 +106,19 @@ async def _holds_something(line: Line, name: str) -> bool:
     except Said as no:
         if no.code != NO_SUCH_THING:
             raise
-        raise Refused(f"there is no playlist called {name!r}") from None
+        raise await no_playlist(line, name) from None
     if not all(map(_mpd_words.is_inside, uris)):
         return True
     for start in range(0, len(uris), _FEW):
         if any(await line.ask_each([("lsinfo", uri) for uri in uris[start : start + _FEW]])):
             return True
     return False
+
+
+async def no_playlist(line: Line, name: str) -> Refused:
+    """Return the error that says that there is no playlist NAME, with the nearest one."""
+    known = _mpd_words.values(await line.ask("listplaylists"), "playlist")
+    return Refused(f"there is no playlist called {name!r}; {nearest(name, known)}")
 
 
 async def _instead(line: Line, source: Source, command: Command, *, play: bool) -> Came:

@@ -20,6 +20,7 @@ _TODO = {
     "Not playing": "play the queue or a station first",
     "No such song": "it may be gone from the queue by now",
     "Bad song index": "the queue or the playlist is not that long",
+    "Bad playlist name": "a name has no / and no line break, and is not empty",
 }
 
 

@@ -179,6 +179,7 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             answers = {
                 "stream": ("audio/mpeg", "\xff" * 10),
+                "page": ("text/html", "<html>"),
                 "a.m3u": ("text/plain", f"#EXTM3U\n{here}/stream\n"),
                 "listen": ("audio/x-scpls", f"[playlist]\nFile1={here}/stream\n"),
                 "nested.pls": ("audio/x-scpls", f"[playlist]\nFile1={here}/a.m3u\n"),
@@ -231,6 +232,7 @@ def test_the_stream_behind_an_address(web: Web, path: str, leads_to: str) -> Non
     ("path", "why"),
     [
         ("missing", "answers 404"),
+        ("page", "is a web page; give the address of the stream"),
         ("empty.m3u", "without the address of a stream"),
         ("round.m3u", "from list to list"),
         ("long.m3u", "longer than 65536 bytes"),
