@@ -80,7 +80,7 @@ async def entries(line: Line, uris: Sequence[str]) -> list[Entry]:
 
 async def _uris(line: Line, name: str) -> list[str]:
     if not _mpd_words.is_stored(name):
-        raise Refused(_none(name))
+        raise await no_playlist(line, name)
     try:
         return _mpd_words.values(await line.ask("listplaylist", name), "file")
     except Said as no:
