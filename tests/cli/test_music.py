@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 import pytest
 
+from pi_appliance.cli._music_group import SECTIONS
 from pi_appliance.cli.music import command as music
 from pi_appliance.engine.hub import FOLDER
 from pi_appliance.system import private_mpd
@@ -187,6 +188,14 @@ def every(group: click.Group, *path: str) -> Iterator[tuple[str, ...]]:
             yield from every(each, *path, name)
         else:
             yield (*path, name)
+
+
+def test_help_lists_every_button_once_in_its_section() -> None:
+    listed = " ".join(SECTIONS.values()).split()
+    assert sorted(listed) == sorted(music.commands)
+    said = music.get_help(click.Context(music)).splitlines()
+    assert [line.strip(": ") for line in said if line.endswith(":")][1:] == list(SECTIONS)
+    assert any(line.split()[:1] == ["announce"] for line in said)
 
 
 def test_every_button_tells_its_exit_statuses(empty_room: Room) -> None:
