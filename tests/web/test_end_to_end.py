@@ -134,7 +134,7 @@ def test_a_pause_on_the_phone_leaves_the_slots_out_until_it_is_resumed(ticking, 
     assert house.last("tick")["id"] <= before + 1  # the one that was starting, at the most
     card.get_by_role("button", name="Resume").tap()
     expect(card.locator(".next")).to_contain_text("Next")
-    until(lambda: slots(house)[0]["outcome"] == "succeeded")
+    until(lambda: any(each["outcome"] == "succeeded" for each in slots(house)[:3]))  # the newest may go on just now
     found = slots(house)
     assert sum(each["summary"].startswith("paused") for each in found) >= 3
     times = [datetime.fromisoformat(each["slot"]) for each in found]
