@@ -40,6 +40,14 @@ def describe(source: Source) -> str:
             return " ".join(f"{key} {value}" for key, value in parts.items() if value) or "the whole library"
 
 
+def in_words(text: str) -> str:
+    """Return what TEXT, one of FORMS, is called in a sentence, whether there is such a thing or not."""
+    form, colon, name = text.strip().partition(":")
+    if not colon or form not in _FORMS:
+        return text.strip()
+    return name.strip() if form == "station" else describe(parse(text, ()))
+
+
 _FORMS = ("station", "playlist", "album", "artist", "genre", "search")
 
 

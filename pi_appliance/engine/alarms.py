@@ -9,7 +9,7 @@ from datetime import datetime
 from itertools import islice
 from typing import Any
 
-from pi_appliance.core import cron, durations
+from pi_appliance.core import cron, durations, sources
 from pi_appliance.engine import music_jobs, skips
 from pi_appliance.engine.assemble import Appliance, Slot
 from pi_appliance.engine.music_jobs import Session
@@ -87,7 +87,7 @@ def _next_ring(appliance: Appliance, job: Job, pause: Pause | None, now: datetim
 def describe(job: Job) -> str:
     """Return what the alarm JOB does, in words."""
     options: Any = job.with_
-    parts = [", else ".join(options.play or ()), f"to volume {options.loudness}"]
+    parts = [", else ".join(sources.in_words(each) for each in options.play or ()), f"to volume {options.loudness}"]
     if options.fading:
         parts[-1] += f" in {durations.render(options.fading)}"
     if options.for_:

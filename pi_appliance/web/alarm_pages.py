@@ -11,6 +11,7 @@ from pi_appliance.core import durations
 from pi_appliance.engine import alarms, music_jobs, sleep_timer
 from pi_appliance.errors import ApplianceError
 from pi_appliance.web.actions import Actions
+from pi_appliance.web.auth import page_here
 from pi_appliance.web.bodies import form
 from pi_appliance.web.pages import Pages
 from pi_appliance.web.world import Daemon
@@ -41,7 +42,7 @@ class AlarmPages:
             "alarms.html",
             music=hub,
             alarms=found,
-            ringing=[each for each in found if each.session],
+            rung=[each for each in found if each.session],
             sleep=sleep_timer.sleep_state(appliance),
             can_sleep=bool(music_jobs.of_kind(appliance, sleep_timer.SLEEP)),
             minutes=_MINUTES,
@@ -67,7 +68,7 @@ class AlarmPages:
                 alarms.forget_once(appliance, name)
             case other:
                 raise HTTPException(400, f"nothing is known of {other!r} here")
-        return self._done()
+        return self._done(given)
 
     async def sleep(self, request: Request) -> Response:
         """Set the sleep timer, or end it."""
@@ -76,7 +77,7 @@ class AlarmPages:
             sleep_timer.cancel_sleep(self._daemon.appliance)
         else:
             self._set_sleep(given)
-        return self._done()
+        return self._done(given)
 
     def _set_sleep(self, given: Mapping[str, str]) -> None:
         minutes, at = given.get("in", ""), given.get("at", "")
@@ -95,6 +96,6 @@ class AlarmPages:
         except ApplianceError as error:
             raise HTTPException(400, str(error)) from None
 
-    def _done(self) -> Response:
+    def _done(self, given: Mapping[str, str]) -> Response:
         self._daemon.wake()
-        return RedirectResponse(PAGE, 303)
+        return RedirectResponse(page_here(given.get("to", PAGE)), 303)

@@ -3,8 +3,10 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from pi_appliance.core.trust import ClockState
+from pi_appliance.engine.alarms import Alarm, alarms
 from pi_appliance.engine.assemble import JobView
 from pi_appliance.model.run import Run
 from pi_appliance.web import values
@@ -15,18 +17,20 @@ _MOST = 3  # jobs that are named
 
 @dataclass(frozen=True, slots=True)
 class Banner:
-    """What the whole appliance waits for or cannot do, the newest bad runs of jobs, and how many more there are."""
+    """What the appliance waits for or cannot do, alarms that ring or snooze, the newest bad runs, and how many more."""
 
     sentences: Sequence[str]
+    ringing: Sequence[Alarm]
     failing: Sequence[Run]
     more: int
 
 
-def of(daemon: Daemon, views: Sequence[JobView]) -> Banner:
+def of(daemon: Daemon, views: Sequence[JobView], now: datetime) -> Banner:
     """Return what to say of DAEMON with its jobs as VIEWS."""
     found = [run for view in views if (run := values.failure(daemon.appliance, view))]
     found.sort(key=lambda run: (run.started, run.id), reverse=True)
-    return Banner(_sentences(daemon.scheduler), found[:_MOST], len(found[_MOST:]))
+    ringing = [alarm for alarm in alarms(daemon.appliance, now) if alarm.session]
+    return Banner(_sentences(daemon.scheduler), ringing, found[:_MOST], len(found[_MOST:]))
 
 
 def _sentences(scheduler: Scheduler) -> list[str]:

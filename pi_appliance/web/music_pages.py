@@ -12,12 +12,13 @@ from starlette.routing import Route
 
 from pi_appliance.engine.stations import Stations
 from pi_appliance.errors import ApplianceError, ConfigError, Unavailable
-from pi_appliance.model.music import Can, Entry, Kind, Track, Wanted, Window
+from pi_appliance.model.music import Can, Entry, Kind, Station, Track, Wanted, Window
 from pi_appliance.model.usb import Stick
 from pi_appliance.ports_player import Player
 from pi_appliance.web.covers import Covers
 from pi_appliance.web.endpoints import BASE
 from pi_appliance.web.pages import Pages
+from pi_appliance.web.words import LACKS
 from pi_appliance.web.world import Daemon
 
 ROWS = 100  # lines on a page
@@ -102,14 +103,19 @@ class MusicPages:
         whole = Entry(kind=Kind.PLAYLIST, name=name)
         return self._page("playlists.html", playlist=name, window=window, here=here, whole=whole)
 
-    async def radio(self, _: Request) -> Response:
+    async def radio(self, request: Request) -> Response:
         """Show the stations."""
-        config = self._daemon.appliance.config
+        config, start = self._daemon.appliance.config, start_of(request)
         stations = Stations(config.stations, config.state)
+        found: Sequence[Station] = ()
+        gone: Sequence[Station] = ()
+        wrong = ""
         try:
-            return self._page("radio.html", stations=stations.all(), gone=stations.gone())
+            found, gone = stations.all(), stations.gone()
         except ConfigError as error:
-            return self._page("radio.html", stations=(), gone=(), wrong=str(error))
+            wrong = str(error)
+        shown = found[start : start + ROWS]
+        return self._page("radio.html", stations=shown, start=start, length=len(found), gone=gone, wrong=wrong)
 
     async def cover(self, request: Request) -> Response:
         """Lead to the cover of a track; with nothing, and without a complaint in the browser, where there is none."""
@@ -127,7 +133,7 @@ class MusicPages:
         player, abilities = await self._player(), self._daemon.hub.abilities
         outputs = await player.outputs() if Can.OUTPUTS in abilities else ()
         counts = await player.counts() if Can.TAGS in abilities else None
-        lacks = [each.value.replace("-", " ") for each in Can if each not in abilities and each is not Can.MUTE]
+        lacks = [LACKS[each] for each in LACKS if each not in abilities]
         sticks: Sequence[Stick] = ()
         with contextlib.suppress(Unavailable):  # no folder for them is configured
             sticks = self._daemon.sticks.all()

@@ -112,7 +112,7 @@ class Pages:
             music=hub,
             stations=stations,
             stations_wrong=wrong,
-            banner=banner.of(self._daemon, views),
+            banner=banner.of(self._daemon, views, self._actions.now()),
             cards=[self._card(view, now) for view in views],
             digest=post_values.digest(appliance, now),
             started=started if started in appliance.config.jobs else "",
@@ -129,7 +129,7 @@ class Pages:
     async def banner_part(self, _: Request) -> Response:
         """Return what is not as it should be."""
         views = self._daemon.appliance.jobs(self._actions.now())
-        return self.page("_banner.html", banner=banner.of(self._daemon, views))
+        return self.page("_banner.html", banner=banner.of(self._daemon, views, self._actions.now()))
 
     async def reports_part(self, _: Request) -> Response:
         """Return the list of the newest reports."""

@@ -3,6 +3,32 @@
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
+from pi_appliance.model.music import Can
+
+LACKS = {
+    Can.VOLUME: "set the volume",
+    Can.SEEK: "go to a place in a track",
+    Can.SINGLE: "stop after each track",
+    Can.CONSUME: "forget what was played",
+    Can.CROSSFADE: "let tracks overlap",
+    Can.REPLAY_GAIN: "make the loudness even",
+    Can.OUTPUTS: "switch outputs",
+    Can.NEXT: "put something behind the current track",
+    Can.MOVE: "move tracks of the queue",
+    Can.REMOVE: "take single tracks out of the queue",
+    Can.SHUFFLE: "shuffle the queue",
+    Can.SAVE: "save the queue",
+    Can.PLAYLISTS: "play saved playlists",
+    Can.EDIT_PLAYLISTS: "change saved playlists",
+    Can.FOLDERS: "show folders",
+    Can.TAGS: "show artists, albums and genres",
+    Can.SEARCH: "search",
+    Can.ART: "show covers",
+    Can.UPDATE: "look for new music when told to",
+    Can.PARTITIONS: "have several rooms",
+}
+"""What a player cannot do, in words; mute and stickers are not among them, for the appliance does those itself."""
+
 
 def ago(when: datetime, now: datetime) -> str:
     """Return how long WHEN is past: just now, 5 min ago, 3 h ago, 2 days ago."""

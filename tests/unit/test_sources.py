@@ -2,7 +2,7 @@
 
 import pytest
 
-from pi_appliance.core.sources import describe, parse
+from pi_appliance.core.sources import describe, in_words, parse
 from pi_appliance.errors import UnknownName
 from pi_appliance.model.music import Saved, Source, Station, Uri, Wanted
 
@@ -27,6 +27,19 @@ FIP = Station(name="FIP", url="http://radio.example/fip")
 def test_each_form_is_read_and_called_by_its_name(text: str, source: Source, called: str) -> None:
     assert parse(text, [FIP]) == source
     assert describe(parse(text, [FIP])) == called
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("station: Nobody FM", "Nobody FM"),
+        ("playlist:Morning", "the playlist Morning"),
+        ("Albums/Blue/", "Albums/Blue/"),
+        ("http://radio.example:80/", "http://radio.example:80/"),
+    ],
+)
+def test_each_form_has_words_for_it_whether_it_is_there_or_not(text: str, words: str) -> None:
+    assert in_words(text) == words
 
 
 @pytest.mark.parametrize("text", ["", "  ", "album:", "station: "])

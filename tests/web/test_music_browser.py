@@ -8,6 +8,8 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from pi_appliance.model.music import Art, Play, Track
+from pi_appliance.model.run import Trigger
+from pi_appliance.system import clock, locks
 from tests.web.list_player import SHELF, SONG, ListMusic, ListPlayer
 from tests.web.test_art import drawn
 from tests.web.test_browser import CHROMIUM, TOO_SMALL, WIDTHS, browser, phone
@@ -139,3 +141,16 @@ def test_the_cover_shows_where_there_is_one(browser: Browser, world: World) -> N
         world.in_loop(lambda: world.player.become(track=LONG))
         expect(page.locator("#title")).to_contain_text("WWW")
         expect(page.locator("#cover")).to_be_hidden()
+
+
+def test_an_alarm_that_rings_is_on_the_first_page_with_its_buttons(browser: Browser, world: World) -> None:
+    store = world.daemon.appliance.store
+    with locks.taken(world.daemon.appliance.lock_path("weekdays")) as lock, phone(browser, world) as page:
+        assert lock is not None
+        expect(page.get_by_text("weekdays rings")).to_be_hidden()
+        run, _ = store.begin(job="weekdays", kind="music", trigger=Trigger.DAEMON, due=None, now=clock.now())
+        lock.say(run, None, "Station 1 at volume 12")
+        expect(page.get_by_text("weekdays rings")).to_be_visible()
+        page.get_by_role("button", name="Snooze").tap()
+        expect(page).to_have_url(f"{world.origin}/")
+        assert store.asks.hear("weekdays") == "snooze"

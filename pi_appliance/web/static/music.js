@@ -9,10 +9,10 @@ let drawn = null; // what the list on the page was drawn for
 askFirst();
 document.addEventListener("submit", take);
 document.addEventListener("toggle", closeOthers, { capture: true });
-follow(({ player }) => {
+follow(({ player, jobs }) => {
   showBar(player);
   const now = player && [player["queue-version"], player.track?.id, player.updating, player.single, player.consume,
-    player.repeat, player.random, player.crossfade, player["replay-gain"], player.muted].join();
+    player.repeat, player.random, player.crossfade, player["replay-gain"], player.muted, rung(jobs)].join();
   if (drawn !== null && drawn !== now && at("live-part")) redraw(fetch(location.href), "#live-part");
   drawn = now;
   for (const button of document.querySelectorAll("#stations [data-url]")) {
@@ -20,6 +20,13 @@ follow(({ player }) => {
     button.setAttribute("aria-pressed", String(Boolean(on)));
   }
 });
+
+// On the page of alarms: which of them ring, and which snooze.
+function rung(jobs) {
+  if (!("jobs" in (at("live-part")?.dataset ?? {}))) return "";
+  const music = jobs.filter((job) => job.kind === "music");
+  return music.map(({ last, running }) => [last?.id, running, running && /^snoozing/.test(last.note)]).join();
+}
 
 // The server answers with the page that follows, which takes the place of this one; how far it was scrolled stays.
 async function take(event) {
