@@ -19,7 +19,7 @@ TEXT
         ;;
 esac
 
-programs="mpd mpc cron chromium fonts-dejavu-core flac"
+programs="mpd mpc cron chromium fonts-dejavu-core flac espeak-ng"
 # shellcheck disable=SC2086 # a list of words
 missing=$(missing_packages $programs)
 # shellcheck disable=SC2086

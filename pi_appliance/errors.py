@@ -16,6 +16,8 @@ import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+_FEW = 30  # names in one line
+
 
 class ApplianceError(Exception):
     """Base of all errors that a person may see: one line, what happened, where, what to do."""
@@ -106,4 +108,6 @@ def nearest(name: str, known: Sequence[str]) -> str:
     close = difflib.get_close_matches(name.casefold(), folded, n=1, cutoff=0.6)
     if close:
         return f"did you mean {folded[close[0]]!r}?"
-    return f"known: {', '.join(sorted(known))}" if known else "there are none yet"
+    names = sorted(known)
+    more = f" and {len(names) - _FEW} more" if len(names) > _FEW else ""
+    return f"known: {', '.join(names[:_FEW])}{more}" if names else "there are none yet"

@@ -40,8 +40,8 @@ class Player(Protocol):
     async def abilities(self) -> frozenset[Can]:
         """Return what it can, as it is set up at this moment."""
 
-    async def play(self, position: int | None = None) -> None:
-        """Play the track at POSITION, or go on. Raises Refused if there is nothing there."""
+    async def play(self, position: int | None = None, *, at: float = 0.0) -> None:
+        """Play the track at POSITION, from its second AT on, or go on. Raises Refused if there is nothing there."""
 
     async def play_id(self, id: int) -> None:  # noqa: A002 - MPD's word
         """Play the track of the queue that has ID. Raises Refused if it is gone."""

@@ -14,7 +14,11 @@ _LINE = re.compile(
     re.DOTALL,
 )
 _ESCAPED = re.compile(rb"\\(.)", re.DOTALL)
-_NUMBER = re.compile(rb"[\t-\r ]*\+?[0-9]{1,9}")
+# MPD reads numbers as C does: zeros in front count for nothing, and a minus goes round the end of what a word of the
+# machine holds. What is longer is too large for it.
+_NUMBER = re.compile(rb"[\t-\r ]*(?P<sign>[+-]?)0*(?P<digits>[0-9]{1,20})")
+_WORDS = (1 << 32, 1 << 64)
+_LOUDEST = 100
 
 
 class VolumeLines:
@@ -54,10 +58,20 @@ class VolumeLines:
             return line
         quoted = match["quoted"] is not None
         number = _ESCAPED.sub(rb"\1", match["quoted"]) if quoted else match["plain"]
-        if not _NUMBER.fullmatch(number) or not (loudest := self._allowed()) < int(number) <= 100:
+        if (loudest := self._allowed()) >= _volume(number):
             return line  # what is no volume MPD itself refuses
         lowered = b'"%d"' % loudest if quoted else b"%d" % loudest
         return match["before"] + lowered + match["after"] + nul + beyond
+
+
+def _volume(number: bytes) -> int:
+    """Return the volume that MPD takes NUMBER for; 0 where it takes it for none."""
+    match = _NUMBER.fullmatch(number)
+    if match is None:
+        return 0
+    told = int(match["digits"])
+    found = [told] if match["sign"] != b"-" else [word - told for word in _WORDS]
+    return next((each for each in found if 0 <= each <= _LOUDEST), 0)
 
 
 def _may_be_ours(data: bytes, place: int) -> bool:

@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo, available_timezones
 
 import click
 
-from pi_appliance.cli._options import config_option, json_option
+from pi_appliance.cli._options import Number, config_option, json_option
 from pi_appliance.config import load
 from pi_appliance.core import clock_changes, explanation, wall_clock
 from pi_appliance.core.plan import BY_A_PERSON
@@ -96,9 +96,7 @@ def _zone(_: click.Context, __: click.Parameter, value: str | None) -> ZoneInfo 
     "--to", "until", metavar="'DATE [TIME]'", required=True, callback=_moment, help="The last moment, or the last day."
 )
 @click.option("--zone", metavar="ZONE", callback=_zone, help="As if this were the time zone of the file.")
-@click.option(
-    "--limit", type=click.IntRange(1, 1_000_000), default=1000, show_default=True, help="How many slots to show."
-)
+@click.option("--limit", type=Number(1, 1_000_000), default=1000, show_default=True, help="How many slots to show.")
 @json_option
 @config_option
 def simulate(

@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 import click
 
-from pi_appliance.cli._options import config_option, json_option
+from pi_appliance.cli._options import Number, config_option, json_option
 from pi_appliance.engine.accounts import Account, accounts, values
 from pi_appliance.engine.assemble import Appliance
 from pi_appliance.reports import as_json as json_of
@@ -19,7 +19,7 @@ from pi_appliance.system import clock
 
 @click.command("history", short_help="List what ran and how it ended, or what became of each slot.")
 @click.argument("name", required=False)
-@click.option("--count", type=click.IntRange(1, 10_000), default=20, show_default=True, help="How many runs or slots.")
+@click.option("--count", type=Number(1, 10_000), default=20, show_default=True, help="How many runs or slots.")
 @click.option("--slots", is_flag=True, help="List every slot and what became of it: none is left out.")
 @json_option
 @config_option

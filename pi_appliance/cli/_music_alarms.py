@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 import click
 
 from pi_appliance.cli._music_group import button, lists
-from pi_appliance.cli._options import json_option
+from pi_appliance.cli._options import Number, json_option
 from pi_appliance.cli._progress import ProgressLine
 from pi_appliance.core import durations
 from pi_appliance.engine import alarms, sleep_timer
@@ -159,7 +159,7 @@ def sleep(
             sleep_timer.cancel_sleep(appliance)
             _ring(appliance)
             click.echo("the music goes on")
-        elif in_ or at or finish or fade:
+        elif any(each is not None for each in (in_, at, finish, fade)):
             ask = sleep_timer.set_sleep(appliance, now=clock.now(), in_=in_, at=at, finish=finish, fade=fade)
             ended = _begun(appliance, ask)
             click.echo(as_text.one_run(ended) if ended else _words(_once_it_says(appliance), appliance))
@@ -205,7 +205,7 @@ def _words(found: Sleep | None, appliance: Appliance) -> str:
 @button("announce", "Say or play something over the music.")
 @click.argument("words", nargs=-1, metavar="[TEXT]")
 @click.option("--sound", metavar="URI", help="Play this instead: a file of the library or an address.")
-@click.option("--volume", type=click.IntRange(0, 100), help="How loud.")
+@click.option("--volume", type=Number(0, 100), help="How loud.")
 def announce(config: Path, words: tuple[str, ...], sound: str | None, volume: int | None) -> None:
     """Speak TEXT, or play a sound, while the music steps back; then all is as it was."""
     with Appliance.open(config) as appliance:

@@ -10,9 +10,10 @@ import click
 from pi_appliance.cli import _music_text
 from pi_appliance.cli._music_group import button
 from pi_appliance.cli._music_session import ask, press
-from pi_appliance.cli._options import json_option
+from pi_appliance.cli._options import Number, json_option
 from pi_appliance.config.load import load
 from pi_appliance.errors import Refused
+from pi_appliance.model.music import Opinion, PlayerState
 from pi_appliance.ports_player import Player
 
 
@@ -20,17 +21,25 @@ from pi_appliance.ports_player import Player
 @json_option
 def status(config: Path, as_json: bool) -> None:
     """Say what plays, and how: in one line, and below it what more is known of the track."""
-    state = ask(load(config), lambda player: player.state())
+
+    async def asked(player: Player) -> tuple[PlayerState, Opinion]:
+        state = await player.state()
+        if as_json or state.track is None:
+            return state, Opinion()
+        uri = state.track.uri
+        return state, (await player.opinions([uri])).get(uri, Opinion())
+
+    state, opinion = ask(load(config), asked)
     if as_json:
         click.echo(json.dumps(dataclasses.asdict(state)))
         return
     click.echo(_music_text.line(state))
-    for name, text in _music_text.details(state):
+    for name, text in _music_text.details(state, opinion):
         click.echo(f"  {name:<9}  {text}")
 
 
 @button("play", "Play, or go on.")
-@click.argument("number", type=click.IntRange(min=1), required=False, metavar="[N]")
+@click.argument("number", type=Number(min=1), required=False, metavar="[N]")
 def play(config: Path, number: int | None) -> None:
     """Go on, or play track N of the queue."""
     press(load(config), lambda player: player.play(None if number is None else number - 1))
@@ -71,7 +80,7 @@ def stop(config: Path) -> None:
 def seek(config: Path, place: str) -> None:
     """Go to TIME from the start of the track, or by +TIME or -TIME from here. TIME is 90, 1:30 or 1:02:03."""
     match = re.fullmatch(r"([+-]?)(?:(?:(\d+):)?(\d{1,2}):)?(\d+(?:\.\d+)?)", place)
-    if match is None:
+    if match is None or (match[3] and float(match[4]) >= 60):
         raise click.UsageError(f"{place!r} is no time; write seconds or m:ss such as 1:30, or a step such as +10")
     sign, hours, minutes, seconds = match.groups()
     wanted = int(hours or 0) * 3600 + int(minutes or 0) * 60 + float(seconds)

@@ -20,6 +20,17 @@ Exit status:
 """
 
 
+# As docs/music.md has them; a command that is in none would not be listed.
+SECTIONS = {
+    "The buttons": "status play pause toggle next previous stop seek volume mute unmute watch",
+    "What plays next": "queue add insert play-now move remove clear shuffle save",
+    "The library": "browse artists albums genres tracks search stats update art usb",
+    "Playlists, favourites and radio": "playlists like unlike rate favourites play-station stations",
+    "How it plays, and where": "repeat random single consume crossfade gain outputs partitions abilities",
+    "Alarms, sleep, announcements": "alarms alarm sleep announce",
+}
+
+
 class WrongUse(click.ClickException):
     """A command that makes no sense, in one line: which one, what is wrong."""
 
@@ -59,6 +70,13 @@ class _Music(click.Group):
         part, *rest = self._parts
         self._parts = tuple(rest)
         importlib.import_module(part)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write them down by what they are for."""
+        self.list_commands(ctx)  # all are there then
+        for title, names in SECTIONS.items():
+            with formatter.section(title):
+                formatter.write_dl([(name, self.commands[name].get_short_help_str(90)) for name in names.split()])
 
     def invoke(self, ctx: click.Context) -> Any:
         try:

@@ -8,7 +8,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import click
 
-from pi_appliance.cli._options import json_option
+from pi_appliance.cli._options import Number, json_option
 from pi_appliance.model.music import Window
 from pi_appliance.reports.as_text import table
 
@@ -41,10 +41,8 @@ def list_options(function: Callable[..., None]) -> Callable[..., None]:
 
 
 _OPTIONS = (
-    click.option("--start", type=click.IntRange(min=1), default=1, metavar="N", help="Begin with the Nth."),
-    click.option(
-        "--count", type=click.IntRange(1, 10_000), default=COUNT, show_default=True, metavar="N", help="How many."
-    ),
+    click.option("--start", type=Number(min=1), default=1, metavar="N", help="Begin with the Nth."),
+    click.option("--count", type=Number(1, 10_000), default=COUNT, show_default=True, metavar="N", help="How many."),
     click.option("--all", "whole", is_flag=True, help="From --start to the end."),
     json_option,
 )

@@ -2,8 +2,10 @@
 
 import dataclasses
 import json
+from datetime import datetime
 from functools import partial
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import click
 
@@ -13,29 +15,35 @@ from pi_appliance.cli._music_lists import Wish, list_options
 from pi_appliance.cli._music_session import ask, press
 from pi_appliance.cli._music_sources import source_arguments
 from pi_appliance.cli._music_text import entry_row, plain
-from pi_appliance.cli._options import json_option
+from pi_appliance.cli._options import Number, json_option
 from pi_appliance.config.load import load
 from pi_appliance.core.sources import describe
 from pi_appliance.errors import Refused
-from pi_appliance.model.music import Saved, Wanted, Where
+from pi_appliance.model.music import Playlist, Saved, Wanted, Where
 from pi_appliance.ports_player import Player
-from pi_appliance.reports.as_text import table
+from pi_appliance.reports.as_text import instant, table
 
 _playlists = lists("playlists", "Saved lists, and what is in them.")
-_NUMBER = click.IntRange(min=1)
+_NUMBER = Number(min=1)
 
 
 @button("list", "List the playlists.", group=_playlists)
 @json_option
 def list_(config: Path, as_json: bool) -> None:
     """List the playlists, and when each was changed."""
-    found = ask(load(config), lambda player: player.playlists())
+    settings = load(config)
+    found = ask(settings, lambda player: player.playlists())
     if as_json:
         click.echo(json.dumps([dataclasses.asdict(each) for each in found]))
     elif found:
-        click.echo(table(("NAME", "CHANGED"), [(plain(each.name), each.changed or "-") for each in found]))
+        rows = [(plain(each.name), _changed(each, settings.time_zone)) for each in found]
+        click.echo(table(("NAME", "CHANGED"), rows))
     else:
         click.echo("there are no playlists; pi-appliance music save NAME keeps the queue as one")
+
+
+def _changed(each: Playlist, zone: ZoneInfo) -> str:
+    return instant(datetime.fromisoformat(each.changed), zone) if each.changed else "-"
 
 
 @button("show", "List what is in a playlist.", group=_playlists)
@@ -91,7 +99,7 @@ def remove(config: Path, name: str, numbers: tuple[int, ...]) -> None:
         await player.playlist_remove(name, positions)
 
     ask(load(config), removed)
-    click.echo(f"removed {len(positions)} from {plain(name)}")
+    click.echo(f"removed {len(positions)} {'entry' if len(positions) == 1 else 'entries'} from {plain(name)}")
 
 
 @button("move", "Move an entry of a playlist.", group=_playlists)

@@ -12,6 +12,7 @@ from pi_appliance.cli._music_lists import Wish, list_options
 from pi_appliance.cli._music_session import ask, press, track_at
 from pi_appliance.cli._music_sources import source_arguments
 from pi_appliance.cli._music_text import plain, track_row
+from pi_appliance.cli._options import Number
 from pi_appliance.config.load import load
 from pi_appliance.errors import Refused
 from pi_appliance.model.music import Added, Queue, Source, Track, Wanted, Where, Window
@@ -80,7 +81,9 @@ def _add(config: Path, words: Sequence[str], wanted: Wanted, where: Where, *, pl
 
     async def added(player: Player) -> None:
         for source, to, plays in _in_turn(wishes, where, play=play):
-            click.echo(_told(await player.add(source, to, play=plays)))
+            with _music_sources.hints(settings, source):
+                came = await player.add(source, to, play=plays)
+            click.echo(_told(came, to, play=plays))
 
     ask(settings, added)
 
@@ -93,14 +96,16 @@ def _in_turn(sources: Sequence[Source], where: Where, *, play: bool) -> list[tup
     return [*((each, Where.NEXT, False) for each in reversed(others)), (first, Where.NEXT, play)]
 
 
-def _told(added: Added) -> str:
+def _told(added: Added, where: Where, *, play: bool) -> str:
     place = f"at {added.position + 1}" if added.count == 1 else f"{added.count} tracks from {added.position + 1} on"
-    return f"added {plain(added.name)}, {place}"
+    if where is Where.NEXT:  # where it is now, what is added in front of it moves on
+        place = "next" if added.count == 1 else f"{added.count} tracks, next"
+    return f"{'playing' if play else 'added'} {plain(added.name)}, {place}"
 
 
 @button("move", "Move a track of the queue.")
-@click.argument("number", type=click.IntRange(min=1), metavar="FROM")
-@click.argument("to", type=click.IntRange(min=1), metavar="TO")
+@click.argument("number", type=Number(min=1), metavar="FROM")
+@click.argument("to", type=Number(min=1), metavar="TO")
 def move(config: Path, number: int, to: int) -> None:
     """Move track FROM of the queue to place TO. What plays goes on."""
 

@@ -8,7 +8,7 @@ import click
 
 from pi_appliance.cli._music_group import button
 from pi_appliance.cli._music_session import ask, press
-from pi_appliance.cli._options import json_option
+from pi_appliance.cli._options import Number, json_option
 from pi_appliance.config.load import load
 from pi_appliance.model.music import Can, Gain, Mode, PlayerState
 from pi_appliance.ports_player import Player
@@ -70,8 +70,8 @@ def consume(config: Path, how: str | None) -> None:
     _mode(config, "consume", how, lambda player: player.set_modes(consume=Mode(how or "")))
 
 
-@button("crossfade", "Let tracks overlap.")
-@click.argument("seconds", type=click.IntRange(0, 60), required=False)
+@button("crossfade", "Let tracks overlap.", numbers=True)
+@click.argument("seconds", type=Number(0, 60), required=False)
 def crossfade(config: Path, seconds: int | None) -> None:
     """Let tracks overlap by so many SECONDS; 0: not. Without a number, say how it is."""
     if seconds is None:

@@ -1,7 +1,8 @@
 """SOURCE… of a command: what is to be played, in the forms of core/sources.py, or by artist, album and genre."""
 
+import contextlib
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from pi_appliance.core.sources import FORMS, parse
 from pi_appliance.core.stream_lists import is_address_of_list, is_web_address
 from pi_appliance.engine.stations import Stations
 from pi_appliance.engine.tuning import tune_to_play
-from pi_appliance.errors import ApplianceError
+from pi_appliance.errors import ApplianceError, Refused, nearest
 from pi_appliance.model.config import Config
 from pi_appliance.model.music import Source, Uri, Wanted
 
@@ -58,6 +59,19 @@ def read(settings: Config, words: Sequence[str], wanted: Wanted) -> list[Source]
         return [*(_tuned(known, parse(each, known.all())) for each in words), *by_tags]
     except ValueError as error:
         raise click.UsageError(str(error)) from None
+
+
+@contextlib.contextmanager
+def hints(settings: Config, source: Source) -> Iterator[None]:
+    """Where SOURCE, a word, turns out to be nothing: say which station is meant perhaps, or how to find it."""
+    try:
+        yield
+    except Refused as error:
+        if not isinstance(source, Uri) or source.title or is_web_address(source.uri):
+            raise
+        near = nearest(source.uri, [each.name for each in stations(settings).all()])
+        todo = near.replace("mean", "mean the station") if near.endswith("?") else "find it: pi-appliance music search"
+        raise Refused(f"{error}; {todo}") from None
 
 
 def _tuned(known: Stations, source: Source) -> Source:

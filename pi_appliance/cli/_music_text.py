@@ -1,6 +1,6 @@
 """What plays, and lists of music, as people read it on a terminal."""
 
-from pi_appliance.model.music import Entry, Gain, Kind, Mode, Play, PlayerState, Track
+from pi_appliance.model.music import Entry, Gain, Kind, Mode, Opinion, Play, PlayerState, Track
 
 _WORDS = {Play.PLAYING: "playing", Play.PAUSED: "paused", Play.STOPPED: "stopped"}
 
@@ -20,8 +20,8 @@ def line(state: PlayerState) -> str:
     return ", ".join([*parts, *_settings(state)]) + (f"; {plain(state.error)}" if state.error else "")
 
 
-def details(state: PlayerState) -> list[tuple[str, str]]:
-    """Return what else there is to know of STATE: pairs of a word and what it is."""
+def details(state: PlayerState, opinion: Opinion) -> list[tuple[str, str]]:
+    """Return what else there is to know of STATE, and OPINION of its track: pairs of a word and what it is."""
     track = state.track
     album = ", ".join(part for part in (track.album, track.album_artist, track.date) if part) if track else ""
     sound = ", ".join(part for part in (state.audio, f"{state.bitrate} kbit/s" if state.bitrate else "") if part)
@@ -30,6 +30,8 @@ def details(state: PlayerState) -> list[tuple[str, str]]:
         ("genre", track.genre if track else ""),
         ("file", track.uri if track else ""),
         ("sound", sound),
+        ("rating", f"{opinion.rating} of 10" if opinion.rating else ""),
+        ("favourite", "yes" if opinion.favourite else ""),
         ("partition", state.partition if state.partition != "default" else ""),
         ("library", "is being updated" if state.updating is not None else ""),
     ]

@@ -13,6 +13,12 @@ from pi_appliance.errors import NoConfig
 Command = Callable[..., Any]
 
 
+class Number(click.IntRange):
+    """A whole number; of what is none, click itself would say that it is "no valid integer range"."""
+
+    name = "whole number"
+
+
 def _found(_: click.Context, __: click.Parameter, value: Path | None) -> Path:
     return find(value, os.environ)
 

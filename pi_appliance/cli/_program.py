@@ -55,14 +55,16 @@ def run(argv: list[str] | None = None) -> None:
     try:
         cli.main(args=argv, prog_name="pi-appliance")
     except ConfigError as error:
-        click.echo(str(error), err=True)  # file:line:column first, so that an editor can jump there
+        # file:line:column first, so that an editor can jump there
+        click.echo(str(error) if error.problems else f"pi-appliance: {error}", err=True)
         sys.exit(error.exit_status)
     except ApplianceError as error:
         click.echo(f"pi-appliance: {error}", err=True)
         sys.exit(error.exit_status)
     except OSError as error:  # what is printed finds no room, or something here cannot be read or written
         where = f"{error.filename}: " if error.filename else ""
-        click.echo(f"pi-appliance: {where}{error.strerror}; check the rights, and the free space", err=True)
+        todo = "check its name" if isinstance(error, FileNotFoundError) else "check the rights, and the free space"
+        click.echo(f"pi-appliance: {where}{error.strerror}; {todo}", err=True)
         _leave_unsaid()
         sys.exit(1)
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from pi_appliance.cli._options import config_option, json_option
+from pi_appliance.cli._options import Number, config_option, json_option
 from pi_appliance.core import amounts
 from pi_appliance.engine.assemble import Appliance
 from pi_appliance.model.post import ANSWERS, Intent, State
@@ -19,7 +19,7 @@ _WIDTH = 60  # characters of a post that a table shows
 
 @click.command("list", short_help="What became of the posts.")
 @click.option("--state", type=click.Choice([str(each) for each in State]), help="Only those in this state.")
-@click.option("--count", default=20, show_default=True, type=click.IntRange(1, 10_000), help="How many, newest first.")
+@click.option("--count", default=20, show_default=True, type=Number(1, 10_000), help="How many, newest first.")
 @json_option
 @config_option
 def list_(state: str | None, count: int, as_json: bool, config: Path) -> None:

@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 
 import click
 
-from pi_appliance.cli._options import config_option, json_option
+from pi_appliance.cli._options import Number, config_option, json_option
 from pi_appliance.core import amounts
 from pi_appliance.engine.assemble import Appliance
 from pi_appliance.engine.coming_posts import Ahead, Coming, Expected
@@ -28,7 +28,7 @@ _CENT = Decimal("0.01")
 
 @click.command("preview", short_help="Say what the next slots will post, and what that costs.")
 @click.argument("job", required=False)
-@click.option("--count", type=click.IntRange(1, 1000), default=8, show_default=True, help="How many slots.")
+@click.option("--count", type=Number(1, 1000), default=8, show_default=True, help="How many slots.")
 @json_option
 @config_option
 def preview(job: str | None, count: int, as_json: bool, config: Path) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 from collections.abc import Sized
 from importlib import resources
 from importlib.resources.abc import Traversable
@@ -99,9 +100,8 @@ def init(folder: Path) -> None:
         path = folder / name
         files.make_folder(path.parent)
         files.write(path, starter.joinpath(name).read_bytes())
-    click.echo(
-        f"wrote {len(names)} files; now edit {folder / load.NAME}, then: pi-appliance up -c {folder / load.NAME}"
-    )
+    file = folder / load.NAME
+    click.echo(f"wrote {len(names)} files; now edit {file}, then: pi-appliance up -c {shlex.quote(str(file))}")
 
 
 def _below(folder: Traversable, prefix: str = "") -> list[str]:

@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 import click
 
 from pi_appliance.cli import _jobs_ahead, _jobs_crontab, _jobs_hold, _jobs_past
-from pi_appliance.cli._options import config_option, json_option
+from pi_appliance.cli._options import Number, config_option, json_option
 from pi_appliance.cli._progress import ProgressLine
 from pi_appliance.core.plan import BY_A_PERSON
 from pi_appliance.engine import coming, courier, runner
@@ -175,7 +175,7 @@ def list_(as_json: bool, config: Path) -> None:
 
 @command.command("next", short_help="Say what will run next, chance included.")
 @click.argument("name", required=False)
-@click.option("--count", type=click.IntRange(1, 1000), default=10, show_default=True, help="How many slots.")
+@click.option("--count", type=Number(1, 1000), default=10, show_default=True, help="How many slots.")
 @json_option
 @config_option
 def next_(name: str | None, count: int, as_json: bool, config: Path) -> None:

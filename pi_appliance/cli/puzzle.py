@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from pi_appliance.cli._options import Command, json_option
+from pi_appliance.cli._options import Command, Number, json_option
 from pi_appliance.cli._progress import ProgressLine
 from pi_appliance.errors import Refused
 from pi_appliance.jobs.puzzle import LIMIT, Solutions, aimed, load_puzzle, read_board, read_text
@@ -44,7 +44,7 @@ def _board(puzzle: Puzzle, board: str | None, goal: str | None) -> Any:
 @click.option(
     "--solutions", type=click.Choice([each.value for each in Solutions]), default="first", help="How many to list."
 )
-@click.option("--limit", type=click.IntRange(min=1), show_default=str(LIMIT), help="With --solutions all, no more.")
+@click.option("--limit", type=Number(min=1), show_default=str(LIMIT), help="With --solutions all, no more.")
 @click.option(
     "--output", type=click.Path(path_type=Path, dir_okay=False), help="Write into this file, whole or not, and say so."
 )

@@ -87,9 +87,9 @@ class Governed:
             return replace(state, muted=self._house.notes.get(MUTE) is not None)
         return state
 
-    async def play(self, position: int | None = None) -> None:
+    async def play(self, position: int | None = None, *, at: float = 0.0) -> None:
         """Play, not louder than allowed."""
-        await self._press(lambda: self._player.play(position), loud=True)
+        await self._press(lambda: self._player.play(position, at=at), loud=True)
 
     async def play_id(self, id: int) -> None:  # noqa: A002 - MPD's word
         """Play a track of the queue, not louder than allowed."""

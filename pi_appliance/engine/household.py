@@ -4,11 +4,11 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 
-from pi_appliance.config.load import load_stations
 from pi_appliance.core import sources
 from pi_appliance.engine.governed import House
 from pi_appliance.engine.hub import Hub
 from pi_appliance.engine.resume import Resume
+from pi_appliance.engine.stations import Stations
 from pi_appliance.engine.volume_guard import Guard
 from pi_appliance.engine.watchdog import Watchdog
 from pi_appliance.errors import ApplianceError, ConfigError, UnknownName
@@ -44,7 +44,7 @@ def fallback(config: Config) -> list[Source]:
     """Return what may play in place of a station that is away; what is no name of anything is told and left out."""
     found: list[Source] = []
     try:
-        stations = load_stations(config.stations)
+        stations = Stations(config.stations, config.state).all()
     except ConfigError as error:
         _log.warning("music: %s", error)
         stations = ()
@@ -63,11 +63,14 @@ def music_of(config: Config) -> tuple[object, ...]:
 
 async def always(name: str, work: Callable[[], Awaitable[None]], rest: float = _REST) -> None:
     """Do WORK until cancelled; it begins anew where the player was lost in the middle of it."""
+    said = ""
     while True:
         try:
             await work()
         except ApplianceError as error:
-            _log.info("music: %s: %s", name, error)
+            if str(error) != said:  # a card that is full for days is told once
+                said = str(error)
+                _log.info("music: %s: %s", name, said)
             await asyncio.sleep(1.0)
         except Exception:  # noqa: BLE001 - the edge: a fault here must not end the music
             _log.exception("music: %s: a fault of the program", name)

@@ -269,7 +269,8 @@ async def open_player(config: Config, secrets: Mapping[str, str], *, tell: Calla
 
 
 def _stand_in_at(place: Path, kind: str, options: Any) -> Player:
-    return _connected(kind, dataclasses.replace(options, address=str(place), stand_in=False), {})
+    # Whatever partition the configured one has: this one has its first only.
+    return _connected(kind, dataclasses.replace(options, address=str(place), stand_in=False, partition=""), {})
 
 
 def _connected(kind: str, options: Any, secrets: Mapping[str, str]) -> Player:

@@ -21,6 +21,7 @@ WRITE = {
     "sleep": "sleep: {kind: music, with: {do: sleep}}",
     "announce": "announce: {kind: music, with: {do: announce}}",
 }
+_MOST = 20  # asks of one job: each begins a process, and a button that hangs must not begin hundreds
 _WORDS = {"alarm": "is an alarm", "sleep": "sets a sleep timer", "announce": "announces something"}
 
 
@@ -69,8 +70,13 @@ def _require_some(appliance: Appliance, do: str) -> list[Job]:
 
 
 def ask(appliance: Appliance, job: Job, due: datetime, given: Mapping[str, object], *, now: datetime) -> Ask:
-    """Write down that JOB is to run at DUE with the GIVEN keys. Raises WrongArgument for what it does not take."""
+    """Write down that JOB is to run at DUE with the GIVEN keys.
+
+    Raises WrongArgument for what it does not take, Refused where too much is asked of it already.
+    """
     require(appliance, job, given)
+    if len(appliance.store.asks.all(job.name)) >= _MOST:
+        raise Refused(f"{_MOST} runs of {job.name} are asked for already; wait until they have begun, or cancel some")
     return appliance.store.asks.add(job.name, due, given, now=now)
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 from pi_appliance.engine.hub import Hub
 from pi_appliance.engine.news import CONNECTION, Nap
@@ -215,8 +215,7 @@ class Resume:
         policy = self._hub.house.policy
         quiet = policy is not None and self._hub.house.allowed() < policy.maximum
         if place.play is Play.PLAYING and not quiet:
-            await player.play(position)
-            await self._seek(player, place)
+            await player.play(position, at=place.elapsed or 0.0)
         elif place.elapsed is not None:  # a stream has no place to be paused at
             await self._pause_at(player, place, position)
 
@@ -227,18 +226,11 @@ class Resume:
         try:
             if volume:
                 await bare.set_volume(0)
-            await bare.play(position)
-            await self._seek(bare, place)
+            await bare.play(position, at=place.elapsed or 0.0)
             await bare.pause()
         finally:
             if volume:
                 await bare.set_volume(volume)
-
-    @staticmethod
-    async def _seek(player: Player, place: Place) -> None:
-        if place.elapsed:
-            with suppress(Refused):
-                await player.seek(place.elapsed)
 
 
 def _position(place: Place, tracks: Sequence[tuple[str, str]]) -> int:
@@ -263,9 +255,11 @@ def _read_place(path: Path) -> Place | None:
     try:
         found = _read(path)
         words = {"play": Play(found["play"]), "single": Mode(found["single"]), "consume": Mode(found["consume"])}
-        return Place(**{**found, **words})
+        place = Place(**{**found, **words})
     except (KeyError, TypeError, ValueError):
         return None
+    sound = all(isinstance(getattr(place, name), kind) for name, kind in get_type_hints(Place).items())
+    return place if sound and 0 <= (place.volume or 0) <= 100 else None
 
 
 def _write(path: Path, content: dict[str, Any]) -> None:
@@ -277,6 +271,6 @@ def _read(path: Path) -> dict[str, Any]:
     """Return what stands in the file; nothing if it is not there or is not ours: then there is nothing to take up."""
     try:
         found = json.loads(path.read_bytes())
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}

@@ -13,7 +13,7 @@ from pathlib import Path
 from pi_appliance.config.load import load_stations
 from pi_appliance.core import stream_lists
 from pi_appliance.engine import tuning
-from pi_appliance.errors import ApplianceError, ConfigError, Problem, Refused, Unavailable, UnknownName
+from pi_appliance.errors import ConfigError, Problem, Refused, Unavailable, UnknownName
 from pi_appliance.model.music import Station
 from pi_appliance.system import files, locks
 
@@ -229,7 +229,7 @@ def _load(path: Path) -> _Own:
         told = json.loads(path.read_bytes())
         own = _Own(hidden=set(map(str, told["hidden"])), lists=set(map(str, told["lists"])))
         for each in told["stations"]:
-            station = Station(name=each["name"], url=each["url"], genre=each["genre"], country=each["country"])
+            station = Station(**{key: _text(each[key]) for key in ("name", "url", "genre", "country")})
             own.stations[_fold(station.name)] = station
             if each["instead"]:
                 own.instead[_fold(station.name)] = str(each["instead"])
@@ -237,10 +237,16 @@ def _load(path: Path) -> _Own:
         return _Own()
     except OSError as error:
         raise ConfigError([Problem(str(path), 1, 1, f"cannot be read: {error.strerror}", "check its rights")]) from None
-    except (ValueError, KeyError, TypeError, AttributeError, ApplianceError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         right = "move it away, and add your stations again"
         raise ConfigError([Problem(str(path), 1, 1, "this is not what was written here", right)]) from None
     return own
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError
+    return value
 
 
 def _dumped(own: _Own) -> bytes:

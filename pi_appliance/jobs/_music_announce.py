@@ -152,10 +152,14 @@ class _Announcement(Sitting):
         goes_on = plays is not None and plays not in ours
         if not goes_on:
             await self.volume.set(0)
-            await self._go_back_to(place)
+            if state.play is not Play.STOPPED:  # MPD pauses at the end of a track that is not the last
+                await self.player.stop()
+        # While nothing plays: an MPD that plays and is told what comes next, again and again, hangs at times (0.23.12).
         await self.player.remove(ours)
         if session.modes is not None:
             await self.set_modes(session.modes)
+        if not goes_on:
+            await self._go_back_to(place)
         if session.before is not None:
             start = state.volume or 0 if goes_on else 0
             plays_now = goes_on or place.play == Play.PLAYING
@@ -178,15 +182,12 @@ class _Announcement(Sitting):
         if number is None:
             await self.player.stop()
             return
-        await self.player.play(number)
+        at = place.elapsed if place.file and place.elapsed else 0.0
+        await self.player.play(number, at=at)
         if place.play == Play.STOPPED:
             await self.player.stop()
             return
         if place.play == Play.PAUSED:
-            await self.player.pause()
-        if place.file and place.elapsed:
-            await self.player.seek(place.elapsed)
-        if place.play == Play.PAUSED:  # some go on when they have sought
             await self.player.pause()
 
     async def _number(self, place: Place) -> int | None:

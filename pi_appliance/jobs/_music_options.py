@@ -47,7 +47,7 @@ _FADES = {Do.ALARM: timedelta(minutes=5), Do.SLEEP: timedelta(minutes=1)}
 class Options:
     """The keys a job of this kind takes under `with:`."""
 
-    do: Annotated[Do, "alarm, sleep, volume, stop or announce; the keys below say which of them they belong to"]
+    do: Annotated[Do, "alarm, sleep, volume, stop or announce; each of the other keys belongs to some of them"]
     play: Annotated[Names | None, f"alarm: what wakes, tried in this order until one sounds: {sources.FORMS}"] = None
     volume: Annotated[
         int | None, "alarm: how loud it becomes, without it 40; volume: what it is set to; announce: how loud"
@@ -126,6 +126,8 @@ class Options:
         for key, text in (("say", self.say), ("sound", self.sound)):
             if text is not None and not text.strip():
                 problems.append(((key,), "there is nothing to be heard", "write some words"))
+            if text is not None and any("\ud800" <= letter <= "\udfff" for letter in text):
+                problems.append(((key,), "it holds what is no letter", "write it in UTF-8"))
         return problems
 
     @property

@@ -10,7 +10,7 @@ from types import TracebackType
 from pi_appliance.core.sound import MIME
 
 _ELSEWHERE = ("192.0.2.1", 9)  # an address that is nobody's: to ask the kernel which of ours leads out
-_RANGE = re.compile(r"bytes=(\d+)-(\d*)")
+_RANGE = re.compile(r"bytes=([0-9]{1,15})-([0-9]{0,15})")
 
 
 class Served:
@@ -91,9 +91,8 @@ class _Answer(http.server.BaseHTTPRequestHandler):
 def _part(asked: str, whole: int) -> tuple[int, int]:
     """Return the first and the last byte that the header ASKED wants; all of them where it wants nonsense."""
     match = _RANGE.fullmatch(asked.strip())
-    if match is None or int(match[1]) >= whole:
-        return 0, whole - 1
-    return int(match[1]), min(int(match[2] or whole - 1), whole - 1)
+    first, last = (int(match[1]), min(int(match[2] or whole), whole - 1)) if match else (0, whole - 1)
+    return (first, last) if first <= last else (0, whole - 1)
 
 
 def _outward() -> str | None:

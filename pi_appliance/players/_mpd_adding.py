@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import PurePosixPath
 
 from pi_appliance.core import sources
-from pi_appliance.errors import Refused
+from pi_appliance.errors import Refused, nearest
 from pi_appliance.model.music import Saved, Source, Uri, Wanted, Where
 from pi_appliance.players import _mpd_filter, _mpd_words
 from pi_appliance.players._mpd_line import NO_SUCH_THING, TOO_MANY, Command, Line, Said, word
@@ -52,11 +52,13 @@ async def _how(line: Line, source: Source) -> Command:
     match source:
         case Uri() if _mpd_words.is_stream(source.uri):
             word(source.title)  # what cannot be said would come up when the stream is in the queue already
-            await _must_be_known(line, source.uri)
+            await must_be_known(line, source.uri)
             return ("addid", source.uri)
         case Uri():
             return await _how_from_library(line, source.uri)
         case Saved():
+            if not _mpd_words.is_stored(source.playlist):
+                raise Refused(f"there is no playlist called {source.playlist!r}")
             if not await _holds_something(line, source.playlist):
                 raise Refused(f"the playlist {source.playlist!r} holds nothing that can be played")
             return ("load", source.playlist)
@@ -71,6 +73,8 @@ async def _how_from_library(line: Line, uri: str) -> Command:
     path = uri.strip("/")
     if not uri:
         raise Refused("nothing is named to add")
+    if not _mpd_words.is_inside(path):
+        raise Refused(f"the library has no {uri!r}")
     try:
         if await line.ask("find", _mpd_filter.within(path), "window", "0:1"):
             return ("add", path)
@@ -79,12 +83,17 @@ async def _how_from_library(line: Line, uri: str) -> Command:
             raise
         if PurePosixPath(path).suffix.lower() in _LISTS and await _holds_something(line, path):
             return ("load", path)
-        raise Refused(f"the library has no {uri!r}; MPD says: {no.words}") from None
+        raise Refused(f"the library has no {uri!r}") from None
     raise Refused(f"{_mpd_words.last_part(path)} holds nothing that can be played")
 
 
-async def _must_be_known(line: Line, uri: str) -> None:
-    """Raise Refused if MPD does not know what to do with an address such as URI."""
+async def must_be_known(line: Line, uri: str) -> None:
+    """Raise Refused if MPD does not know what to do with an address such as URI, or it is a file of the machine.
+
+    Who comes through a socket may have MPD play any file; who holds a phone may not.
+    """
+    if uri.lower().startswith("file:"):
+        raise Refused(f"{uri!r} is a file outside the library; put it into the folder of the music")
     known = _mpd_words.values(await line.ask("urlhandlers"), "handler")
     if not any(uri.lower().startswith(each) for each in known):
         raise Refused(f"MPD cannot play addresses that begin with {uri.partition('://')[0]}://")
@@ -97,13 +106,19 @@ async def _holds_something(line: Line, name: str) -> bool:
     except Said as no:
         if no.code != NO_SUCH_THING:
             raise
-        raise Refused(f"there is no playlist called {name!r}") from None
+        raise await no_playlist(line, name) from None
     if not all(map(_mpd_words.is_inside, uris)):
         return True
     for start in range(0, len(uris), _FEW):
         if any(await line.ask_each([("lsinfo", uri) for uri in uris[start : start + _FEW]])):
             return True
     return False
+
+
+async def no_playlist(line: Line, name: str) -> Refused:
+    """Return the error that says that there is no playlist NAME, with the nearest one."""
+    known = _mpd_words.values(await line.ask("listplaylists"), "playlist")
+    return Refused(f"there is no playlist called {name!r}; {nearest(name, known)}")
 
 
 async def _instead(line: Line, source: Source, command: Command, *, play: bool) -> Came:

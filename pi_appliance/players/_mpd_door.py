@@ -76,5 +76,6 @@ class Door:
         return Refused(f"MPD says: {words}")
 
     def _lost(self, error: Exception) -> Unavailable:
-        todo = "start it (sudo systemctl start mpd) or correct `address` under `player:`"
+        verb = "restart" if isinstance(error, TimeoutError) else "start"
+        todo = f"{verb} it (sudo systemctl {verb} mpd) or correct `address` under `player:`"
         return Unavailable(f"MPD at {self._name} is not reached: {_mpd_words.why(error)}; {todo}")

@@ -10,7 +10,7 @@ from pi_appliance.errors import Refused
 from pi_appliance.model.music import Counts, Entry, Kind, Wanted, Window
 from pi_appliance.players import _mpd_filter, _mpd_words
 from pi_appliance.players._mpd_door import Door
-from pi_appliance.players._mpd_line import WRONG_WORDS, HungUp, Line, Said
+from pi_appliance.players._mpd_line import NO_SUCH_THING, WRONG_WORDS, HungUp, Line, Said
 
 MANY = 2000  # tracks in one folder; above, only names are read, and only those in the window have their tags
 BIG = 2 << 20  # bytes of a listing, above which it is the same
@@ -24,7 +24,10 @@ class Browsing(Door):
         """Return folders, tracks and playlist files in the folder PATH of the library, '' for its top."""
         path = path.strip("/")
         async with self._session() as line:
-            listing = None if await _has_many(line, path) else await _small_listing(line, path)
+            try:
+                listing = None if await _has_many(line, path) else await _small_listing(line, path)
+            except Said as no:
+                raise Refused(f"the library has no folder {path!r}") if no.code == NO_SUCH_THING else no from None
             if listing is not None:
                 saved = await _saved_playlists(line) if not path else set()
                 return _mpd_words.window(_entries(listing, saved), start, count)

@@ -4,6 +4,7 @@ The other things one can ask of it stand in files of their own. After what, done
 (`next`, `add`, `rename`, …), an answer that never came is Uncertain; else it is Unavailable, and may be asked again.
 """
 
+import contextlib
 from collections.abc import AsyncIterator, Sequence
 
 from pi_appliance.errors import Refused
@@ -12,7 +13,7 @@ from pi_appliance.players import _mpd_words
 from pi_appliance.players._mpd_art import Picturing
 from pi_appliance.players._mpd_door import Door
 from pi_appliance.players._mpd_library import Browsing
-from pi_appliance.players._mpd_line import Command, Line
+from pi_appliance.players._mpd_line import Command, Line, Said
 from pi_appliance.players._mpd_partitions import Partitioning
 from pi_appliance.players._mpd_playlists import Listing
 from pi_appliance.players._mpd_queue import Queueing, length
@@ -70,14 +71,19 @@ class _Playing(Door):
             can.add(Can.VOLUME)
         return frozenset(can)
 
-    async def play(self, position: int | None = None) -> None:
-        """Play the track at POSITION, or go on. Raises Refused if there is nothing there."""
+    async def play(self, position: int | None = None, *, at: float = 0.0) -> None:
+        """Play the track at POSITION, from its second AT on, or go on. Raises Refused if there is nothing there."""
         async with self._session() as line:
             there = await length(line)
             if there == 0:
                 raise Refused("the queue is empty; add something to it first")
             if position is not None and not 0 <= position < there:
                 raise Refused(f"there is no track {position + 1} in the queue; it ends with {there}")
+            if position is not None and at > 0:
+                # In one: an MPD that seeks while it still begins to play hangs later (0.23.12), till the track ends.
+                with contextlib.suppress(Said):  # it cannot be sought in
+                    await line.ask("seek", position, f"{at:.3f}")
+                    return
             await line.ask("play", *(() if position is None else (position,)))
 
     async def play_id(self, id: int) -> None:  # noqa: A002 - MPD's word

@@ -6,6 +6,7 @@ from pi_appliance.core import sources
 from pi_appliance.errors import Refused
 from pi_appliance.model.music import Entry, Playlist, Saved, Source, Track, Uri, Wanted, Window
 from pi_appliance.players import _mpd_filter, _mpd_words
+from pi_appliance.players._mpd_adding import must_be_known, no_playlist
 from pi_appliance.players._mpd_door import Door
 from pi_appliance.players._mpd_line import EXISTS, NO_SUCH_THING, TOO_MANY, Command, Line, Said
 
@@ -32,6 +33,8 @@ class Listing(Door):
         async with self._session() as line:
             match source:
                 case Uri():
+                    if _mpd_words.is_stream(source.uri):
+                        await must_be_known(line, source.uri)
                     await _change(line, "add", _one(name, source), none=f"the library has no {source.uri!r}")
                 case Saved():
                     uris = await _uris(line, source.playlist)
@@ -58,12 +61,12 @@ class Listing(Door):
         """Call the playlist NAME otherwise. Raises Refused if there is none, or one of the new name."""
         async with self._session() as line:
             taken = f"there is a playlist called {to!r} already"
-            await _change(line, "rename", ("rename", name, to), none=_none(name), taken=taken)
+            await _change(line, "rename", ("rename", name, to), of=name, taken=taken)
 
     async def delete_playlist(self, name: str) -> None:
         """Delete the playlist NAME. Raises Refused if there is none."""
         async with self._session() as line:
-            await _change(line, "delete", ("rm", name), none=_none(name))
+            await _change(line, "delete", ("rm", name), of=name)
 
 
 async def entries(line: Line, uris: Sequence[str]) -> list[Entry]:
@@ -76,20 +79,27 @@ async def entries(line: Line, uris: Sequence[str]) -> list[Entry]:
 
 
 async def _uris(line: Line, name: str) -> list[str]:
+    if not _mpd_words.is_stored(name):
+        raise await no_playlist(line, name)
     try:
         return _mpd_words.values(await line.ask("listplaylist", name), "file")
     except Said as no:
         if no.code == NO_SUCH_THING:
-            raise Refused(_none(name)) from None
+            raise await no_playlist(line, name) from None
         raise
 
 
-async def _change(line: Line, verb: str, *commands: Command, none: str = "", taken: str = "") -> None:
-    """Do COMMANDS. NONE and TAKEN are what to tell where MPD says that there is none, or one already."""
+async def _change(line: Line, verb: str, *commands: Command, of: str = "", none: str = "", taken: str = "") -> None:
+    """Do COMMANDS. NONE and TAKEN are what to tell where MPD says that there is none, or one already.
+
+    Where there is none, and OF is the name of a playlist, that is what is not there.
+    """
     words = {NO_SUCH_THING: none, EXISTS: taken, TOO_MANY: "the playlist would be longer than MPD lets it be"}
     try:
         await line.act(verb, *commands)
     except Said as no:
+        if of and no.code == NO_SUCH_THING:
+            raise await no_playlist(line, of) from None
         if told := words.get(no.code):
             raise Refused(told) from None
         raise
@@ -114,7 +124,3 @@ def _one(name: str, source: Uri) -> Command:
     if not source.uri:
         raise Refused("nothing is named to add")
     return ("playlistadd", name, source.uri if _mpd_words.is_stream(source.uri) else source.uri.strip("/"))
-
-
-def _none(name: str) -> str:
-    return f"there is no playlist called {name!r}"

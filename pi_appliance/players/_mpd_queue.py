@@ -71,7 +71,9 @@ class Queueing(Door):
                 if no.code != EXISTS:
                     raise
                 if not replace:
-                    raise Refused(f"there is a playlist called {name!r} already") from None
+                    raise Refused(
+                        f"there is a playlist called {name!r} already; replace it, or choose another name"
+                    ) from None
                 await _save_over(line, name)
 
 

@@ -20,6 +20,7 @@ _TODO = {
     "Not playing": "play the queue or a station first",
     "No such song": "it may be gone from the queue by now",
     "Bad song index": "the queue or the playlist is not that long",
+    "Bad playlist name": "a name has no / and no line break, and is not empty",
 }
 
 
@@ -148,8 +149,16 @@ def is_stream(uri: str) -> bool:
 
 
 def is_inside(uri: str) -> bool:
-    """Say whether URI is a place in the library: an address or a path of the machine is not."""
-    return not is_stream(uri) and not uri.startswith("/")
+    """Say whether URI is a place in the library: an address, a path of the machine and a way out of it are not.
+
+    MPD believes the last two of who comes through a socket, and gives anybody the picture in a folder outside.
+    """
+    return not is_stream(uri) and not uri.startswith("/") and ".." not in uri.split("/")
+
+
+def is_stored(playlist: str) -> bool:
+    """Say whether PLAYLIST may be the name of a saved one: one with a slash is a file of the machine to MPD."""
+    return "/" not in playlist
 
 
 def last_part(path: str) -> str:

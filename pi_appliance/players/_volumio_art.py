@@ -21,7 +21,7 @@ class Pictures:
             return None
         if self._none is None:
             self._none = (await self._rest.picture("/albumart")).body
-        picture = await self._rest.picture(quote(target, safe="/?&=%+:,~"))
+        picture = await self._rest.picture(quote(target, safe="/?&=%+:,~", errors="replace"))
         if picture.status != 200 or not picture.mime.startswith("image/") or picture.body in (b"", self._none):
             return None
         return Art(data=picture.body, mime=picture.mime)
@@ -32,4 +32,7 @@ class Pictures:
             if words.address(item) == uri and isinstance(item.get("albumart"), str):
                 return str(item["albumart"])
         folder = uri.removeprefix(f"{words.ROOT}/").rpartition("/")[0]
-        return f"/albumart?path={quote(f'/mnt/{folder}', safe='')}" if folder and "://" not in uri else ""
+        if not folder or "://" in uri:
+            return ""
+        path = quote(f"/mnt/{folder}", safe="", errors="replace")
+        return f"/albumart?path={path}"

@@ -207,7 +207,7 @@ def _with_artists(entries: Sequence[Entry]) -> Sequence[Entry]:
 
 
 def _coded(text: str) -> str:
-    return quote(text, safe="")
+    return quote(text, safe="", errors="replace")
 
 
 def _window(entries: Sequence[Entry], start: int, count: int) -> Window[Entry]:

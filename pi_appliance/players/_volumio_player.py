@@ -5,6 +5,7 @@ anything was asked of it), and after: until what was asked for shows, or a secon
 """
 
 import asyncio
+import contextlib
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from datetime import timedelta
@@ -78,8 +79,8 @@ class Volumio(Lacks):
         mixer = not (await self._rest.state()).get("disableVolumeControl")
         return frozenset(can | {Can.VOLUME, Can.MUTE} if mixer else can)
 
-    async def play(self, position: int | None = None) -> None:
-        """Play the track at POSITION, or go on. Raises Refused if there is nothing there."""
+    async def play(self, position: int | None = None, *, at: float = 0.0) -> None:
+        """Play the track at POSITION, from its second AT on, or go on. Raises Refused if there is nothing there."""
         await self._rest.state()
         tracks = await self._tracks()
         if not tracks:
@@ -90,6 +91,9 @@ class Volumio(Lacks):
             raise Refused(f"there is no track {position + 1} in the queue; it ends with {len(tracks)}")
         await self._rest.command("play", N=position)
         await self._until(lambda said: said.get("position") == position, f"does not go to track {position + 1}")
+        if at > 0:
+            with contextlib.suppress(Refused):  # a radio
+                await self.seek(at)
         return None
 
     async def play_id(self, id: int) -> None:  # noqa: A002 - MPD's word

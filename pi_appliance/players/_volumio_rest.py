@@ -42,7 +42,7 @@ class Rest:
 
         ONCE names what, done twice, does two things: where the answer is lost, that is Uncertain.
         """
-        query = urlencode({"cmd": name, **values}, quote_via=quote)
+        query = urlencode({"cmd": name, **values}, quote_via=quote, errors="replace")
         self._agreed(await self._asked("GET", f"commands/?{query}", once=once))
 
     async def post(self, route: str, data: object, *, once: str) -> None:
@@ -51,7 +51,7 @@ class Rest:
 
     async def get(self, route: str, **query: str) -> Any:
         """Return what ROUTE answers. Raises Refused where that is an error."""
-        target = f"{route}?{urlencode(query, quote_via=quote)}" if query else route
+        target = f"{route}?{urlencode(query, quote_via=quote, errors='replace')}" if query else route
         answer = await self._asked("GET", target, seconds=LONG_ANSWER)
         self._agreed(answer)
         return answer
@@ -94,7 +94,7 @@ class Rest:
         seconds: float = ANSWER,
         longest: int = _LONGEST,
     ) -> Any:
-        body = None if data is None else json.dumps(data, ensure_ascii=False).encode()
+        body = None if data is None else json.dumps(data).encode()
         answer = await self._exchanged(method, f"/api/v1/{target}", body, once=once, seconds=seconds, longest=longest)
         if answer.status != 200:
             raise self._not_done(answer.status, target.partition("?")[0])

@@ -8,7 +8,10 @@ from pi_appliance.errors import Refused
 if TYPE_CHECKING:
     from PIL.Image import Image as Picture
 
-_MOST = 50_000_000  # pixels; more would take more memory than a small Pi has
+# Pixels. Two pictures are made at once (web/covers.py), each unpacked to 4 bytes a pixel and held twice on the way: a
+# small Pi just has that, and covers of 4000 by 4000 there are. The decoder of WebP holds four times as much.
+_MOST = 20_000_000
+_MOST_OF = {"WEBP": 8_000_000}
 _QUALITY = 85
 
 
@@ -24,13 +27,13 @@ def scaled(data: bytes, size: int) -> bytes | None:
     Image.MAX_IMAGE_PIXELS = None  # it would only warn; here the number is looked at before anything is unpacked
     try:
         with Image.open(io.BytesIO(data), formats=("JPEG", "PNG", "GIF", "WEBP", "BMP")) as image:
-            if image.width * image.height > _MOST:
+            if image.width * image.height > _MOST_OF.get(str(image.format), _MOST):
                 raise Refused(f"a picture of {image.width} by {image.height} pixels is too large to show")
             image.draft("RGB", (size, size))  # a JPEG is read in a size near to that at once
-            small = ImageOps.exif_transpose(image)
-            small.thumbnail((size, size))
+            image.thumbnail((size, size))  # before anything makes a copy
+            ImageOps.exif_transpose(image, in_place=True)
             file = io.BytesIO()
-            _on_white(small).save(file, "JPEG", quality=_QUALITY, optimize=True)
+            _on_white(image).save(file, "JPEG", quality=_QUALITY, optimize=True)
     except Refused:
         raise
     except Exception as error:  # noqa: BLE001 - the decoders raise whatever a damaged file leads them to

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Collection, Mapping
 
+from pi_appliance.errors import Refused
 from pi_appliance.model.music import Entry, Kind, Opinion, Track, Window
 from pi_appliance.store.database import Database
 
@@ -20,7 +21,14 @@ class Opinions:
         return {row["uri"]: Opinion(rating=row["rating"], favourite=bool(row["favourite"])) for row in found}
 
     def put(self, uri: str, opinion: Opinion) -> None:
-        """Keep OPINION of the track URI; one that says nothing is forgotten. Raises Unavailable."""
+        """Keep OPINION of the track URI; one that says nothing is forgotten. Raises Unavailable, or Refused.
+
+        The latter for what is no text: a word on a command line may hold any bytes.
+        """
+        try:
+            uri.encode()
+        except UnicodeEncodeError:
+            raise Refused(f"{uri!r} is the address of no track") from None
         with self._writing() as db:
             if opinion == Opinion():
                 db.execute("DELETE FROM opinions WHERE uri = ?", (uri,))

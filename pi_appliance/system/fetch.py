@@ -3,9 +3,12 @@
 What it imports for that it imports when there is something to fetch: most commands fetch nothing.
 """
 
+import contextlib
 import re
+import socket
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -35,8 +38,8 @@ class Fetched:
 def fetch(url: str, *, wanted: Callable[[str, str], bool], most: int = 65_536, seconds: float = 5.0) -> Fetched:
     """Return what is at URL. Nothing is read unless it is WANTED by its address and its kind: a stream never ends.
 
-    At most MOST bytes are read, within SECONDS or twice that. Raises Unavailable if it is not reached, Refused if the
-    answer is no, too long, or leads to what is no web address.
+    At most MOST bytes are read. Once connected it ends within SECONDS, whatever the servers do. Raises Unavailable if
+    it is not reached, Refused if the answer is no, too long, or leads to what is no web address.
     """
     import http.client  # noqa: PLC0415 - these cost more than most commands do
     import urllib.error  # noqa: PLC0415
@@ -45,10 +48,12 @@ def fetch(url: str, *, wanted: Callable[[str, str], bool], most: int = 65_536, s
         raise Refused(f"{url!r} is no web address; begin it with http:// or https://")
     until = time.monotonic() + seconds
     try:
-        with _opener().open(url, timeout=seconds) as answer:
+        with _cut_off_after(seconds) as watch, _opener(watch).open(url, timeout=seconds) as answer:
             kind = answer.headers.get("Content-Type", "")
             mime = kind.partition(";")[0].strip().lower()
-            body = _read(answer, most, until, url) if wanted(answer.geturl(), mime) else b""
+            body = _read(answer, most, url) if wanted(answer.geturl(), mime) else b""
+            if time.monotonic() >= until:  # what was cut off looks like an end
+                raise Unavailable(f"{url} is too slow; try again later")
             return Fetched(answer.geturl(), mime, _text(body, kind))
     except urllib.error.HTTPError as error:
         error.close()
@@ -66,8 +71,63 @@ def fetch(url: str, *, wanted: Callable[[str, str], bool], most: int = 65_536, s
         ) from None
 
 
-def _opener() -> "urllib.request.OpenerDirector":
-    import urllib.request  # noqa: PLC0415 - see above
+@contextlib.contextmanager
+def _cut_off_after(seconds: float) -> Iterator[Callable[[socket.socket], None]]:
+    """Give what is told of each connection: it is cut off when the SECONDS are over, even in the midst of a word.
+
+    A timeout alone begins anew with each byte, so a server that drips would keep its caller for days.
+    """
+    lines: list[socket.socket] = []
+    lock, over = threading.Lock(), threading.Event()
+
+    def cut_off() -> None:
+        with lock:
+            over.set()
+            for line in lines:
+                _shut(line)
+
+    def watch(line: socket.socket) -> None:
+        with lock:
+            lines.append(line)
+            if over.is_set():
+                _shut(line)
+
+    timer = threading.Timer(seconds, cut_off)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield watch
+    finally:
+        timer.cancel()
+
+
+def _shut(line: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        socket.socket.shutdown(line, socket.SHUT_RDWR)
+
+
+def _opener(watch: Callable[[socket.socket], None]) -> "urllib.request.OpenerDirector":
+    """Return what opens addresses, follows to web addresses alone, and lets WATCH know of each connection."""
+    import http.client  # noqa: PLC0415 - see above
+    import urllib.request  # noqa: PLC0415
+
+    class Plain(http.client.HTTPConnection):
+        def connect(self) -> None:
+            super().connect()
+            watch(self.sock)
+
+    class Secure(http.client.HTTPSConnection):
+        def connect(self) -> None:
+            super().connect()
+            watch(self.sock)
+
+    class Http(urllib.request.HTTPHandler):
+        def http_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
+            return self.do_open(Plain, req)
+
+    class Https(urllib.request.HTTPSHandler):
+        def https_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
+            return self.do_open(Secure, req)
 
     class Redirects(urllib.request.HTTPRedirectHandler):
         max_redirections = max_repeats = MOST_REDIRECTS
@@ -86,19 +146,17 @@ def _opener() -> "urllib.request.OpenerDirector":
                 raise Refused(f"{req.full_url} leads to {newurl!r}, which is no web address")
             return super().redirect_request(req, fp, code, msg, headers, newurl)  # type: ignore[arg-type]
 
-    opener = urllib.request.build_opener(Redirects)
+    opener = urllib.request.build_opener(Http, Https, Redirects)
     opener.addheaders = [("User-Agent", "pi-appliance"), ("Accept", "*/*")]
     return opener
 
 
-def _read(answer: "http.client.HTTPResponse", most: int, until: float, url: str) -> bytes:
+def _read(answer: "http.client.HTTPResponse", most: int, url: str) -> bytes:
     body = b""
     while bit := answer.read1(_BIT):
         body += bit
         if len(body) > most:
             raise Refused(f"{url} is no list of streams: it is longer than {most} bytes")
-        if time.monotonic() > until:
-            raise Unavailable(f"{url} is too slow; try again later")
     return body
 
 

@@ -12,7 +12,7 @@ import os
 import re
 import stat
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -78,7 +78,7 @@ def attach(device: str, folder: Path, places: Places) -> str:
         raise Refused(f"{folder.parent} is not there; correct `folder` under usb:")
     name = _name(system, folder, places)
     _mount(source, places.mounts / name, ways)
-    _lead(folder / name, str(places.mounts / name))
+    _lead(folder, name, str(places.mounts / name))
     return name
 
 
@@ -100,7 +100,7 @@ def tidy(folder: Path, places: Places) -> list[str]:
     for link in folder.iterdir() if folder.is_dir() else ():
         target = Path(os.readlink(link)) if link.is_symlink() else None  # noqa: PTH115 - "." must stay as it is
         if target is not None and target.parent == places.mounts and target not in here:
-            _lead(link, AWAY)
+            _lead(folder, link.name, AWAY)
             changed.append(link.name)
     return changed
 
@@ -112,7 +112,8 @@ def forget(name: str, folder: Path, places: Places) -> None:
         raise UnknownName("stick", name, list(known))
     if any(mount.folder.name == name for mount in _here(places)):
         raise Refused(f"{name} is here; let go of it first: pi-appliance music usb remove {name!r}")
-    (folder / name).unlink(missing_ok=True)
+    with _opened(folder) as here, contextlib.suppress(FileNotFoundError):
+        os.unlink(name, dir_fd=here)
     del known[name]
     _keep(places, known)
 
@@ -128,7 +129,8 @@ def _let_go(those: Sequence[mounts.Mount], folder: Path | None) -> list[str]:
     """
     for mount in those:
         if folder is not None:
-            _lead(folder / mount.folder.name, AWAY)
+            with contextlib.suppress(Refused):  # whatever became of the folder, the stick is to go
+                _lead(folder, mount.folder.name, AWAY)
         if _run("umount", str(mount.folder)).returncode:
             _run("umount", "--lazy", str(mount.folder))
         with contextlib.suppress(OSError):
@@ -163,7 +165,8 @@ def _name(system: Mapping[str, str], folder: Path, places: Places) -> str:
     """Return the name of the stick, which it keeps. What FOLDER has that is no link is somebody else's."""
     known = _known(places)
     folder.mkdir(mode=0o755, exist_ok=True)
-    taken = [entry.name for entry in folder.iterdir() if entry.name not in known]
+    with _opened(folder) as here:
+        taken = [entry for entry in os.listdir(here) if entry not in known]  # noqa: PTH208 - by number, as it was opened
     identity = system["UUID"] or f"label {system['LABEL_ENC']}"
     name = stick_names.name_for(system["LABEL_ENC"], identity, known, taken)
     if known.get(name) != identity:
@@ -184,14 +187,36 @@ def _mount(source: Path, point: Path, ways: Sequence[tuple[str, str]]) -> None:
     raise Refused(f"{source} cannot be mounted: {why}")
 
 
-def _lead(link: Path, target: str) -> None:
-    """Let LINK lead to TARGET, in one step. A folder of somebody else's is never touched."""
-    if link.exists() and not link.is_symlink():
-        return
-    draft = link.with_name(f".{link.name}.new")
-    draft.unlink(missing_ok=True)
-    draft.symlink_to(target)
-    draft.replace(link)
+@contextlib.contextmanager
+def _opened(folder: Path) -> Iterator[int]:
+    """Give the number of the open FOLDER of the sticks. Raises Refused where it cannot be, or what is done there fails.
+
+    Who may write into the music, MPD, could put a link in its place, and have root write into /etc: none is followed.
+    """
+    number = -1
+    try:
+        number = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        yield number
+    except OSError as error:
+        if folder.is_symlink():
+            raise Refused(f"{folder} is a link; let `folder` under usb: say where it leads to") from None
+        raise Refused(f"{folder} cannot be used: {error.strerror}") from None
+    finally:
+        if number >= 0:
+            os.close(number)
+
+
+def _lead(folder: Path, name: str, target: str) -> None:
+    """Let the entry NAME of FOLDER lead to TARGET, in one step. A folder of somebody else's is never touched."""
+    draft = f".{name}.new"
+    with _opened(folder) as here:
+        with contextlib.suppress(FileNotFoundError):
+            if not stat.S_ISLNK(os.stat(name, dir_fd=here, follow_symlinks=False).st_mode):
+                return
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(draft, dir_fd=here)
+        os.symlink(target, draft, dir_fd=here)
+        os.replace(draft, name, src_dir_fd=here, dst_dir_fd=here)
 
 
 def _known(places: Places) -> dict[str, str]:

@@ -1,5 +1,6 @@
 """What a POST carries: a form or a JSON object, small unless a list of tracks is in it."""
 
+import asyncio
 import json
 from collections.abc import Mapping
 from urllib.parse import parse_qsl
@@ -8,6 +9,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 
 LARGEST = 16_384  # bytes, of what is no list
+_SLOWEST = 30.0  # seconds for all of it; who drips must not keep his place for ever
 
 
 async def form(request: Request) -> dict[str, str]:
@@ -39,10 +41,13 @@ async def json_object(request: Request, largest: int = LARGEST) -> Mapping[str, 
 async def _read(request: Request, largest: int) -> bytes:
     body = bytearray()
     try:
-        async for chunk in request.stream():
-            body += chunk
-            if len(body) > largest:
-                raise HTTPException(413, f"the body is too long; at most {largest} bytes are read")
+        async with asyncio.timeout(_SLOWEST):
+            async for chunk in request.stream():
+                body += chunk
+                if len(body) > largest:
+                    raise HTTPException(413, f"the body is too long; at most {largest} bytes are read")
+    except TimeoutError:
+        raise HTTPException(408, "the body came too slowly; send it again") from None
     except ClientDisconnect:
         raise HTTPException(400, "the body ended too early; send it again") from None
     return bytes(body)

@@ -76,6 +76,7 @@ def text(name: str, what: str, longest: int = 1000, **more: Any) -> Key:
     def read(value: object) -> str:
         if not isinstance(value, str) or not shortest <= len(value) <= longest or set(value) & set("\0\n\r"):
             raise ValueError
+        value.encode()  # half a letter (\ud800), which JSON may hold, can be neither sent to a player nor kept
         return value
 
     must = f"a line of at most {longest} characters"

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping
+from dataclasses import replace
 from enum import StrEnum
 from typing import TypeVar
 from urllib.parse import urlencode
@@ -12,7 +13,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from pi_appliance.engine.stations import Stations
-from pi_appliance.model.music import Gain, Mode, Saved, Source, Station, Uri, Wanted, Where
+from pi_appliance.model.music import Gain, Kind, Mode, Opinion, Saved, Source, Station, Uri, Wanted, Where
 from pi_appliance.ports_player import Player
 from pi_appliance.web.auth import page_here
 from pi_appliance.web.bodies import form
@@ -42,17 +43,20 @@ class MusicForms:
         return [Route(f"/music/{path}", taker, methods=["POST"]) for path, taker in takers.items()]
 
     async def put(self, request: Request) -> Response:
-        """Put something into the queue; `do` says where, or that it is to play now."""
+        """Put something into the queue; `do` says where, that it is to play now, or that it is liked."""
         given = await form(request)
         source, player = _source(given), await self._player()
         match given.get("do"):
             case "play":  # a single track joins the queue, a collection takes its place
-                single = isinstance(source, Uri) and not source.uri.endswith("/")
+                single = given.get("kind") in (Kind.TRACK, Kind.STREAM)
                 await player.add(source, Where.NEXT if single else Where.INSTEAD, play=True)
             case "next":
                 await player.add(source, Where.NEXT)
             case "end":
                 await player.add(source, Where.END)
+            case "like" | "unlike" as what if isinstance(source, Uri):
+                before = (await player.opinions([source.uri])).get(source.uri, Opinion())
+                await player.set_opinion(source.uri, replace(before, favourite=what == "like"))
             case other:
                 raise _unknown(other)
         return _back(given, "/music/queue")

@@ -1,5 +1,6 @@
 """The pages of the music: queue, library, playlists, radio, sound. Their forms come back to them by 303."""
 
+import contextlib
 from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlencode
@@ -10,8 +11,9 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from pi_appliance.engine.stations import Stations
-from pi_appliance.errors import ApplianceError, ConfigError
-from pi_appliance.model.music import Can, Entry, Kind, Wanted, Window
+from pi_appliance.errors import ApplianceError, ConfigError, Unavailable
+from pi_appliance.model.music import Can, Entry, Kind, Track, Wanted, Window
+from pi_appliance.model.usb import Stick
 from pi_appliance.ports_player import Player
 from pi_appliance.web.covers import Covers
 from pi_appliance.web.endpoints import BASE
@@ -51,8 +53,9 @@ class MusicPages:
 
     async def queue(self, request: Request) -> Response:
         """Show what plays next."""
-        queue = await (await self._player()).queue(start_of(request), ROWS)
-        return self._page("queue.html", queue=queue)
+        player = await self._player()
+        queue = await player.queue(start_of(request), ROWS)
+        return self._page("queue.html", queue=queue, liked=await self._liked(player, queue.tracks))
 
     async def library(self, request: Request) -> Response:
         """Show a folder, or what has the tags or the words that are asked for."""
@@ -83,7 +86,9 @@ class MusicPages:
             whole=whole,
             deep=whole is not None,
             art=first.track.uri if first and first.track and whole and whole.kind is Kind.ALBUM else "",
-            favourites=True,
+            liked=await self._liked(
+                player, [each.track for _, window, _ in parts for each in window.items if each.track]
+            ),
         )
 
     async def playlists(self, request: Request) -> Response:
@@ -123,7 +128,9 @@ class MusicPages:
         outputs = await player.outputs() if Can.OUTPUTS in abilities else ()
         counts = await player.counts() if Can.TAGS in abilities else None
         lacks = [each.value.replace("-", " ") for each in Can if each not in abilities and each is not Can.MUTE]
-        sticks = self._daemon.sticks.all()
+        sticks: Sequence[Stick] = ()
+        with contextlib.suppress(Unavailable):  # no folder for them is configured
+            sticks = self._daemon.sticks.all()
         return self._page("sound.html", outputs=outputs, counts=counts, lacks=lacks, sticks=sticks)
 
     async def _found(self, player: Player, wanted: Wanted, start: int, further: str) -> list[Part]:
@@ -136,6 +143,14 @@ class MusicPages:
                     more = f"{further}by={kind}&" if window.more else ""
                     parts.append((_BY[kind], window, more))
         return [*parts, ("Tracks", await player.library(Kind.TRACK, wanted, start, ROWS), further)]
+
+    async def _liked(self, player: Player, tracks: Sequence[Track]) -> frozenset[str]:
+        """Return the addresses of those of TRACKS that are favourites; of streams nothing is kept."""
+        uris = [track.uri for track in tracks if "://" not in track.uri]
+        if not uris or Can.STICKERS not in self._daemon.hub.abilities:
+            return frozenset()
+        found = await player.opinions(uris)
+        return frozenset(uri for uri, opinion in found.items() if opinion.favourite)
 
     async def _player(self) -> Player:
         return await self._daemon.hub.player()

@@ -28,6 +28,7 @@ def music(hub: Music, after: PlayerState | None = None) -> Values:
         "player": player(after or hub.state),
         "abilities": sorted(hub.abilities),
         "trouble": hub.trouble,
+        "note": hub.note,
         "stand-in": hub.stand_in,
     }
 

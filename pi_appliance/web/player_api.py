@@ -9,6 +9,7 @@ from pi_appliance.web.endpoints import Call, Endpoint
 from pi_appliance.web.keys import flag, text
 from pi_appliance.web.player import COMMANDS, Command
 from pi_appliance.web.player_events import PlayerEvents
+from pi_appliance.web.run_numbers import ID
 from pi_appliance.web.streams import EventStream
 from pi_appliance.web.world import Daemon
 
@@ -66,7 +67,7 @@ class PlayerApi:
             ),
             Endpoint(
                 method="POST",
-                path="/player/outputs/{id:int}",
+                path=f"/player/outputs/{ID}",
                 what="Switch an output.",
                 act=self.switch,
                 body=(flag("on", "whether it sounds", needed=True),),

@@ -1,4 +1,4 @@
-"""The numbers of runs and posts in addresses. One that no history can hold is an address that leads nowhere."""
+"""Numbers in addresses: of runs, posts, outputs. One that no history can hold is an address that leads nowhere."""
 
 from starlette.convertors import Convertor, register_url_convertor
 from starlette.requests import Request
@@ -19,6 +19,8 @@ class _RunNumber(Convertor[int]):
 register_url_convertor("run", _RunNumber())
 NUMBER = "{number:run}"
 """What stands for it in a route."""
+ID = "{id:run}"
+"""The same, for what others have numbered."""
 
 
 def asked(request: Request, key: str) -> int | None:

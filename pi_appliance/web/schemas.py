@@ -73,6 +73,7 @@ _MUSIC: Mapping[str, Schema] = {
     "player": _or_none(_ref("Player")),
     "abilities": {**_list({"enum": sorted(Can)}), "description": "what this player can; the rest is answered 409"},
     "trouble": {**_TEXT, "description": "why there is no player, or only a silent one"},
+    "note": {**_TEXT, "description": "what is done about radio that has stopped by itself"},
     "stand-in": {**_FLAG, "description": "whether only the silent stand-in plays"},
 }
 _STATION: Mapping[str, Schema] = dict.fromkeys(("name", "url", "genre", "country"), _TEXT)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 
 from uvicorn.config import Config as ServerConfig
+from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import Server
 
 from pi_appliance.errors import Refused
@@ -26,6 +27,7 @@ _SHORTEST_PASSWORD = 8  # characters, where the network may guess
 # A hundred phones, each with its stream and two short requests on the way. A stream takes 25 KB (docs/benchmarks.md),
 # so all of them 8 MB, and far fewer files than a service may have open. Beyond this they are told to come back.
 _MOST_CONNECTIONS = 300
+_PATIENCE = 20.0  # seconds for a request to be said; browsers connect ahead of time, and phones leave the house
 
 
 class WebService:
@@ -36,7 +38,10 @@ class WebService:
         now: Callable[[], datetime] = clock.now,
         ticks: Callable[[], float] = _STEADY,
         environment: Mapping[str, str] = os.environ,
+        patience: float = _PATIENCE,
     ) -> None:
+        """PATIENCE is how many seconds a client may take to say what he wants."""
+        self._patience = patience
         self._now, self._ticks, self._environment = now, ticks, environment
         self._feeds: list[Feed | PlayerEvents] = []
         self._server: _Server | None = None
@@ -60,7 +65,7 @@ class WebService:
         self._server = _Server(
             ServerConfig(
                 app,
-                http="h11",
+                http=_patient(self._patience),
                 ws="none",
                 lifespan="off",
                 interface="asgi3",
@@ -109,6 +114,43 @@ class _Server(Server):
         await self.on_tick(0)
         self.up.set()
         await self.end.wait()
+
+
+def _patient(seconds: float) -> type[H11Protocol]:
+    """Return uvicorn's protocol that lets go of who says nothing, or not all, for SECONDS.
+
+    It has a place in the house like anybody else, and there are not many.
+    """
+
+    class Patient(H11Protocol):
+        _late: asyncio.TimerHandle | None = None
+
+        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn has it
+            super().connection_made(transport)
+            self._wait()
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            self._wait_no_more()
+            super().connection_lost(exc)
+
+        def handle_events(self) -> None:
+            super().handle_events()
+            if self.cycle is not None and not self.cycle.response_complete:
+                self._wait_no_more()
+
+        def on_response_complete(self) -> None:
+            self._wait()
+            super().on_response_complete()
+
+        def _wait(self) -> None:
+            self._wait_no_more()
+            self._late = self.loop.call_later(seconds, self.transport.close)
+
+        def _wait_no_more(self) -> None:
+            if self._late is not None:
+                self._late.cancel()
+
+    return Patient
 
 
 def _listen(config: Config, password: str) -> list[socket.socket]:

@@ -15,6 +15,7 @@ class Music(Protocol):
     """The player, as the daemon's hub holds it."""
 
     trouble: str
+    note: str
     stand_in: bool
 
     @property

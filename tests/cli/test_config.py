@@ -305,5 +305,7 @@ def test_with_no_configuration_anywhere_the_places_are_named(tmp_path, capsys, m
         main(["config", "check"])
     assert left.value.code == 2
     told = capsys.readouterr().err
-    assert told.startswith("there is no config/appliance.yaml here, no appliance.yaml, and no /etc/pi-appliance/")
+    assert told.startswith(
+        "pi-appliance: there is no config/appliance.yaml here, no appliance.yaml, and no /etc/pi-appliance/"
+    )
     assert "--config" in told

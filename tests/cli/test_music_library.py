@@ -134,6 +134,7 @@ def test_favourites_and_ratings_are_kept_and_taken_back(server: MpdServer, room:
     assert room.told("like", "1") == "Someone - One is a favourite"
     assert room.told("rate", "8") == "Die Ärzte - Eins is rated 8 of 10"
     assert room.told("rate", "3", ZWEI).endswith("is rated 3 of 10")
+    assert room.told("status").splitlines()[-2:] == ["  rating     8 of 10", "  favourite  yes"]
     assert room.column("FILE", "favourites") == sorted([EINS, ONE])
     assert dict(zip(room.column("FILE", "favourites"), room.column("RATING", "favourites"), strict=True))[EINS] == "8"
     assert [

@@ -63,7 +63,7 @@ def test_a_playlist_is_edited(tea: MpdServer, room: Room) -> None:
         "added album Ünï to Tea time",
     ]
     assert files(tea) == [EINS, ZWEI, ONE, ONE, EINS, ZWEI]
-    assert room.told("playlists", "remove", "Tea time", "2", "4") == "removed 2 from Tea time"
+    assert room.told("playlists", "remove", "Tea time", "2", "4") == "removed 2 entries from Tea time"
     assert files(tea) == [EINS, ONE, EINS, ZWEI]
     assert room.told("playlists", "move", "Tea time", "4", "1") == "moved 4 to 1 in Tea time"
     assert files(tea) == [ZWEI, EINS, ONE, EINS]
@@ -83,7 +83,9 @@ def test_what_is_added_to_makes_the_playlist(tea: MpdServer, room: Room) -> None
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["show", "None"], "None"),
+        (["show", "None"], "there is no playlist called 'None'; known: Tea time"),
+        (["delete", "Tee time"], "there is no playlist called 'Tee time'; did you mean 'Tea time'?"),
+        (["rename", "Tea time", "a/b"], "a name has no / and no line break"),
         (["play", "None"], "None"),
         (["delete", "None"], "None"),
         (["rename", "None", "Other"], "None"),

@@ -77,9 +77,13 @@ def test_a_long_queue_comes_in_windows_or_as_a_whole(three: MpdServer, room: Roo
         (["add", "album:Ünï", "--to", "instead"], ["added album Ünï, 2 tracks from 1 on"], [EINS, ZWEI]),
         (["add", "--artist", "Die Ärzte", "--album", "Ünï"], None, [EINS, ZWEI, ONE, EINS, ZWEI]),
         (["add", "search:eins"], None, [EINS, ZWEI, ONE, EINS]),
-        (["insert", EINS, ONE, ZWEI], None, [EINS, EINS, ONE, ZWEI, ZWEI, ONE]),
-        (["add", ONE, "--to", "next"], ["added One, at 2"], [EINS, ONE, ZWEI, ONE]),
-        (["play-now", ONE, EINS], ["added One, at 1", "added Eins, at 2"], [ONE, EINS]),
+        (
+            ["insert", ONE, "album:Ünï"],
+            ["added album Ünï, 2 tracks, next", "added One, next"],
+            [EINS, ONE, EINS, ZWEI, ZWEI, ONE],
+        ),
+        (["add", ONE, "--to", "next"], ["added One, next"], [EINS, ONE, ZWEI, ONE]),
+        (["play-now", ONE, EINS], ["playing One, at 1", "added Eins, at 2"], [ONE, EINS]),
     ],
 )  # fmt: skip
 def test_what_is_named_comes_where_it_is_to_be(
@@ -172,6 +176,7 @@ def test_the_queue_is_saved_once_and_replaced_only_when_told(three: MpdServer, r
     three.mpc("del", "1")
     refused = room.music("save", "Übung 1")
     assert (refused.status, refused.out, "\n" in refused.err) == (1, "", False)
+    assert refused.err.endswith("replace it, or choose another name")
     assert three.mpc("playlist", "-f", "%file%", "Übung 1").splitlines() == [EINS, ZWEI, ONE]
     assert room.told("save", "Übung 1", "--replace") == "saved Übung 1, 2 tracks"
     assert three.mpc("playlist", "-f", "%file%", "Übung 1").splitlines() == [ZWEI, ONE]
@@ -181,7 +186,8 @@ def test_the_queue_is_saved_once_and_replaced_only_when_told(three: MpdServer, r
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["add", "nothing.wav"], "nothing.wav"),
+        (["add", "nothing.wav"], "the library has no 'nothing.wav'; find it: pi-appliance music search"),
+        (["play-now", "Radio Two"], "the library has no 'Radio Two'; did you mean the station 'Rädio Two'?"),
         (["add", "playlist:none"], "none"),
         (["add", "artist:Nobody"], "Nobody"),
         (["move", "9", "1"], "there is no track 9 in the queue; it ends with 3"),
@@ -213,7 +219,7 @@ def test_what_is_not_there_is_told_and_the_queue_stays(
         (["remove", "5-3"], "'5-3' is no track of the queue"),
         (["remove", "all"], "'all' is no track of the queue"),
         (["queue", "--start", "0"], "0 is not in the range x>=1"),
-        (["queue", "--count", "many"], "'many' is not a valid integer"),
+        (["queue", "--count", "many"], "'many' is not a valid whole number"),
     ],
 )
 def test_wrong_use_is_told_in_one_line_before_the_player_is_asked(tmp_path: Path, words: list[str], told: str) -> None:

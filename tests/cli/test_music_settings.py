@@ -137,7 +137,7 @@ def test_the_volume_is_as_loud_as_is_allowed(tmp_path: Path, server: MpdServer) 
         ("repeat maybe", "'maybe' is not one of 'on', 'off'"),
         ("single twice", "'twice' is not one of"),
         ("crossfade 61", "61 is not in the range 0<=x<=60"),
-        ("crossfade -1", "No such option"),
+        ("crossfade -1", "-1 is not in the range 0<=x<=60"),
         ("gain loud", "'loud' is not one of"),
         ("outputs on", "Missing argument"),
         ("partitions new", "Missing argument"),

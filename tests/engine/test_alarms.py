@@ -53,6 +53,14 @@ def rings(home: Appliance, phase: Phase, ago: timedelta = timedelta(0), seconds:
     home.store.asks.hold(job, dump(options, session), now=clock.now())
 
 
+def test_a_button_that_hangs_asks_for_twenty_runs_and_no_more(home):
+    for _ in range(20):
+        sleep_timer.announce(home, now=FRIDAY, say="dinner")
+    with pytest.raises(Refused, match="20 runs of announce are asked for already"):
+        sleep_timer.announce(home, now=FRIDAY, say="dinner")
+    assert len(home.store.asks.all("announce")) == 20
+
+
 def test_an_alarm_says_when_it_rings_and_what(home):
     alarm = the(home)
     assert (alarm.job, alarm.rings, alarm.soonest) == ("wake", MONDAY, MONDAY)

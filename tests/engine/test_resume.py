@@ -245,3 +245,39 @@ def test_what_cannot_be_read_is_nothing_to_take_up(damage: bytes, driven: Driven
         assert json.loads((tmp_path / "queue.json").read_text())["tracks"] == [["a.ogg", ""]]
 
     asyncio.run(scene())
+
+
+GOOD = {"version": 9, "boot": "first", "play": "play", "position": 0, "uri": "a.ogg", "elapsed": 4.0, "volume": 50}
+GOOD |= {"repeat": False, "random": False, "single": "off", "consume": "off"}
+BAD = [
+    "[" * 100_000,
+    "\x00" * 4096,
+    "[]",
+    json.dumps({**GOOD, "version": "9"}),
+    json.dumps({**GOOD, "volume": "loud"}),
+    json.dumps({**GOOD, "volume": 10**30}),
+    json.dumps({**GOOD, "elapsed": [1]}),
+    json.dumps({**GOOD, "position": 0.5}),
+    json.dumps({**GOOD, "uri": None}),
+    json.dumps({**GOOD, "more": 1}),
+]
+
+
+@pytest.mark.parametrize("text", BAD, ids=range(len(BAD)))
+@pytest.mark.parametrize("file", ["place.json", "queue.json"])
+def test_a_damaged_file_is_as_none_and_the_next_one_is_whole(
+    file: str, text: str, driven: DrivenTime, tmp_path: Path
+) -> None:
+    async def scene() -> None:
+        (tmp_path / "queue.json").write_text(json.dumps({"tracks": [["a.ogg", ""]]}))
+        (tmp_path / "place.json").write_text(json.dumps(GOOD))
+        (tmp_path / file).write_text(text)
+        player = SoftPlayer(driven, volume=100)
+        async with kept(player, tmp_path, boot="second"):
+            assert (player.tracks, player.volume) == ([], 100)
+            await player.add(Uri(uri="b.ogg"))
+            await driven.go(60)
+        assert json.loads((tmp_path / "queue.json").read_text()) == {"tracks": [["b.ogg", ""]]}
+        assert json.loads((tmp_path / "place.json").read_text())["volume"] == 100
+
+    asyncio.run(scene())

@@ -1,6 +1,8 @@
 """The stations: the owner's file, which stays as it is, and the household's own; and streams behind lists."""
 
+import contextlib
 import threading
+import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler
 from multiprocessing import get_context
@@ -111,6 +113,26 @@ def test_a_damaged_own_file_is_told_and_not_written_over(stations: Stations, tmp
     assert own.read_text() == '{"stations": ['
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[" * 100_000,
+        "[]",
+        '{"stations": [{"name": "A", "url": 5, "genre": "", "country": "", "instead": ""}], "hidden": [], "lists": []}',
+        '{"stations": [{"name": [], "url": "", "genre": "", "country": "", "instead": ""}], "hidden": [], "lists": []}',
+        '{"stations": 5, "hidden": [], "lists": []}',
+        "\xff\xfe",
+    ],
+    ids=range(6),
+)
+def test_whatever_became_of_the_own_file_is_told_in_a_sentence(stations: Stations, tmp_path: Path, text: str) -> None:
+    own = tmp_path / "state" / NAME
+    own.parent.mkdir()
+    own.write_bytes(text.encode("latin-1"))
+    with pytest.raises(ConfigError, match="not what was written here"):
+        stations.shown()
+
+
 def _add_many(state: Path, first: int) -> None:
     stations = Stations(None, state)
     for number in range(first, first + 20):
@@ -150,11 +172,14 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_response(302)
             self.send_header("Location", rest if "://" in rest else f"{here}/{rest}")
             self.end_headers()
+        elif kind in ("drips", "drips.m3u"):
+            self._drip(b"" if kind == "drips" else b"HTTP/1.1 200 OK\r\nContent-Type: audio/x-mpegurl\r\n\r\n")
         elif kind == "icy":
             self.wfile.write(b"ICY 200 OK\r\nicy-name: x\r\n\r\n")
         else:
             answers = {
                 "stream": ("audio/mpeg", "\xff" * 10),
+                "page": ("text/html", "<html>"),
                 "a.m3u": ("text/plain", f"#EXTM3U\n{here}/stream\n"),
                 "listen": ("audio/x-scpls", f"[playlist]\nFile1={here}/stream\n"),
                 "nested.pls": ("audio/x-scpls", f"[playlist]\nFile1={here}/a.m3u\n"),
@@ -168,6 +193,12 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header("Content-Type", mime)
             self.end_headers()
             self.wfile.write(text.encode("latin-1"))
+
+    def _drip(self, head: bytes) -> None:
+        self.wfile.write(head)
+        with contextlib.suppress(OSError):
+            while not self.state.over.wait(0.02):
+                self.wfile.write(b"x")
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name is the base class's
         """Say nothing."""
@@ -201,6 +232,7 @@ def test_the_stream_behind_an_address(web: Web, path: str, leads_to: str) -> Non
     ("path", "why"),
     [
         ("missing", "answers 404"),
+        ("page", "is a web page; give the address of the stream"),
         ("empty.m3u", "without the address of a stream"),
         ("round.m3u", "from list to list"),
         ("long.m3u", "longer than 65536 bytes"),
@@ -213,6 +245,32 @@ def test_an_address_that_leads_nowhere_is_refused_and_left_to_the_player_at_play
         tuning.tune(f"{web.address}/{path}")
     assert "\n" not in str(told.value)
     assert tuning.tune_to_play(f"{web.address}/{path}") == f"{web.address}/{path}"
+
+
+@pytest.mark.parametrize("path", ["drips", "drips.m3u"])
+def test_a_server_that_drips_is_given_up_when_the_time_is_over(web: Web, path: str) -> None:
+    began = time.monotonic()
+    with pytest.raises(Unavailable, match=r"is too slow|is no web server"):
+        tuning.tune(f"{web.address}/{path}", seconds=0.3)
+    assert time.monotonic() - began < 3, "each byte began the wait anew"
+
+
+def test_a_few_addresses_are_tried_at_once_and_more_are_told_at_once(web: Web) -> None:
+    def in_vain() -> None:
+        with pytest.raises(Unavailable):
+            tuning.tune(f"{web.address}/drips", seconds=1.5)
+
+    tries = [threading.Thread(target=in_vain) for _ in range(3)]
+    for each in tries:
+        each.start()
+    while len(web.asked) < 3:
+        threading.Event().wait(0.01)
+    with pytest.raises(Unavailable, match="being tried just now"):
+        tuning.tune(f"{web.address}/stream")
+    assert tuning.tune_to_play(f"{web.address}/a.m3u") == f"{web.address}/a.m3u", "the player will find out"
+    for each in tries:
+        each.join(20)
+    assert tuning.tune(f"{web.address}/a.m3u") == f"{web.address}/stream"
 
 
 def test_an_address_where_nothing_listens_is_unavailable(stations: Stations) -> None:

@@ -54,7 +54,7 @@ class Shelf:
         tracks = [Track(uri=uri, position=position) for position, uri in enumerate(self.queued)]
         return Queue(tracks=tracks[start : start + count], start=start, length=len(tracks))
 
-    async def play(self, position: int | None = None) -> None:
+    async def play(self, position: int | None = None, *, at: float = 0.0) -> None:  # noqa: ARG002
         self.pressed.append(position)
 
     async def stop(self) -> None:

@@ -105,7 +105,7 @@ class SoftPlayer:
         self._here()
         return self.can
 
-    async def play(self, position: int | None = None) -> None:
+    async def play(self, position: int | None = None, *, at: float = 0.0) -> None:
         self._do(f"play {position}" if position is not None else "play")
         if not self.tracks:
             raise Refused("the queue is empty")
@@ -113,6 +113,8 @@ class SoftPlayer:
             self.press(Play.PLAYING)
         else:
             self._play(position if position is not None else self.current or 0)
+        if at:
+            await self.seek(at)
 
     async def play_id(self, id: int) -> None:  # noqa: A002 - MPD's word
         self._do(f"play_id {id}")

@@ -122,12 +122,12 @@ class TimedPlayer:
         self._reach()
         return self.can
 
-    async def play(self, position: int | None = None) -> None:
+    async def play(self, position: int | None = None, *, at: float = 0.0) -> None:
         self._reach()
         if not self.tracks:
             raise Refused("the queue is empty")
         again = position is None and self.now.play is Play.PAUSED
-        elapsed = self._position() if again else 0.0
+        elapsed = self._position() if again else at
         self.current = self.current or 0 if position is None else position
         self.did.append("play")
         self._go(Play.PLAYING, elapsed)

@@ -86,6 +86,10 @@ def test_it_is_served_under_its_name_only_in_parts_if_that_is_wanted():
             assert answer.headers["Content-Range"] == "bytes 3-5/10"
         with urlopen(Request(place, headers={"Range": "bytes=8-"}), timeout=5) as answer:
             assert answer.read() == b"89"
+        for nonsense in ("bytes=5-3", "bytes=10-", "bytes=-3", "bytes=" + "9" * 5000 + "-", "bytes=²-", "words=1-2"):
+            wish = Request(place, headers={"Range": nonsense.encode().decode("latin-1")})
+            with urlopen(wish, timeout=5) as answer:
+                assert (answer.status, answer.read()) == (200, b"0123456789")
         with urlopen(Request(place, method="HEAD"), timeout=5) as answer:
             assert (answer.headers["Content-Length"], answer.read()) == ("10", b"")
         with pytest.raises(HTTPError) as other:

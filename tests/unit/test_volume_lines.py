@@ -23,6 +23,9 @@ def passed(data: bytes, allowed: int = 30) -> bytes:
         (b'setvol "1\\00"\r\n', b'setvol "30"\r\n'),
         (b"setvol\t+99 \r\n", b"setvol\t30 \r\n"),
         (b"setvol 031\n", b"setvol 30\n"),
+        (b"setvol 0000000000000000000000100\n", b"setvol 30\n"),
+        (b'setvol "-18446744073709551516"\n', b'setvol "30"\n'),  # 100 to the C library of a 64-bit machine
+        (b"setvol -4294967196\n", b"setvol 30\n"),  # and of a 32-bit one
         (b"setvol 100\0junk\n", b"setvol 30\0junk\n"),
         (
             b'command_list_begin\nsetvol "50"\nplay\ncommand_list_end\n',
@@ -44,6 +47,8 @@ def test_a_volume_that_is_too_loud_becomes_what_is_allowed(sent: bytes, goes_on:
         b"setvol 30\n",
         b"setvol 101\n",  # MPD refuses it, in its own words
         b"setvol -5\n",
+        b"setvol 18446744073709551716\n",  # too large: it goes round for nobody
+        b"setvol " + b"9" * 5000 + b"\n",
         b"setvol abc\n",
         b"setvol\n",
         b"setvol 100 100\n",

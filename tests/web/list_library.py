@@ -192,6 +192,8 @@ class ListLibrary:
         self._room(name)
         if name == (self.now.partition or "default"):
             raise Refused(f"the partition {name!r} is spoken of; use another one first")
+        if name not in self.rooms:
+            raise Refused("MPD says: no such partition")
         self.rooms.remove(name)
         self.changed("partition")
 

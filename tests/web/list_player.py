@@ -61,11 +61,11 @@ class ListPlayer(ListLibrary):
     async def state(self) -> PlayerState:
         return self.now
 
-    async def play(self, position: int | None = None) -> None:
+    async def play(self, position: int | None = None, *, at: float = 0.0) -> None:
         place = self._place if position is None else position
         if place >= len(self.tracks):
             raise Refused(f"there is nothing at position {place}; the queue holds {len(self.tracks)}")
-        elapsed = self.now.elapsed if position is None else 0.0
+        elapsed = self.now.elapsed if position is None else at
         self.become(play=Play.PLAYING, track=self.tracks[place], elapsed=elapsed or 0.0)
 
     async def play_id(self, id: int) -> None:  # noqa: A002 - MPD's word
@@ -196,7 +196,7 @@ class ListMusic:
     """What the daemon's hub is to the page, over a ListPlayer; without one it says `trouble`."""
 
     def __init__(self, player: ListPlayer | None, trouble: str = "") -> None:
-        self.trouble, self.stand_in = trouble, False
+        self.trouble, self.note, self.stand_in = trouble, "", False
         self.list_player = player
         self.watchers: dict[asyncio.Event, set[str]] = {}
         if player:

@@ -152,6 +152,14 @@ def test_a_jpeg_that_lies_on_its_side_is_put_upright() -> None:
         assert upright.size == (32, 64)
 
 
+@pytest.mark.parametrize(("kind", "side"), [("PNG", 4500), ("JPEG", 4500), ("WEBP", 3000)])
+def test_what_is_small_on_the_disk_and_huge_in_memory_is_left_alone(kind: str, side: int) -> None:
+    data = drawn(kind, (side, side))
+    assert len(data) < 400_000
+    with pytest.raises(Refused, match="too large to show"):
+        as_jpeg.scaled(data, 64)
+
+
 def test_one_of_far_too_many_pixels_is_not_even_unpacked() -> None:
     with pytest.raises(Refused, match="30000 by 30000 pixels is too large"):
         as_jpeg.scaled(huge(), 64)

@@ -7,10 +7,13 @@ import pytest
 from pi_appliance.model.music import Play
 from tests.web.world import World
 
-OURS = ["localhost", "127.0.0.1:8080", "[::1]:8080", "192.168.1.20:8080", "[fe80::1]", socket.gethostname()]
+ANNOUNCED = f"{socket.gethostname().partition('.')[0]}-appliance.local"
+OURS = ["localhost", "127.0.0.1:8080", "[::1]:8080", "192.168.1.20:8080", "[fe80::1]", socket.gethostname(), ANNOUNCED]
 FOREIGN = [
     "evil.example",
     f"{socket.gethostname()}.evil.example",
+    f"{ANNOUNCED}.evil.example",
+    f"evil-{ANNOUNCED}",
     "127.0.0.1.evil.example",
     "localhost@evil.example",
     "localhost:99999",

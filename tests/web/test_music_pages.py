@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from pi_appliance.model.music import Can, Gain, Mode, Track
+from pi_appliance.model.music import Can, Gain, Mode, Opinion, Track
 from tests.web.list_player import OTHER, SONG, ListMusic, ListPlayer
 from tests.web.world import Answer, World, configuration, served
 
@@ -122,11 +122,23 @@ def test_a_search_finds_artists_albums_and_tracks(world: World) -> None:
 @pytest.mark.parametrize(
     ("fields", "after", "plays"),
     [
-        ({"uri": "Albums/Kind of Blue/1.ogg", "do": "play"}, ["a.ogg", "Albums/Kind of Blue/1.ogg", "b.ogg"], "1.ogg"),
-        ({"uri": "Albums/Kind of Blue/1.ogg", "do": "next"}, ["a.ogg", "Albums/Kind of Blue/1.ogg", "b.ogg"], "a.ogg"),
-        ({"uri": "Albums/Kind of Blue/1.ogg", "do": "end"}, ["a.ogg", "b.ogg", "Albums/Kind of Blue/1.ogg"], "a.ogg"),
         (
-            {"album": "Kind of Blue", "artist": "Miles Davis", "do": "play"},
+            {"kind": "track", "uri": "Albums/Kind of Blue/1.ogg", "do": "play"},
+            ["a.ogg", "Albums/Kind of Blue/1.ogg", "b.ogg"],
+            "1.ogg",
+        ),
+        (
+            {"kind": "track", "uri": "Albums/Kind of Blue/1.ogg", "do": "next"},
+            ["a.ogg", "Albums/Kind of Blue/1.ogg", "b.ogg"],
+            "a.ogg",
+        ),
+        (
+            {"kind": "track", "uri": "Albums/Kind of Blue/1.ogg", "do": "end"},
+            ["a.ogg", "b.ogg", "Albums/Kind of Blue/1.ogg"],
+            "a.ogg",
+        ),
+        (
+            {"kind": "album", "album": "Kind of Blue", "artist": "Miles Davis", "do": "play"},
             ["Albums/Kind of Blue/1.ogg", "Albums/Kind of Blue/2.ogg"],
             "1.ogg",
         ),
@@ -226,3 +238,16 @@ def test_the_bar_goes_on_from_any_page_and_comes_back_to_it(world: World) -> Non
     assert world.player.now.track.uri == "b.ogg"
     elsewhere = world.ask("/player/next", urlencode({"to": "//evil.example/"}))
     assert elsewhere.headers["location"] == "/"
+
+
+def test_a_favourite_is_marked_listed_and_given_up(world: World) -> None:
+    world.player.thought["a.ogg"] = Opinion(rating=8)
+    page = press(world, "put", {"kind": "track", "uri": "a.ogg", "do": "like"})
+    assert page.text.count('aria-label="a favourite"') == 1
+    assert world.player.thought["a.ogg"] == Opinion(rating=8, favourite=True)
+    listed = world.ask("/music/library?by=favourites").text
+    assert "Blue Train" in listed
+    assert "Moment" not in listed.split('id="bar"')[0]
+    press(world, "put", {"kind": "track", "uri": "a.ogg", "do": "unlike"})
+    assert "There is nothing here" in world.ask("/music/library?by=favourites").text
+    assert world.player.thought["a.ogg"] == Opinion(rating=8)

@@ -51,6 +51,20 @@ def test_with_a_password_the_network_may_come(tmp_path: Path, password: str) -> 
         assert world.ask("/").status == 303
 
 
+@pytest.mark.parametrize(
+    "said", [b"", b"GET / HTTP/1.1\r\nHost: loc", b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\nG"]
+)
+def test_who_says_nothing_or_not_all_is_let_go(tmp_path: Path, said: bytes) -> None:
+    with served(configuration(tmp_path), patience=0.3) as world, world.events() as events:
+        events.next()
+        with socket.create_connection(("127.0.0.1", world.service.port), timeout=10) as line:
+            line.sendall(said)
+            while line.recv(65_536):
+                pass
+        world.in_loop(lambda: world.player.changed("mixer", volume=41))
+        assert events.until(lambda state: state["player"]["volume"] == 41), "who listens may be silent for longer"
+
+
 def test_localhost_by_name_needs_no_password(tmp_path: Path) -> None:
     with served(configuration(tmp_path, web="host: localhost, port: 0")) as world:
         assert world.ask("/health").status == 200

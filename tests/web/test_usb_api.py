@@ -1,5 +1,6 @@
 """USB sticks in the API."""
 
+from tests.web.the_sticks import NoSticks
 from tests.web.world import World
 
 
@@ -23,3 +24,10 @@ def test_the_page_of_the_sound_shows_the_stick_and_lets_go_of_it(world: World) -
     assert "kept until it is back" in page
     assert "Let me pull it" not in page
     assert world.ask("/music/usb/remove", "stick=Red").status == 404
+
+
+def test_where_no_sticks_are_wanted_the_page_has_nothing_of_them(world: World) -> None:
+    world.daemon.sticks = NoSticks()
+    answer = world.ask("/music/sound")
+    assert (answer.status, "USB" in answer.text) == (200, False)
+    assert world.ask("/api/v1/usb").status == 503

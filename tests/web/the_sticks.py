@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from pi_appliance.errors import Refused, UnknownName
+from pi_appliance.errors import Refused, Unavailable, UnknownName
 from pi_appliance.model.usb import Stick, StickState
 
 
@@ -24,3 +24,10 @@ class TheSticks:
             raise Refused(f"{name} is away already")
         self.stick = dataclasses.replace(self.stick, state=StickState.AWAY)
         return self.stick
+
+
+class NoSticks:
+    """What the daemon has where no folder of sticks is configured."""
+
+    def all(self) -> list[Stick]:
+        raise Unavailable("no folder of USB sticks is configured")

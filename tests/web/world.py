@@ -222,8 +222,8 @@ def set_password(config: Path, password: str) -> None:
 
 
 @contextlib.contextmanager
-def served(config: Path, music: ListMusic | None = None) -> Iterator[World]:
-    """Serve CONFIG in a thread of its own until the block ends."""
+def served(config: Path, music: ListMusic | None = None, patience: float = 20.0) -> Iterator[World]:
+    """Serve CONFIG in a thread of its own until the block ends, with PATIENCE for who says nothing."""
     ready: list[World] = []
     errors: list[BaseException] = []
     up = threading.Event()
@@ -233,7 +233,7 @@ def served(config: Path, music: ListMusic | None = None) -> Iterator[World]:
         ticks = Ticks()
         with Appliance.open(config) as appliance:
             daemon = TheDaemon(appliance, music or ListMusic(ListPlayer()), Runs(config))
-            service = WebService(ticks=ticks, environment={})
+            service = WebService(ticks=ticks, environment={}, patience=patience)
             said = await service.start(daemon)
             ready.append(World(daemon, service, asyncio.get_running_loop(), end, ticks, said, life))
             up.set()

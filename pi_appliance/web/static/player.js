@@ -18,7 +18,8 @@ export function showMusic(music) {
   const { track } = player;
   at("title").textContent = track ? track.label : "Nothing is playing";
   at("artist").textContent = track ? [track.artist, track.album].filter(Boolean).join(" · ") : "";
-  showCover(track, player.abilities);
+  showCover(track, music.abilities);
+  note(at("player-note"), music.note);
   note(at("player-error"), player.error);
   const pressed = player.play === "play";
   at("toggle").setAttribute("aria-label", pressed ? "Pause" : "Play");
@@ -53,7 +54,7 @@ export function startClock() {
 
 function showCover(track, abilities) {
   const cover = at("cover");
-  const uri = abilities?.includes("art") && track ? track.uri : "";
+  const uri = abilities.includes("art") && track ? track.uri : "";
   if (cover.dataset.uri === uri) return;
   cover.dataset.uri = uri;
   cover.hidden = !uri;

@@ -1,0 +1,77 @@
+"""What lies outside the library stays there, though MPD itself would give it to who comes through a socket."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+
+from pi_appliance.errors import Refused
+from pi_appliance.model.music import Saved, Uri
+from pi_appliance.players import mpd
+from pi_appliance.ports_player import Player
+from pi_appliance.system import private_mpd
+from tests.fakes.mpd_server import PICTURE, make_music, needs_mpd
+
+pytestmark = needs_mpd
+T = TypeVar("T")
+
+
+@dataclass
+class Home:
+    """A library with a folder beside it that is nobody's business."""
+
+    folder: Path
+
+    def ask(self, question: Callable[[Player], Awaitable[T]]) -> T:
+        """Return what QUESTION learns from a player that is reached through a socket."""
+
+        async def asked() -> T:
+            async with private_mpd.running(self.folder / "mpd", self.folder / "music") as socket:
+                player: Player = mpd.connect(mpd.Options(address=str(socket)), {})
+                try:
+                    return await question(player)
+                finally:
+                    await player.close()
+
+        return asyncio.run(asked())
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    make_music(tmp_path / "music")
+    make_music(tmp_path / "private")
+    (tmp_path / "private" / "words.m3u").write_text("one\ntwo\n")
+    return Home(tmp_path)
+
+
+def test_pictures_of_folders_outside_are_not_shown(home: Home) -> None:
+    async def pictures(player: Player) -> list[bytes | None]:
+        where = ("one.wav", "../private/one.wav", "empty/../../private/one.wav", str(home.folder / "private/one.wav"))
+        found = [await player.art(uri) for uri in (*where, f"file://{home.folder}/private/one.wav")]
+        return [art and art.data for art in found]
+
+    assert home.ask(pictures) == [PICTURE, None, None, None, None]
+
+
+def test_files_outside_do_not_come_into_the_queue_nor_into_a_playlist(home: Home) -> None:
+    private = home.folder / "private"
+
+    async def try_all(player: Player) -> int:
+        for source in (
+            *(Uri(uri=f"{scheme}{private}/one.wav") for scheme in ("file://", "FILE://")),
+            Uri(uri="../private/words.m3u"),
+            Saved(playlist=str(private / "words.m3u")),
+            Saved(playlist=f"file://{private}/words.m3u"),
+        ):
+            with pytest.raises(Refused):
+                await player.add(source)
+            with pytest.raises(Refused):
+                await player.playlist_add("mine", source)
+        with pytest.raises(Refused, match="no playlist"):
+            await player.playlist(str(private / "words.m3u"))
+        return (await player.state()).queue_length
+
+    assert home.ask(try_all) == 0

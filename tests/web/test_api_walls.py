@@ -1,0 +1,98 @@
+"""The walls of the whole web: nothing without the password, and nothing that is sent is a fault of the program."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.routing import Mount, Route
+
+from tests.web.test_openapi import JOBS, STATIONS, document
+from tests.web.world import World, configuration, served
+
+FREE = {"/health", "/sign-in"}  # and /static
+HALF = "half a letter: \ud800"
+
+
+def routes(world: World) -> Iterator[tuple[str, str]]:
+    """Yield every method and address there is, with something in place of what varies."""
+    assert world.service._server is not None
+    guard: Any = world.service._server.config.app
+    for route in guard._app.routes:
+        if isinstance(route, Mount):
+            assert route.path == "/static"
+            continue
+        assert isinstance(route, Route)
+        for method in route.methods or ():
+            yield method, re.sub(r"{\w+(:\w+)?}", "1", route.path)
+
+
+def test_no_route_is_answered_without_the_password(locked: World) -> None:
+    before, looked = locked.player.now, 0
+    for method, path in routes(locked):
+        if path in FREE:
+            continue
+        looked += 1
+        answer = locked.ask(path, None if method in ("GET", "HEAD") else {}, method=method)
+        api = path.startswith("/api/") or path in ("/events", "/metrics")
+        assert answer.status == (401 if api else 303), (method, path)
+        assert api or answer.headers["location"].startswith("/sign-in"), (method, path)
+    assert looked > 150
+    assert locked.player.now == before
+
+
+def test_no_route_that_changes_something_is_open_to_other_sites(world: World) -> None:
+    before = world.player.now
+    for method, path in routes(world):
+        if method not in ("GET", "HEAD"):
+            assert world.ask(path, {}, method=method, Origin="http://evil.example").status == 403, (method, path)
+    assert world.player.now == before
+
+
+@pytest.fixture(scope="module")
+def endpoints(tmp_path_factory: pytest.TempPathFactory) -> list[Any]:
+    return document(tmp_path_factory.mktemp("rows"))[1]
+
+
+def test_half_a_letter_is_a_wrong_value_everywhere_and_spoils_nothing(tmp_path: Path, endpoints: list[Any]) -> None:
+    with served(configuration(tmp_path, stations=STATIONS, jobs=JOBS)) as world:
+        for each in endpoints:
+            path = re.sub(r"{(\w+)(:\w+)?}", lambda found, each=each: str(each.example[found[1]]), each.path)
+            for key in each.body if each.method != "GET" else ():
+                names = re.findall(r"{(\w+)", each.path)
+                sent = {name: value for name, value in each.example.items() if name not in names}
+                answer = world.ask(f"/api/v1{path}", {**sent, key.name: HALF}, method=each.method)
+                assert answer.status == 400, (path, key.name, answer.text)
+                assert "must be" in answer.json["error"] or key.name in answer.json["error"]
+        for path in ("/player/playlists", "/player/favourites", "/player/partitions", "/stations", "/sleep", "/alarms"):
+            assert world.ask(f"/api/v1{path}").status == 200, path
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        '{"volume": ' + "9" * 10_000 + "}",
+        '{"volume": NaN}',
+        '{"volume": -Infinity}',
+        '{"volume": 1e999}',
+        '{"volume": ' + "[" * 8_000,
+        '{"volume": ' + '{"a":' * 2_500 + "1" + "}" * 2_501,
+        '{"volume": 10, "volume": []}',
+        '{"\\ud800": 1}',
+        '"volume"',
+        "[]",
+        "\ufeff{}",
+        '{"volume": true}',
+    ],
+    ids=range(12),
+)
+def test_json_that_is_none_or_no_volume_is_told_in_a_sentence(world: World, body: str) -> None:
+    answer = world.ask("/api/v1/player/volume", body)
+    assert (answer.status, "\n" in answer.json["error"], world.player.now.volume) == (400, False, 40)
+
+
+def test_a_number_of_ten_thousand_digits_leads_nowhere(world: World) -> None:
+    for path in ("player/outputs", "runs"):
+        answer = world.ask(f"/api/v1/{path}/{'9' * 10_000}", {} if "outputs" in path else None)
+        assert (answer.status, answer.json) == (404, {"error": "there is no such page"})
