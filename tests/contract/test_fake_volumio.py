@@ -4,39 +4,21 @@ import asyncio
 import json
 import urllib.error
 import urllib.request
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 import pytest
 from pyvolumio import CannotConnectError, Volumio
 
+from tests.contract.volumio_scene import Clock, clock, server
 from tests.fakes.http_ear import http_ear
 from tests.fakes.volumio_box import Box
 from tests.fakes.volumio_library import MORNING, PICTURE, SONGS, Library
-from tests.fakes.volumio_server import VolumioServer, running_volumio
+from tests.fakes.volumio_server import VolumioServer
 from tests.house import until
 
 T = TypeVar("T")
-
-
-class Clock:
-    """Time that goes only when it is told to."""
-
-    now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def server(clock: Clock) -> Iterator[VolumioServer]:
-    with running_volumio(clock=clock) as running:
-        yield running
+__all__ = ["clock", "server"]
 
 
 def ask(server: VolumioServer, question: Callable[[Volumio], Awaitable[T]]) -> T:

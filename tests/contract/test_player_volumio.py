@@ -1,7 +1,7 @@
 """The Volumio player against a fake Volumio on a real socket, which is proved by a client that others wrote."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from typing import Any, TypeVar
 
@@ -11,33 +11,15 @@ from pi_appliance import registry
 from pi_appliance.errors import Refused
 from pi_appliance.model.music import Can, Gain, Kind, Mode, Opinion, Play, Saved, Uri, Wanted, Where
 from pi_appliance.ports_player import Player
+from tests.contract.volumio_scene import Clock, clock, server
 from tests.fakes.volumio_library import MORNING, PICTURE, ROADS, SONGS
-from tests.fakes.volumio_server import VolumioServer, running_volumio
+from tests.fakes.volumio_server import VolumioServer
 
 ONE, TWO, ALONE = ("music-library/" + path for path in ("USB/Blue/one.mp3", "USB/Blue/two.mp3", "NAS/alone.flac"))
 EINS, ZWEI = "music-library/USB/Ärzte/eins.flac", "music-library/USB/Ärzte/zwei — 100%.flac"
 RADIO = Uri(uri="http://127.0.0.1:9/fm", title="Rädio 二")
 T = TypeVar("T")
-
-
-class Clock:
-    """Time that goes only when it is told to."""
-
-    now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def server(clock: Clock) -> Iterator[VolumioServer]:
-    with running_volumio(clock=clock) as running:
-        yield running
+__all__ = ["clock", "server"]
 
 
 @pytest.fixture

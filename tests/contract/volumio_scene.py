@@ -1,0 +1,27 @@
+"""The fake Volumio that its own tests and those of the player share, in a time of its own."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.fakes.volumio_server import VolumioServer, running_volumio
+
+
+class Clock:
+    """Time that goes only when it is told to."""
+
+    now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def server(clock: Clock) -> Iterator[VolumioServer]:
+    with running_volumio(clock=clock) as running:
+        yield running
