@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable
 
 from pi_appliance.errors import Unavailable
-from pi_appliance.model.config import Config
+from pi_appliance.model.config import Config, Job
 from pi_appliance.store.asks import Asks
 from pi_appliance.store.database import Database
 
@@ -12,6 +12,8 @@ KIND = "music"
 RINGING = "ringing"
 _IN_HAND = {RINGING, "speaking", "falling"}  # phases in which a job says what plays
 _ASLEEP_SOON = {"falling", "finishing"}
+IN_THE_WAY = {RINGING, "snoozing", "falling", "finishing", "turning"}
+"""Phases beside which no alarm can ring."""
 _ENDERS = {"alarm", "sleep", "stop"}  # what jobs do that may end the music
 
 
@@ -49,6 +51,11 @@ class Work:
             return {phase_of(held.text) for held in Asks(self._store()).all_held()}
         except Unavailable:
             return set()
+
+
+def is_alarm(job: Job) -> bool:
+    """Say whether JOB wakes the house."""
+    return job.kind == KIND and str(getattr(job.with_, "do", "")) == "alarm"
 
 
 def phase_of(held: str) -> str:

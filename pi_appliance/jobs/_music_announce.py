@@ -10,7 +10,6 @@ from pi_appliance.jobs._music_options import Options
 from pi_appliance.jobs._music_served import Served
 from pi_appliance.jobs._music_session import Phase, Place, Session
 from pi_appliance.jobs._music_sitting import LATE, TICK, Sitting
-from pi_appliance.jobs._music_volume import Volume
 from pi_appliance.model.music import Can, Mode, Play, PlayerState, Uri, Where
 from pi_appliance.model.run import Result
 from pi_appliance.ports import Context
@@ -50,7 +49,7 @@ class _Announcement(Sitting):
         if wav is not None:
             served = stack.enter_context(Served(wav, "announcement"))
             uris = [served.at(host) for host in served.hosts]
-        state = await self.player.state()
+        state = await self._turn_has_come()
         self.keep(before=state.volume, modes=_music_session.modes_of(state), place=_place_of(state))
         try:
             how = await self._heard(state, uris)
@@ -59,6 +58,14 @@ class _Announcement(Sitting):
             raise
         await self._restore()
         return Result(how)
+
+    async def _turn_has_come(self) -> PlayerState:
+        """Wait until no other announcement is made, and return what the player does then."""
+        began = self.now()
+        while (state := await self.look()) is None and self.now() - began < _LONGEST + _PATIENCE:
+            self.context.progress(None, "waiting for another announcement")
+            await self.context.rest(TICK)
+        return state or await self.player.state()
 
     async def restored(self) -> Result:
         """Put back what an earlier run left: nobody wants to hear now what was to be heard then."""
@@ -136,7 +143,7 @@ class _Announcement(Sitting):
                 self.finish("restored")
             except Unavailable:
                 lost = self.now() if lost is None else lost
-                self.volume = Volume(self.player)
+                self.volume = self.new_volume()
                 if self.now() - lost >= _PATIENCE:
                     raise
                 await self.context.rest(TICK)

@@ -6,7 +6,7 @@ from pi_appliance.jobs._music_options import Options
 from pi_appliance.jobs._music_session import Phase, Session
 from pi_appliance.jobs._music_sitting import LATE, TICK, Sitting
 from pi_appliance.model.run import Result
-from pi_appliance.ports import Context
+from pi_appliance.ports import MAKE_ROOM, Context
 
 _PATIENCE = 300.0  # seconds without a player after which its volume is of no use
 
@@ -52,8 +52,10 @@ class _Turn(Sitting):
         return Result(self.how, {"volume": end})
 
     async def _step(self, fade: Fade) -> None:
-        state, age = await self.player.state(), self.age()
-        if self.context.asked() == "stop":
+        state, age = await self.look(), self.age()
+        if state is None:
+            return
+        if self.context.asked() in ("stop", MAKE_ROOM):
             self.finish(f"stopped at volume {state.volume} when asked to")
         elif not self.volume.is_ours(state):
             self.finish(f"a hand took the volume, at {state.volume}")
