@@ -4,9 +4,10 @@ from contextlib import ExitStack
 from dataclasses import replace
 
 from pi_appliance.core.fades import Fade
-from pi_appliance.errors import ApplianceError, Refused, Unavailable
+from pi_appliance.errors import Refused, Unavailable
 from pi_appliance.jobs import _music_session, _music_speech
 from pi_appliance.jobs._music_options import Options
+from pi_appliance.jobs._music_patience import patient
 from pi_appliance.jobs._music_served import Served
 from pi_appliance.jobs._music_session import Phase, Place, Session
 from pi_appliance.jobs._music_sitting import LATE, TICK, Sitting
@@ -51,12 +52,14 @@ class _Announcement(Sitting):
             uris = [served.at(host) for host in served.hosts]
         state = await self._turn_has_come()
         self.keep(before=state.volume, modes=_music_session.modes_of(state), place=_place_of(state))
+        bare, self.player = self.player, patient(self.player, self.context.rest, self.now)
+        self.volume = self.new_volume()
         try:
             how = await self._heard(state, uris)
-        except ApplianceError:
+        finally:
+            self.player = bare
+            self.volume = self.new_volume()
             await self._restore()
-            raise
-        await self._restore()
         return Result(how)
 
     async def _turn_has_come(self) -> PlayerState:
@@ -161,7 +164,7 @@ class _Announcement(Sitting):
             await self.volume.set(0)
             if state.play is not Play.STOPPED:  # MPD pauses at the end of a track that is not the last
                 await self.player.stop()
-        # While nothing plays: an MPD that plays and is told what comes next, again and again, hangs at times (0.23.12).
+        # While nothing plays: else MPD would read the announcement again already, as the track that comes next.
         await self.player.remove(ours)
         if session.modes is not None:
             await self.set_modes(session.modes)

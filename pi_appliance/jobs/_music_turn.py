@@ -2,6 +2,7 @@
 
 from pi_appliance.core.fades import Fade
 from pi_appliance.errors import Refused, Unavailable
+from pi_appliance.jobs import _music_patience as patience
 from pi_appliance.jobs._music_options import Options
 from pi_appliance.jobs._music_session import Phase, Session
 from pi_appliance.jobs._music_sitting import LATE, TICK, Sitting
@@ -44,7 +45,7 @@ class _Turn(Sitting):
                 lost = None
             except Unavailable:
                 lost = self.now() if lost is None else lost
-                if self.now() - lost >= _PATIENCE or not fade.seconds:
+                if self.now() - lost >= (_PATIENCE if fade.seconds else patience.PATIENCE):
                     self.context.hold(None)
                     raise
             if not self.over:
