@@ -8,7 +8,7 @@ from decimal import Decimal
 from random import Random
 from typing import IO, Protocol
 
-from pi_appliance.model.music import Station
+from pi_appliance.model.music import Source, Station
 from pi_appliance.model.notice import Event, Message
 from pi_appliance.model.post import Intent, Post, Report, Sent, State, Used
 from pi_appliance.ports_player import Player
@@ -147,6 +147,10 @@ class Moment:
         return max(0.0, (self.wall - earlier.wall).total_seconds())
 
 
+MAKE_ROOM = "make room"
+"""What a run hears by `Context.asked` where an alarm is about to ring in place of what it does."""
+
+
 class Context(Protocol):
     """All that a run may use. Paths are absolute, instants are aware."""
 
@@ -212,6 +216,12 @@ class Context(Protocol):
     def stations(self) -> Sequence[Station]:
         """Return the web radio stations, the owner's own ones first. Raises ConfigError for a wrong file."""
 
+    def tuned(self, source: Source) -> Source:
+        """Return SOURCE with the address of the stream itself, where a list of addresses answers at its own."""
+
+    def loudest(self) -> int:
+        """Return how loud the music may be just now, 0 to 100."""
+
     def moment(self) -> Moment:
         """Return this moment by all the clocks there are."""
 
@@ -227,6 +237,9 @@ class Context(Protocol):
 
     def held(self) -> str | None:
         """Return what this job is in the middle of, from whichever run; None if nothing."""
+
+    def others(self) -> Mapping[str, str]:
+        """Return what other jobs are in the middle of, by their names, as they hold it. Cheap."""
 
     def asked(self) -> str:
         """Return what a person asks of the run that goes on, such as "snooze", once; '' if nothing. Cheap."""

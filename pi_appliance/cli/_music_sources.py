@@ -12,9 +12,8 @@ from click.shell_completion import CompletionItem
 from pi_appliance.cli._music_session import stations
 from pi_appliance.config.load import load
 from pi_appliance.core.sources import FORMS, parse
-from pi_appliance.core.stream_lists import is_address_of_list, is_web_address
-from pi_appliance.engine.stations import Stations
-from pi_appliance.engine.tuning import tune_to_play
+from pi_appliance.core.stream_lists import is_web_address
+from pi_appliance.engine.stations import tuned
 from pi_appliance.errors import ApplianceError, Refused, nearest
 from pi_appliance.model.config import Config
 from pi_appliance.model.music import Source, Uri, Wanted
@@ -56,7 +55,7 @@ def read(settings: Config, words: Sequence[str], wanted: Wanted) -> list[Source]
         raise click.UsageError(f"nothing is named to play; write {FORMS}")
     known = stations(settings)
     try:
-        return [*(_tuned(known, parse(each, known.all())) for each in words), *by_tags]
+        return [*(tuned(known, parse(each, known.all())) for each in words), *by_tags]
     except ValueError as error:
         raise click.UsageError(str(error)) from None
 
@@ -72,12 +71,3 @@ def hints(settings: Config, source: Source) -> Iterator[None]:
         near = nearest(source.uri, [each.name for each in stations(settings).all()])
         todo = near.replace("mean", "mean the station") if near.endswith("?") else "find it: pi-appliance music search"
         raise Refused(f"{error}; {todo}") from None
-
-
-def _tuned(known: Stations, source: Source) -> Source:
-    """Return SOURCE; for a station, or an address of a list of streams, with the address of the stream itself."""
-    if isinstance(source, Uri) and source.title:
-        return Uri(uri=known.to_play(source.title).url, title=source.title)
-    if isinstance(source, Uri) and is_web_address(source.uri) and is_address_of_list(source.uri):
-        return Uri(uri=tune_to_play(source.uri))
-    return source

@@ -14,7 +14,7 @@ from pi_appliance.core import durations
 from pi_appliance.engine.assemble import Appliance
 from pi_appliance.engine.runs import Runs
 from pi_appliance.errors import ApplianceError
-from pi_appliance.model.config import Job
+from pi_appliance.model.config import Job, Overlap
 from pi_appliance.model.notice import Told
 from pi_appliance.model.run import LEFT, Outcome, Trigger
 from pi_appliance.ports import Clock
@@ -91,6 +91,8 @@ class Asking:
         if self._clock.now() - ask.due > (job.grace if job else _GRACE):
             self._misfire(ask, job)
             return
+        if self._waits_its_turn(ask):
+            return
         self._appliance().require_room()
         self._note_start(ask.name)
         self._under_way.add(ask.name)
@@ -101,6 +103,11 @@ class Asking:
         except BaseException:
             self._under_way.discard(ask.name)
             raise
+
+    def _waits_its_turn(self, ask: Ask) -> bool:
+        """Say whether a run goes on that ASK is to come behind: two that waited would begin in any order."""
+        job = self._appliance().config.jobs.get(ask.job)
+        return job is not None and job.overlap is Overlap.QUEUE and self._goes_on(ask.job)
 
     def _is_due(self, ask: Ask) -> bool:
         return ask.at_once or (self._trusted() and ask.due <= self._clock.now())
@@ -159,7 +166,9 @@ class Asking:
     def _moments(self, asks: list[Ask]) -> Iterator[float]:
         """Yield in how many seconds each of ASKS is to be looked at."""
         for ask in asks:
-            if ask.name in self._tries:
+            if self._is_due(ask) and self._waits_its_turn(ask):
+                yield NEVER if self._runs.going_on(ask.job) else _LOOK
+            elif ask.name in self._tries:
                 yield max(_LOOK, self._tries[ask.name].next - self._clock.steady())
             elif self._trusted():
                 yield (ask.due - self._clock.now()).total_seconds()

@@ -16,10 +16,11 @@ from typing import IO, Any
 from pi_appliance import registry
 from pi_appliance.config.secret_names import secret_names
 from pi_appliance.core.chance import draw
+from pi_appliance.core.volume import allowed
 from pi_appliance.engine.connecting import connect, part_of
 from pi_appliance.errors import Refused, Unavailable, UnknownName
 from pi_appliance.model.config import Config
-from pi_appliance.model.music import Station
+from pi_appliance.model.music import Source, Station
 from pi_appliance.model.post import Report
 from pi_appliance.model.run import Trigger
 from pi_appliance.ports import Ledger, Moment, Network, Rules
@@ -69,6 +70,7 @@ class RunContext:
     now: datetime = field(default_factory=clock.now)
     random: Random = field(default_factory=SystemRandom)
     _looked: int | None = None  # the version of the history at the last look for a word
+    _others: tuple[int, Mapping[str, str]] = (-1, {})  # what others hold, and the version of the history by then
 
     def clock(self) -> datetime:
         """Return what time it is now."""
@@ -175,6 +177,16 @@ class RunContext:
 
         return Stations(self.config.stations, self.config.state).all()
 
+    def tuned(self, source: Source) -> Source:
+        """Return SOURCE with the address of the stream itself."""
+        from pi_appliance.engine import stations  # noqa: PLC0415 - as above
+
+        return stations.tuned(stations.Stations(self.config.stations, self.config.state), source)
+
+    def loudest(self) -> int:
+        """Return how loud the music may be just now, by the zone of the file, as the page has it."""
+        return allowed(self.config.volume, clock.now().astimezone(self.config.time_zone))
+
     def moment(self) -> Moment:
         """Return this moment by all the clocks there are."""
         return Moment(clock.now(), clock.MachineClock().steady(), clock.boot_name())
@@ -196,6 +208,17 @@ class RunContext:
         """Return what this job is in the middle of."""
         held = self.store.asks.held(self.job)
         return held.text if held else None
+
+    def others(self) -> Mapping[str, str]:
+        """Return what other jobs are in the middle of. Nothing is read while nobody has written."""
+        try:
+            version = self.store.version()
+            if version != self._others[0]:
+                helds = self.store.asks.all_held()
+                self._others = (version, {held.job: held.text for held in helds if held.job != self.job})
+        except Unavailable:
+            return {}
+        return self._others[1]
 
     def asked(self) -> str:
         """Return what a person asks, once. Nothing is read while nobody has written; what cannot be read is none."""

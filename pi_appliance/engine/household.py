@@ -7,8 +7,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from pi_appliance.core import sources
 from pi_appliance.engine.governed import House
 from pi_appliance.engine.hub import Hub
+from pi_appliance.engine.music_work import Work
 from pi_appliance.engine.resume import Resume
-from pi_appliance.engine.stations import Stations
+from pi_appliance.engine.stations import Stations, tuned
 from pi_appliance.engine.volume_guard import Guard
 from pi_appliance.engine.watchdog import Watchdog
 from pi_appliance.errors import ApplianceError, ConfigError, UnknownName
@@ -29,28 +30,36 @@ def new_hub(config: Config, store: Store, secrets: Mapping[str, str]) -> Hub:
 
 async def live(hub: Hub, config: Config) -> None:
     """Keep HUB connected, and look after the music on it as CONFIG says, until cancelled."""
-    boot = clock.boot_name()
+    boot, jobs = clock.boot_name(), Work(config, hub.house.store)
     work = [hub.run(), always("volume", Guard(hub, boot=boot).run)]
     if config.radio.watch:
-        work.append(always("radio", Watchdog(hub, config.radio, lambda: fallback(config)).run))
+        work.append(
+            always(
+                "radio", Watchdog(hub, config.radio, lambda: asyncio.to_thread(fallback, config), jobs=jobs.turn).run
+            )
+        )
     if config.resume:
-        work.append(always("resume", Resume(hub, config.state / "resume", boot=boot).run))
+        work.append(always("resume", Resume(hub, config.state / "resume", boot=boot, work=jobs).run))
     async with asyncio.TaskGroup() as group:
         for each in work:
             group.create_task(each)
 
 
 def fallback(config: Config) -> list[Source]:
-    """Return what may play in place of a station that is away; what is no name of anything is told and left out."""
+    """Return what may play in place of a station that is away; what is no name of anything is told and left out.
+
+    It may wait for the network: call it in a thread.
+    """
     found: list[Source] = []
+    known = Stations(config.stations, config.state)
     try:
-        stations = Stations(config.stations, config.state).all()
+        stations = known.all()
     except ConfigError as error:
         _log.warning("music: %s", error)
         stations = ()
     for name in config.radio.fallback:
         try:
-            found.append(sources.parse(name, stations))
+            found.append(tuned(known, sources.parse(name, stations)))
         except (UnknownName, ValueError) as error:
             _log.warning("music: radio: fallback: %s", error)
     return found

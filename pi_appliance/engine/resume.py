@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, get_type_hints
 
 from pi_appliance.engine.hub import Hub
+from pi_appliance.engine.music_work import Work
 from pi_appliance.engine.news import CONNECTION, Nap
 from pi_appliance.errors import Refused, Unavailable
 from pi_appliance.model.music import Mode, Play, PlayerState, Track, Uri
@@ -60,10 +61,12 @@ class Resume:
         folder: Path,
         *,
         boot: str,
+        work: Work | None = None,
         nap: Nap = asyncio.sleep,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._hub, self._boot, self._nap, self._clock = hub, boot, nap, clock
+        self._work = work
         self._queue_file, self._place_file = folder / "queue.json", folder / "place.json"
         self._tracks = _read_tracks(self._queue_file)
         self._place = _read_place(self._place_file)
@@ -164,17 +167,29 @@ class Resume:
         )
 
     async def _restore(self) -> None:
-        """Take up where it was, if this player has lost its queue."""
+        """Take up where it was, if this player has lost its queue; an alarm that rings sees to its own music."""
         state, place = self._hub.state, self._place
         if state is None or place is None or not self._tracks or not self._lost_its_queue(state, place):
             return
+        if self._alarm_rings():
+            return
         hands, player = self._hub.hands, await self._hub.player(by_hand=False)
         positions = await self._refill(player)
+        if self._alarm_rings():
+            return
         await self._set_up(player, place)
         now = await player.state()
-        if now.play is Play.STOPPED and now.queue_length == len(positions) and hands == self._hub.hands:
+        if (
+            not self._alarm_rings()
+            and now.play is Play.STOPPED
+            and now.queue_length == len(positions)
+            and hands == self._hub.hands
+        ):
             await self._go_on(player, place, positions)
         _log.info("music: the queue is back, %d of %d tracks", len(positions), len(self._tracks))
+
+    def _alarm_rings(self) -> bool:
+        return self._work is not None and self._work.rings
 
     def _lost_its_queue(self, state: PlayerState, place: Place) -> bool:
         """Say whether the queue is empty because the player, or the machine, was started anew.
@@ -208,13 +223,14 @@ class Resume:
         return volume if policy is None or policy.start is None else min(volume, policy.start)
 
     async def _go_on(self, player: Player, place: Place, positions: dict[int, int]) -> None:
-        """Play, or be paused, where it was. In quiet hours nothing begins to play by itself."""
+        """Play, or be paused, where it was. Nothing begins to play by itself in quiet hours, nor what was to sleep."""
         position = positions.get(_position(place, self._tracks))
         if position is None or place.play is Play.STOPPED:
             return
         policy = self._hub.house.policy
         quiet = policy is not None and self._hub.house.allowed() < policy.maximum
-        if place.play is Play.PLAYING and not quiet:
+        asleep = self._work is not None and self._work.falls_asleep
+        if place.play is Play.PLAYING and not (quiet or asleep):
             await player.play(position, at=place.elapsed or 0.0)
         elif place.elapsed is not None:  # a stream has no place to be paused at
             await self._pause_at(player, place, position)

@@ -148,6 +148,7 @@ def _run(appliance: Appliance, asked: _Asked, stop: process.Stop, listener: List
             start = pings.Start(appliance, job, number)
             lock.due = asked.due
             lock.say(number, None, "starting")
+            sessions.make_room(appliance, job, number, asked.named)
             once = sessions.begun(appliance, job, asked.named, now)
             attempt = Attempts(appliance, job, number, asked.named, lock, stop, listener)
             attempt.given = asked.given

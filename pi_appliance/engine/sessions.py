@@ -1,12 +1,19 @@
 """What a run is in the middle of, such as an alarm that rings: what begins with it, and who gives it up."""
 
 import contextlib
+import time
+from collections.abc import Iterator
 from datetime import datetime
 
+from pi_appliance.engine import music_work
 from pi_appliance.engine.assemble import Appliance
 from pi_appliance.errors import Unavailable
 from pi_appliance.model.config import Job
 from pi_appliance.model.run import LEFT
+from pi_appliance.ports import MAKE_ROOM
+
+_ROOM = 10.0  # seconds; a slow Pi starts a process in three
+_LOOK = 0.1
 
 
 def forget_words(appliance: Appliance, job: Job, named: str | None) -> None:
@@ -29,6 +36,32 @@ def begun(appliance: Appliance, job: Job, named: str | None, now: datetime) -> s
             appliance.pause(job.name, now=now)
             return "; it pauses now, for it was to be once"
     return ""
+
+
+def make_room(appliance: Appliance, job: Job, run: int, named: str | None) -> None:
+    """Where JOB is an alarm, let RUN of it have the music to itself: whoever turns the volume or ends it makes room.
+
+    Of two alarms at the same minute, the later one rings. It is waited for, but not for long: an alarm must ring.
+    """
+    if named == LEFT or not music_work.is_alarm(job):
+        return
+    with contextlib.suppress(Unavailable):
+        asked = set(_in_the_way(appliance, job, run))
+        for name in asked:
+            appliance.store.asks.say(name, MAKE_ROOM)
+        until = time.monotonic() + _ROOM
+        while asked & set(_in_the_way(appliance, job, run)) and time.monotonic() < until:
+            time.sleep(_LOOK)
+
+
+def _in_the_way(appliance: Appliance, job: Job, run: int) -> Iterator[str]:
+    """Yield the jobs beside which JOB cannot ring; an alarm that began before RUN may hold nothing yet."""
+    for held in appliance.store.asks.all_held():
+        if held.job != job.name and music_work.phase_of(held.text) in music_work.IN_THE_WAY:
+            yield held.job
+    for other in appliance.config.jobs.values():
+        if other.name != job.name and music_work.is_alarm(other):
+            yield from (going.job for going in appliance.store.going_on(other.name) if going.id < run)
 
 
 def given_up(appliance: Appliance, job: Job) -> None:

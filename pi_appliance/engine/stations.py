@@ -14,7 +14,7 @@ from pi_appliance.config.load import load_stations
 from pi_appliance.core import stream_lists
 from pi_appliance.engine import tuning
 from pi_appliance.errors import ConfigError, Problem, Refused, Unavailable, UnknownName
-from pi_appliance.model.music import Station
+from pi_appliance.model.music import Source, Station, Uri
 from pi_appliance.system import files, locks
 
 NAME = "stations.json"
@@ -181,6 +181,20 @@ class Stations:
             yield own
             files.write(self._own_file, _dumped(own))
             self._read_own = (None, _Own())
+
+
+def tuned(known: Stations, source: Source) -> Source:
+    """Return SOURCE; for one of the KNOWN stations, or an address of a list, with the address of the stream itself.
+
+    It may wait for the network: call it in a thread.
+    """
+    if not isinstance(source, Uri):
+        return source
+    if source.title:
+        return Uri(uri=known.to_play(source.title).url, title=source.title)
+    if stream_lists.is_web_address(source.uri) and stream_lists.is_address_of_list(source.uri):
+        return Uri(uri=tuning.tune_to_play(source.uri))
+    return source
 
 
 def _fold(name: str) -> str:

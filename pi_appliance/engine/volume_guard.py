@@ -70,8 +70,11 @@ class Guard:
         loudest = min(policy.start, self._house.allowed())
         if not started_anew or state.volume <= loudest or state.play is Play.PLAYING:
             return state
-        _log.info("music: the volume was %d at the start, it is %d now", state.volume, loudest)
         player = self._hub.bare_player()
+        now = await player.state()  # an alarm may have set it meanwhile, and play
+        if now.play is Play.PLAYING or (now.volume or 0) <= loudest:
+            return now
+        _log.info("music: the volume was %d at the start, it is %d now", state.volume, loudest)
         await player.set_volume(loudest)
         return await player.state()
 

@@ -1,12 +1,13 @@
 """Web radio that comes back: a stream that falls silent by itself is connected anew, then replaced, then returned to.
 
 Silent is: stopped with an error or at its end, or time does not go on although it plays. A person's stop or pause has
-neither an error nor an end, and is left alone; so is everything as soon as a hand does anything else.
+neither an error nor an end, and is left alone; so is everything as soon as a hand does anything else, or a job: an
+alarm sees to its own music.
 """
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from random import Random
@@ -41,19 +42,25 @@ class _Instead:
 
 
 class Watchdog:
-    """Looks after the web radio on HUB. FALLBACK gives what may play instead, in order, when it is needed."""
+    """Looks after the web radio on HUB. FALLBACK gives what may play instead, in order, when it is needed.
+
+    JOBS returns None while a job says what plays; else a number, another one once a job has ended the music.
+    """
 
     def __init__(
         self,
         hub: Hub,
         radio: Radio,
-        fallback: Callable[[], Sequence[Source]],
+        fallback: Callable[[], Awaitable[Sequence[Source]]],
         *,
+        jobs: Callable[[], int | None] = lambda: 0,
         nap: Nap = asyncio.sleep,
         random: Random | None = None,
     ) -> None:
         self._hub, self._radio, self._fallback, self._nap = hub, radio, fallback, nap
         self._random = random or Random()  # noqa: S311 - jitter
+        self._jobs = jobs
+        self._turn: int | None = None  # what `jobs` said when our own doings began; None: there are none
         self._patience = radio.patience.total_seconds()
         self._hands = 0  # how many commands there had been when our own work began
 
@@ -79,7 +86,7 @@ class Watchdog:
 
     async def _until_it_is_silent(self, stream: Track, listener: Listener) -> str:
         """Return why STREAM fell silent. Raises _Ended if somebody wants it so."""
-        self._hands = self._hub.hands
+        self._hands, self._turn = self._hub.hands, None
         elapsed, still = -1.0, 0.0
         while True:
             step = self._patience / _LOOKS
@@ -98,7 +105,9 @@ class Watchdog:
 
     async def _bring_back(self, stream: Track, why: str, listener: Listener) -> None:
         """Connect STREAM anew; else play something else and return. Comes back only when STREAM plays."""
-        self._hands = self._hub.hands
+        self._hands, self._turn = self._hub.hands, self._jobs()
+        if self._turn is None:
+            raise _Ended
         _log.warning("music: %s fell silent: %s", stream.label, why)
         attempt = 0
         while True:
@@ -109,7 +118,7 @@ class Watchdog:
                 if await self._plays_again(stream, listener):
                     _log.info("music: %s is back", stream.label)
                     return
-            for source in self._fallback():
+            for source in await self._fallback():
                 if await self._until_return(stream, source, listener):
                     _log.info("music: %s is back", stream.label)
                     return
@@ -209,7 +218,7 @@ class Watchdog:
         return True
 
     async def _player(self) -> Player:
-        """Return the player for our own doings. Raises _Ended if a hand was on it since they began."""
+        """Return the player for our own doings. Raises _Ended if a hand, or a job, was on it since they began."""
         self._stand_back()
         return await self._hub.player(by_hand=False)
 
@@ -218,7 +227,7 @@ class Watchdog:
         return await (await self._player()).state()
 
     def _stand_back(self) -> None:
-        if self._hub.hands != self._hands:
+        if self._hub.hands != self._hands or (self._turn is not None and self._jobs() != self._turn):
             raise _Ended
 
 

@@ -10,10 +10,9 @@ from pi_appliance.jobs._music_options import Options
 from pi_appliance.jobs._music_session import Phase, Session
 from pi_appliance.jobs._music_sitting import LATE, TICK, words
 from pi_appliance.jobs._music_sounding import PATIENCE, Sounding
-from pi_appliance.jobs._music_volume import Volume
 from pi_appliance.model.music import Play
 from pi_appliance.model.run import Result
-from pi_appliance.ports import Context
+from pi_appliance.ports import MAKE_ROOM, Context
 
 _LONGEST_CHIME = 1800.0  # seconds that the bundled sound goes on
 _HUSH = 3.0  # seconds that the music takes to go where it is asked to snooze
@@ -55,6 +54,8 @@ class _Alarm(Sounding):
         snoozing = self.session.phase is Phase.SNOOZING
         if self.how:
             await self._end(self.how, stops=self.stops)
+        elif self.word == MAKE_ROOM:
+            await self._make_room(touched=not (snoozing or self.cut or self.session.modes is None))
         elif self.word == "stop":
             if snoozing:
                 self.finish("stopped while it snoozed")
@@ -70,8 +71,18 @@ class _Alarm(Sounding):
             await self._ring()
         self.word = ""
 
+    async def _make_room(self, *, touched: bool) -> None:
+        """Let another alarm ring; if the player is TOUCHED by this one, as if nobody had rung before."""
+        if touched:
+            await self._end("another alarm rings now")
+        else:
+            self.finish("another alarm rings now")
+
     async def _ring(self) -> None:
-        state = await self.player.state()
+        state = await self.look()
+        if state is None:
+            self.hearing = None  # it is begun anew, at what it has come to
+            return
         hearing = self.hearing or await self.set_up(state)
         if hearing is None:
             return
@@ -101,6 +112,7 @@ class _Alarm(Sounding):
         """Set the volume of this second, and see whether it is over."""
         if heard is Heard.SOUND and not self.session.sounded:
             self.keep(sounded=True, since=self.context.moment())
+        self.mind_what_is_allowed()
         session, for_, rung = self.session, self.options.for_, self._rung()
         level = self.level()
         if not session.hand:
@@ -122,7 +134,9 @@ class _Alarm(Sounding):
         self.volume.adopt(0, start)
 
     async def _fall(self) -> None:
-        session, state = self.session, await self.player.state()
+        session, state = self.session, await self.look()
+        if state is None:
+            return
         if state.play is Play.PLAYING and self.age() < session.seconds:
             if self.volume.was_raised(state):
                 self.finish("made louder by hand, so the music goes on")
@@ -143,14 +157,14 @@ class _Alarm(Sounding):
         self.context.progress(None, f"snoozing for {words(left)}")
         if left <= 0:
             self.hearing, self.fresh, self.cut = None, True, False
-            self.volume = Volume(self.player)
+            self.volume = self.new_volume()
             new = {"began": self.context.moment(), "start": self.options.from_, "sounded": False, "hand": False}
             self.begin(Phase.RINGING, self.options.fading.total_seconds(), snoozes=False, **new)
 
     async def _without_player(self, error: Unavailable) -> None:
         """Wait for the player, and where it stays away, sound without it. Raises Unavailable where that fails."""
         self.lost = self.now() if self.lost is None else self.lost
-        self.hearing, self.volume = None, Volume(self.player)
+        self.hearing, self.volume = None, self.new_volume()
         self.context.progress(None, str(error))
         if self.how:  # there is nothing left to do but to restore the volume
             if self.now() - self.lost >= PATIENCE:

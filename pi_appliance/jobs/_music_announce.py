@@ -4,13 +4,13 @@ from contextlib import ExitStack
 from dataclasses import replace
 
 from pi_appliance.core.fades import Fade
-from pi_appliance.errors import ApplianceError, Refused, Unavailable
+from pi_appliance.errors import Refused, Unavailable
 from pi_appliance.jobs import _music_session, _music_speech
 from pi_appliance.jobs._music_options import Options
+from pi_appliance.jobs._music_patience import patient
 from pi_appliance.jobs._music_served import Served
 from pi_appliance.jobs._music_session import Phase, Place, Session
 from pi_appliance.jobs._music_sitting import LATE, TICK, Sitting
-from pi_appliance.jobs._music_volume import Volume
 from pi_appliance.model.music import Can, Mode, Play, PlayerState, Uri, Where
 from pi_appliance.model.run import Result
 from pi_appliance.ports import Context
@@ -50,15 +50,25 @@ class _Announcement(Sitting):
         if wav is not None:
             served = stack.enter_context(Served(wav, "announcement"))
             uris = [served.at(host) for host in served.hosts]
-        state = await self.player.state()
+        state = await self._turn_has_come()
         self.keep(before=state.volume, modes=_music_session.modes_of(state), place=_place_of(state))
+        bare, self.player = self.player, patient(self.player, self.context.rest, self.now)
+        self.volume = self.new_volume()
         try:
             how = await self._heard(state, uris)
-        except ApplianceError:
+        finally:
+            self.player = bare
+            self.volume = self.new_volume()
             await self._restore()
-            raise
-        await self._restore()
         return Result(how)
+
+    async def _turn_has_come(self) -> PlayerState:
+        """Wait until no other announcement is made, and return what the player does then."""
+        began = self.now()
+        while (state := await self.look()) is None and self.now() - began < _LONGEST + _PATIENCE:
+            self.context.progress(None, "waiting for another announcement")
+            await self.context.rest(TICK)
+        return state or await self.player.state()
 
     async def restored(self) -> Result:
         """Put back what an earlier run left: nobody wants to hear now what was to be heard then."""
@@ -136,7 +146,7 @@ class _Announcement(Sitting):
                 self.finish("restored")
             except Unavailable:
                 lost = self.now() if lost is None else lost
-                self.volume = Volume(self.player)
+                self.volume = self.new_volume()
                 if self.now() - lost >= _PATIENCE:
                     raise
                 await self.context.rest(TICK)
@@ -154,7 +164,7 @@ class _Announcement(Sitting):
             await self.volume.set(0)
             if state.play is not Play.STOPPED:  # MPD pauses at the end of a track that is not the last
                 await self.player.stop()
-        # While nothing plays: an MPD that plays and is told what comes next, again and again, hangs at times (0.23.12).
+        # While nothing plays: else MPD would read the announcement again already, as the track that comes next.
         await self.player.remove(ours)
         if session.modes is not None:
             await self.set_modes(session.modes)

@@ -1,6 +1,7 @@
 """What a music job is in the middle of, kept so that another run can finish it: options, phase, since when."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -81,6 +82,12 @@ def load(text: str) -> tuple[Options, Session] | None:
         return _options(data["with"]), _session(data["session"])
     except (ValueError, TypeError, KeyError):
         return None
+
+
+def phases(held: Mapping[str, str], now: Moment, within: float) -> set[Phase]:
+    """Return the phases of what is HELD, by job; of those that began WITHIN so many seconds before NOW."""
+    found = (loaded[1] for text in held.values() if (loaded := load(text)) is not None)
+    return {each.phase for each in found if now.seconds_since(each.since) <= within}
 
 
 def modes_of(state: PlayerState) -> Modes:

@@ -15,6 +15,7 @@ from pi_appliance.ports import Context
 from pi_appliance.ports_player import Player
 
 LATE = 3600.0  # seconds after which what was cut off is not gone on with
+_SPEECH = 300.0  # seconds after which an announcement is none any more, whatever became of it
 TICK = 1.0  # seconds between two looks, and so between two steps of the volume
 
 
@@ -23,13 +24,28 @@ class Sitting:
 
     def __init__(self, options: Options, context: Context, player: Player, session: Session) -> None:
         self.options, self.context, self.player, self.session = options, context, player, session
-        self.volume = Volume(player)
+        self.volume = self.new_volume()
+        self._spoke = False
         self.how = ""  # how it ends, once that is known
         self.over = False
+
+    def new_volume(self) -> Volume:
+        """Return the volume as one of which nothing is known yet."""
+        return Volume(self.player, self.context.loudest)
 
     def now(self) -> float:
         """Return the steady clock's seconds."""
         return self.context.moment().steady
+
+    async def look(self) -> PlayerState | None:
+        """Return what the player does; None while an announcement is made: what it does then is not our music's."""
+        before, state, now = self._spoke or self._speaks(), await self.player.state(), self._speaks()
+        self._spoke = now
+        return None if before or now else state
+
+    def _speaks(self) -> bool:
+        others = self.context.others()
+        return bool(others) and Phase.SPEAKING in _music_session.phases(others, self.context.moment(), _SPEECH)
 
     def age(self) -> float:
         """Return for how many seconds the phase goes on."""

@@ -9,10 +9,9 @@ from pi_appliance.errors import Unavailable
 from pi_appliance.jobs._music_options import Do, Finish, Options
 from pi_appliance.jobs._music_session import Phase, Session
 from pi_appliance.jobs._music_sitting import LATE, TICK, Sitting, words
-from pi_appliance.jobs._music_volume import Volume
 from pi_appliance.model.music import Play, PlayerState, Track
 from pi_appliance.model.run import Result
-from pi_appliance.ports import Context
+from pi_appliance.ports import MAKE_ROOM, Context
 
 _PATIENCE = 300.0  # seconds without a player after which nothing plays that could be put to sleep
 
@@ -42,9 +41,16 @@ class _Sleep(Sitting):
         if cut and self.session.phase is Phase.FALLING:
             self.volume.adopt(0, self.session.start)
         while True:
-            if self.context.asked() == "stop" and not self.how:
+            word = self.context.asked()
+            if word == "stop" and not self.how:
                 await self._cancel()
                 return self._result()
+            if word == MAKE_ROOM and self.session.phase is not Phase.WAITING:
+                self.how = "asleep; an alarm rings now"
+                if cut:  # what plays is perhaps the alarm's already
+                    self.finish(self.how)
+                    return self._result()
+            cut = False
             try:
                 wait = await self._step()
                 self.lost = None
@@ -73,7 +79,9 @@ class _Sleep(Sitting):
             self.context.progress(None, f"asleep in {words(left)}")
             # A step of the clock, and a word, are noticed soon.
             return min(left - first, 2 * TICK)
-        state = await self.player.state()
+        state = await self.look()
+        if state is None:
+            return TICK
         if self.options.finish is None or state.track is None or state.track.duration is None:
             # What is stopped goes on falling for its time; what sleeps is asleep when the time has come.
             return await self._begin_to_fall(state, fade if first == 0.0 else min(fade, max(left, 0.0)))
@@ -82,7 +90,9 @@ class _Sleep(Sitting):
 
     async def _play_out(self) -> float:
         """Wait for the end of what is played out; the fade ends with it."""
-        state = await self.player.state()
+        state = await self.look()
+        if state is None:
+            return TICK
         track = state.track
         if state.play is Play.STOPPED or track is None or track.duration is None or self._is_past(track):
             return await self._begin_to_fall(state, 0.0)
@@ -118,7 +128,9 @@ class _Sleep(Sitting):
         return 0.0
 
     async def _fall(self) -> float:
-        session, state, age = self.session, await self.player.state(), self.age()
+        session, state, age = self.session, await self.look(), self.age()
+        if state is None:
+            return TICK
         if state.play is not Play.PLAYING:
             await self._end("nothing played any more")
             return TICK
@@ -155,7 +167,7 @@ class _Sleep(Sitting):
     def _without_player(self) -> float:
         """Wait for the player. One that stays away is as silent as one that sleeps, but for its volume."""
         self.lost = self.now() if self.lost is None else self.lost
-        self.volume = Volume(self.player)
+        self.volume = self.new_volume()
         if self.now() - self.lost >= _PATIENCE:
             self.finish("the player went away and did not come back")
         return TICK

@@ -12,12 +12,12 @@ from pi_appliance.jobs._music_options import Options
 from pi_appliance.jobs._music_session import Session
 from pi_appliance.jobs._music_sitting import Sitting
 from pi_appliance.jobs._music_tunes import Tunes
-from pi_appliance.jobs._music_volume import Volume
 from pi_appliance.model.music import Mode, Play, PlayerState, Where
 from pi_appliance.ports import Context
 from pi_appliance.ports_player import Player
 
 PATIENCE = 30.0  # seconds without a player after which the sound is made without it
+_NO_JUMP = 3  # how much louder it may become at once
 _GENTLE = 60.0  # seconds that it rises at least, where it had fallen silent
 
 
@@ -35,6 +35,7 @@ class Sounding(Sitting):
         self.cut = cut
         self.lost: float | None = None  # since when there is no player that sounds
         self.failed: list[str] = []
+        self._allowed = 100  # how loud it might be at the last look
         self.stops = True  # whether its end stops the music; a hand may have done so
 
     @property
@@ -60,7 +61,7 @@ class Sounding(Sitting):
             self.how, self.stops = "stopped by hand", False
             return None
         if self.cut and self.session.sounded:
-            self._begin_gently()
+            self._begin_gently(self.options.from_)
         self.cut = False
         if state.muted:
             state = await self._unmuted(state)
@@ -68,7 +69,7 @@ class Sounding(Sitting):
             self.keep(before=state.volume, modes=_music_session.modes_of(state))
         # Before anything plays: afterwards would be too late. What we set last counts no more: a player that was
         # started anew has a volume of its own.
-        self.volume = Volume(self.player)
+        self.volume = self.new_volume()
         await self.volume.set(self.level())
         await self._start()
         return None
@@ -93,9 +94,26 @@ class Sounding(Sitting):
         if self.fresh or self.bundled or state.play is not Play.PLAYING:
             return False
         if self.cut:
+            if self.context.moment().boot != self.session.since.boot:
+                return False  # the player found its way back by itself, as loud as it was once
             self.volume.adopt(min(self.session.start, self.level()), self.level())
             self.cut = False
+        self._catch_up(state)
         return True
+
+    def _catch_up(self, state: PlayerState) -> None:
+        """Let it rise from where it is: while we were away, it did not."""
+        session, level = self.session, self.level()
+        shown = level if state.volume is None else state.volume
+        if not session.hand and session.start <= shown < min(level, self.context.loudest()) - _NO_JUMP:
+            self._begin_gently(shown)
+
+    def mind_what_is_allowed(self) -> None:
+        """Where more is allowed than at the last look, let it rise to that as slowly as to anything."""
+        allowed = self.context.loudest()
+        if not self.session.hand and self._allowed < min(allowed, self.level() - _NO_JUMP):
+            self._begin_gently(self._allowed)
+        self._allowed = allowed
 
     def _left_by_hand(self, state: PlayerState) -> bool:
         """Say whether somebody ended it while we were away. After a power cut nothing plays, by nobody's hand."""
@@ -103,11 +121,10 @@ class Sounding(Sitting):
         silent = state.play is not Play.PLAYING and state.track is not None and not state.error
         return same and silent and self.session.sounded
 
-    def _begin_gently(self) -> None:
-        """Let it rise from the beginning, for the house is silent; faster, if the time is mostly over."""
-        whole = self.options.fading.total_seconds()
-        seconds = max(whole - self.age(), min(_GENTLE, whole))
-        self.keep(since=self.context.moment(), seconds=seconds, start=self.options.from_)
+    def _begin_gently(self, start: int) -> None:
+        """Let it rise from the volume START, where the house is silent or not louder; faster, if the time is over."""
+        seconds = max(self.session.seconds - self.age(), min(_GENTLE, self.options.fading.total_seconds()))
+        self.keep(since=self.context.moment(), seconds=seconds, start=start)
 
     async def _unmuted(self, state: PlayerState) -> PlayerState:
         """Let it be heard, and return how it is then. Whatever plays is stopped first: it would be loud at once."""

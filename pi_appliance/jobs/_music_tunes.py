@@ -43,7 +43,7 @@ class Tunes:
                 if not self._names[number].startswith(("http://", "https://", "playlist:", "album:")):
                     raise
                 stations = ()
-            return sources.parse(self._names[number], stations)
+            return self._context.tuned(sources.parse(self._names[number], stations))
         if self._served is None:
             self._served = self._stack.enter_context(Served(sound.wav(sound.chime()), "chime"))
             self._hosts = self._served.hosts

@@ -2,11 +2,12 @@
 
 from pi_appliance.core.fades import Fade
 from pi_appliance.errors import Refused, Unavailable
+from pi_appliance.jobs import _music_patience as patience
 from pi_appliance.jobs._music_options import Options
 from pi_appliance.jobs._music_session import Phase, Session
 from pi_appliance.jobs._music_sitting import LATE, TICK, Sitting
 from pi_appliance.model.run import Result
-from pi_appliance.ports import Context
+from pi_appliance.ports import MAKE_ROOM, Context
 
 _PATIENCE = 300.0  # seconds without a player after which its volume is of no use
 
@@ -44,7 +45,7 @@ class _Turn(Sitting):
                 lost = None
             except Unavailable:
                 lost = self.now() if lost is None else lost
-                if self.now() - lost >= _PATIENCE or not fade.seconds:
+                if self.now() - lost >= (_PATIENCE if fade.seconds else patience.PATIENCE):
                     self.context.hold(None)
                     raise
             if not self.over:
@@ -52,8 +53,10 @@ class _Turn(Sitting):
         return Result(self.how, {"volume": end})
 
     async def _step(self, fade: Fade) -> None:
-        state, age = await self.player.state(), self.age()
-        if self.context.asked() == "stop":
+        state, age = await self.look(), self.age()
+        if state is None:
+            return
+        if self.context.asked() in ("stop", MAKE_ROOM):
             self.finish(f"stopped at volume {state.volume} when asked to")
         elif not self.volume.is_ours(state):
             self.finish(f"a hand took the volume, at {state.volume}")

@@ -1,20 +1,26 @@
 """The volume in our hand: set no more often than it changes, and known as ours until somebody else takes it."""
 
+from collections.abc import Callable
+
 from pi_appliance.errors import Refused
 from pi_appliance.model.music import PlayerState
 from pi_appliance.ports_player import Player
 
 
 class Volume:
-    """Sets the volume of a player, and tells a hand on it. One without a mixer is as loud as it is."""
+    """Sets the volume of a player, and tells a hand on it. One without a mixer is as loud as it is.
 
-    def __init__(self, player: Player) -> None:
-        self._player = player
+    LOUDEST returns what is allowed: when that falls, so does the volume, and by nobody's hand.
+    """
+
+    def __init__(self, player: Player, loudest: Callable[[], int]) -> None:
+        self._player, self._loudest = player, loudest
         self._asked: int | None = None
         self._low, self._high = 0, 100
 
     async def set(self, volume: int) -> None:
-        """Set it unless it was set so last. What the player shows then, within its policy, counts as set."""
+        """Set it, as far as it is allowed, unless it was set so last. What the player shows then counts as set."""
+        volume = min(volume, self._loudest())
         if volume == self._asked:
             return
         before = (await self._player.state()).volume
@@ -37,7 +43,7 @@ class Volume:
         """Say whether the volume of STATE is what we have set; if not, a hand was on it."""
         if state.volume is None:
             return True
-        if not self._low <= state.volume <= self._high:
+        if not min(self._low, self._loudest()) <= state.volume <= self._high:
             return False
         self._low = self._high = state.volume  # where it has come to rest
         return True

@@ -80,7 +80,7 @@ class _Playing(Door):
             if position is not None and not 0 <= position < there:
                 raise Refused(f"there is no track {position + 1} in the queue; it ends with {there}")
             if position is not None and at > 0:
-                # In one: an MPD that seeks while it still begins to play hangs later (0.23.12), till the track ends.
+                # In one, so that nothing of its beginning is heard.
                 with contextlib.suppress(Said):  # it cannot be sought in
                     await line.ask("seek", position, f"{at:.3f}")
                     return

@@ -36,7 +36,11 @@ async def watched(player: SoftPlayer, *fallback: str) -> AsyncIterator[Hub]:
     """Have a hub and its watchdog live within the block, and the first track play."""
     hub = Hub(soft_part(player), Path("/nowhere"), {}, clock=player.time.monotonic)
     sources = [Uri(uri=uri, title=uri.rpartition("/")[2]) for uri in fallback]
-    dog = Watchdog(hub, RADIO, lambda: sources, nap=player.time.nap, random=Random(1))
+
+    async def instead() -> list[Uri]:
+        return sources
+
+    dog = Watchdog(hub, RADIO, instead, nap=player.time.nap, random=Random(1))
     tasks = [asyncio.ensure_future(hub.run()), asyncio.ensure_future(dog.run())]
     try:
         await player.time.settle()

@@ -11,7 +11,7 @@ from random import Random
 from typing import IO
 
 from pi_appliance.errors import Unavailable, UnknownName
-from pi_appliance.model.music import Station
+from pi_appliance.model.music import Source, Station
 from pi_appliance.model.post import Report
 from pi_appliance.ports import Ledger, Moment, Network, Rules
 from pi_appliance.ports_player import Player
@@ -43,6 +43,7 @@ class FolderContext:
     plays: Player | None = None
     radio: Sequence[Station] = ()
     in_the_middle: str | None = None  # what the job holds
+    elsewhere: Mapping[str, str] = field(default_factory=dict)  # what other jobs hold
     words: list[str] = field(default_factory=list)  # what a person asks of it, the next one first
 
     def clock(self) -> datetime:
@@ -107,6 +108,13 @@ class FolderContext:
     def stations(self) -> Sequence[Station]:
         return self.radio
 
+    def tuned(self, source: Source) -> Source:
+        return source
+
+    def loudest(self) -> int:
+        """Return what the player of the test lets through."""
+        return int(getattr(self.plays, "most", 100))
+
     def moment(self) -> Moment:
         return self._time().moment()
 
@@ -119,6 +127,9 @@ class FolderContext:
 
     def held(self) -> str | None:
         return self.in_the_middle
+
+    def others(self) -> Mapping[str, str]:
+        return self.elsewhere
 
     def asked(self) -> str:
         return self.words.pop(0) if self.words else ""

@@ -56,8 +56,17 @@ _FRAMES = {
 }
 
 
-def make_music(folder: Path, tracks: Mapping[str, tuple[str | bytes, ...]] = TRACKS, seconds: int = SECONDS) -> Path:
-    """Write TRACKS of so many SECONDS and an empty folder into FOLDER, each as its Tags say, and return FOLDER."""
+def make_music(
+    folder: Path,
+    tracks: Mapping[str, tuple[str | bytes, ...]] = TRACKS,
+    seconds: int = SECONDS,
+    rate: int = 8000,
+) -> Path:
+    """Write TRACKS of so many SECONDS and an empty folder into FOLDER, each as its Tags say, and return FOLDER.
+
+    RATE is in samples a second. MPD has read all of a track with few samples as soon as it plays, and is then, at
+    times, silent to everybody until it is played.
+    """
     (folder / "empty").mkdir(parents=True)
     for name, tags in tracks.items():
         path = folder / name
@@ -65,8 +74,8 @@ def make_music(folder: Path, tracks: Mapping[str, tuple[str | bytes, ...]] = TRA
         with wave.open(str(path), "wb") as file:
             file.setnchannels(1)
             file.setsampwidth(2)
-            file.setframerate(8000)
-            file.writeframes(bytes(2 * 8000 * seconds))
+            file.setframerate(rate)
+            file.writeframes(bytes(2 * rate * seconds))
         _tag(path, Tags(*tags))  # type: ignore[arg-type] # a plain tuple will do
     if tracks:
         (folder / "cover.png").write_bytes(PICTURE)
@@ -174,7 +183,7 @@ class MpdServer:
 
 
 @contextlib.contextmanager
-def running_mpd(
+def running_mpd(  # noqa: PLR0913 - all but the folder by name, and seldom given
     folder: Path,
     *,
     music: Mapping[str, tuple[str | bytes, ...]] = TRACKS,
@@ -183,10 +192,11 @@ def running_mpd(
     outputs: Sequence[str] = ("silence",),
     keeps: Sequence[str] = ("playlists",),
     more: str = "",
+    rate: int = 8000,
 ) -> Iterator[MpdServer]:
-    """Give a real MPD whose library holds MUSIC; it is gone after the block."""
+    """Give a real MPD whose library holds MUSIC at RATE; it is gone after the block."""
     server = MpdServer(folder, mixer=mixer, password=password, outputs=outputs, keeps=keeps, more=more)
-    make_music(server.music, music)
+    make_music(server.music, music, rate=rate)
     try:
         server.start()
         server.mpc("update", "--wait")

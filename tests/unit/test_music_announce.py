@@ -154,7 +154,7 @@ def test_cut_off_anywhere_everything_is_put_back_and_nothing_said_again(room, cu
 
 def test_a_player_that_goes_away_meanwhile_is_put_back_when_it_returns(room):
     room.time.at(3, lambda: setattr(room.player, "away", True))
-    room.time.at(9, lambda: setattr(room.player, "away", False))
+    room.time.at(14, lambda: setattr(room.player, "away", False))
     before = picture(room)
     with pytest.raises(Unavailable):
         room.run("announce", sound=GONG)

@@ -1,0 +1,202 @@
+"""A night in a house: the real program with a real MPD; alarms, sleep, announcements, radio and volume at once."""
+
+import contextlib
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from pi_appliance.core import sound
+from pi_appliance.engine.assemble import Appliance
+from pi_appliance.system import clock, doorbell
+from tests.engine.test_daemon import up
+from tests.fakes.mpd_server import MpdServer, needs_mpd, running_mpd
+from tests.house import House, alive, until
+
+pytestmark = needs_mpd
+
+JOBS = """
+wake: {kind: music, with: {do: alarm, play: [PLAY], volume: 40, from: 4, fade: 6s}}
+other: {kind: music, with: {do: alarm, play: [one.wav], volume: 30, from: 4, fade: 3s}}
+sleep: {kind: music, with: {do: sleep}}
+announce: {kind: music, overlap: queue, with: {do: announce}}
+"""
+# Speaks as espeak-ng is called, and writes down what it was told.
+SPEAKER = """#!/bin/sh
+printf '%s\\n' "$@" >> {folder}/said.args
+cat "$2" >> {folder}/said.text
+cp {folder}/voice.wav "$4"
+"""
+MUSIC = {f"{name}.wav": (name, "", "") for name in ("one", "two", "three")}
+
+
+@dataclass
+class Ear:
+    """What is heard at MPD on a connection of its own: the time, the volume, and whether something plays."""
+
+    port: int
+    heard: list[tuple[float, int, bool]] = field(default_factory=list)
+    over: bool = False
+
+    def listen(self) -> None:
+        """Listen until it is over; an MPD that is killed is waited for."""
+        while not self.over:
+            with (
+                contextlib.suppress(OSError, ValueError),
+                socket.create_connection(("127.0.0.1", self.port), 1) as line,
+            ):
+                line.settimeout(30)
+                answers = line.makefile("rb")
+                answers.readline()
+                while not self.over:
+                    self._note(line, answers)
+            time.sleep(0.02)
+
+    def _note(self, line: socket.socket, answers) -> None:
+        said = dict(each.split(": ", 1) for each in self._ask(line, answers, b"status\n"))
+        self.heard.append((time.monotonic(), int(said.get("volume", "0")), said["state"] == "play"))
+        self._ask(line, answers, b"idle mixer player message\n")
+
+    @staticmethod
+    def _ask(line: socket.socket, answers, command: bytes) -> list[str]:
+        line.sendall(command)
+        found = []
+        while (got := answers.readline()) != b"OK\n":
+            if not got:
+                raise OSError
+            found.append(got.decode().rstrip("\n"))
+        return found
+
+    def loud(self, since: float = 0.0) -> list[int]:
+        """Return the volumes at which something played."""
+        return [volume for at, volume, plays in self.heard if plays and at >= since]
+
+
+class Night(House):
+    """A house with its MPD, an ear, and what is done at once."""
+
+    def __init__(self, folder: Path, server: MpdServer, ear: Ear) -> None:
+        super().__init__(folder)
+        self.server, self.ear = server, ear
+
+    def furnish(self, jobs: str = JOBS, play: str = "one.wav", rest: str = "") -> None:
+        player = f"player: {{kind: mpd, with: {{address: '{self.server.address}', stand-in: false}}}}"
+        volume = "volume: {start: 20, maximum: 50}"
+        self.write(jobs.replace("PLAY", play), f"web: {{port: 0}}\nstop-grace: 5s\n{player}\n{volume}\n{rest}")
+
+    def environment(self, more=None):
+        found = super().environment(more)
+        return {**found, "PATH": f"{self.folder / 'bin'}:{found['PATH']}"}
+
+    def begin(self, *jobs: str, **given: object) -> None:
+        """Let JOBS begin now, by the daemon, with the GIVEN keys."""
+        with Appliance.open(self.config) as appliance:
+            for job in jobs:
+                appliance.store.asks.add(job, clock.now(), given, now=clock.now())
+            doorbell.ring(appliance.config.state / doorbell.NAME)
+
+    def pid(self, job: str) -> int:
+        """Return the process of the run of JOB that goes on."""
+        lock = self.state / "locks" / f"{job}.lock"
+        return int(json.loads(lock.read_bytes()[:1024].rstrip(b"\0 \n"))["pid"])
+
+    def ended(self, job: str, seconds: float = 20) -> dict:
+        """Wait for the end of the newest run of JOB and return it."""
+        return until(lambda: (run := self.last(job))["outcome"] and run, seconds)
+
+    @property
+    def volume(self) -> int:
+        return self.ear.heard[-1][1]
+
+    def status(self, form: str = "%state% %songpos% %length%") -> str:
+        return self.server.mpc("status", form)
+
+
+@pytest.fixture
+def night(tmp_path: Path) -> Iterator[Night]:
+    with running_mpd(tmp_path / "mpd", music=MUSIC, rate=96_000) as server:
+        ear = Ear(server.port)
+        thread = threading.Thread(target=ear.listen, daemon=True)
+        thread.start()
+        made = Night(tmp_path, server, ear)
+        made.furnish()
+        voice = sound.wav(sound.chime()[: sound.RATE * 2])
+        (tmp_path / "voice.wav").write_bytes(voice)
+        (tmp_path / "bin").mkdir()
+        (tmp_path / "bin" / "espeak-ng").write_text(SPEAKER.format(folder=tmp_path), "utf-8")
+        (tmp_path / "bin" / "espeak-ng").chmod(0o755)
+        try:
+            yield made
+        finally:
+            ear.over = True
+            with contextlib.suppress(subprocess.CalledProcessError):  # so that the ear wakes
+                server.mpc("sendmessage", "any", "over")
+
+
+def music(night: Night, volume: int = 45) -> None:
+    night.server.mpc("add", *MUSIC)
+    night.server.mpc("repeat", "on")
+    night.server.mpc("volume", str(volume))
+    night.server.mpc("play", "2")
+
+
+def rises(volumes: list[int], step: int) -> bool:
+    """Say whether VOLUMES never fall, and never jump up by more than STEP."""
+    return all(0 <= later - earlier <= step for earlier, later in pairwise(volumes))
+
+
+def test_three_announcements_one_after_the_other_and_the_music_goes_on(night: Night) -> None:
+    odd = ["-w /tmp/x", 'it\'s "done";\n$(reboot)', "x" * 10_000]
+    with up(night) as daemon:
+        until(lambda: "connected" in daemon.said)
+        music(night)
+        for text in odd:
+            night.begin("announce", say=text, volume=30)
+        until(lambda: [run["outcome"] for run in night.json("jobs", "history")].count("succeeded") == 3, 30)
+        assert "fell silent" not in daemon.said
+    assert (night.folder / "said.text").read_text("utf-8") == "".join(odd)
+    assert set(re.findall(r"(?m)^-.*", (night.folder / "said.args").read_text("utf-8"))) == {"-f", "-w"}
+    assert night.status("%state% %songpos% %length% %repeat% %single% %volume%") == "playing 2 3 on off  45%"
+    assert max(night.ear.loud()) <= 50
+
+
+def test_an_alarm_is_cut_off_again_and_again_and_never_jumps(night: Night) -> None:
+    night.furnish(JOBS.replace("fade: 6s", "fade: 8s"))
+    began = time.monotonic()
+    with up(night) as daemon:
+        until(lambda: night.ear.heard and night.volume == 20)  # the start volume
+        night.begin("wake")
+        until(lambda: 8 <= night.volume < 20 and night.status("%state%") == "playing")
+        daemon.hears(signal.SIGTERM)
+        daemon.status()
+    assert night.last("wake")["outcome"] == "stopped"
+    with up(night) as daemon:  # the music has played on
+        until(lambda: night.volume > 12)
+        night.server.kill()
+        night.server.start()
+        until(lambda: night.status("%state%") == "playing")
+        assert rises(night.ear.loud(began), 6), night.ear.loud(began)
+        until(lambda: night.volume > 15)
+        daemon.process.kill()
+        os.kill(pid := night.pid("wake"), signal.SIGKILL)
+        night.server.kill()
+        until(lambda: not alive(pid))
+    assert max(night.ear.loud(began)) < 40
+    night.server.start()
+    again = time.monotonic()
+    with up(night):
+        assert night.ended("wake")["summary"] == "one.wav: the music goes on"
+        assert night.status() == "playing 1 1"
+    loud = night.ear.loud(again)
+    assert (loud[0] <= 20, loud[-1], rises(loud[2:], 12)) == (True, 40, True), loud
+    assert [run["outcome"] for run in night.json("jobs", "history", "wake")] == ["succeeded", "abandoned", "stopped"]
