@@ -64,7 +64,7 @@ def test_a_button_that_hangs_asks_for_twenty_runs_and_no_more(home):
 def test_an_alarm_says_when_it_rings_and_what(home):
     alarm = the(home)
     assert (alarm.job, alarm.rings, alarm.soonest) == ("wake", MONDAY, MONDAY)
-    assert alarm.words == "fip, else album:Blue; to volume 35 in 5m"
+    assert alarm.words == "fip, else album Blue; to volume 35 in 5m"
     assert (alarm.session, alarm.skipped, alarm.pause, alarm.once) == (None, None, None, False)
 
 

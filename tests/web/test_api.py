@@ -96,6 +96,7 @@ def test_a_player_that_is_away_is_503(tmp_path: Path) -> None:
             "player": None,
             "abilities": [],
             "trouble": "MPD does not answer",
+            "note": "",
             "stand-in": False,
         }
 
