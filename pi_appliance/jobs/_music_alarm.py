@@ -83,6 +83,8 @@ class _Alarm(Sounding):
         if state is None:
             self.hearing = None  # it is begun anew, at what it has come to
             return
+        if self.lost_its_queue(state):
+            self.hearing, self.volume = None, self.new_volume()
         hearing = self.hearing or await self.set_up(state)
         if hearing is None:
             return
@@ -117,6 +119,7 @@ class _Alarm(Sounding):
         level = self.level()
         if not session.hand:
             await self.volume.set(level)
+            self.reached = level
         name = self.tunes.label(session.source)
         risen = session.hand or (session.sounded and self.age() >= session.seconds)
         self.context.progress(None, name if risen else f"{name} at volume {level}")

@@ -131,6 +131,8 @@ class _Sleep(Sitting):
         session, state, age = self.session, await self.look(), self.age()
         if state is None:
             return TICK
+        if state.play is Play.STOPPED and (state.error or state.track is None) and age < session.seconds:
+            return TICK  # it broke off; who brings it back leaves it alone until this is over
         if state.play is not Play.PLAYING:
             await self._end("nothing played any more")
             return TICK

@@ -35,6 +35,8 @@ class Sounding(Sitting):
         self.cut = cut
         self.lost: float | None = None  # since when there is no player that sounds
         self.failed: list[str] = []
+        self.reached: int | None = None  # the volume that was set last
+        self._version = 0  # of the queue, at the last look
         self._allowed = 100  # how loud it might be at the last look
         self.stops = True  # whether its end stops the music; a hand may have done so
 
@@ -62,6 +64,8 @@ class Sounding(Sitting):
             return None
         if self.cut and self.session.sounded:
             self._begin_gently(self.options.from_)
+        elif self.reached is not None and not self.session.hand and self.level() > self.reached + _NO_JUMP:
+            self._begin_gently(self.reached)  # the player was away for a while
         self.cut = False
         if state.muted:
             state = await self._unmuted(state)
@@ -88,6 +92,11 @@ class Sounding(Sitting):
             self.give_up_source(str(error))
             return
         self.fresh, self.hearing = False, Hearing(self.now())
+
+    def lost_its_queue(self, state: PlayerState) -> bool:
+        """Say whether the player was started anew since the last look, so quickly that nobody missed it."""
+        before, self._version = self._version, state.queue_version
+        return state.play is Play.STOPPED and state.queue_length == 0 and state.queue_version < before
 
     def _plays_on(self, state: PlayerState) -> bool:
         """Say whether our music plays though we were away; if so, its volume is ours, unless a hand was on it."""
