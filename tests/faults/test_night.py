@@ -1,5 +1,6 @@
 """A night in a house: the real program with a real MPD; alarms, sleep, announcements, radio and volume at once."""
 
+import asyncio
 import contextlib
 import json
 import os
@@ -117,9 +118,13 @@ class Night(House):
             with contextlib.suppress(OSError, ValueError, KeyError):
                 os.kill(self.pid(lock.stem), signal.SIGKILL)
 
-    def ended(self, job: str, seconds: float = 20) -> dict:
-        """Wait for the end of the newest run of JOB and return it."""
-        return until(lambda: (run := self.last(job))["outcome"] and run, seconds)
+    def ended(self, job: str, seconds: float = 25) -> dict:
+        """Wait until a run of JOB has succeeded and return it."""
+
+        def succeeded() -> list[dict]:
+            return [run for run in self.json("jobs", "history", job) if run["outcome"] == "succeeded"]
+
+        return until(succeeded, seconds)[0]
 
     @property
     def volume(self) -> int:
