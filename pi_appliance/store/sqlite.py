@@ -113,11 +113,6 @@ class Store(Database):
             for run in sorted(map(run_of, rows), key=lambda run: run.id):
                 closed(db, run, told, now=now)
 
-    def claim(self, key: str, run: int, *, now: datetime) -> bool:
-        """Take KEY for ever, on the disk before this returns. False if it was taken before."""
-        with self.writing(durable=True) as db:
-            return self._take(db, key, run, now) is None
-
     def claimed(self, key: str) -> bool:
         """Say whether KEY was taken."""
         return bool(self.rows("SELECT 1 FROM claims WHERE key = ?", (key,)))

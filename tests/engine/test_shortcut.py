@@ -16,7 +16,7 @@ from pi_appliance.core import chance, cron
 from pi_appliance.engine import coming, runner, shortcut
 from pi_appliance.engine.assemble import Appliance
 from pi_appliance.model.post import Post
-from pi_appliance.model.run import Trigger
+from pi_appliance.model.run import Outcome, Trigger
 from pi_appliance.store.posts import Posts
 from pi_appliance.system import locks
 from tests.house import House
@@ -128,7 +128,9 @@ def _cut_off(appliance: Appliance) -> None:
 
 
 def _used(appliance: Appliance) -> None:
-    appliance.store.claim(f"slot bot {cron.due_name(slots(appliance, 2)[1])}", 1, now=START)
+    due = cron.due_name(slots(appliance, 2)[1])
+    run, _ = appliance.store.begin(job="bot", kind="command", trigger=Trigger.HAND, due=due, now=START)
+    appliance.store.end(run, Outcome.SUCCEEDED, "", now=START)
 
 
 def _newer(appliance: Appliance) -> None:
