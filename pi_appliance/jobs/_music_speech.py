@@ -17,6 +17,7 @@ async def spoken(text: str) -> bytes:
     name = next((each for each in SPEAKERS if shutil.which(each)), None)
     if name is None:
         raise Refused(f"nothing here can speak; {SPEAKER_MISSING}")
+    text = text.encode("utf-8", "replace").decode().replace("\0", " ")  # half letters and ends of text from elsewhere
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "said.wav"
         words = Path(folder) / "words.txt"

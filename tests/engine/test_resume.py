@@ -11,9 +11,11 @@ import pytest
 
 from pi_appliance.engine.governed import House
 from pi_appliance.engine.hub import Hub
+from pi_appliance.engine.music_work import Work
 from pi_appliance.engine.resume import Resume
-from pi_appliance.model.config import QuietHours, VolumePolicy
+from pi_appliance.model.config import Config, QuietHours, VolumePolicy
 from pi_appliance.model.music import Mode, Play, Uri
+from pi_appliance.store.sqlite import Store
 from tests.fakes.driven_time import DrivenTime
 from tests.fakes.soft_player import SoftPlayer, soft_kind, soft_part
 
@@ -35,13 +37,18 @@ def kind() -> Iterator[None]:
 
 @contextlib.asynccontextmanager
 async def kept(
-    player: SoftPlayer, folder: Path, *, boot: str = "first", policy: VolumePolicy | None = None
+    player: SoftPlayer,
+    folder: Path,
+    *,
+    boot: str = "first",
+    policy: VolumePolicy | None = None,
+    work: Work | None = None,
 ) -> AsyncIterator[Hub]:
     """Have a hub and what keeps its place live within the block, which ends as in a power cut."""
     driven = player.time
     house = House(policy=policy, now=driven.now)
     hub = Hub(soft_part(player), Path("/nowhere"), {}, house=house, clock=driven.monotonic)
-    keeper = Resume(hub, folder, boot=boot, nap=driven.nap, clock=driven.monotonic)
+    keeper = Resume(hub, folder, boot=boot, work=work, nap=driven.nap, clock=driven.monotonic)
     tasks = [asyncio.ensure_future(hub.run()), asyncio.ensure_future(keeper.run())]
     try:
         await driven.settle()
@@ -279,5 +286,28 @@ def test_a_damaged_file_is_as_none_and_the_next_one_is_whole(
             await driven.go(60)
         assert json.loads((tmp_path / "queue.json").read_text()) == {"tracks": [["b.ogg", ""]]}
         assert json.loads((tmp_path / "place.json").read_text())["volume"] == 100
+
+
+@pytest.mark.parametrize(
+    ("phase", "queue", "play", "volume"),
+    [
+        ("ringing", [], Play.STOPPED, 100),  # the alarm plays its own
+        ("falling", FILES, Play.PAUSED, 50),
+        ("waiting", FILES, Play.PLAYING, 50),
+        ("nonsense", FILES, Play.PLAYING, 50),
+    ],
+)
+def test_who_is_woken_or_falls_asleep_hears_nothing_of_yesterday(
+    phase: str, queue: list[str], play: Play, volume: int, driven: DrivenTime, tmp_path: Path
+) -> None:
+    async def scene() -> None:
+        await remember(driven, tmp_path, FILES, Play.PLAYING)
+        with Store(tmp_path / "history.db") as store:
+            store.asks.hold("one", json.dumps({"session": {"phase": phase}}), now=driven.now())
+            work = Work(Config(state=tmp_path), lambda: store)
+            player = SoftPlayer(driven, volume=100)
+            async with kept(player, tmp_path, boot="second", work=work):
+                assert [track.uri for track in player.tracks] == queue
+                assert (player.play_state, player.volume) == (play, volume)
 
     asyncio.run(scene())

@@ -32,7 +32,7 @@ def kind() -> Iterator[None]:
 
 
 @contextlib.asynccontextmanager
-async def watched(player: SoftPlayer, *fallback: str) -> AsyncIterator[Hub]:
+async def watched(player: SoftPlayer, *fallback: str, jobs: Callable[[], int | None] = lambda: 0) -> AsyncIterator[Hub]:
     """Have a hub and its watchdog live within the block, and the first track play."""
     hub = Hub(soft_part(player), Path("/nowhere"), {}, clock=player.time.monotonic)
     sources = [Uri(uri=uri, title=uri.rpartition("/")[2]) for uri in fallback]
@@ -40,7 +40,7 @@ async def watched(player: SoftPlayer, *fallback: str) -> AsyncIterator[Hub]:
     async def instead() -> list[Uri]:
         return sources
 
-    dog = Watchdog(hub, RADIO, instead, nap=player.time.nap, random=Random(1))
+    dog = Watchdog(hub, RADIO, instead, jobs=jobs, nap=player.time.nap, random=Random(1))
     tasks = [asyncio.ensure_future(hub.run()), asyncio.ensure_future(dog.run())]
     try:
         await player.time.settle()
@@ -240,5 +240,21 @@ def test_a_player_that_cannot_take_tracks_out_gets_the_other_station_alone(drive
             player.dead.clear()
             await driven.go(330)
             assert (now(player), uris(player)) == (ONE, [ONE])
+
+    asyncio.run(scene())
+
+
+@pytest.mark.parametrize(
+    "turns", [[None], [1, 1, None], [1, 1, 2]], ids=["rings", "begins to ring", "has fallen asleep"]
+)
+def test_what_a_job_does_with_the_music_is_left_to_the_job(turns: list[int | None], driven: DrivenTime) -> None:
+    player = SoftPlayer(driven, [ONE])
+    said = list(turns)
+
+    async def scene() -> None:
+        async with watched(player, TWO, jobs=lambda: said.pop(0) if len(said) > 1 else said[0]) as hub:
+            player.fail()
+            await driven.go(600)
+            assert (player.heard, hub.note) == ([], "")
 
     asyncio.run(scene())

@@ -193,6 +193,7 @@ class TimedPlayer:
         if where is Where.INSTEAD:
             self.tracks, self.current = [], None
         self.tracks.append(self._track(uri))
+        self.now = replace(self.now, queue_version=self.now.queue_version + 1)
         self.did.append(f"add {uri}")
         if play:
             self.current = len(self.tracks) - 1

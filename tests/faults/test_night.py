@@ -21,7 +21,7 @@ from pi_appliance.core import sound
 from pi_appliance.engine.assemble import Appliance
 from pi_appliance.system import clock, doorbell
 from tests.engine.test_daemon import up
-from tests.fakes.mpd_server import MpdServer, needs_mpd, running_mpd
+from tests.fakes.mpd_server import MpdServer, needs_mpd, running_mpd, running_radio
 from tests.fakes.radio_server import RadioServer, on_air
 from tests.house import House, alive, until
 
@@ -247,8 +247,11 @@ def test_an_announcement_while_an_alarm_rises_is_heard_and_the_alarm_rises_on(ni
 
 
 def test_a_radio_that_dies_in_the_fade_is_left_to_the_alarm(night: Night) -> None:
-    with station() as radio:
-        night.furnish(play=f"'{radio.address}', one.wav", rest="radio: {patience: 1s, fallback: [two.wav]}")
+    with station() as radio, running_radio(night.folder) as web:
+        (night.folder / "one.m3u").write_text(radio.address, "utf-8")
+        (night.folder / "stations.yaml").write_text(f"- {{name: One, url: '{web}/one.m3u'}}", "utf-8")
+        rest = "stations: stations.yaml\nradio: {patience: 1s, fallback: [two.wav]}"
+        night.furnish(play="one, one.wav", rest=rest)
         with up(night) as daemon:
             until(lambda: night.ear.heard and night.volume == 20)
             night.begin("wake")

@@ -8,6 +8,7 @@ import pytest
 
 from pi_appliance.errors import Unavailable
 from pi_appliance.model.music import Play, Station
+from pi_appliance.ports import MAKE_ROOM
 from tests.fakes.bedroom import FIP, RADIO, Bedroom
 from tests.fakes.timed_player import Sound
 
@@ -313,3 +314,41 @@ def test_what_another_release_has_left_is_let_go(room):
 def test_stations_that_cannot_be_read_do_not_silence_what_needs_none(tmp_path):
     room = Bedroom(tmp_path, stations=(Station(name="fip", url=FIP),))
     assert room.run("alarm", play="Fip", fade="10s").facts["source"] == "Fip"
+
+
+def test_quiet_hours_that_begin_in_the_fade_are_no_hand_and_when_they_end_it_rises_on(room):
+    def quiet() -> None:
+        room.player.most = 10
+        room.player.hand(13)  # on its way down, as the guard of the volume does that
+
+    room.time.at(200.5, quiet)
+    room.time.at(202.5, lambda: room.player.hand(10))
+    room.time.at(600, lambda: setattr(room.player, "most", 100))
+    result = room.run("alarm", play="FIP", volume=40, fade="5m", for_="20m")
+    assert result.facts["by-hand"] is False
+    assert [volume for at, volume in room.loud if 200.5 <= at < 600] in ([13, 10], [13, 10, 10])
+    risen = [volume for at, volume in room.loud if 600 <= at < 1190]
+    assert (risen[0] <= 13, max(risen)) == (True, 40)
+    assert all(0 <= later - earlier <= 3 for earlier, later in pairwise(risen[: risen.index(40)]))
+
+
+def test_it_makes_room_for_another_alarm_as_if_it_had_not_rung(room):
+    room.say(100, MAKE_ROOM)
+    result = room.run("alarm", play="FIP", volume=40, fade="5m")
+    assert result.summary == "FIP: another alarm rings now"
+    assert (room.player.now.play, room.player.now.volume) == (Play.STOPPED, 60)
+
+
+def test_what_rings_already_is_not_touched_by_what_was_to_make_room(room):
+    room.cut(100, "alarm", play="FIP", volume=40, fade="5m")
+    room.player.did.clear()
+    room.words.append(MAKE_ROOM)
+    room.go_on()
+    assert (room.player.did, room.player.now.play, room.held) == (["close"], Play.PLAYING, None)
+
+
+def test_an_mpd_that_is_back_between_two_looks_plays_the_same_source_again(room):
+    room.time.at(100.5, room.player.restart)
+    result = room.run("alarm", play=["FIP", RADIO], volume=40, fade="5m")
+    assert result.facts["source"] == "FIP"
+    assert rises(room.loud)
