@@ -172,8 +172,13 @@ class _Alarm(Sounding):
         if self.how:  # there is nothing left to do but to restore the volume
             if self.now() - self.lost >= PATIENCE:
                 self.finish(self.how)
-        elif self.session.phase is not Phase.RINGING or self.now() - self.lost < PATIENCE:
+        elif self.session.phase is Phase.SNOOZING or self.now() - self.lost < PATIENCE:
             return
+        elif self.session.phase is Phase.FALLING:  # a player that stays away is as silent as was wanted
+            if self.session.snoozes:
+                self.begin(Phase.SNOOZING, self.options.snooze.total_seconds())
+            else:
+                self.finish("it has rung for its time")
         elif self.word == "snooze":
             self.begin(Phase.SNOOZING, self.options.snooze.total_seconds())
         elif self._rung() >= self._longest_chime():

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from pi_appliance.errors import Unavailable
+from pi_appliance.jobs._music_session import Phase
 from pi_appliance.model.music import Play, Station
 from pi_appliance.ports import MAKE_ROOM
 from tests.fakes.bedroom import FIP, RADIO, Bedroom
@@ -352,3 +353,16 @@ def test_an_mpd_that_is_back_between_two_looks_plays_the_same_source_again(room)
     result = room.run("alarm", play=["FIP", RADIO], volume=40, fade="5m")
     assert result.facts["source"] == "FIP"
     assert rises(room.loud)
+
+
+@pytest.mark.parametrize(("word", "then"), [("snooze", Phase.SNOOZING), ("", None)])
+def test_a_player_that_goes_away_while_it_falls_silent_keeps_nobody_waiting(room, word, then):
+    falls = 100 if word else 600
+    room.time.at(falls, lambda: room.words.append(word) if word else None)
+    room.time.at(falls + 3.5, lambda: setattr(room.player, "away", True))
+    keys = {"play": "FIP", "volume": 40, "fade": "5m", "for_": "10m"}
+    if then is None:
+        assert room.run("alarm", **keys).summary == "FIP: it has rung for its time"
+    else:
+        room.cut(falls + 60, "alarm", **keys)
+        assert f'"phase": "{then}"' in room.held
