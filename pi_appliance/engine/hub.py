@@ -204,11 +204,13 @@ class Hub:
         try:
             async for names in player.changes():
                 state = await governed.state()
+                # All at once: nobody is to see what plays beside the reason why nothing does.
+                abilities = self.abilities if self._player is player else await governed.abilities()
                 self._state, self._read_at = state, self._clock()
                 if self._player is player:
                     self._news.tell(names)
                     continue
-                self.abilities = await governed.abilities()
+                self.abilities = abilities
                 self._player, self.upstream, self.stand_in, self.trouble = player, upstream, bool(silence), silence
                 self._met = self._met or not silence
                 _log.log(
