@@ -1,0 +1,51 @@
+"""The hub with a player that is slow to say what it can: what plays and why nothing does are never there together."""
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pi_appliance.engine.hub import Hub
+from pi_appliance.errors import Unavailable
+from pi_appliance.model.music import Can
+from tests.fakes.driven_time import DrivenTime
+from tests.fakes.soft_player import SoftPlayer, soft_kind, soft_part
+
+
+@pytest.fixture(autouse=True)
+def kind() -> Iterator[None]:
+    with soft_kind():
+        yield
+
+
+class Slow(SoftPlayer):
+    """Says what it can when it is told to; LOST, it never does."""
+
+    lost = False
+    told: asyncio.Event
+
+    async def abilities(self) -> frozenset[Can]:
+        await self.told.wait()
+        if self.lost:
+            raise Unavailable("the player went while it was asked")
+        return await super().abilities()
+
+
+@pytest.mark.parametrize("lost", [False, True])
+def test_what_plays_is_known_with_the_player_and_not_before(lost: bool) -> None:
+    async def scene() -> None:
+        player = Slow(DrivenTime())
+        player.told, player.lost = asyncio.Event(), lost
+        hub = Hub(soft_part(player), Path("/nowhere"), {})
+        living = asyncio.ensure_future(hub.run())
+        try:
+            await player.time.settle()
+            assert (hub.state, bool(hub.trouble)) == (None, True)
+            player.told.set()
+            await player.time.settle()
+            assert (hub.state is None, bool(hub.trouble)) == (lost, lost)
+        finally:
+            living.cancel()
+
+    asyncio.run(scene())
