@@ -37,9 +37,12 @@ def room(tmp_path: Path, server: MpdServer) -> Room:
     ],
 )
 def test_modes_are_set_and_said(server: MpdServer, room: Room, words: str, says: str, mpc_says: str) -> None:
+    mode, _, value = words.partition(" ")
+    for each in ("repeat", "random", "single", "consume"):
+        server.mpc(each, "on" if each == mode and value == "off" else "off")
     assert room.told(*words.split()).endswith(f", {says}" if says else "%")
     assert mpc_says in server.mpc("status")
-    assert room.told(words.partition(" ")[0]) == words
+    assert room.told(mode) == words
 
 
 @needs_mpd
