@@ -94,7 +94,7 @@ def test_a_radio_that_breaks_off_comes_back(how: str, server: MpdServer, tmp_pat
                 radio.mute = True
                 await until(hub, lambda _: "nothing comes any more" in hub.note)
                 radio.mute = False
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(45):
                 while radio.listeners < 2:
                     await asyncio.sleep(0.1)
             await until(hub, lambda state: plays(radio.address)(state) and not hub.note)

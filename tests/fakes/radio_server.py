@@ -4,8 +4,8 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 
-RATE = 16_000  # bytes a second of what it plays
-_HEAD = b"HTTP/1.0 200 OK\r\nContent-Type: audio/L16;rate=8000;channels=1\r\nicy-name: The One\r\n\r\n"
+RATE = 88_200  # bytes a second of what it plays: MPD hangs longer, the slower what it has read already is played
+_HEAD = b"HTTP/1.0 200 OK\r\nContent-Type: audio/L16;rate=44100;channels=1\r\nicy-name: The One\r\n\r\n"
 _TICK = 0.1
 
 
