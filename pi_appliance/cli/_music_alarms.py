@@ -24,6 +24,7 @@ from pi_appliance.reports import as_text
 from pi_appliance.store.asks import Ask
 from pi_appliance.system import clock, doorbell
 
+_NONE = "there are no alarms; docs/alarms.md says what to write"
 _PATIENCE = 10.0  # seconds that a daemon has to begin what it was rung for; a slow Pi starts a process in three
 _LOOK = 0.1
 _alarm = lists("alarm", "The alarms: skip, snooze, stop, ring once.")
@@ -51,7 +52,7 @@ def _list(config: Path, *, as_json: bool) -> None:
     elif found:
         click.echo(as_text.table(("ALARM", "NEXT", "", "WHAT"), [_row(each, zone) for each in found]))
     else:
-        click.echo("there are no alarms; docs/alarms.md says what to write")
+        click.echo(_NONE)
 
 
 def _row(alarm: Alarm, zone: ZoneInfo) -> tuple[str, ...]:
@@ -252,7 +253,7 @@ def _only(appliance: Appliance) -> str:
     """Return the one alarm that there is. Raises Refused if there are more, or none."""
     known = [each.job for each in alarms.alarms(appliance, clock.now())]
     if len(known) != 1:
-        raise Refused(f"name one of the alarms: {', '.join(known)}" if known else "there are no alarms")
+        raise Refused(f"name one of the alarms: {', '.join(known)}" if known else _NONE)
     return known[0]
 
 

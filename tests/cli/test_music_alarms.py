@@ -151,4 +151,4 @@ def test_without_such_a_job_what_to_write_is_told(house):
         "no job sets a sleep timer; write into appliance.yaml, under jobs:  sleep: {kind: music, with: {do: sleep}}"
     )
     assert said(house, "alarms") == "there are no alarms; docs/alarms.md says what to write"
-    assert refused(house, 1, "alarm", "skip") == "there are no alarms"
+    assert refused(house, 1, "alarm", "skip") == "there are no alarms; docs/alarms.md says what to write"
