@@ -46,6 +46,13 @@ def jobs(house: House) -> str:
     )
 
 
+def catches_sigterm(pid: int) -> bool:
+    """Say whether the process has come as far as to catch the signal that asks it to stop."""
+    status = Path(f"/proc/{pid}/status").read_text("ascii")
+    caught = next(line for line in status.splitlines() if line.startswith("SigCgt:")).split()[1]
+    return bool(int(caught, 16) >> (signal.SIGTERM - 1) & 1)
+
+
 class Victims:
     """A daemon that is started again whenever it is killed, and the processes that belong to it."""
 
@@ -86,6 +93,7 @@ class Victims:
 
     def end(self) -> None:
         """Let the daemon live a while, then stop it as a person does."""
+        until(lambda: catches_sigterm(self.daemon.pid), 60)  # on a busy machine it takes long to begin
         time.sleep(3)
         self.daemon.terminate()
         assert self.daemon.wait(60) == 0
