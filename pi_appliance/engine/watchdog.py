@@ -154,7 +154,10 @@ class Watchdog:
                 await player.play_id(stream.id)
             else:  # it is not in the queue any more, if anything has played instead
                 await player.add(Uri(uri=stream.uri, title=stream.title), Where.INSTEAD, play=True)
-        except Refused:
+        except Refused:  # because it failed at once, or because it is not in the queue any more
+            state = await self._state()
+            if _broke_off(state) and state.track is not None and state.track.uri == stream.uri:
+                return False
             raise _Ended from None
         return await self._proved(lambda track: track is not None and track.uri == stream.uri, listener)
 
@@ -162,10 +165,13 @@ class Watchdog:
         """Let SOURCE play, behind all that is in the queue; None if it does not."""
         player = await self._player()
         where = Where.END if Can.REMOVE in self._hub.abilities else Where.INSTEAD
+        length = (await self._state()).queue_length
         try:
             added = await player.add(source, where, play=True)
         except (Refused, Uncertain) as error:
             _log.warning("music: %s cannot play instead: %s", describe(source), error)
+            if where is Where.END:  # it may have come into the queue, and failed only then
+                await self._take_out_from(length)
             return None
         window = await player.queue(added.position, added.count)
         instead = _Instead(added.name, frozenset(track.id for track in window.tracks if track.id is not None))
@@ -173,6 +179,11 @@ class Watchdog:
             return instead
         await self._take_out(instead)
         return None
+
+    async def _take_out_from(self, length: int) -> None:
+        player = await self._player()
+        came = (await player.queue(length)).tracks
+        await player.remove(frozenset(track.id for track in came if track.id is not None))
 
     async def _take_out(self, instead: _Instead) -> None:
         if Can.REMOVE in self._hub.abilities:

@@ -126,8 +126,12 @@ def test_a_file_that_ends_is_no_matter_of_the_watchdog(driven: DrivenTime) -> No
     asyncio.run(scene())
 
 
-def test_after_three_tries_the_next_that_plays_takes_its_place_and_leaves_it_again(driven: DrivenTime) -> None:
+@pytest.mark.parametrize("at_once", [False, True])
+def test_after_three_tries_the_next_that_plays_takes_its_place_and_leaves_it_again(
+    at_once: bool, driven: DrivenTime
+) -> None:
     player = SoftPlayer(driven, [ONE, "a.ogg"])
+    player.fails_at_once = at_once
 
     async def scene() -> None:
         async with watched(player, TWO, THREE) as hub:

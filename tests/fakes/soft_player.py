@@ -31,6 +31,7 @@ class SoftPlayer:
         self.modes: dict[str, Any] = {"repeat": False, "random": False, "single": Mode.OFF, "consume": Mode.OFF}
         self.dead, self.unknown = set[str](), set[str]()
         self.down, self.stalled = False, False
+        self.fails_at_once = False  # and so what is dead is refused already
         self.rounds_up = 0
         self.heard = list[str]()
         self.loudest = 0  # while it played
@@ -214,7 +215,10 @@ class SoftPlayer:
             raise Refused("there is no such track")
         self.current, self.stalled = position, False
         if self.tracks[position].uri in self.dead:
-            return self.fail("cannot connect")
+            self.fail("cannot connect")
+            if self.fails_at_once:
+                raise Refused("cannot connect")
+            return None
         self.play_state, self.error, self._began, self._at = Play.PLAYING, "", 0.0, self.time.steady
         self._note_loudness()
         return self.tell("player")
