@@ -9,7 +9,7 @@ import pytest
 PACKAGE = Path(__file__).parents[1] / "pi_appliance"
 FLOORS = [
     {"errors", "model"},
-    {"ports_player"},
+    {"ports_player", "ports_work"},
     {"core", "puzzles", "ports", "registry"},
     {"config"},
     {"jobs", "networks", "notices", "players", "store", "reports", "system"},
@@ -19,7 +19,7 @@ FLOORS = [
     {"__main__"},
 ]
 HEIGHTS = {name: height for height, names in enumerate(FLOORS) for name in names}
-PURE = {"errors", "model", "core", "puzzles", "ports", "ports_player"}
+PURE = {"errors", "model", "core", "puzzles", "ports", "ports_player", "ports_work"}
 # What a clock, a disk, a network or a thread is reached through.
 IMPURE = {"asyncio", "http", "os", "shutil", "socket", "sqlite3", "subprocess", "threading", "time", "urllib"}
 PLUGINS = {"jobs", "networks", "notices", "players", "cli"}

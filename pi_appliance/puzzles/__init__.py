@@ -1,17 +1,55 @@
-"""Puzzles, and what each of them offers. Pure: no clock, disk, network or thread. Floor 1.
+"""Puzzles, and what each of them offers. Pure: no clock, disk, network or thread; what they need comes as Work. Floor 1.
 
-A puzzle is a file or folder pi_appliance/puzzles/<name> that has everything in `Puzzle`; the job kind
-'puzzle', the command line and the contract tests find it by its name. Its `check` shares no code with its `solve`.
+A puzzle is a file or folder pi_appliance/puzzles/<name> that has everything in `Puzzle`; the job kind 'puzzle', the
+command line, the pages and the contract tests find it by its name. Its `check` shares no code with its `solve`.
+
+As a library:
+
+    from pi_appliance.puzzles import Alone, Wish, sudoku
+
+    board = sudoku.parse("4.....8.5.3..........7......2.....6.....8.4......1.......6.3.7.5..2.....1.4......", "mine")
+    answer = sudoku.solve(board, Wish.ALL, Alone())
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
-from itertools import islice
+from types import ModuleType
 from typing import Any, Protocol
 
+from pi_appliance.ports_work import Interrupted, Shelf, Work
+from pi_appliance.puzzles._alone import Alone
+
+__all__ = [
+    "Alone",
+    "Answer",
+    "Checked",
+    "Interrupted",
+    "Made",
+    "Progress",
+    "Proof",
+    "Puzzle",
+    "Rule",
+    "Shelf",
+    "Step",
+    "Table",
+    "Wish",
+    "Work",
+    "counted",
+    "way_of",
+]
+
 Progress = Callable[[float | None, str], None]
-"""Told now and then how far a search is, from 0 to 1 (None: nobody knows), and what it does. What it raises ends it."""
+"""Told now and then how far something is, from 0 to 1 (None: nobody knows), and what it does. What it raises ends it."""
+
+
+class Wish(StrEnum):
+    """What is asked of a board."""
+
+    FIRST = "first"  # one solution
+    ALL = "all"  # every solution, found as it is asked for, and how many there are
+    COUNT = "count"  # how many there are, and none of them
+    FEWEST = "fewest-moves"  # the shortest ones: all of those that take the fewest moves
 
 
 class Proof(StrEnum):
@@ -19,22 +57,63 @@ class Proof(StrEnum):
 
     PARITY = "parity"  # something that no move can change forbids every end
     EXHAUSTION = "exhaustion"  # everything that can be reached was looked at
+    CONTRADICTION = "contradiction"  # the board contradicts the rules by itself
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A rule of a puzzle that an owner may choose, such as which way pawns capture."""
+
+    what: str
+    default: str = ""
+    choices: tuple[str, ...] = ()
+    """All that it may be; empty: whatever `with_rules` can read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows of numbers that say more than one number does: positions of each level, lengths of many boards."""
+
+    title: str
+    heads: tuple[str, ...]
+    rows: Sequence[tuple[int | float | str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """The board at one moment of a line, as a picture. The first one is the board as it begins."""
+
+    caption: str
+    svg: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
     """What solving came to. A search that was stopped has none: there is no answer 'perhaps'."""
 
-    lines: Iterator[Any]
-    """Every solution once, each found when it is asked for; empty if there is none."""
-    tried: Callable[[], int]
-    """Says how many moves were tried until now."""
+    lines: Iterator[Any] = field(default_factory=lambda: iter(()))
+    """The solutions asked for, each once, each found when it is asked for; empty if there is none or none is asked for."""
+    tried: Callable[[], int] = lambda: 0
+    """Says how many moves (guesses, positions: the puzzle's MOVES) were tried until now."""
     count: int | None = None
-    """How many solutions there are exactly; None where counting would take too long."""
+    """How many solutions there are exactly; None where that was not asked for, or would take too long."""
     proof: Proof | None = None
     """Set only if it is proven that there is no solution."""
     why: str = ""
     """The proof in words."""
+    facts: Mapping[str, int | float | str] = field(default_factory=dict)
+    """What else is known, by names in kebab-case, such as {"score": 5, "difficulty": "3 guesses"}."""
+    tables: Sequence[Table] = ()
+    pictures: Mapping[str, str] = field(default_factory=dict)
+    """Pictures that say more than the board does, SVG by names in kebab-case, such as a map of probabilities."""
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A board that was made, and what is known of it by its making."""
+
+    board: Any
+    facts: Mapping[str, int | float | str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,37 +127,60 @@ class Checked:
 
 
 class Puzzle(Protocol):
-    """What a module in this folder has. A board is whatever `parse` makes of a drawing, a line is one solution."""
+    """What a module in this folder has. A board is whatever `parse` makes of a drawing, a line is one solution.
+
+    It may also have what not every puzzle can: `make(seed, board, work) -> Made` makes a new board, with the size and
+    the rules of BOARD, the same for the same seed; `hint(board, work) -> str` tells the next move in words;
+    `prepare(work) -> Answer` builds on the shelf what makes `solve` fast, goes on where it was cut off, and is
+    through at once when all is there.
+    """
 
     TITLE: str
     MOVES: str
-    """What its moves are called, many of them: "jumps"."""
+    """What `Answer.tried` counts, many of them: "jumps"."""
     BOARDS: Mapping[str, str]
-    """The boards it knows by name, drawn as `parse` reads them."""
+    """The boards it knows by name, drawn as `parse` reads them; the first one stands where none is named."""
+    RULES: Mapping[str, Rule]
+    """The rules an owner may choose, by names in kebab-case."""
+    WISHES: tuple[Wish, ...]
+    """What may be asked of its boards; the first one stands where nothing is said."""
 
     def parse(self, text: str, file: str) -> Any:
-        """Return the board drawn in TEXT. Raises ConfigError with every problem; FILE is the name it goes by."""
+        """Return the board drawn in TEXT, with the default rules. Raises ConfigError with every problem.
 
-    def aim(self, board: Any, goal: str) -> Any:
-        """Return BOARD with a narrower GOAL than the puzzle's own. Raises UnknownName if it has no such goal."""
+        FILE is the name it goes by. It takes the usual notations of the field, tells them apart by itself, and skips
+        blank space around a drawing.
+        """
 
-    def solve(self, board: Any, progress: Progress) -> Answer:
-        """Return the answer: solved (the first line is found by then) or proven to have no solution."""
+    def with_rules(self, board: Any, rules: Mapping[str, str]) -> Any:
+        """Return BOARD with RULES in place of its own. Raises UnknownName (no such rule or value), WrongArgument."""
+
+    def solve(self, board: Any, wish: Wish, work: Work) -> Answer:
+        """Return the answer: by then it is known whether there is a solution. Raises Interrupted; Refused (memory)."""
 
     def check(self, board: Any, line: Any) -> Checked:
         """Say whether LINE solves BOARD, by the rules alone."""
 
     def describe(self, board: Any) -> str:
-        """Return the size of BOARD in words."""
+        """Return the size of BOARD, and rules other than the default ones, in words."""
 
     def render(self, board: Any) -> str:
-        """Draw BOARD as `parse` reads it."""
+        """Draw BOARD as `parse` reads it; no row is empty."""
 
     def render_line(self, board: Any, line: Any) -> str:
-        """Draw the solution LINE: each board on the way, a blank line after each."""
+        """Draw the solution LINE, as a report lists it."""
 
     def render_svg(self, board: Any) -> str:
         """Draw BOARD as one self-contained SVG picture."""
+
+    def notate(self, board: Any, line: Any) -> str:
+        """Return LINE in one row, in the usual notation."""
+
+    def steps(self, board: Any, line: Any) -> Iterator[Step]:
+        """Yield the pictures that play LINE from the beginning."""
+
+    def parse_line(self, board: Any, text: str, file: str) -> Any:
+        """Return the line of BOARD that TEXT notates. Raises ConfigError."""
 
     def parse_listing(self, text: str, file: str, progress: Progress) -> Sequence[tuple[Any, Sequence[Any]]]:
         """Return each board of a listing with its lines.
@@ -92,19 +194,6 @@ def counted(number: int, what: str) -> str:
     return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
 
 
-def list_solutions(puzzle: Puzzle, board: Any, answer: Answer, limit: int, write: Callable[[str], object]) -> int:
-    """Write the board, at most LIMIT solutions as they are found, then what is known of them. Returns how many."""
-    write(f"Starting Board\n{puzzle.render(board)}\n")
-    listed = 0
-    for line in islice(answer.lines, limit):
-        listed += 1
-        write(f"Start Solution\n\n{puzzle.render_line(board, line)}End Solution\n\n")
-    write(f"Board: {puzzle.describe(board)}\n{_known(answer)}\n")
-    write(f"Solutions listed: {listed:,}\n{puzzle.MOVES.capitalize()} tried: {answer.tried():,}\n")
-    return listed
-
-
-def _known(answer: Answer) -> str:
-    if answer.proof:
-        return f"Solutions: none, proven by {answer.proof} ({answer.why})"
-    return f"Solutions: {answer.count:,}" if answer.count is not None else "Solutions: at least one; too many to count"
+def way_of(kernel: ModuleType) -> str:
+    """Return how KERNEL runs: "compiled" by Cython, or "plain" Python. The answers are the same."""
+    return "plain" if (kernel.__file__ or "").endswith(".py") else "compiled"

@@ -1,5 +1,6 @@
 """A peg solitaire board of any shape, and how it is read from a drawing."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -69,6 +70,14 @@ def parse(text: str, file: str, first: int = 1) -> Board:
         raise ConfigError(problems)
     holes = {Hole(x - left, y - top): mark for (x, y), mark in drawn.items()}
     return Board(tuple(holes), frozenset(hole for hole, mark in holes.items() if mark == PEG))
+
+
+def with_rules(board: Board, rules: Mapping[str, str]) -> Board:
+    """Return BOARD with RULES: the goal. Raises UnknownName."""
+    for name in rules:
+        if name != "goal":
+            raise UnknownName("rule of peg solitaire", name, ["goal"])
+    return aim(board, rules["goal"]) if "goal" in rules else board
 
 
 def aim(board: Board, goal: str) -> Board:

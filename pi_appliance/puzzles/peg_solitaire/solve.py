@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 
-from pi_appliance.puzzles import Answer, Progress, Proof, counted
+from pi_appliance.puzzles import Answer, Progress, Proof, Wish, Work, counted
 from pi_appliance.puzzles.peg_solitaire import kernel
 from pi_appliance.puzzles.peg_solitaire.board import Board, Hole, Jump
 
@@ -20,13 +20,13 @@ WIDTHS = (100, 1_000, 10_000)  # 100 solves nearly every board, within hundredth
 DIRECTIONS = ((1, 0), (-1, 0), (0, 1), (0, -1))
 
 
-def solve(board: Board, progress: Progress) -> Answer:
-    """Return the answer for BOARD: by then it is known whether there is one. What PROGRESS raises ends the search."""
+def solve(board: Board, wish: Wish, work: Work) -> Answer:  # noqa: ARG001
+    """Return the answer for BOARD: by then it is known whether there is one. Raises Interrupted."""
     ends = (board.goal,) if board.goal else board.holes
     if _parity(board.pegs) not in {_parity([end]) for end in ends}:
         where = f"at {board.goal}" if board.goal else "anywhere on this board"
         return _none(Proof.PARITY, f"the rule of three: these pegs cannot become one {where}", 0)
-    return _Search(board, progress).answer()
+    return _Search(board, work.progress).answer()
 
 
 def _parity(holes: Iterable[Hole]) -> tuple[bool, ...]:
