@@ -23,7 +23,7 @@ class Shelf(Protocol):
     """Where tables, books and checkpoints outlive a run, by name. What is there is whole, and was made by this code."""
 
     def load(self, name: str) -> memoryview | None:
-        """Return what was saved as NAME, to be read only; None if nothing is, or it is damaged. Large ones cost no copy."""
+        """Return what was saved as NAME, to be read only; None if nothing is, or it is damaged. No copy is made."""
 
     def save(self, name: str, parts: Iterable[bytes | bytearray | memoryview]) -> None:
         """Keep PARTS, one behind the other, as NAME, durably, in place of what was there. Raises Unavailable."""

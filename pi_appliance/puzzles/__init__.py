@@ -1,4 +1,4 @@
-"""Puzzles, and what each of them offers. Pure: no clock, disk, network or thread; what they need comes as Work. Floor 1.
+"""Puzzles, and what each of them offers. Pure: no clock, disk or thread; what they need comes as Work. Floor 1.
 
 A puzzle is a file or folder pi_appliance/puzzles/<name> that has everything in `Puzzle`; the job kind 'puzzle', the
 command line, the pages and the contract tests find it by its name. Its `check` shares no code with its `solve`.
@@ -40,7 +40,7 @@ __all__ = [
 ]
 
 Progress = Callable[[float | None, str], None]
-"""Told now and then how far something is, from 0 to 1 (None: nobody knows), and what it does. What it raises ends it."""
+"""Told now and then how far something is, 0 to 1 (None: nobody knows), and what it does. What it raises, ends it."""
 
 
 class Wish(StrEnum):
@@ -92,7 +92,7 @@ class Answer:
     """What solving came to. A search that was stopped has none: there is no answer 'perhaps'."""
 
     lines: Iterator[Any] = field(default_factory=lambda: iter(()))
-    """The solutions asked for, each once, each found when it is asked for; empty if there is none or none is asked for."""
+    """The solutions, each once, each found when it is asked for; empty if there is none, or only a number is wished."""
     tried: Callable[[], int] = lambda: 0
     """Says how many moves (guesses, positions: the puzzle's MOVES) were tried until now."""
     count: int | None = None

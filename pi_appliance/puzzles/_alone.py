@@ -1,4 +1,4 @@
-"""Work for a search that is called as a library: one core, nothing is told, what it shelves lives as long as it does."""
+"""Work for a search that is called as a library: one core, nothing is told, its shelf is memory."""
 
 from collections.abc import Callable, Iterable, Iterator
 
