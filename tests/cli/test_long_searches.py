@@ -47,27 +47,22 @@ def test_a_request_to_stop_is_heard_within_a_second_or_so(house: House) -> None:
 
 def test_ctrl_c_at_a_terminal_ends_all_hands_within_a_second_or_so(house: House) -> None:
     house.write("")
-    process, terminal = typed(house, "puzzle", "solve", "connect-four")
-    until(lambda: drained(terminal), 20)  # of its progress
-    there = {each.pid for each in below(process)}
-    begun = time.monotonic()
-    os.write(terminal, b"\x03")
-    said = drained(terminal, 5)
-    _, status = os.waitpid(process, 0)
+    terminal, side = pty.openpty()
+    # As a shell does: the terminal is its own, and Ctrl-C there reaches every process of it.
+    words = ["setsid", "--ctty", *PROGRAM, "puzzle", "solve", "connect-four", "--config", str(house.config)]
+    with subprocess.Popen(words, stdin=side, stdout=side, stderr=side, env=house.environment()) as process:
+        os.close(side)
+        until(lambda: drained(terminal), 20)  # of its progress
+        there = hands(process)
+        begun = time.monotonic()
+        os.write(terminal, b"\x03")
+        said = drained(terminal, 5)
+        assert process.wait(5) == 130, said
     os.close(terminal)
     assert time.monotonic() - begun < 3
-    assert os.waitstatus_to_exitcode(status) == 130, said
     assert b"Traceback" not in said
     assert b"pi-appliance: stopped" in said
     assert not any(map(alive, there))
-
-
-def typed(house: House, *words: str) -> tuple[int, int]:
-    """Start a command at a terminal of its own; return its number and the terminal."""
-    pid, terminal = pty.fork()
-    if not pid:
-        os.execvpe(PROGRAM[0], [*PROGRAM, *words, "--config", str(house.config)], house.environment())
-    return pid, terminal
 
 
 def drained(terminal: int, seconds: float = 0) -> bytes:
