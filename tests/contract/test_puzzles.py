@@ -3,7 +3,7 @@
 import ast
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from itertools import islice
 from pathlib import Path
@@ -63,9 +63,14 @@ def known(puzzle: Puzzle, name: str) -> Any:
     return puzzle.parse(puzzle.BOARDS[name], name)
 
 
-@cache
 def answered(puzzle: Puzzle, wish: Wish) -> tuple[Question, ...]:
     """Return the first boards that are answered in time. A puzzle must have one."""
+    return _answered_of(cast(ModuleType, puzzle), wish)
+
+
+@cache
+def _answered_of(module: ModuleType, wish: Wish) -> tuple[Question, ...]:
+    puzzle = cast(Puzzle, module)
     found = tuple(islice(_answered(puzzle, wish), ENOUGH))
     assert found, f"no board of {puzzle.TITLE} is answered for {wish} within {PATIENCE} s"
     return found
@@ -80,6 +85,15 @@ def _answered(puzzle: Puzzle, wish: Wish) -> Iterator[Question]:
         except Interrupted:
             continue
         yield Question(puzzle, name, board, answer, lines)
+
+
+def cut_off(work: Callable[[], object]) -> str:
+    """Do WORK; return what is proven so far, if it is interrupted."""
+    try:
+        work()
+    except Interrupted as interrupted:
+        return interrupted.so_far
+    return ""
 
 
 def solved(puzzle: Puzzle) -> Iterator[tuple[Puzzle, Any, Any]]:
@@ -275,11 +289,9 @@ def test_a_rule_that_there_is_not_is_refused_with_the_nearest(puzzle: Puzzle) ->
 def test_an_end_that_comes_at_once_is_heard(puzzle: Puzzle) -> None:
     for name in puzzle.BOARDS:
         for wish in puzzle.WISHES:
-            begun = time.monotonic()
-            try:
-                next(puzzle.solve(known(puzzle, name), wish, Hurried(0)).lines, None)
-            except Interrupted as interrupted:
-                assert "\n" not in interrupted.so_far
+            begun, board = time.monotonic(), known(puzzle, name)
+            told = cut_off(lambda board=board, wish=wish: next(puzzle.solve(board, wish, Hurried(0)).lines, None))
+            assert "\n" not in told
             assert time.monotonic() - begun < 2 * PATIENCE, f"{name}, {wish}: heard too late"
 
 
@@ -313,10 +325,7 @@ def test_what_is_prepared_can_be_cut_off(puzzle: Puzzle) -> None:
     prepare = getattr(puzzle, "prepare", None)
     if prepare is None:
         return
-    try:
-        prepare(Hurried())
-    except Interrupted as interrupted:
-        assert "\n" not in interrupted.so_far
+    assert "\n" not in cut_off(lambda: prepare(Hurried()))
 
 
 @pytest.mark.parametrize("puzzle", PUZZLES)
