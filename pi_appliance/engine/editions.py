@@ -1,8 +1,8 @@
 """Editions: what one run of a job reports, all at once, in a folder named by its date, and in place of the newest.
 
-    reports/pegs/2026-11-21_0330/result.txt ...     one of the dated folders that are kept
-    reports/pegs/result.txt ...                     the newest, the same files
-    reports/pegs/.2026-11-21_0330.4711.new/         being written; what a power cut leaves of it, goes the next time
+reports/pegs/2026-11-21_0330/result.txt ...     one of the dated folders that are kept
+reports/pegs/result.txt ...                     the newest, the same files
+reports/pegs/.2026-11-21_0330.4711.new/         being written; what a power cut leaves of it, goes the next time
 """
 
 import contextlib

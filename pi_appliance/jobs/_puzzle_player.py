@@ -26,11 +26,11 @@ STYLE = """\
 .player>input:focus-visible+.frame .bar{outline:3px solid #1f6feb}
 .player>.play:checked~.frame{animation:var(--seen) var(--all) step-end infinite;animation-delay:var(--from)}
 .player>.play:checked~.frame .go,.player>.play:not(:checked)~.frame .hold{display:none}
-.bar{display:flex;gap:.4rem;align-items:center;margin:.5rem 0 0}
-.bar span{flex:1;min-width:0;text-align:center;font-variant-numeric:tabular-nums;overflow-wrap:anywhere}
+.frame p{margin:.5rem 0 0;min-height:3rem;text-align:center;overflow-wrap:anywhere}
+.bar{display:flex;gap:.5rem}
+.bar label,.bar i{flex:1;min-height:44px;display:grid;place-items:center;border-radius:10px;font-style:normal}
 .bar label,.all label{cursor:pointer}
-.bar label,.bar i{flex:none;width:44px;height:44px;display:grid;place-items:center;border-radius:10px;font-style:normal}
-.bar label{background:var(--key)}
+.bar label{background:var(--key)}.bar .go,.bar .hold{flex:2}
 .bar i{opacity:.25}
 .all ol{max-height:15rem;overflow:auto;margin:.5rem 0;padding-left:3rem}
 .all label{display:block;padding:.35rem 0}
@@ -110,15 +110,14 @@ def _frame(name: str, number: int, steps: int, seconds: float, caption: str, svg
     last = number == steps - 1
     whole = (steps - 1 + _LINGER) * seconds
     times = f"--seen:{name}{'e' if last else 's'};--all:{whole:g}s;--from:{number * seconds:g}s"
-    before = f'<label for="{name}{number - 1}" title="Back">‹</label>' if number else "<i>‹</i>"
-    after = "<i>›</i>" if last else f'<label for="{name}{number + 1}" title="On">›</label>'
+    before = f'<label for="{name}{number - 1}" title="Back">←</label>' if number else "<i>←</i>"
+    after = "<i>→</i>" if last else f'<label for="{name}{number + 1}" title="On">→</label>'
     told = escape(caption)
     return (
         f'<input type="radio" name="{name}" id="{name}{number}" aria-label="{told}">'
-        f'<figure class="frame" style="{times}">{svg}<figcaption class="bar">{before}'
-        f'<label class="hold" for="{name}{number}" title="Pause">❚❚</label>'
-        f'<label class="go" for="{name}p" title="Play">▶</label>'
-        f"<span>{told}</span>{after}</figcaption></figure>"
+        f'<figure class="frame" style="{times}">{svg}<figcaption><p>{told}</p><div class="bar">{before}'
+        f'<label class="hold" for="{name}{number}">Pause</label><label class="go" for="{name}p">Play</label>'
+        f"{after}</div></figcaption></figure>"
     )
 
 

@@ -54,8 +54,8 @@ def ask(puzzle: Puzzle, told: Told, limit: int, work: Work, write: Callable[[str
         work.progress(None, f"{counted(number, 'solution')} listed")
 
     try:
-        for told.listed in list_solutions(puzzle, told.board, lines, limit, write, sign):
-            pass
+        for listed in list_solutions(puzzle, told.board, lines, limit, write, sign):
+            told.listed = listed
     except Interrupted as error:
         interrupted, told.cut_off = error, f"listing was cut off after {counted(told.listed.number, 'solution')}"
     told.seconds = work.seconds() - begun
@@ -66,7 +66,7 @@ def ask(puzzle: Puzzle, told: Told, limit: int, work: Work, write: Callable[[str
 
 def so_far(interrupted: Interrupted) -> str:
     """Return what is proven by then, in a sentence."""
-    return interrupted.so_far or f"nothing is known yet; {interrupted.why}"
+    return (interrupted.so_far or "nothing is known yet").rstrip(".")
 
 
 def text(puzzle: Puzzle, told: Told) -> str:
