@@ -27,7 +27,14 @@ def name_of(moment: datetime) -> str:
 
 def is_name(text: str) -> bool:
     """Say whether TEXT is the name of an edition."""
-    return _NAME.fullmatch(text) is not None
+    found = _NAME.fullmatch(text)
+    if found is None:
+        return False
+    try:
+        datetime.strptime(found[1], "%Y-%m-%d_%H%M")  # noqa: DTZ007 - a name, and no instant
+    except ValueError:
+        return False
+    return True
 
 
 def names(folder: Path) -> list[str]:

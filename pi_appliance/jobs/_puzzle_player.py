@@ -57,7 +57,7 @@ def player(steps: Iterable[Step], name: str) -> Player:
     pictures = [_picture(step.svg) for step in taken]
     common = _common(pictures)
     times = Counter(part for picture in pictures for part in set(picture.parts[common:]))
-    shared = {part: f"{name}-{number:x}" for number, part in enumerate(p for p, n in times.items() if n > 1)}
+    shared = {part: f"{name}_{number:x}" for number, part in enumerate(p for p, n in times.items() if n > 1)}
     base = f'<g id="{name}-b">{"".join(pictures[0].parts[:common])}</g>'
     drawn = "".join(f'<g id="{key}">{part}</g>' for part, key in shared.items())
     seconds = 1.0 if len(taken) <= 40 else 0.5
