@@ -61,14 +61,13 @@ def solve(
         raise click.UsageError(f"--limit goes with what lists many; {wish} does not")
     told = Told(name=asked.title(puzzle), board=question, wish=wish)
     line = ProgressLine()
-    most = 1 if wish is Wish.FIRST else limit or LIMIT
     with (
         stopped_cleanly(line, lambda interrupted: told.cut_off or so_far(interrupted), means.length),
         working(line, means) as work,
         _writing(output, line) as write,
     ):
         page = output is not None and output.suffix == ".html"
-        ask(puzzle, told, most, work, _nowhere if as_json or page else write)
+        ask(puzzle, told, limit or LIMIT, work, _nowhere if as_json or page else write)
         if told.refused:
             raise Refused(told.refused)
         if as_json:

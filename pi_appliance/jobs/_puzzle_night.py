@@ -113,7 +113,7 @@ class Night:
 
     def _made(self, work: Work) -> Iterator[Told]:
         """Yield the boards of this date, each as it is made."""
-        day = self.context.local_time().date() if self.context.due is None else _day(self.context)
+        day = _day(self.context)
         for number in range(1, self.plan.make + 1):
             seed = int(f"{day:%Y%m%d}") * 1_000 + number
             made = self.plan.puzzle.make(seed, self.plan.model, work)  # type: ignore[attr-defined]
@@ -171,7 +171,9 @@ class Night:
             json.dump(self._values(summary, ended), out, indent=1, ensure_ascii=False)
             out.write("\n")
         with self.edition.file("result.html") as out:
-            times = f"{_instant(context.now)}, {duration((ended - context.now).total_seconds())}"
+            began = context.now.astimezone(context.local_time().tzinfo)
+            took = duration((ended - context.now).total_seconds())
+            times = f"{began:%A}, {began.day} {began:%B %Y, %H:%M} · it took {took}"
             out.write(page.render(summary, times))
         self._fail(summary)
         return Result(summary, self._facts())
@@ -229,10 +231,10 @@ def _prepared(answer: Answer) -> str:
 
 
 def _day(context: Context) -> datetime:
-    """Return the day of the slot, in the job's time zone."""
-    assert context.due is not None
-    zone = context.local_time().tzinfo
-    return datetime.fromisoformat(context.due).astimezone(zone)
+    """Return the day of the slot, or of the run, in the job's time zone."""
+    slot = context.due is not None and context.due[:1].isdigit()
+    moment = datetime.fromisoformat(context.due or "") if slot else context.now
+    return moment.astimezone(context.local_time().tzinfo)
 
 
 def _memory() -> int:

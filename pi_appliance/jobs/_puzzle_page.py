@@ -14,9 +14,9 @@ _ROWS = 200  # of a table
 _LONGEST = 2_000  # characters of a line's notation
 
 STYLE = """\
-:root{color-scheme:light dark;--ink:#241f1a;--quiet:#6d6257;--paper:#f7f3ec;--card:#fff;--edge:#e4dacb;--key:#efe6d8}
-@media (prefers-color-scheme:dark){:root{--ink:#efe8df;--quiet:#a89c8e;--paper:#161310;--card:#211c18;--edge:#3a322a;
---key:#3a322a}}
+:root{color-scheme:light dark;--ink:#1d2124;--quiet:#5f666b;--paper:#f4f3ef;--card:#fff;--edge:#e2e0da;--key:#eae8e2}
+@media (prefers-color-scheme:dark){:root{--ink:#eceae5;--quiet:#a3a9ad;--paper:#14171a;--card:#1f2326;--edge:#33393d;
+--key:#2c3135}}
 *{box-sizing:border-box}
 body{margin:0 auto;padding:1rem;max-width:46rem;background:var(--paper);color:var(--ink);
 font:1rem/1.5 system-ui,-apple-system,"Segoe UI",Roboto,sans-serif}

@@ -40,7 +40,10 @@ class Told:
 
 
 def ask(puzzle: Puzzle, told: Told, limit: int, work: Work, write: Callable[[str], object]) -> None:
-    """Solve the board of TOLD, write what result.txt has of it, and keep that in TOLD. Raises Interrupted."""
+    """Solve the board of TOLD, write what result.txt has of it, and keep that in TOLD. Raises Interrupted.
+
+    Of the solutions, LIMIT are listed at the most, and one where no more are asked for.
+    """
     begun, interrupted = work.seconds(), None
     try:
         told.answer = puzzle.solve(told.board, told.wish, work)
@@ -49,12 +52,13 @@ def ask(puzzle: Puzzle, told: Told, limit: int, work: Work, write: Callable[[str
     except Refused as error:
         told.refused = str(error)
     lines = told.answer.lines if told.answer else ()
+    most = 1 if told.wish is Wish.FIRST else limit
 
     def sign(number: int) -> None:
         work.progress(None, f"{counted(number, 'solution')} listed")
 
     try:
-        for listed in list_solutions(puzzle, told.board, lines, limit, write, sign):
+        for listed in list_solutions(puzzle, told.board, lines, most, write, sign):
             told.listed = listed
     except Interrupted as error:
         interrupted, told.cut_off = error, f"listing was cut off after {counted(told.listed.number, 'solution')}"
