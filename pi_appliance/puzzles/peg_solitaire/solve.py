@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import chain
 
 from pi_appliance.puzzles import Answer, Progress, Proof, Wish, Work, counted
-from pi_appliance.puzzles.peg_solitaire import kernel
+from pi_appliance.puzzles.peg_solitaire import walk as kernel
 from pi_appliance.puzzles.peg_solitaire.board import Board, Hole, Jump
 
 COUNTED = 20  # pegs; with more, there are soon more positions than a small Pi has memory for
