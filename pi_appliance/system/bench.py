@@ -15,6 +15,7 @@ from pi_appliance.system.shelf import FileShelf
 FOLDER = "puzzles"
 """Where the shelf is, in the state folder."""
 Tell = Callable[[float | None, str], None]
+_NEARLY = 1.0  # seconds: who is asked to end so near its deadline, is asked because of that
 _EVERY = 0.1  # seconds between two words about progress
 
 
@@ -100,7 +101,8 @@ class Bench:
         return time.monotonic()
 
     def _look(self) -> None:
-        if self.left() == 0:
+        left = self.left()
+        if left == 0 or (self._stop.signal and left is not None and left < _NEARLY):
             raise Interrupted("its time is over")
         if self._stop.signal == signal.SIGINT:
             raise Interrupted("a person stopped it")
@@ -113,11 +115,12 @@ class Bench:
 
     @contextlib.contextmanager
     def _quiet(self) -> Iterator[None]:
-        tell, self._tell = self._tell, nobody
+        tell, told = self._tell, self._told
+        self._tell = nobody
         try:
             yield
         finally:
-            self._tell = tell
+            self._tell, self._told = tell, told
 
 
 @contextlib.contextmanager

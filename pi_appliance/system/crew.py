@@ -121,9 +121,9 @@ class _Worker:
             message = self.line.recv_bytes()
         except (EOFError, OSError):
             raise self._killed() from None
-        well, came = pickle.loads(message)  # noqa: S301 - a copy of this process wrote it
-        if not well:
-            raise came
+        error, came = pickle.loads(message)  # noqa: S301 - a copy of this process wrote it
+        if error is not None:
+            raise _error_of(error, *came)
         return came
 
     def kill(self) -> None:
@@ -176,13 +176,19 @@ def _work(
 
 
 def _answer(function: Callable[[Any], Any], item: Any) -> bytes:
-    """Return (True, what FUNCTION makes of ITEM), or (False, what it raised), pickled."""
+    """Return (None, what FUNCTION makes of ITEM), or what it raised: (its class, what it is made of), pickled."""
     try:
-        return pickle.dumps((True, function(item)), pickle.HIGHEST_PROTOCOL)
+        return pickle.dumps((None, function(item)), pickle.HIGHEST_PROTOCOL)
     except BaseException as error:  # noqa: BLE001 - the edge of this process: the other one raises it
         error.add_note(f"in a worker: {traceback.format_exc()}")
         with contextlib.suppress(Exception):
-            message = pickle.dumps((False, error), pickle.HIGHEST_PROTOCOL)
-            pickle.loads(message)  # noqa: S301 - what cannot be read back is as bad as what cannot be written
-            return message
-        return pickle.dumps((False, RuntimeError("".join(traceback.format_exception_only(error)).strip())))
+            return pickle.dumps((type(error), (error.__reduce__()[1], vars(error))), pickle.HIGHEST_PROTOCOL)
+        told = "".join(traceback.format_exception_only(error)).strip()
+        return pickle.dumps((RuntimeError, ((told,), {})))
+
+
+def _error_of(kind: type[BaseException], args: tuple[Any, ...], its: dict[str, Any]) -> BaseException:
+    """Return an error as it was. Calling its class would not do: not every one is made of its `args`."""
+    error = kind.__new__(kind, *args)
+    vars(error).update(its)
+    return error
