@@ -18,6 +18,12 @@ cdef class Search:
         digit=cython.uint, bit=cython.uint, w=cython.uint)
     cpdef begin(self, const unsigned char[::1] clues, int start)
 
+    @cython.locals(i=cython.int)
+    cpdef save(self, int floor, unsigned int[::1] state)
+
+    @cython.locals(i=cython.int)
+    cpdef load(self, unsigned int[::1] state)
+
     @cython.locals(at=cython.int)
     cpdef int next(self, long long budget) except -1
 

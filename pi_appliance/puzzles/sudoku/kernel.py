@@ -87,6 +87,20 @@ class Search:
                             return
                         words[i] = w & (ALL ^ (511 << r)) | bit
 
+    def save(self, floor: int, state: MutableSequence[int]) -> None:
+        """Write the grid on FLOOR into the 30 words of STATE. Floors 0 to `top` are what is still to be looked at."""
+        for i in range(30):
+            state[i] = self.words[floor * FLOOR + i]
+
+    def load(self, state: MutableSequence[int]) -> None:
+        """Begin with a grid that was saved as STATE."""
+        for i in range(30):
+            self.words[i] = state[i]
+        for i in range(27):
+            self.words[30 + i] = ALL
+        self.guesses = 0
+        self.top = 0
+
     def next(self, budget: int) -> int:
         """Look for the next solution with at most BUDGET guesses: FOUND, DONE, or TIRED: then it goes on."""
         words = self.words

@@ -51,6 +51,7 @@ def _look(paper: Paper, move: Move, found: str) -> Look:
         found=found,
         candidates=paper.candidates,
         new=move.settled,
+        guess=move.technique == "guess",
         units=frozenset(at for number in move.units for at in units[number].squares),
         why=frozenset(move.squares),
         crossed={at: lost for at in move.crossed if (lost := paper.lost(move, at))},

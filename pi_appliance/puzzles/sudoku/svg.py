@@ -13,11 +13,11 @@ STYLE = """\
 .su-t{font-family:system-ui,sans-serif;text-anchor:middle;fill:#1c1c1c}.su-clue{font-weight:700}
 .su-found{fill:#2f6fb5}.su-new{fill:#0b7a3b;font-weight:700}.su-small{fill:#6d6a63}.su-out{fill:#c01f1f;font-weight:700}
 .su-paper{fill:#fffdf7}.su-unit{fill:#f3ecd2}.su-why{fill:#f6d98b}.su-got{fill:#bfe6c8}.su-lose{fill:#f7cfc9}
-.su-line{fill:none;stroke:#1c1c1c}
+.su-try{fill:#dccbf2}.su-line{fill:none;stroke:#1c1c1c}
 @media (prefers-color-scheme:dark){.su-t{fill:#f2f2f2}.su-found{fill:#8fc1f5}
 .su-new{fill:#7fe3a0}.su-small{fill:#a9adb5}
 .su-out{fill:#ff8a80}.su-paper{fill:#1e2126}.su-unit{fill:#2b3038}.su-why{fill:#5c4d1c}.su-got{fill:#1d4a2b}
-.su-lose{fill:#552523}.su-line{stroke:#d5d8dd}}"""
+.su-lose{fill:#552523}.su-try{fill:#4a3768}.su-line{stroke:#d5d8dd}}"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +30,8 @@ class Look:
     """The candidates of each square, as bits."""
     new: int | None = None
     """The square whose digit was found just now."""
+    guess: bool = False
+    """Whether it was guessed."""
     units: frozenset[int] = frozenset()
     """The squares of the units that are the reason."""
     why: frozenset[int] = frozenset()
@@ -73,7 +75,9 @@ def _grid(grid: str, size: int, look: Look) -> Iterator[str]:
     crossed = look.crossed or {}
     shades = {"su-unit": look.units - look.why, "su-why": look.why, "su-lose": frozenset(crossed) - look.why}
     if look.new is not None:
-        shades = {name: squares - {look.new} for name, squares in shades.items()} | {"su-got": frozenset({look.new})}
+        shades = {name: squares - {look.new} for name, squares in shades.items()} | {
+            "su-try" if look.guess else "su-got": frozenset({look.new})
+        }
     for name, squares in shades.items():
         if squares:
             drawn = "".join(f"M{at % size * side} {at // size * side}h{side}v{side}h-{side}z" for at in sorted(squares))
