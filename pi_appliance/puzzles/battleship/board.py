@@ -23,7 +23,7 @@ RULES: Mapping[str, Rule] = {
         ("allowed", "corners", "never"),
     ),
     "ships": Rule(
-        "whether two ships of one length count as the same, or each has its name and swapping them counts as another way",
+        "whether ships of one length count as the same, or each has its name, so that to swap two is another way",
         "alike",
         ("alike", "told-apart"),
     ),
@@ -104,8 +104,13 @@ def with_rules(board: Board, rules: Mapping[str, str]) -> Board:
         choices = RULES[name].choices
         if choices and value not in choices:
             raise UnknownName(f"value of {name}", value, choices)
-        board = replace(board, **{name: value if choices else fleet_of(value)})
-    return board
+    return replace(
+        board,
+        fleet=fleet_of(rules["fleet"]) if "fleet" in rules else board.fleet,
+        touching=rules.get("touching", board.touching),
+        ships=rules.get("ships", board.ships),
+        sinking=rules.get("sinking", board.sinking),
+    )
 
 
 def fleet_of(text: str) -> tuple[int, ...]:
@@ -116,7 +121,9 @@ def fleet_of(text: str) -> tuple[int, ...]:
     right = "name the lengths of all ships, such as 5,4,3,3,2"
     for word in words:
         if not (word.isascii() and word.isdecimal() and len(word) < 3 and 1 <= int(word) <= SIDE):
-            raise WrongArgument(f"the fleet cannot have a ship of length {word!r}, only of 1 to {SIDE} squares; {right}")
+            raise WrongArgument(
+                f"the fleet cannot have a ship of length {word!r}, only of 1 to {SIDE} squares; {right}"
+            )
     if not 1 <= len(words) <= MOST_SHIPS:
         raise WrongArgument(f"the fleet has {counted(len(words), 'ship')}, and may have 1 to {MOST_SHIPS}; {right}")
     return tuple(sorted(map(int, words), reverse=True))

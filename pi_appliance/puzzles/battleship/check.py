@@ -15,7 +15,7 @@ def check(board: Board, line: Sequence[Ship]) -> Checked:
         covered = _covered(ship)
         if not covered:
             return Checked(f"{ship} is no ship: it goes to the right or down, from its first square to its last")
-        if wrong := _marks(board, ship, covered):
+        if wrong := _marks(board, covered):
             return Checked(f"{ship}: {wrong}")
         for square in covered:
             if square in owners:
@@ -37,8 +37,8 @@ def _covered(ship: Ship) -> list[Square]:
     return [Square(x, y) for y in range(top, bottom + 1) for x in range(left, right + 1)]
 
 
-def _marks(board: Board, ship: Ship, covered: Sequence[Square]) -> str:
-    """Return what forbids SHIP on the squares COVERED, all others left aside."""
+def _marks(board: Board, covered: Sequence[Square]) -> str:
+    """Return what forbids a ship on the squares COVERED, all others left aside."""
     for x, y in covered:
         if not (0 <= y < len(board.rows) and 0 <= x < len(board.rows[y])):
             return f"{Square(x, y)} is outside the sea"

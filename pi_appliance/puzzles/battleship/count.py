@@ -30,9 +30,12 @@ class Survey(NamedTuple):
 
 
 def names(board: Board) -> int:
-    """Return how many ways one placement counts for: in how many ways equal ships change names, where they have any."""
-    if board.ships == "alike":
-        return 1
+    """Return how many ways one placement counts for: more than one only where equal ships are told apart."""
+    return 1 if board.ships == "alike" else orders(board)
+
+
+def orders(board: Board) -> int:
+    """Return in how many ways equal ships of BOARD can change places."""
     return prod(factorial(board.fleet.count(length)) for length in set(board.fleet))
 
 

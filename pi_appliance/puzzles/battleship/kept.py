@@ -111,6 +111,8 @@ def unpack(view: memoryview, layers: int) -> list[Layer] | None:
             return None
         keys = view[at + 16 : at + 16 + 8 * count].cast("Q")
         ends = accumulate(view[start - 4 * count : start].cast("I"), initial=start)
-        found.append({key: int.from_bytes(view[a:b], "little") for key, (a, b) in zip(keys, pairwise(ends), strict=True)})
+        found.append(
+            {key: int.from_bytes(view[a:b], "little") for key, (a, b) in zip(keys, pairwise(ends), strict=True)}
+        )
         at = start + length + -(4 * count + length) % 8
     return found if at == len(view) else None
