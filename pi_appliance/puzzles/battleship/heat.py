@@ -1,6 +1,7 @@
 """Where the ships are likely to be: the probability of a ship on every square, as tables, a map and the best shot."""
 
 from collections.abc import Iterator
+from math import sqrt
 
 from pi_appliance.puzzles import Table
 from pi_appliance.puzzles._svg import picture
@@ -10,6 +11,7 @@ from pi_appliance.puzzles.battleship.render import EDGE, STYLE, UNIT, extent, mi
 
 # One hue from pale to dark, which every eye sees, and the number on it; at night from dark to bright.
 SHADES = 8
+LIGHT = 5  # from this shade on, its number turns to the other colour
 _DAY = ("#f1f6fb", "#d6e6f4", "#b3d3ea", "#86bbdd", "#5a9fcc", "#347fb6", "#175e98", "#08407a")
 _NIGHT = ("#0d1b27", "#12304a", "#15466d", "#1a5f92", "#2b7bb4", "#5299cd", "#86bbe2", "#bfdcf3")
 _STYLE = (
@@ -59,7 +61,8 @@ def heat_map(board: Board, survey: Survey) -> str:
 
 def _square(board: Board, survey: Survey, x: int, y: int) -> Iterator[str]:
     mark, chance = board.rows[y][x], percent(survey, Square(x, y))
-    shade = min(SHADES - 1, int(chance * SHADES / 100)) if mark == UNKNOWN else 0
+    # The root spreads what is unlikely over more shades: on an empty sea no square has more than a few per cent.
+    shade = min(SHADES - 1, int(SHADES * sqrt(chance / 100))) if mark == UNKNOWN else 0
     left, top = EDGE + UNIT * x, EDGE + UNIT * y
     yield f'<rect class="bs-h{shade} bs-grid" x="{left}" y="{top}" width="{UNIT}" height="{UNIT}"/>'
     across, down = middle(x, y)
@@ -68,9 +71,10 @@ def _square(board: Board, survey: Survey, x: int, y: int) -> Iterator[str]:
     elif mark in (HIT, SUNK):
         yield f'<path class="bs-hit" d="M{across - 7} {down - 7}l14 14m0-14l-14 14"/>'
     else:
-        bright = " bs-on" if shade >= SHADES // 2 else ""
+        bright = " bs-on" if shade >= LIGHT else ""
         number = _number(chance)
-        yield f'<text class="bs-chance{bright}" font-size="17" x="{across}" y="{down + 6}">{number}</text>'
+        size = 17 if len(number) < 3 else 14
+        yield f'<text class="bs-chance{bright}" font-size="{size}" x="{across}" y="{down + 6}">{number}</text>'
 
 
 def _number(chance: float) -> str:

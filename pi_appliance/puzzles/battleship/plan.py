@@ -57,7 +57,7 @@ def _size(fleet: Sequence[int], most: dict[int, int]) -> Size:
 
 
 def _bits(touching: str, x: int, width: int, length: int, across: bool) -> tuple[int, int, int]:
-    """Return the bits of a key that a ship at column X wants clear, the bits it sets, and how far it goes in its row."""
+    """Return the bits of a key that a ship at column X wants clear, those it sets, and how far it goes in its row."""
     cells = length if across else 1
     own = range(x, x + cells)
     clear = sum(15 << 4 * each for each in own)
