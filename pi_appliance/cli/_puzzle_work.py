@@ -16,7 +16,7 @@ from pi_appliance.cli._progress import ProgressLine
 from pi_appliance.config.load import load
 from pi_appliance.core import durations
 from pi_appliance.errors import ConfigError, NoConfig, OutOfTime, Problem
-from pi_appliance.jobs._puzzle_boards import board_of, load_puzzle
+from pi_appliance.jobs._puzzle_boards import board_of, is_file, load_puzzle
 from pi_appliance.ports_work import Interrupted, Shelf, Work
 from pi_appliance.puzzles import Puzzle
 from pi_appliance.system import bench
@@ -72,7 +72,9 @@ class Asked:
         """Return what the board is called in a report."""
         if self.board is None:
             return next(iter(puzzle.BOARDS))
-        return self.board if self.board in puzzle.BOARDS else Path(self.board).stem if "." in self.board else "board"
+        if self.board in puzzle.BOARDS:
+            return self.board
+        return Path(self.board).stem if is_file(Path(self.board)) else "board"
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,7 @@ def board_of(puzzle: Puzzle, words: str, rules: Mapping[str, str]) -> Any:
     Raises UnknownName or ConfigError.
     """
     where = Path(words)
-    if words in puzzle.BOARDS or _is_file(where):
+    if words in puzzle.BOARDS or is_file(where):
         return read_board(puzzle, where, rules)
     try:
         board = puzzle.parse(words, "board")
@@ -46,7 +46,8 @@ def board_of(puzzle: Puzzle, words: str, rules: Mapping[str, str]) -> Any:
     return puzzle.with_rules(board, rules)
 
 
-def _is_file(where: Path) -> bool:
+def is_file(where: Path) -> bool:
+    """Say whether WHERE is a file; what is no name of one is none."""
     try:
         return where.is_file()
     except (OSError, ValueError):  # too long for a name, or with a zero byte

@@ -287,7 +287,9 @@ def test_a_rule_that_there_is_not_is_refused_with_the_nearest(puzzle: Puzzle) ->
         assert "\n" not in str(caught.value)
         if rule.choices and rule.default:
             assert rule.default in rule.choices
-            assert puzzle.with_rules(board, {name: rule.default}) == board
+        for choice in rule.choices:
+            chosen = puzzle.with_rules(board, {name: choice})
+            assert puzzle.with_rules(chosen, {name: choice}) == chosen
 
 
 @pytest.mark.parametrize("puzzle", PUZZLES)
