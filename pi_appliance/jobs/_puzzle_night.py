@@ -118,7 +118,7 @@ class Night:
             seed = int(f"{day:%Y%m%d}") * 1_000 + number
             made = self.plan.puzzle.make(seed, self.plan.model, work)  # type: ignore[attr-defined]
             name = f"{day:%Y-%m-%d}" + (f"-{number}" if self.plan.make > 1 else "")
-            yield Told(name=name, board=made.board, wish=self.plan.wish, made={"seed": seed, **made.facts})
+            yield Told(name=name, board=made.board, wish=self.plan.wish, made={"seed": str(seed), **made.facts})
 
     def _answer(self, told: Told, share: _Share, work: Work, page: Page, file: IO[str]) -> None:
         share.next(told.name)

@@ -53,7 +53,7 @@ class Page:
             f"<h2>{escape(told.name)}</h2>",
             f"<p>{escape(in_words(told))}</p>",
             f'<p class="quiet">{escape(puzzle.describe(told.board))} · {duration(told.seconds)}</p>',
-            self._played(told, f"p{number}") or f'<div class="picture">{puzzle.render_svg(told.board)}</div>',
+            *self._shown(told, f"p{number}"),
         ]
         if told.answer is not None:
             parts += [self._facts(told)]
@@ -85,6 +85,14 @@ class Page:
         self._sections.append(f'<section id="s{len(self._sections)}">{"".join(parts)}</section>')
         self._names.append(name)
 
+    def _shown(self, told: Told, name: str) -> list[str]:
+        """Return the board and its solution. Of a new board, the solution is folded up: somebody may want to try."""
+        picture = f'<div class="picture">{self._puzzle.render_svg(told.board)}</div>'
+        played = self._played(told, name)
+        if told.made and played:
+            return [picture, f"<details><summary>The solution</summary>{played}</details>"]
+        return [played or picture]
+
     def _played(self, told: Told, name: str) -> str:
         """Return the first line that was listed, played; '' if there is none, or no room for it."""
         if not told.listed.lines:
@@ -104,7 +112,11 @@ class Page:
         rows = {f"{self._puzzle.MOVES.capitalize()} tried": spoken(told.answer.tried())}
         if told.listed.number > 1:
             rows["Solutions in result.txt"] = spoken(told.listed.number)
-        rows |= {label(name): spoken(value) for name, value in (*told.made.items(), *told.answer.facts.items())}
+        known = {**told.made, **told.answer.facts}
+        if told.made:  # it is folded up above
+            solutions = {self._puzzle.notate(told.board, line) for line in told.listed.lines}
+            known = {name: value for name, value in known.items() if value not in solutions}
+        rows |= {label(name): spoken(value) for name, value in known.items()}
         drawn = "".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in rows.items())
         return f"<dl>{drawn}</dl>"
 

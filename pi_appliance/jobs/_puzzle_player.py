@@ -27,7 +27,7 @@ STYLE = """\
 .player>.play:checked~.frame{animation:var(--seen) var(--all) step-end infinite;animation-delay:var(--from)}
 .player>.play:checked~.frame .go,.player>.play:not(:checked)~.frame .hold{display:none}
 .frame p{margin:.5rem 0 0;min-height:3rem;text-align:center;overflow-wrap:anywhere}
-.bar{display:flex;gap:.5rem}
+.bar{display:flex;gap:.5rem;margin-top:.6rem}
 .bar label,.bar i{flex:1;min-height:44px;display:grid;place-items:center;border-radius:10px;font-style:normal}
 .bar label,.all label{cursor:pointer}
 .bar label{background:var(--key)}.bar .go,.bar .hold{flex:2}
@@ -115,9 +115,9 @@ def _frame(name: str, number: int, steps: int, seconds: float, caption: str, svg
     told = escape(caption)
     return (
         f'<input type="radio" name="{name}" id="{name}{number}" aria-label="{told}">'
-        f'<figure class="frame" style="{times}">{svg}<figcaption><p>{told}</p><div class="bar">{before}'
+        f'<figure class="frame" style="{times}">{svg}<figcaption><div class="bar">{before}'
         f'<label class="hold" for="{name}{number}">Pause</label><label class="go" for="{name}p">Play</label>'
-        f"{after}</div></figcaption></figure>"
+        f"{after}</div><p>{told}</p></figcaption></figure>"
     )
 
 

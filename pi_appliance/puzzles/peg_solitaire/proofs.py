@@ -21,9 +21,7 @@ TINY = 1e-9
 PIVOTS = 400
 
 
-def find_proofs(
-    field: Field, begin: Sequence[int], targets: Sequence[int], turns: Sequence[Turn]
-) -> tuple[Proof, ...]:
+def find_proofs(field: Field, begin: Sequence[int], targets: Sequence[int], turns: Sequence[Turn]) -> tuple[Proof, ...]:
     """Return proofs that are good at telling positions that come from BEGIN and cannot become any of TARGETS.
 
     TURNS turn TARGETS into each other.
