@@ -10,7 +10,6 @@ from array import array
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from dataclasses import field as part
-from hashlib import blake2b
 from typing import Any
 
 from pi_appliance.puzzles import Interrupted, Work
@@ -18,7 +17,6 @@ from pi_appliance.puzzles.peg_solitaire import kernel
 from pi_appliance.puzzles.peg_solitaire.board import Hole
 from pi_appliance.puzzles.peg_solitaire.field import Field, Proof, game_of, turned
 from pi_appliance.puzzles.peg_solitaire.frontier import Frontier, read, table_of, written
-from pi_appliance.puzzles.peg_solitaire.parity import parity
 from pi_appliance.puzzles.peg_solitaire.proofs import find_proofs, is_proof
 
 SMALL = 100_000  # classes: a board with no more is counted to its end, for all its tables
@@ -56,12 +54,6 @@ class Counted:
         return sum(row[0] for row in self.rows) + sum(row[0] for row in self.back)
 
 
-def name_of(field: Field, what: str) -> str:
-    """Return the name of a checkpoint of WHAT for this board."""
-    about = repr((field.board.holes, sorted(field.board.pegs), field.board.goal, field.board.triangular))
-    return f"peg-solitaire/{what}-{blake2b(about.encode(), digest_size=8).hexdigest()}-1"
-
-
 class Count:
     """One count, which may be cut off and gone on with."""
 
@@ -74,7 +66,7 @@ class Count:
         self.back: list[Frontier] = []
         self.back_proofs: list[tuple[Proof, ...]] = []
         self.proofs: tuple[Proof, ...] | None = None
-        self.name = name_of(field, "all" if whole else "count")
+        self.name = field.name("all" if whole else "count")
         self.saved = work.seconds()
 
     def run(self) -> Counted:
@@ -145,7 +137,7 @@ class Count:
     def _met(self) -> Counted:
         """Go on from both ends until one jump is between them."""
         field, front = self.field, self.forward
-        orbits = self._orbits()
+        orbits = self.field.last_pairs()
         if self.proofs is None:
             targets = [pair for orbit in orbits for pair in orbit]
             self.proofs = find_proofs(field, [field.start], targets, field.turns)
@@ -175,18 +167,7 @@ class Count:
             field.board.holes[move.end] for move in field.moves if move.pair == pair and 1 << move.end & field.goals
         ]
 
-    def _orbits(self) -> list[list[int]]:
-        """Return the positions of two pegs from where the last jump goes to a goal, images of each other together."""
-        field = self.field
-        begin = parity(field.board, field.board.pegs)
-        orbits = {
-            tuple(sorted({turned(move.pair, turn) for turn in field.turns}))
-            for move in field.moves
-            if 1 << move.end & field.goals and parity(field.board, [field.board.holes[move.end]]) == begin
-        }
-        return [list(orbit) for orbit in sorted(orbits)]
-
-    def _ways_into(self, orbit: list[int], number: int) -> int:
+    def _ways_into(self, orbit: tuple[int, ...], number: int) -> int:
         """Return the number of ways to all of ORBIT together."""
         field, front = self.field, self.forward
         between = self.pegs - 3  # jumps but the one where they meet
@@ -203,13 +184,13 @@ class Count:
             self._advance(min(front, back, key=lambda each: each.size), self.pegs)
         return self._joined(back.cells) // symmetries
 
-    def _mirrored(self, orbit: list[int]) -> int:
+    def _mirrored(self, orbit: tuple[int, ...]) -> int:
         """Return how many first jumps there are, if all of them lead to ORBIT with pegs for holes; otherwise 0."""
         field = self.field
         first = [field.start ^ move.triple for move in field.moves if field.start & move.triple == move.pair]
         return len(first) if all(field.full ^ position in orbit for position in first) else 0
 
-    def _from_behind(self, orbit: list[int], proofs: tuple[Proof, ...] | None = None) -> Frontier:
+    def _from_behind(self, orbit: tuple[int, ...], proofs: tuple[Proof, ...] | None = None) -> Frontier:
         """Return the beginning of the way back from ORBIT."""
         field = self.field
         begin = [field.full ^ pair for pair in orbit]
@@ -272,7 +253,7 @@ class Count:
         sizes = [words["forward"]["sizes"], *(about["sizes"] for about in words["back"])]
         if len(data) != sum(map(sum, sizes)):
             return
-        orbits = self._orbits()
+        orbits = self.field.last_pairs()
         if words["proofs"] is not None:
             self.proofs = _proofs(words["proofs"])
             targets = [pair for orbit in orbits for pair in orbit]

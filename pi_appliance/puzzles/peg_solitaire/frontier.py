@@ -73,7 +73,7 @@ class Frontier:
             self.stuck += stuck
             self.done = last
             tell(last / self.size)
-        level = _packed(self.after, lambda: tell(1.0))
+        level = packed(self.after, lambda: tell(1.0))
         self.rows.append((self.size, self.positions, self.ways))
         self.before, self.cells = self.cells, level
         self.level += 1
@@ -83,7 +83,7 @@ class Frontier:
         """See the positions as GAME does, which has other symmetries."""
         table = kernel.Table(max(10, (2 * self.size).bit_length()))
         kernel.project(game, self.cells, 0, self.size, table)
-        self.game, self.cells = game, _packed(table, lambda: None)
+        self.game, self.cells = game, packed(table, lambda: None)
         self._begin()
 
     def spans(self, begin: int = 0) -> list[tuple[int, int]]:
@@ -100,17 +100,21 @@ class Frontier:
         while True:
             table = kernel.Table(bits)
             if kernel.expand(self.game, self.cells, *span, table):
-                return _packed(table, lambda: None), table.positions, (table.stuck_high << 64) + table.stuck_low
+                return packed(table, lambda: None), table.positions, (table.stuck_high << 64) + table.stuck_low
             bits += 1
 
     def _absorb(self, cells: "array[int]", work: Work, tell: Tell) -> None:
         while self.after.size + len(cells) // 3 > self.after.most:
             self.after = grown(self.after, work, lambda: tell(self.done / self.size))
+        self._put(cells)
+
+    def _put(self, cells: "array[int]") -> None:
+        """Put CELLS into the level after this one."""
         kernel.absorb(cells, 0, len(cells) // 3, self.after)
 
     def save(self) -> tuple[list[bytes], dict[str, Any]]:
         """Return all there is: bytes, and words that tell how they are to be read."""
-        after = _packed(self.after, lambda: None)
+        after = packed(self.after, lambda: None)
         parts = [self.cells.tobytes(), self.before.tobytes(), after.tobytes()]
         about = {
             "level": self.level,
@@ -157,7 +161,8 @@ def grown(table: kernel.Table, work: Work, tell: Callable[[], None]) -> kernel.T
     return larger
 
 
-def _packed(table: kernel.Table, tell: Callable[[], None]) -> "array[int]":
+def packed(table: kernel.Table, tell: Callable[[], None]) -> "array[int]":
+    """Return the classes of TABLE, one behind the other."""
     level = array("Q", bytes(CELL * table.size))
     at = 0
     for first, last in pairwise([*range(0, 1 << table.bits, SPAN), 1 << table.bits]):

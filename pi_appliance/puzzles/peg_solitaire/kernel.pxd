@@ -41,15 +41,30 @@ cdef class Table:
     cdef void stop(self, unsigned long long high, unsigned long long low) noexcept
 
 
+@cython.final
+cdef class Seen:
+    cdef public unsigned int bits, shift
+    cdef public unsigned long long mask, size, most
+    cdef public unsigned long long[::1] cells
+
+    @cython.locals(place=cython.ulonglong)
+    cdef unsigned long long find(self, unsigned long long key) noexcept
+
+    cpdef bint has(self, unsigned long long key) noexcept
+
+    @cython.locals(place=cython.ulonglong)
+    cdef void add(self, unsigned long long key) noexcept
+
+
 @cython.locals(index=cython.ulonglong, position=cython.ulonglong, high=cython.ulonglong, low=cython.ulonglong,
                opened=cython.bint, move=cython.uint)
 cpdef bint expand(Game game, unsigned long long[::1] cells, unsigned long long first, unsigned long long last, Table table) noexcept
 
 @cython.locals(index=cython.ulonglong, position=cython.ulonglong, high=cython.ulonglong, low=cython.ulonglong,
-               hole=cython.uint, peg=cython.uint, depth=cython.uint, move=cython.uint,
+               after=cython.ulonglong, hole=cython.uint, peg=cython.uint, depth=cython.uint, move=cython.uint,
                waiting=cython.ulonglong[::1], pegs=cython.uint[::1], triples=cython.ulonglong[::1])
 cpdef bint spread(Game game, unsigned long long[::1] cells, unsigned long long first, unsigned long long last, Table table,
-                  unsigned long long own, unsigned int most) noexcept
+                  unsigned long long own, unsigned int most, unsigned long long goals) noexcept
 
 @cython.locals(index=cython.ulonglong, position=cython.ulonglong, high=cython.ulonglong, low=cython.ulonglong,
                move=cython.uint, at=cython.ulonglong, _=cython.uint)
@@ -66,3 +81,11 @@ cpdef void project(Game game, unsigned long long[::1] cells, unsigned long long 
 
 @cython.locals(index=cython.ulonglong)
 cpdef unsigned long long pack(unsigned long long[::1] cells, unsigned long long first, unsigned long long last, unsigned long long[::1] level, unsigned long long at) noexcept
+
+@cython.locals(index=cython.ulonglong)
+cpdef void absorb_new(unsigned long long[::1] cells, unsigned long long first, unsigned long long last, Seen seen,
+                      Table table) noexcept
+
+@cython.locals(index=cython.ulonglong)
+cpdef void remember(unsigned long long[::1] keys, unsigned long long first, unsigned long long last, unsigned int step,
+                    Seen seen) noexcept
