@@ -6,10 +6,10 @@ is done from there backwards, where what a hole is becomes a peg; the two meet i
 end turned round, like the full board with its empty centre, the way back is the way there, and is not done twice.
 """
 
+import dataclasses
 from array import array
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from dataclasses import field as part
 from typing import Any
 
 from pi_appliance.puzzles import Interrupted, Work
@@ -37,7 +37,7 @@ class Counted:
     """How many end at each hole; None where images of the holes were not told apart."""
     rows: list[tuple[int, int, int]]
     """For each level: classes, positions, ways to them."""
-    back: list[tuple[int, int, int]] = part(default_factory=list)
+    back: list[tuple[int, int, int]] = dataclasses.field(default_factory=list)
     """The same from the other end, if that was looked at."""
     whole: bool
     """Whether all positions were looked at that can be reached; if not, some that are lost were left out."""
@@ -45,6 +45,8 @@ class Counted:
     """The fewest pegs that can be left, if all positions were looked at."""
     last: tuple[tuple[int, int, int], ...] = ()
     """The last level, if so: classes, positions, ways."""
+    tried: int = 0
+    """The number of jumps that were tried."""
     games: int = 0
     """The number of games to where no jump is open, if so."""
 
@@ -57,23 +59,25 @@ class Counted:
 class Count:
     """One count, which may be cut off and gone on with."""
 
-    def __init__(self, field: Field, work: Work, *, whole: bool, most: float, tell: Callable[[str], None]) -> None:
-        """Count FIELD: all positions if WHOLE, at MOST so many classes; TELL is told what it does."""
-        self.field, self.work, self.whole, self.most, self.say = field, work, whole, most, tell
+    def __init__(self, field: Field, work: Work, *, most: float = float("inf"), small: int = SMALL) -> None:
+        """Count FIELD by at MOST so many classes; a board with more than SMALL is met in the middle."""
+        self.field, self.work, self.most, self.small = field, work, most, small
         self.pegs = field.start.bit_count()
         self.turns = field.keeping(frozenset({field.start}))
         self.forward = Frontier(game_of(field, self.turns), {field.start: 1})
         self.back: list[Frontier] = []
         self.back_proofs: list[tuple[Proof, ...]] = []
         self.proofs: tuple[Proof, ...] | None = None
-        self.name = field.name("all" if whole else "count")
+        self.name = field.name("all" if field.board.whole else "count")
         self.saved = work.seconds()
 
     def run(self) -> Counted:
         """Return what there is. Raises Interrupted, TooMany, and Refused if memory is too small."""
         self._load()
         try:
-            while self.forward.cells and (self.whole or self.forward.looked <= SMALL or self._is_late()):
+            while self.forward.cells and (
+                self.field.board.whole or self.forward.looked <= self.small or self._is_late()
+            ):
                 self._advance(self.forward, self.pegs)
             counted = self._met() if self.forward.cells else self._ended()
         except Interrupted as error:
@@ -127,6 +131,7 @@ class Count:
             ends=dict(sorted(ends.items())),
             rows=front.rows,
             whole=self.proofs is None,
+            tried=front.tried,
             fewest=left,
             last=(front.rows[-1],),
             games=front.stuck,
@@ -140,7 +145,7 @@ class Count:
         orbits = self.field.last_pairs()
         if self.proofs is None:
             targets = [pair for orbit in orbits for pair in orbit]
-            self.proofs = find_proofs(field, [field.start], targets, field.turns)
+            self.proofs = find_proofs(field, [field.start], targets, field.turns, self.work)
             front.project(game_of(field, field.turns, self.proofs))
         total, ends = 0, dict.fromkeys(field.board.holes, 0)
         for number, orbit in enumerate(orbits):
@@ -154,6 +159,7 @@ class Count:
             rows=[*front.rows, (front.size, 0, front.ways)],
             back=[row for back in self.back for row in (*back.rows, (back.size, 0, back.ways))],
             whole=False,
+            tried=front.tried + sum(back.tried for back in self.back),
         )
 
     def _is_even(self) -> bool:
@@ -195,7 +201,7 @@ class Count:
         field = self.field
         begin = [field.full ^ pair for pair in orbit]
         if proofs is None:
-            proofs = find_proofs(field, begin, self._starts(), field.turns)
+            proofs = find_proofs(field, begin, self._starts(), field.turns, self.work)
         self.back_proofs.append(proofs)
         game = game_of(field, field.turns, proofs)
         return Frontier(game, {game.canonical(begin[0]): len(orbit)})

@@ -77,7 +77,6 @@ class Field:
         """Return the symmetries that turn POSITIONS into each other."""
         return tuple(turn for turn in self.turns if {turned(each, turn) for each in positions} == positions)
 
-
     def last_pairs(self) -> list[tuple[int, ...]]:
         """Return the positions of two pegs from where a jump goes to a goal, images of each other together."""
         begin = parity(self.board, self.board.pegs)

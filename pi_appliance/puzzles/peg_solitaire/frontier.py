@@ -18,7 +18,7 @@ MAGIC = b"PEGLVL01"
 
 Tell = Callable[[float], None]
 """Told how much of a level is done, 0 to 1; what it raises, ends the count."""
-Came = tuple["array[int]", int, int]  # classes, positions they came from, ways to those that have no move
+Came = tuple["array[int]", int, int, int]  # classes, positions they came from, moves there, ways to those without
 
 
 class Frontier:
@@ -37,6 +37,7 @@ class Frontier:
         self.before = array("Q")  # the level before
         self.rows: list[tuple[int, int, int]] = []  # of each level that is done: classes, positions, ways
         self.stuck = 0  # ways to positions that have no move
+        self.tried = 0  # moves
         self._begin()
 
     def _begin(self) -> None:
@@ -67,9 +68,12 @@ class Frontier:
     def advance(self, work: Work, tell: Tell) -> None:
         """Go on by one jump; at the end `cells` may be empty. What TELL raises leaves it so that it can go on."""
         spans = self.spans(self.done)
-        for (_, last), (cells, positions, stuck) in zip(spans, self.map(work, self._expanded, spans), strict=True):
+        for (_, last), (cells, positions, tried, stuck) in zip(
+            spans, self.map(work, self._expanded, spans), strict=True
+        ):
             self._absorb(cells, work, tell)
             self.positions += positions
+            self.tried += tried
             self.stuck += stuck
             self.done = last
             tell(last / self.size)
@@ -100,7 +104,12 @@ class Frontier:
         while True:
             table = kernel.Table(bits)
             if kernel.expand(self.game, self.cells, *span, table):
-                return packed(table, lambda: None), table.positions, (table.stuck_high << 64) + table.stuck_low
+                return (
+                    packed(table, lambda: None),
+                    table.positions,
+                    table.tried,
+                    (table.stuck_high << 64) + table.stuck_low,
+                )
             bits += 1
 
     def _absorb(self, cells: "array[int]", work: Work, tell: Tell) -> None:
@@ -120,6 +129,7 @@ class Frontier:
             "level": self.level,
             "rows": self.rows,
             "stuck": self.stuck,
+            "tried": self.tried,
             "done": self.done,
             "positions": self.positions,
             "sizes": [len(part) for part in parts],
@@ -133,7 +143,7 @@ class Frontier:
         for cells, size in zip((self.cells, self.before, after), about["sizes"], strict=True):
             cells.frombytes(data[at : at + size])
             at += size
-        self.level, self.stuck = about["level"], about["stuck"]
+        self.level, self.stuck, self.tried = about["level"], about["stuck"], about["tried"]
         self.rows = [(classes, positions, ways) for classes, positions, ways in about["rows"]]
         self._begin()
         self.after = table_of(after, lambda: None)

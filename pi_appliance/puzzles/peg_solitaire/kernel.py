@@ -48,6 +48,7 @@ class Game:
         self.waiting = array("Q", bytes(8 * WAITING))
         self.pegs = array("I", bytes(4 * WAITING))
         self.stable = 1
+        self.own = self.goals = 0  # for `spread`
 
     def canonical(self, position: int) -> int:
         """Return the least image of POSITION; by then `stable` says how many symmetries leave it as it is."""
@@ -86,11 +87,12 @@ class Game:
 
     def fits(self, move: int) -> bool:
         """Say whether nothing proves that MOVE loses the position that was last found alive."""
-        at = move * self.words
+        at, left = move * self.words, GUARDS
         for word in range(self.words):
-            if (self.room[word] - self.losses[at + word]) & GUARDS != GUARDS:
-                return False
-        return True
+            left &= self.room[word] - self.losses[at + word]
+            if left != GUARDS:
+                break
+        return left == GUARDS
 
 
 class Table:
@@ -102,6 +104,7 @@ class Table:
         self.shift, self.mask = 64 - bits, (1 << bits) - 1
         self.size, self.most = 0, (3 << bits) >> 2  # places that are taken; more would make every search long
         self.positions = 0  # members of the classes whose moves were looked at
+        self.tried = 0  # moves that were open there
         self.stuck_high = self.stuck_low = 0  # ways to positions that have no move
 
     def find(self, key: int) -> int:
@@ -172,6 +175,7 @@ def expand(game: Game, cells: Sequence[int], first: int, last: int, table: Table
         for move in range(game.moves):
             if position & game.triples[move] == game.pairs[move]:
                 opened = True
+                table.tried += 1
                 if game.fits(move):
                     table.put(game.canonical(position ^ game.triples[move]), high, low)
         if not opened:
@@ -179,13 +183,11 @@ def expand(game: Game, cells: Sequence[int], first: int, last: int, table: Table
     return True
 
 
-def spread(
-    game: Game, cells: Sequence[int], first: int, last: int, table: Table, own: int, most: int, goals: int
-) -> bool:
+def spread(game: Game, cells: Sequence[int], first: int, last: int, table: Table, most: int) -> bool:
     """Put what follows the classes FIRST to LAST by any chain of jumps of one peg into TABLE; False if it is too small.
 
-    Left out is what has more than MOST pegs in the holes OWN, from where each has to move by itself, and what is lost;
-    a single peg is not if it stands in GOALS.
+    Left out is what has more than MOST pegs in the holes `own`, from where each has to move by itself, and what is
+    lost; a single peg is not if it stands in `goals`.
     """
     waiting, pegs, triples = game.waiting, game.pegs, game.triples
     for index in range(first, last):
@@ -200,10 +202,11 @@ def spread(
                 for move in range(game.starts[peg], game.starts[peg + 1]):
                     if position & triples[move] == game.pairs[move]:
                         after = position ^ triples[move]
-                        if game.alive(after) or (after & goals and few(after, 1)):
+                        table.tried += 1
+                        if game.alive(after) or (after & game.goals and few(after, 1)):
                             waiting[depth], pegs[depth] = after, game.lands[move]
                             depth += 1
-                            if few(after & own, most):
+                            if few(after & game.own, most):
                                 table.put(game.canonical(after), high, low)
     return True
 

@@ -30,7 +30,8 @@ class Layers(Frontier):
     def __init__(self, game: kernel.Game, field: Field, own: int, spare: int, most: int) -> None:
         """Begin. OWN are the holes over which no jump goes; SPARE says how many of their pegs may stay."""
         super().__init__(game, {field.start: 1})
-        self.field, self.own, self.spare, self.most = field, own, spare, most
+        self.spare, self.most = spare, most
+        game.own, game.goals = own, field.goals
         self.seen = kernel.Seen(12)
         self.layers = [array("Q", [field.start])]
         self.seen_of(self.layers[0], lambda: None)
@@ -62,8 +63,8 @@ class Layers(Frontier):
         left = self.most - self.level - 1 + self.spare
         while True:
             table = kernel.Table(bits)
-            if kernel.spread(self.game, self.cells, *span, table, self.own, left, self.field.goals):
-                return packed(table, lambda: None), 0, 0
+            if kernel.spread(self.game, self.cells, *span, table, left):
+                return packed(table, lambda: None), 0, table.tried, 0
             bits += 1
 
     def _put(self, cells: "array[int]") -> None:
@@ -72,7 +73,9 @@ class Layers(Frontier):
     def save(self) -> tuple[list[bytes], dict[str, Any]]:
         """Return all there is, as of a frontier; behind it come the layers."""
         parts, about = super().save()
-        return [*parts, *(keys.tobytes() for keys in self.layers)], about | {"layers": [len(each) for each in self.layers]}
+        return [*parts, *(keys.tobytes() for keys in self.layers)], about | {
+            "layers": [len(each) for each in self.layers]
+        }
 
     def load(self, data: memoryview, about: Mapping[str, Any]) -> None:
         """Be as one was that was saved."""
@@ -98,7 +101,7 @@ class Fewest:
         self.spare = int(any(at[hole] & field.goals & self.own for hole in ends))
         self.name = field.name("moves")
         self.saved = work.seconds()
-        self.looked = 0
+        self.looked = self.tried = 0  # positions and jumps, of all searches until now
         self.layers: Layers
 
     def run(self) -> int:
@@ -108,14 +111,14 @@ class Fewest:
             return 0
         pairs = [pair for orbit in field.last_pairs() for pair in orbit]
         large = field.start.bit_count() > LEAST
-        proofs = find_proofs(field, [field.start], pairs, self.turns) if large else ()
+        proofs = find_proofs(field, [field.start], pairs, self.turns, self.work) if large else ()
         game = game_of(field, self.turns, proofs)
         most = max(1, (field.start & self.own).bit_count() - self.spare)
         self.layers = self._loaded(game) or Layers(game, field, self.own, self.spare, most)
         try:
             while not self._single():
                 if self.layers.level == self.layers.most or not self.layers.cells:
-                    self.looked += self.layers.looked
+                    self._add()
                     self.layers = Layers(game, field, self.own, self.spare, self.layers.most + 1)
                 self.layers.advance(self.work, self._tell)
                 if self.work.seconds() - self.saved > OFTEN:
@@ -125,8 +128,12 @@ class Fewest:
             error.so_far = f"no solution takes fewer than {self.layers.most} moves"
             raise
         self.work.shelf.remove(self.name)
-        self.looked += self.layers.looked
+        self._add()
         return self.layers.level
+
+    def _add(self) -> None:
+        self.looked += self.layers.looked
+        self.tried += self.layers.tried
 
     def count(self) -> int:
         """Return how many solutions take so few moves."""
@@ -209,7 +216,7 @@ class Fewest:
 
     def _save(self) -> None:
         parts, about = self.layers.save()
-        words = about | {"most": self.layers.most, "looked": self.looked}
+        words = about | {"most": self.layers.most, "spent": [self.looked, self.tried]}
         self.work.shelf.save(self.name, written(words, parts))
         self.saved = self.work.seconds()
 
@@ -220,5 +227,5 @@ class Fewest:
             return None
         layers = Layers(game, self.field, self.own, self.spare, came[0]["most"])
         layers.load(came[1], came[0])
-        self.looked = came[0]["looked"]
+        self.looked, self.tried = came[0]["spent"]
         return layers
