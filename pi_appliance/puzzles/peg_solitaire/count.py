@@ -6,11 +6,10 @@ is done from there backwards, where what a hole is becomes a peg; the two meet i
 end turned round, like the full board with its empty centre, the way back is the way there, and is not done twice.
 """
 
+import dataclasses
 from array import array
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from dataclasses import field as part
-from hashlib import blake2b
 from typing import Any
 
 from pi_appliance.puzzles import Interrupted, Work
@@ -18,7 +17,6 @@ from pi_appliance.puzzles.peg_solitaire import kernel
 from pi_appliance.puzzles.peg_solitaire.board import Hole
 from pi_appliance.puzzles.peg_solitaire.field import Field, Proof, game_of, turned
 from pi_appliance.puzzles.peg_solitaire.frontier import Frontier, read, table_of, written
-from pi_appliance.puzzles.peg_solitaire.parity import parity
 from pi_appliance.puzzles.peg_solitaire.proofs import find_proofs, is_proof
 
 SMALL = 100_000  # classes: a board with no more is counted to its end, for all its tables
@@ -39,7 +37,7 @@ class Counted:
     """How many end at each hole; None where images of the holes were not told apart."""
     rows: list[tuple[int, int, int]]
     """For each level: classes, positions, ways to them."""
-    back: list[tuple[int, int, int]] = part(default_factory=list)
+    back: list[tuple[int, int, int]] = dataclasses.field(default_factory=list)
     """The same from the other end, if that was looked at."""
     whole: bool
     """Whether all positions were looked at that can be reached; if not, some that are lost were left out."""
@@ -47,6 +45,8 @@ class Counted:
     """The fewest pegs that can be left, if all positions were looked at."""
     last: tuple[tuple[int, int, int], ...] = ()
     """The last level, if so: classes, positions, ways."""
+    tried: int = 0
+    """The number of jumps that were tried."""
     games: int = 0
     """The number of games to where no jump is open, if so."""
 
@@ -56,32 +56,28 @@ class Counted:
         return sum(row[0] for row in self.rows) + sum(row[0] for row in self.back)
 
 
-def name_of(field: Field, what: str) -> str:
-    """Return the name of a checkpoint of WHAT for this board."""
-    about = repr((field.board.holes, sorted(field.board.pegs), field.board.goal, field.board.triangular))
-    return f"peg-solitaire/{what}-{blake2b(about.encode(), digest_size=8).hexdigest()}-1"
-
-
 class Count:
     """One count, which may be cut off and gone on with."""
 
-    def __init__(self, field: Field, work: Work, *, whole: bool, most: float, tell: Callable[[str], None]) -> None:
-        """Count FIELD: all positions if WHOLE, at MOST so many classes; TELL is told what it does."""
-        self.field, self.work, self.whole, self.most, self.say = field, work, whole, most, tell
+    def __init__(self, field: Field, work: Work, *, most: float = float("inf"), small: int = SMALL) -> None:
+        """Count FIELD by at MOST so many classes; a board with more than SMALL is met in the middle."""
+        self.field, self.work, self.most, self.small = field, work, most, small
         self.pegs = field.start.bit_count()
         self.turns = field.keeping(frozenset({field.start}))
         self.forward = Frontier(game_of(field, self.turns), {field.start: 1})
         self.back: list[Frontier] = []
         self.back_proofs: list[tuple[Proof, ...]] = []
         self.proofs: tuple[Proof, ...] | None = None
-        self.name = name_of(field, "all" if whole else "count")
+        self.name = field.name("all" if field.board.whole else "count")
         self.saved = work.seconds()
 
     def run(self) -> Counted:
         """Return what there is. Raises Interrupted, TooMany, and Refused if memory is too small."""
         self._load()
         try:
-            while self.forward.cells and (self.whole or self.forward.looked <= SMALL or self._is_late()):
+            while self.forward.cells and (
+                self.field.board.whole or self.forward.looked <= self.small or self._is_late()
+            ):
                 self._advance(self.forward, self.pegs)
             counted = self._met() if self.forward.cells else self._ended()
         except Interrupted as error:
@@ -135,6 +131,7 @@ class Count:
             ends=dict(sorted(ends.items())),
             rows=front.rows,
             whole=self.proofs is None,
+            tried=front.tried,
             fewest=left,
             last=(front.rows[-1],),
             games=front.stuck,
@@ -145,10 +142,10 @@ class Count:
     def _met(self) -> Counted:
         """Go on from both ends until one jump is between them."""
         field, front = self.field, self.forward
-        orbits = self._orbits()
+        orbits = self.field.last_pairs()
         if self.proofs is None:
             targets = [pair for orbit in orbits for pair in orbit]
-            self.proofs = find_proofs(field, [field.start], targets, field.turns)
+            self.proofs = find_proofs(field, [field.start], targets, field.turns, self.work)
             front.project(game_of(field, field.turns, self.proofs))
         total, ends = 0, dict.fromkeys(field.board.holes, 0)
         for number, orbit in enumerate(orbits):
@@ -162,6 +159,7 @@ class Count:
             rows=[*front.rows, (front.size, 0, front.ways)],
             back=[row for back in self.back for row in (*back.rows, (back.size, 0, back.ways))],
             whole=False,
+            tried=front.tried + sum(back.tried for back in self.back),
         )
 
     def _is_even(self) -> bool:
@@ -175,18 +173,7 @@ class Count:
             field.board.holes[move.end] for move in field.moves if move.pair == pair and 1 << move.end & field.goals
         ]
 
-    def _orbits(self) -> list[list[int]]:
-        """Return the positions of two pegs from where the last jump goes to a goal, images of each other together."""
-        field = self.field
-        begin = parity(field.board, field.board.pegs)
-        orbits = {
-            tuple(sorted({turned(move.pair, turn) for turn in field.turns}))
-            for move in field.moves
-            if 1 << move.end & field.goals and parity(field.board, [field.board.holes[move.end]]) == begin
-        }
-        return [list(orbit) for orbit in sorted(orbits)]
-
-    def _ways_into(self, orbit: list[int], number: int) -> int:
+    def _ways_into(self, orbit: tuple[int, ...], number: int) -> int:
         """Return the number of ways to all of ORBIT together."""
         field, front = self.field, self.forward
         between = self.pegs - 3  # jumps but the one where they meet
@@ -203,18 +190,18 @@ class Count:
             self._advance(min(front, back, key=lambda each: each.size), self.pegs)
         return self._joined(back.cells) // symmetries
 
-    def _mirrored(self, orbit: list[int]) -> int:
+    def _mirrored(self, orbit: tuple[int, ...]) -> int:
         """Return how many first jumps there are, if all of them lead to ORBIT with pegs for holes; otherwise 0."""
         field = self.field
         first = [field.start ^ move.triple for move in field.moves if field.start & move.triple == move.pair]
         return len(first) if all(field.full ^ position in orbit for position in first) else 0
 
-    def _from_behind(self, orbit: list[int], proofs: tuple[Proof, ...] | None = None) -> Frontier:
+    def _from_behind(self, orbit: tuple[int, ...], proofs: tuple[Proof, ...] | None = None) -> Frontier:
         """Return the beginning of the way back from ORBIT."""
         field = self.field
         begin = [field.full ^ pair for pair in orbit]
         if proofs is None:
-            proofs = find_proofs(field, begin, self._starts(), field.turns)
+            proofs = find_proofs(field, begin, self._starts(), field.turns, self.work)
         self.back_proofs.append(proofs)
         game = game_of(field, field.turns, proofs)
         return Frontier(game, {game.canonical(begin[0]): len(orbit)})
@@ -272,7 +259,7 @@ class Count:
         sizes = [words["forward"]["sizes"], *(about["sizes"] for about in words["back"])]
         if len(data) != sum(map(sum, sizes)):
             return
-        orbits = self._orbits()
+        orbits = self.field.last_pairs()
         if words["proofs"] is not None:
             self.proofs = _proofs(words["proofs"])
             targets = [pair for orbit in orbits for pair in orbit]

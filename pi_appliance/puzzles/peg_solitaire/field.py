@@ -3,11 +3,13 @@
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 from itertools import product
 from typing import NamedTuple
 
 from pi_appliance.puzzles.peg_solitaire import kernel
 from pi_appliance.puzzles.peg_solitaire.board import Board, Hole, Jump
+from pi_appliance.puzzles.peg_solitaire.parity import parity
 
 Turn = tuple[int, ...]
 """A symmetry: the hole that each hole goes to, by their numbers."""
@@ -74,6 +76,21 @@ class Field:
     def keeping(self, positions: frozenset[int]) -> tuple[Turn, ...]:
         """Return the symmetries that turn POSITIONS into each other."""
         return tuple(turn for turn in self.turns if {turned(each, turn) for each in positions} == positions)
+
+    def last_pairs(self) -> list[tuple[int, ...]]:
+        """Return the positions of two pegs from where a jump goes to a goal, images of each other together."""
+        begin = parity(self.board, self.board.pegs)
+        orbits = {
+            tuple(sorted({turned(move.pair, turn) for turn in self.turns}))
+            for move in self.moves
+            if 1 << move.end & self.goals and parity(self.board, [self.board.holes[move.end]]) == begin
+        }
+        return sorted(orbits)
+
+    def name(self, what: str) -> str:
+        """Return the name of a checkpoint of WHAT for this board."""
+        about = repr((self.board.holes, sorted(self.board.pegs), self.board.goal, self.board.triangular))
+        return f"peg-solitaire/{what}-{blake2b(about.encode(), digest_size=8).hexdigest()}-1"
 
 
 def field_of(board: Board) -> Field:

@@ -18,7 +18,7 @@ MAGIC = b"PEGLVL01"
 
 Tell = Callable[[float], None]
 """Told how much of a level is done, 0 to 1; what it raises, ends the count."""
-Came = tuple["array[int]", int, int]  # classes, positions they came from, ways to those that have no move
+Came = tuple["array[int]", int, int, int]  # classes, positions they came from, moves there, ways to those without
 
 
 class Frontier:
@@ -37,6 +37,7 @@ class Frontier:
         self.before = array("Q")  # the level before
         self.rows: list[tuple[int, int, int]] = []  # of each level that is done: classes, positions, ways
         self.stuck = 0  # ways to positions that have no move
+        self.tried = 0  # moves
         self._begin()
 
     def _begin(self) -> None:
@@ -67,13 +68,16 @@ class Frontier:
     def advance(self, work: Work, tell: Tell) -> None:
         """Go on by one jump; at the end `cells` may be empty. What TELL raises leaves it so that it can go on."""
         spans = self.spans(self.done)
-        for (_, last), (cells, positions, stuck) in zip(spans, self.map(work, self._expanded, spans), strict=True):
+        for (_, last), (cells, positions, tried, stuck) in zip(
+            spans, self.map(work, self._expanded, spans), strict=True
+        ):
             self._absorb(cells, work, tell)
             self.positions += positions
+            self.tried += tried
             self.stuck += stuck
             self.done = last
             tell(last / self.size)
-        level = _packed(self.after, lambda: tell(1.0))
+        level = packed(self.after, lambda: tell(1.0))
         self.rows.append((self.size, self.positions, self.ways))
         self.before, self.cells = self.cells, level
         self.level += 1
@@ -83,7 +87,7 @@ class Frontier:
         """See the positions as GAME does, which has other symmetries."""
         table = kernel.Table(max(10, (2 * self.size).bit_length()))
         kernel.project(game, self.cells, 0, self.size, table)
-        self.game, self.cells = game, _packed(table, lambda: None)
+        self.game, self.cells = game, packed(table, lambda: None)
         self._begin()
 
     def spans(self, begin: int = 0) -> list[tuple[int, int]]:
@@ -100,22 +104,32 @@ class Frontier:
         while True:
             table = kernel.Table(bits)
             if kernel.expand(self.game, self.cells, *span, table):
-                return _packed(table, lambda: None), table.positions, (table.stuck_high << 64) + table.stuck_low
+                return (
+                    packed(table, lambda: None),
+                    table.positions,
+                    table.tried,
+                    (table.stuck_high << 64) + table.stuck_low,
+                )
             bits += 1
 
     def _absorb(self, cells: "array[int]", work: Work, tell: Tell) -> None:
         while self.after.size + len(cells) // 3 > self.after.most:
             self.after = grown(self.after, work, lambda: tell(self.done / self.size))
+        self._put(cells)
+
+    def _put(self, cells: "array[int]") -> None:
+        """Put CELLS into the level after this one."""
         kernel.absorb(cells, 0, len(cells) // 3, self.after)
 
     def save(self) -> tuple[list[bytes], dict[str, Any]]:
         """Return all there is: bytes, and words that tell how they are to be read."""
-        after = _packed(self.after, lambda: None)
+        after = packed(self.after, lambda: None)
         parts = [self.cells.tobytes(), self.before.tobytes(), after.tobytes()]
         about = {
             "level": self.level,
             "rows": self.rows,
             "stuck": self.stuck,
+            "tried": self.tried,
             "done": self.done,
             "positions": self.positions,
             "sizes": [len(part) for part in parts],
@@ -129,7 +143,7 @@ class Frontier:
         for cells, size in zip((self.cells, self.before, after), about["sizes"], strict=True):
             cells.frombytes(data[at : at + size])
             at += size
-        self.level, self.stuck = about["level"], about["stuck"]
+        self.level, self.stuck, self.tried = about["level"], about["stuck"], about["tried"]
         self.rows = [(classes, positions, ways) for classes, positions, ways in about["rows"]]
         self._begin()
         self.after = table_of(after, lambda: None)
@@ -157,7 +171,8 @@ def grown(table: kernel.Table, work: Work, tell: Callable[[], None]) -> kernel.T
     return larger
 
 
-def _packed(table: kernel.Table, tell: Callable[[], None]) -> "array[int]":
+def packed(table: kernel.Table, tell: Callable[[], None]) -> "array[int]":
+    """Return the classes of TABLE, one behind the other."""
     level = array("Q", bytes(CELL * table.size))
     at = 0
     for first, last in pairwise([*range(0, 1 << table.bits, SPAN), 1 << table.bits]):

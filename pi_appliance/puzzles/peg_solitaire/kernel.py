@@ -48,6 +48,7 @@ class Game:
         self.waiting = array("Q", bytes(8 * WAITING))
         self.pegs = array("I", bytes(4 * WAITING))
         self.stable = 1
+        self.own = self.goals = 0  # for `spread`
 
     def canonical(self, position: int) -> int:
         """Return the least image of POSITION; by then `stable` says how many symmetries leave it as it is."""
@@ -86,11 +87,12 @@ class Game:
 
     def fits(self, move: int) -> bool:
         """Say whether nothing proves that MOVE loses the position that was last found alive."""
-        at = move * self.words
+        at, left = move * self.words, GUARDS
         for word in range(self.words):
-            if (self.room[word] - self.losses[at + word]) & GUARDS != GUARDS:
-                return False
-        return True
+            left &= self.room[word] - self.losses[at + word]
+            if left != GUARDS:
+                break
+        return left == GUARDS
 
 
 class Table:
@@ -102,6 +104,7 @@ class Table:
         self.shift, self.mask = 64 - bits, (1 << bits) - 1
         self.size, self.most = 0, (3 << bits) >> 2  # places that are taken; more would make every search long
         self.positions = 0  # members of the classes whose moves were looked at
+        self.tried = 0  # moves that were open there
         self.stuck_high = self.stuck_low = 0  # ways to positions that have no move
 
     def find(self, key: int) -> int:
@@ -130,6 +133,34 @@ class Table:
         self.stuck_low = total
 
 
+class Seen:
+    """Classes that were met, by their least member. It has 2^BITS places."""
+
+    def __init__(self, bits: int) -> None:
+        self.bits = bits
+        self.cells = array("Q", bytes(8 << bits))
+        self.shift, self.mask = 64 - bits, (1 << bits) - 1
+        self.size, self.most = 0, (3 << bits) >> 2
+
+    def find(self, key: int) -> int:
+        """Return where the class KEY stands in `cells`, or where it would."""
+        place = (key * SPREAD & ALL) >> self.shift
+        while self.cells[place] != key and self.cells[place] != 0:
+            place = (place + 1) & self.mask
+        return place
+
+    def has(self, key: int) -> bool:
+        """Say whether the class KEY was met."""
+        return self.cells[self.find(key)] != 0
+
+    def add(self, key: int) -> None:
+        """Remember that the class KEY was met."""
+        place = self.find(key)
+        if self.cells[place] == 0:
+            self.cells[place] = key
+            self.size += 1
+
+
 def expand(game: Game, cells: Sequence[int], first: int, last: int, table: Table) -> bool:
     """Put what follows the classes FIRST to LAST of a level by one jump into TABLE; False if it is too small."""
     for index in range(first, last):
@@ -144,6 +175,7 @@ def expand(game: Game, cells: Sequence[int], first: int, last: int, table: Table
         for move in range(game.moves):
             if position & game.triples[move] == game.pairs[move]:
                 opened = True
+                table.tried += 1
                 if game.fits(move):
                     table.put(game.canonical(position ^ game.triples[move]), high, low)
         if not opened:
@@ -151,10 +183,11 @@ def expand(game: Game, cells: Sequence[int], first: int, last: int, table: Table
     return True
 
 
-def spread(game: Game, cells: Sequence[int], first: int, last: int, table: Table, own: int, most: int) -> bool:
+def spread(game: Game, cells: Sequence[int], first: int, last: int, table: Table, most: int) -> bool:
     """Put what follows the classes FIRST to LAST by any chain of jumps of one peg into TABLE; False if it is too small.
 
-    Left out is what has more than MOST pegs in the holes OWN, from where each has to move by itself.
+    Left out is what has more than MOST pegs in the holes `own`, from where each has to move by itself, and what is
+    lost; a single peg is not if it stands in `goals`.
     """
     waiting, pegs, triples = game.waiting, game.pegs, game.triples
     for index in range(first, last):
@@ -167,11 +200,14 @@ def spread(game: Game, cells: Sequence[int], first: int, last: int, table: Table
                 depth -= 1
                 position, peg = waiting[depth], pegs[depth]
                 for move in range(game.starts[peg], game.starts[peg + 1]):
-                    if position & triples[move] == game.pairs[move] and game.alive(position ^ triples[move]):
-                        waiting[depth], pegs[depth] = position ^ triples[move], game.lands[move]
-                        if few(waiting[depth] & own, most):
-                            table.put(game.canonical(waiting[depth]), high, low)
-                        depth += 1
+                    if position & triples[move] == game.pairs[move]:
+                        after = position ^ triples[move]
+                        table.tried += 1
+                        if game.alive(after) or (after & game.goals and few(after, 1)):
+                            waiting[depth], pegs[depth] = after, game.lands[move]
+                            depth += 1
+                            if few(after & game.own, most):
+                                table.put(game.canonical(after), high, low)
     return True
 
 
@@ -225,3 +261,17 @@ def pack(cells: Sequence[int], first: int, last: int, level: "array[int]", at: i
             level[3 * at + 2] = cells[3 * index + 2]
             at += 1
     return at
+
+
+def absorb_new(cells: Sequence[int], first: int, last: int, seen: Seen, table: Table) -> None:
+    """Put those of the cells FIRST to LAST into TABLE, which has room, that were not SEEN."""
+    for index in range(first, last):
+        if not seen.has(cells[3 * index]):
+            table.put(cells[3 * index], cells[3 * index + 1], cells[3 * index + 2])
+
+
+def remember(keys: Sequence[int], first: int, last: int, step: int, seen: Seen) -> None:
+    """Add to SEEN, which has room, those of KEYS, every STEP numbers one, that are FIRST to LAST and not 0."""
+    for index in range(first, last):
+        if keys[step * index]:
+            seen.add(keys[step * index])

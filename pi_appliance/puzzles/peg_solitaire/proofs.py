@@ -9,6 +9,7 @@ What is found is rounded to whole numbers and kept only if it is exactly right i
 from collections.abc import Sequence
 from random import Random
 
+from pi_appliance.puzzles import Work, counted
 from pi_appliance.puzzles.peg_solitaire import kernel
 from pi_appliance.puzzles.peg_solitaire.field import Field, Move, Proof, Turn, game_of
 
@@ -21,15 +22,18 @@ TINY = 1e-9
 PIVOTS = 400
 
 
-def find_proofs(field: Field, begin: Sequence[int], targets: Sequence[int], turns: Sequence[Turn]) -> tuple[Proof, ...]:
+def find_proofs(
+    field: Field, begin: Sequence[int], targets: Sequence[int], turns: Sequence[Turn], work: Work
+) -> tuple[Proof, ...]:
     """Return proofs that are good at telling positions that come from BEGIN and cannot become any of TARGETS.
 
     TURNS turn TARGETS into each other.
     """
-    random = Random(1)
+    random = Random(1)  # noqa: S311 - the same games each time
     found: list[Proof] = []
     game = game_of(field, turns)
     for _ in range(TRIES):
+        work.progress(None, f"{counted(len(found), 'proof')} that positions are lost")
         if len(game.rooms) >= len(game.images) // len(turns) * WORDS:
             break
         position = _played(field, random.choice(begin), game, random)

@@ -1,4 +1,4 @@
-"""The search behind peg solitaire: positions are integers, one bit a hole. Plain Python over plain integers.
+"""Looks for lines of peg solitaire: positions are integers, one bit a hole.
 
 A move is a pair (triple, pair): the bits of the three holes it touches, and of the two that must hold pegs for it.
 It is open when position & triple == pair, and position ^ triple is the position after it.
@@ -16,36 +16,6 @@ Tick = Callable[[int], None]
 
 REMEMBERED = 400_000  # dead positions in each of two generations: about 80 MB at the most
 OFTEN = 0xFFF  # positions between two ticks, as a mask: a few ticks a second even on a small Pi
-
-
-class Census(NamedTuple):
-    """Every position that can be reached was looked at: the last of them, with the number of ways that lead there."""
-
-    ends: dict[int, int]
-    positions: int
-    tried: int
-
-
-def count(start: int, moves: Sequence[Move], most: int, tick: Tick) -> Census | None:
-    """Count the ways to the positions with the fewest pegs, level by level; None if there are over MOST positions."""
-    level, positions, tried = {start: 1}, 1, 0
-    while True:
-        after: dict[int, int] = {}
-        known = after.get
-        for done, (position, ways) in enumerate(level.items()):
-            for triple, pair in moves:
-                if position & triple == pair:
-                    child = position ^ triple
-                    after[child] = known(child, 0) + ways
-                    tried += 1
-            if not done & OFTEN:
-                tick(tried)
-                if positions + len(after) > most:
-                    return None
-        if not after:
-            return Census(level, positions, tried)
-        level = after
-        positions += len(level)
 
 
 class Found(NamedTuple):
