@@ -6,6 +6,7 @@ A count that takes long can go on where it was cut off: every row that is done i
 from collections.abc import Sequence
 from itertools import islice
 from math import factorial, prod
+from types import ModuleType
 from typing import NamedTuple
 
 from pi_appliance.puzzles import Interrupted, Work
@@ -40,10 +41,10 @@ def orders(board: Board) -> int:
 
 
 class Sweep:
-    """One count of the ways to lay the fleet of a board on some places."""
+    """One count of the ways to lay the fleet of a board on some places; WAY is the kernel, plain or compiled."""
 
-    def __init__(self, board: Board, there: Sequence[Place], work: Work) -> None:
-        self.board, self.work = board, work
+    def __init__(self, board: Board, there: Sequence[Place], work: Work, way: ModuleType = kernel) -> None:
+        self.board, self.work, self.way = board, work, way
         self.plan = plan(board, there)
         self.layer_bytes = layer_bytes(board, there, self.plan)
         self.steps = self.tried = 0
@@ -101,7 +102,7 @@ class Sweep:
         layers: list[Layer] = [layer, *({} for _ in row)]
         for number, cell in enumerate(row):
             items = iter(layers[number].items())
-            while done := kernel.push(islice(items, STEP), layers[number:], cell):
+            while done := self.way.push(islice(items, STEP), layers[number:], cell):
                 self._tell(done, part)
             if passed is not None:
                 passed.append(pack([layers[number]]))
@@ -119,7 +120,7 @@ class Sweep:
             here = unpacked(passed.pop(), 1)[0]
             items = iter(here.items())
             for _ in range(0, len(here), STEP):
-                water[number] += kernel.pull(
+                water[number] += self.way.pull(
                     islice(items, STEP), backs[number:], row[number], self.plan.size, backs[number]
                 )
                 self._tell(STEP, part)

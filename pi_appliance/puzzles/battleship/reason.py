@@ -12,8 +12,22 @@ from pi_appliance.puzzles.battleship.search import GaveUp, Search, Tick
 PATIENCE = 2_000  # ships tried for each of hundreds of questions
 WORDS = {MISS: "miss", HIT: "hit", SUNK: "sunk"}
 
-Sign = tuple[Square, str] | Ship
-"""What is known, as a whole: a marked square, or a sunk ship."""
+
+class Sign(NamedTuple):
+    """What is known as a whole, and can only be taken away as a whole: the squares of one mark.
+
+    Sunk squares side by side are one sign, as a ship on them lies on no other; so is a sunk ship that is known.
+    """
+
+    squares: tuple[Square, ...]
+    mark: str
+    ship: Ship | None = None
+
+    def __str__(self) -> str:
+        whole = Ship(self.squares[0], self.squares[-1])
+        straight = whole.start.x == whole.end.x or whole.start.y == whole.end.y
+        name = str(whole) if straight and whole.squares == self.squares else "+".join(map(str, self.squares))
+        return f"{name} {WORDS[self.mark]}"
 
 
 class Reason(NamedTuple):
@@ -57,36 +71,41 @@ def reason(board: Board, tick: Tick) -> Reason | None:
     signs = tuple(_signs(board))
     if _possible(_with(board, ()), tick) is False:
         return None
-    misses = [sign for sign in signs if not isinstance(sign, Ship) and sign[1] == MISS]
-    ships = [sign for sign in signs if sign not in misses]
+    misses = [sign for sign in signs if sign.mark == MISS]
+    ships = [sign for sign in signs if sign.mark != MISS]
     # What is left out first, stays out: of two orders, one often leaves less.
     found = [_shrunk(board, order, tick) for order in ([*misses, *ships], [*ships, *misses])]
     together, smallest = min(found, key=lambda each: len(each[0]))
     # A single mark that is wrong is in every set of marks that cannot stand together.
     alone = [sign for sign in together if _possible(_without(board, signs, sign), tick)]
-    return Reason(tuple(map(called, together)), smallest, tuple(map(called, alone)))
-
-
-def called(sign: Sign) -> str:
-    """Return what SIGN says, such as "B5 miss"."""
-    return f"{sign} sunk" if isinstance(sign, Ship) else f"{sign[0]} {WORDS[sign[1]]}"
+    return Reason(tuple(map(str, together)), smallest, tuple(map(str, alone)))
 
 
 def _signs(board: Board) -> Iterator[Sign]:
-    yield from board.known
-    inside = {square for ship in board.known for square in ship.squares}
-    for square in board.marked(MISS + HIT + SUNK):
-        if square not in inside:
-            yield square, board.rows[square.y][square.x]
+    """Yield what is known of BOARD, the ships first."""
+    for ship in board.known:
+        yield Sign(ship.squares, SUNK, ship)
+    sunk = {*board.marked(SUNK)} - {square for ship in board.known for square in ship.squares}
+    while sunk:
+        group, seen = [min(sunk)], 0
+        sunk.remove(group[0])
+        while seen < len(group):
+            x, y = group[seen]
+            near = sunk & {Square(x + 1, y), Square(x - 1, y), Square(x, y + 1), Square(x, y - 1)}
+            sunk -= near
+            group += near
+            seen += 1
+        yield Sign(tuple(sorted(group)), SUNK)
+    for mark in (HIT, MISS):
+        for square in board.marked(mark):
+            yield Sign((square,), mark)
 
 
 def _with(board: Board, signs: Sequence[Sign]) -> Board:
     """Return BOARD with SIGNS alone on it."""
-    marks: dict[Square, str] = {}
-    for sign in signs:
-        marks.update(dict.fromkeys(sign.squares, SUNK) if isinstance(sign, Ship) else {sign[0]: sign[1]})
+    marks = {square: sign.mark for sign in signs for square in sign.squares}
     rows = tuple("".join(marks.get(Square(x, y), UNKNOWN) for x in range(board.width)) for y in range(board.height))
-    return replace(board, rows=rows, known=tuple(sign for sign in signs if isinstance(sign, Ship)))
+    return replace(board, rows=rows, known=tuple(sign.ship for sign in signs if sign.ship))
 
 
 def _without(board: Board, signs: Sequence[Sign], sign: Sign) -> Board:
