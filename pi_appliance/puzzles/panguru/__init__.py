@@ -10,6 +10,7 @@ from pi_appliance.puzzles.panguru.check import check
 from pi_appliance.puzzles.panguru.make import make
 from pi_appliance.puzzles.panguru.parse import parse, parse_line
 from pi_appliance.puzzles.panguru.render import notate, render, render_line, render_svg, steps
+from pi_appliance.puzzles.panguru.solvable import why_not
 from pi_appliance.puzzles.panguru.solve import hardness, hint, solve
 
 TITLE = "Panguru"
@@ -55,5 +56,6 @@ __all__ = [
     "solve",
     "steps",
     "triangle",
+    "why_not",
     "with_rules",
 ]

@@ -88,7 +88,7 @@ def reach(board: Board) -> tuple[tuple[int, ...], ...]:
 
 
 def read_lines(text: str, places: int) -> Lines:
-    """Return the lines named in TEXT: `original`, `no-centre`, or the own ones. Raises ValueError, saying what is wrong.
+    """Return the lines named in TEXT: `original`, `no-centre`, or own ones. Raises ValueError, saying what is wrong.
 
     Own lines are written as 0-1-3-6-10, 0-2-5; or as the original writes its table, a list of lists.
     """

@@ -16,9 +16,9 @@ def check(board: Board, line: Sequence[int]) -> Checked:
         if not any(start in row and hole in row for row in board.lines) or start == hole:
             return Checked(f"move {number}: no pebble can move from {start} to {hole}")
         lies[hole], lies[start] = lies[start], HOLE
+    if board.plates[lies.index(HOLE)] != HOME:
+        return Checked(f"the hole ends at {lies.index(HOLE)}, not on the plate W")
     for place, (pebble, plate) in enumerate(zip(lies, board.plates, strict=True)):
-        if pebble == HOLE and plate != HOME:
-            return Checked(f"the hole ends at {place}, not on the plate W")
         if pebble not in (plate, HOLE):
             return Checked(f"pebble {pebble} ends at {place}, on a plate {plate}")
     return Checked()

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from pi_appliance.errors import ConfigError, Problem
 from pi_appliance.puzzles import counted
-from pi_appliance.puzzles.panguru.board import HOLE, HOME, SIZES, Board, Line, read_lines, reach
+from pi_appliance.puzzles.panguru.board import HOLE, HOME, SIZES, Board, Line, reach, read_lines
 
 _HEAD = re.compile(r"\s*(plates|pebbles|moves)\s*[:=]", re.IGNORECASE)
 _BREAKS = "/|,;\"'"  # what may stand between plates and pebbles, or around them

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator
+from itertools import pairwise
 
 from pi_appliance.puzzles import Step
 from pi_appliance.puzzles._svg import picture
@@ -94,7 +95,7 @@ def _draw(board: Board, pebbles: str, move: tuple[int, int] | None = None) -> st
 def _ways(board: Board, middles: list[tuple[int, int]]) -> Iterator[str]:
     """Yield the lines that pebbles move along; between places without a straight line, a line from each to each."""
     for line in board.lines:
-        for one, other in zip(line, line[1:], strict=False):
+        for one, other in pairwise(line):
             (x, y), (u, v) = middles[one], middles[other]
             yield f'<line class="pan-way" x1="{x}" y1="{y}" x2="{u}" y2="{v}" stroke-width="3"/>'
 

@@ -1,12 +1,13 @@
 """Whether pebbles can be brought onto their plates at all, on any table of moves: known before any search.
 
-With one hole, a graph of moves falls apart at its cut places into blocks, and no pebble ever changes its block. What can
-be done within a block is known since R. M. Wilson, "Graph puzzles, homotopy, and the alternating group" (1974): every
-arrangement; only the even ones if the block is bipartite; on a circle only to turn; and one block of seven places is an
-exception. Blocks of up to seven places are simply looked through.
+With one hole, a graph of moves falls apart at its cut places into blocks, and no pebble ever changes its block. What
+can be done within a block is known since R. M. Wilson, "Graph puzzles, homotopy, and the alternating group" (1974):
+every arrangement; only the even ones if the block is bipartite; on a circle only to turn; and one block of seven
+places is an exception. Blocks of up to seven places are simply looked through.
 """
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from pi_appliance.puzzles.panguru.board import HOLE, Board, reach
 
@@ -22,7 +23,7 @@ def why_not(board: Board) -> str:
     if not way:
         return f"the hole at {board.hole} cannot reach the plate W at {board.home}"
     lies = list(board.pebbles)
-    for hole, start in zip(way, way[1:], strict=False):
+    for hole, start in pairwise(way):
         lies[hole], lies[start] = lies[start], HOLE
     met = {board.home}
     for root, edges in _blocks(far, board.home):

@@ -91,7 +91,8 @@ class Search:
     def first(self) -> Line:
         """Return one shortest line. Raises Interrupted, with what is proven by then."""
         self.ground.unpack(self.position.start)
-        bound, room = max(self.ground.estimate(), self._known()), LEAST_ROOM
+        known = self._known()
+        bound, room = max(self.ground.estimate(), known), MOST_ROOM if known else LEAST_ROOM
         while True:
             walk = kernel.Walk(self.ground, self.position.start, bound, room)
             try:
@@ -125,7 +126,7 @@ class Search:
         self.work.progress(None, f"{counted(tried, 'move')} tried; it takes {bound} or more")
 
     def levels(self) -> list[_Ways]:
-        """Return, for each number of moves done, the positions on shortest lines, and how many lines go on from each."""
+        """Return the positions on shortest lines after 0, 1, … moves, and how many of those lines go on from each."""
         reached = [array("Q", [self.position.start])]
         for left in range(self.length - 1, -1, -1):
             reached.append(self._grown(reached[-1], left))
