@@ -131,11 +131,9 @@ def _subtitle(solved: Solved) -> str:
 
 
 def _count(solved: Solved) -> list[str]:
-    """Return in words how many solutions there are, as far as that is known."""
-    if not solved.count:
-        return []
+    """Return in words how many solutions there are, if that is known."""
     number = solved.count.replace(",", "")
-    return [counted(int(number), "solution")] if number.isdecimal() else ["too many solutions to count"]
+    return [counted(int(number), "solution")] if number.isdecimal() else []
 
 
 def _in_words(solved: Solved) -> str:

@@ -36,7 +36,7 @@ def test_the_first_solution_is_listed_where_nothing_else_is_asked() -> None:
     result = puzzle("solve", "peg-solitaire", "--board", "cross")
     assert result.exit_code == 0
     assert result.stderr == ""
-    assert "Solutions: 4\n" in result.stdout
+    assert "Solutions: at least 1; how many there are was not counted\n" in result.stdout
     assert result.stdout.count("Start Solution") == 1
 
 
@@ -145,7 +145,7 @@ def test_what_is_drawn_and_wrong_is_told_by_its_place_and_what_looks_like_a_name
 
 def test_one_line_is_checked_by_its_notation() -> None:
     assert puzzle("check", "peg-solitaire", "--board", "XXO", "--line", "0,0-2,0").stdout == "right\n"
-    error = refused("check", "peg-solitaire", "--board", "XXO", "--line", "0,0-0,2")
+    error = refused("check", "peg-solitaire", "--board", "XXO", "--line", "2,0-0,0")
     assert (error.exit_status, "is no solution of the board with 2 pegs" in str(error)) == (1, True)
     assert refused("check", "peg-solitaire", "--line", "over the moon").exit_status == 2
     for more in ((), ("result.txt", "--line", "0,0-2,0"), ("result.txt", "--board", "full")):
@@ -176,7 +176,6 @@ def test_the_puzzles_are_listed_and_their_rules() -> None:
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (("hint", "peg-solitaire"), "gives no hints"),
         (("make", "peg-solitaire"), "makes no boards"),
         (("prepare", "peg-solitaire"), "has nothing to prepare"),
         (("solve", "peg-solitaire", "--rule", "goal"), "write name=value, such as goal=3,3"),
