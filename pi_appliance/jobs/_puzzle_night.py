@@ -125,15 +125,17 @@ class Night:
         self.told.append(told)
         if len(self.plan.boards) + self.plan.make + self.plan.prepare > 1:
             file.write(f"{told.name}\n{'=' * len(told.name)}\n")
+        self._draw(f"{told.name}.svg", self.plan.puzzle.render_svg(told.board))
         try:
             ask(self.plan.puzzle, told, self.plan.limit, work, file.write)
         finally:
             page.add(told)
-        with self.edition.file(f"{told.name}.svg") as picture:
-            picture.write(self.plan.puzzle.render_svg(told.board))
         for name, drawn in (told.answer.pictures if told.answer else {}).items():
-            with self.edition.file(f"{told.name}-{name}.svg") as picture:
-                picture.write(drawn)
+            self._draw(f"{told.name}-{name}.svg", drawn)
+
+    def _draw(self, name: str, picture: str) -> None:
+        with self.edition.file(name) as file:
+            file.write(picture)
 
     def _not_reached(self, file: IO[str]) -> None:
         left = self._left()
