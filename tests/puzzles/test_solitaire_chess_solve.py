@@ -74,7 +74,7 @@ def boards(draw: st.DrawFn, most: int = 8, side: int = 4) -> Board:
 
 
 @settings(max_examples=80, deadline=None)
-@given(boards(side=8, most=7))
+@given(boards(side=8, most=6))
 def test_depth_first_and_breadth_first_find_the_same(board: Board) -> None:
     deep, broad = (chess.with_rules(board, {"search": name}) for name in ("depth", "breadth"))
     found = list(chess.solve(deep, Wish.ALL, Alone()).lines)
