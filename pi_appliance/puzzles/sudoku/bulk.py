@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from hashlib import sha256
 from heapq import nlargest
 
-from pi_appliance.ports_work import Interrupted, Work
-from pi_appliance.puzzles import Alone, Answer, Proof, Table, Wish, way_of
+from pi_appliance.ports_work import Interrupted, Shelf, Work
+from pi_appliance.puzzles import Answer, Proof, Table, Wish, way_of
 from pi_appliance.puzzles.sudoku import judge, kernel
 from pi_appliance.puzzles.sudoku.bands import Bands
 from pi_appliance.puzzles.sudoku.board import EMPTY, LEVELS, Board, Line
 from pi_appliance.puzzles.sudoku.count import count
 from pi_appliance.puzzles.sudoku.sat import Sat
 
-CHUNK = 1000 if kernel.COMPILED else 50  # grids at a time: some hundredths of a second, a second if all are hard
+CHUNK = 1000 if kernel.COMPILED else 50  # grids given out at a time: some hundredths of a second, more if all are hard
 BUDGET = 20_000 if kernel.COMPILED else 2_000  # guesses for one of them; what takes more is looked at by itself
 RATED = 1_000  # grids: of so many it is said how hard they are for a person, which takes longer than solving them
 LISTED = 100  # grids that are not unique
@@ -33,65 +33,72 @@ class _Found:
     guesses: "array[int]"
 
 
-def solve(board: Board, wish: Wish, work: Work) -> Answer:
-    """Solve every grid of BOARD; a line for each that has a solution. Raises Interrupted."""
-    work.require_memory(len(board.grids) * board.size**2 * 4, f"{len(board.grids):,} grids")
-    began = work.seconds()
-    found = _found(board, work)
-    seconds = work.seconds() - began
+def solve(board: Board, wish: Wish, work: Work, chunk: int = CHUNK) -> Answer:
+    """Solve every grid of BOARD, CHUNK at a time; a line for each that has a solution. Raises Interrupted."""
+    total, squares = len(board.grids), board.size**2
+    work.require_memory(total * squares * 4, f"{total:,} grids")
+    name = f"sudoku/grids-1-{sha256(repr((board.size, board.grids)).encode()).hexdigest()[:24]}"
+    found = _kept(work.shelf, name, total, squares) or _Found(bytearray(), bytearray(), array("I"))
+    try:
+        speed = _look_at_all(board, found, work, chunk)
+        number, tables = _count(board, wish, found, work), list(_tables(board, found, work))
+    except Interrupted as end:
+        _keep(work.shelf, name, found)
+        end.so_far = _so_far(found, total)
+        raise
+    work.shelf.remove(name)
     tally = Counter(found.counts)
-    facts: dict[str, int | float | str] = {
-        "grids": len(board.grids),
-        "unique": tally[1],
-        "several": tally[2],
-        "none": tally[0],
-        "guesses": sum(found.guesses),
-        "kernel": way_of(kernel) if board.size == 9 else "sat",
-    }
-    if seconds > 0:
-        facts["grids-a-second"] = round(len(board.grids) / seconds)
-    if board.known:
-        facts["solutions-in-file"] = _compared(board, found)
-    none = tally[0] == len(board.grids)
+    none = tally[0] == total
     return Answer(
-        lines=iter(()) if wish is Wish.COUNT else _lines(board.size**2, found),
+        lines=iter(()) if wish is Wish.COUNT else _lines(squares, found),
         tried=lambda: sum(found.guesses),
-        count=_count(board, wish, found, work),
+        count=number,
         proof=Proof.EXHAUSTION if none else None,
         why="of every grid, everything was tried" if none else "",
-        facts=facts,
-        tables=list(_tables(board, found, work)),
+        facts={
+            "grids": total,
+            "unique": tally[1],
+            "several": tally[2],
+            "none": tally[0],
+            "guesses": sum(found.guesses),
+            "kernel": way_of(kernel) if board.size == 9 else "sat",
+            **speed,
+            **({"solutions-in-file": _compared(board, found)} if board.known else {}),
+        },
+        tables=tables,
     )
 
 
-def _found(board: Board, work: Work) -> _Found:
-    """Look at all grids; what an earlier night found is taken over."""
-    name = f"sudoku/grids-1-{sha256(repr((board.size, board.grids)).encode()).hexdigest()[:24]}"
-    total, squares = len(board.grids), board.size**2
-    found = _kept(work, name, total, squares) or _Found(bytearray(), bytearray(), array("I"))
-    look, step = (_look(board), CHUNK) if board.size == 9 else (_look_by_sat(board, work), 1)
-    chunks = (range(start, min(start + step, total)) for start in range(len(found.counts), total, step))
-    try:
-        for solutions, counts, guesses in work.map(look, chunks):
-            found.solutions.extend(solutions)
-            found.counts.extend(counts)
-            found.guesses.extend(guesses)
-            work.progress(len(found.counts) / total, f"{len(found.counts):,} of {total:,} grids")
-        _settle(board, found, work)
-    except Interrupted as end:
-        parts = (MAGIC, len(found.counts).to_bytes(8, "little"), found.counts, found.solutions, found.guesses.tobytes())
-        work.shelf.save(name, parts)
-        tally = Counter(found.counts)
-        done = f"{len(found.counts):,} of {total:,} grids were looked at"
-        end.so_far = f"{done}: {tally[1]:,} unique, {tally[2]:,} with several solutions, {tally[0]:,} with none"
-        raise
-    work.shelf.remove(name)
-    return found
+def _look_at_all(board: Board, found: _Found, work: Work, chunk: int) -> dict[str, int]:
+    """Look at the grids that are not FOUND yet; return how many it were in a second, if there is a clock."""
+    first, total = len(found.counts), len(board.grids)
+    look, step = (_look(board, work), chunk) if board.size == 9 else (_look_by_sat(board, work), 1)
+    chunks = (range(start, min(start + step, total)) for start in range(first, total, step))
+    began = work.seconds()
+    for solutions, counts, guesses in work.map(look, chunks):
+        found.solutions.extend(solutions)
+        found.counts.extend(counts)
+        found.guesses.extend(guesses)
+        work.progress(len(found.counts) / total, f"{len(found.counts):,} of {total:,} grids")
+    _settle(board, found, work)
+    seconds = work.seconds() - began
+    return {"grids-a-second": round((total - first) / seconds)} if seconds > 0 else {}
 
 
-def _kept(work: Work, name: str, total: int, squares: int) -> _Found | None:
+def _so_far(found: _Found, total: int) -> str:
+    tally = Counter(found.counts)
+    done = f"{len(found.counts):,} of {total:,} grids were looked at"
+    return f"{done}: {tally[1]:,} unique, {tally[2]:,} with several solutions, {tally[0]:,} with none"
+
+
+def _keep(shelf: Shelf, name: str, found: _Found) -> None:
+    done = len(found.counts).to_bytes(8, "little")
+    shelf.save(name, [MAGIC, done, found.counts, found.solutions, found.guesses.tobytes()])
+
+
+def _kept(shelf: Shelf, name: str, total: int, squares: int) -> _Found | None:
     """Return what an earlier night found; None if there was none, or it cannot be read."""
-    kept = work.shelf.load(name)
+    kept = shelf.load(name)
     start = len(MAGIC) + 8
     if kept is None or len(kept) < start or bytes(kept[: len(MAGIC)]) != MAGIC:
         return None
@@ -107,26 +114,33 @@ def _kept(work: Work, name: str, total: int, squares: int) -> _Found | None:
 _Chunk = tuple[bytes, bytes, "array[int]"]
 
 
-def _look(board: Board) -> Callable[[range], _Chunk]:
+def _look(board: Board, work: Work) -> Callable[[range], _Chunk]:
     """Return what looks at some grids of 9x9: their solutions, how many each has, and the guesses."""
 
     def look(some: range) -> _Chunk:
-        clues = "".join(board.grids[some.start : some.stop]).encode()
-        solutions, counts, guesses = bytearray(len(clues)), bytearray(len(some)), array("I", bytes(4 * len(some)))
-        kernel.Search().batch(clues, solutions, counts, guesses, BUDGET)
-        return bytes(solutions), bytes(counts), guesses
+        found = _Found(bytearray(), bytearray(), array("I"))
+        search = kernel.Search()
+        batch = max(1, len(some) // 10)
+        for start in range(some.start, some.stop, batch):
+            work.progress(None, f"grid {start + 1:,}")
+            clues = "".join(board.grids[start : min(start + batch, some.stop)]).encode()
+            many = len(clues) // 81
+            solutions, counts, guesses = bytearray(len(clues)), bytearray(many), array("I", bytes(4 * many))
+            search.batch(clues, solutions, counts, guesses, BUDGET)
+            found.solutions.extend(solutions)
+            found.counts.extend(counts)
+            found.guesses.extend(guesses)
+        return bytes(found.solutions), bytes(found.counts), found.guesses
 
     return look
 
 
 def _look_by_sat(board: Board, work: Work) -> Callable[[range], _Chunk]:
     """Return what looks at grids of another size."""
-    # Where calls are made in copies of this process, those have nobody to tell; an end is heard all the same.
-    inner = work if work.cores == 1 else Alone()
 
     def look(some: range) -> _Chunk:
         number = some.start
-        sat = Sat(board.grids[number], board.size, inner)
+        sat = Sat(board.grids[number], board.size, work)
         two = [solution for solution, _ in zip(sat.solutions(), range(2), strict=False)]
         solution = (two or [EMPTY * board.size**2])[0]
         return solution.encode(), bytes([len(two)]), array("I", [sat.guesses()])
