@@ -9,7 +9,8 @@ from pi_appliance.puzzles.battleship.board import HIT, MISS, SUNK, UNKNOWN, Boar
 from pi_appliance.puzzles.battleship.fit import places, squares, union
 from pi_appliance.puzzles.battleship.search import GaveUp, Search, Tick
 
-PATIENCE = 2_000  # ships tried for each of hundreds of questions
+PATIENCE = 300  # ships tried for each of up to hundreds of questions: a hundredth of a second
+MOST = 10  # marks; more of them, and not proven to be the fewest, explain nothing
 WORDS = {MISS: "miss", HIT: "hit", SUNK: "sunk"}
 
 
@@ -68,6 +69,9 @@ def seen_at_once(board: Board) -> str:
 
 def reason(board: Board, tick: Tick) -> Reason | None:
     """Return the reason why BOARD, which is impossible, cannot be; None if the fleet does not fit even an empty sea."""
+    if not (board.marked(UNKNOWN + HIT) or board.known):
+        # A finished grid: no other marks are there to tell sunk ships from, and hits can be taken away one by one.
+        board = replace(board, rows=tuple(row.replace(SUNK, HIT) for row in board.rows), sinking="silent")
     signs = tuple(_signs(board))
     if _possible(_with(board, ()), tick) is False:
         return None
@@ -76,6 +80,8 @@ def reason(board: Board, tick: Tick) -> Reason | None:
     # What is left out first, stays out: of two orders, one often leaves less.
     found = [_shrunk(board, order, tick) for order in ([*misses, *ships], [*ships, *misses])]
     together, smallest = min(found, key=lambda each: len(each[0]))
+    if not smallest and len(together) > MOST:
+        return Reason((), False, ())
     # A single mark that is wrong is in every set of marks that cannot stand together.
     alone = [sign for sign in together if _possible(_without(board, signs, sign), tick)]
     return Reason(tuple(map(str, together)), smallest, tuple(map(str, alone)))
