@@ -19,6 +19,8 @@ BOARDS: Mapping[str, str] = MappingProxyType(
         "siege": _after("R...Y.. Y...R.. R.Y.Y.. Y.R.Y.. Y.R.Y.. RRRYRRY", "57146535352131115513"),
         # Red wins soon
         "sprint": _after("....... ....... .R..R.. .R..RYY YYYRYYR RRYRYRY", "67467525165243232157"),
+        # the beginning of every game: let the opening book grow first
+        "empty": ".......\n" * 6,
         # Red has won, with two fours at once; Yellow moved first
         "game": _after("...Y... ...R.Y. ...R.R. ..RYRY. R.YRRRY YYRYYYR", "6743115446253464467365"),
     }

@@ -8,6 +8,7 @@ from pi_appliance.puzzles.connect_four.board import (
     EMPTY,
     HEIGHT,
     LETTERS,
+    NOTHING,
     WIDTH,
     Board,
     Colour,
@@ -80,8 +81,10 @@ def render_scores(board: Board, scores: Mapping[int, int]) -> str:
 
 
 def steps(board: Board, line: Line) -> Iterator[Step]:
-    """Yield the pictures that play LINE from the beginning."""
+    """Yield the pictures that play LINE from the beginning; where nothing is left to play, the game that led there."""
     *columns, end = line
+    if not columns:
+        board, columns = Board(NOTHING.rows, board.first), list(board.moves)
     yield Step(describe(board), render_svg(board))
     before = board
     for number, (column, after) in enumerate(zip(columns, list(_boards(board, columns))[1:], strict=True), 1):

@@ -1,0 +1,1 @@
+"""Tests: puzzles, each by itself."""
