@@ -30,6 +30,7 @@ class Cut(Alone):
         self.signs, self.shelf = signs, last.shelf
 
     def progress(self, part: float | None, note: str) -> None:
+        assert note
         assert part is None or 0 <= part <= 1
         self.signs -= 1
         if self.signs < 0:
@@ -138,7 +139,7 @@ def test_the_empty_board_is_answered_from_the_book() -> None:
 
 
 def test_what_is_not_in_the_book_is_searched_with_what_is() -> None:
-    """Scores that cannot be are told as they stand, so that it shows that the book was used; the others are searched."""
+    """A book that lies leads to a wrong score, and so shows that it is used."""
     board = connect_four.parse("333115733355541712672671", "mine")
     here = position_of(board)
     truth = Search(Alone(), board.discs, "test").exact(here)

@@ -147,6 +147,8 @@ class Short(Alone):
     """Work that is interrupted as soon as something is proven, and kept."""
 
     def progress(self, part: float | None, note: str) -> None:
+        assert part is None
+        assert note
         if KEPT in self.shelf.names():
             raise Interrupted("the time is over")
 

@@ -17,8 +17,6 @@ cpdef unsigned long long threats(unsigned long long own, unsigned long long mask
 
 cpdef unsigned long long mirror(unsigned long long squares) noexcept
 
-cdef int _column(unsigned long long move) noexcept
-
 cdef class Search:
     cdef unsigned long long[::1] table
     cdef unsigned long long[::1] order
@@ -38,9 +36,9 @@ cdef class Search:
     cdef int _bound(self, unsigned long long own, unsigned long long mask, int discs, int goal) except? -99
 
     @cython.locals(
-        key="unsigned long long", other="unsigned long long", slot="unsigned long long", tag="unsigned long long",
-        entry="unsigned long long", move="unsigned long long", theirs="unsigned long long", turned="bint",
-        low=int, high=int, column=int, best=int, score=int, first=int, last=int, at=int,
+        key="unsigned long long", slot="unsigned long long", tag="unsigned long long",
+        entry="unsigned long long", move="unsigned long long", theirs="unsigned long long",
+        low=int, high=int, best=int, score=int, last=int, at=int,
     )
     cdef int _searched(
         self, unsigned long long own, unsigned long long mask, int discs, int goal, unsigned long long possible
@@ -51,8 +49,8 @@ cdef class Search:
         weight="unsigned long long", entry="unsigned long long", column=int, at=int, last=int,
     )
     cdef int _ordered(
-        self, unsigned long long own, unsigned long long mask, unsigned long long possible, int first, int hint
+        self, unsigned long long own, unsigned long long mask, unsigned long long possible, int first
     ) noexcept
 
     @cython.locals(entry="unsigned long long", there="unsigned long long")
-    cdef void _remember(self, unsigned long long slot, unsigned long long tag, int discs, int low, int high, int column) noexcept
+    cdef void _remember(self, unsigned long long slot, unsigned long long tag, int discs, int low, int high) noexcept

@@ -99,17 +99,13 @@ class Search:
             return -low
         return self._searched(own, mask, discs, goal, possible)
 
-    def _searched(  # noqa: C901, PLR0912, PLR0915 - calls would cost more than they tell
+    def _searched(  # noqa: C901 - calls would cost more than they tell
         self, own: int, mask: int, discs: int, goal: int, possible: int
     ) -> int:
         """Return a bound as `bound` does, of a position where only POSSIBLE moves do not lose at once."""
         key = own + mask
-        turned = False
         if discs <= self.mirrored:
-            other = mirror(key)
-            if other < key:
-                key = other
-                turned = True
+            key = min(key, mirror(key))
             if discs <= self.plies:
                 best = self.known(key)
                 if best != UNKNOWN:
@@ -118,29 +114,23 @@ class Search:
         slot = (key >> (49 - self.bits)) | 1
         tag = ((key << self.bits) & HASHED) >> self.bits
         entry = self.table[slot]
-        if entry >> 21 != tag:
+        if entry >> 18 != tag:
             slot -= 1
             entry = self.table[slot]
         low = -((40 - discs) >> 1)
         high = (41 - discs) >> 1
-        column = 7
-        if entry >> 21 == tag and entry:
+        if entry >> 18 == tag and entry:
             low = (entry & 63) - 32
             if low >= goal:
                 return low
             high = ((entry >> 6) & 63) - 32
             if high < goal:
                 return high
-            column = (entry >> 12) & 7
-            if turned and column != 7:
-                column = 6 - column
 
-        first = discs << 3
-        last = self._ordered(own, mask, possible, first, column)
+        at = discs << 3
+        last = self._ordered(own, mask, possible, at)
         best = UNKNOWN
         theirs = own ^ mask
-        move = 0
-        at = first
         while at < last:
             move = self.order[at] & FULL
             score = -self._bound(theirs, mask | move, discs + 1, 1 - goal)
@@ -151,17 +141,13 @@ class Search:
             at += 1
         if best >= goal:
             low = best
-            column = _column(move)
-            if turned:
-                column = 6 - column
         else:
             high = best
-            column = 7 if column == 7 else 6 - column if turned else column
-        self._remember(slot | 1, tag, discs, low, high, column)
+        self._remember(slot | 1, tag, discs, low, high)
         return best
 
-    def _ordered(self, own: int, mask: int, possible: int, first: int, hint: int) -> int:
-        """Put the POSSIBLE moves in order from FIRST on: HINT's column, then by the threats they make, then inwards."""
+    def _ordered(self, own: int, mask: int, possible: int, first: int) -> int:
+        """Put the POSSIBLE moves in order from FIRST on: those that make threats, then the inner ones. Return the end."""
         last = first
         columns = INWARDS
         for _ in range(7):
@@ -174,8 +160,6 @@ class Search:
                 while made:
                     made &= made - 1
                     weight += 1
-                if column == hint:
-                    weight = 60
                 entry = (weight << 50) | move
                 at = last
                 while at > first and self.order[at - 1] >> 50 < weight:
@@ -185,22 +169,13 @@ class Search:
                 last += 1
         return last
 
-    def _remember(self, slot: int, tag: int, discs: int, low: int, high: int, column: int) -> None:
+    def _remember(self, slot: int, tag: int, discs: int, low: int, high: int) -> None:
         """Write down what is known, in SLOT if nothing of more worth is there, else beside it.
 
         What took longer to find is of more worth, and so are fewer discs.
         """
-        entry = (tag << 21) | (discs << 15) | (column << 12) | ((high + 32) << 6) | (low + 32)
+        entry = (tag << 18) | (discs << 12) | ((high + 32) << 6) | (low + 32)
         there = self.table[slot]
-        if there and there >> 21 != tag and ((there >> 15) & 63) < discs:
+        if there and there >> 18 != tag and ((there >> 12) & 63) < discs:
             slot -= 1
         self.table[slot] = entry
-
-
-def _column(move: int) -> int:
-    """Return the column of the single square MOVE."""
-    column = 0
-    while move > 0x7F:
-        move >>= 7
-        column += 1
-    return column

@@ -6,8 +6,8 @@ from pi_appliance.puzzles import Work
 from pi_appliance.puzzles.connect_four import kernel
 from pi_appliance.puzzles.connect_four.position import Position, highest, lowest
 
-# Up to so many discs, a table of 2 ** so many positions of 8 bytes. Four times the larger one would save the empty board
-# an eighth of its time.
+# Up to so many discs, a table of 2 ** so many positions of 8 bytes. Four times the larger one would save the empty
+# board an eighth of its positions.
 _TABLES = ((14, 22), (42, 20))
 
 
