@@ -1,6 +1,6 @@
 """What the parts may ask of each other. Jobs see the world only through Context."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -12,6 +12,7 @@ from pi_appliance.model.music import Source, Station
 from pi_appliance.model.notice import Event, Message
 from pi_appliance.model.post import Intent, Post, Report, Sent, State, Used
 from pi_appliance.ports_player import Player
+from pi_appliance.ports_work import Work
 
 
 class Rules(Protocol):
@@ -206,6 +207,12 @@ class Context(Protocol):
 
     def progress(self, done: float | None, note: str = "") -> None:
         """Say how far the run is, from 0 to 1, and what it is doing. Cheap; call it as often as you like."""
+
+    def work(self, progress: Callable[[float | None, str], None] | None = None) -> AbstractContextManager[Work]:
+        """Give what a long search may use, until the block ends; a request to end the run interrupts it meanwhile.
+
+        What it tells of its progress goes to PROGRESS, or to this context's own.
+        """
 
     def player(self) -> Player:
         """Return the player of the configuration, within the volume policy; the caller closes it.

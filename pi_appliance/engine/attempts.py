@@ -108,7 +108,8 @@ class Attempts:
                 [
                     *(sys.executable, "-m", "pi_appliance.engine.child"),
                     *(str(os.getpid()), str(config.path), str(config.state)),
-                    *(job.name, str(self.number), self.due or "", json.dumps(dict(self.given)), held.plan, "{fd}"),
+                    *(job.name, str(self.number), self.due or "", json.dumps(dict(self.given)), held.plan),
+                    *(f"{seconds:.3f}", "{fd}"),
                 ],
                 stop=self.stop,
                 seconds=seconds,

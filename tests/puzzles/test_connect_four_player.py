@@ -2,6 +2,8 @@
 
 import os
 import random
+from collections.abc import Callable
+from types import ModuleType
 
 import pytest
 from hypothesis import given, settings
@@ -227,3 +229,52 @@ def test_who_begins_in_the_middle_wins_with_the_last_disc_but_one() -> None:
     assert scored(board) == {1: -2, 2: -1, 3: 0, 4: 1, 5: 0, 6: -1, 7: -2}
     here = position.position_of(board)
     assert Search(Alone(), 0, "empty").exact(here) == 1
+
+
+def test_both_ways_of_the_kernel_look_at_the_same_positions_and_say_the_same(
+    both_ways: Callable[[str], tuple[ModuleType, ModuleType]],
+) -> None:
+    ways = both_ways("connect_four/kernel")
+    asked = [("25523546515174", 14), ("461134515661427544", 18), ("54246465571745757237", 20), ("3331157333555417", 16)]
+    for moves, plies in asked:
+        here = position.position_of(connect_four.parse(moves, "mine"))
+        came = []
+        for way in ways:
+            ticks: list[int] = []
+            # A table that is soon full, a mirrored book, and a score that is not even known from above.
+            table = memoryview(bytearray(8 << 12)).cast("Q")
+            search = way.Search(table, 12, ticks.append, lambda key: -3 if key % 50 == 7 else -99, plies + 3)
+            bounds = [search.bound(*here, plies, goal) for goal in (-9, 9, -4, 4, -1, 2, 1, 0)]
+            came.append((bounds, search.nodes, ticks, bytes(table)))
+        assert came[0] == came[1]
+
+
+@given(st.integers(0, 10**9), st.integers(0, 30))
+def test_both_ways_see_the_same_threats(
+    both_ways: Callable[[str], tuple[ModuleType, ModuleType]], seed: int, discs: int
+) -> None:
+    own, mask = position.position_of(by_chance(seed, discs))
+    plain_way, compiled = both_ways("connect_four/kernel")
+    assert plain_way.threats(own, mask) == compiled.threats(own, mask)
+    assert plain_way.mirror(own) == compiled.mirror(own)
+
+
+@pytest.mark.parametrize("tick", ["known", "tick"])
+def test_what_is_raised_while_it_searches_comes_out_and_the_table_stays_of_use(
+    both_ways: Callable[[str], tuple[ModuleType, ModuleType]], tick: str
+) -> None:
+    here = position.position_of(connect_four.parse("461134515661427544", "mine"))
+
+    def ends(_: int) -> int:
+        raise Interrupted("the time is over")
+
+    for way in both_ways("connect_four/kernel"):
+        table = memoryview(bytearray(8 << 14)).cast("Q")
+        search = way.Search(
+            table, 14, ends if tick == "tick" else print, ends if tick == "known" else lambda _: -99, 19
+        )
+        with pytest.raises(Interrupted):
+            search.bound(*here, 18, -2)
+        again = way.Search(table, 14, lambda _: None, lambda _: -99, -1)
+        assert again.bound(*here, 18, -2) >= -2
+        assert again.bound(*here, 18, -1) <= -2
