@@ -13,7 +13,9 @@ def check(board: Board, line: Sequence[str]) -> Checked:
     for number, word in enumerate(line, 1):
         turn = read_turn(word, board.side) if word in TURNS else None
         if turn is None:
-            return Checked(f"move {number}, {word}: it is no turn of a face; write {FACES[0]}, {FACES[0]}2 or {FACES[0]}'")
+            return Checked(
+                f"move {number}, {word}: it is no turn of a face; write {FACES[0]}, {FACES[0]}2 or {FACES[0]}'"
+            )
         facelets = turned(facelets, board.side, turn)
     area = board.side * board.side
     mixed = [face for at, face in enumerate(FACES) if len(set(facelets[at * area : (at + 1) * area])) > 1]

@@ -7,6 +7,7 @@ where each corner is. edge: where the eight edges of the upper and lower layer a
 
 from array import array
 from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 from itertools import combinations, permutations
 from typing import NamedTuple
 
@@ -14,6 +15,7 @@ from pi_appliance.puzzles.rubiks_cube.cubies import CORNERS, EDGES, SLICE, State
 
 TURNS = 18
 TWISTS, FLIPS, SLICES, FOURS, ORDERS, FACTORIAL = 3**7, 2**11, 495, 11_880, 24, 40_320
+ROW = (TWISTS + 3) // 4  # bytes of a class in the wide table
 SECOND = (0, 1, 2, 9, 10, 11, 4, 7, 13, 16)
 """The turns of the second phase: U and D as they like, the other faces by halves."""
 MIRRORED = 8  # the symmetries from here on are mirrored
@@ -39,22 +41,38 @@ def fours() -> list[Places]:
     return [order for choice in reversed(choices) for order in permutations(choice)]
 
 
+@lru_cache(maxsize=1)
+def _choices() -> dict[frozenset[int], int]:
+    """Return the number of each choice of four places."""
+    return {frozenset(places): number for number, places in enumerate(reversed(list(combinations(range(12), 4))))}
+
+
+def _order(places: Sequence[int]) -> int:
+    """Return which of all orders of PLACES theirs is, in the order of a dictionary."""
+    number = 0
+    for at, place in enumerate(places):
+        number = number * (len(places) - at) + sum(later < place for later in places[at + 1 :])
+    return number
+
+
 def coordinates(states: Iterable[State]) -> list[Coordinates]:
     """Return STATES in numbers."""
-    four = {places: number for number, places in enumerate(fours())}
-    corner = {places: number for number, places in enumerate(permutations(range(8)))}
+    choice = _choices()
     found = []
     for state in states:
         corners, edges = _corners(state), _edges(state)
-        where = tuple(place for place, _ in edges)
+        where = [place for place, _ in edges]
+        four, up, down = (
+            choice[frozenset(some)] * ORDERS + _order(some) for some in (where[SLICE:], where[:4], where[4:SLICE])
+        )
         found.append(
             Coordinates(
                 twist=_digits(corners, 3),
                 flip=_digits(edges, 2),
-                four=four[where[SLICE:]],
-                corner=corner[tuple(place for place, _ in corners)],
-                up=four[where[:4]],
-                down=four[where[4:SLICE]],
+                four=four,
+                corner=_order([place for place, _ in corners]),
+                up=up,
+                down=down,
             )
         )
     return found
@@ -90,31 +108,31 @@ def _turned(base: int, pieces: Sequence[tuple[int, int]], digits: Sequence[int],
     )
 
 
-def twist_turns() -> array[int]:
+def twist_turns() -> "array[int]":
     """Return twist after each turn of each twist."""
     actions = [_corners(state) for state in turn_states()]
     spelled = (_spelled(number, 3, 8) for number in range(TWISTS))
     return array("H", [_turned(3, action, digits) for digits in spelled for action in actions])
 
 
-def flip_turns() -> array[int]:
+def flip_turns() -> "array[int]":
     """Return flip after each turn of each flip."""
     actions = [_edges(state) for state in turn_states()]
     spelled = (_spelled(number, 2, 12) for number in range(FLIPS))
     return array("H", [_turned(2, action, digits) for digits in spelled for action in actions])
 
 
-def four_turns() -> array[int]:
+def four_turns() -> "array[int]":
     """Return four after each turn of each four."""
     return _place_turns(fours(), _edges)
 
 
-def corner_turns() -> array[int]:
+def corner_turns() -> "array[int]":
     """Return corner after each turn of each corner."""
     return _place_turns(list(permutations(range(8))), _corners)
 
 
-def _place_turns(all_places: list[Places], pieces: Callable[[State], list[tuple[int, int]]]) -> array[int]:
+def _place_turns(all_places: list[Places], pieces: Callable[[State], list[tuple[int, int]]]) -> "array[int]":
     """Return the turns of ALL_PLACES; a turn by a half or back is a quarter done again."""
     number = {places: at for at, places in enumerate(all_places)}
     table = array("H", bytes(2 * TURNS * len(all_places)))
@@ -128,15 +146,15 @@ def _place_turns(all_places: list[Places], pieces: Callable[[State], list[tuple[
     return table
 
 
-def edge_turns(four: Sequence[int]) -> tuple[array[int], array[int]]:
+def edge_turns(four: Sequence[int]) -> "tuple[array[int], array[int]]":
     """Return edge after the turns of the second phase, from the turns of FOUR; and the rank of each `up` in an edge.
 
     Edge is the rank of `up` among those in the upper and lower layer, times 24, and the order of `down`.
     """
     everywhere = fours()
     ranks = array("H", bytes(2 * FOURS))
-    inside = [number for number, places in enumerate(everywhere) if max(places) < SLICE]
-    choice = {frozenset(everywhere[number]): number for number in inside[::ORDERS]}
+    inside = sorted((n for n, places in enumerate(everywhere) if max(places) < SLICE), key=everywhere.__getitem__)
+    choice = {frozenset(everywhere[number]): number for number in range(0, FOURS, ORDERS)}
     for rank, number in enumerate(inside):
         ranks[number] = rank
     table = array("H")
@@ -149,7 +167,7 @@ def edge_turns(four: Sequence[int]) -> tuple[array[int], array[int]]:
     return table, ranks
 
 
-def twist_views() -> array[int]:
+def twist_views() -> "array[int]":
     """Return each twist as it is called after each of the symmetries: symmetry by symmetry."""
     spelled = [_spelled(number, 3, 8) for number in range(TWISTS)]
     table = array("H")
@@ -170,9 +188,9 @@ def inverses() -> list[int]:
 class Classes(NamedTuple):
     """Flip and slice together (flip * 495 + slice), those that a symmetry makes alike in one class."""
 
-    of: array[int]  # class * 16 + the symmetry that makes it the first of its class
-    first: array[int]
-    same: array[int]  # of the first: a bit for each symmetry that leaves it as it is
+    of: "array[int]"  # class * 16 + the symmetry that makes it the first of its class
+    first: "array[int]"
+    same: "array[int]"  # of the first: a bit for each symmetry that leaves it as it is
 
 
 def classes(tick: Callable[[float], None]) -> Classes:
@@ -228,5 +246,6 @@ def _crossing() -> list[int]:
     """
     middle = frozenset(range(SLICE, len(EDGES)))
     return [
-        sum(1 << place for place in frozenset(places) ^ middle if place < len(EDGES) - 1) for places in fours()[::ORDERS]
+        sum(1 << place for place in frozenset(places) ^ middle if place < len(EDGES) - 1)
+        for places in fours()[::ORDERS]
     ]

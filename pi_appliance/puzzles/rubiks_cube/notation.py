@@ -93,7 +93,9 @@ def _read_stickers(text: str, side: int | None, file: str) -> Board:
 
 def _strange(letter: _Letter, by: Mapping[str, str], file: str) -> Problem:
     wrong = f"{letter.mark!r} is no {'colour' if by is _BY_COLOUR else 'face'}"
-    return Problem(file, letter.line, letter.column, wrong, f"stickers are {' '.join(by)}; see that all are of one kind")
+    return Problem(
+        file, letter.line, letter.column, wrong, f"stickers are {' '.join(by)}; see that all are of one kind"
+    )
 
 
 def _net_order(letters: Sequence[_Letter], side: int) -> list[_Letter] | None:
@@ -151,5 +153,7 @@ def _joined(word: str) -> Iterator[str]:
 
 def _no_move(word: str, side: int, where: Problem) -> Problem:
     if side == 2 and re.fullmatch(r"([URFDLB]w|[urfdlbMES]).*", word):
-        return Problem(where.file, where.line, where.column, f"{word!r} is no move of a 2x2x2", "it has no middle layer")
+        return Problem(
+            where.file, where.line, where.column, f"{word!r} is no move of a 2x2x2", "it has no middle layer"
+        )
     return Problem(where.file, where.line, where.column, f"{word!r} is no move", _RIGHT_MOVE)

@@ -20,7 +20,7 @@ cpdef int widen(
 ) except -1
 
 @cython.locals(found=int, symmetry=int, other=int, place=int, shift=int)
-cdef int mark(
+cpdef int mark(
     unsigned char[::1] wide, int base, int twist, int after, const unsigned short[::1] views, int alike
 ) except -1
 
