@@ -8,7 +8,7 @@ cdef class Tables:
     cdef const unsigned short[::1] twist, flip, slice, four, corner, edge, views, ranks, second
     cdef const unsigned int[::1] classes
     cdef const unsigned char[::1] near_corner, near_edge, near_twist, near_flip, wide
-    cdef bint is_wide
+    cdef readonly bint is_wide
 
     @cython.locals(code="unsigned int", other=int, rest=int, one=int, two=int)
     cpdef int step(self, int twist, int flip, int where, int before) noexcept

@@ -41,16 +41,18 @@ class View(NamedTuple):
         return tuple(named)
 
 
-def views(state: cubies.State, *, undone: bool = True) -> list[View]:
-    """Return the ways to look at STATE that differ: along each axis, as it is and UNDONE too."""
-    corner: cubies.Map = dict(zip("URFDLB", "RFULBD", strict=True))  # the whole cube around the corner URF
-    faces: cubies.Map = {face: face for face in FACES}
+def axes() -> list[cubies.Map]:
+    """Return the ways to turn the whole cube around its corner URF: each brings another axis upright."""
+    corner: cubies.Map = dict(zip("URFDLB", "RFULBD", strict=True))
+    same: cubies.Map = {face: face for face in FACES}
+    return [same, corner, cubies.after(corner, corner)]
+
+
+def views(state: cubies.State) -> list[View]:
+    """Return the ways to look at STATE that differ: along each axis, as it is and undone."""
     found: dict[Coordinates, View] = {}
-    ways = []
-    for _ in range(3):
-        ways.append(faces)
-        faces = cubies.after(faces, corner)
-    looks = [(way, False) for way in ways] + ([(way, True) for way in ways] if undone else [])
+    ways = axes()
+    looks = [(way, False) for way in ways] + [(way, True) for way in ways]
     starts = coordinates(cubies.seen_after(cubies.back(state) if back else state, way) for way, back in looks)
     for start, (way, back) in zip(starts, looks, strict=True):
         names = {new: old for old, new in way.items()}
