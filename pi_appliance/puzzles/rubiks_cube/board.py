@@ -21,10 +21,11 @@ Line = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """A cube of SIDE 2 or 3. U is the colour white wherever it sits, and so on: R red, F green, D yellow, L orange, B blue.
+    """A cube of SIDE 2 or 3.
 
-    `facelets` are its stickers by colour, face by face in the order of FACES as the cube is held, each face in reading
-    order of the unfolded net. `seconds` and `target` are the rules; None stands for all the time there is.
+    U is the colour white wherever it sits, and so on: R red, F green, D yellow, L orange, B blue. `facelets` are its
+    stickers by colour, face by face in the order of FACES as the cube is held, each face in reading order of the
+    unfolded net. `seconds` and `target` are the rules; None stands for all the time there is.
     """
 
     side: int
@@ -38,10 +39,7 @@ def with_rules(board: Board, rules: Mapping[str, str]) -> Board:
     for name, value in rules.items():
         if name not in RULES:
             raise UnknownName("rule of the cube", name, list(RULES))
-        if name == "target":
-            board = replace(board, target=_target(value))
-        else:
-            board = replace(board, seconds=_seconds(value))
+        board = replace(board, target=_target(value)) if name == "target" else replace(board, seconds=_seconds(value))
     return board
 
 

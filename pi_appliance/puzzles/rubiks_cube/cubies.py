@@ -21,14 +21,14 @@ State = tuple[int, ...]
 Map = Mapping[str, str]
 """Where each face goes when the whole cube is turned or mirrored."""
 
-STICKERS = tuple((name, face) for name in CORNERS + EDGES for face in name)
+STICKERS = tuple((name, face) for name in CORNERS + EDGES for face in tuple(name))
 SOLVED: State = tuple(range(len(STICKERS)))
 _NUMBER = {(frozenset(name), face): number for number, (name, face) in enumerate(STICKERS)}
 
 
 def quarter(face: str) -> Map:
     """Return where a quarter turn clockwise around FACE takes the faces of the whole cube."""
-    above, left, right, below = NEIGHBOURS[face]
+    above, left, right, below = tuple(NEIGHBOURS[face])
     return {each: each for each in FACES} | {above: right, right: below, below: left, left: above}
 
 
@@ -77,8 +77,8 @@ def turn_states() -> tuple[State, ...]:
 @lru_cache(maxsize=1)
 def symmetries() -> tuple[Map, ...]:
     """Return the 16 ways to turn or mirror the cube that keep the axis from U to D."""
-    identity: Map = {face: face for face in FACES}
-    mirror: Map = identity | {"R": "L", "L": "R"}
+    identity = {face: face for face in FACES}
+    mirror = identity | {"R": "L", "L": "R"}
     upside = after(quarter("F"), quarter("F"))
     found: list[Map] = []
     for mirrored in (identity, mirror):
@@ -96,7 +96,7 @@ def net_names(side: int) -> tuple[tuple[frozenset[str], str], ...]:
     ends = {0: 0, side - 1: 1}
     names = []
     for face in FACES:
-        above, left, right, below = NEIGHBOURS[face]
+        above, left, right, below = tuple(NEIGHBOURS[face])
         for row in range(side):
             for column in range(side):
                 beside = [(above, below)[ends[row]]] if row in ends else []

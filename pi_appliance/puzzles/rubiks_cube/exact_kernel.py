@@ -8,8 +8,6 @@ from collections.abc import MutableSequence, Sequence
 
 from pi_appliance.puzzles.rubiks_cube.kernel import Tables
 
-Number = int  # by another name: "int" would be a type to Cython, and the types stand in the .pxd
-
 DONE, FOUND, TIRED = 0, 1, 2
 TURNS = 18
 ORDERS = 24
@@ -27,7 +25,7 @@ class Exact:
         self.corner = self.four = self.up = self.down = 0
         self.home_up = self.home_down = 0
 
-    def begin(self, starts: Sequence[Sequence[int]], home: Sequence[int], length: Number, last: Number) -> None:
+    def begin(self, starts: Sequence[Sequence[int]], home: Sequence[int], length: int, last: int) -> None:
         """Begin with a cube seen along the axes as STARTS, after a turn of the face LAST (99: none); HOME is solved."""
         for axis in range(AXES):
             start = starts[axis]
@@ -40,7 +38,7 @@ class Exact:
         if self.too_far(0, length):
             self.depth = -1
 
-    def too_far(self, at: Number, left: Number) -> Number:
+    def too_far(self, at: int, left: int) -> int:
         """Say, 1 or 0, whether what stands at AT needs more than LEFT turns."""
         one, two, three = self.dist[at], self.dist[at + 1], self.dist[at + 2]
         if one > left or two > left or three > left:
@@ -48,7 +46,7 @@ class Exact:
         # Its last turn is about one of the axes: there, it was home in the second phase before.
         return 1 if left > 0 and one == left and two == left and three == left else 0
 
-    def run(self, budget: Number) -> Number:
+    def run(self, budget: int) -> int:
         """Go on for about BUDGET positions; return DONE, FOUND or TIRED. After FOUND it may be asked to go on."""
         tables = self.tables
         depth = self.depth
@@ -101,7 +99,7 @@ class Exact:
         self.depth = depth
         return DONE
 
-    def is_home(self) -> Number:
+    def is_home(self) -> int:
         """Say, 1 or 0, whether the turns of `path` lead home."""
         tables = self.tables
         four, corner, up, down = self.four, self.corner, self.up, self.down

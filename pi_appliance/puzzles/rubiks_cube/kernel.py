@@ -7,8 +7,6 @@ face is three further or nearer.
 
 from collections.abc import MutableSequence, Sequence
 
-Number = int  # by another name: "int" would be a type to Cython, and the types stand in the .pxd
-
 DONE, FOUND, TIRED = 0, 1, 2  # what `run` says: no more, one more, or that it spent what it was given
 TURNS = 18
 SLICES = 495
@@ -40,7 +38,7 @@ class Tables:
         self.is_wide = len(wide) > 0
         self.second = second
 
-    def step(self, twist: Number, flip: Number, where: Number, before: Number) -> Number:
+    def step(self, twist: int, flip: int, where: int, before: int) -> int:
         """Return how far these are from the second phase, at least; BEFORE is what it was one turn ago."""
         if self.is_wide:
             code = self.classes[flip * SLICES + where]
@@ -51,7 +49,7 @@ class Tables:
         two = self.near_flip[flip * SLICES + where]
         return one if one > two else two
 
-    def distance(self, twist: Number, flip: Number, where: Number) -> Number:
+    def distance(self, twist: int, flip: int, where: int) -> int:
         """Return the same where nothing is known of one turn ago: by walking there."""
         if not self.is_wide:
             return self.step(twist, flip, where, 0)
@@ -85,7 +83,7 @@ class Search:
         self.four, self.corner, self.up, self.down = room[6:]
         self.nodes = self.found = self.second = 0
 
-    def begin(self, start: Sequence[int], length: Number, most: Number, longest: Number) -> None:
+    def begin(self, start: Sequence[int], length: int, most: int, longest: int) -> None:
         """Begin with the cube whose coordinates are START; the second phase has at most LONGEST turns."""
         self.twist[0], self.flip[0] = start[0], start[1]
         self.slice[0] = start[2] // ORDERS
@@ -97,11 +95,11 @@ class Search:
         if self.dist[0] > length:
             self.depth = -1
 
-    def tighten(self, most: Number) -> None:
+    def tighten(self, most: int) -> None:
         """From now on, look for ways of at most MOST turns."""
         self.most = most
 
-    def run(self, budget: Number) -> Number:
+    def run(self, budget: int) -> int:
         """Go on for about BUDGET positions; return DONE, FOUND or TIRED. After FOUND it may be asked to go on."""
         tables = self.tables
         depth = self.depth
@@ -137,7 +135,7 @@ class Search:
             if dist > left or (dist == 0 and 0 < left < FEW):
                 continue
             self.path[depth] = turn
-            if self.known > depth:
+            if self.known > depth:  # noqa: PLR1730 - min is slow in plain Python
                 self.known = depth
             depth += 1
             self.twist[depth], self.flip[depth], self.slice[depth] = twist, flip, where
@@ -146,7 +144,7 @@ class Search:
         self.depth = depth
         return DONE
 
-    def finish(self) -> Number:
+    def finish(self) -> int:
         """Try the second phase where the first one ended; return 1 if it leads home in time."""
         tables = self.tables
         for depth in range(self.known, self.length):
@@ -158,13 +156,13 @@ class Search:
         length = self.length
         self.known = length
         room = self.most - length
-        if room > self.longest:
+        if room > self.longest:  # noqa: PLR1730
             room = self.longest
         corner, order = self.corner[length], self.four[length] % ORDERS
         edge = tables.ranks[self.up[length]] * ORDERS + self.down[length] % ORDERS
         least = tables.near_corner[corner * ORDERS + order]
         other = tables.near_edge[edge * ORDERS + order]
-        if other > least:
+        if other > least:  # noqa: PLR1730
             least = other
         last = self.path[length - 1] // 3 if length else 99
         for left in range(least, room + 1):
@@ -174,7 +172,7 @@ class Search:
                 return 1
         return 0
 
-    def go_home(self, corner: Number, edge: Number, order: Number, at: Number, left: Number, last: Number) -> Number:
+    def go_home(self, corner: int, edge: int, order: int, at: int, left: int, last: int) -> int:
         """Write into `path` from AT on the LEFT turns of the second phase that lead home; return 1 if there are any."""
         if left == 0:
             return 1 if corner == 0 and edge == 0 and order == 0 else 0

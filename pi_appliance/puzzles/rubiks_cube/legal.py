@@ -27,7 +27,10 @@ class _Piece(NamedTuple):
 
 
 def faults(facelets: str, side: int, shown: Mapping[str, str]) -> list[Fault]:
-    """Return why the stickers FACELETS are no cube of SIDE that turning solves; none if it does. SHOWN are their names."""
+    """Return why the stickers FACELETS are no cube of SIDE that turning solves; none if it does.
+
+    SHOWN are the names of the colours.
+    """
     found = list(_miscounted(facelets, side, shown))
     if not found and side == 3:
         found = list(_repeated_centres(facelets, shown))
@@ -52,7 +55,7 @@ def turns_of_colours(facelets: str, side: int) -> dict[str, str]:
     if side == 3:
         return {facelets[9 * number + AREA_OF_CENTRE]: face for number, face in enumerate(FACES)}
     names = net_names(2)
-    homes = {}
+    homes: dict[str, str] = {}
     for face in "DLB":
         colour = facelets[names.index((frozenset("DLB"), face))]
         homes |= {colour: face, OPPOSITE[colour]: OPPOSITE[face]}

@@ -15,7 +15,7 @@ _BY_FACE: Mapping[str, str] = {face: face for face in FACES}
 _BY_COLOUR: Mapping[str, str] = dict(zip(COLOURS, FACES, strict=True))
 _SIZES = {54: 3, 24: 2}
 _HEAD = re.compile(r"\s*([23])x\1(?:x\1)?\s*:?(?=\s|$)|\s*([23])x\2(?:x\2)?\s*:", re.IGNORECASE)
-_TURNED = re.compile(r"['’`0-9wMESxyzrufdlb()]")  # what only moves are written with
+_TURNED = re.compile(r"['`0-9\u2019wMESxyzrufdlb()]")  # what only moves are written with
 _RIGHT_MOVE = "a move is one of U R F D L B, with 2 for a half turn and ' for a quarter back, such as U R2 F'"
 _RIGHT_STICKERS = "a cube has 54 stickers, a 2x2x2 24: the faces U R F D L B in turn, or an unfolded net"
 _MOST_MOVES = 2_000
@@ -127,7 +127,7 @@ def _read_moves(text: str, side: int, file: str, *, faces_only: bool) -> Iterato
     problems: list[Problem] = []
     words: list[str] = []
     for line, row in enumerate(text.splitlines(), 1):
-        plain = re.sub("[’`]", "'", row)
+        plain = re.sub("[`\u2019]", "'", row)
         plain = re.sub(r"[(),]", " ", plain) if not faces_only else plain
         for match in re.finditer(r"\S+", plain):
             parts = list(_joined(match[0]))

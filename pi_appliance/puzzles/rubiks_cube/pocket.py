@@ -22,6 +22,7 @@ ORDERS, TWISTS, WIDTH = 5040, 729, 9
 POSITIONS = ORDERS * TWISTS
 GODS_NUMBER = 11
 _FIXED = CORNERS.index("DBL")
+_BUILT: dict[str, memoryview] = {}  # by this process: it is the same for every shelf
 _PLACES = tuple(place for place in range(len(CORNERS)) if place != _FIXED)
 
 
@@ -29,12 +30,13 @@ def distances(work: Work) -> memoryview:
     """Return how far each position is, a byte each; from the shelf, or built in seconds. Raises Interrupted."""
     known = kept.load(work.shelf, NAME, POSITIONS)
     if known is None:
-        known = memoryview(fill(*_turns(), ORDERS, TWISTS, WIDTH, work, "table of the 2x2x2"))
+        known = _BUILT.get(NAME) or memoryview(fill(*_turns(), ORDERS, TWISTS, WIDTH, work, "table of the 2x2x2"))
+        _BUILT[NAME] = known
         kept.save(work.shelf, NAME, [known])
     return known
 
 
-def census(near: memoryview) -> Table:
+def census(near: "memoryview[int]") -> Table:
     """Return how many positions are how far, by the distances NEAR."""
     every = bytes(near)
     rows = [(far, every.count(far)) for far in range(GODS_NUMBER + 1)]
@@ -98,7 +100,7 @@ def _turns() -> "tuple[array[int], array[int]]":
     return orders, twists
 
 
-def _nearer(near: memoryview, position: int) -> Iterator[tuple[int, int]]:
+def _nearer(near: "memoryview[int]", position: int) -> Iterator[tuple[int, int]]:
     """Yield each turn that brings POSITION nearer, and where it leads."""
     orders, twists = _turns()
     order, twist = divmod(position, TWISTS)
@@ -108,7 +110,7 @@ def _nearer(near: memoryview, position: int) -> Iterator[tuple[int, int]]:
             yield turn, other
 
 
-def _count(near: memoryview, position: int, ways: dict[int, int]) -> int:
+def _count(near: "memoryview[int]", position: int, ways: dict[int, int]) -> int:
     if not near[position]:
         return 1
     if position not in ways:
@@ -116,7 +118,7 @@ def _count(near: memoryview, position: int, ways: dict[int, int]) -> int:
     return ways[position]
 
 
-def _lines(near: memoryview, position: int) -> Iterator[Line]:
+def _lines(near: "memoryview[int]", position: int) -> Iterator[Line]:
     if not near[position]:
         yield ()
     for turn, other in _nearer(near, position):

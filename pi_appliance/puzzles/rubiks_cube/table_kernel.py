@@ -6,8 +6,6 @@ each twist in a row of ROW bytes for each class: its distance divided by three l
 
 from collections.abc import MutableSequence, Sequence
 
-Number = int  # by another name: "int" would be a type to Cython, and the types stand in the .pxd
-
 UNKNOWN = 255
 TURNS = 18
 SLICES = 495
@@ -17,16 +15,16 @@ SLICE_TURNS = 2048 * TURNS  # where the turns of a slice begin, behind those of 
 TWIST_TURNS = SLICE_TURNS + SLICES * TURNS
 
 
-def fill(
+def fill(  # noqa: PLR0913, PLR0917 - a kernel is given its buffers
     near: MutableSequence[int],
     left: Sequence[int],
     right: Sequence[int],
-    across: Number,
-    width: Number,
-    depth: Number,
-    begin: Number,
-    end: Number,
-) -> Number:
+    across: int,
+    width: int,
+    depth: int,
+    begin: int,
+    end: int,
+) -> int:
     """Give depth + 1 to what one turn reaches from entries at DEPTH, those from BEGIN to END; return how many.
 
     LEFT and RIGHT say what each of WIDTH turns makes of each half of an entry's number.
@@ -45,17 +43,17 @@ def fill(
     return found
 
 
-def widen(
-    wide: MutableSequence[int],
-    row: Number,
-    depth: Number,
-    raw: Number,
+def widen(  # noqa: PLR0913, PLR0917
+    wide: "memoryview[int]",
+    row: int,
+    depth: int,
+    raw: int,
     turns: Sequence[int],
     views: Sequence[int],
     of: Sequence[int],
     same: Sequence[int],
     at: MutableSequence[int],
-) -> Number:
+) -> int:
     """Give depth + 1 to what one turn reaches from the entries of class ROW at DEPTH; return how many.
 
     RAW is the flip and slice of that class; AT has room for a row. TURNS are those of flip, slice and twist, one
@@ -90,9 +88,7 @@ def widen(
     return found
 
 
-def mark(
-    wide: MutableSequence[int], base: Number, twist: Number, after: Number, views: Sequence[int], alike: Number
-) -> Number:
+def mark(wide: "memoryview[int]", base: int, twist: int, after: int, views: Sequence[int], alike: int) -> int:
     """Give AFTER to what the symmetries ALIKE make of TWIST in the row that begins at BASE; return how many."""
     found = 0
     for symmetry in range(1, 16):
@@ -106,16 +102,16 @@ def mark(
     return found
 
 
-def look_back(
-    wide: MutableSequence[int],
-    row: Number,
-    depth: Number,
-    raw: Number,
+def look_back(  # noqa: PLR0913, PLR0917
+    wide: "memoryview[int]",
+    row: int,
+    depth: int,
+    raw: int,
     turns: Sequence[int],
     views: Sequence[int],
     of: Sequence[int],
     at: MutableSequence[int],
-) -> Number:
+) -> int:
     """Give depth + 1 to the unknown entries of class ROW from which one turn leads to DEPTH; return how many.
 
     It writes into its own row only, so rows may be done at the same time.

@@ -8,8 +8,9 @@ import struct
 from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
-from pi_appliance.ports_work import Interrupted, Work
+from pi_appliance.ports_work import Interrupted, Shelf, Work
 from pi_appliance.puzzles.rubiks_cube import coordinates as c
 from pi_appliance.puzzles.rubiks_cube import kept, table_kernel
 from pi_appliance.puzzles.rubiks_cube.kernel import Tables
@@ -17,7 +18,7 @@ from pi_appliance.puzzles.rubiks_cube.kernel import Tables
 TURNS, NEAR, WIDE, BEGUN = (f"rubiks-cube/{name}-1" for name in ("turns", "near", "wide", "wide-begun"))
 CLASSES = 64_430
 WIDE_SIZE = CLASSES * c.ROW
-_PARTS = {
+_PARTS: dict[str, tuple[Literal["H", "I"], int]] = {
     "twist": ("H", c.TWISTS * c.TURNS),
     "flip": ("H", c.FLIPS * c.TURNS),
     "slice": ("H", c.SLICES * c.TURNS),
@@ -37,9 +38,12 @@ _LEVELS = 12  # the longest first phase
 _FROM_BEHIND = 9  # from this depth on few entries are unknown: they look where they lead
 _SLICE_OF_ROWS = 512  # classes that one hand looks through at a time
 _DUE = 60  # seconds between two checkpoints: 35 MB to the card each
-_HEADER = struct.Struct("<2I13Q")
+_COUNTS = struct.Struct(f"<{_LEVELS + 1}I")
+_HEADER = struct.Struct("<2I")
 
 Parts = dict[str, memoryview]
+_BUILT: dict[str, memoryview] = {}
+"""What this process has built already: it is the same for every shelf."""
 
 
 def small(work: Work) -> tuple[Parts, list[memoryview]]:
@@ -48,28 +52,37 @@ def small(work: Work) -> tuple[Parts, list[memoryview]]:
     size = sum(_NEAR_SIZES)
     near = kept.load(work.shelf, NEAR, size)
     if near is None:
-        tables = list(_build_near(parts, work))
-        kept.save(work.shelf, NEAR, tables)
-        near = memoryview(b"".join(tables))
+        near = _BUILT.get(NEAR) or memoryview(b"".join(_build_near(parts, work)))
+        _BUILT[NEAR] = near
+        kept.save(work.shelf, NEAR, [near])
     ends = [sum(_NEAR_SIZES[: number + 1]) for number in range(len(_NEAR_SIZES))]
     return parts, [near[end - size : end] for end, size in zip(ends, _NEAR_SIZES, strict=True)]
 
 
-def tables(work: Work) -> Tables:
-    """Return what a search reads: with the wide table if it is on the shelf. Raises Interrupted."""
+def tables(work: Work, *, wide: bool = True) -> Tables:
+    """Return what a search reads: with the WIDE table, if it is on the shelf. Raises Interrupted."""
     parts, near = small(work)
-    wide = kept.load(work.shelf, WIDE, WIDE_SIZE) or memoryview(b"")
+    widest = _wide(work.shelf) if wide else None
     turns = [parts[name] for name in ("twist", "flip", "slice", "four", "corner", "edge")]
-    return Tables(turns, parts["views"], parts["of"], parts["ranks"], near, wide, array("H", c.SECOND))
+    return Tables(
+        turns, parts["views"], parts["of"], parts["ranks"], near, widest or memoryview(b""), array("H", c.SECOND)
+    )
+
+
+def _wide(shelf: Shelf) -> memoryview | None:
+    kept_wide = kept.load(shelf, WIDE, WIDE_SIZE + _COUNTS.size)
+    return kept_wide and kept_wide[:WIDE_SIZE]
 
 
 def _turns(work: Work) -> Parts:
     size = sum(_ITEMS[kind] * count for kind, count in _PARTS.values())
     blob = kept.load(work.shelf, TURNS, size)
     if blob is None:
-        built = _build_turns(work)
-        kept.save(work.shelf, TURNS, [memoryview(built[name]) for name in _PARTS])
-        return {name: memoryview(built[name]) for name in _PARTS}
+        blob = _BUILT.get(TURNS)
+        if blob is None:
+            built = _build_turns(work)
+            blob = _BUILT[TURNS] = memoryview(b"".join(memoryview(built[name]).cast("B") for name in _PARTS))
+        kept.save(work.shelf, TURNS, [blob])
     parts: Parts = {}
     for name, (kind, count) in _PARTS.items():
         length = _ITEMS[kind] * count
@@ -130,32 +143,35 @@ def fill(
 class Widening:
     """The wide table while it grows: COUNTS are the entries of each depth that are known, ROW the next to be done."""
 
-    wide: memoryview
+    wide: "memoryview[int]"
     counts: list[int]
     depth: int = 0
     row: int = 0
 
     def parts(self) -> list[bytes | memoryview]:
-        """Return it as it is kept on the shelf."""
-        counts = [*self.counts, *[0] * (_LEVELS + 1 - len(self.counts))]
-        return [_HEADER.pack(self.depth, self.row, *counts), self.wide]
+        """Return it as it is kept on the shelf, without how far it is."""
+        return [self.wide, _COUNTS.pack(*self.counts, *[0] * (_LEVELS + 1 - len(self.counts)))]
+
+    def begun(self) -> list[bytes | memoryview]:
+        """Return it as a checkpoint keeps it."""
+        return [*self.parts(), _HEADER.pack(self.depth, self.row)]
 
 
 def widen(work: Work) -> list[int]:
     """See that the wide table is on the shelf; return how many entries have each distance. Raises Interrupted."""
-    ready = kept.load(work.shelf, WIDE, WIDE_SIZE)
+    ready = kept.load(work.shelf, WIDE, WIDE_SIZE + _COUNTS.size)
     if ready is not None:
-        return []
+        return list(_COUNTS.unpack(ready[WIDE_SIZE:]))
     parts, _ = small(work)
     growing = _go_on(work)
     try:
         for _ in _levels(growing, parts, work):
             pass
     except Interrupted as end:
-        kept.save(work.shelf, BEGUN, growing.parts())
+        kept.save(work.shelf, BEGUN, growing.begun())
         end.so_far = f"the wide table is known to a distance of {growing.depth}; the next run goes on from there"
         raise
-    kept.save(work.shelf, WIDE, [growing.wide])
+    kept.save(work.shelf, WIDE, growing.parts())
     work.shelf.remove(BEGUN)
     return growing.counts
 
@@ -163,10 +179,12 @@ def widen(work: Work) -> list[int]:
 def _go_on(work: Work) -> Widening:
     """Return the table as far as it was."""
     wide = work.buffer(WIDE_SIZE)
-    begun = kept.load(work.shelf, BEGUN, _HEADER.size + WIDE_SIZE)
+    size = WIDE_SIZE + _COUNTS.size
+    begun = kept.load(work.shelf, BEGUN, size + _HEADER.size)
     if begun is not None:
-        depth, row, *counts = _HEADER.unpack(begun[: _HEADER.size])
-        wide[:] = begun[_HEADER.size :]
+        depth, row = _HEADER.unpack(begun[size:])
+        counts = _COUNTS.unpack(begun[WIDE_SIZE:size])
+        wide[:] = begun[:WIDE_SIZE]
         return Widening(wide, [count for count in counts if count], depth, row)
     for begin in range(0, WIDE_SIZE, c.ROW * 1024):
         end = min(begin + c.ROW * 1024, WIDE_SIZE)
@@ -190,7 +208,7 @@ def _levels(growing: Widening, parts: Parts, work: Work) -> Iterator[None]:
             growing.counts[-1] += found
             work.progress(sum(growing.counts) / total, note)
             if work.seconds() - saved > _DUE:
-                kept.save(work.shelf, BEGUN, growing.parts())
+                kept.save(work.shelf, BEGUN, growing.begun())
                 saved = work.seconds()
         growing.depth, growing.row = growing.depth + 1, 0
         yield
