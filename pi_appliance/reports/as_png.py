@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from pi_appliance.errors import ConfigError, Refused
 from pi_appliance.model.post import Picture
 from pi_appliance.puzzles import counted
+from pi_appliance.puzzles._listing import BOARD, END, START
 from pi_appliance.puzzles.peg_solitaire import BOARDS, TITLE, Board, parse
-from pi_appliance.puzzles.peg_solitaire.listing import BOARD, END, START
 
 if TYPE_CHECKING:
     from PIL.ImageDraw import ImageDraw
