@@ -72,7 +72,8 @@ def _position(state: State) -> int:
     order = tuple(_PLACES.index(corners[corner][0]) for corner in _PLACES)
     twisted = dict(corners)
     twist = sum(twisted[place] * 3**at for at, place in enumerate(_PLACES[:-1]))
-    return _numbers()[order] * TWISTS + twist
+    number: int = _numbers()[order] * TWISTS + twist
+    return number
 
 
 @lru_cache(maxsize=1)
