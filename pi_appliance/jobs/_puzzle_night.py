@@ -190,13 +190,14 @@ class Night:
     def _summary(self) -> str:
         if self.prepared is not None and not self.told:
             return f"prepared: {_prepared(self.prepared)}"
+        if self.prepared_so_far:
+            return f"not prepared yet: {self.cut_off}; {self.prepared_so_far}"
         solved, proven = (sum(bool(getattr(told, how)) for told in self.told) for how in ("solved", "proven"))
         words = f"{counted(solved, 'board')} solved, {proven} proven to have no solution"
         if not self.cut_off:
             return words
         open_ones = [told for told in self.told if told.cut_off]
         detail = f"; {open_ones[-1].name}: {open_ones[-1].cut_off}" if open_ones else ""
-        detail = f"; prepare: {self.prepared_so_far}" if self.prepared_so_far else detail
         left = f", {len(self._left())} not reached" if self._left() else ""
         return f"{words}{left}: {self.cut_off}{detail}"
 

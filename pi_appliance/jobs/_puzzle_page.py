@@ -11,6 +11,7 @@ from pi_appliance.puzzles._result import label, spoken
 
 ROOM = 700_000  # characters of played lines; what is too much, is in result.txt
 _ROWS = 200  # of a table
+_WORDS = ' class="words"'
 _LONGEST = 2_000  # characters of a line's notation
 
 STYLE = """\
@@ -27,12 +28,12 @@ nav{display:flex;flex-wrap:wrap;gap:.4rem;margin:.8rem 0}
 nav a{padding:.5rem .8rem;min-height:44px;background:var(--key);border-radius:10px;color:inherit;text-decoration:none}
 .picture svg{display:block;margin:.6rem auto;max-width:100%;height:auto;max-height:70vh}
 .line{overflow-wrap:anywhere;font-family:ui-monospace,monospace;font-size:.9rem}
-dl{display:grid;grid-template-columns:auto 1fr;gap:.1rem 1rem;margin:.6rem 0}dt{color:var(--quiet)}
+dl{display:grid;grid-template-columns:fit-content(48%) 1fr;gap:.1rem 1rem;margin:.6rem 0}dt{color:var(--quiet)}
 dd{margin:0;overflow-wrap:anywhere}
 .wide{overflow-x:auto}
 table{border-collapse:collapse;font-variant-numeric:tabular-nums}
 th,td{padding:.2rem .7rem .2rem 0;text-align:right;white-space:nowrap}
-th:first-child,td:first-child{text-align:left}th{color:var(--quiet);font-weight:normal}
+th:first-child,td:first-child,.words{text-align:left}.words{white-space:normal}th{color:var(--quiet);font-weight:normal}
 details>summary{padding:.6rem 0;cursor:pointer}"""
 
 
@@ -126,13 +127,19 @@ def _picture(name: str, drawn: str) -> str:
 
 
 def _table(table: Table) -> str:
-    heads = "".join(f"<th>{escape(head)}</th>" for head in table.heads)
-    rows = "".join(
-        f"<tr>{''.join(f'<td>{escape(spoken(cell))}</td>' for cell in row)}</tr>" for row in islice(table.rows, _ROWS)
+    first = table.rows[0] if table.rows else ()
+    worded = [isinstance(cell, str) for cell in first] or [False] * len(table.heads)
+    heads = "".join(
+        f"<th{_WORDS if words else ''}>{escape(head)}</th>" for head, words in zip(table.heads, worded, strict=True)
     )
+    rows = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in islice(table.rows, _ROWS))
     more = len(table.rows) - _ROWS
     told = f'<p class="quiet">and {more:,} more rows in result.txt</p>' if more > 0 else ""
     return (
         f'<details open><summary>{escape(table.title)}</summary><div class="wide"><table><tr>{heads}</tr>{rows}'
         f"</table></div>{told}</details>"
     )
+
+
+def _cell(value: float | str) -> str:
+    return f"<td{_WORDS if isinstance(value, str) else ''}>{escape(spoken(value))}</td>"
