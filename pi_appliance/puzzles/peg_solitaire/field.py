@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import product
+from types import ModuleType
 from typing import NamedTuple
 
 from pi_appliance.puzzles.peg_solitaire import kernel
@@ -126,14 +127,14 @@ def _turns(board: Board, number: dict[Hole, int]) -> Iterator[Turn]:
             yield tuple(at for at in laid if at is not None)
 
 
-def game_of(field: Field, turns: Sequence[Turn], proofs: Iterable[Proof] = ()) -> kernel.Game:
-    """Return the kernel's view of FIELD, where positions that TURNS make of each other are one."""
+def game_of(field: Field, turns: Sequence[Turn], proofs: Iterable[Proof] = (), way: ModuleType = kernel) -> kernel.Game:
+    """Return the view of FIELD that one WAY of the kernel has, where positions that TURNS make of each other are one."""
     size = len(field.board.holes)
     width, parts = (max(1, -(-size // 3)), 3) if size <= 3 * WIDE else (LONG, -(-size // LONG))
     fields = list(dict.fromkeys(proof.turned(turn) for proof in proofs for turn in turns))
     words = [fields[at : at + 8] for at in range(0, len(fields), 8)]
     moves = field.moves
-    return kernel.Game(
+    game: kernel.Game = way.Game(
         [(move.triple, move.pair, move.end) for move in moves],
         [sum(move.start < hole for move in moves) for hole in range(size + 1)],
         width,
@@ -142,6 +143,7 @@ def game_of(field: Field, turns: Sequence[Turn], proofs: Iterable[Proof] = ()) -
         _sums((_packed([proof.weights for proof in word], size) for word in words), width, parts, _bases(words)),
         array("Q", [_loss(word, move) for move in moves for word in words]),
     )
+    return game
 
 
 def _sums(values: Iterable[Sequence[int]], width: int, parts: int, bases: Iterable[int] = ()) -> "array[int]":

@@ -15,6 +15,7 @@ from pi_appliance.puzzles.peg_solitaire.field import Field, Move, Proof, Turn, g
 
 WORDS = 16  # of eight proofs, turned ones too: more cost more than they save
 TRIES = 120  # linear programs, each some thousandths of a second
+MISSES = 12  # tries in a row that find nothing: there is little left to find
 BOUND = 4  # the largest weight
 SCALES = (1, 2, 3, 4, 5, 6)
 ROOM = 128  # what a field of eight bits can be above or below its threshold
@@ -32,15 +33,19 @@ def find_proofs(
     random = Random(1)  # noqa: S311 - the same games each time
     found: list[Proof] = []
     game = game_of(field, turns)
+    missed = 0
     for _ in range(TRIES):
         work.progress(None, f"{counted(len(found), 'proof')} that positions are lost")
-        if len(game.rooms) >= len(game.images) // len(turns) * WORDS:
+        if game.words >= WORDS or missed == MISSES:
             break
         position = _played(field, random.choice(begin), game, random)
         proof = _separating(field, targets, position, random)
         if proof and is_proof(proof, field.moves, targets) and _has_room(proof, field, begin, turns):
             found.append(proof)
+            missed = 0
             game = game_of(field, turns, found)
+        else:
+            missed += 1
     return tuple(found)
 
 
