@@ -87,6 +87,7 @@ name_release() {
         "$python" -c 'import sys; print(sys.version, sys.base_prefix)'
         cd "$clone"
         sources | tr '\n' '\0' | xargs -0 sha256sum
+        kernels_identity "$python"
     } | sha256sum | cut -c1-12)
     release=$version-$what
 }
@@ -101,10 +102,8 @@ build_release() {
     ln -s ../config "$work/pi_appliance/starter"
     ln -s ../systemd "$work/pi_appliance/units"
     "$python" -m venv "$folder"
-    "$folder/bin/python" -m pip install --quiet --disable-pip-version-check --no-warn-script-location "$work" ||
-        die "the release could not be built, see above. $online"
-    "$folder/bin/python" -m pip install --quiet --disable-pip-version-check --no-warn-script-location "$work$extras" ||
-        say "$without_extras"
+    with_pip "$folder" "$work" || die "the release could not be built, see above. $online"
+    with_pip "$folder" "$work$extras" || say "$without_extras"
     if [ -n "$root" ]; then # what is below ROOT now will be below / then
         grep -rlIF "$root$home" "$folder/bin" "$folder/pyvenv.cfg" | while IFS= read -r file; do
             sed -i "s|$root$home|$home|g" "$file"
@@ -229,6 +228,9 @@ if [ -z "$root" ]; then
     set -- $(missing_packages python3-venv mpd cron)
     ask "install pi-appliance as a service of this machine"
     [ $# = 0 ] || step "install the packages $*" -- install_packages "$@"
+    # shellcheck disable=SC2046,SC2086 # lists of words
+    set -- $(missing_packages $compiler)
+    [ $# = 0 ] || [ "${PI_APPLIANCE_PLAIN:-}" = 1 ] || step "install the packages $*, for fast puzzles" -- want_compiler
     make_user
 fi
 if [ -z "$dry" ]; then

@@ -97,9 +97,45 @@ python_of_environment_is() {
 extras='[discovery,mastodon,pictures]'
 without_extras="posts on Mastodon, pictures of puzzles, and being found by phones are left out, see above; all else works"
 
+# What compiles the kernels of the puzzles, as Debian packages. Raspberry Pi OS Lite has all but the last.
+compiler='gcc libc6-dev python3-dev'
+
+# Install what compiles the kernels, where it is missing and we may; nothing depends on it but speed.
+want_compiler() {
+    [ "${PI_APPLIANCE_PLAIN:-}" != 1 ] || return 0
+    # shellcheck disable=SC2046,SC2086 # lists of words
+    set -- $(missing_packages $compiler)
+    if [ $# != 0 ] && can_install; then
+        install_packages "$@" || say "$* cannot be installed, see above"
+    fi
+}
+
+# with_pip ENVIRONMENT WORD…: have pip install WORDs there. What it says of the kernels is said, the rest is not.
+with_pip() {
+    into=$1 pip_log=$(mktemp) installed=0
+    shift
+    "$into/bin/python" -m pip install --quiet --progress-bar off --disable-pip-version-check \
+        --no-warn-script-location --log "$pip_log" "$@" || installed=$?
+    plain=$(sed -n 's/.*\(the puzzle kernels run as plain Python.*\)/\1/p' "$pip_log" | head -n 1)
+    rm -f "$pip_log"
+    [ -z "$plain" ] || say "$plain"
+    return "$installed"
+}
+
+# Print what decides how the Python $1 has the kernels compiled: whether they are to be, by what, and all that is in them.
+kernels_identity() {
+    printf '%s %s ' "${PI_APPLIANCE_PLAIN:-}" "$(command -v "${CC:-gcc}")"
+    "$1" -c 'import os, sysconfig; print(os.path.exists(sysconfig.get_path("include") + "/Python.h"))'
+    for types in "$clone"/pi_appliance/puzzles/*/*.pxd; do
+        [ ! -e "$types" ] || cat "$types" "${types%.pxd}.py"
+    done
+    cat "$clone/pi_appliance/puzzles/_kernels.py" "$clone/setup.py"
+}
+
 # need_environment FOLDER EXTRAS [MORE]: have this clone installed, editable, in the environment FOLDER, with EXTRAS, and
 # with MORE where that can be had.
 # A stamp is written when all is done and taken away before anything changes, so half an environment is never trusted.
+# Where only the kernels of the puzzles have changed, they alone are made again, and it goes on without if that fails.
 need_environment() {
     environment=$1 stamp=$1/.pi-appliance wanted=$(printf '%s' "$2${3:-}" | cat - "$clone/pyproject.toml" | sha256sum)
     exec 9<"$clone"
@@ -110,6 +146,7 @@ need_environment() {
     identity=$(environment_identity "$environment" || true)
     made_of=$(sed -n 1p "$stamp" 2>/dev/null || true)
     holds=$(sed -n 2p "$stamp" 2>/dev/null || true)
+    compiled=$(sed -n 3p "$stamp" 2>/dev/null || true)
     if [ -z "$identity" ] || [ "$made_of" != "$identity" ] ||
         { [ -n "${PYTHON:-}" ] && ! python_of_environment_is "$environment" "$PYTHON"; }; then
         need_python
@@ -118,16 +155,25 @@ need_environment() {
         "$python" -m venv "$environment" || die "$python cannot make an environment in $environment; see above"
         holds=
     fi
+    kernels=$(kernels_identity "$environment/bin/python" | sha256sum)
     if [ "$holds" != "$wanted" ]; then
-        say "installing into ${environment##*/}; this takes a minute or two the first time"
+        say "installing into ${environment##*/}; this takes some minutes the first time"
+        want_compiler
+        kernels=$(kernels_identity "$environment/bin/python" | sha256sum)
         rm -f "$stamp"
-        "$environment/bin/python" -m pip install --quiet --disable-pip-version-check --editable "$clone$2" ||
-            die "the installation did not end well, see above. $online"
+        with_pip "$environment" --editable "$clone$2" || die "the installation did not end well, see above. $online"
         if [ -n "${3:-}" ]; then
-            "$environment/bin/python" -m pip install --quiet --disable-pip-version-check --editable "$clone$3" ||
-                say "$without_extras"
+            with_pip "$environment" --editable "$clone$3" || say "$without_extras"
         fi
-        printf '%s\n%s\n' "$(environment_identity "$environment")" "$wanted" >"$stamp.new"
+    elif [ "$compiled" != "$kernels" ]; then
+        say "bringing the kernels of the puzzles up to date"
+        with_pip "$environment" --no-deps --editable "$clone" || {
+            say "they run as plain Python, slower, until that can be done, see above. $online"
+            kernels=
+        }
+    fi
+    if [ "$holds" != "$wanted" ] || [ "$compiled" != "$kernels" ]; then
+        printf '%s\n%s\n%s\n' "$(environment_identity "$environment")" "$wanted" "$kernels" >"$stamp.new"
         mv "$stamp.new" "$stamp"
     fi
     exec 9<&-

@@ -1,6 +1,6 @@
 """What the parts may ask of each other. Jobs see the world only through Context."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -12,6 +12,7 @@ from pi_appliance.model.music import Source, Station
 from pi_appliance.model.notice import Event, Message
 from pi_appliance.model.post import Intent, Post, Report, Sent, State, Used
 from pi_appliance.ports_player import Player
+from pi_appliance.ports_work import Work
 
 
 class Rules(Protocol):
@@ -151,6 +152,13 @@ MAKE_ROOM = "make room"
 """What a run hears by `Context.asked` where an alarm is about to ring in place of what it does."""
 
 
+class Edition(Protocol):
+    """The reports of one run, which appear together."""
+
+    def file(self, name: str) -> AbstractContextManager[IO[str]]:
+        """Give a file to write, UTF-8, which becomes report NAME. Raises Unavailable when it cannot be written."""
+
+
 class Context(Protocol):
     """All that a run may use. Paths are absolute, instants are aware."""
 
@@ -186,6 +194,13 @@ class Context(Protocol):
         Until then the report of the last time stays as it was. Raises Unavailable when it cannot be written.
         """
 
+    def edition(self, keep: int) -> AbstractContextManager[Edition]:
+        """Give what takes all reports of this run; they appear together, only when the block ends well.
+
+        They lie in a dated folder, of which the newest KEEP stay, and are the newest reports of this job. Raises
+        Unavailable when they cannot be written.
+        """
+
     def draw(self, label: str) -> float:
         """Return a number from 0 to just under 1, evenly: the same each time for this job, slot and LABEL."""
 
@@ -206,6 +221,12 @@ class Context(Protocol):
 
     def progress(self, done: float | None, note: str = "") -> None:
         """Say how far the run is, from 0 to 1, and what it is doing. Cheap; call it as often as you like."""
+
+    def work(self, progress: Callable[[float | None, str], None] | None = None) -> AbstractContextManager[Work]:
+        """Give what a long search may use, until the block ends; a request to end the run interrupts it meanwhile.
+
+        What it tells of its progress goes to PROGRESS, or to this context's own.
+        """
 
     def player(self) -> Player:
         """Return the player of the configuration, within the volume policy; the caller closes it.

@@ -1,17 +1,20 @@
-"""The process of one attempt: python -m pi_appliance.engine.child RUNNER CONFIG STATE JOB RUN DUE GIVEN LIMITS TELLER.
+"""The process of one attempt of a run.
 
-DUE is a slot, an ask, empty for none, or "left"; GIVEN are keys, as JSON, in place of those under `with:`. Everything a
-job needs is imported here and goes away with it. It tells its runner by lines of JSON on the descriptor TELLER: how far
-it is, and at last its result or its error. What it prints is caught by the runner. It works in the folder of the
-configuration.
+    python -m pi_appliance.engine.child RUNNER CONFIG STATE JOB RUN DUE GIVEN LIMITS SECONDS TELLER
+
+DUE is a slot, an ask, empty for none, or "left"; GIVEN are keys, as JSON, in place of those under `with:`; SECONDS are
+what is left of the deadline. Everything a job needs is imported here and goes away with it. It tells its runner by
+lines of JSON on the descriptor TELLER: how far it is, and at last its result or its error. What it prints is caught by
+the runner. It works in the folder of the configuration.
 """
 
 import json
 import os
 import sys
+import time
 import traceback
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,15 +29,37 @@ from pi_appliance.model.run import LEFT
 from pi_appliance.system import guard, hiding, limits
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Asked:
+    """What this process was started for."""
+
+    config: Path
+    state: Path
+    job: str
+    run: int
+    due: str | None
+    given: Mapping[str, Any]
+    ends: float  # by the steady clock
+
+
 def main(argv: list[str]) -> None:
     """Run the job and tell how it went."""
-    runner, config, state, job, run, due, given, plan, teller_number = argv
+    runner, config, state, job, run, due, given, plan, seconds, teller_number = argv
+    asked = _Asked(
+        config=Path(config),
+        state=Path(state),
+        job=job,
+        run=int(run),
+        due=due or None,
+        given=json.loads(given),
+        ends=time.monotonic() + float(seconds),
+    )
     guard.stand(int(runner))
     with os.fdopen(int(teller_number), "w", encoding="utf-8") as file:
         teller = Teller(file)
         try:
             limits.enter(plan)
-            _run(Path(config), Path(state), job, int(run), due or None, json.loads(given), teller)
+            _run(asked, teller)
         except ApplianceError as error:
             teller.tell(error=type(error).__name__, message=str(error), after=getattr(error, "after", None))
         except MemoryError:
@@ -44,22 +69,30 @@ def main(argv: list[str]) -> None:
             teller.tell(error="fault", message=message, traceback=traceback.format_exc())
 
 
-def _run(
-    path: Path, state: Path, job: str, run: int, due: str | None, given: Mapping[str, Any], teller: Teller
-) -> None:
-    config = replace(load(path), state=state)  # where the claims of this run are, whatever the file says by now
+def _run(asked: _Asked, teller: Teller) -> None:
+    # Where the claims of this run are, whatever the file says by now.
+    config = replace(load(asked.config), state=asked.state)
     environment = dict(os.environ)
     for name in hiding.ours(environment, secret_names(config)):
         del os.environ[name]
     with open_history(config.state) as store:
-        if job not in config.jobs:  # the file was changed since the run began
-            raise UnknownName("job", job, tuple(config.jobs))
-        entry = config.jobs[job]
-        os.chdir(path.parent)
-        secret = (config.state / "secret.key").read_bytes()
-        slot = None if due == LEFT else due
-        context = RunContext(config, store, teller, job, run, slot, environment, secret, only_left=due == LEFT)
-        result = registry.load("jobs", entry.kind).run(arguments.options(config, entry, given), context)
+        if asked.job not in config.jobs:  # the file was changed since the run began
+            raise UnknownName("job", asked.job, tuple(config.jobs))
+        entry = config.jobs[asked.job]
+        os.chdir(asked.config.parent)
+        context = RunContext(
+            config,
+            store,
+            teller,
+            asked.job,
+            asked.run,
+            None if asked.due == LEFT else asked.due,
+            environment,
+            secret=(config.state / "secret.key").read_bytes(),
+            only_left=asked.due == LEFT,
+            ends=asked.ends,
+        )
+        result = registry.load("jobs", entry.kind).run(arguments.options(config, entry, asked.given), context)
         teller.tell(summary=result.summary, facts=dict(result.facts))
 
 

@@ -5,7 +5,8 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
@@ -17,14 +18,16 @@ from pi_appliance import registry
 from pi_appliance.config.secret_names import secret_names
 from pi_appliance.core.chance import draw
 from pi_appliance.core.volume import allowed
+from pi_appliance.engine import editions
 from pi_appliance.engine.connecting import connect, part_of
 from pi_appliance.errors import Refused, Unavailable, UnknownName
 from pi_appliance.model.config import Config
 from pi_appliance.model.music import Source, Station
 from pi_appliance.model.post import Report
 from pi_appliance.model.run import Trigger
-from pi_appliance.ports import Ledger, Moment, Network, Rules
+from pi_appliance.ports import Edition, Ledger, Moment, Network, Rules
 from pi_appliance.ports_player import Player
+from pi_appliance.ports_work import Work
 from pi_appliance.store.posts import Posts
 from pi_appliance.store.sqlite import Store
 from pi_appliance.system import clock, files, secrets
@@ -67,6 +70,8 @@ class RunContext:
     """What the run was started with, keys included; the programs that it starts do not get those."""
     secret: bytes = b""
     only_left: bool = False
+    ends: float | None = None
+    """When the deadline is, by the steady clock, if the run is not held meanwhile; None: nobody knows of one."""
     now: datetime = field(default_factory=clock.now)
     random: Random = field(default_factory=SystemRandom)
     _looked: int | None = None  # the version of the history at the last look for a word
@@ -154,9 +159,27 @@ class RunContext:
         with files.replacing_text(folder / name) as file:
             yield file
 
+    def edition(self, keep: int) -> contextlib.AbstractContextManager[Edition]:
+        """Give what takes all reports of this run, dated by its slot, or by when it began."""
+        slot = datetime.fromisoformat(self.due) if self.due and self.due[0].isdigit() else self.now
+        moment = slot.astimezone(self.config.zone_of(self.config.jobs[self.job]))
+        return editions.edition(self.config.reports / self.job, moment, process=os.getpid(), keep=keep)
+
     def progress(self, done: float | None, note: str = "") -> None:
         """Tell the runner, not more often than a person can read."""
         self.teller.progress(done, note)
+
+    def work(self, progress: Callable[[float | None, str], None] | None = None) -> AbstractContextManager[Work]:
+        """Give what a long search may use, until the block ends."""
+        from pi_appliance.system import bench  # noqa: PLC0415 - most jobs search for nothing
+
+        return bench.open_bench(
+            self.config.state / bench.FOLDER,
+            progress or self.progress,
+            seconds=None if self.ends is None else self.ends - time.monotonic(),
+            share=self.config.jobs[self.job].cpu,
+            raise_it=f"let job {self.job} have `memory: {{}}`",
+        )
 
     def player(self) -> Player:
         """Return the player, within the volume policy; nothing is asked of it yet."""

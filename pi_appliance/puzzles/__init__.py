@@ -18,6 +18,7 @@ from types import ModuleType
 from typing import Any, Protocol
 
 from pi_appliance.ports_work import Interrupted, Shelf, Work
+from pi_appliance.puzzles import _kernels
 from pi_appliance.puzzles._alone import Alone
 
 __all__ = [
@@ -38,6 +39,8 @@ __all__ = [
     "counted",
     "way_of",
 ]
+
+_kernels.prefer_compiled()
 
 Progress = Callable[[float | None, str], None]
 """Told now and then how far something is, 0 to 1 (None: nobody knows), and what it does. What it raises, ends it."""

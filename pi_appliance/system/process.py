@@ -46,10 +46,14 @@ class Hold:
 
 
 class Stop:
-    """Whether this process was asked to stop: SIGTERM, SIGINT and SIGHUP, caught while the block of `caught` runs."""
+    """Whether this process was asked to stop: SIGTERM, SIGINT and SIGHUP, caught while the block of `caught` runs.
 
-    def __init__(self) -> None:
+    If it is IMPATIENT, a second SIGINT interrupts as Python does: for work that may not hear of the first one.
+    """
+
+    def __init__(self, *, impatient: bool = False) -> None:
         self.signal = 0
+        self.impatient = impatient
         self.reader, self._writer = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
 
     @contextlib.contextmanager
@@ -66,6 +70,8 @@ class Stop:
             os.close(self._writer)
 
     def _note(self, number: int, _: object) -> None:
+        if self.impatient and self.signal == number == signal.SIGINT:
+            raise KeyboardInterrupt
         self.signal = self.signal or number
         with contextlib.suppress(BlockingIOError):
             os.write(self._writer, b".")

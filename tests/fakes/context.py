@@ -1,8 +1,9 @@
 """A Context over a folder: real files, written as the appliance writes them; networks and the player in memory."""
 
+import os
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta, tzinfo
 from functools import cached_property
@@ -10,14 +11,17 @@ from pathlib import Path
 from random import Random
 from typing import IO
 
+from pi_appliance.engine import editions
 from pi_appliance.errors import Unavailable, UnknownName
 from pi_appliance.model.music import Source, Station
 from pi_appliance.model.post import Report
-from pi_appliance.ports import Ledger, Moment, Network, Rules
+from pi_appliance.ports import Edition, Ledger, Moment, Network, Rules
 from pi_appliance.ports_player import Player
+from pi_appliance.ports_work import Work
 from pi_appliance.store.posts import Posts
 from pi_appliance.store.sqlite import Store
 from pi_appliance.system import files
+from pi_appliance.system.bench import open_bench
 from tests.fakes.timed_player import Timeline
 
 
@@ -40,6 +44,7 @@ class FolderContext:
     told: list[tuple[float | None, str]] = field(default_factory=list)
     zone: tzinfo = UTC
     time: Timeline | None = None  # the clocks of a run that rests
+    seconds: float | None = None  # until a search is interrupted
     plays: Player | None = None
     radio: Sequence[Station] = ()
     in_the_middle: str | None = None  # what the job holds
@@ -95,9 +100,17 @@ class FolderContext:
         with files.replacing_text(files.make_folder(self.folder) / name) as file:
             yield file
 
+    def edition(self, keep: int) -> AbstractContextManager[Edition]:
+        """Give what takes all reports of this run, in a folder named by `now`."""
+        return editions.edition(self.folder, self.now, process=os.getpid(), keep=keep)
+
     def progress(self, done: float | None, note: str = "") -> None:
         """Keep what was told in `told`."""
         self.told.append((done, note))
+
+    def work(self, progress: Callable[[float | None, str], None] | None = None) -> AbstractContextManager[Work]:
+        """Give one core, a shelf in the folder, and the `seconds` of the test."""
+        return open_bench(self.folder / "shelf", progress or self.progress, seconds=self.seconds, cores=1)
 
     def player(self) -> Player:
         """Return the player that the test gave."""

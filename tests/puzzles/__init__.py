@@ -1,1 +1,1 @@
-"""Tests: puzzles, each by itself."""
+"""Tests of the puzzles."""

@@ -12,12 +12,17 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 NOT_SOURCES = (".git", ".venv*", "*.egg-info", "__pycache__", ".*_cache", ".hypothesis", "build", "dist", ".state")
+EXTRAS = "[discovery,mastodon,pictures]"  # of run.sh
 INSTALL = ROOT / "deploy" / "install.sh"
 UNINSTALL = ROOT / "deploy" / "uninstall.sh"
 
 
 # What the scripts themselves listen to must not come from whoever runs the tests.
-INHERITED = {name: value for name, value in os.environ.items() if name not in ("PYTHON", "PI_APPLIANCE_CONFIG")}
+INHERITED = {
+    name: value
+    for name, value in os.environ.items()
+    if name not in ("PYTHON", "PI_APPLIANCE_CONFIG", "PI_APPLIANCE_PLAIN")
+}
 
 
 def sh(script: Path, *arguments: str | Path, status: int = 0, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -256,10 +261,50 @@ def test_the_checks_find_the_programs_of_root_also_where_path_lacks_them(clone: 
 
 def made_environment(folder: Path, extras: str, **programs: str) -> None:
     """Write an environment that the scripts take for whole; its `python -c …` must print "made"."""
-    wanted = hashlib.sha256(extras.encode() + (folder.parent / "pyproject.toml").read_bytes()).hexdigest()
+    clone = folder.parent
+    wanted = hashlib.sha256(extras.encode() + (clone / "pyproject.toml").read_bytes()).hexdigest()
     folder.mkdir()
-    (folder / ".pi-appliance").write_text(f"made\n{wanted}  -\n")
     stand_ins(folder / "bin", ruff="", mypy="", **programs)
+    kernels = 'clone=$1; . "$1/deploy/lib.sh"; kernels_identity "$2" | sha256sum'
+    asked = ["sh", "-c", kernels, "sh", clone, folder / "bin" / "python"]
+    compiled = subprocess.run(asked, env=INHERITED, capture_output=True, text=True, check=True).stdout
+    (folder / ".pi-appliance").write_text(f"made\n{wanted}  -\n{compiled}")
+
+
+def test_where_only_a_kernel_has_changed_it_alone_is_made_again_and_failing_is_no_end(tmp_path: Path) -> None:
+    clone = clone_with_a_kernel(tmp_path)
+    path = stand_ins(tmp_path / "first", mpd="")
+    pip = 'echo "pip $*" >>"$0.said"; [ -z "$OFFLINE" ]'
+    python = f"case $1 in -c) echo made ;; *) {pip} ;; esac"
+    made_environment(clone / ".venv", EXTRAS, python=python, pi_appliance="echo started")
+    said = clone / ".venv" / "bin" / "python.said"
+    run = clone / "deploy" / "run.sh"
+
+    assert sh(run, **path, OFFLINE="").stdout == "started\n"
+    assert not said.exists()
+    (clone / KERNEL).write_text("changed = 1\n")
+    offline = sh(run, **path, OFFLINE="yes").stdout.splitlines()
+    assert offline[-2].startswith("pi-appliance: they run as plain Python, slower, until that can be done")
+    assert offline[-1] == "started"
+    assert "--no-deps --editable" in said.read_text()
+    assert "up to date" in sh(run, **path, OFFLINE="").stdout
+    assert sh(run, **path, OFFLINE="").stdout == "started\n"
+    assert "up to date" in sh(run, **path, OFFLINE="", PI_APPLIANCE_PLAIN="1").stdout
+
+
+KERNEL = Path("pi_appliance", "puzzles", "adding", "kernel.py")
+
+
+def clone_with_a_kernel(folder: Path) -> Path:
+    """Make what the scripts look at of a clone, with one kernel."""
+    clone = folder / "clone"
+    shutil.copytree(ROOT / "deploy", clone / "deploy")
+    (clone / KERNEL).parent.mkdir(parents=True)
+    for name in ("pyproject.toml", "setup.py", "pi_appliance/puzzles/_kernels.py"):
+        shutil.copy(ROOT / name, clone / name)
+    (clone / KERNEL).touch()
+    (clone / KERNEL).with_suffix(".pxd").touch()
+    return clone
 
 
 @pytest.mark.parametrize(
@@ -274,11 +319,9 @@ def made_environment(folder: Path, extras: str, **programs: str) -> None:
 def test_run_takes_the_configuration_that_the_person_names(
     tmp_path: Path, words: list[str], environment: dict[str, str], used: str
 ) -> None:
-    clone = tmp_path / "clone"
-    shutil.copytree(ROOT / "deploy", clone / "deploy")
-    shutil.copy(ROOT / "pyproject.toml", clone)
+    clone = clone_with_a_kernel(tmp_path)
     path = stand_ins(tmp_path / "first", mpd="")
     up = f'PYTHONPATH="{ROOT}" exec "{sys.executable}" -m pi_appliance "$@"'
-    made_environment(clone / ".venv", "", python="echo made", pi_appliance=up)
+    made_environment(clone / ".venv", EXTRAS, python="echo made", pi_appliance=up)
     told = sh(clone / "deploy" / "run.sh", *words, status=2, **path, **environment).stderr
     assert told.partition(":")[0] == used.replace("CLONE", str(clone)), "the file is not there, so it is named"

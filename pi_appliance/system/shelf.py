@@ -1,0 +1,90 @@
+"""A shelf on the disk: tables, books and checkpoints of puzzles, one file each, whole or not there.
+
+A file is a header (magic, checksum, length) and what was kept. The checksum is looked at with every `load`: a card
+that forgets bits is found out before a search believes it (100 MB take a Pi 4 about a tenth of a second).
+"""
+
+import contextlib
+import mmap
+import re
+import struct
+import zlib
+from collections.abc import Iterable
+from pathlib import Path
+
+from pi_appliance.errors import Unavailable
+from pi_appliance.system import files
+
+_SUFFIX, _DAMAGED = ".shelf", ".damaged"
+_NAME = re.compile(r"[a-z0-9][a-z0-9.-]*(?:/[a-z0-9][a-z0-9.-]*)?")
+_HEADER = struct.Struct("<8sIQ")
+_MAGIC = b"pi-shelf"
+
+
+class FileShelf:
+    """The Shelf of ports_work, in a folder. The folder is made when something is first kept."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def load(self, name: str) -> memoryview | None:
+        """Return what was saved as NAME, mapped from its file. A damaged file is set aside. Raises Unavailable."""
+        path = self._path(name)
+        try:
+            with path.open("rb") as file:
+                kept = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+        except FileNotFoundError:
+            return None
+        except ValueError:  # an empty file cannot be mapped
+            kept = memoryview(b"")
+        except OSError as error:
+            raise Unavailable(f"{path} cannot be read: {error.strerror}; check its rights, and the card") from None
+        if (content := _content(kept)) is None:
+            kept.release()
+            with contextlib.suppress(OSError):  # one damaged file a name is enough to look at
+                path.replace(path.with_suffix(_DAMAGED))
+        return content
+
+    def save(self, name: str, parts: Iterable[bytes | bytearray | memoryview]) -> None:
+        """Keep PARTS as NAME, durably, in place of what was there. Raises Unavailable."""
+        path = self._path(name)
+        files.make_folder(path.parent)
+        length = checksum = 0
+        with files.replacing(path) as file:
+            file.write(bytes(_HEADER.size))
+            for part in parts:
+                view = memoryview(part).cast("B")
+                checksum, length = zlib.crc32(view, checksum), length + view.nbytes
+                file.write(view)
+            file.seek(0)
+            file.write(_HEADER.pack(_MAGIC, checksum, length))
+
+    def remove(self, name: str) -> None:
+        """Take NAME away; nothing happens if it is not there. Raises Unavailable."""
+        path = self._path(name)
+        try:
+            path.unlink(missing_ok=True)
+        except OSError as error:
+            raise Unavailable(f"{path} cannot be removed: {error.strerror}; check the rights of its folder") from None
+
+    def names(self) -> list[str]:
+        """Return what there is, sorted."""
+        found = (path.relative_to(self._folder).as_posix() for path in self._folder.rglob(f"*{_SUFFIX}"))
+        return sorted(name.removesuffix(_SUFFIX) for name in found)
+
+    def _path(self, name: str) -> Path:
+        if not _NAME.fullmatch(name):
+            raise ValueError(f"{name!r} cannot name what is on a shelf")
+        return self._folder / f"{name}{_SUFFIX}"
+
+
+def _content(kept: memoryview) -> memoryview | None:
+    """Return what stands behind the header of KEPT; None if it is not what was written."""
+    if len(kept) < _HEADER.size:
+        return None
+    magic, checksum, length = _HEADER.unpack_from(kept)
+    content = kept[_HEADER.size :]
+    if magic == _MAGIC and length == len(content) and zlib.crc32(content) == checksum:
+        return content
+    content.release()
+    return None

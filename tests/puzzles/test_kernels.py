@@ -1,0 +1,139 @@
+"""Kernels run in two ways, and nothing runs that was compiled from another source."""
+
+import ast
+import shutil
+from array import array
+from pathlib import Path
+
+import pytest
+
+from pi_appliance.puzzles import _kernels, way_of
+from tests.house import ROOT
+from tests.puzzles import ways
+
+KERNELS = [path.relative_to(_kernels.HERE).with_suffix("").as_posix() for path in _kernels.sources()]
+SOURCE = '''"""Adds."""
+
+
+def total(numbers: "array[int]") -> int:
+    """Return the sum of NUMBERS, as 32 bits."""
+    found = 0
+    for number in numbers:
+        found = (found + number) & 0xFFFFFFFF
+    return found
+'''
+TYPES = """cimport cython
+
+@cython.locals(found=cython.ulonglong, number=cython.ulonglong)
+cpdef unsigned int total(unsigned int[::1] numbers)
+"""
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """Make a tree with one small kernel; return its root."""
+    root = tmp_path / "a tree"
+    puzzle = root / "pi_appliance" / "puzzles" / "adding"
+    puzzle.mkdir(parents=True)
+    for name in (
+        "setup.py",
+        "pyproject.toml",
+        "README.md",
+        "pi_appliance/__init__.py",
+        "pi_appliance/puzzles/_kernels.py",
+    ):
+        shutil.copy(ROOT / name, root / name)
+    (puzzle / "kernel.py").write_text(SOURCE)
+    (puzzle / "kernel.pxd").write_text(TYPES)
+    return root
+
+
+def kernel_of(root: Path) -> Path:
+    return root / "pi_appliance" / "puzzles" / "adding" / "kernel.py"
+
+
+def made_in(root: Path) -> list[str]:
+    return [path.name for path in root.rglob(f"*{ways.SUFFIX}")]
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_a_kernel_imports_no_cython_and_is_compiled_from_what_lies_here(both_ways, name: str) -> None:
+    plain, compiled = both_ways(name)
+    assert (way_of(plain), way_of(compiled)) == ("plain", "compiled")
+    source = _kernels.HERE / f"{name}.py"
+    assert Path(compiled.__file__).name == f"{_kernels.compiled_name(source)}{ways.SUFFIX}"
+    imported = [
+        node for node in ast.walk(ast.parse(source.read_text())) if isinstance(node, ast.Import | ast.ImportFrom)
+    ]
+    assert "cython" not in " ".join(map(ast.unparse, imported))
+
+
+def test_what_is_compiled_says_the_same_as_the_source(tree: Path, tmp_path: Path) -> None:
+    plain, compiled = ways.plain(kernel_of(tree)), ways.compiled(kernel_of(tree), tmp_path / "made", tree)
+    numbers = array("I", [2**32 - 1, 2**31, 5])
+    assert plain.total(numbers) == compiled.total(numbers) == 2**31 + 4
+    assert (way_of(plain), way_of(compiled)) == ("plain", "compiled")
+    before = made_in(tmp_path / "made")
+    kernel_of(tree).write_text(SOURCE.replace("0xFFFFFFFF", "0xFFFF"))
+    assert ways.compiled(kernel_of(tree), tmp_path / "made", tree).total(numbers) == 4
+    assert made_in(tmp_path / "made") != before, "what was made of the older source is gone"
+    assert len(made_in(tmp_path / "made")) == 1
+
+
+@pytest.mark.parametrize(
+    ("compiler", "why"),
+    [
+        ("false", "false failed; pip install --verbose shows how"),
+        ("gcc-of-nobody", "there is no gcc-of-nobody; sudo apt"),
+    ],
+)
+def test_without_a_compiler_that_works_the_install_goes_on_and_says_so(
+    tree: Path, tmp_path: Path, compiler: str, why: str
+) -> None:
+    said = ways.build(tmp_path / "made", tree, CC=compiler)
+    assert said.startswith(
+        f"adding/kernel: the puzzle kernels run as plain Python, slower, with the same answers: {why}"
+    )
+    assert made_in(tmp_path) == []
+
+
+def test_a_kernel_that_cython_does_not_take_is_told_and_the_others_are_compiled(tree: Path, tmp_path: Path) -> None:
+    other = kernel_of(tree).with_name("other_kernel.py")
+    other.write_text(SOURCE)
+    other.with_suffix(".pxd").write_text("cpdef unsigned int total(unsigned int[::1] numbers, int more)\n")
+    said = ways.build(tmp_path / "made", tree)
+    if "adding/kernel" in said:
+        pytest.skip(said)
+    assert said.startswith("adding/other_kernel: the puzzle kernels run as plain Python")
+    assert [name.partition("_")[0] for name in made_in(tmp_path / "made")] == ["kernel"]
+
+
+def test_who_asks_for_none_gets_none_and_what_was_there_goes(tree: Path, tmp_path: Path) -> None:
+    old = kernel_of(tree).with_name(f"kernel_0123abcd{ways.SUFFIX}")
+    old.touch()
+    assert ways.build(tmp_path / "made", tree, PI_APPLIANCE_PLAIN="1") == ""
+    assert made_in(tmp_path) == []
+
+
+def test_only_what_was_compiled_from_this_very_source_is_imported(tree: Path) -> None:
+    source, finder = kernel_of(tree), _kernels.Finder()
+    puzzles, folder = source.parent.parent, [str(source.parent)]
+    name = "pi_appliance.puzzles.adding.kernel"
+    assert finder.find_spec(name, folder) is None
+    assert list(_kernels.states(puzzles)) == [("adding/kernel", "plain")]
+
+    made = source.with_name(f"{_kernels.compiled_name(source)}{ways.SUFFIX}")
+    made.touch()
+    spec = finder.find_spec(name, folder)
+    assert spec is not None
+    assert spec.origin == str(made)
+    assert list(_kernels.states(puzzles)) == [("adding/kernel", "compiled")]
+    assert finder.find_spec("pi_appliance.puzzles.adding.board", folder) is None
+
+    for changed in (source, source.with_suffix(".pxd")):
+        before = changed.read_text()
+        changed.write_text(before + "# changed\n")
+        assert finder.find_spec(name, folder) is None, changed.name
+        assert list(_kernels.states(puzzles)) == [("adding/kernel", "stale")]
+        changed.write_text(before)
+    assert finder.find_spec(name, folder) is not None

@@ -1,0 +1,273 @@
+"""Hands of a long search: real processes that see all memory, keep the order, and never outlive the search."""
+
+import contextlib
+import os
+import resource
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from pi_appliance.errors import ConfigError, Problem, Refused, UnknownName
+from pi_appliance.ports_work import Interrupted
+from pi_appliance.system.bench import Bench, open_bench
+from pi_appliance.system.descendants import below
+from tests.house import ROOT, alive, until
+
+# pytest-xdist has a thread of its own; what is forked here uses nothing that it may hold.
+pytestmark = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Iterator[Bench]:
+    with open_bench(tmp_path / "shelf", cores=3) as bench:
+        yield bench
+    assert workers() == set(), "nobody is left, dead or alive"
+
+
+def workers() -> set[int]:
+    with contextlib.suppress(ChildProcessError):
+        assert os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None, "a worker nobody took leave of"
+    return {each.pid for each in below(os.getpid())}
+
+
+def test_results_come_in_the_order_of_the_items_whoever_is_first(work):
+    def slow_at_first(item: int) -> tuple[int, int]:
+        time.sleep(0.2 if item == 0 else 0)
+        return item, os.getpid()
+
+    came = list(work.map(slow_at_first, range(40)))
+    assert [item for item, _ in came] == list(range(40))
+    assert len({pid for _, pid in came}) > 1
+    assert os.getpid() not in {pid for _, pid in came}
+
+
+@pytest.mark.parametrize("cores", [1, 3])
+def test_items_are_taken_as_they_are_wanted_and_no_pile_grows(tmp_path, cores):
+    taken = 0
+
+    def items() -> Iterator[bytes]:
+        nonlocal taken
+        for taken in range(1, 10_001):  # noqa: B007 - what was taken last
+            yield bytes(10_000)
+
+    with open_bench(tmp_path, cores=cores) as work:
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        for number, came in enumerate(work.map(lambda item: item, items()), 1):
+            assert len(came) == 10_000
+            assert taken - number < 5 * cores
+        assert taken == 10_000
+        assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 10_000, "kB, of 100 MB that went through"
+
+
+@pytest.mark.parametrize("cores", [1, 3])
+def test_a_call_sees_all_memory_there_is_and_changes_only_what_is_shared(tmp_path, cores):
+    with open_bench(tmp_path, cores=cores) as work:
+        table, shared, own = list(range(1000)), work.buffer(1000), [0]
+
+        def look(number: int) -> int:
+            shared[number] = table[number] % 251
+            own[0] += 1
+            return table[-1]
+
+        table.append(7)  # before the first next
+        came = work.map(look, memoryview(bytes(range(200))).toreadonly())
+        assert set(came) == {7}
+        assert bytes(shared[:201]) == bytes(range(200)) + b"\0"
+        assert own == [0 if cores > 1 else 200]
+        assert len(work.buffer(0)) == 0
+
+
+def test_items_of_a_sequence_need_no_pickle_and_neither_do_functions(work):
+    assert list(work.map(lambda item: item(3), [lambda x: x + 1, lambda x: x * 2])) == [4, 6]
+    assert list(work.map(str, [])) == []
+
+
+@pytest.mark.parametrize("cores", [1, 3])
+@pytest.mark.parametrize(
+    "error",
+    [
+        ConfigError([Problem("board.txt", 3, 7, "no hole", "use o")]),
+        FileNotFoundError(2, "No such file", "board.txt"),
+        UnknownName("board", "corss", ["cross"]),
+        Refused("too large"),
+        Interrupted("its time is over", "3 of 7 levels are counted"),
+        MemoryError(),
+        KeyError("x"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_what_a_call_raises_comes_out_as_it_is(tmp_path, error, cores):
+    def fail(item: int) -> int:
+        if item == 5:
+            raise error
+        return item
+
+    with open_bench(tmp_path, cores=cores) as work, pytest.raises(type(error)) as caught:
+        list(work.map(fail, range(50)))
+    assert str(caught.value) == str(error)
+    assert vars(caught.value).get("so_far") == vars(error).get("so_far")
+    assert workers() == set()
+
+
+def test_an_error_that_cannot_be_pickled_is_told_in_words(work):
+    class Local(Exception):
+        pass
+
+    def fail(_: int) -> None:
+        raise Local("what happened")
+
+    with pytest.raises(RuntimeError, match="Local: what happened"):
+        list(work.map(fail, range(3)))
+
+
+def test_a_worker_that_is_killed_is_told_with_what_to_do(work):
+    def die(item: int) -> int:
+        if item == 4:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return item
+
+    with pytest.raises(Refused, match="killed by signal 9, most likely for want of memory; let it have more"):
+        list(work.map(die, range(10)))
+
+
+def test_a_map_that_is_dropped_leaves_nobody(work):
+    came = work.map(lambda item: item, range(100))
+    assert next(came) == 0
+    assert len(workers()) == 3
+    del came
+    assert workers() == set()
+
+
+def test_who_waits_for_a_long_call_still_hears_that_it_must_end(work):
+    began = time.monotonic()
+    os.kill(os.getpid(), signal.SIGTERM)
+    with pytest.raises(Interrupted, match="asked to end"):
+        list(work.map(lambda _: time.sleep(60), range(9)))
+    assert time.monotonic() - began < 1
+    with pytest.raises(Interrupted):
+        work.progress(0.5, "")
+
+
+@pytest.mark.parametrize("cores", [1, 2])
+def test_time_that_is_over_interrupts(tmp_path, cores):
+    with open_bench(tmp_path, seconds=0.3, cores=cores) as work:
+        assert 0 < work.left() <= 0.3
+        with pytest.raises(Interrupted, match="its time is over"):
+            list(work.map(lambda _: time.sleep(0.05), range(1000)))
+        assert work.left() == 0
+    with open_bench(tmp_path) as work:
+        assert work.left() is None
+
+
+def test_nobody_hears_of_progress_from_within_a_call_but_of_what_follows(tmp_path):
+    for cores in (1, 2):
+        told = []
+        with open_bench(tmp_path, lambda part, note: told.append((part, note)), cores=cores) as work:  # noqa: B023
+
+            def call(item: int) -> int:
+                work.progress(1, "within")
+                return sum(work.map(int, "12")) + item
+
+            assert list(work.map(call, range(3))) == [3, 4, 5]
+            work.progress(0.5, "after")
+            work.progress(0.6, "too soon")
+            work.progress(1, "the end is always told")
+        assert told == [(0.5, "after"), (1, "the end is always told")]
+
+
+def test_signals_do_what_they_did_before_when_the_work_is_over(tmp_path):
+    kinds = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCONT)
+    before = [signal.getsignal(kind) for kind in kinds]
+    with open_bench(tmp_path):
+        assert signal.getsignal(signal.SIGTERM) is not before[1]
+    assert [signal.getsignal(kind) for kind in kinds] == before
+
+
+@contextlib.contextmanager
+def started(folder: Path, code: str) -> Iterator[subprocess.Popen[str]]:
+    """Run CODE for the block, which has a `work` and prints what it wants to be known."""
+    script = f"""
+        import os, time
+        from pathlib import Path
+        from pi_appliance.system.bench import Interrupted, open_bench
+        with open_bench(Path({str(folder)!r}), cores=2, seconds=30) as work:
+            {textwrap.indent(textwrap.dedent(code).strip(), " " * 12).strip()}
+    """
+    with subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(script)],
+        env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+SLEEPERS = """
+    try:
+        list(work.map(lambda _: (os.write(1, b"%d\\n" % os.getpid()), time.sleep(60)), range(4)))
+    except Interrupted as why:
+        print(why)
+"""
+
+
+def told(process: subprocess.Popen[str], count: int) -> list[str]:
+    assert process.stdout is not None
+    return [process.stdout.readline().strip() for _ in range(count)]
+
+
+@pytest.mark.parametrize(
+    ("end", "says"),
+    [
+        (lambda process: os.killpg(process.pid, signal.SIGINT), "a person stopped it\n"),  # as a terminal does
+        (lambda process: os.killpg(process.pid, signal.SIGTERM), "it was asked to end\n"),  # as a guard does
+        (lambda process: process.kill(), ""),
+    ],
+    ids=["ctrl-c", "guard", "kill -9"],
+)
+def test_however_the_search_ends_its_hands_end_with_it(tmp_path, end: Callable[..., None], says: str):
+    with started(tmp_path, SLEEPERS) as process:
+        pids = [int(line) for line in told(process, 2)]
+        began = time.monotonic()
+        end(process)
+        rest, trouble = process.communicate(timeout=5)
+    assert time.monotonic() - began < 2
+    assert rest == says
+    assert trouble == ""
+    until(lambda: not any(map(alive, pids)))
+
+
+def test_who_does_not_listen_is_ended_by_a_second_ctrl_c(tmp_path):
+    with started(tmp_path, "print('begun')\nwhile True: time.sleep(60)") as process:
+        told(process, 1)
+        process.send_signal(signal.SIGINT)
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(0.3)
+        process.send_signal(signal.SIGINT)
+        assert "KeyboardInterrupt" in process.communicate(timeout=5)[1]
+
+
+def test_the_time_in_which_it_is_held_does_not_count(tmp_path):
+    loop = """
+        before = time.monotonic()
+        print(work.left())
+        while time.monotonic() - before < 3: work.progress(None, "")
+        print(work.left())
+    """
+    with started(tmp_path, loop) as process:
+        first = float(told(process, 1)[0])
+        os.kill(process.pid, signal.SIGSTOP)
+        until(lambda: Path(f"/proc/{process.pid}/stat").read_text("ascii").rpartition(")")[2].split()[0] == "T")
+        time.sleep(1.5)
+        os.kill(process.pid, signal.SIGCONT)
+        assert first - float(process.communicate(timeout=10)[0]) < 2

@@ -1,0 +1,105 @@
+"""How many cores and how much memory a search may have, on machines that say so in different ways."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pi_appliance.errors import Refused
+from pi_appliance.system import room
+from tests.house import ROOT
+
+MB = 1_000_000
+RAISE = "let job cube have `memory: {}`"
+
+
+class Box(room.Machine):
+    """A machine made of files."""
+
+    def put(self, name: str, text: str) -> None:
+        path = self.proc.parent / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+
+@pytest.fixture
+def box(tmp_path: Path) -> Box:
+    made = Box(tmp_path / "proc", tmp_path / "cgroup")
+    made.put("proc/self/cgroup", "0::/pi.service/run-7-1\n")
+    made.put("proc/self/status", "Name:\tpython\nVmData:\t20000 kB\nRssShmem:\t10000 kB\n")
+    made.put("proc/meminfo", "MemTotal: 4000000 kB\nMemAvailable: 1000000 kB\n")
+    return made
+
+
+def here() -> int:
+    return len(os.sched_getaffinity(0))
+
+
+@pytest.mark.parametrize(("share", "cores"), [(None, here()), (50, 1), (100, 1), (101, min(2, here())), (9900, here())])
+def test_a_share_of_the_processors_is_cores(box: Box, share: int | None, cores: int) -> None:
+    assert room.cores(share, box) == cores
+
+
+def test_a_container_with_less_than_all_processors_has_fewer_cores(box: Box) -> None:
+    box.put("cgroup/pi.service/cpu.max", "80000 100000\n")
+    box.put("cgroup/cpu.max", "max 100000\n")
+    assert room.cores(None, box) == 1
+    assert room.cores(None, room.Machine(box.proc.parent / "nowhere", box.cgroups)) == here()
+
+
+def test_what_fits_is_let_in_and_what_does_not_says_who_leaves_how_much(box: Box) -> None:
+    room.require(1_000 * MB, "the table of corners", room.rooms(RAISE, box))
+    with pytest.raises(Refused) as refused:
+        room.require(1_100 * MB, "the table of corners", room.rooms(RAISE, box))
+    assert str(refused.value) == (
+        "the table of corners takes 1.1GB of memory, and this machine leaves 1GB; "
+        "end what else runs, or use a machine with more"
+    )
+
+
+def test_the_limit_of_the_job_is_told_with_the_key_that_raises_it(box: Box) -> None:
+    box.put("cgroup/pi.service/run-7-1/memory.max", f"{200 * MB}\n")
+    box.put("cgroup/pi.service/run-7-1/memory.current", f"{70 * MB}\n")
+    box.put("cgroup/pi.service/run-7-1/memory.stat", f"anon {50 * MB}\ninactive_file {20 * MB}\n")
+    box.put("cgroup/pi.service/memory.max", f"{400 * MB}\n")
+    box.put("cgroup/pi.service/memory.current", f"{70 * MB}\n")
+    room.require(150 * MB, "the book", room.rooms(RAISE, box))
+    with pytest.raises(Refused) as refused:
+        room.require(160 * MB, "the book", room.rooms(RAISE, box))
+    assert str(refused.value) == (
+        "the book takes 160MB of memory, and the limit of the job leaves 150MB; let job cube have `memory: 240MB`"
+    )
+    box.put("cgroup/pi.service/memory.current", f"{390 * MB}\n")
+    with pytest.raises(Refused, match=r"the limit of pi\.service leaves 10MB; raise that limit to"):
+        room.require(160 * MB, "the book", room.rooms(RAISE, box))
+
+
+@pytest.mark.parametrize(
+    ("raise_it", "told"),
+    [
+        (RAISE, "the limit of the job leaves"),
+        ("", r"a limit of this shell \(ulimit -d\) leaves .*; raise that limit to"),
+    ],
+)
+def test_where_no_cgroup_holds_a_job_its_limit_counts_all_the_same(raise_it: str, told: str) -> None:
+    code = (
+        "import resource, sys; resource.setrlimit(resource.RLIMIT_DATA, (200 << 20,) * 2)\n"
+        "from pathlib import Path; from pi_appliance.system import bench\n"
+        "with bench.open_bench(Path('.'), raise_it=sys.argv[1]) as work:\n"
+        "    work.require_memory(100 << 20, 'half'); shared = work.buffer(100 << 20)\n"
+        "    for i in range(0, len(shared), 4096): shared[i] = 1\n"
+        "    work.require_memory(100 << 20, 'the other half')"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, raise_it],
+        env={"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert "Refused: the other half takes 104.9MB of memory, and " in done.stderr
+    assert re.search(told, done.stderr)

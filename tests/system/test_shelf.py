@@ -1,0 +1,99 @@
+"""The shelf: what is loaded is what was saved, or nothing."""
+
+import stat
+from pathlib import Path
+
+import pytest
+
+from pi_appliance.errors import Unavailable
+from pi_appliance.system.shelf import FileShelf
+
+
+@pytest.fixture
+def shelf(tmp_path: Path) -> FileShelf:
+    return FileShelf(tmp_path / "state" / "puzzles")
+
+
+def file_of(tmp_path: Path, name: str) -> Path:
+    return tmp_path / "state" / "puzzles" / f"{name}.shelf"
+
+
+def test_what_is_saved_is_loaded_to_be_read_only(shelf: FileShelf, tmp_path: Path) -> None:
+    assert shelf.load("rubiks-cube/corners-1") is None
+    assert shelf.names() == []
+    words = memoryview(bytearray(range(16))).cast("Q")
+    shelf.save("rubiks-cube/corners-1", (part for part in (b"abc", bytearray(3), words)))
+    shelf.save("empty", ())
+    again = FileShelf(tmp_path / "state" / "puzzles")
+    kept = again.load("rubiks-cube/corners-1")
+    assert kept is not None
+    assert bytes(kept) == b"abc\0\0\0" + bytes(range(16))
+    assert kept.readonly
+    assert bytes(again.load("empty") or b"none") == b"none", "nothing was kept, wholly"
+    assert again.names() == ["empty", "rubiks-cube/corners-1"]
+    assert stat.S_IMODE(file_of(tmp_path, "empty").stat().st_mode) == 0o644
+
+
+def test_what_is_mapped_stays_as_it_was_when_its_name_is_taken_anew(shelf: FileShelf) -> None:
+    shelf.save("book", [b"old"])
+    old = shelf.load("book")
+    shelf.save("book", [b"new book"])
+    assert bytes(old or b"") == b"old"
+    assert bytes(shelf.load("book") or b"") == b"new book"
+    shelf.remove("book")
+    shelf.remove("book")
+    assert shelf.load("book") is None
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda content: content[:-1],
+        lambda content: content + b"\0",
+        lambda content: content[:30] + bytes([content[30] ^ 1]) + content[31:],
+        lambda content: b"x" + content[1:],
+        lambda _: b"",
+        lambda _: b"pi-shelf",
+    ],
+    ids=["cut off", "longer", "one bit", "no magic", "empty", "half a header"],
+)
+def test_what_is_damaged_is_not_there_and_set_aside(shelf: FileShelf, tmp_path: Path, damage) -> None:
+    shelf.save("book", [b"positions and their scores"])
+    path = file_of(tmp_path, "book")
+    path.write_bytes(damaged := damage(path.read_bytes()))
+    assert shelf.load("book") is None
+    assert shelf.names() == []
+    assert path.with_suffix(".damaged").read_bytes() == damaged
+    shelf.save("book", [b"a new one"])
+    assert bytes(shelf.load("book") or b"") == b"a new one"
+
+
+def test_an_error_in_the_middle_leaves_what_was_there(shelf: FileShelf, tmp_path: Path) -> None:
+    def parts():
+        yield b"half"
+        raise InterruptedError
+
+    shelf.save("book", [b"old"])
+    with pytest.raises((InterruptedError, Unavailable)):
+        shelf.save("book", parts())
+    assert bytes(shelf.load("book") or b"") == b"old"
+    assert [path.name for path in file_of(tmp_path, "book").parent.iterdir()] == ["book.shelf"]
+
+
+@pytest.mark.parametrize("name", ["", "../book", "/book", "a/b/c", "a//b", "Book", ".book", "a/.b", "book\n", "é"])
+def test_a_name_that_could_be_another_place_is_a_mistake_of_ours(shelf: FileShelf, name: str) -> None:
+    for use in (shelf.load, shelf.remove, lambda name: shelf.save(name, [b""])):
+        with pytest.raises(ValueError, match="cannot name"):
+            use(name)
+
+
+def test_a_folder_that_cannot_be_written_is_told_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(Unavailable, match="cannot be written"):
+        FileShelf(tmp_path / "file" / "puzzles").save("book", [b"x"])
+    shelf = FileShelf(tmp_path)
+    (tmp_path / "book.shelf").mkdir()
+    with pytest.raises(Unavailable, match="cannot be read"):
+        shelf.load("book")
+    with pytest.raises(Unavailable, match="cannot be removed"):
+        shelf.remove("book")
