@@ -1,7 +1,9 @@
 """Panguru: the fewest moves and all lines that take no more, against facts and breadth-first search."""
 
+from array import array
 from itertools import islice, pairwise
 from random import Random
+from types import ModuleType
 
 import pytest
 from hypothesis import given, settings
@@ -9,6 +11,7 @@ from hypothesis import strategies as st
 
 from pi_appliance.puzzles import Alone, Interrupted, Proof, Wish, panguru
 from pi_appliance.puzzles.panguru import Board
+from pi_appliance.puzzles.panguru.ground import position_of
 from tests.puzzles.panguru_plain import SMALL_TABLE, breadth_first, reached, replayed, scrambled
 
 # Plates, pebbles, fewest moves, lines that take no more.
@@ -173,6 +176,44 @@ def test_how_hard_random_boards_are() -> None:
         assert panguru.solve(Board(made.plates, made.pebbles), Wish.FIRST, Alone()).facts["moves"] == moves
     again = panguru.hardness(range(40), Alone(), board)
     assert again == table
+
+
+def test_both_ways_of_the_kernel_do_the_same(both_ways) -> None:
+    """The same walks, the same levels and the same numbers, move for move."""
+    rainbow = panguru.parse(panguru.BOARDS["rainbow"], "rainbow")
+    boards = [panguru.parse(drawing, name) for name, drawing in panguru.BOARDS.items()]
+    boards += [panguru.make(seed, rainbow, Alone()).board for seed in range(5)]
+    for board in boards:
+        plain, compiled = (told_by(kernel, board) for kernel in both_ways("panguru/kernel"))
+        assert plain == compiled
+        assert plain[-1] == panguru.solve(board, Wish.COUNT, Alone()).count
+
+
+def told_by(kernel: ModuleType, board: Board) -> tuple[list[object], int]:
+    """Return what KERNEL says on the way to the number of shortest lines of BOARD."""
+    position = position_of(board)
+    ground = kernel.Ground(*position.tables)
+    ground.unpack(position.start)
+    bound, told = ground.estimate(), []
+    while True:
+        walk = kernel.Walk(ground, position.start, bound, 1 << 14)
+        while (said := walk.run(777)) == kernel.MORE:
+            told.append((walk.nodes, walk.depth))
+        told.append((bound, said, walk.nodes, walk.line()))
+        if said == kernel.FOUND:
+            break
+        bound = walk.beyond
+    levels = [array("Q", [position.start])]
+    for left in range(bound - 1, -1, -1):
+        after: set[int] = set()
+        ground.grow(levels[-1], 0, len(levels[-1]), left, after)
+        levels.append(array("Q", sorted(after)))
+    ways = {position.goal: 1}
+    for level in levels[-2::-1]:
+        before: dict[int, int] = {}
+        ground.weigh(level, 0, len(level), ways, before)
+        ways = before
+    return [*told, *map(list, levels)], ways[position.start]
 
 
 class Cut(Alone):

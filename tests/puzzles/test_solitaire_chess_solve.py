@@ -2,16 +2,18 @@
 
 from collections.abc import Iterator
 from functools import cache
+from types import ModuleType
 
 import chess as python_chess
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pi_appliance.errors import Refused
 from pi_appliance.puzzles import Alone, Interrupted, Proof, Wish
 from pi_appliance.puzzles import solitaire_chess as chess
 from pi_appliance.puzzles.solitaire_chess import Board, Square
+from pi_appliance.puzzles.solitaire_chess.seats import position_of
 
 # Rows, solutions: pawns down; up; up, and the king is never captured.
 KNOWN = """
@@ -195,6 +197,42 @@ def test_what_cannot_be_made_is_refused() -> None:
         chess.make(1, chess.with_rules(like, {"pieces": "5", "size": "2x2"}), Alone())
     with pytest.raises(Refused, match="no board with 4 pieces on 2x2 squares and one solution was found"):
         chess.make(1, chess.with_rules(like, {"pieces": "4", "size": "2x2"}), Alone())
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(board=boards(side=8, most=8))
+def test_both_ways_of_the_kernel_do_the_same(both_ways, board: Board) -> None:
+    """The same positions, ways and walks, capture for capture; also where a seat has the last bit of a word."""
+    plain, compiled = (told_by(kernel, board) for kernel in both_ways("solitaire_chess/kernel"))
+    assert plain == compiled
+
+
+def test_both_ways_of_the_kernel_do_the_same_on_a_full_board(both_ways) -> None:
+    board = chess.parse("RNBQKBNR/" + "PPPPPPPP/" * 3 + "QQQQQQQQ/NNNNNNNN/BBBBBBBB/RNBQKBNR", "mine")
+    plain, compiled = (told_by(kernel, board) for kernel in both_ways("solitaire_chess/kernel"))
+    assert plain == compiled
+
+
+def told_by(kernel: ModuleType, board: Board) -> list[object]:
+    """Return what KERNEL says of BOARD: three levels, forwards and back, and a walk."""
+    position = position_of(board)
+    seats = kernel.Seats(*position.tables)
+    levels: list[dict[bytes, int]] = [{position.start: 2**70}]
+    for _ in range(2):
+        after: dict[bytes, int] = {}
+        made = seats.grow(list(levels[-1]), 0, len(levels[-1]), levels[-1], after)
+        assert made >= len(after)
+        levels.append(after)
+    back: dict[bytes, int] = {}
+    seats.weigh(list(levels[1]), 0, len(levels[1]), levels[2], back)
+    told: list[object] = [*levels, back, seats.children(position.start)]
+    walk = kernel.Walk(seats, position.start, max(1, len(position.start) - 1))
+    for _ in range(20):
+        said = walk.run(500)
+        told.append((said, walk.tried, walk.dead, walk.line()))
+        if said == kernel.OVER:
+            break
+    return told
 
 
 class Cut(Alone):

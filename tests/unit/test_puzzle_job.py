@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 import pytest
 
 from pi_appliance.config.load import load
-from pi_appliance.errors import ConfigError, OutOfTime, Unavailable
+from pi_appliance.errors import ConfigError, OutOfTime, Refused, Unavailable
 from pi_appliance.jobs.puzzle import Options, run
 from pi_appliance.puzzles import Alone, Interrupted, Wish, Work
 from pi_appliance.puzzles.peg_solitaire import check, parse_listing
@@ -240,3 +240,51 @@ def test_a_puzzle_that_does_not_exist_is_answered_with_the_nearest(tmp_path: Pat
     (tmp_path / "appliance.yaml").write_text(YAML.replace("peg-solitaire", "peg-solitare"), "utf-8")
     with pytest.raises(ConfigError, match=r"6:15: no puzzle is called 'peg-solitare'; did you mean 'peg-solitaire'"):
         load(tmp_path / "appliance.yaml")
+
+
+def test_new_boards_follow_from_the_date_of_the_slot(tmp_path: Path) -> None:
+    morning = Options(puzzle="sudoku", make=2)
+
+    def boards(due: str) -> list[tuple[str, str, str]]:
+        result = run(morning, FolderContext(tmp_path, due=due))
+        assert result.facts["made"] == 2
+        return [(board["name"], board["made"]["seed"], board["board"]) for board in values(tmp_path)["boards"]]
+
+    first = boards("2027-03-01T03:30:00Z")
+    assert [(name, seed) for name, seed, _ in first] == [
+        ("2027-03-01-1", "20270301001"),
+        ("2027-03-01-2", "20270301002"),
+    ]
+    assert first[0][2] != first[1][2]
+    assert boards("2027-03-01T03:30:00Z") == first
+    assert boards("2027-03-02T03:30:00Z")[0][2] != first[0][2]
+    page = (tmp_path / "result.html").read_text("utf-8")
+    assert page.count("<summary>The solution</summary>") == 2, "somebody may want to try before they look"
+
+
+def test_what_is_not_prepared_in_time_is_told_and_gone_on_with(tmp_path: Path) -> None:
+    job = Options(puzzle="rubiks-cube", prepare=True)
+    with pytest.raises(OutOfTime, match=r"not prepared yet: its time is over; "):
+        run(job, FolderContext(tmp_path, seconds=1.0))
+    told = values(tmp_path)
+    assert (told["complete"], told["prepared"], told["boards"]) == (False, None, [])
+    assert "Prepared so far: " in (tmp_path / "result.txt").read_text("utf-8")
+
+
+def test_a_board_that_does_not_fit_is_told_and_the_others_are_answered(tmp_path: Path) -> None:
+    class Small(FolderContext):
+        @contextmanager
+        def work(self, progress: Callable[[float | None, str], None] | None = None) -> Iterator[Work]:  # noqa: ARG002
+            work = Alone()
+
+            def refuse(size: int, what: str) -> None:
+                raise Refused(f"{what} takes {size} bytes; give the job more `memory`")
+
+            work.require_memory = refuse  # type: ignore[method-assign]
+            yield work
+
+    with pytest.raises(Refused, match=r"^full: .* takes .*; give the job more `memory`; the report has the rest$"):
+        run(peg("full", "cross", solutions=Wish.COUNT), Small(tmp_path))
+    full, cross = values(tmp_path)["boards"]
+    assert (full["answered"], cross["count"]) == (False, 4)
+    assert "Refused: " in (tmp_path / "result.txt").read_text("utf-8")

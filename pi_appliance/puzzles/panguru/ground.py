@@ -15,6 +15,8 @@ class Position:
     """Where a search begins and where it ends, as the kernel's keys."""
 
     ground: kernel.Ground
+    tables: tuple["array[int]", "array[int]", "array[int]", int]
+    """What the ground is made of."""
     start: int
     goal: int
     far: tuple[tuple[int, ...], ...]
@@ -37,8 +39,10 @@ def position_of(board: Board) -> Position:
         plates = [place for place, plate in enumerate(board.plates) if plate == colour]
         for mask, cost in _pairings(plates, away).items():
             costs[number[colour] * size + mask] = min(cost, FAR)
+    tables = starts, ends, costs, len(number) - 2
     return Position(
-        kernel.Ground(starts, ends, costs, len(number) - 2),
+        kernel.Ground(*tables),
+        tables,
         _key(board.pebbles, number),
         _key(board.plates, number),
         far,

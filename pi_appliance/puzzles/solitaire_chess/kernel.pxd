@@ -3,7 +3,6 @@
 cimport cython
 
 cdef unsigned int KING
-cdef int FOUND, OVER, MORE
 cdef unsigned int REMEMBERED
 
 cdef class Seats:

@@ -19,6 +19,8 @@ class Position:
     """Where a search begins, as the kernel's bytes, and what its seats are."""
 
     seats: kernel.Seats
+    tables: tuple["array[int]", "array[int]", "array[int]", int, int, bool]
+    """What the seats are made of."""
     start: bytes
     squares: tuple[Square, ...]
 
@@ -41,8 +43,10 @@ def position_of(board: Board) -> Position:
                 between.append(over)
     starts.append(len(ends))
     most, safe = min(board.captures_each, len(men)), board.king is King.LAST
+    tables = starts, ends, between, len(squares), most, safe
     return Position(
-        kernel.Seats(starts, ends, between, len(squares), most, safe),
+        kernel.Seats(*tables),
+        tables,
         bytes(PIECES.index(piece) + 1 for piece in men.values()),
         squares,
     )

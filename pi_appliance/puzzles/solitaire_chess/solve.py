@@ -33,7 +33,7 @@ def solve(board: Board, wish: Wish, work: Work) -> Answer:
     lines = Depth(position, work)
     first = next(lines.found, None)
     if first is None:
-        return _none(board, f"depth first, {counted(lines.walk.dead, 'position')}", lines.walk.tried)
+        return _none(board, f"{counted(lines.walk.dead, 'position')}, depth first", lines.walk.tried)
     answer = Answer(lines=chain([first], lines.found), tried=lambda: lines.walk.tried, facts=_facts(board))
     if wish is Wish.FIRST:
         return Answer(lines=iter([first]), tried=answer.tried, facts=answer.facts)
@@ -76,7 +76,7 @@ def _counted(board: Board, levels: Levels) -> Answer:
     last = levels.last()
     assert last is not None, "there is no limit"
     if len(levels.sizes) <= levels.captures:
-        return _none(board, f"all {counted(levels.positions, 'position')}", levels.tried, levels)
+        return _none(board, counted(levels.positions, "position"), levels.tried, levels)
     answer = Answer(tried=lambda: levels.tried, facts=_facts(board))
     return _with_count(answer, sum(last.values()), _tables(levels, last))
 
@@ -84,7 +84,7 @@ def _counted(board: Board, levels: Levels) -> Answer:
 def _broad(board: Board, levels: Levels, wish: Wish) -> Answer:
     alive = levels.alive()
     if not alive[0]:
-        return _none(board, f"all {counted(levels.positions, 'position')}", levels.tried, levels)
+        return _none(board, counted(levels.positions, "position"), levels.tried, levels)
     lines = _along(levels, alive)
     answer = Answer(lines=lines, tried=lambda: levels.tried, facts=_facts(board))
     if wish is Wish.FIRST:
@@ -109,11 +109,11 @@ def _along(levels: Levels, alive: list[Ways]) -> Iterator[Line]:
 
 
 def _none(board: Board, looked: str, tried: int, levels: Levels | None = None) -> Answer:
-    why = f"every position was looked at ({looked}): none has a single piece"
+    why = f"every position was looked at, {looked}: none has a single piece"
     tables = [_sizes(levels)] if levels else []
     if levels:
         fewest = len(board.men) - len([size for size in levels.sizes[1:] if size])
-        why = f"every position was looked at ({looked}): at best {fewest} pieces are left"
+        why = f"every position was looked at, {looked}: at best {fewest} pieces are left"
     proof = Proof.EXHAUSTION
     return Answer(count=0, proof=proof, why=why, tried=lambda: tried, facts=_facts(board), tables=tables)
 
