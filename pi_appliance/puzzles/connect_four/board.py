@@ -95,11 +95,11 @@ NOTHING = Board((EMPTY * WIDTH,) * HEIGHT, Colour.RED, settled=False)
 
 def fours(rows: Rows) -> Iterator[tuple[Colour, Four]]:
     """Yield each four in a row of one colour."""
-    for four in _WINDOWS:
-        marks = {rows[HEIGHT - row][column - 1] for column, row in four}
-        for colour in Colour:
-            if marks == {colour.mark}:
-                yield colour, four
+    marks = "".join(rows)
+    for four, (one, two, three, last) in _WINDOWS:
+        mark = marks[one]
+        if mark == marks[two] == marks[three] == marks[last] != EMPTY:
+            yield (Colour.RED if mark == Colour.RED.mark else Colour.YELLOW), four
 
 
 def ended(board: Board) -> End | None:
@@ -161,5 +161,6 @@ def _windows() -> Iterator[Four]:
                     yield tuple(Square(column + right * step, row + up * step) for step in range(4))
 
 
-_WINDOWS = tuple(_windows())
+# With each, where its squares stand in the rows written one behind the other.
+_WINDOWS = tuple((four, tuple((HEIGHT - row) * WIDTH + column - 1 for column, row in four)) for four in _windows())
 _SWAPPED = str.maketrans("RY", "YR")

@@ -53,4 +53,4 @@ cdef class Search:
     ) noexcept
 
     @cython.locals(entry="unsigned long long", there="unsigned long long")
-    cdef void _remember(self, unsigned long long slot, unsigned long long tag, int discs, int low, int high) noexcept
+    cdef void _remember(self, unsigned long long slot, unsigned long long tag, unsigned int discs, int low, int high) noexcept

@@ -147,7 +147,7 @@ class Search:
         return best
 
     def _ordered(self, own: int, mask: int, possible: int, first: int) -> int:
-        """Put the POSSIBLE moves from FIRST on, by the threats they make, the inner ones first; return where they end."""
+        """Put the POSSIBLE moves from FIRST on, those with most threats first, else from the middle; return the end."""
         last = first
         columns = INWARDS
         for _ in range(7):

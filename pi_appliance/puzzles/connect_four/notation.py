@@ -1,7 +1,7 @@
 """How a Connect Four position is written: moves with colours, the digits of the columns, or a drawn grid."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -10,20 +10,20 @@ from pi_appliance.puzzles import counted
 from pi_appliance.puzzles.connect_four.board import (
     HEIGHT,
     LETTERS,
-    NOTHING,
     WIDTH,
     Board,
     Colour,
     End,
     Line,
-    ended,
     turn_told,
     winning,
 )
 from pi_appliance.puzzles.connect_four.grid import parse_grid
+from pi_appliance.puzzles.connect_four.position import NOTHING, board_of
 
 _WORD = re.compile(r"""[^\s,;\[\]()"']+""")
 _COLOURED = re.compile(r"(?![RYXO_]+$)[^\W_]+_[^\W_]{2,}", re.IGNORECASE)  # and no row of a grid with _ for empty
+_COLOURS = {colour.value.casefold(): colour for colour in Colour}
 _COLUMNS = f"the columns are 1 to {WIDTH}"
 _MOVE = "a move is a column and a colour, such as F_Yellow"
 _SHAPE = (
@@ -58,7 +58,7 @@ class _Reader:
             for word in _WORD.finditer(row):
                 letter, bar, name = word[0].partition("_")
                 at = word.start() + 1
-                colour = next((each for each in Colour if each.value.casefold() == name.casefold()), None)
+                colour = _COLOURS.get(name.casefold())
                 if not bar:
                     self.wrong(line, at, f"{word[0]!r} is no move", _MOVE)
                 elif len(letter) != 1 or letter.upper() not in LETTERS:
@@ -78,25 +78,34 @@ class _Reader:
                     self.wrong(line, at, f"there is no column {mark!r}", _COLUMNS)
 
     def played(self, moves: Iterable[_Move], first: Colour | None = None) -> Board:
-        """Return the board after MOVES. Moves that the rules forbid are noted and left out."""
-        board, columns = NOTHING, list[int]()
+        """Return the board after MOVES, where FIRST begins unless they say who. What the rules forbid is noted."""
+        position, columns, over = NOTHING, list[int](), False
         before: _Move | None = None
         for move in moves:
-            colour = move.colour or (board.turn if before else first or board.turn)
+            first = first or move.colour or Colour.RED
             if before and move.colour and move.colour is before.colour:
-                self.wrong(move.line, move.at, f"{colour} moves twice", f"it is the turn of {colour.other}")
+                self.wrong(move.line, move.at, f"{move.colour} moves twice", f"it is the turn of {move.colour.other}")
             before = move
-            if ended(board) not in (None, End.DRAW):
-                was = f"{board.turn.other} had won with move {len(columns)}: {winning(board)}"
-                self.wrong(move.line, move.at, f"this is played after the end, as {was}", "end the list there")
+            if over:
+                self._after_the_end(move, board_of(position, _turn(first, columns)), columns)
                 break
-            if board.height(move.column) == HEIGHT:
+            square = position.square(move.column)
+            if not square:
                 name = f"column {LETTERS[move.column - 1]} ({move.column})"
                 self.wrong(move.line, move.at, f"{name} is full", f"a column has room for {HEIGHT} discs")
                 continue
-            board = replace(board, turn=colour).played(move.column)
+            over = position.wins(square) and not self.problems
+            position = position.played(square)
             columns.append(move.column)
-        return replace(board, moves=tuple(columns))
+        return replace(board_of(position, _turn(first or Colour.RED, columns)), moves=tuple(columns))
+
+    def _after_the_end(self, move: _Move, board: Board, columns: Sequence[int]) -> None:
+        was = f"{board.turn.other} had won with move {len(columns)}: {winning(board)}"
+        self.wrong(move.line, move.at, f"this is played after the end, as {was}", "end the list there")
+
+
+def _turn(first: Colour, columns: Sequence[int]) -> Colour:
+    return first.other if len(columns) % 2 else first
 
 
 def parse(text: str, file: str) -> Board:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from pi_appliance.puzzles.connect_four import kernel
-from pi_appliance.puzzles.connect_four.board import HEIGHT, SQUARES, Board, Colour, Square
+from pi_appliance.puzzles.connect_four.board import EMPTY, HEIGHT, SQUARES, WIDTH, Board, Colour, Square
 
 INWARDS = (4, 3, 5, 2, 6, 1, 7)  # the middle first, as it is in most fours
 _DIRECTIONS = (1, 6, 7, 8)
@@ -27,12 +27,15 @@ class Position(NamedTuple):
         key = self.own + self.mask
         return min(key, kernel.mirror(key))
 
+    def square(self, column: int) -> int:
+        """Return the lowest empty square of COLUMN, from 1; 0 if it is full."""
+        lowest = 1 << 7 * (column - 1)
+        return (self.mask + lowest) & ((lowest << HEIGHT) - lowest)
+
     def moves(self) -> Iterator[tuple[int, int]]:
-        """Yield the columns with room, from 1, each with its lowest empty square; the middle first."""
+        """Yield the columns with room, each with its lowest empty square; the middle first."""
         for column in INWARDS:
-            lowest = 1 << 7 * (column - 1)
-            square = (self.mask + lowest) & ((lowest << HEIGHT) - lowest)
-            if square:
+            if square := self.square(column):
                 yield column, square
 
     def wins(self, square: int) -> bool:
@@ -61,6 +64,17 @@ def position_of(board: Board) -> Position:
             mask |= bit if mark in "RY" else 0
             own |= bit if mark == board.turn.mark else 0
     return Position(own, mask)
+
+
+def board_of(position: Position, turn: Colour) -> Board:
+    """Return POSITION as a board where TURN is to move."""
+    marks = (EMPTY, turn.other.mark, turn.mark)
+    own, mask = position
+    rows = (
+        "".join(marks[(mask >> bit & 1) + (own >> bit & 1)] for bit in range(row, 7 * WIDTH, 7))
+        for row in reversed(range(HEIGHT))
+    )
+    return Board(tuple(rows), turn)
 
 
 def lowest(discs: int) -> int:

@@ -121,7 +121,7 @@ class Player:
         columns: list[int | End] = []
         position, score, turn = self.position, self.score, self.board.turn
         while True:
-            square = dict(position.moves())[column]
+            square = position.square(column)
             columns.append(column)
             if position.wins(square):
                 return (*columns, End(f"{turn} wins"))
@@ -192,6 +192,6 @@ def hint(board: Board, work: Work) -> str:
     player = Player(board, work)
     scores = player.scores()
     column = next(column for column, score in scores.items() if score == player.score)
-    square = square_of(dict(player.position.moves())[column])
+    square = square_of(player.position.square(column))
     what = in_words(player.score, board.discs, board.turn)
     return f"{board.turn} plays column {column}, to {square}: {what}"
