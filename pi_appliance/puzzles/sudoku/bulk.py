@@ -60,7 +60,6 @@ def solve(board: Board, wish: Wish, work: Work, chunk: int = CHUNK) -> Answer:
             "unique": tally[1],
             "several": tally[2],
             "none": tally[0],
-            "guesses": sum(found.guesses),
             "kernel": way_of(kernel) if board.size == 9 else "sat",
             **speed,
             **({"solutions-in-file": _compared(board, found)} if board.known else {}),

@@ -23,15 +23,16 @@ def solve(board: Board, wish: Wish, work: Work) -> Answer:
     grid, size = board.grids[0], board.size
     facts: Facts = {"clues": sum(mark != EMPTY for mark in grid)}
     if wrong := judge.clash(grid, size):
+        facts["verdict"] = "none"
         return Answer(count=0, proof=Proof.CONTRADICTION, why=f"two clues contradict each other: {wrong}", facts=facts)
     search = Bands(grid, work) if size == 9 else Sat(grid, size, work)
     facts["kernel"] = way_of(kernel) if size == 9 else "sat"
     solutions = search.solutions()
     first = _two(solutions)
-    facts["guesses"] = search.guesses()
+    facts["guesses-needed"] = search.guesses()
     if not first:
         proof, why = _refutation(grid, size, search.guesses())
-        return Answer(tried=search.guesses, count=0, proof=proof, why=why, facts={**facts, "solutions": "none"})
+        return Answer(tried=search.guesses, count=0, proof=proof, why=why, facts={**facts, "verdict": "none"})
     if board.known:
         facts["solution-in-file"] = "right" if board.known[0] == first[0] else "wrong"
     if len(first) == 1:
@@ -58,7 +59,7 @@ def _refutation(grid: str, size: int, guesses: int) -> tuple[Proof, str]:
 
 def _unique(board: Board, wish: Wish, work: Work, solution: str, search: Bands | Sat, facts: Facts) -> Answer:
     grid, size = board.grids[0], board.size
-    facts["solutions"] = "one"
+    facts["verdict"] = "unique"
     needless = [place(at, size) for at in judge.needless(grid, size, solution, work)]
     facts["minimal"] = "no" if needless else "yes"
     if needless:
@@ -77,14 +78,14 @@ def _unique(board: Board, wish: Wish, work: Work, solution: str, search: Bands |
 def _several(
     board: Board, wish: Wish, work: Work, solutions: Iterator[str], search: Bands | Sat, facts: Facts
 ) -> Answer:
-    facts["solutions"] = "several"
+    facts["verdict"] = "several"
     lines = (Line(1, solution) for solution in solutions)
     if wish is Wish.FIRST:
         return Answer(lines=islice(lines, 1), tried=search.guesses, facts=facts)
     most = board.count_to if wish is Wish.COUNT else min(SOON, board.count_to or SOON)
     number, whole, guesses = _number(board, most, work)
     if not whole:
-        facts["solutions"] = f"more than {number:,}" if wish is Wish.ALL else f"at least {number:,}"
+        facts["solutions-at-least"] = number
     spent = search.guesses() + guesses
     return Answer(
         lines=iter(()) if wish is Wish.COUNT else lines,
