@@ -158,7 +158,7 @@ def two_by_sat(grid: str) -> list[str]:
 
 
 def test_how_hard_they_are() -> None:
-    levels = [difficulty(grid.replace("0", "."), 9, solution).level for grid, solution in UNIQUE.items()]
+    levels = [difficulty(grid.replace("0", "."), 9, Alone(), solution).level for grid, solution in UNIQUE.items()]
     assert levels[0] == "easy"
     assert levels[2] == levels[3] == "extreme"
 
