@@ -172,7 +172,9 @@ def test_the_best_shot_is_told_mapped_and_drawn() -> None:
 
 
 def test_a_hint_says_why_there_is_none() -> None:
-    told = {name: battleship.hint(battleship.parse(battleship.BOARDS[name], name), Alone()) for name in ("tidy", "quarrel")}
+    told = {
+        name: battleship.hint(battleship.parse(battleship.BOARDS[name], name), Alone()) for name in ("tidy", "quarrel")
+    }
     assert told["tidy"] == "there is no shot: no square is unknown"
     assert told["quarrel"].startswith("there is no shot: this board cannot be, as C4 is hit")
 
@@ -183,7 +185,13 @@ def test_a_board_is_made_from_its_seed_with_the_size_and_rules_of_another() -> N
     assert made[0] == made[1] != made[2]
     for each in made:
         board = each.board
-        assert (board.width, board.height, board.fleet, board.touching, board.sinking) == (8, 6, (3, 2, 1), "corners", "told")
+        assert (board.width, board.height, board.fleet, board.touching, board.sinking) == (
+            8,
+            6,
+            (3, 2, 1),
+            "corners",
+            "told",
+        )
         assert each.facts["shots"] == len(board.marked(".X#")) == 17
         assert len(board.known) == each.facts["sunk-ships"]
         assert next(battleship.solve(board, Wish.FIRST, Alone()).lines, None)

@@ -100,7 +100,7 @@ def test_without_the_library_it_says_which_extra_to_install() -> None:
     script = (
         "import sys; sys.modules['pysat'] = sys.modules['pysat.solvers'] = None\n"
         "from pi_appliance.puzzles import Alone, Wish, sudoku\n"
-        "print(sudoku.solve(sudoku.parse('.' * 81, 'f'), Wish.FIRST, Alone()).facts['solutions'])\n"
+        "print(sudoku.solve(sudoku.parse('.' * 81, 'f'), Wish.FIRST, Alone()).facts['verdict'])\n"
         "try:\n    sudoku.solve(sudoku.parse('.' * 16, 'f'), Wish.FIRST, Alone())\n"
         "except Exception as error:\n    print(type(error).__name__, error)\n"
     )

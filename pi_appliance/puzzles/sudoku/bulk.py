@@ -60,7 +60,6 @@ def solve(board: Board, wish: Wish, work: Work, chunk: int = CHUNK) -> Answer:
             "unique": tally[1],
             "several": tally[2],
             "none": tally[0],
-            "guesses": sum(found.guesses),
             "kernel": way_of(kernel) if board.size == 9 else "sat",
             **speed,
             **({"solutions-in-file": _compared(board, found)} if board.known else {}),
@@ -220,7 +219,9 @@ def _levels(board: Board, found: _Found, work: Work) -> Table:
     unique = [grid for grid, many in zip(board.grids, found.counts, strict=True) if many == 1]
     tens = [unique[start : start + 10] for start in range(0, len(unique), 10)]
     tally: Counter[str] = Counter()
-    for done, levels in enumerate(work.map(lambda some: [judge.difficulty(grid, 9).level for grid in some], tens)):
+    for done, levels in enumerate(
+        work.map(lambda some: [judge.difficulty(grid, 9, work).level for grid in some], tens)
+    ):
         tally.update(levels)
         work.progress((done + 1) / len(tens), "how hard they are")
     return Table("How hard for a person", ("level", "grids"), [(level, tally[level]) for level in LEVELS])

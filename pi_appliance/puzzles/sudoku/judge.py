@@ -34,17 +34,24 @@ def clash(grid: str, size: int) -> str:
     return ""
 
 
-def impasse(grid: str, size: int) -> str:
-    """Return what cannot be in GRID, if the simple techniques come to it without a guess; nothing if they do not."""
+def impasse(grid: str, size: int, work: Work) -> str:
+    """Return what cannot be in GRID, if simple techniques come to it; else nothing. Raises Interrupted."""
     last = ""
     for move in walk(Paper(grid, size)):
+        work.progress(None, "looking for a contradiction")
         last = move.words if move.technique == CONTRADICTION else ""
     return last
 
 
-def difficulty(grid: str, size: int, solution: str = "") -> Difficulty:
-    """Return how hard GRID is. Guesses are counted to its end only with the SOLUTION; else the first one ends it."""
-    steps = Counter(move.technique for move in walk(Paper(grid, size), solution))
+def difficulty(grid: str, size: int, work: Work, solution: str = "") -> Difficulty:
+    """Return how hard GRID is. Raises Interrupted.
+
+    Guesses are counted to the end only with the SOLUTION; else the first one ends it.
+    """
+    steps: Counter[str] = Counter()
+    for move in walk(Paper(grid, size), solution):
+        steps[move.technique] += 1
+        work.progress(None, "how hard it is")
     used = [technique for technique in TECHNIQUES if technique in steps]
     if not used:
         return Difficulty(LEVELS[0], "none", {})

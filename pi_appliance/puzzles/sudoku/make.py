@@ -34,7 +34,7 @@ def make(seed: int | str, board: Board, work: Work) -> Made:
         many = len(grid) - grid.count(EMPTY)
         if board.clues is not None and many != board.clues:
             continue
-        hard = judge.difficulty(grid, board.size, solution)
+        hard = judge.difficulty(grid, board.size, work, solution)
         if board.difficulty in ("", hard.level):
             needless = [place(at, board.size) for at in judge.needless(grid, board.size, solution, work)]
             facts: dict[str, int | float | str] = {
@@ -103,7 +103,7 @@ def _keeps(board: Board, solution: str, work: Work) -> _Keeps:
     if board.difficulty in LEVELS[:-1]:
         # What needs no guess is unique by that.
         allowed = LEVELS[: LEVELS.index(board.difficulty) + 1]
-        return lambda grid: judge.difficulty(grid, board.size).level in allowed
+        return lambda grid: judge.difficulty(grid, board.size, work).level in allowed
     if board.size == 9:
         return lambda grid: judge.unique(grid, work)
     sat = Sat(EMPTY * len(solution), board.size, work)

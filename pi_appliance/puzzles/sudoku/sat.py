@@ -11,6 +11,7 @@ from pi_appliance.errors import Refused
 from pi_appliance.ports_work import Work
 from pi_appliance.puzzles.sudoku.board import EMPTY, SYMBOLS, shape
 
+OFTEN = 20_000  # rules between two signs of life: the largest grid has a million
 CONFLICTS = 300  # a budget between two signs of life: some hundredths of a second on the largest grid
 MISSING = "a sudoku that is not 9x9 needs a SAT solver: pip install 'pi-appliance[sudoku]'"
 
@@ -26,7 +27,13 @@ class Sat:
             raise Refused(MISSING) from None
         self.size, self.work, self.note = size, work, note
         self.asked = 0
-        self._solver: Any = Glucose4(bootstrap_with=_clauses(grid, size))
+        self._solver: Any = Glucose4(bootstrap_with=self._told(_clauses(grid, size)))
+
+    def _told(self, clauses: Iterable[list[int]]) -> Iterator[list[int]]:
+        for number, clause in enumerate(clauses):
+            if number % OFTEN == 0:
+                self.work.progress(None, self.note or f"{number:,} rules")
+            yield clause
 
     def solve(self, clues: Iterable[tuple[int, str]] = ()) -> str | None:
         """Return a solution in which also CLUES, squares with their symbols, are as they say; None: there is none."""

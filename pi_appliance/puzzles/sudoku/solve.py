@@ -14,6 +14,7 @@ from pi_appliance.puzzles.sudoku.sat import Sat
 Facts = dict[str, int | float | str]
 
 SOON = 10_000  # solutions: so many are counted even if nobody asked, a matter of a moment
+SOON_BY_SAT = 300  # all 288 of 4x4 are; one of 25x25 takes a tenth of a second
 
 
 def solve(board: Board, wish: Wish, work: Work) -> Answer:
@@ -23,15 +24,16 @@ def solve(board: Board, wish: Wish, work: Work) -> Answer:
     grid, size = board.grids[0], board.size
     facts: Facts = {"clues": sum(mark != EMPTY for mark in grid)}
     if wrong := judge.clash(grid, size):
+        facts["verdict"] = "none"
         return Answer(count=0, proof=Proof.CONTRADICTION, why=f"two clues contradict each other: {wrong}", facts=facts)
     search = Bands(grid, work) if size == 9 else Sat(grid, size, work)
     facts["kernel"] = way_of(kernel) if size == 9 else "sat"
     solutions = search.solutions()
     first = _two(solutions)
-    facts["guesses"] = search.guesses()
+    facts["guesses-needed"] = search.guesses()
     if not first:
-        proof, why = _refutation(grid, size, search.guesses())
-        return Answer(tried=search.guesses, count=0, proof=proof, why=why, facts={**facts, "solutions": "none"})
+        proof, why = _refutation(grid, size, search.guesses(), work)
+        return Answer(tried=search.guesses, count=0, proof=proof, why=why, facts={**facts, "verdict": "none"})
     if board.known:
         facts["solution-in-file"] = "right" if board.known[0] == first[0] else "wrong"
     if len(first) == 1:
@@ -50,20 +52,24 @@ def _two(solutions: Iterator[str]) -> list[str]:
     return found
 
 
-def _refutation(grid: str, size: int, guesses: int) -> tuple[Proof, str]:
-    if wrong := judge.impasse(grid, size):
+def _refutation(grid: str, size: int, guesses: int, work: Work) -> tuple[Proof, str]:
+    if wrong := judge.impasse(grid, size, work):
         return Proof.CONTRADICTION, f"without any guess it follows that {wrong}"
     return Proof.EXHAUSTION, f"everything was tried, with {guesses:,} guess{'es' * (guesses != 1)}"
 
 
 def _unique(board: Board, wish: Wish, work: Work, solution: str, search: Bands | Sat, facts: Facts) -> Answer:
     grid, size = board.grids[0], board.size
-    facts["solutions"] = "one"
-    needless = [place(at, size) for at in judge.needless(grid, size, solution, work)]
+    facts["verdict"] = "unique"
+    try:
+        needless = [place(at, size) for at in judge.needless(grid, size, solution, work)]
+        hard = judge.difficulty(grid, size, work, solution)
+    except Interrupted as end:
+        end.so_far = "it has one solution, and no other"
+        raise
     facts["minimal"] = "no" if needless else "yes"
     if needless:
         facts["not-needed"] = " ".join(needless)
-    hard = judge.difficulty(grid, size, solution)
     facts["difficulty"], facts["hardest-step"] = hard.level, hard.technique
     return Answer(
         lines=iter(() if wish is Wish.COUNT else [Line(1, solution)]),
@@ -77,14 +83,15 @@ def _unique(board: Board, wish: Wish, work: Work, solution: str, search: Bands |
 def _several(
     board: Board, wish: Wish, work: Work, solutions: Iterator[str], search: Bands | Sat, facts: Facts
 ) -> Answer:
-    facts["solutions"] = "several"
+    facts["verdict"] = "several"
     lines = (Line(1, solution) for solution in solutions)
     if wish is Wish.FIRST:
         return Answer(lines=islice(lines, 1), tried=search.guesses, facts=facts)
-    most = board.count_to if wish is Wish.COUNT else min(SOON, board.count_to or SOON)
+    soon = SOON if board.size == 9 else SOON_BY_SAT
+    most = board.count_to if wish is Wish.COUNT else min(soon, board.count_to or soon)
     number, whole, guesses = _number(board, most, work)
     if not whole:
-        facts["solutions"] = f"more than {number:,}" if wish is Wish.ALL else f"at least {number:,}"
+        facts["solutions-at-least"] = number
     spent = search.guesses() + guesses
     return Answer(
         lines=iter(()) if wish is Wish.COUNT else lines,
