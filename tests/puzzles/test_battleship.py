@@ -10,20 +10,23 @@ from pi_appliance.errors import Refused, UnknownName, WrongArgument
 from pi_appliance.puzzles import Alone, Proof, Wish, battleship
 from pi_appliance.puzzles.battleship.heat import SHADES
 
-# Ten rows, the ways to split them into the original's fleet, and whether that is legal without touching.
+# Ten rows (an empty one is water), the ways to split them into the original's fleet, and those without touching.
 GRIDS = [
-    ("#........./###.....#./##......#./##......../##......#./##..###.../#.......#./........../........../..........", 106, 0),
-    ("####....../.......###/#.#......./#.#....##./#........./......#.../#...#.#.../........../#.#......./..........", 1, 1),
-    ("........../#........./....#...../.....##.../####.###../..#...##../..###.#.../........../........../..##......", 7, 0),
-    ("..#......./........../##...##.../..##.#.#../#.##...#../...#..##../........../....####../........../..........", 2, 0),
-    (".##...#.../######..../......#.../###.#.#.../......#.../..##..#.../#........./........../........../..........", 14, 0),
-    (".#####..../...#....../##.###..../.#.###..../.#.#.#..../.#.#....../........../........../........../..........", 612, 0),
-    ("...#....../.##......./..####..../.......#../..###..#../##...####./#........./........../.......#../..........", 12, 0),
-    ("..#......./...#.##.../#....##.../###......./#..##...../#.##.##.../.#.#....../........../........../..........", 0, 0),
-    (".#..##..../#####...../.#.#.#..../##......../###.#...../.##..#..../........../........../........../..........", 0, 0),
-    ("#.....#.../###.#.#.../.##...#.../##.....#../.#....##../....#...../#.#......./...#....../........../..........", 0, 0),
-]  # fmt: skip
-CLASSIC = (5, 4, 3, 3, 2)
+    ("#........./###.....#./##......#./##......../##......#./##..###.../#.......#./........../........../", 106, 0),
+    ("####....../.......###/#.#......./#.#....##./#........./......#.../#...#.#.../........../#.#......./", 1, 1),
+    (
+        "........../#........./....#...../.....##.../####.###../..#...##../..###.#.../........../........../..##......",
+        7,
+        0,
+    ),
+    ("..#......./........../##...##.../..##.#.#../#.##...#../...#..##../........../....####../........../", 2, 0),
+    (".##...#.../######..../......#.../###.#.#.../......#.../..##..#.../#........./........../........../", 14, 0),
+    (".#####..../...#....../##.###..../.#.###..../.#.#.#..../.#.#....../........../........../........../", 612, 0),
+    ("...#....../.##......./..####..../.......#../..###..#../##...####./#........./........../.......#../", 12, 0),
+    ("..#......./...#.##.../#....##.../###......./#..##...../#.##.##.../.#.#....../........../........../", 0, 0),
+    (".#..##..../#####...../.#.#.#..../##......../###.#...../.##..#..../........../........../........../", 0, 0),
+    ("#.....#.../###.#.#.../.##...#.../##.....#../.#....##../....#...../#.#......./...#....../........../", 0, 0),
+]
 PLACES = 30_093_975_536  # of the classic fleet, the two ships of three told apart
 LONG = pytest.mark.skipif(os.environ.get("PI_APPLIANCE_LONG") != "1", reason="takes minutes: PI_APPLIANCE_LONG=1")
 
@@ -40,6 +43,10 @@ def sea(drawing: str = "", **rules: str) -> battleship.Board:
     return battleship.with_rules(battleship.parse(drawing or "size: 10x10", "mine"), rules)
 
 
+def grid(drawn: str) -> str:
+    return "\n".join(row or "." * 10 for row in drawn.split("/"))
+
+
 def count(board: battleship.Board) -> int:
     found = battleship.solve(board, Wish.COUNT, Narrow()).count
     assert found is not None
@@ -48,16 +55,16 @@ def count(board: battleship.Board) -> int:
 
 @pytest.mark.parametrize(("drawn", "ways", "apart"), GRIDS)
 def test_a_finished_grid_splits_into_as_many_fleets_as_is_known(drawn: str, ways: int, apart: int) -> None:
-    for drawing in (drawn, drawn.replace("#", "X")):
-        board = sea(drawing.replace("/", "\n"))
+    for drawing in (grid(drawn), grid(drawn).replace("#", "X")):
+        board = sea(drawing)
         answer = battleship.solve(board, Wish.ALL, Alone())
         assert answer.count == ways == len(set(answer.lines))
         assert (answer.proof is None) == bool(ways)
-        assert count(sea(drawing.replace("/", "\n"), touching="never")) == apart
+        assert count(sea(drawing, touching="never")) == apart
 
 
 def test_the_originals_lists_of_lists_are_read() -> None:
-    lists = "field = " + str([[int(mark == "#") for mark in row] for row in GRIDS[0][0].split("/")])
+    lists = "field = " + str([[int(mark == "#") for mark in row] for row in grid(GRIDS[0][0]).split()])
     assert count(sea(lists)) == 106
 
 
@@ -172,7 +179,9 @@ def test_the_best_shot_is_told_mapped_and_drawn() -> None:
 
 
 def test_a_hint_says_why_there_is_none() -> None:
-    told = {name: battleship.hint(battleship.parse(battleship.BOARDS[name], name), Alone()) for name in ("tidy", "quarrel")}
+    told = {
+        name: battleship.hint(battleship.parse(battleship.BOARDS[name], name), Alone()) for name in ("tidy", "quarrel")
+    }
     assert told["tidy"] == "there is no shot: no square is unknown"
     assert told["quarrel"].startswith("there is no shot: this board cannot be, as C4 is hit")
 
@@ -183,7 +192,13 @@ def test_a_board_is_made_from_its_seed_with_the_size_and_rules_of_another() -> N
     assert made[0] == made[1] != made[2]
     for each in made:
         board = each.board
-        assert (board.width, board.height, board.fleet, board.touching, board.sinking) == (8, 6, (3, 2, 1), "corners", "told")
+        assert (board.width, board.height, board.fleet, board.touching, board.sinking) == (
+            8,
+            6,
+            (3, 2, 1),
+            "corners",
+            "told",
+        )
         assert each.facts["shots"] == len(board.marked(".X#")) == 17
         assert len(board.known) == each.facts["sunk-ships"]
         assert next(battleship.solve(board, Wish.FIRST, Alone()).lines, None)

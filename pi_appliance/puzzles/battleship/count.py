@@ -75,7 +75,22 @@ class Sweep:
             raise
 
     def _survey(self, kept: Kept) -> Survey:
-        rows, multiple = self.plan.rows, names(self.board)
+        multiple = names(self.board)
+        if kept.back < len(self.plan.rows):
+            self._map(kept)
+        total = kernel.joined(1, kept.behind.get(0, 0), self.plan.size)
+        lines = kept.finish()
+        return Survey(
+            total * multiple,
+            tuple(
+                tuple(multiple * (lines[x][y] if self.plan.turned else lines[y][x]) for x in range(self.board.width))
+                for y in range(self.board.height)
+            ),
+        )
+
+    def _map(self, kept: Kept) -> None:
+        """Go forth over the rows of which nothing is KEPT, and back."""
+        rows = self.plan.rows
         layer = kept.layer(kept.forth)
         while kept.forth < len(rows):
             layer = self._forth(layer, rows[kept.forth], kept.forth / len(rows) / 4)
@@ -88,14 +103,6 @@ class Sweep:
             back, water = self._back(kept.layer(number), back, rows[number], part)
             kept.went_back(back, water)
         assert kernel.joined(1, back.get(0, 0), self.plan.size) == total, "forth and back count the same"
-        lines = kept.finish()
-        return Survey(
-            total * multiple,
-            tuple(
-                tuple(multiple * (lines[x][y] if self.plan.turned else lines[y][x]) for x in range(self.board.width))
-                for y in range(self.board.height)
-            ),
-        )
 
     def _forth(self, layer: Layer, row: Sequence[Cell], part: float, passed: list[list[bytes]] | None = None) -> Layer:
         """Return the layer behind ROW, given the one at its first cell; PASSED takes those of its cells, packed."""
