@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 
-from pi_appliance.engine.checks import clocks, cron, jobs, machine, music, posts, service, settings, state
+from pi_appliance.engine.checks import clocks, cron, jobs, machine, music, posts, puzzles, service, settings, state
 from pi_appliance.engine.checks.patient import Patient
 from pi_appliance.model.finding import Finding, Verdict, warn
 
@@ -28,6 +28,7 @@ CHECKS: tuple[tuple[str, Callable[[Patient], Iterator[Finding]]], ...] = (
     ("player", music.player),
     ("jobs", jobs.jobs),
     ("posts", posts.posts),
+    ("puzzles", puzzles.kernels),
 )
 
 

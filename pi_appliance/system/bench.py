@@ -29,7 +29,7 @@ class Allowance:
     def __init__(self, seconds: float | None) -> None:
         self._looked = time.monotonic()
         self._end = None if seconds is None else self._looked + seconds
-        self._held = False
+        self._held, self._gap = False, 0.0  # the gap between the last two looks
 
     @contextlib.contextmanager
     def watched(self) -> Iterator["Allowance"]:
@@ -43,9 +43,11 @@ class Allowance:
     def left(self) -> float | None:
         """Return the seconds that are left; None: there is no limit. To be asked often: a hold began after that."""
         now = time.monotonic()
+        before, self._gap, self._looked = self._gap, now - self._looked, now
         if self._held and self._end is not None:
-            self._end += now - self._looked
-        self._looked, self._held = now, False
+            # Python hears of the signal a moment late: the last look may already have been after the hold.
+            self._end += max(before, self._gap)
+        self._held = False
         return None if self._end is None else max(0.0, self._end - now)
 
     def _go_on(self, _: int, __: object) -> None:

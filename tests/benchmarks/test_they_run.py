@@ -2,7 +2,8 @@
 
 import pytest
 
-from tests.benchmarks import idle, library, pages, phones, process_cost, skip
+from pi_appliance import registry
+from tests.benchmarks import idle, library, pages, phones, process_cost, puzzles, skip
 from tests.fakes.mpd_server import needs_mpd
 
 
@@ -45,3 +46,21 @@ def test_the_benchmark_of_pages(capsys: pytest.CaptureFixture[str]) -> None:
     pages.main(["--tracks", "240", "--flat", "30", "--runs", "1", "--rounds", "1"])
     lines = capsys.readouterr().out.splitlines()
     assert len([line for line in lines if line.count("|") == 6]) == 2 + 29 + 1 + 2
+
+
+def test_the_benchmark_of_puzzles_is_one_table_of_all_there_are(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = {"sudoku": lambda: iter([("a", "1", "2", "0.5×")]), "cube": lambda: iter([("b", "3", "-", "-")] * 2)}
+    puzzles.main([], rows)
+    conditions, empty, *table = capsys.readouterr().out.splitlines()
+    assert "cores · CPython 3." in conditions
+    assert "load before: " in conditions
+    assert not empty
+    assert table[2:] == ["| sudoku: a | 1 | 2 | 0.5× |", "| cube: b | 3 | - | - |", "| cube: b | 3 | - | - |"]
+    puzzles.main(["--only", "sudoku"], rows)
+    assert len(capsys.readouterr().out.splitlines()) == 5
+    with pytest.raises(SystemExit):
+        puzzles.main(["--only", "chess"], rows)
+
+
+def test_every_benchmark_of_a_puzzle_is_found_by_its_name() -> None:
+    assert set(puzzles.benchmarks()) <= set(registry.names("puzzles"))

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from pi_appliance.engine import bundle, checkup
+from pi_appliance.engine.checks import puzzles
 from pi_appliance.engine.checks.patient import Patient
 from pi_appliance.model.finding import Finding, Verdict
 from pi_appliance.model.post import Post, State
@@ -137,7 +138,7 @@ def test_a_check_that_falls_over_is_a_line_and_the_rest_goes_on(machine: Machine
     broken = [each for each in found if each.found.startswith("could not look: FileNotFoundError")]
     assert [each.check for each in broken] == ["state is kept", "card"]
     assert all(each.verdict is WARN and "doctor --bundle" in each.mend for each in broken)
-    assert [each.check for each in found[-2:]] == ["job greet", "posts"]
+    assert [each.check for each in found[-3:]] == ["job greet", "posts", "puzzles"]
 
 
 # --- what the owner wrote ---------------------------------------------------------------------------------------------
@@ -630,3 +631,27 @@ def test_posts_that_are_left_or_uncertain(machine: Machine, state: State, verdic
         (intent,) = ledger.intend("slot", {"net": [Post("hello")]}, until=NOW)
         ledger.put(intent, state, "why", cost=Decimal("0.015"))
     only(machine.look("posts"), verdict, says)
+
+
+@pytest.mark.parametrize(
+    ("states", "verdict", "told"),
+    [
+        ({}, NOT_HERE, "no kernels"),
+        ({"sudoku/kernel": "compiled", "rubiks_cube/kernel": "compiled"}, OK, "kernels compiled"),
+        (
+            {"sudoku/kernel": "compiled", "rubiks_cube/kernel": "plain"},
+            OK,
+            "compiled, but plain, slower: rubiks_cube/kernel",
+        ),
+        ({"sudoku/kernel": "plain"}, OK, "kernels plain: slower, with the same answers"),
+        (
+            {"sudoku/kernel": "compiled", "rubiks_cube/kernel": "stale"},
+            WARN,
+            "kernels stale: rubiks_cube/kernel changed",
+        ),
+    ],
+)
+def test_kernels_of_puzzles_are_told_by_how_they_run(states: dict[str, str], verdict: Verdict, told: str) -> None:
+    found = puzzles.of_states(states)
+    assert found.verdict is verdict
+    assert told in found.found

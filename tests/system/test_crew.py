@@ -189,8 +189,9 @@ def test_signals_do_what_they_did_before_when_the_work_is_over(tmp_path):
     assert [signal.getsignal(kind) for kind in kinds] == before
 
 
-def started(folder: Path, code: str) -> subprocess.Popen[str]:
-    """Start CODE, which has a `work` and prints what it wants to be known."""
+@contextlib.contextmanager
+def started(folder: Path, code: str) -> Iterator[subprocess.Popen[str]]:
+    """Run CODE for the block, which has a `work` and prints what it wants to be known."""
     script = f"""
         import os, time
         from pathlib import Path
@@ -198,19 +199,23 @@ def started(folder: Path, code: str) -> subprocess.Popen[str]:
         with open_bench(Path({str(folder)!r}), cores=2, seconds=30) as work:
             {textwrap.indent(textwrap.dedent(code).strip(), " " * 12).strip()}
     """
-    return subprocess.Popen(
+    with subprocess.Popen(
         [sys.executable, "-c", textwrap.dedent(script)],
         env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
-    )
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 SLEEPERS = """
     try:
-        list(work.map(lambda _: (print(os.getpid()), time.sleep(60)), range(4)))
+        list(work.map(lambda _: (os.write(1, b"%d\\n" % os.getpid()), time.sleep(60)), range(4)))
     except Interrupted as why:
         print(why)
 """
@@ -231,11 +236,11 @@ def told(process: subprocess.Popen[str], count: int) -> list[str]:
     ids=["ctrl-c", "guard", "kill -9"],
 )
 def test_however_the_search_ends_its_hands_end_with_it(tmp_path, end: Callable[..., None], says: str):
-    process = started(tmp_path, SLEEPERS)
-    pids = [int(line) for line in told(process, 2)]
-    began = time.monotonic()
-    end(process)
-    rest, trouble = process.communicate(timeout=5)
+    with started(tmp_path, SLEEPERS) as process:
+        pids = [int(line) for line in told(process, 2)]
+        began = time.monotonic()
+        end(process)
+        rest, trouble = process.communicate(timeout=5)
     assert time.monotonic() - began < 2
     assert rest == says
     assert trouble == ""
@@ -243,27 +248,26 @@ def test_however_the_search_ends_its_hands_end_with_it(tmp_path, end: Callable[.
 
 
 def test_who_does_not_listen_is_ended_by_a_second_ctrl_c(tmp_path):
-    process = started(tmp_path, "print('begun')\nwhile True: time.sleep(60)")
-    told(process, 1)
-    process.send_signal(signal.SIGINT)
-    with pytest.raises(subprocess.TimeoutExpired):
-        process.wait(0.3)
-    process.send_signal(signal.SIGINT)
-    assert "KeyboardInterrupt" in process.communicate(timeout=5)[1]
+    with started(tmp_path, "print('begun')\nwhile True: time.sleep(60)") as process:
+        told(process, 1)
+        process.send_signal(signal.SIGINT)
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(0.3)
+        process.send_signal(signal.SIGINT)
+        assert "KeyboardInterrupt" in process.communicate(timeout=5)[1]
 
 
 def test_the_time_in_which_it_is_held_does_not_count(tmp_path):
-    process = started(
-        tmp_path,
-        """
-        print(work.left())
+    loop = """
         before = time.monotonic()
-        while time.monotonic() - before < 1: work.progress(None, "")
         print(work.left())
-        """,
-    )
-    first = float(told(process, 1)[0])
-    os.kill(process.pid, signal.SIGSTOP)
-    time.sleep(1.5)
-    os.kill(process.pid, signal.SIGCONT)
-    assert first - float(process.communicate(timeout=10)[0]) < 1.2
+        while time.monotonic() - before < 3: work.progress(None, "")
+        print(work.left())
+    """
+    with started(tmp_path, loop) as process:
+        first = float(told(process, 1)[0])
+        os.kill(process.pid, signal.SIGSTOP)
+        until(lambda: Path(f"/proc/{process.pid}/stat").read_text("ascii").rpartition(")")[2].split()[0] == "T")
+        time.sleep(1.5)
+        os.kill(process.pid, signal.SIGCONT)
+        assert first - float(process.communicate(timeout=10)[0]) < 2

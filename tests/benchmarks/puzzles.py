@@ -1,0 +1,75 @@
+"""How fast the puzzles are, against the originals' way and the best peer: `python -m tests.benchmarks.puzzles`.
+
+Each file _puzzle_<name>.py here has `rows()`, which yields (what, ours, peer, ratio), both measured in the same run.
+`--only NAME` takes one of them. With PI_APPLIANCE_PLAIN=1 the kernels run as plain Python.
+"""
+
+import argparse
+import importlib
+import os
+import pkgutil
+import platform
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from pi_appliance.puzzles import _kernels
+from pi_appliance.system import room
+
+Rows = Callable[[], Iterator[tuple[str, str, str, str]]]
+_PREFIX = "_puzzle_"
+
+
+def benchmarks() -> Mapping[str, Rows]:
+    """Return what measures each puzzle, by its name."""
+    package = "tests.benchmarks"
+    found = [each.name for each in pkgutil.iter_modules([str(Path(__file__).parent)]) if each.name.startswith(_PREFIX)]
+
+    def of(name: str) -> Rows:
+        return lambda: importlib.import_module(f"{package}.{name}").rows()
+
+    return {name.removeprefix(_PREFIX).replace("_", "-"): of(name) for name in sorted(found)}
+
+
+def conditions(states: Mapping[str, str], processor: str) -> str:
+    """Return on what it is measured; the load says how much else the machine did."""
+    ways = Counter(states.values())
+    kernels = ", ".join(f"{number} {way}" for way, number in ways.items()) or "none"
+    load = " ".join(f"{each:.1f}" for each in os.getloadavg())
+    python = f"{platform.python_implementation()} {platform.python_version()}"
+    return f"{processor}, {room.cores()} cores · {python} · kernels: {kernels} · load before: {load}"
+
+
+def processor() -> str:
+    """Return what the processor, or the board, calls itself."""
+    for path, name in (("/proc/device-tree/model", ""), ("/proc/cpuinfo", "model name")):
+        try:
+            text = Path(path).read_text("utf-8", "replace")
+        except OSError:
+            continue
+        named = [line.partition(":")[2].strip() for line in text.splitlines() if name and line.startswith(name)]
+        if named or not name:
+            return (named[0] if named else text).strip("\0 \n")
+    return platform.machine()
+
+
+def main(argv: Sequence[str] | None = None, found: Mapping[str, Rows] | None = None) -> None:
+    """Print the table, each row as it is measured."""
+    found = benchmarks() if found is None else found
+    parser = argparse.ArgumentParser(description="How fast the puzzles are.")
+    parser.add_argument("--only", metavar="NAME", choices=found, help=f"one of {', '.join(found) or 'none yet'}")
+    only = parser.parse_args(argv).only
+    states = dict(_kernels.states())
+    if os.environ.get("PI_APPLIANCE_PLAIN") == "1":
+        _kernels.prefer_plain()
+        states = dict.fromkeys(states, "plain")
+    print(conditions(states, processor()), end="\n\n", flush=True)
+    print("| what | ours | peer | ratio |\n|---|--:|--:|--:|")
+    for name, rows in found.items():
+        if only in (None, name):
+            for what, ours, peer, ratio in rows():
+                print(f"| {name}: {what} | {ours} | {peer} | {ratio} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
