@@ -134,7 +134,7 @@ def test_a_board_that_cannot_be_says_which_marks_contradict_each_other() -> None
     ("drawing", "rules", "why"),
     [
         ("XX\nXX", {"fleet": "2,1"}, "4 squares hold a ship, and the whole fleet has 3"),
-        ("..\n?.", {"fleet": "2"}, "the fleet needs 2 squares, and 1 are left to it"),
+        ("..\n?.", {"fleet": "2"}, "the fleet needs 2 squares, and only 1 are left to it"),
         ("?.?\n.?.\n?.?", {"fleet": "2"}, "there is no room for a ship of 2"),
         ("??.\n...\n?.?", {"fleet": "2,2"}, "there is room for 1 of 2 ships of 2"),
         ("A1-A2 sunk\nC1-C2 sunk", {"fleet": "3,2"}, "A1-A2 is sunk, and the fleet has no more ships of 2"),
@@ -161,7 +161,7 @@ def test_a_search_that_would_take_ages_is_decided_by_the_count() -> None:
     board = sea("\n".join(["?" * 8] * 8), fleet=" ".join(["2"] * 14), touching="never")
     answer = battleship.solve(board, Wish.FIRST, Alone())
     assert answer.proof is Proof.EXHAUSTION
-    assert answer.why.startswith("all ways to lay the fleet were counted: there is none")
+    assert answer.why.startswith("all ways to lay the fleet were looked at: there is none")
 
 
 def test_the_best_shot_is_told_mapped_and_drawn() -> None:
