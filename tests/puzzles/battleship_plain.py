@@ -28,6 +28,7 @@ def agrees(fleet: Sequence[Cells], rows: Sequence[str], sinking: str) -> bool:
     for y, row in enumerate(rows):
         for x, mark in enumerate(row):
             if (mark == "." and (x, y) in covered) or (mark in "X#" and (x, y) not in covered):
+            if (x, y) in covered if mark == "." else mark != "?" and (x, y) not in covered:
                 return False
     for ship in fleet:
         marks = {rows[y][x] for x, y in ship}

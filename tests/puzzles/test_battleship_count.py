@@ -1,6 +1,7 @@
 """Battleship's answers against every fleet by plain trying, on small seas with marks and rules at random."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from math import factorial, prod
 from types import ModuleType
@@ -85,6 +86,8 @@ def test_what_cannot_stand_together_cannot_and_one_wrong_mark_is_one(board: batt
     answer = battleship.solve(board, Wish.FIRST, Alone())
     if not answer.proof or "contradiction" not in answer.facts:
         return
+    if not board.marked("?X"):  # a finished grid: its ships are hits, each by itself
+        board = replace(board, rows=tuple(row.replace("#", "X") for row in board.rows), sinking="silent")
     together = str(answer.facts["contradiction"]).split(", ")
     assert not by_trying(kept(board, together))
     for sign in together:
@@ -109,6 +112,7 @@ def groups(sunk: set[battleship.Square]) -> list[set[battleship.Square]]:
 def squares(sign: str) -> list[battleship.Square]:
     """Return the squares of SIGN, such as "B5 miss", "B5-B7 sunk" or "B5+B6+C6 sunk"."""
     names = sign.split(maxsplit=1)[0].split("+")
+    names = sign.partition(" ")[0].split("+")
     ships = [battleship.parse(f"{name} sunk", sign).marked("#") for name in names]
     return [square for ship in ships for square in ship]
 

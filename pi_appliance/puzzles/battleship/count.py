@@ -16,7 +16,7 @@ from pi_appliance.puzzles.battleship.fit import Place
 from pi_appliance.puzzles.battleship.kept import Kept, pack, unpacked
 from pi_appliance.puzzles.battleship.kernel import Cell, Layer
 from pi_appliance.puzzles.battleship.memory import layer_bytes
-from pi_appliance.puzzles.battleship.plan import plan
+from pi_appliance.puzzles.battleship.plan import Rows, is_turned, plan, size_of
 
 STEP = 4_096  # keys in one call of the kernel: hundredths of a second even on a small Pi
 FORTH, BACK = 4, 14  # layers in memory at the peak, as measured
@@ -45,15 +45,14 @@ class Sweep:
 
     def __init__(self, board: Board, there: Sequence[Place], work: Work, way: ModuleType = kernel) -> None:
         self.board, self.work, self.way = board, work, way
-        self.plan = plan(board, there)
-        self.layer_bytes = layer_bytes(board, there, self.plan)
-        self.steps = self.tried = 0
+        self.there, self.size = there, size_of(board, there)
+        self.layer_bytes = layer_bytes(board, there, self.size)
+        self.tried = 0
 
     def total(self) -> int:
         """Return the number of placements. Raises Interrupted; Refused (memory)."""
-        self._fits(FORTH * self.layer_bytes, "counting the placements")
+        rows = self._rows(FORTH, "counting the placements")
         layer: Layer = {0: 1}
-        rows = self.plan.rows
         try:
             for number, row in enumerate(rows):
                 layer = self._forth(layer, row, number / len(rows))
@@ -64,18 +63,31 @@ class Sweep:
 
     def survey(self) -> Survey:
         """Return the number of placements, and where they leave water. Raises Interrupted; Refused (memory)."""
-        rows = self.plan.rows
-        self._fits(BACK * self.layer_bytes, "a map of all squares")
+        rows = self._rows(BACK, "a map of all squares")
         kept = Kept(self.board, len(rows), self.work)
         try:
-            return self._survey(kept)
+            return self._survey(rows, kept)
         except Interrupted as error:
             where = f"the placements are counted up to row {kept.forth} of {len(rows)}"
             error.so_far = where + (f", and {kept.back} rows are mapped" if kept.back else "")
             raise
 
-    def _survey(self, kept: Kept) -> Survey:
-        rows, multiple = self.plan.rows, names(self.board)
+    def _survey(self, rows: Rows, kept: Kept) -> Survey:
+        multiple, turned = names(self.board), is_turned(self.board)
+        if kept.back < len(rows):
+            self._map(rows, kept)
+        total = kernel.joined(1, kept.behind.get(0, 0), self.size)
+        lines = kept.finish()
+        return Survey(
+            total * multiple,
+            tuple(
+                tuple(multiple * (lines[x][y] if turned else lines[y][x]) for x in range(self.board.width))
+                for y in range(self.board.height)
+            ),
+        )
+
+    def _map(self, rows: Rows, kept: Kept) -> None:
+        """Go forth over those of ROWS of which nothing is KEPT, and back."""
         layer = kept.layer(kept.forth)
         while kept.forth < len(rows):
             layer = self._forth(layer, rows[kept.forth], kept.forth / len(rows) / 4)
@@ -87,15 +99,7 @@ class Sweep:
             part = (1 + 3 * kept.back / len(rows)) / 4
             back, water = self._back(kept.layer(number), back, rows[number], part)
             kept.went_back(back, water)
-        assert kernel.joined(1, back.get(0, 0), self.plan.size) == total, "forth and back count the same"
-        lines = kept.finish()
-        return Survey(
-            total * multiple,
-            tuple(
-                tuple(multiple * (lines[x][y] if self.plan.turned else lines[y][x]) for x in range(self.board.width))
-                for y in range(self.board.height)
-            ),
-        )
+        assert kernel.joined(1, back.get(0, 0), self.size) == total, "forth and back count the same"
 
     def _forth(self, layer: Layer, row: Sequence[Cell], part: float, passed: list[list[bytes]] | None = None) -> Layer:
         """Return the layer behind ROW, given the one at its first cell; PASSED takes those of its cells, packed."""
@@ -121,7 +125,7 @@ class Sweep:
             items = iter(here.items())
             for _ in range(0, len(here), STEP):
                 water[number] += self.way.pull(
-                    islice(items, STEP), backs[number:], row[number], self.plan.size, backs[number]
+                    islice(items, STEP), backs[number:], row[number], self.size, backs[number]
                 )
                 self._tell(STEP, part)
             backs[number + longest :] = [{}] * (len(row) + 1 - number - longest)  # no ship reaches as far from the left
@@ -129,12 +133,14 @@ class Sweep:
 
     def _whole(self, layer: Layer) -> int:
         """Return how many ways of LAYER, at the end of the board, lay the whole fleet."""
-        return sum(kernel.joined(ways, 1, self.plan.size) for ways in layer.values())
+        return sum(kernel.joined(ways, 1, self.size) for ways in layer.values())
 
     def _tell(self, done: int, part: float) -> None:
         self.tried += done
         self.work.progress(part, f"{self.tried:,} states of the sweep")
 
-    def _fits(self, size: int, what: str) -> None:
-        if size > NOTICED:
-            self.work.require_memory(size, what)
+    def _rows(self, layers: int, what: str) -> Rows:
+        """Return the sweep, if LAYERS of it, which WHAT needs, fit into memory. Raises Refused."""
+        if layers * self.layer_bytes > NOTICED:
+            self.work.require_memory(layers * self.layer_bytes, what)
+        return plan(self.board, self.there, self.size)

@@ -25,10 +25,12 @@ class Kept:
         self.water: Layer = {}
         """By row and column of the sweep, the column in the lowest four bits."""
         self._layers: list[list[bytes] | None] = [pack([{0: 1}])]  # None: it is on the shelf
-        while self.forth < rows and self._load(f"row-{self.forth + 1}", 1):
-            self._layers.append(None)
-        if self.forth == rows and (found := self._load("back", 2)):
+        if found := self._load("back", 2):
             self.behind, self.water = found
+        while self.back < rows and self.forth < rows and self._there(f"row-{self.forth + 1}"):
+            self._layers.append(None)
+        if self.forth < rows and self.back < rows:
+            self.behind, self.water = {}, {}
 
     @property
     def forth(self) -> int:
@@ -74,6 +76,10 @@ class Kept:
             self.work.shelf.save(f"{self.name}-{name}", packed)
         return slow
 
+    def _there(self, name: str) -> bool:
+        view = self.work.shelf.load(f"{self.name}-{name}")
+        return view is not None and _spans(view, 1) is not None
+
     def _load(self, name: str, layers: int) -> list[Layer] | None:
         view = self.work.shelf.load(f"{self.name}-{name}")
         return unpack(view, layers) if view is not None else None
@@ -98,21 +104,28 @@ def unpacked(parts: Sequence[bytes], layers: int) -> list[Layer]:
 
 def unpack(view: memoryview, layers: int) -> list[Layer] | None:
     """Return the LAYERS packed in VIEW; None if it holds anything else."""
-    found: list[Layer] = []
+    spans = _spans(view, layers)
+    return None if spans is None else [_unpacked(view[start:], *sizes) for start, *sizes in spans]
+
+
+def _spans(view: memoryview, layers: int) -> list[tuple[int, int, int]] | None:
+    """Return where each of LAYERS begins, its keys and the bytes of its ways; None if VIEW holds anything else."""
     at = len(MAGIC)
     if view[:at] != MAGIC:
         return None
+    found: list[tuple[int, int, int]] = []
     for _ in range(layers):
         if len(view) < at + 16:
             return None
         count, length = view[at : at + 16].cast("Q")
-        start = at + 16 + 12 * count
-        if len(view) < start + length:
-            return None
-        keys = view[at + 16 : at + 16 + 8 * count].cast("Q")
-        ends = accumulate(view[start - 4 * count : start].cast("I"), initial=start)
-        found.append(
-            {key: int.from_bytes(view[a:b], "little") for key, (a, b) in zip(keys, pairwise(ends), strict=True)}
-        )
-        at = start + length + -(4 * count + length) % 8
+        found.append((at + 16, count, length))
+        at += 16 + 12 * count + length + -(4 * count + length) % 8
     return found if at == len(view) else None
+
+
+def _unpacked(view: memoryview, count: int, length: int) -> Layer:
+    keys = view[: 8 * count].cast("Q")
+    lengths = view[8 * count : 12 * count].cast("I")
+    ways = view[12 * count : 12 * count + length]
+    ends = pairwise(accumulate(lengths, initial=0))
+    return {key: int.from_bytes(ways[start:end], "little") for key, (start, end) in zip(keys, ends, strict=True)}

@@ -1,39 +1,22 @@
 """What the sweep of the kernel is to do on a battleship board: its cells, their ships, and how ways are written."""
 
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import comb, prod
 
 from pi_appliance.puzzles.battleship.board import HIT, SUNK, Board
 from pi_appliance.puzzles.battleship.fit import Place
 from pi_appliance.puzzles.battleship.kernel import CORNER, Cell, Move, Size
 
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """A sweep: rows of cells along the shorter side of the board."""
-
-    rows: tuple[tuple[Cell, ...], ...]
-    size: Size
-    turned: bool
-    """Whether its rows are the columns of the board."""
+Rows = tuple[tuple[Cell, ...], ...]
+"""The cells of a sweep; its rows go along the shorter side of the board."""
 
 
-def plan(board: Board, there: Sequence[Place]) -> Plan:
-    """Return the sweep that counts the ways to lay the fleet of BOARD on the places THERE."""
-    turned = board.width > board.height
+def plan(board: Board, there: Sequence[Place], size: Size) -> Rows:
+    """Return the sweep that counts the ways to lay the fleet of BOARD on the places THERE, in polynomials of SIZE."""
+    turned = is_turned(board)
     width, height = (board.height, board.width) if turned else (board.width, board.height)
-    lengths = sorted(set(board.fleet))
-    most = {length: sum(place.length == length for place in there) for length in lengths}
-    size = _size(board.fleet, most)
-    bits = 64 * size.words
-    shifts, rooms, stride = {}, {}, 1
-    for length in lengths:
-        ships = board.fleet.count(length)
-        shifts[length] = stride * bits
-        free = [number for number in range(size.slots) if number // stride % (ships + 1) < ships]
-        rooms[length] = sum(((1 << bits) - 1) << (number * bits) for number in free)
-        stride *= ships + 1
+    rooms, shifts = _lengths(board.fleet, size)
     moves: dict[tuple[int, int], list[Move]] = {}
     for place in there:
         (x, y), (end_x, _) = place.ship if not turned else (each[::-1] for each in place.ship)
@@ -47,13 +30,33 @@ def plan(board: Board, there: Sequence[Place]) -> Plan:
         corner = CORNER if board.touching == "never" and x + 1 < width else 0
         return Cell(4 * x, 1 << 4 * x, end, corner, int((x, y) not in filled), tuple(moves.get((x, y), ())))
 
-    return Plan(tuple(tuple(cell(x, y) for x in range(width)) for y in range(height)), size, turned)
+    return tuple(tuple(cell(x, y) for x in range(width)) for y in range(height))
 
 
-def _size(fleet: Sequence[int], most: dict[int, int]) -> Size:
-    """Return how wide polynomials must be: no coefficient is above the product of the ways to choose places alone."""
-    ways = prod(max(comb(number, ships) for ships in range(fleet.count(length) + 1)) for length, number in most.items())
-    return Size(prod(fleet.count(length) + 1 for length in most), -(-ways.bit_length() // 64))
+def is_turned(board: Board) -> bool:
+    """Say whether the columns of BOARD are shorter than its rows, and take their place in a sweep."""
+    return board.width > board.height
+
+
+def size_of(board: Board, there: Sequence[Place]) -> Size:
+    """Return how large polynomials are: no coefficient is above the product of the ways to choose places alone."""
+    numbers = Counter(place.length for place in there)
+    ships = Counter(board.fleet)
+    ways = prod(max(comb(numbers[length], laid) for laid in range(most + 1)) for length, most in ships.items())
+    return Size(prod(most + 1 for most in ships.values()), -(-ways.bit_length() // 64))
+
+
+def _lengths(fleet: Sequence[int], size: Size) -> tuple[dict[int, int], dict[int, int]]:
+    """Return for each length which coefficients have such a ship left, and the shift that lays it: mixed radix."""
+    rooms, shifts, stride = {}, {}, 1
+    for length in sorted(set(fleet)):
+        ships = fleet.count(length)
+        bytes_each = 8 * size.words * stride
+        left = b"\xff" * (bytes_each * ships) + bytes(bytes_each)
+        rooms[length] = int.from_bytes(left * (size.slots // (stride * (ships + 1))), "little")
+        shifts[length] = 8 * bytes_each
+        stride *= ships + 1
+    return rooms, shifts
 
 
 def _bits(touching: str, x: int, width: int, length: int, across: bool) -> tuple[int, int, int]:

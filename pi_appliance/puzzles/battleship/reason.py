@@ -9,7 +9,8 @@ from pi_appliance.puzzles.battleship.board import HIT, MISS, SUNK, UNKNOWN, Boar
 from pi_appliance.puzzles.battleship.fit import places, squares, union
 from pi_appliance.puzzles.battleship.search import GaveUp, Search, Tick
 
-PATIENCE = 300  # ships tried for each of up to hundreds of questions: a hundredth of a second
+EACH = 300  # ships tried for one question of up to hundreds: a hundredth of a second
+PATIENCE = 10_000  # ships tried for all of them
 MOST = 10  # marks; more of them, and not proven to be the fewest, explain nothing
 WORDS = {MISS: "miss", HIT: "hit", SUNK: "sunk"}
 
@@ -40,6 +41,8 @@ class Reason(NamedTuple):
     """Whether it is proven that none of them can be left out."""
     alone: tuple[str, ...]
     """Marks each of which, if it alone is taken away, leaves a board that is possible."""
+    only: bool
+    """Whether it is proven that there are no more of them."""
 
 
 def seen_at_once(board: Board) -> str:
@@ -49,7 +52,7 @@ def seen_at_once(board: Board) -> str:
     if len(filled) > needs:
         return f"{counted(len(filled), 'square')} hold a ship, and the whole fleet has {needs}"
     if len(free) < needs:
-        return f"the fleet needs {counted(needs, 'square')}, and {len(free)} are left to it"
+        return f"the fleet needs {counted(needs, 'square')}, and only {len(free)} are left to it"
     for ship in board.known:
         length = len(ship.squares)
         if sum(len(each.squares) == length for each in board.known) > board.fleet.count(length):
@@ -67,24 +70,57 @@ def seen_at_once(board: Board) -> str:
     return ""
 
 
+class _Judge:
+    """Says which boards are possible as long as its patience lasts."""
+
+    def __init__(self, board: Board, tick: Tick) -> None:
+        self.board, self.tick, self.left = board, tick, PATIENCE
+
+    def possible(self, signs: Sequence[Sign]) -> bool | None:
+        """Say whether the board with SIGNS alone can be; None if that is not seen soon."""
+        board = _with(self.board, signs)
+        if seen_at_once(board):
+            return False
+        search = Search(board, self.tick, patience=min(EACH, self.left))
+        try:
+            return search.possible()
+        except GaveUp:
+            return None
+        finally:
+            self.left -= search.tried
+
+    def shrunk(self, signs: Sequence[Sign]) -> tuple[tuple[Sign, ...], bool]:
+        """Return those of SIGNS that are left where each is taken away that can be, and whether that is proven."""
+        left, sure = tuple(signs), True
+        for sign in signs:
+            fewer = tuple(each for each in left if each != sign)
+            possible = self.possible(fewer)
+            sure = sure and possible is not None
+            if possible is False:
+                left = fewer
+        return left, sure
+
+
 def reason(board: Board, tick: Tick) -> Reason | None:
     """Return the reason why BOARD, which is impossible, cannot be; None if the fleet does not fit even an empty sea."""
     if not (board.marked(UNKNOWN + HIT) or board.known):
         # A finished grid: no other marks are there to tell sunk ships from, and hits can be taken away one by one.
         board = replace(board, rows=tuple(row.replace(SUNK, HIT) for row in board.rows), sinking="silent")
     signs = tuple(_signs(board))
-    if _possible(_with(board, ()), tick) is False:
+    judge = _Judge(board, tick)
+    if judge.possible(()) is False:
         return None
     misses = [sign for sign in signs if sign.mark == MISS]
     ships = [sign for sign in signs if sign.mark != MISS]
     # What is left out first, stays out: of two orders, one often leaves less.
-    found = [_shrunk(board, order, tick) for order in ([*misses, *ships], [*ships, *misses])]
+    found = [judge.shrunk(order) for order in ([*misses, *ships], [*ships, *misses])]
     together, smallest = min(found, key=lambda each: len(each[0]))
     if not smallest and len(together) > MOST:
-        return Reason((), False, ())
+        return Reason((), False, (), False)
     # A single mark that is wrong is in every set of marks that cannot stand together.
-    alone = [sign for sign in together if _possible(_without(board, signs, sign), tick)]
-    return Reason(tuple(map(str, together)), smallest, tuple(map(str, alone)))
+    without = {sign: judge.possible([each for each in signs if each != sign]) for sign in together}
+    alone = tuple(str(sign) for sign, possible in without.items() if possible)
+    return Reason(tuple(map(str, together)), smallest, alone, None not in without.values())
 
 
 def _signs(board: Board) -> Iterator[Sign]:
@@ -112,29 +148,3 @@ def _with(board: Board, signs: Sequence[Sign]) -> Board:
     marks = {square: sign.mark for sign in signs for square in sign.squares}
     rows = tuple("".join(marks.get(Square(x, y), UNKNOWN) for x in range(board.width)) for y in range(board.height))
     return replace(board, rows=rows, known=tuple(sign.ship for sign in signs if sign.ship))
-
-
-def _without(board: Board, signs: Sequence[Sign], sign: Sign) -> Board:
-    return _with(board, [each for each in signs if each != sign])
-
-
-def _shrunk(board: Board, signs: Sequence[Sign], tick: Tick) -> tuple[tuple[Sign, ...], bool]:
-    """Return those of SIGNS that are left where every one is taken away without which it stays impossible."""
-    left, sure = tuple(signs), True
-    for sign in signs:
-        fewer = tuple(each for each in left if each != sign)
-        possible = _possible(_with(board, fewer), tick)
-        sure = sure and possible is not None
-        if possible is False:
-            left = fewer
-    return left, sure
-
-
-def _possible(board: Board, tick: Tick) -> bool | None:
-    """Say whether BOARD can be; None if that is not seen soon."""
-    if seen_at_once(board):
-        return False
-    try:
-        return Search(board, tick, patience=PATIENCE).possible()
-    except GaveUp:
-        return None
