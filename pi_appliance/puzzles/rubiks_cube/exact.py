@@ -10,8 +10,7 @@ from pi_appliance.ports_work import Interrupted, Work
 from pi_appliance.puzzles.rubiks_cube import cubies, kept
 from pi_appliance.puzzles.rubiks_cube.board import FACES
 from pi_appliance.puzzles.rubiks_cube.coordinates import ORDERS, Coordinates, coordinates
-from pi_appliance.puzzles.rubiks_cube.exact_kernel import DONE, FOUND, Exact
-from pi_appliance.puzzles.rubiks_cube.kernel import LONGEST, Tables
+from pi_appliance.puzzles.rubiks_cube.kernel import DONE, FOUND, LONGEST, Exact, Tables
 from pi_appliance.puzzles.rubiks_cube.two_phase import axes
 
 BUDGET = 5_000  # positions between two looks around

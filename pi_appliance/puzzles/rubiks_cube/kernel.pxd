@@ -2,7 +2,7 @@
 
 cimport cython
 
-cdef int TURNS, SLICES, TWISTS, ROW, ORDERS, SECOND_TURNS, FEW
+cdef int TURNS, SLICES, TWISTS, ROW, ORDERS, SECOND_TURNS, AXES, FEW
 
 cdef class Tables:
     cdef const unsigned short[::1] twist, flip, slice, four, corner, edge, views, ranks, second
@@ -46,3 +46,26 @@ cdef class Search:
         tables=Tables, number=int, turn=int, face=int, order_after=int, corner_after=int, edge_after=int
     )
     cpdef int go_home(self, int corner, int edge, int order, int at, int left, int last) except -1
+
+cdef class Exact:
+    cdef Tables tables
+    cdef const int[::1] renamed
+    cdef int[::1] twist, flip, slice, dist, next
+    cdef readonly int[::1] path
+    cdef readonly long long nodes
+    cdef int depth, length, last, corner, four, up, down, home_up, home_down
+
+    @cython.locals(axis=int)
+    cpdef begin(self, starts, home, int length, int last)
+
+    @cython.locals(one=int, two=int, three=int)
+    cpdef int too_far(self, int at, int left) noexcept
+
+    @cython.locals(
+        tables=Tables, depth=int, length=int, end="long long", turn=int, face=int, last=int, left=int, here=int,
+        there=int, far=int, axis=int, named=int,
+    )
+    cpdef int run(self, int budget) except -1
+
+    @cython.locals(tables=Tables, four=int, corner=int, up=int, down=int, depth=int, turn=int, home="bint", at=int)
+    cpdef int is_home(self) noexcept

@@ -15,7 +15,8 @@ _BY_FACE: Mapping[str, str] = {face: face for face in FACES}
 _BY_COLOUR: Mapping[str, str] = dict(zip(COLOURS, FACES, strict=True))
 _SIZES = {54: 3, 24: 2}
 _HEAD = re.compile(r"\s*([23])x\1(?:x\1)?\s*:?(?=\s|$)|\s*([23])x\2(?:x\2)?\s*:", re.IGNORECASE)
-_TURNED = re.compile(r"['`0-9\u2019wMESxyzrufdlb()]")  # what only moves are written with
+_TURNED = re.compile(r"['`0-9\u2019()]|\b(?:[URFDLB]w|[xzMES])\b")  # what only moves are written with
+_MARKS = frozenset(FACES + COLOURS)
 _RIGHT_MOVE = "a move is one of U R F D L B, with 2 for a half turn and ' for a quarter back, such as U R2 F'"
 _RIGHT_STICKERS = "a cube has 54 stickers, a 2x2x2 24: the faces U R F D L B in turn, or an unfolded net"
 _MOST_MOVES = 2_000
@@ -53,9 +54,9 @@ def parse_line(board: Board, text: str, file: str) -> Line:
 def _are_stickers(text: str) -> bool:
     """Tell a drawing from moves: no sign that only moves have, and letters that stand together or fill a net."""
     words = text.split()
-    if _TURNED.search(text) or text.isspace():
+    if _TURNED.search(text) or ("y" in words and not text.islower()):
         return False
-    if any(len(word) > 1 and set(word.upper()) <= set(FACES + COLOURS) for word in words):
+    if any(len(word) > 1 and sum(mark in _MARKS for mark in word.upper()) >= 0.8 * len(word) for word in words):
         return True
     letters = [word.upper() for word in words if len(word) == 1]
     rows = [row for row in text.splitlines() if row.strip()]
