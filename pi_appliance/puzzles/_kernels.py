@@ -25,13 +25,13 @@ def sources(puzzles: Path = HERE) -> Iterator[Path]:
     return (types.with_suffix(".py") for types in sorted(puzzles.glob(f"*/*{_TYPES}")))
 
 
-def stamp(source: Path) -> str:
-    """Return what SOURCE must have been when a compiled file was made, for that to be right.
+def stamp(puzzle: Path) -> str:
+    """Return what the folder PUZZLE must have been when its compiled files were made, for them to be right.
 
-    That is all kernels of its puzzle, and their types: they may know each other's.
+    That is all of its kernels, and their types: they may know each other's.
     """
     digest = hashlib.sha256(_HOW)
-    for types in sorted(source.parent.glob(f"*{_TYPES}")):
+    for types in sorted(puzzle.glob(f"*{_TYPES}")):
         for path in (types, types.with_suffix(".py")):
             digest.update(f"{path.name}\0".encode() + path.read_bytes())
     return digest.hexdigest()[:8]
@@ -39,15 +39,25 @@ def stamp(source: Path) -> str:
 
 def compiled_name(source: Path) -> str:
     """Return the name of the module that SOURCE is compiled to: "kernel_5e0c9bd1"."""
-    return f"{source.stem}_{stamp(source)}"
+    return f"{source.stem}_{stamp(source.parent)}"
+
+
+def compiled_file(source: Path) -> Path | None:
+    """Return what SOURCE is compiled to; None if it is not, or another kernel of the same puzzle is not."""
+    kind = stamp(source.parent)
+    made = [types.with_name(f"{types.stem}_{kind}{_SUFFIX}") for types in source.parent.glob(f"*{_TYPES}")]
+    return source.with_name(f"{source.stem}_{kind}{_SUFFIX}") if all(file.exists() for file in made) else None
 
 
 def states(puzzles: Path = HERE) -> Iterator[tuple[str, str]]:
     """Yield each kernel, as "sudoku/kernel", and what it is: "compiled", "plain", or "stale": plain since a change."""
     for source in sources(puzzles):
-        made = {path.name for path in source.parent.glob(f"{source.stem}_????????{_SUFFIX}")}
-        right = f"{compiled_name(source)}{_SUFFIX}" in made
-        yield f"{source.parent.name}/{source.stem}", "compiled" if right else "stale" if made else "plain"
+        name = f"{source.parent.name}/{source.stem}"
+        made = {file.name for file in source.parent.glob(f"{source.stem}_????????{_SUFFIX}")}
+        if compiled_file(source):
+            yield name, "compiled"
+        else:
+            yield name, "stale" if made - {f"{compiled_name(source)}{_SUFFIX}"} else "plain"
 
 
 class Finder(MetaPathFinder):
@@ -66,8 +76,8 @@ class Finder(MetaPathFinder):
         source = Path(path[0], f"{name}.py")
         if not source.with_suffix(_TYPES).exists():
             return None
-        file = source.with_name(f"{compiled_name(source)}{_SUFFIX}")
-        if not file.exists():
+        file = compiled_file(source)
+        if file is None:
             return None
         return spec_from_file_location(fullname, file, loader=ExtensionFileLoader(fullname, str(file)))
 

@@ -3,6 +3,7 @@
 import os
 from collections import Counter
 from collections.abc import Callable
+from functools import cache
 from types import ModuleType
 
 import pytest
@@ -30,6 +31,7 @@ def both_ways(pytestconfig: pytest.Config) -> Callable[[str], tuple[ModuleType, 
     """
     folder = pytestconfig.cache.mkdir("kernels")
 
+    @cache
     def load(name: str) -> tuple[ModuleType, ModuleType]:
         source = (_kernels.HERE / name).with_suffix(".py")
         return ways.plain(source), ways.compiled(source, folder)

@@ -5,16 +5,17 @@ import importlib
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
-from functools import cache
-from importlib.machinery import ExtensionFileLoader, SourceFileLoader
+from collections.abc import Callable, Iterable, Mapping
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ExtensionFileLoader, ModuleSpec, SourceFileLoader
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
-from pi_appliance.puzzles import _kernels, way_of
+from pi_appliance.puzzles import _kernels
 from tests.house import ROOT
 
 SUFFIX = _kernels.EXTENSION_SUFFIXES[0]
@@ -43,32 +44,67 @@ def _without_plain(environment: Mapping[str, str]) -> dict[str, str]:
 
 def plain(source: Path) -> ModuleType:
     """Return the kernel SOURCE as plain Python, whatever is compiled of it."""
-    return _load(SourceFileLoader(f"plain_{source.parent.name}_{source.stem}", str(source)))
+    return _load(source, ((each, each) for each in _kernels_beside(source)), SourceFileLoader)
 
 
 def compiled(source: Path, folder: Path, root: Path = ROOT) -> ModuleType:
-    """Return the kernel SOURCE compiled: as it is used here, or made in FOLDER. Skips the test if it cannot be."""
-    name = ".".join(source.relative_to(root).with_suffix("").parts)
-    if root == ROOT and way_of(kernel := importlib.import_module(name)) == "compiled":
-        return kernel
-    file = f"{_kernels.compiled_name(source)}{SUFFIX}"
-    if not source.with_name(file).exists():
-        made = Path(folder, source.relative_to(root)).with_name(file)
-        why = "" if made.exists() else build(folder, root)
-        if not made.exists():
-            pytest.skip(why or f"{source} is not compiled")
-        return _extension(name, made)
-    return _extension(name, source.with_name(file))
+    """Return the kernel SOURCE compiled: as an install has done it, or in FOLDER. Skips the test if it cannot be."""
+    if _kernels.compiled_file(source) is not None:
+        return _load(source, ((each, _file(each)) for each in _kernels_beside(source)), ExtensionFileLoader)
+    made = {each: Path(folder, _file(each).relative_to(root)) for each in _kernels_beside(source)}
+    why = "" if all(file.exists() for file in made.values()) else build(folder, root)
+    if not all(file.exists() for file in made.values()):
+        pytest.skip(why or f"{source} is not compiled")
+    return _load(source, made.items(), ExtensionFileLoader)
 
 
-@cache
-def _extension(name: str, path: Path) -> ModuleType:
-    return _load(ExtensionFileLoader(name, str(path)))
+def _kernels_beside(source: Path) -> list[Path]:
+    """Return all kernels of the puzzle that SOURCE belongs to: they may know each other, but only of their own way."""
+    return [types.with_suffix(".py") for types in sorted(source.parent.glob("*.pxd"))]
 
 
-def _load(loader: SourceFileLoader | ExtensionFileLoader) -> ModuleType:
-    spec = spec_from_file_location(loader.name, loader.path, loader=loader)
+def _file(source: Path) -> Path:
+    return source.with_name(f"{_kernels.compiled_name(source)}{SUFFIX}")
+
+
+def _load(source: Path, files: Iterable[tuple[Path, Path]], loader: Callable[[str, str], Any]) -> ModuleType:
+    """Import SOURCE, and what it imports of its puzzle's kernels, from FILES. Nobody else sees any of it."""
+    package = f"pi_appliance.puzzles.{source.parent.name}"
+    places = {f"{package}.{each.stem}": str(file) for each, file in files}
+    name = f"{package}.{source.stem}"
+    if importlib.util.find_spec(package) is None:  # a puzzle that only a test has
+        return _import(name, loader(name, places[name]))
+    finder, parent = _Finder(places, loader), importlib.import_module(package)
+    before = {each: sys.modules.pop(each) for each in places if each in sys.modules}
+    shown = dict(vars(parent))
+    sys.meta_path.insert(0, finder)
+    try:
+        return importlib.import_module(name)
+    finally:
+        sys.meta_path.remove(finder)
+        for each in places:
+            sys.modules.pop(each, None)
+            vars(parent).pop(each.rpartition(".")[2], None)
+        sys.modules.update(before)
+        vars(parent).update(shown)
+
+
+def _import(name: str, loader: Any) -> ModuleType:
+    spec = spec_from_file_location(name, loader.path, loader=loader)
     assert spec is not None
     module = module_from_spec(spec)
     loader.exec_module(module)
     return module
+
+
+class _Finder(MetaPathFinder):
+    """Finds the modules of PLACES there."""
+
+    def __init__(self, places: Mapping[str, str], loader: Callable[[str, str], Any]) -> None:
+        self.places, self.loader = places, loader
+
+    def find_spec(self, fullname: str, path: object, target: object = None) -> ModuleSpec | None:  # noqa: ARG002
+        if fullname not in self.places:
+            return None
+        place = self.places[fullname]
+        return spec_from_file_location(fullname, place, loader=self.loader(fullname, place))

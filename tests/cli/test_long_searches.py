@@ -1,0 +1,87 @@
+"""A search that takes all night: it ends when it must, says what is known by then, and leaves nobody behind."""
+
+import os
+import pty
+import select
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+from pi_appliance.system.descendants import below
+from tests.house import PROGRAM, House, alive, until
+
+BOOK = "book:\n  kind: puzzle\n  {keys}\n  with: {{puzzle: connect-four, prepare: true}}"
+
+
+def hands(process: subprocess.Popen[str]) -> set[int]:
+    """Return the processes of a run: its guard, itself, and its workers where there is more than one core."""
+    return {each.pid for each in below(process.pid)}
+
+
+def test_a_deadline_ends_it_with_what_is_known_and_the_next_run_goes_on(house: House) -> None:
+    house.write(BOOK.format(keys="deadline: 3s"))
+    done = house.run("jobs", "run", "book")
+    assert done.returncode == 1
+    run = house.last("book")
+    assert run["outcome"] == "timed-out"
+    assert run["summary"].startswith("ended at its deadline of 3s; ")
+    assert "prepare: the opening book" in run["summary"]
+    kept = list((house.state / "puzzles" / "connect-four").iterdir())
+    assert [path.suffix for path in kept] == [".shelf"], "whole, and no half of another"
+    assert not any("connect-four" in line for line in commands()), "nobody is left"
+
+
+def test_a_request_to_stop_is_heard_within_a_second_or_so(house: House) -> None:
+    house.write(BOOK.format(keys="deadline: 10m"))
+    process = house.start("jobs", "run", "book")
+    until(lambda: (house.state / "puzzles" / "connect-four").is_dir() or len(hands(process)) > 2, 20)
+    there = hands(process)
+    begun = time.monotonic()
+    process.send_signal(signal.SIGTERM)
+    said, _ = process.communicate(timeout=10)
+    assert time.monotonic() - begun < 4
+    assert house.last("book")["outcome"] == "stopped", said
+    assert not any(map(alive, there))
+
+
+def test_ctrl_c_at_a_terminal_ends_all_hands_within_a_second_or_so(house: House) -> None:
+    house.write("")
+    process, terminal = typed(house, "puzzle", "solve", "connect-four")
+    until(lambda: drained(terminal), 20)  # of its progress
+    there = {each.pid for each in below(process)}
+    begun = time.monotonic()
+    os.write(terminal, b"\x03")
+    said = drained(terminal, 5)
+    _, status = os.waitpid(process, 0)
+    os.close(terminal)
+    assert time.monotonic() - begun < 3
+    assert os.waitstatus_to_exitcode(status) == 130, said
+    assert b"Traceback" not in said
+    assert b"pi-appliance: stopped" in said
+    assert not any(map(alive, there))
+
+
+def typed(house: House, *words: str) -> tuple[int, int]:
+    """Start a command at a terminal of its own; return its number and the terminal."""
+    pid, terminal = pty.fork()
+    if not pid:
+        os.execvpe(PROGRAM[0], [*PROGRAM, *words, "--config", str(house.config)], house.environment())
+    return pid, terminal
+
+
+def drained(terminal: int, seconds: float = 0) -> bytes:
+    """Return what was printed by now, or until it ends or SECONDS have passed."""
+    found, end = b"", time.monotonic() + seconds
+    while select.select([terminal], [], [], max(0.0, end - time.monotonic()))[0]:
+        try:
+            found += os.read(terminal, 65_536)
+        except OSError:  # it has ended
+            break
+    return found
+
+
+def commands() -> list[str]:
+    """Return the command lines of all processes below this one."""
+    places = (Path(f"/proc/{each.pid}/cmdline") for each in below(os.getpid()))
+    return [path.read_bytes().decode().replace("\0", " ") for path in places if path.exists()]
