@@ -27,7 +27,6 @@ def agrees(fleet: Sequence[Cells], rows: Sequence[str], sinking: str) -> bool:
     covered = {cell for ship in fleet for cell in ship}
     for y, row in enumerate(rows):
         for x, mark in enumerate(row):
-            if (mark == "." and (x, y) in covered) or (mark in "X#" and (x, y) not in covered):
             if (x, y) in covered if mark == "." else mark != "?" and (x, y) not in covered:
                 return False
     for ship in fleet:

@@ -111,7 +111,6 @@ def groups(sunk: set[battleship.Square]) -> list[set[battleship.Square]]:
 
 def squares(sign: str) -> list[battleship.Square]:
     """Return the squares of SIGN, such as "B5 miss", "B5-B7 sunk" or "B5+B6+C6 sunk"."""
-    names = sign.split(maxsplit=1)[0].split("+")
     names = sign.partition(" ")[0].split("+")
     ships = [battleship.parse(f"{name} sunk", sign).marked("#") for name in names]
     return [square for ship in ships for square in ship]
