@@ -152,6 +152,13 @@ MAKE_ROOM = "make room"
 """What a run hears by `Context.asked` where an alarm is about to ring in place of what it does."""
 
 
+class Edition(Protocol):
+    """The reports of one run, which appear together."""
+
+    def file(self, name: str) -> AbstractContextManager[IO[str]]:
+        """Give a file to write, UTF-8, which becomes report NAME. Raises Unavailable when it cannot be written."""
+
+
 class Context(Protocol):
     """All that a run may use. Paths are absolute, instants are aware."""
 
@@ -185,6 +192,13 @@ class Context(Protocol):
         """Give a file to write, UTF-8; it becomes report NAME of this job only when the block ends well.
 
         Until then the report of the last time stays as it was. Raises Unavailable when it cannot be written.
+        """
+
+    def edition(self, keep: int) -> AbstractContextManager[Edition]:
+        """Give what takes all reports of this run; they appear together, only when the block ends well.
+
+        They lie in a dated folder, of which the newest KEEP stay, and are the newest reports of this job. Raises
+        Unavailable when they cannot be written.
         """
 
     def draw(self, label: str) -> float:

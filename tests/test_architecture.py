@@ -35,6 +35,7 @@ ONE_HOME = {
     "cattrs": {"config/structure.py"},
     "cronsim": {"core/cron_expression.py"},
     "wcwidth": {"core/graphemes.py"},
+    "pysat": {"puzzles/sudoku/sat.py"},
     "segno": {"cli/_qr_code.py"},
     "zeroconf": {"bridge/_announcer.py"},
     "sqlite3": {"store/database.py", "store/salvage.py", "store/skip.py"},

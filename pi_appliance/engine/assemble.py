@@ -26,7 +26,7 @@ from pi_appliance.store.sqlite import Store, slot_key
 from pi_appliance.system import clock, files, locks, logs
 
 log = logging.getLogger("pi_appliance.appliance")
-_PICTURES = (".svg", ".png")
+_RANKS = {".html": 0, ".svg": 2, ".png": 2}
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,7 +245,7 @@ class Appliance:
         raise Refused(f"no run of {name} goes on")
 
     def report_files(self) -> Sequence[Path]:
-        """Return the reports, relative to their folder: the job that wrote last first, texts before pictures."""
+        """Return the reports, relative to their folder: the job that wrote last first; pages, texts, then pictures."""
         folder = self.config.reports
         written = {
             path.relative_to(folder): path.stat().st_mtime
@@ -257,7 +257,7 @@ class Appliance:
             newest[path.parts[0]] = max(when, newest.get(path.parts[0], 0.0))
         return sorted(
             written,
-            key=lambda path: (-newest[path.parts[0]], path.parts[0], path.suffix in _PICTURES, -written[path]),
+            key=lambda path: (-newest[path.parts[0]], path.parts[0], _RANKS.get(path.suffix, 1), -written[path]),
         )
 
     def _told(self, run: Run) -> Run:

@@ -43,6 +43,7 @@ class Verdict:
     summary: str
     facts: dict[str, Any]
     again_after: float | None = None  # seconds; set where trying again may help
+    so_far: str = ""  # the end of the summary, where it heard that it must end and said how far it is
 
 
 class Attempts:
@@ -128,11 +129,13 @@ class Attempts:
         if out_of_memory or kind == "memory":
             limit = f"over its memory of {amounts.render_size(self.job.memory)}" if self.job.memory else "out of memory"
             return Verdict(Outcome.FAILED, limit, {})
+        so_far = f"; {message}" if kind == "OutOfTime" else ""
         if ended.timed_out:
-            return Verdict(Outcome.TIMED_OUT, f"ended at its deadline of {durations.render(self.job.deadline)}", {})
+            why = f"ended at its deadline of {durations.render(self.job.deadline)}{so_far}"
+            return Verdict(Outcome.TIMED_OUT, why, {})
         if ended.stopped:
             who = "a person" if ended.stopped == signal.SIGINT else "a request to stop"
-            return Verdict(Outcome.STOPPED, f"ended by {who}", {})
+            return Verdict(Outcome.STOPPED, f"ended by {who}{so_far}", {}, so_far=so_far)
         if kind == "Unavailable":
             return Verdict(Outcome.FAILED, message, {"unavailable": True}, self.told.get("after") or 0.0)
         if kind == "fault":

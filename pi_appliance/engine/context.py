@@ -18,13 +18,14 @@ from pi_appliance import registry
 from pi_appliance.config.secret_names import secret_names
 from pi_appliance.core.chance import draw
 from pi_appliance.core.volume import allowed
+from pi_appliance.engine import editions
 from pi_appliance.engine.connecting import connect, part_of
 from pi_appliance.errors import Refused, Unavailable, UnknownName
 from pi_appliance.model.config import Config
 from pi_appliance.model.music import Source, Station
 from pi_appliance.model.post import Report
 from pi_appliance.model.run import Trigger
-from pi_appliance.ports import Ledger, Moment, Network, Rules
+from pi_appliance.ports import Edition, Ledger, Moment, Network, Rules
 from pi_appliance.ports_player import Player
 from pi_appliance.ports_work import Work
 from pi_appliance.store.posts import Posts
@@ -157,6 +158,12 @@ class RunContext:
         folder = files.make_folder(self.config.reports / self.job)
         with files.replacing_text(folder / name) as file:
             yield file
+
+    def edition(self, keep: int) -> contextlib.AbstractContextManager[Edition]:
+        """Give what takes all reports of this run, dated by its slot, or by when it began."""
+        slot = datetime.fromisoformat(self.due) if self.due and self.due[0].isdigit() else self.now
+        moment = slot.astimezone(self.config.zone_of(self.config.jobs[self.job]))
+        return editions.edition(self.config.reports / self.job, moment, process=os.getpid(), keep=keep)
 
     def progress(self, done: float | None, note: str = "") -> None:
         """Tell the runner, not more often than a person can read."""

@@ -155,7 +155,7 @@ def _run(appliance: Appliance, asked: _Asked, stop: process.Stop, listener: List
             verdict = attempt.until_done(random)
             why = lock.why_asked(number)
             if verdict.outcome is Outcome.STOPPED and why:
-                verdict = replace(verdict, summary=why)
+                verdict = replace(verdict, summary=why + verdict.so_far)
             if why or stop.signal == signal.SIGINT or verdict.outcome is Outcome.TIMED_OUT:
                 sessions.given_up(appliance, job)
             verdict = replace(verdict, summary=verdict.summary + once + attempt.unkept)

@@ -6,6 +6,7 @@ that does not count.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from pi_appliance.errors import ConfigError, Problem
@@ -33,7 +34,7 @@ def parse_listing(
     for number, row in rows:
         if row == BOARD:
             drawing = "\n".join(row for _, row in _until_empty(rows))
-            found.append((_placed(lambda drawing=drawing: board_of(drawing, file), number), []))
+            found.append((_placed(partial(board_of, drawing, file), number), []))
         elif row == START:
             if not found:
                 raise ConfigError([Problem(file, number, 1, "a solution without a board", f"begin with {BOARD!r}")])
@@ -41,7 +42,7 @@ def parse_listing(
             if not len(lines) % OFTEN:
                 progress(number / len(texts), f"{len(lines):,} solutions read")
             at, notation = _solution(rows, number, file)
-            lines.append(_placed(lambda board=board, notation=notation: line_of(board, notation, file), at - 1))
+            lines.append(_placed(partial(line_of, board, notation, file), at - 1))
         elif row == END:
             right = f"write {START!r} above its first row"
             raise ConfigError([Problem(file, number, 1, "this solution does not begin", right)])

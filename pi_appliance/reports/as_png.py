@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from pi_appliance.errors import ConfigError, Refused
 from pi_appliance.model.post import Picture
 from pi_appliance.puzzles import counted
+from pi_appliance.puzzles._listing import BOARD, END, START
 from pi_appliance.puzzles.peg_solitaire import BOARDS, TITLE, Board, parse
-from pi_appliance.puzzles.peg_solitaire.listing import BOARD, END, START
 
 if TYPE_CHECKING:
     from PIL.ImageDraw import ImageDraw
@@ -131,11 +131,9 @@ def _subtitle(solved: Solved) -> str:
 
 
 def _count(solved: Solved) -> list[str]:
-    """Return in words how many solutions there are, as far as that is known."""
-    if not solved.count:
-        return []
+    """Return in words how many solutions there are, if that is known."""
     number = solved.count.replace(",", "")
-    return [counted(int(number), "solution")] if number.isdecimal() else ["too many solutions to count"]
+    return [counted(int(number), "solution")] if number.isdecimal() else []
 
 
 def _in_words(solved: Solved) -> str:

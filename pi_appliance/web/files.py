@@ -5,9 +5,11 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from urllib.parse import quote
 
 from starlette.exceptions import HTTPException
 
+from pi_appliance.engine import editions
 from pi_appliance.engine.assemble import Appliance
 
 # How a file goes to the browser as it is. Anything else is offered for download, never shown.
@@ -24,8 +26,13 @@ TYPES = {
 TEXTS = (".txt", ".md", ".log", ".csv", ".json", "")  # shown within a page of ours
 TABLES = (".csv",)  # texts whose lines are rows: they are scrolled, not wrapped
 PICTURES = (".svg", ".png")  # so are these
+PAGES = (".html",)  # shown in a frame of a page of ours, which leads back
 # A report is data: whatever it holds, it runs no script and loads nothing from anywhere.
-HARMLESS = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox; frame-ancestors 'none'"
+HARMLESS = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox; frame-ancestors 'self'"
+HEADERS = {"Content-Security-Policy": HARMLESS, "X-Frame-Options": "SAMEORIGIN"}
+
+
+_RANKS = {**dict.fromkeys(PAGES, 0), **dict.fromkeys(PICTURES, 2)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,18 +44,56 @@ class Report:
     path: Path
     written: datetime
     size: int
+    date: str = ""
+    """The edition it belongs to; empty for the newest reports."""
+
+    @property
+    def address(self) -> str:
+        """Where it is on the page."""
+        return "/".join(["/reports", *(quote(part, safe="") for part in (self.job, self.date, self.file) if part)])
 
 
 def reports(appliance: Appliance, *, of: Collection[str] | None = None) -> list[Report]:
     """Return the reports there are, those of who wrote last first: of all, or of the folders OF."""
     folder = appliance.config.reports
-    found = []
-    for path in appliance.report_files():
-        stat = (folder / path).stat()
-        if of is None or path.parts[0] in of:
-            written = datetime.fromtimestamp(stat.st_mtime, UTC)
-            found.append(Report(path.parts[0], path.name, folder / path, written, stat.st_size))
-    return found
+    return [
+        _report(folder / path, path.parts[0]) for path in appliance.report_files() if of is None or path.parts[0] in of
+    ]
+
+
+def _report(path: Path, job: str, date: str = "") -> Report:
+    stat = path.stat()
+    return Report(job, path.name, path, datetime.fromtimestamp(stat.st_mtime, UTC), stat.st_size, date)
+
+
+def dates(appliance: Appliance, job: str) -> list[str]:
+    """Return the editions of JOB that are kept, the newest first."""
+    if not _is_writer(appliance, job):
+        return []
+    folder = appliance.config.reports / job
+    return [name for name in editions.names(folder) if _is_folder(folder / name)]
+
+
+def edition(appliance: Appliance, job: str, date: str) -> list[Report]:
+    """Return the reports of JOB of DATE: pages before texts before pictures. Raises HTTPException 404."""
+    if date not in dates(appliance, job):
+        raise HTTPException(404, f"there is no report of {job!r} of {date!r}")
+    paths = (path for path in (appliance.config.reports / job / date).iterdir() if _is_shown(path))
+    found = [_report(path, job, date) for path in paths]
+    return sorted(found, key=lambda each: (_RANKS.get(each.path.suffix.lower(), 1), each.file))
+
+
+def _is_writer(appliance: Appliance, job: str) -> bool:
+    """Say whether JOB is the name of a folder of reports, and nothing that leads elsewhere."""
+    return job in {path.name for path in appliance.config.reports.glob("*") if _is_folder(path)}
+
+
+def _is_folder(path: Path) -> bool:
+    return path.is_dir() and not path.is_symlink() and not path.name.startswith(".")
+
+
+def _is_shown(path: Path) -> bool:
+    return path.is_file() and not path.name.startswith(".")
 
 
 def newest(found: Sequence[Report], most: int) -> list[Report]:
@@ -76,10 +121,13 @@ def writer(appliance: Appliance, folder: str) -> str | None:
     return next((job for job in appliance.config.jobs if folder in folders(appliance, job)), None)
 
 
-def report(appliance: Appliance, job: str, file: str) -> Report:
-    """Return the report FILE of JOB. Raises HTTPException 404 for anything that is not in the folder of reports."""
+def report(appliance: Appliance, job: str, file: str, date: str = "") -> Report:
+    """Return the report FILE of JOB, of DATE or the newest.
+
+    Raises HTTPException 404 for anything that is not in the folder of reports.
+    """
     folder = appliance.config.reports.resolve()
-    for found in reports(appliance, of=(job,)):
+    for found in edition(appliance, job, date) if date else reports(appliance, of=(job,)):
         # A name that stands in the list cannot lead elsewhere, but a link might.
         if found.file == file and found.path.resolve().is_relative_to(folder):
             return found

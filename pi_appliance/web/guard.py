@@ -24,7 +24,7 @@ _LOCAL_DOMAINS = ("local", "lan", "home", "internal", "home.arpa", "localdomain"
 _HEADERS = {
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
-        "manifest-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+        "manifest-src 'self'; frame-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
     ),
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",

@@ -124,6 +124,14 @@ class JobApi:
                 act=self.reports,
                 answer="Reports",
             ),
+            Endpoint(
+                method="GET",
+                path="/reports/{name}",
+                what="The dated reports of a job that are kept, the newest first; each is at /reports/JOB/DATE/FILE.",
+                act=self.dated_reports,
+                answer="DatedReports",
+                example={"name": "hello"},
+            ),
         ]
 
     def _posts(self) -> list[Endpoint]:
@@ -191,6 +199,17 @@ class JobApi:
     async def reports(self, _: Call) -> object:
         """Return the reports there are, the newest first."""
         return [_report(report) for report in files.reports(self._daemon.appliance)]
+
+    async def dated_reports(self, call: Call) -> object:
+        """Return the editions of a job: none for one that writes no such reports."""
+        appliance, name = self._daemon.appliance, call.path["name"]
+        found = files.dates(appliance, name)
+        if not found:
+            appliance.job(name)  # neither here nor in the past: say so
+        return [
+            {"date": date, "files": [_report(report) for report in files.edition(appliance, name, date)]}
+            for date in found
+        ]
 
     async def posts(self, call: Call) -> object:
         """Return what became of posts, the newest first, and what the month has cost."""

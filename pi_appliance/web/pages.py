@@ -15,6 +15,7 @@ from starlette.routing import Route
 
 from pi_appliance import __version__
 from pi_appliance.core import amounts, cron
+from pi_appliance.engine import editions
 from pi_appliance.engine.assemble import JobView, Slot
 from pi_appliance.errors import ConfigError
 from pi_appliance.model.music import Station
@@ -70,6 +71,7 @@ class Pages:
             "time": lambda when: words.time_of_day(when, self._zone()),
             "instant": lambda when: as_text.instant(when, self._zone()),
             "clock": words.clock,
+            "night": words.night,
             "took": as_text.length,
             "good": as_text.good,
             "money": amounts.render_money,
@@ -91,6 +93,7 @@ class Pages:
             Route(f"/runs/{NUMBER}", self.run),
             Route("/reports", self.reports),
             Route("/reports/{job}/{file}", self.report),
+            Route("/reports/{job}/{date}/{file}", self.report),
             Route("/sign-in", self.sign_in_page),
             Route("/sign-in", self.sign_in, methods=["POST"]),
             Route("/sign-out", self.sign_out, methods=["POST"]),
@@ -157,6 +160,7 @@ class Pages:
             runs=runs[:_ROWS],
             older=runs[_ROWS - 1].id if len(runs) > _ROWS else None,
             reports=files.reports(appliance, of=files.folders(appliance, name)),
+            dates=files.dates(appliance, name),
         )
 
     async def run_job(self, request: Request) -> Response:
@@ -195,23 +199,34 @@ class Pages:
         return self.page("reports.html", reports=files.reports(self._daemon.appliance), more_reports=0)
 
     async def report(self, request: Request) -> Response:
-        """One report: a text or a picture within a page, anything else as it is."""
-        found = files.report(self._daemon.appliance, request.path_params["job"], request.path_params["file"])
-        kind, writer = found.path.suffix.lower(), files.writer(self._daemon.appliance, found.job)
-        if "raw" not in request.query_params:
-            if kind in files.TEXTS:
-                return self.page(
-                    "report.html", report=found, writer=writer, wrap=kind not in files.TABLES, **_text(found.path)
-                )
-            if kind in files.PICTURES:
-                return self.page("report.html", report=found, writer=writer, picture=True)
+        """One report, within a page where it can be shown, or as it is; or all reports of one date."""
+        appliance, asked = self._daemon.appliance, request.path_params
+        job, file, date = asked["job"], asked["file"], asked.get("date", "")
+        if not date and editions.is_name(file):
+            return self.page("edition.html", job=job, date=file, reports=files.edition(appliance, job, file))
+        found = files.report(appliance, job, file, date)
+        kind = found.path.suffix.lower()
+        shown = self._shown(found, kind)
+        if shown is not None and "raw" not in request.query_params:
+            writer = files.writer(appliance, found.job)
+            back = f"/reports/{job}/{date}" if date else f"/jobs/{writer}" if writer else "/reports"
+            return self.page("report.html", report=found, back=back, **shown)
         return FileResponse(
             found.path,
             media_type=files.TYPES.get(kind, "application/octet-stream"),
             filename=found.file,
             content_disposition_type="inline" if kind in files.TYPES else "attachment",
-            headers={"Content-Security-Policy": files.HARMLESS},
+            headers=files.HEADERS,
         )
+
+    @staticmethod
+    def _shown(found: files.Report, kind: str) -> dict[str, Any] | None:
+        """Return what a page needs to show a report of this KIND; None if none can."""
+        if kind in files.TEXTS:
+            return {"wrap": kind not in files.TABLES, **_text(found.path)}
+        if kind in files.PICTURES:
+            return {"picture": True}
+        return {"framed": True} if kind in files.PAGES else None
 
     async def sign_in_page(self, request: Request) -> Response:
         """Ask for the password."""

@@ -94,6 +94,8 @@ _POST: Mapping[str, Schema] = {
     **dict.fromkeys(("job", "slot", "network", "text", "state", "cost"), _TEXT),
 }
 
+_REPORT = _object({"job": _TEXT, "file": _TEXT, "written": _INSTANT, "bytes": _WHOLE})
+
 ANSWERS: Mapping[str, Schema] = {
     "Error": _object({"error": _TEXT}, what="a no, in one sentence"),
     "Track": _TRACK,
@@ -143,7 +145,8 @@ ANSWERS: Mapping[str, Schema] = {
     ),
     "Runs": _list(_object(_RUN)),
     "Run": _object({**_RUN, "log": _TEXT}),
-    "Reports": _list(_object({"job": _TEXT, "file": _TEXT, "written": _INSTANT, "bytes": _WHOLE})),
+    "Reports": _list(_REPORT),
+    "DatedReports": _list(_object({"date": _TEXT, "files": _list(_REPORT)})),
     "Post": _object(_POST, more=True),
     "Alarm": _object(
         {

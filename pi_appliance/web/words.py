@@ -43,6 +43,13 @@ def ago(when: datetime, now: datetime) -> str:
     return f"{hours // 24} days ago"
 
 
+def night(edition: str) -> str:
+    """Return the name of an EDITION as people say it: 2026-11-21_0330 is 21 Nov 2026, 03:30."""
+    when = datetime.strptime(edition[:15], "%Y-%m-%d_%H%M")  # noqa: DTZ007 - it is written in the job's own zone
+    again = edition[15:].removeprefix("-")
+    return f"{when.day} {when:%b %Y, %H:%M}" + (f" ({again})" if again else "")
+
+
 def day_and_time(when: datetime, now: datetime, zone: ZoneInfo) -> str:
     """Return WHEN as people say it: today 18:00, tomorrow 06:00, Monday 06:00, 12 Apr 06:00."""
     there, today = when.astimezone(zone), now.astimezone(zone).date()

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from pi_appliance import registry
 from pi_appliance.cli._program import cli
 from pi_appliance.errors import ApplianceError, ConfigError
 from pi_appliance.puzzles.peg_solitaire import BOARDS, parse_listing
@@ -21,8 +22,8 @@ from pi_appliance.puzzles.peg_solitaire import BOARDS, parse_listing
 LONG = "\n\n".join(["XXO XXO XXO XXO"] * 5) + "\n"
 
 
-def puzzle(*arguments: str | Path) -> Result:
-    return CliRunner().invoke(cli, ["puzzle", *map(str, arguments)])
+def puzzle(*arguments: str | Path, piped: str | bytes | None = None) -> Result:
+    return CliRunner().invoke(cli, ["puzzle", *map(str, arguments)], input=piped)
 
 
 def refused(*arguments: str | Path) -> ApplianceError:
@@ -35,7 +36,7 @@ def test_the_first_solution_is_listed_where_nothing_else_is_asked() -> None:
     result = puzzle("solve", "peg-solitaire", "--board", "cross")
     assert result.exit_code == 0
     assert result.stderr == ""
-    assert "Solutions: 4\n" in result.stdout
+    assert "Solutions: at least 1; how many there are was not counted\n" in result.stdout
     assert result.stdout.count("Start Solution") == 1
 
 
@@ -44,7 +45,7 @@ def test_the_first_known_board_is_taken_where_none_is_named() -> None:
     assert "Board: 32 pegs in 33 holes\n" in puzzle("solve", "peg-solitaire").stdout
 
 
-@pytest.mark.parametrize(("more", "listed"), [((), 32), (("--limit", "5"), 5), (("--goal", "3,3"), 16)])
+@pytest.mark.parametrize(("more", "listed"), [((), 32), (("--limit", "5"), 5), (("--rule", "goal=3,3"), 16)])
 def test_all_solutions_are_listed_up_to_the_limit(more: tuple[str, ...], listed: int) -> None:
     result = puzzle("solve", "peg-solitaire", "--board", "plus", "--solutions", "all", *more)
     ((_, lines),) = parse_listing(result.stdout, "stdout", lambda *_: None)
@@ -62,7 +63,8 @@ def test_json_tells_programs_the_same() -> None:
     told = json.loads(result.stdout)
     assert told["solved"] is True
     assert told["count"] == len(told["solutions"]) == 4
-    assert told["solutions"][0][0] == [[3, 2], [5, 2]]
+    assert told["solutions"][0].startswith("3,2-5,2")
+    assert (told["puzzle"], told["name"], told["asked"]) == ("peg-solitaire", "cross", "all")
     none = json.loads(puzzle("solve", "peg-solitaire", "--board", "diamond", "--json").stdout)
     assert (none["solved"], none["proof"], none["solutions"]) == (False, "parity", [])
 
@@ -85,7 +87,7 @@ def test_json_and_a_proof_can_be_written_to_a_file_too(tmp_path: Path) -> None:
 def test_the_check_refuses_solutions_that_miss_the_goal(tmp_path: Path) -> None:
     file = tmp_path / "result.txt"
     puzzle("solve", "peg-solitaire", "--board", "cross", "--solutions", "all", "--output", file)
-    error = refused("check", "peg-solitaire", file, "--goal", "3,3")
+    error = refused("check", "peg-solitaire", file, "--rule", "goal=3,3")
     assert error.exit_status == 1
     assert "solution 2 of the board with 6 pegs" in str(error)
 
@@ -126,6 +128,75 @@ def test_a_board_is_drawn_as_text_and_as_a_picture(tmp_path: Path) -> None:
     assert puzzle("show", "peg-solitaire", "--board", file, "--svg").stdout.startswith("<svg ")
 
 
+@pytest.mark.parametrize("drawn", ["XXO", "XXO\n"])
+def test_a_board_may_be_drawn_in_place_of_its_name(drawn: str) -> None:
+    assert puzzle("show", "peg-solitaire", "--board", drawn).stdout == "XXO\n"
+    assert puzzle("show", "peg-solitaire", "--board", "-", piped=drawn).stdout == "XXO\n"
+
+
+def test_what_is_drawn_and_wrong_is_told_by_its_place_and_what_looks_like_a_name_by_the_nearest() -> None:
+    assert str(refused("show", "peg-solitaire", "--board", "XX Q")).startswith("board:1:4: 'Q' is no part of a board")
+    assert "did you mean 'plus'?" in str(refused("show", "peg-solitaire", "--board", "pluss"))
+    error = puzzle("show", "peg-solitaire", "--board", "-", piped=b"\xff\xfe\x00").exception
+    assert str(error) == "stdin:1:1: this is no text; pipe in UTF-8"
+    puzzle("show", "peg-solitaire", "--board", "X\0")
+    assert isinstance(puzzle("show", "peg-solitaire", "--board", "X" * 5_000).exception, ConfigError)
+
+
+def test_one_line_is_checked_by_its_notation() -> None:
+    assert puzzle("check", "peg-solitaire", "--board", "XXO", "--line", "0,0-2,0").stdout == "right\n"
+    error = refused("check", "peg-solitaire", "--board", "XXO", "--line", "2,0-0,0")
+    assert (error.exit_status, "is no solution of the board with 2 pegs" in str(error)) == (1, True)
+    assert refused("check", "peg-solitaire", "--line", "over the moon").exit_status == 2
+    for more in ((), ("result.txt", "--line", "0,0-2,0"), ("result.txt", "--board", "full")):
+        assert "name a FILE, or a --board and a --line" in puzzle("check", "peg-solitaire", *more).stderr
+
+
+def test_a_listing_may_be_piped_in() -> None:
+    listing = puzzle("solve", "peg-solitaire", "--board", "cross", "--solutions", "all").stdout
+    assert puzzle("check", "peg-solitaire", "-", piped=listing).stdout == "-: 4 solutions, all right\n"
+
+
+def test_a_page_that_plays_the_solution_is_written_where_the_file_is_called_so(tmp_path: Path) -> None:
+    file = tmp_path / "cross.html"
+    assert puzzle("solve", "peg-solitaire", "--board", "cross", "--output", file).stdout == f"solved; wrote {file}\n"
+    assert file.read_text("utf-8").count('<figure class="frame"') == 6
+
+
+def test_the_puzzles_are_listed_and_their_rules() -> None:
+    lines = puzzle("list").stdout.splitlines()
+    assert [line.split()[0] for line in lines] == list(registry.names("puzzles"))
+    assert any(line.startswith("peg-solitaire   Peg solitaire: jump peg over peg") for line in lines)
+    told = [json.loads(line) for line in puzzle("list", "--json").stdout.splitlines()]
+    assert {"full", "cross"} <= set(next(each["boards"] for each in told if each["puzzle"] == "peg-solitaire"))
+    assert puzzle("rules", "peg-solitaire").stdout.startswith("goal: the hole where the last peg must end")
+    assert json.loads(puzzle("rules", "peg-solitaire", "--json").stdout.splitlines()[0])["rule"] == "goal"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("make", "peg-solitaire"), "makes no boards"),
+        (("prepare", "peg-solitaire"), "has nothing to prepare"),
+        (("solve", "peg-solitaire", "--rule", "goal"), "write name=value, such as goal=3,3"),
+        (("solve", "peg-solitaire", "--for", "soon"), "write a length of time such as 90s"),
+        (("solve", "peg-solitaire", "--cores", "0"), "0 is not in the range"),
+    ],
+)
+def test_what_a_puzzle_cannot_is_told_with_status_2(arguments: tuple[str, ...], told: str) -> None:
+    result = puzzle(*arguments)
+    assert result.exit_code == 2
+    assert told in result.stderr
+
+
+def test_when_its_time_is_over_it_says_so_with_status_1(tmp_path: Path) -> None:
+    (tmp_path / "long.txt").write_text(LONG, "utf-8")
+    file = tmp_path / "result.txt"
+    error = refused("solve", "peg-solitaire", "--board", tmp_path / "long.txt", "--for", "1s", "--output", file)
+    assert (error.exit_status, str(error)) == (1, "out of time after 1s; so far: nothing is known yet")
+    assert not file.exists()
+
+
 def test_the_known_boards_are_listed_with_their_sizes() -> None:
     lines = puzzle("boards", "peg-solitaire").stdout.splitlines()
     assert [line.split()[0] for line in lines] == list(BOARDS)
@@ -139,7 +210,12 @@ def test_the_known_boards_are_listed_with_their_sizes() -> None:
         (("boards", "chess"), "no puzzle is called 'chess'"),
         (("solve", "peg-solitaire", "--board", "crss"), "no board is called 'crss'; did you mean 'cross'?"),
         (("show", "peg-solitaire", "--board", "gone.txt"), "gone.txt:1:1: cannot be read"),
-        (("solve", "peg-solitaire", "--goal", "9,9"), "no hole of this board is called '9,9'"),
+        (("solve", "peg-solitaire", "--rule", "goal=9,9"), "no hole of this board is called '9,9'"),
+        (
+            ("show", "peg-solitaire", "--rule", "gaol=3,3"),
+            "no rule of peg solitaire is called 'gaol'; did you mean 'goal'?",
+        ),
+        (("rules", "peg-solitare"), "did you mean 'peg-solitaire'?"),
     ],
 )
 def test_a_wrong_name_is_one_line_and_status_2(arguments: tuple[str, ...], told: str) -> None:
@@ -163,7 +239,7 @@ def test_a_limit_of_nothing_is_refused() -> None:
 def test_a_limit_where_only_the_first_solution_is_listed_is_refused(more: tuple[str, ...]) -> None:
     result = puzzle("solve", "peg-solitaire", "--board", "cross", "--limit", "5", *more)
     assert (result.exit_code, result.stdout) == (2, "")
-    assert "--limit goes with --solutions all" in result.stderr
+    assert "--limit goes with what lists many; first does not" in result.stderr
 
 
 def test_a_file_that_cannot_be_written_is_told(tmp_path: Path) -> None:
@@ -171,7 +247,9 @@ def test_a_file_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     assert error.exit_status == 75
 
 
-@pytest.mark.parametrize("name", ["solve", "show", "boards", "check"])
+@pytest.mark.parametrize(
+    "name", ["list", "boards", "rules", "show", "solve", "count", "check", "make", "hint", "prepare"]
+)
 def test_the_help_ends_with_its_exit_statuses_before_the_options(name: str) -> None:
     assert "Exit status:\n    0  " in puzzle(name, "--help").stdout
 
@@ -179,7 +257,7 @@ def test_the_help_ends_with_its_exit_statuses_before_the_options(name: str) -> N
 def test_ctrl_c_ends_the_search_with_status_130_and_leaves_no_file(tmp_path: Path) -> None:
     (tmp_path / "long.txt").write_text(LONG, "utf-8")
     command = ["solve", "peg-solitaire", "--board", "long.txt", "--output", "result.txt"]
-    stopped(command, tmp_path, b"jumps tried", b"\r\x1b[Kpi-appliance: stopped before the answer was known\r\n")
+    stopped(command, tmp_path, b"jumps tried", b"\r\x1b[Kpi-appliance: stopped; so far: nothing is known yet\r\n")
     assert [path.name for path in tmp_path.iterdir()] == ["long.txt"]
 
 
@@ -187,7 +265,7 @@ def test_ctrl_c_ends_the_check_with_status_130_and_one_line(tmp_path: Path) -> N
     solution = "Start Solution\n\nOOX\n\nEnd Solution\n\n"
     (tmp_path / "result.txt").write_text("Starting Board\nXXO\n\n" + solution * 500_000, "utf-8")
     command = ["check", "peg-solitaire", "result.txt"]
-    stopped(command, tmp_path, b"solutions read", b"\r\x1b[Kpi-appliance: stopped before everything was checked\r\n")
+    stopped(command, tmp_path, b"solutions read", b"\r\x1b[Kpi-appliance: stopped; so far: nothing is known\r\n")
 
 
 def stopped(command: list[str], folder: Path, when: bytes, told: bytes) -> None:

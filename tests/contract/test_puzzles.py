@@ -1,88 +1,269 @@
-"""What every puzzle must do, whichever it is: it is found by its name alone."""
+"""What every puzzle must do, whichever it is: it is found by its name alone. Boards that take long are left out."""
 
+import ast
+import contextlib
+import sys
+import time
+from collections.abc import Callable, Iterator
+from functools import cache, partial
 from itertools import islice
-from typing import cast
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NamedTuple, cast
 from xml.etree import ElementTree
 
 import pytest
 
 from pi_appliance import registry
-from pi_appliance.errors import ConfigError, UnknownName
-from pi_appliance.puzzles import Answer, Puzzle, list_solutions
+from pi_appliance.errors import ApplianceError, ConfigError, UnknownName, WrongArgument
+from pi_appliance.puzzles import Alone, Answer, Interrupted, Puzzle, Wish
+from pi_appliance.puzzles._result import list_solutions
 
+NAMES = registry.names("puzzles")
+PUZZLES = [pytest.param(registry.load("puzzles", name), id=name) for name in NAMES]
 BOARDS = [
     pytest.param(registry.load("puzzles", name), board, id=f"{name}-{board}")
-    for name in registry.names("puzzles")
+    for name in NAMES
     for board in registry.load("puzzles", name).BOARDS
 ]
-PUZZLES = [pytest.param(registry.load("puzzles", name), id=name) for name in registry.names("puzzles")]
+ASKED = [
+    pytest.param(registry.load("puzzles", name), wish, id=f"{name}-{wish}")
+    for name in NAMES
+    for wish in registry.load("puzzles", name).WISHES
+]
+PATIENCE = 2.0  # seconds for one board, of those that are asked for their answers
+ENOUGH = 2  # boards of a puzzle that are answered for each wish
+MANY = 100  # lines that are looked at
 
 
-def solved(puzzle: Puzzle, name: str) -> tuple[object, Answer]:
-    board = puzzle.parse(puzzle.BOARDS[name], name)
-    return board, puzzle.solve(board, lambda *_: None)
+class Hurried(Alone):
+    """Work that ends a search when its time is over."""
+
+    def __init__(self, seconds: float = PATIENCE) -> None:
+        super().__init__(time.monotonic)
+        self.until = time.monotonic() + seconds
+
+    def progress(self, part: float | None, note: str) -> None:
+        assert part is None or 0 <= part <= 1, f"{part} is no part of a whole"
+        assert note, "progress says what is done"
+        if time.monotonic() > self.until:
+            raise Interrupted("the test has no time")
+
+
+class Question(NamedTuple):
+    """A board that is answered in time, its answer, and the first of its lines."""
+
+    puzzle: Puzzle
+    name: str
+    board: Any
+    answer: Answer
+    lines: list[Any]
+
+
+def known(puzzle: Puzzle, name: str) -> Any:
+    return puzzle.parse(puzzle.BOARDS[name], name)
+
+
+def answered(puzzle: Puzzle, wish: Wish) -> tuple[Question, ...]:
+    """Return the first boards that are answered in time. A puzzle must have one."""
+    return _answered_of(cast(ModuleType, puzzle), wish)
+
+
+@cache
+def _answered_of(module: ModuleType, wish: Wish) -> tuple[Question, ...]:
+    puzzle = cast(Puzzle, module)
+    found = tuple(islice(_answered(puzzle, wish), ENOUGH))
+    assert found, f"no board of {puzzle.TITLE} is answered for {wish} within {PATIENCE} s"
+    return found
+
+
+def _answered(puzzle: Puzzle, wish: Wish) -> Iterator[Question]:
+    for name in puzzle.BOARDS:
+        board = known(puzzle, name)
+        try:
+            answer = puzzle.solve(board, wish, Hurried())
+            lines = list(islice(answer.lines, MANY))
+        except Interrupted:
+            continue
+        yield Question(puzzle, name, board, answer, lines)
+
+
+def cut_off(work: Callable[[], object]) -> str:
+    """Do WORK; return what is proven so far, if it is interrupted."""
+    try:
+        work()
+    except Interrupted as interrupted:
+        return interrupted.so_far
+    return ""
+
+
+def first_of(puzzle: Puzzle, board: Any, wish: Wish) -> Any:
+    """Look for a line where there is no time at all."""
+    return next(puzzle.solve(board, wish, Hurried(0)).lines, None)
+
+
+def solved(puzzle: Puzzle) -> Iterator[tuple[Puzzle, Any, Any]]:
+    """Yield lines of boards with solutions."""
+    wish = next(wish for wish in (Wish.FIRST, Wish.ALL, Wish.FEWEST) if wish in puzzle.WISHES)
+    for question in answered(puzzle, wish):
+        for line in question.lines[:10]:
+            yield puzzle, question.board, line
 
 
 @pytest.mark.parametrize(("puzzle", "name"), BOARDS)
 def test_a_known_board_is_read_back_from_its_own_drawing(puzzle: Puzzle, name: str) -> None:
-    board = puzzle.parse(puzzle.BOARDS[name], name)
+    board = known(puzzle, name)
     assert puzzle.render(board) == puzzle.BOARDS[name]
     assert puzzle.parse(puzzle.render(board), name) == board
+    assert puzzle.parse(f"\n\n{puzzle.BOARDS[name]}\n\n", name) == board, "blank space around it does not count"
+    assert all(row.strip() for row in puzzle.render(board).splitlines()), "an empty row ends a board in a listing"
+    assert puzzle.describe(board)
+    assert hash(board) == hash(known(puzzle, name))
 
 
-@pytest.mark.parametrize(("puzzle", "name"), BOARDS)
-def test_an_answer_is_either_lines_or_a_proof_in_words(puzzle: Puzzle, name: str) -> None:
-    _, answer = solved(puzzle, name)
-    first = next(answer.lines, None)
-    assert (first is None) == (answer.proof is not None) == bool(answer.why)
-    assert answer.count is None or (answer.count == 0) == (first is None)
+@pytest.mark.parametrize(("puzzle", "wish"), ASKED)
+def test_an_answer_is_lines_a_number_or_a_proof_in_words(puzzle: Puzzle, wish: Wish) -> None:
+    for _, name, _, answer, lines in answered(puzzle, wish):
+        assert (answer.proof is not None) == bool(answer.why), name
+        if answer.proof is not None:
+            assert not lines, name
+            assert answer.count in (None, 0), name
+        elif wish is Wish.COUNT:
+            assert not lines, name
+            assert answer.count, name
+        else:
+            assert lines, name
+        if answer.count is not None and wish in (Wish.ALL, Wish.FEWEST):
+            assert len(lines) == min(answer.count, MANY), name
+        if wish is Wish.FIRST:
+            assert len(lines) <= MANY
+        assert answer.tried() >= 0
+        for fact in answer.facts:
+            assert fact == fact.lower().replace("_", "-").replace(" ", "-"), "names are in kebab-case"
+        for table in answer.tables:
+            assert all(len(row) == len(table.heads) for row in table.rows), table.title
 
 
-@pytest.mark.parametrize(("puzzle", "name"), BOARDS)
-def test_every_line_passes_the_check_and_comes_once(puzzle: Puzzle, name: str) -> None:
-    board, answer = solved(puzzle, name)
-    lines = list(islice(answer.lines, 200))
-    assert all(puzzle.check(board, line) for line in lines)
-    assert len(lines) == len(set(lines))
-    if answer.count is not None:
-        assert len(lines) == min(answer.count, 200)
+@pytest.mark.parametrize("puzzle", PUZZLES)
+def test_every_wish_comes_to_the_same(puzzle: Puzzle) -> None:
+    """What there is for one wish is there for each, and as many of them."""
+    seen: dict[str, set[bool]] = {}
+    counts: dict[str, set[int]] = {}
+    for wish in puzzle.WISHES:
+        for _, name, _, answer, lines in answered(puzzle, wish):
+            seen.setdefault(name, set()).add(answer.proof is None)
+            if answer.count is not None and wish is not Wish.FEWEST:
+                counts.setdefault(name, set()).add(answer.count)
+                if wish is Wish.ALL and answer.count <= MANY:
+                    counts[name].add(len(lines))
+    assert all(len(each) == 1 for each in seen.values()), seen
+    assert all(len(each) == 1 for each in counts.values()), counts
 
 
-@pytest.mark.parametrize(("puzzle", "name"), BOARDS)
-def test_a_line_cut_short_does_not_pass_and_the_check_says_why(puzzle: Puzzle, name: str) -> None:
-    board, answer = solved(puzzle, name)
-    for line in islice(answer.lines, 20):
-        checked = puzzle.check(board, line[:-1])
-        assert not checked
-        assert checked.wrong
+@pytest.mark.parametrize(("puzzle", "wish"), ASKED)
+def test_every_line_passes_the_check_and_comes_once(puzzle: Puzzle, wish: Wish) -> None:
+    for _, name, board, _, lines in answered(puzzle, wish):
+        for line in lines:
+            checked = puzzle.check(board, line)
+            assert checked, f"{name}: {checked.wrong}"
+        assert len(lines) == len(set(lines)), name
 
 
-@pytest.mark.parametrize(("puzzle", "name"), BOARDS)
-def test_a_listing_is_read_back_as_it_was_written(puzzle: Puzzle, name: str) -> None:
-    board, answer = solved(puzzle, name)
-    _, again = solved(puzzle, name)
-    parts: list[str] = []
-    listed = list_solutions(puzzle, board, answer, 20, parts.append)
-    ((read, lines),) = puzzle.parse_listing("".join(parts), name, lambda *_: None)
-    assert read == board
-    assert list(lines) == list(islice(again.lines, 20))
-    assert len(lines) == listed
+@pytest.mark.parametrize("puzzle", PUZZLES)
+def test_a_line_is_read_back_from_its_notation(puzzle: Puzzle) -> None:
+    for _, board, line in solved(puzzle):
+        notation = puzzle.notate(board, line)
+        assert notation
+        assert "\n" not in notation
+        assert puzzle.parse_line(board, notation, "mine") == line
+
+
+@pytest.mark.parametrize("puzzle", PUZZLES)
+def test_a_line_cut_short_does_not_pass_and_the_check_says_why(puzzle: Puzzle) -> None:
+    for _, board, line in islice(solved(puzzle), 4):
+        notation = puzzle.notate(board, line)
+        for length in range(len(notation)):
+            try:
+                shorter = puzzle.parse_line(board, notation[:length], "mine")
+            except ConfigError:
+                continue
+            checked = puzzle.check(board, shorter)
+            assert shorter == line or not checked, f"{notation[:length]!r} passes in place of {notation!r}"
+            assert bool(checked) == (not checked.wrong)
+
+
+@pytest.mark.parametrize("puzzle", PUZZLES)
+def test_a_line_of_another_board_is_told_and_never_raised(puzzle: Puzzle) -> None:
+    lines = list(solved(puzzle))
+    for _, board, _ in lines:
+        for _, _, line in lines:
+            checked = puzzle.check(board, line)
+            assert bool(checked) == (not checked.wrong)
+
+
+@pytest.mark.parametrize("puzzle", PUZZLES)
+def test_what_is_no_line_is_refused_with_its_place(puzzle: Puzzle) -> None:
+    board = known(puzzle, next(iter(puzzle.BOARDS)))
+    for text in ("€", "\x00", "Dear diary, nothing was solved today"):
+        with pytest.raises(ConfigError, match="mine"):
+            puzzle.parse_line(board, text, "mine")
+
+
+@pytest.mark.parametrize("puzzle", PUZZLES)
+def test_a_listing_is_read_back_as_it_was_written(puzzle: Puzzle) -> None:
+    wish = next(wish for wish in (Wish.ALL, Wish.FIRST, Wish.FEWEST) if wish in puzzle.WISHES)
+    for _, name, board, _, lines in answered(puzzle, wish):
+        parts: list[str] = []
+        (*_, listed) = list_solutions(puzzle, board, lines, 20, parts.append)
+        ((read, again),) = puzzle.parse_listing("".join(parts), name, lambda *_: None)
+        assert read == board
+        assert list(again) == lines[:20]
+        assert listed.number == len(again)
 
 
 @pytest.mark.parametrize(("puzzle", "name"), BOARDS)
 def test_a_picture_is_one_svg_that_needs_nothing_else(puzzle: Puzzle, name: str) -> None:
-    picture = puzzle.render_svg(puzzle.parse(puzzle.BOARDS[name], name))
-    assert ElementTree.fromstring(picture).tag == "{http://www.w3.org/2000/svg}svg"  # noqa: S314 - our own text
+    looked_at(puzzle.render_svg(known(puzzle, name)))
+
+
+@pytest.mark.parametrize(("puzzle", "wish"), ASKED)
+def test_the_pictures_of_an_answer_need_nothing_else(puzzle: Puzzle, wish: Wish) -> None:
+    for question in answered(puzzle, wish):
+        for name, drawn in question.answer.pictures.items():
+            assert name == name.lower().replace("_", "-").replace(" ", "-")
+            looked_at(drawn)
+
+
+def looked_at(picture: str) -> None:
+    root = ElementTree.fromstring(picture)  # noqa: S314 - our own text
+    assert root.tag == "{http://www.w3.org/2000/svg}svg"
+    assert root.get("viewBox")
+    assert root.find("{http://www.w3.org/2000/svg}title") is not None, "it is read out to who cannot see it"
     assert "href" not in picture
+    assert "<script" not in picture
     assert "prefers-color-scheme:dark" in picture
 
 
 @pytest.mark.parametrize("puzzle", PUZZLES)
+def test_the_steps_of_a_line_are_pictures_from_the_beginning_to_the_end(puzzle: Puzzle) -> None:
+    for _, board, line in islice(solved(puzzle), 2):
+        steps = list(puzzle.steps(board, line))
+        assert len(steps) >= 2, "the board as it begins, and what is done"
+        assert steps[0].svg != steps[-1].svg
+        assert all(step.caption.strip() and "\n" not in step.caption for step in steps)
+        for step in steps:
+            looked_at(step.svg)
+        sizes = {ElementTree.fromstring(step.svg).get("viewBox") for step in steps}  # noqa: S314 - our own text
+        assert len(sizes) == 1, "nothing jumps about when it is played"
+
+
+@pytest.mark.parametrize("puzzle", PUZZLES)
 def test_what_is_no_board_is_refused_with_its_place(puzzle: Puzzle) -> None:
-    for text in ("", "\n \n", "€", "\x00"):
+    for text in ("", "\n \n", "€", "\x00", "Dear diary,\nnothing was solved today.\n", "🧩" * 100):
         with pytest.raises(ConfigError) as caught:
             puzzle.parse(text, "mine.txt")
         assert str(caught.value).startswith("mine.txt:")
+        assert all(problem.line >= 1 <= problem.column for problem in caught.value.problems)
 
 
 @pytest.mark.parametrize("puzzle", PUZZLES)
@@ -92,10 +273,84 @@ def test_what_is_no_listing_is_refused(puzzle: Puzzle) -> None:
 
 
 @pytest.mark.parametrize("puzzle", PUZZLES)
-def test_a_goal_that_a_board_does_not_have_is_refused(puzzle: Puzzle) -> None:
-    name, drawing = next(iter(puzzle.BOARDS.items()))
-    with pytest.raises(UnknownName, match="the moon"):
-        puzzle.aim(puzzle.parse(drawing, name), "the moon")
+def test_a_rule_that_there_is_not_is_refused_with_the_nearest(puzzle: Puzzle) -> None:
+    board = known(puzzle, next(iter(puzzle.BOARDS)))
+    assert puzzle.with_rules(board, {}) == board
+    with pytest.raises(UnknownName, match="'the moon'"):
+        puzzle.with_rules(board, {"the moon": "1"})
+    for name, rule in puzzle.RULES.items():
+        assert rule.what
+        with pytest.raises(UnknownName, match=f"did you mean '{name}'"):
+            puzzle.with_rules(board, {f"{name}s": rule.default})
+        with pytest.raises(ApplianceError) as caught:
+            puzzle.with_rules(board, {name: "the moon"})
+        assert caught.value.exit_status == 2
+        assert "\n" not in str(caught.value)
+        if rule.choices and rule.default:
+            assert rule.default in rule.choices
+        for choice in rule.choices:
+            with contextlib.suppress(WrongArgument):  # the board itself says something else
+                chosen = puzzle.with_rules(board, {name: choice})
+                assert puzzle.with_rules(chosen, {name: choice}) == chosen
+
+
+@pytest.mark.parametrize("puzzle", PUZZLES)
+def test_an_end_that_comes_at_once_is_heard(puzzle: Puzzle) -> None:
+    for name in puzzle.BOARDS:
+        for wish in puzzle.WISHES:
+            begun, board = time.monotonic(), known(puzzle, name)
+            told = cut_off(partial(first_of, puzzle, board, wish))
+            assert "\n" not in told
+            assert time.monotonic() - begun < 2 * PATIENCE, f"{name}, {wish}: heard too late"
+
+
+@pytest.mark.parametrize("puzzle", PUZZLES)
+def test_a_board_that_is_made_follows_from_its_seed(puzzle: Puzzle) -> None:
+    make = getattr(puzzle, "make", None)
+    if make is None:
+        return
+    board = known(puzzle, next(iter(puzzle.BOARDS)))
+    first, again = make(20261121, board, Alone()), make(20261121, board, Alone())
+    assert first.board == again.board
+    assert dict(first.facts) == dict(again.facts)
+    assert puzzle.parse(puzzle.render(first.board), "made") == puzzle.parse(puzzle.render(again.board), "made")
+    assert any(make(seed, board, Alone()).board != first.board for seed in (1, 2, 3))
+
+
+@pytest.mark.parametrize("puzzle", PUZZLES)
+def test_a_hint_is_one_line_of_words(puzzle: Puzzle) -> None:
+    hint = getattr(puzzle, "hint", None)
+    if hint is None:
+        return
+    wish = next(wish for wish in (Wish.FIRST, Wish.ALL, Wish.FEWEST, Wish.COUNT) if wish in puzzle.WISHES)
+    for question in answered(puzzle, wish):
+        told = hint(question.board, Hurried(10 * PATIENCE))
+        assert told
+        assert "\n" not in told
+
+
+@pytest.mark.parametrize("puzzle", PUZZLES)
+def test_what_is_prepared_can_be_cut_off(puzzle: Puzzle) -> None:
+    prepare = getattr(puzzle, "prepare", None)
+    if prepare is None:
+        return
+    assert "\n" not in cut_off(lambda: prepare(Hurried()))
+
+
+@pytest.mark.parametrize("puzzle", PUZZLES)
+def test_the_check_shares_no_code_with_the_solver(puzzle: Puzzle) -> None:
+    package = cast(ModuleType, puzzle).__name__
+    seen = _imported(sys.modules[puzzle.check.__module__], package)
+    if puzzle.check.__module__ != package:
+        assert not [name for name in seen if "solve" in name.rpartition(".")[2] or "kernel" in name]
+
+
+def _imported(module: ModuleType, package: str) -> set[str]:
+    """Return the modules of PACKAGE that MODULE imports, and those that these import."""
+    tree = ast.parse(Path(cast(str, module.__file__)).read_text("utf-8"))
+    names = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module}
+    direct = {name for name in names if name.startswith(f"{package}.")}
+    return direct.union(*(_imported(sys.modules[name], package) for name in direct))
 
 
 def test_a_puzzle_is_asked_for_by_name() -> None:

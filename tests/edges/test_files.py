@@ -95,10 +95,20 @@ def test_a_puzzle_run_that_is_killed_leaves_the_report_of_the_last_time(house: H
     house.write(job.format(board="cross", limit=10))
     assert house.run("jobs", "run", "pegs").returncode == 0
     folder = house.state / "reports" / "pegs"
-    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    before = shown(folder)
     house.write(job.format(board="full", limit=10_000_000))
     with house.start("jobs", "run", "pegs") as runner:
         until(lambda: (house.json("jobs", "list")[0]["last"] or {}).get("note", "").startswith("full"))
         runner.kill()
     until(lambda: house.last("pegs")["outcome"] == "abandoned")
-    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+    assert shown(folder) == before
+    house.write(job.format(board="cross", limit=10))
+    assert house.run("jobs", "run", "pegs").returncode == 0
+    assert not list(folder.glob(".*")), "what was left of it is gone"
+
+
+def shown(folder: Path) -> dict[str, bytes]:
+    """Return the reports in FOLDER and in the dated folders below it, by their names there."""
+    files = (path for path in folder.rglob("*") if path.is_file())
+    found = {str(path.relative_to(folder)): path.read_bytes() for path in files}
+    return {name: content for name, content in found.items() if not name.startswith(".")}

@@ -1,5 +1,6 @@
 """A Context over a folder: real files, written as the appliance writes them; networks and the player in memory."""
 
+import os
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -10,10 +11,11 @@ from pathlib import Path
 from random import Random
 from typing import IO
 
+from pi_appliance.engine import editions
 from pi_appliance.errors import Unavailable, UnknownName
 from pi_appliance.model.music import Source, Station
 from pi_appliance.model.post import Report
-from pi_appliance.ports import Ledger, Moment, Network, Rules
+from pi_appliance.ports import Edition, Ledger, Moment, Network, Rules
 from pi_appliance.ports_player import Player
 from pi_appliance.ports_work import Work
 from pi_appliance.store.posts import Posts
@@ -97,6 +99,10 @@ class FolderContext:
         """Give a file that becomes report NAME when the block ends well."""
         with files.replacing_text(files.make_folder(self.folder) / name) as file:
             yield file
+
+    def edition(self, keep: int) -> AbstractContextManager[Edition]:
+        """Give what takes all reports of this run, in a folder named by `now`."""
+        return editions.edition(self.folder, self.now, process=os.getpid(), keep=keep)
 
     def progress(self, done: float | None, note: str = "") -> None:
         """Keep what was told in `told`."""

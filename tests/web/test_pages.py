@@ -198,7 +198,7 @@ def test_a_report_is_shown_by_its_kind(world: World) -> None:
     assert (raw.text, raw.headers["content-type"]) == ("o . o", "text/plain; charset=utf-8")
     assert world.ask("/reports/hello/board.svg?raw=1").headers["content-type"] == "image/svg+xml"
     assert world.ask("/reports/hello/blob.bin").headers["content-disposition"].startswith("attachment")
-    for name in ("board.svg?raw=1", "page.html", "blob.bin"):
+    for name in ("board.svg?raw=1", "page.html?raw=1", "blob.bin"):
         policy = world.ask(f"/reports/hello/{name}").headers["content-security-policy"]
         assert "default-src 'none'" in policy
         assert "sandbox" in policy
@@ -216,6 +216,45 @@ def test_a_picture_is_shown_within_a_page_that_leads_back(world: World, name: st
     assert answer.headers["content-type"].startswith("text/html")
     assert f'<img src="?raw=1" alt="{name}">' in answer.text
     assert 'href="/jobs/hello" aria-label="Back"' in answer.text
+
+
+def test_a_page_among_the_reports_is_shown_in_a_frame_that_runs_nothing_and_nobody_else_frames_it(world: World) -> None:
+    report(world, "hello/result.html", EVIL)
+    answer = world.ask("/reports/hello/result.html")
+    assert EVIL not in answer.text
+    assert '<iframe class="framed" src="?raw=1" sandbox title="result.html">' in answer.text
+    assert 'href="/jobs/hello" aria-label="Back"' in answer.text
+    raw = world.ask("/reports/hello/result.html?raw=1")
+    assert raw.text == EVIL
+    assert "sandbox; frame-ancestors 'self'" in raw.headers["content-security-policy"]
+    assert raw.headers["x-frame-options"] == "SAMEORIGIN"
+    assert answer.headers["x-frame-options"] == "DENY"
+
+
+def test_dated_reports_stand_on_the_page_of_their_job_each_with_its_files(world: World) -> None:
+    for name in (
+        "result.txt",
+        "2026-11-21_0330/result.txt",
+        "2026-11-21_0330/cross.svg",
+        "2026-11-20_0330/result.html",
+    ):
+        report(world, f"hello/{name}", "<svg xmlns='http://www.w3.org/2000/svg'/>")
+    report(world, "hello/2026-11-21_0330/.half", "x")
+    assert listed(world, "/jobs/hello") == ["hello/result.txt", "hello/2026-11-21_0330", "hello/2026-11-20_0330"]
+    assert "21 Nov 2026, 03:30" in world.ask("/jobs/hello").text
+    assert listed(world, "/reports/hello/2026-11-21_0330") == [
+        "hello/2026-11-21_0330/result.txt",
+        "hello/2026-11-21_0330/cross.svg",
+    ]
+    assert 'href="/jobs/hello" aria-label="Back"' in world.ask("/reports/hello/2026-11-21_0330").text
+    text = world.ask("/reports/hello/2026-11-21_0330/result.txt").text
+    assert 'href="/reports/hello/2026-11-21_0330" aria-label="Back"' in text
+    assert world.ask("/reports/hello/2026-11-20_0330/result.html?raw=1").text.startswith("<svg")
+    assert listed(world, "/reports") == ["hello/result.txt"], "the list has the newest alone"
+    dated = world.ask("/api/v1/reports/hello").json
+    assert [each["date"] for each in dated] == ["2026-11-21_0330", "2026-11-20_0330"]
+    assert [each["file"] for each in dated[0]["files"]] == ["result.txt", "cross.svg"]
+    assert world.ask("/api/v1/reports/nobody").status == 404
 
 
 TWEETS = """  tweets:
@@ -270,6 +309,18 @@ OUTSIDE = [
     "/reports/hello/%00",
     "/reports/hello/.hidden",
     "/reports/hello/link.txt",
+    "/reports/hello/2026-11-21_0330/../../../secret.key",
+    "/reports/hello/2026-11-21_0330/%2e%2e",
+    "/reports/hello/2026-11-21_0330/..%2f..%2f..%2fsecret.key",
+    "/reports/hello/2026-11-21_0330/.hidden",
+    "/reports/hello/2026-11-21_0330/link.txt",
+    "/reports/hello/2026-11-22_0330",
+    "/reports/hello/2026-11-22_0330/secret.key",
+    "/reports/hello/.2026-11-21_0330.7.new/half.txt",
+    "/reports/hello/2026-13-99_0330",
+    "/reports/%2e%2e/2026-11-21_0330/x.txt",
+    "/reports/hello/%2e%2e/secret.key",
+    "/reports/hello/deep/x.txt",
     "/static/../service.py",
     "/static/%2e%2e/service.py",
     "/static/..%2fservice.py",
@@ -280,7 +331,12 @@ OUTSIDE = [
 def test_no_path_leads_out_of_the_reports(world: World, path: str) -> None:
     report(world, "hello/x.txt", "x")
     report(world, "hello/.hidden", "half")
-    (world.daemon.appliance.config.reports / "hello" / "link.txt").symlink_to(world.daemon.appliance.config.path)
+    folder = world.daemon.appliance.config.reports / "hello"
+    for half in (".2026-11-21_0330.7.new/half.txt", "2026-11-21_0330/.hidden", "deep/x.txt"):
+        report(world, f"hello/{half}", "half")
+    for link in ("link.txt", "2026-11-21_0330/link.txt"):
+        (folder / link).symlink_to(world.daemon.appliance.config.path)
+    (folder / "2026-11-22_0330").symlink_to(world.daemon.appliance.config.state)
     answer = world.ask(path)
     assert answer.status == 404
     assert "kind: command" not in answer.text

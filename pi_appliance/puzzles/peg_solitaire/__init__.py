@@ -1,17 +1,18 @@
 """Peg solitaire: jump peg over peg into an empty hole, and take the one jumped over, until one is left."""
 
-from pi_appliance.puzzles import Rule, Wish
-from pi_appliance.puzzles.peg_solitaire.board import Board, Hole, Jump, describe, parse, with_rules
+from pi_appliance.puzzles import Wish
+from pi_appliance.puzzles.peg_solitaire.board import RULES, Board, Hole, Jump, describe, with_rules
 from pi_appliance.puzzles.peg_solitaire.boards import BOARDS
 from pi_appliance.puzzles.peg_solitaire.check import check
+from pi_appliance.puzzles.peg_solitaire.drawing import parse
 from pi_appliance.puzzles.peg_solitaire.listing import parse_listing, render_line
-from pi_appliance.puzzles.peg_solitaire.render import render, render_svg
-from pi_appliance.puzzles.peg_solitaire.solve import solve
+from pi_appliance.puzzles.peg_solitaire.notation import notate, parse_line
+from pi_appliance.puzzles.peg_solitaire.render import render, render_svg, steps
+from pi_appliance.puzzles.peg_solitaire.solve import hint, solve
 
 TITLE = "Peg solitaire"
 MOVES = "jumps"
-RULES = {"goal": Rule("the hole where the last peg must end, such as 3,3; anywhere if none is named")}
-WISHES = (Wish.FIRST, Wish.ALL)
+WISHES = (Wish.FIRST, Wish.ALL, Wish.COUNT, Wish.FEWEST)
 
 __all__ = [
     "BOARDS",
@@ -24,11 +25,15 @@ __all__ = [
     "Jump",
     "check",
     "describe",
+    "hint",
+    "notate",
     "parse",
+    "parse_line",
     "parse_listing",
     "render",
     "render_line",
     "render_svg",
     "solve",
+    "steps",
     "with_rules",
 ]

@@ -1,23 +1,29 @@
-"""A peg solitaire board of any shape, and how it is read from a drawing."""
+"""A peg solitaire board of any shape, squares or triangles, and the rules that stand for it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from pi_appliance.errors import ConfigError, Problem, UnknownName
-from pi_appliance.puzzles import counted
+from pi_appliance.errors import UnknownName
+from pi_appliance.puzzles import Rule, counted
 
-PEG = "X"
-EMPTY = "O."
-BLANK = " #"
-SIDE = 15
-MOST_HOLES = 64  # a position is a set of holes, and so fits one machine word
-_MEANT = {"x": "X", "o": "O", "0": "O", "*": "X", "_": ".", "-": "."}  # what a hand writes instead
-_RIGHT = "a board is drawn with X for a peg, O or . for an empty hole, a space or # where there is none"
+SQUARE = ((1, 0), (-1, 0), (0, 1), (0, -1))
+TRIANGLE = (*SQUARE, (1, 1), (-1, -1))
+RULES = {
+    "goal": Rule("the hole where the last peg must end, such as 3,3; anywhere if none is named"),
+    "positions": Rule(
+        "which positions a count looks at: those that are needed, or all that can be reached, for their table",
+        "needed",
+        ("needed", "all"),
+    ),
+}
 
 
 class Hole(NamedTuple):
-    """A place for a peg; x counts to the right and y downwards, both from 0."""
+    """A place for a peg; x counts to the right and y downwards, both from 0.
+
+    Among triangles, rows lie aslant: below x,y are x,y+1 to the left and x+1,y+1 to the right.
+    """
 
     x: int
     y: int
@@ -47,70 +53,45 @@ class Board:
     holes: tuple[Hole, ...]
     pegs: frozenset[Hole]
     goal: Hole | None = None
+    triangular: bool = False
+    """Whether jumps go along three directions, as among the points of triangles; otherwise along rows and columns."""
+    whole: bool = False
+    """Whether a count looks at all positions that can be reached, though fewer would do."""
 
-
-def parse(text: str, file: str, first: int = 1) -> Board:
-    """Return the board drawn in TEXT; blank space around the drawing does not count.
-
-    Raises ConfigError with the first problem of each line; FILE is the name they go by, FIRST the number there of the
-    first line.
-    """
-    rows = [row.rstrip() for row in text.splitlines()]
-    problems = [problem for number, row in enumerate(rows, first) for problem in _strange(row, number, file)]
-    if problems:
-        raise ConfigError(problems)
-    drawn = {Hole(x, y): mark for y, row in enumerate(rows) for x, mark in enumerate(row) if mark not in BLANK}
-    if not drawn:
-        raise ConfigError([Problem(file, first, 1, "no board is drawn here", _RIGHT)])
-    left, top = min(x for x, _ in drawn), min(y for _, y in drawn)
-    problems = list(_too_large(tuple(drawn), left, top, first, file))
-    if PEG not in drawn.values():
-        problems.append(Problem(file, first + top, left + 1, "the board has no peg", "draw pegs as X"))
-    if problems:
-        raise ConfigError(problems)
-    holes = {Hole(x - left, y - top): mark for (x, y), mark in drawn.items()}
-    return Board(tuple(holes), frozenset(hole for hole, mark in holes.items() if mark == PEG))
+    @property
+    def directions(self) -> tuple[tuple[int, int], ...]:
+        """The ways to a neighbour: to the right, left, down and up, and among triangles the two of the third line."""
+        return TRIANGLE if self.triangular else SQUARE
 
 
 def with_rules(board: Board, rules: Mapping[str, str]) -> Board:
-    """Return BOARD with RULES: the goal. Raises UnknownName."""
-    for name in rules:
-        if name != "goal":
-            raise UnknownName("rule of peg solitaire", name, ["goal"])
-    return aim(board, rules["goal"]) if "goal" in rules else board
-
-
-def aim(board: Board, goal: str) -> Board:
-    """Return BOARD with the hole where the last peg must end, named as x,y. Raises UnknownName if it has none such."""
-    for hole in board.holes:
-        if str(hole) == goal.replace(" ", ""):
-            return replace(board, goal=hole)
-    # A number that looks like another is not near it, so one of the holes in the middle is the example.
-    right = f"a hole is called x,y, both counted from 0 at the top left, such as {board.holes[len(board.holes) // 2]}"
-    raise UnknownName("hole of this board", goal, [str(hole) for hole in board.holes], right)
+    """Return BOARD with RULES, see `RULES`; an empty value is as if it was not named. Raises UnknownName."""
+    for name, value in rules.items():
+        if name == "goal":
+            board = replace(board, goal=_goal(board, value) if value else None)
+        elif name == "positions":
+            if value and value not in RULES[name].choices:
+                raise UnknownName("choice of positions", value, list(RULES[name].choices))
+            board = replace(board, whole=value == "all")
+        else:
+            raise UnknownName("rule of peg solitaire", name, list(RULES))
+    return board
 
 
 def describe(board: Board) -> str:
-    """Return the size of BOARD in words."""
+    """Return the size of BOARD, and rules other than the default ones, in words."""
     size = f"{counted(len(board.pegs), 'peg')} in {counted(len(board.holes), 'hole')}"
-    return size + (f", the last one at {board.goal}" if board.goal else "")
+    if board.triangular:
+        size += " of a triangular board"
+    if board.goal:
+        size += f", the last one at {board.goal}"
+    return size + (", counted with all positions" if board.whole else "")
 
 
-def _strange(row: str, number: int, file: str) -> list[Problem]:
-    for column, mark in enumerate(row, 1):
-        if mark not in PEG + EMPTY + BLANK:
-            what = "a tab" if mark == "\t" else repr(mark)
-            right = f"did you mean {_MEANT[mark]!r}?" if mark in _MEANT else _RIGHT
-            return [Problem(file, number, column, f"{what} is no part of a board", right)]
-    return []
-
-
-def _too_large(drawn: tuple[Hole, ...], left: int, top: int, first: int, file: str) -> list[Problem]:
-    """Return the first hole beyond each limit. DRAWN is in reading order and begins in line FIRST."""
-    right = f"a board has at most {MOST_HOLES} holes, {SIDE} a row and {SIDE} rows"
-    beyond = {
-        f"the board is more than {SIDE} holes wide": [hole for hole in drawn if hole.x - left >= SIDE],
-        f"the board is more than {SIDE} rows high": [hole for hole in drawn if hole.y - top >= SIDE],
-        f"the board has {len(drawn)} holes": drawn[MOST_HOLES:],
-    }
-    return [Problem(file, first + holes[0].y, holes[0].x + 1, wrong, right) for wrong, holes in beyond.items() if holes]
+def _goal(board: Board, name: str) -> Hole:
+    for hole in board.holes:
+        if str(hole) == name.replace(" ", ""):
+            return hole
+    # A number that looks like another is not near it, so one of the holes in the middle is the example.
+    right = f"a hole is called x,y, both counted from 0 at the top left, such as {board.holes[len(board.holes) // 2]}"
+    raise UnknownName("hole of this board", name, [str(hole) for hole in board.holes], right)

@@ -9,7 +9,8 @@ from collections.abc import Iterator, Sequence
 
 from pi_appliance.errors import ConfigError, Problem, Refused
 from pi_appliance.puzzles import Progress
-from pi_appliance.puzzles.peg_solitaire.board import Board, Hole, Jump, Line, parse
+from pi_appliance.puzzles.peg_solitaire.board import Board, Hole, Jump, Line
+from pi_appliance.puzzles.peg_solitaire.drawing import parse
 from pi_appliance.puzzles.peg_solitaire.render import render
 
 _Row = tuple[int, str]  # the number of the line in the file, from 1, and the line

@@ -1,58 +1,105 @@
-"""Draws a peg solitaire board: as text, and as an SVG picture."""
+"""Draws a peg solitaire board: as text, as an SVG picture, and as the pictures that play a line."""
 
+from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 
-from pi_appliance.puzzles import counted
-from pi_appliance.puzzles.peg_solitaire.board import Board, Hole
+from pi_appliance.puzzles import Step, counted
+from pi_appliance.puzzles._svg import picture
+from pi_appliance.puzzles.peg_solitaire.board import Board, Hole, Jump, Line
 
 UNIT = 40  # the side of a hole's place, in the picture's own units
-# Wood by day, dark wood by night; the pegs stay bright. Class names of its own, as a page may hold many pictures.
+# Wood by day, dark wood by night; the pegs stay bright.
 STYLE = """\
 .peg-wood{fill:#c8a06a;stroke:#c8a06a}.peg-hole{fill:#8b6538}.peg-goal{stroke:#1f6feb}
 .peg-body{fill:#b3261e}.peg-shine{fill:#fff;fill-opacity:.35}
+.peg-path{stroke:#1f5fbf}.peg-head{fill:#1f5fbf}.peg-gone{stroke:#b3261e}
 @media (prefers-color-scheme:dark){.peg-wood{fill:#5b4630;stroke:#5b4630}.peg-hole{fill:#2e2216}
-.peg-goal{stroke:#79b8ff}.peg-body{fill:#e5675e}}"""
+.peg-goal{stroke:#79b8ff}.peg-body{fill:#e5675e}
+.peg-path{stroke:#8cc4ff}.peg-head{fill:#8cc4ff}.peg-gone{stroke:#e5675e}}"""
 
 
 def render(board: Board, pegs: AbstractSet[Hole] | None = None) -> str:
     """Draw BOARD, a line a row, with the pegs it begins with or with PEGS."""
     pegs = board.pegs if pegs is None else pegs
     holes = set(board.holes)
-    width, height = _size(board)
-    rows = ([Hole(x, y) for x in range(width)] for y in range(height))
-    return "".join("".join("X" if at in pegs else "O" if at in holes else " " for at in row) + "\n" for row in rows)
+    height = max(hole.y for hole in board.holes) + 1
+    if not board.triangular:
+        width = max(hole.x for hole in board.holes) + 1
+        rows = ([Hole(x, y) for x in range(width)] for y in range(height))
+        return "".join("".join(_mark(at, holes, pegs) for at in row) + "\n" for row in rows)
+    # Each row half a place beside the one above: two columns a hole.
+    left, right = (bound(2 * x - y for x, y in board.holes) for bound in (min, max))
+    drawn = ["triangle\n"]
+    for y in range(height):
+        marks = (
+            _mark(Hole((column + y) // 2, y), holes, pegs) if (column + y) % 2 == 0 else " "
+            for column in range(left, right + 1)
+        )
+        drawn.append("".join(marks) + "\n")
+    return "".join(drawn)
 
 
-def render_svg(board: Board, pegs: AbstractSet[Hole] | None = None) -> str:
-    """Draw BOARD as a picture that needs nothing else, with the pegs it begins with or with PEGS."""
+def _mark(at: Hole, holes: AbstractSet[Hole], pegs: AbstractSet[Hole]) -> str:
+    return "X" if at in pegs else "O" if at in holes else " "
+
+
+def render_svg(board: Board, pegs: AbstractSet[Hole] | None = None, jump: Jump | None = None) -> str:
+    """Draw BOARD as a picture that needs nothing else, with the pegs it begins with or with PEGS, just after JUMP."""
     pegs = board.pegs if pegs is None else pegs
-    width, height = (side * UNIT + UNIT for side in _size(board))
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}"'
-        ' role="img" style="max-width:100%;height:auto">',
-        f"<title>Peg solitaire: {counted(len(pegs), 'peg')} in {counted(len(board.holes), 'hole')}</title>",
-        f"<style>{STYLE}</style>",
-        # Squares with a broad round edge: neighbours grow together into one board.
-        '<g class="peg-wood" stroke-width="24" stroke-linejoin="round">',
-        *(
-            f'<rect x="{x - UNIT // 2}" y="{y - UNIT // 2}" width="{UNIT}" height="{UNIT}"/>'
-            for x, y in _middles(board)
-        ),
-        "</g>",
-    ]
-    for hole, (x, y) in zip(board.holes, _middles(board), strict=True):
-        parts.append(f'<circle class="peg-hole" cx="{x}" cy="{y}" r="8"/>')
+    middles = _middles(board)
+    width, height = (max(at) + UNIT for at in zip(*middles.values(), strict=True))
+    # Squares, or discs among triangles, with a broad round edge: neighbours grow together into one board.
+    parts = ['<g class="peg-wood" stroke-width="24" stroke-linejoin="round">']
+    for x, y in middles.values():
+        if board.triangular:
+            parts.append(f'<circle cx="{x:g}" cy="{y:g}" r="{UNIT / 2:g}"/>')
+        else:
+            parts.append(f'<rect x="{x - UNIT / 2:g}" y="{y - UNIT / 2:g}" width="{UNIT}" height="{UNIT}"/>')
+    parts.append("</g>")
+    for hole, (x, y) in middles.items():
+        parts.append(f'<circle class="peg-hole" cx="{x:g}" cy="{y:g}" r="8"/>')
         if hole == board.goal:
-            parts.append(f'<circle class="peg-goal" cx="{x}" cy="{y}" r="18" fill="none" stroke-width="3"/>')
+            parts.append(f'<circle class="peg-goal" cx="{x:g}" cy="{y:g}" r="18" fill="none" stroke-width="3"/>')
         if hole in pegs:
-            parts.append(f'<circle class="peg-body" cx="{x}" cy="{y}" r="15"/>')
-            parts.append(f'<circle class="peg-shine" cx="{x - 5}" cy="{y - 5}" r="4"/>')
-    return "\n".join([*parts, "</svg>"]) + "\n"
+            parts.append(f'<circle class="peg-body" cx="{x:g}" cy="{y:g}" r="15"/>')
+            parts.append(f'<circle class="peg-shine" cx="{x - 5:g}" cy="{y - 5:g}" r="4"/>')
+    parts += _jumped(middles[jump.start], middles[jump.end]) if jump else []
+    title = f"Peg solitaire: {counted(len(pegs), 'peg')} in {counted(len(board.holes), 'hole')}"
+    return picture(width, height, title, STYLE, parts)
 
 
-def _size(board: Board) -> tuple[int, int]:
-    return max(hole.x for hole in board.holes) + 1, max(hole.y for hole in board.holes) + 1
+def _jumped(start: tuple[float, float], end: tuple[float, float]) -> list[str]:
+    """Draw the jump just made: a ring where the peg was that is gone, and an arrow to the one that jumped."""
+    (x, y), (u, v) = start, end
+    right, down = (u - x) / 2, (v - y) / 2
+    length = (right * right + down * down) ** 0.5
+    right, down = right / length, down / length
+    tip, back = (u - 15 * right, v - 15 * down), (u - 28 * right, v - 28 * down)
+    corners = (tip, (back[0] - 8 * down, back[1] + 8 * right), (back[0] + 8 * down, back[1] - 8 * right))
+    return [
+        f'<circle class="peg-gone" cx="{(x + u) / 2:g}" cy="{(y + v) / 2:g}" r="13" fill="none" stroke-width="3"'
+        ' stroke-dasharray="5 4"/>',
+        f'<line class="peg-path" x1="{x:g}" y1="{y:g}" x2="{back[0]:g}" y2="{back[1]:g}" stroke-width="4"/>',
+        '<polygon class="peg-head" points="' + " ".join(f"{a:.4g},{b:.4g}" for a, b in corners) + '"/>',
+    ]
 
 
-def _middles(board: Board) -> list[tuple[int, int]]:
-    return [(hole.x * UNIT + UNIT, hole.y * UNIT + UNIT) for hole in board.holes]
+def steps(board: Board, line: Line) -> Iterator[Step]:
+    """Yield the pictures that play LINE: the board as it begins, and after each jump."""
+    yield Step(f"The beginning: {counted(len(board.pegs), 'peg')}", render_svg(board))
+    pegs = board.pegs
+    for number, jump in enumerate(line, 1):
+        start, end = jump
+        pegs = pegs - {start, Hole((start.x + end.x) // 2, (start.y + end.y) // 2)} | {end}
+        yield Step(f"Jump {number} of {len(line)}: {jump}", render_svg(board, pegs, jump))
+
+
+def _middles(board: Board) -> dict[Hole, tuple[float, float]]:
+    """Return where the middle of each hole is drawn."""
+    if not board.triangular:
+        return {hole: (hole.x * UNIT + UNIT, hole.y * UNIT + UNIT) for hole in board.holes}
+    left = min(2 * x - y for x, y in board.holes)
+    # Rows of equal triangles are nearer to each other than its points, by the root of three quarters.
+    return {
+        hole: ((2 * hole.x - hole.y - left) * UNIT / 2 + UNIT, hole.y * UNIT * 0.866 + UNIT) for hole in board.holes
+    }

@@ -1,143 +1,174 @@
-"""Solves peg solitaire: whether there is a line to a single peg, which ones, and how many.
+"""Solves peg solitaire: whether there is a line to a single peg, which ones, how many, and the shortest.
 
-Four steps, each for what the one before could not settle: the rule of three (proves "none" at once), a census of all
-positions (small boards: counts the solutions), a walk in reading order that gives up early, and a wide search that
-keeps the most promising positions. Only what was looked at as a whole proves that there is no solution.
+The rule of three proves many boards to have none at once. For lines, a walk in reading order gives up early, and a
+wide search that keeps the most promising positions goes on; numbers come from a count that walks no line, and the
+shortest from layers of moves. Only what was looked at as a whole proves that there is no solution.
 """
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from itertools import chain
 
-from pi_appliance.puzzles import Answer, Progress, Proof, Wish, Work, counted
-from pi_appliance.puzzles.peg_solitaire import kernel
-from pi_appliance.puzzles.peg_solitaire.board import Board, Hole, Jump
+from pi_appliance.errors import Refused
+from pi_appliance.puzzles import Answer, Proof, Table, Wish, Work, counted, way_of
+from pi_appliance.puzzles.peg_solitaire import kernel, walk
+from pi_appliance.puzzles.peg_solitaire.board import Board
+from pi_appliance.puzzles.peg_solitaire.count import Count, Counted, TooMany
+from pi_appliance.puzzles.peg_solitaire.field import Field, Move, field_of
+from pi_appliance.puzzles.peg_solitaire.moves import Fewest
+from pi_appliance.puzzles.peg_solitaire.parity import forbids
 
-COUNTED = 20  # pegs; with more, there are soon more positions than a small Pi has memory for
-CENSUS = 250_000  # positions: a second or so; the largest known board that is counted has 84,191
 PATIENCE = 50_000  # dead positions: a fraction of a second
 WIDTHS = (100, 1_000, 10_000)  # 100 solves nearly every board, within hundredths of a second
-DIRECTIONS = ((1, 0), (-1, 0), (0, 1), (0, -1))
+COMPILED = way_of(kernel) == "compiled"
+AFFORDED = 20_000_000 if COMPILED else 200_000  # positions, where lines are asked for and their number is an extra
 
 
-def solve(board: Board, wish: Wish, work: Work) -> Answer:  # noqa: ARG001
-    """Return the answer for BOARD: by then it is known whether there is one. Raises Interrupted."""
-    ends = (board.goal,) if board.goal else board.holes
-    if _parity(board.pegs) not in {_parity([end]) for end in ends}:
-        where = f"at {board.goal}" if board.goal else "anywhere on this board"
-        return _none(Proof.PARITY, f"the rule of three: these pegs cannot become one {where}", 0)
-    return _Search(board, work.progress).answer()
+def solve(board: Board, wish: Wish, work: Work) -> Answer:
+    """Return the answer for BOARD: by then it is known whether there is one. Raises Interrupted; Refused (memory)."""
+    facts = {"kernel": way_of(kernel)}
+    if why := forbids(board):
+        return Answer(count=0, proof=Proof.PARITY, why=why, facts=facts)
+    search = _Search(board, work)
+    if wish is Wish.COUNT:
+        return _numbers(search.field, work, float("inf"))
+    if wish is Wish.FEWEST:
+        first = search.first()
+        return first if first.proof else _fewest(search.field, work)
+    return search.first() if wish is Wish.FIRST else _all(search, work)
 
 
-def _parity(holes: Iterable[Hole]) -> tuple[bool, ...]:
-    """Return what no jump can change: of the diagonals in three colours, which colours agree in odd and even.
-
-    A jump touches one hole of each colour, so that all three counts turn from odd to even or back together.
-    """
-    odd = [False] * 6
-    for x, y in holes:
-        odd[(x + y) % 3] ^= True
-        odd[3 + (x - y) % 3] ^= True
-    return (odd[0] == odd[1], odd[1] == odd[2], odd[3] == odd[4], odd[4] == odd[5])
+def hint(board: Board, work: Work) -> str:
+    """Return the next jump of a solution in words, or why there is none. Raises Interrupted."""
+    answer = solve(board, Wish.FIRST, work)
+    line = next(answer.lines, None)
+    if line is None:
+        return answer.why
+    return f"the peg at {line[0].start} jumps to {line[0].end}" if line else "only one peg is left: it is solved"
 
 
-def _none(proof: Proof, why: str, tried: int) -> Answer:
-    return Answer(lines=iter(()), tried=lambda: tried, count=0, proof=proof, why=why)
+def _all(search: "_Search", work: Work) -> Answer:
+    try:
+        numbers = _numbers(search.field, work, AFFORDED)
+    except (TooMany, Refused) as error:
+        found = search.first()
+        why = f"not counted beside the lines: {error}; ask for the count alone"
+        facts = dict(found.facts) | ({} if found.proof else {"count": why})
+        return Answer(lines=found.lines, tried=found.tried, proof=found.proof, why=found.why, facts=facts)
+    if numbers.proof:
+        return numbers
+    found = search.first()
+    return Answer(lines=found.lines, tried=found.tried, count=numbers.count, facts=numbers.facts, tables=numbers.tables)
 
 
-@dataclass(slots=True)
-class _Bits:
-    """A board in the kernel's words: bit N is its hole N."""
-
-    start: int
-    goals: int
-    jumps: dict[kernel.Move, Jump]  # of each hole in reading order to the right, left, down and up
-    weights: list[int]  # light near the goal, or near the middle where any end will do
-
-
-def _bits(board: Board) -> _Bits:
-    bit = {hole: 1 << number for number, hole in enumerate(board.holes)}
-    jumps: dict[kernel.Move, Jump] = {}
-    for start in board.holes:
-        for right, down in DIRECTIONS:
-            over, end = (Hole(start.x + right * step, start.y + down * step) for step in (1, 2))
-            if over in bit and end in bit:
-                pair = bit[start] | bit[over]
-                jumps[pair | bit[end], pair] = Jump(start, end)
-    count = len(board.holes)
-    # In units of a hole divided by their number, so that the middle is a whole number too.
-    middle = [count * at for at in board.goal] if board.goal else [sum(at) for at in zip(*board.holes, strict=True)]
-    return _Bits(
-        start=sum(bit[peg] for peg in board.pegs),
-        goals=bit[board.goal] if board.goal else sum(bit.values()),
-        jumps=jumps,
-        weights=[(count * x - middle[0]) ** 2 + (count * y - middle[1]) ** 2 for x, y in board.holes],
+def _fewest(field: Field, work: Work) -> Answer:
+    fewest = Fewest(field, work)
+    moves = fewest.run()
+    return Answer(
+        lines=fewest.lines(),
+        tried=lambda: fewest.tried,
+        count=fewest.count(),
+        facts={"kernel": way_of(kernel), "moves": moves, "positions": fewest.looked},
     )
+
+
+def _numbers(field: Field, work: Work, most: float) -> Answer:
+    """Return how many solutions there are. Raises TooMany if it takes more than MOST positions."""
+    came = Count(field, work, most=most).run()
+    facts: dict[str, int | float | str] = {"kernel": way_of(kernel), "positions": came.classes}
+    tables = list(_tables(came))
+    if came.whole:
+        facts |= {
+            "positions": sum(row[1] for row in came.rows),
+            "positions-up-to-symmetry": came.classes,
+            "jumps-of-all-games": sum(row[2] for row in came.rows[1:]),
+            "games": came.games,
+            "fewest-pegs": came.fewest,
+        }
+    if came.count:
+        return Answer(tried=lambda: came.tried, count=came.count, facts=facts, tables=tables)
+    looked = f"every position was looked at ({facts['positions']:,}): "
+    if not came.whole:
+        why = f"{looked}none leads to a single peg{f' at {field.board.goal}' if field.board.goal else ''}"
+    elif came.fewest > 1:
+        why = f"{looked}at best {came.fewest} pegs are left"
+    else:
+        why = f"{looked}the last peg never stands at {field.board.goal}"
+    tried = lambda: came.tried  # noqa: E731 - as above
+    return Answer(tried=tried, count=0, proof=Proof.EXHAUSTION, why=why, facts=facts, tables=tables)
+
+
+def _tables(came: Counted) -> Iterator[Table]:
+    if came.whole:
+        heads = ("jumps", "up to symmetry", "without symmetry", "ways")
+        yield Table("Positions that can be reached", heads, [(level, *row) for level, row in enumerate(came.rows)])
+    for title, rows in (("Positions that were needed", came.rows), ("The same, from the end", came.back)):
+        if rows and not came.whole:
+            needed = [(level, row[0], row[2]) for level, row in enumerate(rows)]
+            yield Table(title, ("jumps", "up to symmetry", "ways"), needed)
+    if came.ends:
+        ends = [(str(hole), number) for hole, number in came.ends.items()]
+        yield Table("Where the last peg stands", ("hole", "solutions"), ends)
 
 
 class _Search:
     """One search for the lines of one board, step after step."""
 
-    def __init__(self, board: Board, progress: Progress) -> None:
-        self.board, self.progress = board, progress
-        self.bits = _bits(board)
-        self.moves = list(self.bits.jumps)
+    def __init__(self, board: Board, work: Work) -> None:
+        self.board, self.work, self.field = board, work, field_of(board)
+        self.moves: dict[walk.Move, Move] = {(move.triple, move.pair): move for move in self.field.moves}
         self.spent = 0  # jumps tried by the steps that are over
 
-    def answer(self) -> Answer:
-        if len(self.board.pegs) <= COUNTED:
-            census = kernel.count(self.bits.start, self.moves, CENSUS, self._tick)
-            if census:
-                return self._counted(census)
-        walk = self._walk(PATIENCE)
-        lines = walk.lines(self.bits.start)
+    def first(self) -> Answer:
+        """Return the lines, of which the first is found by then."""
+        begun = self._walk(PATIENCE)
+        lines = begun.lines(self.field.start)
         try:
             first = next(lines, None)
-        except kernel.GaveUp:
-            self.spent += walk.tried
+        except walk.GaveUp:
+            self.spent += begun.tried
             return self._wide()
-        walk.patience = None
-        return self._walked(walk, first, lines)
-
-    def _counted(self, census: kernel.Census) -> Answer:
-        goals = self.bits.goals
-        count = sum(ways for end, ways in census.ends.items() if end & goals and not end & (end - 1))
-        self.spent += census.tried
-        if count:
-            walk = self._walk()
-            return self._solved(walk, walk.lines(self.bits.start), count)
-        fewest = min(end.bit_count() for end in census.ends)
-        best = f"at best {fewest} pegs are left" if fewest > 1 else f"the last peg never stands at {self.board.goal}"
-        return _none(Proof.EXHAUSTION, f"every position was looked at ({census.positions:,}): {best}", self.spent)
+        begun.patience = None
+        return self._walked(begun, first, lines)
 
     def _wide(self) -> Answer:
         """Look for one line as widely as memory allows, then walk on from there, or without one through everything."""
-        bits = self.bits
-        hint: kernel.Line = ()
+        hint: walk.Line = ()
+        weights = _weights(self.board)
         for width in WIDTHS:
-            found = kernel.find(bits.start, self.moves, bits.goals, bits.weights, width, self._tick)
+            found = walk.find(self.field.start, list(self.moves), self.field.goals, weights, width, self._tick)
             self.spent += found.tried
             if found.line:
                 hint = found.line
                 break
-        walk = self._walk()
-        lines = walk.lines(bits.start, hint)
-        return self._walked(walk, next(lines, None), lines)
+        again = self._walk()
+        lines = again.lines(self.field.start, hint)
+        return self._walked(again, next(lines, None), lines)
 
-    def _walk(self, patience: int | None = None) -> kernel.Walk:
-        return kernel.Walk(self.moves, self.bits.goals, self._tick, patience=patience)
+    def _walk(self, patience: int | None = None) -> walk.Walk:
+        return walk.Walk(list(self.moves), self.field.goals, self._tick, patience=patience)
 
-    def _walked(self, walk: kernel.Walk, first: kernel.Line | None, others: Iterator[kernel.Line]) -> Answer:
+    def _walked(self, done: walk.Walk, first: walk.Line | None, others: Iterator[walk.Line]) -> Answer:
+        spent = self.spent
+        facts: Mapping[str, str] = {"kernel": way_of(kernel)}
+
+        def tried() -> int:
+            return spent + done.tried
+
         if first is None:
             where = f" at {self.board.goal}" if self.board.goal else ""
             why = f"every position was looked at: none has a single peg{where}"
-            return _none(Proof.EXHAUSTION, why, self.spent + walk.tried)
-        return self._solved(walk, chain([first], others))
-
-    def _solved(self, walk: kernel.Walk, lines: Iterator[kernel.Line], count: int | None = None) -> Answer:
-        spent, jumps = self.spent, self.bits.jumps
-        found = (tuple(jumps[move] for move in line) for line in lines)
-        return Answer(lines=found, tried=lambda: spent + walk.tried, count=count)
+            return Answer(tried=tried, count=0, proof=Proof.EXHAUSTION, why=why, facts=facts)
+        jumps = {move: self.field.jump(it) for move, it in self.moves.items()}
+        lines = (tuple(jumps[move] for move in line) for line in chain([first], others))
+        return Answer(lines=lines, tried=tried, facts=facts)
 
     def _tick(self, tried: int) -> None:
-        self.progress(None, f"{counted(self.spent + tried, 'jump')} tried")
+        self.work.progress(None, f"{counted(self.spent + tried, 'jump')} tried")
+
+
+def _weights(board: Board) -> list[int]:
+    """Return how heavy each hole is: light near the goal, or near the middle where any end will do."""
+    count = len(board.holes)
+    # In units of a hole divided by their number, so that the middle is a whole number too.
+    x, y = [count * at for at in board.goal] if board.goal else [sum(at) for at in zip(*board.holes, strict=True)]
+    return [(count * hole.x - x) ** 2 + (count * hole.y - y) ** 2 for hole in board.holes]

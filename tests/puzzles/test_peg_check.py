@@ -4,14 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pi_appliance.puzzles.peg_solitaire import BOARDS, Board, Hole, Jump, aim, check, parse, solve
+from pi_appliance.puzzles import Alone, Wish
+from pi_appliance.puzzles.peg_solitaire import BOARDS, Board, Hole, Jump, check, parse, solve, with_rules
 
 ROW = parse("XXO\nXO ", "row")
 
 
 def first_line(name: str) -> tuple[Board, tuple[Jump, ...]]:
     board = parse(BOARDS[name], name)
-    return board, next(solve(board, lambda *_: None).lines)
+    return board, next(solve(board, Wish.FIRST, Alone()).lines)
 
 
 CROSS, CROSS_LINE = first_line("cross")
@@ -55,7 +56,7 @@ def test_a_line_that_leaves_two_pegs_is_refused() -> None:
 
 
 def test_a_line_to_another_hole_than_the_goal_is_refused() -> None:
-    board = aim(parse("XXO", "row"), "0,0")
+    board = with_rules(parse("XXO", "row"), {"goal": "0,0"})
     assert check(board, [jump("0,0", "2,0")]).wrong == "the last peg is at 2,0, not at 0,0"
 
 

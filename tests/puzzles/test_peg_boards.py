@@ -7,12 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pi_appliance.errors import ConfigError, UnknownName
-from pi_appliance.puzzles.peg_solitaire import BOARDS, Hole, aim, describe, parse, render, render_svg
+from pi_appliance.puzzles.peg_solitaire import BOARDS, Board, Hole, describe, parse, render, render_svg, with_rules
 
 MARKS = "XO "
 drawings = st.lists(st.text(MARKS, min_size=1, max_size=8), min_size=1, max_size=8).filter(
     lambda rows: any("X" in row for row in rows)
 )
+
+
+def aimed(board: Board, goal: str) -> Board:
+    return with_rules(board, {"goal": goal})
 
 
 def problems(text: str) -> list[tuple[int, int, str]]:
@@ -94,7 +98,7 @@ def test_a_board_too_wide_too_high_or_too_full_is_told_where_it_leaves_the_limit
 
 
 def test_a_goal_is_named_by_its_place() -> None:
-    board = aim(parse(BOARDS["cross"], "cross"), "3, 0")
+    board = aimed(parse(BOARDS["cross"], "cross"), "3, 0")
     assert board.goal == Hole(3, 0)
     assert describe(board) == "6 pegs in 33 holes, the last one at 3,0"
 
@@ -102,7 +106,7 @@ def test_a_goal_is_named_by_its_place() -> None:
 @pytest.mark.parametrize("goal", ["0,0", "7,3", "-1,3", "3", "3;3", "the moon"])
 def test_a_goal_that_is_no_hole_is_answered_with_how_holes_are_called(goal: str) -> None:
     with pytest.raises(UnknownName) as caught:
-        aim(parse(BOARDS["cross"], "cross"), goal)
+        aimed(parse(BOARDS["cross"], "cross"), goal)
     how = "a hole is called x,y, both counted from 0 at the top left, such as 3,3"
     assert str(caught.value) == f"no hole of this board is called {goal!r}; {how}"
 
@@ -114,7 +118,7 @@ def test_a_single_peg_is_one_peg_and_a_single_hole_one_hole() -> None:
 
 
 def test_a_picture_has_a_circle_for_each_hole_and_peg_and_one_for_the_goal() -> None:
-    picture = ElementTree.fromstring(render_svg(aim(parse("XXO\n O ", "tiny"), "2,0")))  # noqa: S314 - our own text
+    picture = ElementTree.fromstring(render_svg(aimed(parse("XXO\n O ", "tiny"), "2,0")))  # noqa: S314 - our own text
     classes = [circle.get("class") for circle in picture.iter("{http://www.w3.org/2000/svg}circle")]
     assert classes.count("peg-hole") == 4
     assert classes.count("peg-body") == 2

@@ -1,0 +1,202 @@
+"""What a puzzle command has: the options of a board, the cores, the shelf, and how long it will take."""
+
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import cached_property, wraps
+from pathlib import Path
+from typing import Any
+
+import click
+
+from pi_appliance.cli._options import Command, Number, config_or_none_option
+from pi_appliance.cli._progress import ProgressLine
+from pi_appliance.config.load import load
+from pi_appliance.core import durations
+from pi_appliance.errors import ConfigError, NoConfig, OutOfTime, Problem
+from pi_appliance.jobs._puzzle_boards import board_of, is_file, load_puzzle
+from pi_appliance.ports_work import Interrupted, Shelf, Work
+from pi_appliance.puzzles import Puzzle
+from pi_appliance.system import bench
+from pi_appliance.system.shelf import FileShelf
+
+STDIN = "stdin"
+_NOWHERE = Path("~/.local/state/pi-appliance")  # where a configuration, too, puts its state by default
+_SURE = 3.0  # seconds before an estimate is worth saying
+_SURE_PART = 0.02
+
+
+def _ruled(_: click.Context, __: click.Parameter, given: Sequence[str]) -> dict[str, str]:
+    rules = {}
+    for words in given:
+        name, equals, value = words.partition("=")
+        if not equals:
+            raise click.BadParameter(f"{words!r} is no rule; write name=value, such as goal=3,3")
+        rules[name.strip()] = value.strip()
+    return rules
+
+
+def _length(_: click.Context, __: click.Parameter, value: str | None) -> timedelta | None:
+    try:
+        return None if value is None else durations.parse(value)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
+
+
+def read_stdin() -> str:
+    """Return what is piped in. Raises ConfigError if it is no text."""
+    try:
+        return sys.stdin.buffer.read().decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise ConfigError([Problem(STDIN, 1, 1, "this is no text", "pipe in UTF-8")]) from None
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Which puzzle and which board a command is about."""
+
+    name: str
+    board: str | None
+    rules: dict[str, str]
+
+    def load(self) -> tuple[Puzzle, Any]:
+        """Return the puzzle and the board. Raises UnknownName, WrongArgument or ConfigError."""
+        puzzle = load_puzzle(self.name)
+        if self.board == "-":
+            return puzzle, puzzle.with_rules(puzzle.parse(read_stdin(), STDIN), self.rules)
+        return puzzle, board_of(puzzle, next(iter(puzzle.BOARDS)) if self.board is None else self.board, self.rules)
+
+    def title(self, puzzle: Puzzle) -> str:
+        """Return what the board is called in a report."""
+        if self.board is None:
+            return next(iter(puzzle.BOARDS))
+        if self.board in puzzle.BOARDS:
+            return self.board
+        return Path(self.board).stem if is_file(Path(self.board)) else "board"
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """What a command may take."""
+
+    cores: int | None
+    length: timedelta | None
+    config: Path | NoConfig
+
+
+def board_options(command: Command) -> Command:
+    """Give COMMAND the parameter `asked`: the puzzle, the board and the rules of the command line."""
+
+    @wraps(command)
+    def collected(*, name: str, board: str | None, rules: dict[str, str], **given: Any) -> Any:
+        return command(asked=Asked(name, board, rules), **given)
+
+    words = "A known board, a file, - for stdin, or the drawing itself. Else: the first known."
+    with_rules = click.option(
+        "--rule", "rules", metavar="NAME=VALUE", multiple=True, callback=_ruled, help="A rule; may come again."
+    )(collected)
+    with_board = click.option("--board", metavar="BOARD", help=words)(with_rules)
+    return click.argument("name", metavar="PUZZLE")(with_board)
+
+
+def work_options(command: Command) -> Command:
+    """Give COMMAND the parameter `means`: the cores, the time and the configuration of the command line."""
+
+    @wraps(command)
+    def collected(*, cores: int | None, length: timedelta | None, config: Path | NoConfig, **given: Any) -> Any:
+        return command(means=Means(cores, length, config), **given)
+
+    with_config = config_or_none_option(collected)
+    limit = click.option("--for", "length", metavar="LENGTH", callback=_length, help="No longer than this, as 30s.")
+    cores = click.option("--cores", type=Number(min=1), help="So many at the same time; else as many as there are.")
+    return cores(limit(with_config))
+
+
+class _LateShelf:
+    """A shelf whose place is looked up when it is first used: most puzzles need none."""
+
+    def __init__(self, config: Path | NoConfig) -> None:
+        self._config = config
+
+    @cached_property
+    def _shelf(self) -> Shelf:
+        state = _NOWHERE.expanduser() if isinstance(self._config, NoConfig) else load(self._config).state
+        return FileShelf(state / bench.FOLDER)
+
+    def load(self, name: str) -> memoryview | None:
+        return self._shelf.load(name)
+
+    def save(self, name: str, parts: Iterable[bytes | bytearray | memoryview]) -> None:
+        self._shelf.save(name, parts)
+
+    def remove(self, name: str) -> None:
+        self._shelf.remove(name)
+
+    def names(self) -> Iterable[str]:
+        return self._shelf.names()
+
+
+class Estimate:
+    """Says how long it will take, from how far it is: honest where the parts take as long as each other."""
+
+    def __init__(self, seconds: Callable[[], float]) -> None:
+        self._seconds, self._begun = seconds, seconds()
+        self._from: float | None = None
+
+    def of(self, part: float | None) -> str:
+        """Return the time that is left in words; '' while nobody can tell."""
+        now = self._seconds()
+        if part is None or (self._from is not None and part < self._from):
+            self._begun, self._from = now, part
+            return ""
+        if self._from is None:
+            self._begun, self._from = now, part
+        done, took = part - self._from, now - self._begun
+        if done < _SURE_PART or took < _SURE or part >= 1:
+            return ""
+        left = round(took * (1 - part) / done)
+        rounded = left - left % (10 if left > 60 else 1)
+        return f"about {durations.render(timedelta(seconds=max(1, rounded)))} left"
+
+
+@contextmanager
+def working(line: ProgressLine, means: Means) -> Iterator[Work]:
+    """Give the Work of this machine, within MEANS; LINE shows how far it is."""
+    seconds = None if means.length is None else means.length.total_seconds()
+    estimates: list[Estimate] = []
+
+    def tell(part: float | None, note: str) -> None:
+        left = estimates[0].of(part)
+        line.show(part, f"{left}: {note}" if left else note)
+
+    with bench.open_bench(Path(), tell, seconds=seconds, cores=means.cores) as work:
+        estimates.append(Estimate(work.seconds))
+        work.shelf = _LateShelf(means.config)
+        yield work
+
+
+@contextmanager
+def stopped_cleanly(
+    line: ProgressLine, so_far: Callable[[Interrupted], str], length: timedelta | None
+) -> Iterator[None]:
+    """End with status 130 and one line on Ctrl-C, by OutOfTime when LENGTH is over; SO_FAR says what is proven then."""
+    try:
+        yield
+    except Interrupted as interrupted:
+        line.clear()
+        told = so_far(interrupted)
+        if length is not None and "time" in interrupted.why:
+            raise OutOfTime(f"out of time after {durations.render(length)}; so far: {told}") from None
+        _say_stopped(told)
+    except KeyboardInterrupt:
+        line.clear()
+        _say_stopped("nothing is known")
+    finally:
+        line.clear()
+
+
+def _say_stopped(told: str) -> None:
+    click.echo(f"pi-appliance: stopped; so far: {told}", err=True)
+    click.get_current_context().exit(130)

@@ -1,0 +1,66 @@
+"""Puzzles and boards by what a person calls them: a known name, a file, or the drawing itself."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, cast
+
+from pi_appliance import registry
+from pi_appliance.config.load import shown
+from pi_appliance.errors import ConfigError, Problem, UnknownName
+from pi_appliance.puzzles import Puzzle
+
+_LONGEST_NAME = 24  # characters; what is longer, and no file, is a drawing
+
+
+def load_puzzle(name: str) -> Puzzle:
+    """Return the puzzle NAME. Raises UnknownName."""
+    return cast(Puzzle, registry.load("puzzles", name))
+
+
+def read_board(puzzle: Puzzle, where: Path, rules: Mapping[str, str]) -> Any:
+    """Return the board that WHERE names, else the one in that file, with RULES. Raises UnknownName or ConfigError.
+
+    The configuration makes a path of every entry, so a name is one without a suffix, whatever its folder.
+    """
+    if not where.suffix and where.name in puzzle.BOARDS:
+        return puzzle.with_rules(puzzle.parse(puzzle.BOARDS[where.name], where.name), rules)
+    if not where.suffix and not where.is_file():
+        raise UnknownName("board", where.name, tuple(puzzle.BOARDS))
+    return puzzle.with_rules(puzzle.parse(read_text(where), shown(where)), rules)
+
+
+def board_of(puzzle: Puzzle, words: str, rules: Mapping[str, str]) -> Any:
+    """Return the board that WORDS name, or that lies in a file of that name, or is drawn in them, with RULES.
+
+    Raises UnknownName or ConfigError.
+    """
+    where = Path(words)
+    if words in puzzle.BOARDS or is_file(where):
+        return read_board(puzzle, where, rules)
+    try:
+        board = puzzle.parse(words, "board")
+    except ConfigError:
+        if len(words) > _LONGEST_NAME or any(mark.isspace() for mark in words):
+            raise
+        return read_board(puzzle, where, rules)  # which says what there is in place of it
+    return puzzle.with_rules(board, rules)
+
+
+def is_file(where: Path) -> bool:
+    """Say whether WHERE is a file; what is no name of one is none."""
+    try:
+        return where.is_file()
+    except (OSError, ValueError):  # too long for a name, or with a zero byte
+        return False
+
+
+def read_text(path: Path) -> str:
+    """Return what stands in the file PATH. Raises ConfigError if it cannot be read or is no text."""
+    try:
+        return path.read_text("utf-8-sig")
+    except OSError as error:
+        raise ConfigError(
+            [Problem(shown(path), 1, 1, f"cannot be read: {error.strerror}", "check its name and rights")]
+        ) from None
+    except UnicodeDecodeError:
+        raise ConfigError([Problem(shown(path), 1, 1, "this is not a text file", "save it as UTF-8")]) from None

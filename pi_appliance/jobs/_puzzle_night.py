@@ -1,0 +1,250 @@
+"""One night of a puzzle job: prepare, answer the boards one after the other, make new ones, and report.
+
+A night that is cut off reports what it knows, and remembers with which board the next one goes on.
+"""
+
+import json
+import resource
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import chain
+from typing import IO, Any
+
+from pi_appliance.core.amounts import render_size
+from pi_appliance.errors import ApplianceError, OutOfTime, Refused
+from pi_appliance.jobs._puzzle_page import Page
+from pi_appliance.jobs._puzzle_told import Told, answer_values, ask, duration, prepared_text, so_far, values
+from pi_appliance.model.run import Result
+from pi_appliance.ports import Context, Edition
+from pi_appliance.puzzles import Answer, Interrupted, Puzzle, Wish, Work, counted
+from pi_appliance.puzzles._result import label, rendered, spoken
+
+RESULT = "result.txt"
+LIMIT = 10_000  # solutions; ten thousand of the longest fill some 20 MB
+FORMAT = 1  # of result.json; a reader of one can read what is added, and not what is changed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What is to be done."""
+
+    puzzle: Puzzle
+    name: str
+    boards: Mapping[str, Any]
+    wish: Wish
+    limit: int
+    prepare: bool
+    make: int
+    model: Any
+    """What boards that are made are like."""
+
+
+@dataclass(slots=True)
+class _Share:
+    """Tells how far the whole is, from how far a part of it is."""
+
+    context: Context
+    parts: int
+    number: int = -1
+    name: str = ""
+
+    def next(self, name: str) -> None:
+        self.number, self.name = self.number + 1, name
+
+    def tell(self, part: float | None, note: str) -> None:
+        self.context.progress((self.number + (part or 0)) / self.parts, f"{self.name}: {note}")
+
+
+@dataclass(slots=True)
+class Night:
+    """The work of one run. What keeps it from being a success stands in `failure` at the end."""
+
+    plan: Plan
+    context: Context
+    edition: Edition
+    failure: ApplianceError | None = None
+    told: list[Told] = field(default_factory=list)
+    prepared: Answer | None = None
+    seconds: float = 0.0  # that preparing took
+    cut_off: str = ""  # why, if it was
+    prepared_so_far: str = ""
+
+    def work(self) -> Result:
+        """Do it, and report. Interruptions and refusals are in the report, and in `failure`."""
+        plan, page = self.plan, Page(self.plan.puzzle, self.context.job)
+        share = _Share(self.context, max(1, plan.prepare + len(plan.boards) + plan.make))
+        # Also while the report is written, a request to end is not the end of the process.
+        with self.context.work(share.tell) as work, self.edition.file(RESULT) as file:
+            try:
+                self._prepare(share, work, page, file)
+                for told in chain(self._listed(), self._made(work)):
+                    self._answer(told, share, work, page, file)
+            except Interrupted as interrupted:
+                self.cut_off = interrupted.why
+            self._not_reached(file)
+            self._remember()
+            return self._report(page, file)
+
+    def _prepare(self, share: _Share, work: Work, page: Page, file: IO[str]) -> None:
+        if not self.plan.prepare:
+            return
+        share.next("prepare")
+        begun = work.seconds()
+        try:
+            self.prepared = self.plan.puzzle.prepare(work)  # type: ignore[attr-defined]
+        except Interrupted as interrupted:
+            self.prepared_so_far = so_far(interrupted)
+            file.write(rendered({"Prepared so far": self.prepared_so_far}) + "\n")
+            page.prepared(f"Not through yet: {self.prepared_so_far}.", {}, ())
+            raise
+        self.seconds = work.seconds() - begun
+        file.write("Prepared\n========\n" + prepared_text(self.prepared, self.seconds))
+        facts = {label(name): spoken(value) for name, value in self.prepared.facts.items()}
+        page.prepared(f"Through, in {duration(self.seconds)}.", facts, self.prepared.tables)
+
+    def _listed(self) -> Iterator[Told]:
+        """Yield the boards that are named, beginning with the one where the last night was cut off."""
+        names = list(self.plan.boards)
+        first = self._recalled()
+        at = names.index(first) if first in names else 0
+        for name in names[at:] + names[:at]:
+            yield Told(name=name, board=self.plan.boards[name], wish=self.plan.wish)
+
+    def _made(self, work: Work) -> Iterator[Told]:
+        """Yield the boards of this date, each as it is made."""
+        day = _day(self.context)
+        for number in range(1, self.plan.make + 1):
+            seed = int(f"{day:%Y%m%d}") * 1_000 + number
+            made = self.plan.puzzle.make(seed, self.plan.model, work)  # type: ignore[attr-defined]
+            name = f"{day:%Y-%m-%d}" + (f"-{number}" if self.plan.make > 1 else "")
+            yield Told(name=name, board=made.board, wish=self.plan.wish, made={"seed": str(seed), **made.facts})
+
+    def _answer(self, told: Told, share: _Share, work: Work, page: Page, file: IO[str]) -> None:
+        share.next(told.name)
+        self.told.append(told)
+        if len(self.plan.boards) + self.plan.make + self.plan.prepare > 1:
+            file.write(f"{told.name}\n{'=' * len(told.name)}\n")
+        self._draw(f"{told.name}.svg", self.plan.puzzle.render_svg(told.board))
+        try:
+            ask(self.plan.puzzle, told, self.plan.limit, work, file.write)
+        finally:
+            page.add(told)
+        for name, drawn in (told.answer.pictures if told.answer else {}).items():
+            self._draw(f"{told.name}-{name}.svg", drawn)
+
+    def _draw(self, name: str, picture: str) -> None:
+        with self.edition.file(name) as file:
+            file.write(picture)
+
+    def _not_reached(self, file: IO[str]) -> None:
+        left = self._left()
+        if left:
+            file.write(f"Not reached: {', '.join(left)}\n\n")
+
+    def _left(self) -> list[str]:
+        reached = {told.name for told in self.told}
+        return [name for name in self.plan.boards if name not in reached]
+
+    def _recalled(self) -> str:
+        try:
+            return str(json.loads(self.context.recall() or "{}").get("next", ""))
+        except (ValueError, AttributeError):
+            return ""
+
+    def _remember(self) -> None:
+        """Keep where the next night goes on; nothing is written where nothing was cut off."""
+        unfinished = next((told.name for told in self.told if told.cut_off and told.name in self.plan.boards), "")
+        first = unfinished or next(iter(self._left()), "")
+        if first != self._recalled():
+            self.context.remember(json.dumps({"next": first}))
+
+    def _report(self, page: Page, file: IO[str]) -> Result:
+        """Write what stands at the end, result.json and result.html, and return what the run says of itself."""
+        context, ended = self.context, self.context.clock()
+        summary = self._summary()
+        ends = {
+            "Start time": _instant(context.now),
+            "End time": _instant(ended),
+            "Memory at its peak": render_size(_memory()),
+        }
+        file.write(f"{summary}\n{rendered(ends)}")
+        with self.edition.file("result.json") as out:
+            json.dump(self._values(summary, ended), out, indent=1, ensure_ascii=False)
+            out.write("\n")
+        with self.edition.file("result.html") as out:
+            began = context.now.astimezone(context.local_time().tzinfo)
+            took = duration((ended - context.now).total_seconds())
+            times = f"{began:%A}, {began.day} {began:%B %Y, %H:%M} · it took {took}"
+            out.write(page.render(summary, times))
+        self._fail(summary)
+        return Result(summary, self._facts())
+
+    def _fail(self, summary: str) -> None:
+        refused = [told for told in self.told if told.refused]
+        if self.cut_off:
+            self.failure = OutOfTime(summary)
+        elif refused:
+            self.failure = Refused(f"{refused[0].name}: {refused[0].refused}; the report has the rest")
+
+    def _summary(self) -> str:
+        if self.prepared is not None and not self.told:
+            return f"prepared: {_prepared(self.prepared)}"
+        if self.prepared_so_far:
+            return f"not prepared yet: {self.cut_off}; {self.prepared_so_far}"
+        solved, proven = (sum(bool(getattr(told, how)) for told in self.told) for how in ("solved", "proven"))
+        words = f"{counted(solved, 'board')} solved, {proven} proven to have no solution"
+        if not self.cut_off:
+            return words
+        open_ones = [told for told in self.told if told.cut_off]
+        detail = f"; {open_ones[-1].name}: {open_ones[-1].cut_off}" if open_ones else ""
+        left = f", {len(self._left())} not reached" if self._left() else ""
+        return f"{words}{left}: {self.cut_off}{detail}"
+
+    def _facts(self) -> dict[str, str | int | float | bool | None]:
+        made = {"made": self.plan.make} if self.plan.make else {}
+        return {
+            "solved": sum(told.solved for told in self.told),
+            "no-solution": sum(told.proven for told in self.told),
+            "listed": sum(told.listed.number for told in self.told),
+            "tried": sum(told.answer.tried() for told in self.told if told.answer),
+            **made,
+        }
+
+    def _values(self, summary: str, ended: datetime) -> dict[str, Any]:
+        return {
+            "format": FORMAT,
+            "puzzle": self.plan.name,
+            "title": self.plan.puzzle.TITLE,
+            "job": self.context.job,
+            "started": self.context.now.isoformat(timespec="seconds"),
+            "ended": ended.isoformat(timespec="seconds"),
+            "complete": not self.cut_off,
+            "summary": summary,
+            "peak-memory": _memory(),
+            "prepared": answer_values(self.prepared) if self.prepared else None,
+            "boards": [values(self.plan.puzzle, told) for told in self.told],
+            "not-reached": self._left(),
+        }
+
+
+def _prepared(answer: Answer) -> str:
+    facts = (f"{label(name).lower()} {spoken(value)}" for name, value in answer.facts.items())
+    return ", ".join(facts) or "all is there"
+
+
+def _day(context: Context) -> datetime:
+    """Return the day of the slot, or of the run, in the job's time zone."""
+    slot = context.due is not None and context.due[:1].isdigit()
+    moment = datetime.fromisoformat(context.due or "") if slot else context.now
+    return moment.astimezone(context.local_time().tzinfo)
+
+
+def _memory() -> int:
+    """Return the bytes that this process, or the largest of its workers, held at most."""
+    who = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    return max(resource.getrusage(each).ru_maxrss for each in who) * 1024
+
+
+def _instant(moment: datetime) -> str:
+    return moment.isoformat(" ", "seconds")

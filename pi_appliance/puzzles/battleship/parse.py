@@ -1,0 +1,184 @@
+"""Reads a battleship board: a grid of marks, a list of lists of 0 and 1, or a list of shots such as "B5 hit"."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from pi_appliance.errors import ConfigError, Problem, UnknownName, WrongArgument, nearest
+from pi_appliance.puzzles.battleship.board import RULES, SIDE, SUNK, Board, Ship, Square, ship_of, with_rules
+from pi_appliance.puzzles.battleship.shots import shots
+
+MARKS = {"?": "?", ".": ".", "~": ".", "o": ".", "O": ".", "X": "X", "x": "X", "#": "#"}
+_MEANT = {" ": "?", "_": "?", "-": "?", "*": "X", "0": ".", "1": "#", "S": "#", "H": "X", "M": "."}
+_RIGHT = "a square is ? (unknown), . (miss), X (hit) or # (of a sunk ship)"
+_HEADS = (*RULES, "size", "whole")
+_HEAD = re.compile(r"\s*([A-Za-z]+)\s*:(.*)")
+_LIST = re.compile(r"\s*(?:\w+\s*=\s*)?[\[\]01,\s]*")
+_SHOT = re.compile(r"\b(hit|miss|sunk)\b", re.IGNORECASE)
+_COLUMNS = re.compile(r"\s*(?:A(?:\s*[B-O])*|1(?:\s+\d+)+)\s*")
+_NUMBERED = re.compile(r"\s*\d+\s+(?=\S)|\s*\d+(?=[^\s\d])")
+
+Row = tuple[int, str]
+"""The number of a line in the file, and the line."""
+
+
+@dataclass(slots=True)
+class _Reading:
+    """What is read so far; a problem is told, and reading goes on."""
+
+    file: str
+    heads: dict[str, tuple[int, int, str]] = field(default_factory=dict)
+    """By name: line, column and text of what stands behind it."""
+    problems: list[Problem] = field(default_factory=list)
+
+    def wrong(self, line: int, column: int, wrong: str, right: str) -> None:
+        self.problems.append(Problem(self.file, line, column, wrong, right))
+
+    def done(self) -> None:
+        """Raise ConfigError if there was any problem."""
+        if self.problems:
+            raise ConfigError(self.problems)
+
+
+def parse(text: str, file: str) -> Board:
+    """Return the board drawn in TEXT; rules may stand above it, such as "fleet: 5,4,3,3,2". Raises ConfigError."""
+    reading = _Reading(file)
+    body = [row for row in enumerate(text.splitlines(), 1) if row[1].strip() and not _head(reading, row)]
+    rules = {name: reading.heads[name][2] for name in RULES if name in reading.heads}
+    empty = Board(rows=("?" * 10,) * 10)
+    for name in rules:
+        _try_rule(reading, empty, name)
+    known: Sequence[Ship] = ()
+    if any(_SHOT.search(row) for _, row in body) or (not body and "size" in reading.heads):
+        rows, known = shots(body, _size(reading), reading.wrong)
+    elif "size" in reading.heads:
+        line, column, _ = reading.heads["size"]
+        reading.wrong(line, column, "the size is told, and a grid follows", "a grid shows its size: leave this row out")
+        rows = ["?"]
+    else:
+        rows = _listed(reading, body) if all(_LIST.fullmatch(row) for _, row in body) else _grid(reading, body)
+    reading.done()
+    known = [*known, *_known(reading, rows)]
+    reading.done()
+    return with_rules(Board(rows=tuple(rows), known=tuple(sorted(set(known)))), rules)
+
+
+def _head(reading: _Reading, row: Row) -> bool:
+    """Take ROW if it is a rule or the like: a name, a colon, and a value."""
+    found = _HEAD.fullmatch(row[1])
+    if not found or _SHOT.fullmatch(found[1]):
+        return False
+    name, at = found[1].lower(), (row[0], found.start(1) + 1)
+    if name not in _HEADS:
+        reading.wrong(*at, f"nothing is called {found[1]!r} here", nearest(name, _HEADS))
+    elif name in reading.heads and name != "whole":
+        reading.wrong(*at, f"{name} stands here twice", "leave one of the two out")
+    else:
+        before = reading.heads[name][2] + " " if name in reading.heads else ""
+        value = found[2].strip()
+        reading.heads[name] = (row[0], found.start(2) + len(found[2]) - len(found[2].lstrip()) + 1, before + value)
+    return True
+
+
+def _try_rule(reading: _Reading, board: Board, name: str) -> None:
+    line, column, value = reading.heads[name]
+    try:
+        with_rules(board, {name: value})
+    except (UnknownName, WrongArgument) as error:
+        wrong, _, right = str(error).partition("; ")
+        reading.wrong(line, column, wrong, right)
+
+
+def _size(reading: _Reading) -> tuple[int, int]:
+    line, column, text = reading.heads.get("size", (1, 1, "10x10"))
+    found = re.fullmatch(r"(\d{1,2})\s*[xX×]\s*(\d{1,2})", text)  # noqa: RUF001 - the sign for "times"
+    width, height = (int(found[1]), int(found[2])) if found and text.isascii() else (0, 0)
+    if not (1 <= width <= SIDE and 1 <= height <= SIDE):
+        reading.wrong(line, column, f"the size cannot be {text!r}", f"write columns x rows, 1 to {SIDE}, such as 10x10")
+        return 10, 10
+    return width, height
+
+
+def _grid(reading: _Reading, body: Sequence[Row]) -> list[str]:
+    if body and _COLUMNS.fullmatch(body[0][1]):
+        body = body[1:]
+    rows: list[str] = []
+    places: list[tuple[int, int]] = []
+    numbered = bool(body) and all(_NUMBERED.match(row) for _, row in body)
+    for line, row in body:
+        number = _NUMBERED.match(row) if numbered else None
+        start = number.end() if number else len(row) - len(row.lstrip())
+        squares = [(column, mark) for column, mark in enumerate(row[start:], start + 1) if not mark.isspace()]
+        for column, mark in squares:
+            if mark not in MARKS:
+                meant = f"did you mean {_MEANT[mark]!r}? {_RIGHT}" if mark in _MEANT else _RIGHT
+                reading.wrong(line, column, f"{mark!r} is no part of a board", meant)
+                break
+        rows.append("".join(MARKS.get(mark, "?") for _, mark in squares))
+        places.append((line, start + 1))
+    return _shaped(reading, rows, places)
+
+
+def _listed(reading: _Reading, body: Sequence[Row]) -> list[str]:
+    """Read rows of 0 and 1: in brackets, or each in a line of its own."""
+    if not any("[" in row for _, row in body):
+        found = [(line, row, row) for line, row in body]
+        places = [(line, len(row) - len(row.lstrip()) + 1) for line, row in body]
+        return _shaped(reading, [_bits(row) for _, row, _ in found], places)
+    rows, places, opened = [], [], False
+    for line, row in body:
+        for column, mark in enumerate(row[row.find("=") + 1 :], row.find("=") + 2):
+            if mark == "[":
+                opened = True
+                rows.append("")
+                places.append((line, column))
+            elif mark == "]":
+                opened = False
+            elif mark in "01" and opened:
+                rows[-1] += _bits(mark)
+            elif mark in "01":
+                reading.wrong(line, column, "a number outside the rows", "write each row in brackets: [[0, 1], [0, 0]]")
+    # The bracket around all rows opens a row too, with nothing in it.
+    filled = [number for number, row in enumerate(rows) if row]
+    return _shaped(reading, [rows[number] for number in filled], [places[number] for number in filled])
+
+
+def _bits(row: str) -> str:
+    return "".join({"0": ".", "1": "#"}.get(mark, "") for mark in row)
+
+
+def _shaped(reading: _Reading, rows: list[str], places: Sequence[tuple[int, int]]) -> list[str]:
+    """Return ROWS; tell where their sizes are wrong."""
+    if not any(rows):
+        reading.wrong(1, 1, "no board is drawn here", f"draw rows of squares: {_RIGHT}; or list shots, such as B5 hit")
+        return rows
+    width = len(rows[0])
+    for number, (row, (line, column)) in enumerate(zip(rows, places, strict=True)):
+        if len(row) != width:
+            wrong = f"this row has {len(row)} squares, the first one {width}"
+            reading.wrong(line, column + min(len(row), width), wrong, "all rows are as long as the first")
+        elif len(row) > SIDE or number == SIDE:
+            reading.wrong(line, column, "the board is too large", f"it may have {SIDE} columns and {SIDE} rows")
+            break
+    return rows
+
+
+def _known(reading: _Reading, rows: Sequence[str]) -> list[Ship]:
+    """Return the sunk ships that the head "whole" names; they must be drawn."""
+    line, column, text = reading.heads.get("whole", (1, 1, ""))
+    found: list[Ship] = []
+    taken: set[Square] = set()
+    for word in text.replace(",", " ").split():
+        ship = ship_of(word)
+        if ship is None:
+            reading.wrong(line, column, f"{word!r} is no ship", "name its first and last square, such as B5-B8")
+        elif ship.end.x >= len(rows[0]) or ship.end.y >= len(rows):
+            reading.wrong(line, column, f"{ship} is outside the sea", "columns are letters, rows are numbers")
+        elif any(rows[y][x] != SUNK for x, y in ship.squares):
+            reading.wrong(line, column, f"{ship} is not drawn as sunk", f"draw {SUNK} on all its squares")
+        elif taken & set(ship.squares):
+            reading.wrong(line, column, f"{ship} lies on another sunk ship", "two ships have no square in common")
+        else:
+            taken |= set(ship.squares)
+            found.append(ship)
+    return found

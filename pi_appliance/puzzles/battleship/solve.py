@@ -1,0 +1,149 @@
+"""Answers for a battleship board: whether it can be, how many placements there are, where the ships are likely."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import chain, islice
+
+from pi_appliance.errors import Refused
+from pi_appliance.puzzles import Answer, Interrupted, Proof, Wish, Work, counted, way_of
+from pi_appliance.puzzles.battleship import kernel
+from pi_appliance.puzzles.battleship.board import UNKNOWN, Board, Line
+from pi_appliance.puzzles.battleship.count import Survey, Sweep, names, orders
+from pi_appliance.puzzles.battleship.fit import places
+from pi_appliance.puzzles.battleship.heat import best_shot, heat_map, percent, tables
+from pi_appliance.puzzles.battleship.reason import reason, seen_at_once
+from pi_appliance.puzzles.battleship.search import GaveUp, Search
+
+Facts = dict[str, int | float | str]
+PATIENCE = 20_000  # ships tried: about a second; nearly every board needs fewer than a hundred
+
+
+def solve(board: Board, wish: Wish, work: Work) -> Answer:
+    """Return the answer for BOARD: by then it is known whether it can be. Raises Interrupted; Refused (memory)."""
+    return _Asked(board, work).answer(wish)
+
+
+def hint(board: Board, work: Work) -> str:
+    """Return the best next shot on BOARD in words. Raises Interrupted; Refused (memory)."""
+    answer = solve(board, Wish.COUNT, work)
+    facts = answer.facts
+    if answer.proof:
+        return f"there is no shot: this board cannot be, as {answer.why}"
+    if "best-shot" in facts:
+        chance = f"{facts['best-shot-per-cent']} % of the {answer.count:,} placements"
+        return f"shoot at {facts['best-shot']}: a ship is there in {chance}"
+    return str(facts.get("map", "there is no shot: no square is unknown"))
+
+
+@dataclass(slots=True)
+class _Asked:
+    """One question about a board."""
+
+    board: Board
+    work: Work
+    spent: int = 0
+    """Ships tried by the searches that are over."""
+    certain: str = "whether the board is possible is not known yet"
+    """What is proven until now."""
+
+    def answer(self, wish: Wish) -> Answer:
+        if why := seen_at_once(self.board):
+            return self._none(Proof.CONTRADICTION, why)
+        search = Search(self.board, self._tick, patience=PATIENCE)
+        lines = search.lines()
+        try:
+            first = next(lines, None)
+        except GaveUp:
+            return self._hard(wish)
+        if first is None:
+            self.spent += search.tried
+            tried = counted(self.spent, "ship")
+            return self._none(Proof.EXHAUSTION, f"every way to lay the fleet was looked at ({tried} laid): none fits")
+        search.patience = None
+        return self._possible(wish, search, chain([first], lines))
+
+    def _hard(self, wish: Wish) -> Answer:
+        """Answer where the search is not through soon: the sweep decides, however the ships may lie."""
+        self.spent += PATIENCE
+        search = Search(self.board, self._tick)
+        lines = search.lines()
+        try:
+            number = Sweep(self.board, places(self.board), self.work).total()
+        except Refused:
+            first = next(lines, None)  # however long it takes
+            number, lines = int(first is not None), chain([first] if first else [], lines)
+        if not number:
+            return self._none(Proof.EXHAUSTION, "all ways to lay the fleet were looked at: there is none")
+        return self._possible(wish, search, lines)
+
+    def _possible(self, wish: Wish, search: Search, lines: Iterator[Line]) -> Answer:
+        self.certain = "the board is possible"
+        if wish is Wish.FIRST:
+            return self._found(search, islice(lines, 1))
+        try:
+            survey, count, why_not = self._counted()
+        except Interrupted as error:
+            error.so_far = f"{self.certain}; {error.so_far}"
+            raise
+        facts: Facts = {"placements-told-apart": count // names(self.board) * orders(self.board)}
+        if why_not:
+            facts["map"] = why_not
+        shot = best_shot(self.board, survey) if survey else None
+        if not survey or not shot:
+            return self._found(search, lines if wish is Wish.ALL else iter(()), count, facts)
+        facts |= {"best-shot": str(shot), "best-shot-per-cent": round(percent(survey, shot), 2)}
+        answer = self._found(search, lines if wish is Wish.ALL else iter(()), count, facts)
+        return replace(
+            answer, tables=tables(self.board, survey), pictures={"probability": heat_map(self.board, survey)}
+        )
+
+    def _counted(self) -> tuple[Survey | None, int, str]:
+        """Return the survey of the board where it has unknown squares and memory allows, the count, and why not."""
+        sweep = Sweep(self.board, places(self.board), self.work)
+        if not self.board.marked(UNKNOWN):
+            return None, sweep.total(), ""
+        try:
+            survey = sweep.survey()
+        except Refused as error:
+            return None, sweep.total(), f"left out: {error}"
+        return survey, survey.total, ""
+
+    def _found(
+        self, search: Search, lines: Iterator[Line], count: int | None = None, facts: Facts | None = None
+    ) -> Answer:
+        spent = self.spent
+        kernels = {"kernel": way_of(kernel)} if count is not None else {}
+        return Answer(
+            lines=lines,
+            tried=lambda: spent + search.tried,
+            count=count,
+            facts={"possible": "yes", **(facts or {}), **kernels},
+        )
+
+    def _none(self, proof: Proof, why: str) -> Answer:
+        """Return the answer that the board cannot be, with the marks that contradict each other."""
+        spent, self.certain = self.spent, f"the board is impossible: {why}"
+        found = reason(self.board, self._tick)
+        facts: Facts = {"possible": "no"}
+        if found is None:
+            why += "; this fleet does not fit on such a sea at all"
+        elif found.together:
+            together = ", ".join(found.together)
+            facts["contradiction"] = together
+            cannot = "cannot be by itself" if len(found.together) == 1 else "cannot stand together"
+            why += f"; {together} {cannot}"
+            why += ", and none of them can be left out" if found.smallest and len(found.together) > 1 else ""
+            if found.alone:
+                facts["one-wrong-mark"] = ", ".join(found.alone)
+                either = " or ".join(found.alone)
+                why += f"; if one mark is wrong, it is {either}" if found.only else f"; possible without {either}"
+            elif found.only:
+                why += "; no single mark is to blame: at least two are wrong"
+        return Answer(tried=lambda: spent, count=0, proof=proof, why=why, facts=facts)
+
+    def _tick(self, tried: int) -> None:
+        try:
+            self.work.progress(None, f"{counted(self.spent + tried, 'ship')} laid")
+        except Interrupted as error:
+            error.so_far = self.certain
+            raise

@@ -1,0 +1,50 @@
+"""Replays a line of Connect Four disc by disc on a drawn grid, by the rules of the game and nothing else."""
+
+from collections.abc import Sequence
+
+from pi_appliance.puzzles import Checked, counted
+from pi_appliance.puzzles.connect_four.board import Board, End
+
+_Grid = list[list[str]]  # columns from the left, each with its discs from the bottom
+_COLUMNS = 7
+_ROOM = 6
+
+
+def check(board: Board, line: Sequence[int | End]) -> Checked:
+    """Say whether LINE can be played on BOARD to the end of the game, and whether it ends as it claims.
+
+    It says nothing of how well it is played.
+    """
+    grid = [[row[column] for row in reversed(board.rows) if row[column] != "."] for column in range(_COLUMNS)]
+    turns = ["Red", "Yellow"] if board.turn.value == "Red" else ["Yellow", "Red"]
+    moves, claim = line[:-1], line[-1] if line else None
+    for number, column in enumerate(moves):
+        where = f"move {number + 1}"
+        if winner := _winner(grid):
+            return Checked(f"{where}: {winner} has won already")
+        if type(column) is not int or not 1 <= column <= _COLUMNS:
+            return Checked(f"{where}: there is no column {column}")
+        if len(grid[column - 1]) == _ROOM:
+            return Checked(f"{where}: column {column} is full")
+        grid[column - 1].append(turns[number % 2][0])
+    if not isinstance(claim, End):
+        return Checked("the line does not say how the game ends")
+    winner = _winner(grid)
+    if not winner and any(len(discs) < _ROOM for discs in grid):
+        return Checked(f"after {counted(len(moves), 'move')} the game is not over")
+    came = f"{winner} wins" if winner else "draw"
+    return Checked("" if claim.value == came else f"the line claims {claim.value!r}, but it ends with {came!r}")
+
+
+def _winner(grid: _Grid) -> str:
+    """Return who has four in a row on GRID, if anybody."""
+    for x, column in enumerate(grid):
+        for y, colour in enumerate(column):
+            for right, up in (1, -1), (1, 0), (1, 1), (0, 1):
+                if all(_at(grid, x + right * far, y + up * far) == colour for far in (1, 2, 3)):
+                    return "Red" if colour == "R" else "Yellow"
+    return ""
+
+
+def _at(grid: _Grid, x: int, y: int) -> str:
+    return grid[x][y] if x < _COLUMNS and 0 <= y < len(grid[x]) else ""

@@ -1,0 +1,56 @@
+# Types for kernel.py, where Cython compiles it.
+
+cimport cython
+
+cdef unsigned long long FULL
+cdef unsigned long long BOTTOM
+cdef unsigned long long COLUMN
+cdef unsigned long long HASHED
+cdef unsigned long long SPREAD
+cdef unsigned long long INWARDS
+cdef unsigned long long OFTEN
+cdef int MIRRORED
+cdef int UNKNOWN
+
+@cython.locals(found="unsigned long long", two="unsigned long long")
+cpdef unsigned long long threats(unsigned long long own, unsigned long long mask) noexcept
+
+cpdef unsigned long long mirror(unsigned long long squares) noexcept
+
+cdef class Search:
+    cdef unsigned long long[::1] table
+    cdef unsigned long long[::1] order
+    cdef int bits
+    cdef int plies
+    cdef int mirrored
+    cdef object tick
+    cdef object known
+    cdef readonly unsigned long long nodes
+
+    cpdef int bound(self, unsigned long long own, unsigned long long mask, int discs, int goal) except? -99
+
+    @cython.locals(
+        theirs="unsigned long long", danger="unsigned long long", possible="unsigned long long",
+        forced="unsigned long long", high=int, low=int,
+    )
+    cdef int _bound(self, unsigned long long own, unsigned long long mask, int discs, int goal) except? -99
+
+    @cython.locals(
+        key="unsigned long long", slot="unsigned long long", tag="unsigned long long",
+        entry="unsigned long long", move="unsigned long long", theirs="unsigned long long",
+        low=int, high=int, best=int, score=int, last=int, at=int,
+    )
+    cdef int _searched(
+        self, unsigned long long own, unsigned long long mask, int discs, int goal, unsigned long long possible
+    ) except? -99
+
+    @cython.locals(
+        columns="unsigned long long", move="unsigned long long", made="unsigned long long",
+        weight="unsigned long long", entry="unsigned long long", column=int, at=int, last=int,
+    )
+    cdef int _ordered(
+        self, unsigned long long own, unsigned long long mask, unsigned long long possible, int first
+    ) noexcept
+
+    @cython.locals(entry="unsigned long long", there="unsigned long long")
+    cdef void _remember(self, unsigned long long slot, unsigned long long tag, unsigned int discs, int low, int high) noexcept

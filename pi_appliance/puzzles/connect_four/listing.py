@@ -1,0 +1,12 @@
+"""Reads listings of Connect Four lines back."""
+
+from collections.abc import Sequence
+
+from pi_appliance.puzzles import Progress, _listing
+from pi_appliance.puzzles.connect_four.board import Board, Line
+from pi_appliance.puzzles.connect_four.notation import parse, parse_line
+
+
+def parse_listing(text: str, file: str, progress: Progress) -> Sequence[tuple[Board, Sequence[Line]]]:
+    """Return each position of a listing with its lines. Raises ConfigError."""
+    return _listing.parse_listing(text, file, progress, board_of=parse, line_of=parse_line)

@@ -1,0 +1,191 @@
+"""Solves Panguru: the fewest moves, every line that takes no more, and how hard many boards are.
+
+Whether there is a line at all is known before any search. Then IDA* with the pairing distance finds the fewest moves;
+then the positions that lie on lines of that length are gathered level by level, and counted from the end, so that there
+is no listing where only a number is asked for, and no dead end where lines are listed.
+"""
+
+import hashlib
+import re
+from array import array
+from collections.abc import Iterator, Sequence
+from statistics import median
+
+from pi_appliance.puzzles import Alone, Answer, Interrupted, Proof, Table, Wish, Work, counted, way_of
+from pi_appliance.puzzles.panguru import kernel
+from pi_appliance.puzzles.panguru.board import Board, Line
+from pi_appliance.puzzles.panguru.ground import Position, position_of
+from pi_appliance.puzzles.panguru.make import shuffled
+from pi_appliance.puzzles.panguru.solvable import why_not
+
+MOVES_A_RUN = 20_000  # in one call of the kernel: 0.1 s of a slow Pi in plain Python
+POSITIONS_A_RUN = 500  # the same time
+LEAST_ROOM, MOST_ROOM = 1 << 12, 1 << 20  # positions a walk remembers; twelve bytes each
+BOARDS_A_CALL = 20  # of a table: 0.01 s compiled, 0.2 s plain
+MANY, EACH = 300_000, 100  # positions in a level that may need much memory, and bytes for each
+
+_Ways = dict[int, int]
+
+
+def solve(board: Board, wish: Wish, work: Work) -> Answer:
+    """Return the answer for BOARD: by then the fewest moves are known. Raises Interrupted."""
+    tables = [hardness(range(board.random), work, board)] if board.random else []
+    if why := why_not(board):
+        return Answer(count=0, proof=Proof.PARITY, why=why, tables=tables, facts={"kernel": way_of(kernel)})
+    search = Search(board, work)
+    first = search.first()
+    if wish is Wish.FIRST:
+        return Answer(lines=iter([first]), tried=lambda: search.tried, facts=search.facts(), tables=tables)
+    levels = search.levels()
+    count = levels[0][search.position.start]
+    tables.insert(0, search.beginnings(levels))
+    lines = iter(()) if wish is Wish.COUNT else search.lines(levels)
+    return Answer(lines=lines, tried=lambda: search.tried, count=count, facts=search.facts(), tables=tables)
+
+
+def hint(board: Board, work: Work) -> str:
+    """Return the next move of a shortest line of BOARD in words."""
+    if why := why_not(board):
+        return f"no moves solve this board: {why}"
+    first = Search(board, work).first()
+    if not first:
+        return "it is solved"
+    left = counted(len(first) - 1, "move")
+    return f"move the pebble {board.pebbles[first[0]]} from {first[0]} to {board.hole}; then {left} are left"
+
+
+def hardness(seeds: Sequence[int], work: Work, board: Board) -> Table:
+    """Return how many of the boards that SEEDS make, with the colours and moves of BOARD, take how many moves."""
+    batches = [seeds[at : at + BOARDS_A_CALL] for at in range(0, len(seeds), BOARDS_A_CALL)]
+    met: dict[int, list[tuple[int, int]]] = {}
+    done = 0
+    for came in work.map(lambda batch: [_hard(seed, board) for seed in batch], batches):
+        for seed, moves, count in came:
+            met.setdefault(moves, []).append((count, seed))
+        done += len(came)
+        work.progress(done / len(seeds), f"{counted(done, 'random board')} solved")
+    rows = [
+        (moves, len(found), median(sorted(count for count, _ in found)), max(found)[0], min(seed for _, seed in found))
+        for moves, found in sorted(met.items())
+    ]
+    heads = ("fewest moves", "boards", "optimal lists, median", "optimal lists, most", "first seed")
+    return Table(f"How hard {counted(len(seeds), 'random board')} are", heads, rows)
+
+
+def _hard(seed: int, board: Board) -> tuple[int, int, int]:
+    search = Search(shuffled(seed, board), Alone())
+    moves = len(search.first())
+    return seed, moves, search.levels()[0][search.position.start]
+
+
+class Search:
+    """One search for the shortest lines of one board that can be solved."""
+
+    def __init__(self, board: Board, work: Work) -> None:
+        self.position: Position = position_of(board)
+        self.work, self.tried, self.length = work, 0, 0
+        self.ground = self.position.ground
+        told = f"{board.plates} {board.pebbles} {board.lines}"
+        self.shelf = f"panguru/bound-1-{hashlib.sha256(told.encode()).hexdigest()[:16]}"
+
+    def first(self) -> Line:
+        """Return one shortest line. Raises Interrupted, with what is proven by then."""
+        self.ground.unpack(self.position.start)
+        known = self._known()
+        bound, room = max(self.ground.estimate(), known), MOST_ROOM if known else LEAST_ROOM
+        while True:
+            walk = kernel.Walk(self.ground, self.position.start, bound, room)
+            try:
+                said = self._walked(walk)
+            except Interrupted as stop:
+                self.work.shelf.save(self.shelf, [str(bound).encode()])
+                stop.so_far = f"it takes {counted(bound, 'move')} or more"
+                raise
+            if said == kernel.FOUND:
+                break
+            while room < min(walk.nodes, MOST_ROOM):
+                room *= 2
+            bound = walk.beyond
+        self.work.shelf.remove(self.shelf)
+        self.length = bound
+        return tuple(walk.line()[1:])
+
+    def _known(self) -> int:
+        """Return the bound that an earlier search left on the shelf."""
+        kept = bytes(self.work.shelf.load(self.shelf) or b"")
+        return int(kept) if re.fullmatch(rb"[0-9]{1,3}", kept) else 0
+
+    def _walked(self, walk: kernel.Walk) -> int:
+        before = self.tried
+        while (said := walk.run(MOVES_A_RUN)) == kernel.MORE:
+            self._tell(before + walk.nodes, walk.bound)
+        self.tried = before + walk.nodes
+        return said
+
+    def _tell(self, tried: int, bound: int) -> None:
+        self.work.progress(None, f"{counted(tried, 'move')} tried; it takes {bound} or more")
+
+    def levels(self) -> list[_Ways]:
+        """Return the positions on shortest lines after 0, 1, … moves, and how many of those lines go on from each."""
+        reached = [array("Q", [self.position.start])]
+        for left in range(self.length - 1, -1, -1):
+            reached.append(self._grown(reached[-1], left))
+        ways: list[_Ways] = [{self.position.goal: 1}]
+        for level in reached[-2::-1]:
+            ways.append(self._weighed(level, ways[-1]))
+        return ways[::-1]
+
+    def _grown(self, level: "array[int]", left: int) -> "array[int]":
+        if len(level) > MANY:  # levels this large no longer grow much
+            self.work.require_memory(3 * EACH * len(level), f"the positions on lines of {self.length} moves")
+        after: set[int] = set()
+        for at in range(0, len(level), POSITIONS_A_RUN):
+            last = min(at + POSITIONS_A_RUN, len(level))
+            self.ground.grow(level, at, last, left, after)
+            self.work.progress(None, f"{counted(len(after), 'position')} on lines of {self.length} moves")
+        return array("Q", after)
+
+    def _weighed(self, level: "array[int]", after: _Ways) -> _Ways:
+        ways: _Ways = {}
+        for at in range(0, len(level), POSITIONS_A_RUN):
+            self.ground.weigh(level, at, min(at + POSITIONS_A_RUN, len(level)), after, ways)
+            self.work.progress(None, f"counting the lines of {self.length} moves")
+        return ways
+
+    def lines(self, levels: Sequence[_Ways]) -> Iterator[Line]:
+        """Yield every line through LEVELS, in the order of their places."""
+        line: list[int] = []
+        walks = [self._onwards(self.position.start)] if self.length else []
+        if not walks:
+            yield ()
+        while walks:
+            step = next(walks[-1], None)
+            del line[len(walks) - 1 :]
+            if step is None:
+                walks.pop()
+            elif step[1] in levels[len(walks)]:
+                line.append(step[0])
+                if len(line) == self.length:
+                    yield tuple(line)
+                else:
+                    walks.append(self._onwards(step[1]))
+
+    def _onwards(self, key: int) -> Iterator[tuple[int, int]]:
+        """Yield each place that a pebble of the position KEY can move from, and the position after that."""
+        hole = next(place for place in range(len(self.position.far)) if not key >> 4 * place & 15)
+        for start in self.position.far[hole]:
+            colour = key >> 4 * start & 15
+            yield start, key ^ (colour << 4 * start | colour << 4 * hole)
+
+    def beginnings(self, levels: Sequence[_Ways]) -> Table:
+        """Return how many shortest lines begin with each move."""
+        rows = [
+            (start, levels[1][after])
+            for start, after in (self._onwards(self.position.start) if self.length else ())
+            if after in levels[1]
+        ]
+        return Table("Optimal lists by the place of the pebble that moves first", ("from", "lists"), rows)
+
+    def facts(self) -> dict[str, int | float | str]:
+        """Return what is known of the board."""
+        return {"moves": self.length, "nodes": self.tried, "kernel": way_of(kernel)}

@@ -1,0 +1,114 @@
+"""The pieces of a cube by their names, such as UF or URF, and what turns do to them. All of it follows from six rows.
+
+A state is a tuple that says of each sticker's home where that sticker is now; stickers are numbered as in STICKERS.
+The solved cube is SOLVED, and `then` does one thing after another.
+"""
+
+from collections.abc import Mapping
+from functools import lru_cache
+
+from pi_appliance.puzzles.rubiks_cube.board import FACES
+
+# Of each face, its neighbours above, left, right and below on the unfolded net.
+NEIGHBOURS = {"U": "BLRF", "R": "UFBD", "F": "ULRD", "D": "FLRB", "L": "UBFD", "B": "URLD"}
+# The sticker that tells how a piece is turned comes first; the others of a corner follow clockwise.
+CORNERS = ("URF", "UFL", "ULB", "UBR", "DFR", "DLF", "DBL", "DRB")
+EDGES = ("UR", "UF", "UL", "UB", "DR", "DF", "DL", "DB", "FR", "FL", "BL", "BR")
+SLICE = 8  # the edges from here on belong between the upper and the lower layer
+OPPOSITE = {"U": "D", "D": "U", "R": "L", "L": "R", "F": "B", "B": "F"}
+
+State = tuple[int, ...]
+Map = Mapping[str, str]
+"""Where each face goes when the whole cube is turned or mirrored."""
+
+STICKERS = tuple((name, face) for name in CORNERS + EDGES for face in tuple(name))
+SOLVED: State = tuple(range(len(STICKERS)))
+_NUMBER = {(frozenset(name), face): number for number, (name, face) in enumerate(STICKERS)}
+
+
+def quarter(face: str) -> Map:
+    """Return where a quarter turn clockwise around FACE takes the faces of the whole cube."""
+    above, left, right, below = tuple(NEIGHBOURS[face])
+    return {each: each for each in FACES} | {above: right, right: below, below: left, left: above}
+
+
+def after(first: Map, second: Map) -> Map:
+    """Return where FIRST and then SECOND takes the faces."""
+    return {face: second[first[face]] for face in FACES}
+
+
+def moved(faces: Map, layer: str = "") -> State:
+    """Return where the pieces of LAYER (none: all pieces) go when they are moved as FACES says."""
+    return tuple(
+        _NUMBER[frozenset(faces[each] for each in name), faces[face]] if layer in name else number
+        for number, (name, face) in enumerate(STICKERS)
+    )
+
+
+def then(state: State, action: State) -> State:
+    """Return STATE after ACTION."""
+    return tuple([action[place] for place in state])
+
+
+def back(state: State) -> State:
+    """Return what undoes STATE."""
+    undone = [0] * len(state)
+    for home, place in enumerate(state):
+        undone[place] = home
+    return tuple(undone)
+
+
+def seen_after(state: State, faces: Map) -> State:
+    """Return STATE as it is called after the whole cube, with its names, was turned or mirrored as FACES says."""
+    whole = moved(faces)
+    return then(then(back(whole), state), whole)
+
+
+@lru_cache(maxsize=1)
+def turn_states() -> tuple[State, ...]:
+    """Return what each of the 18 turns does, in the order of TURNS."""
+    states = []
+    for face in FACES:
+        once = moved(quarter(face), face)
+        states += [once, then(once, once), then(then(once, once), once)]
+    return tuple(states)
+
+
+@lru_cache(maxsize=1)
+def symmetries() -> tuple[Map, ...]:
+    """Return the 16 ways to turn or mirror the cube that keep the axis from U to D."""
+    identity = {face: face for face in FACES}
+    mirror = identity | {"R": "L", "L": "R"}
+    upside = after(quarter("F"), quarter("F"))
+    found: list[Map] = []
+    for mirrored in (identity, mirror):
+        for tipped in (identity, upside):
+            faces = after(mirrored, tipped)
+            for _ in range(4):
+                found.append(faces)
+                faces = after(faces, quarter("U"))
+    return tuple(found)
+
+
+@lru_cache(maxsize=2)
+def net_names(side: int) -> tuple[tuple[frozenset[str], str], ...]:
+    """Return of each sticker in the order of a board's facelets the faces of its piece, and its own."""
+    ends = {0: 0, side - 1: 1}
+    names = []
+    for face in FACES:
+        above, left, right, below = tuple(NEIGHBOURS[face])
+        for row in range(side):
+            for column in range(side):
+                beside = [(above, below)[ends[row]]] if row in ends else []
+                beside += [(left, right)[ends[column]]] if column in ends else []
+                names.append((frozenset((face, *beside)), face))
+    return tuple(names)
+
+
+def facelets_of(state: State, side: int) -> str:
+    """Return the stickers of STATE as a board of SIDE has them."""
+    shown = {_NUMBER_OF[place]: STICKERS[home][1] for home, place in enumerate(state)}
+    return "".join(shown.get(name, name[1]) for name in net_names(side))
+
+
+_NUMBER_OF = {number: key for key, number in _NUMBER.items()}

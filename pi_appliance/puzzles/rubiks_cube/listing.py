@@ -1,0 +1,12 @@
+"""Reads a listing of solutions back: the net of each cube, and each line in its notation."""
+
+from collections.abc import Sequence
+
+from pi_appliance.puzzles import Progress, _listing
+from pi_appliance.puzzles.rubiks_cube.board import Board, Line
+from pi_appliance.puzzles.rubiks_cube.notation import parse, parse_line
+
+
+def parse_listing(text: str, file: str, progress: Progress) -> Sequence[tuple[Board, Sequence[Line]]]:
+    """Return each cube of a listing with its lines. Raises ConfigError."""
+    return _listing.parse_listing(text, file, progress, board_of=parse, line_of=parse_line)

@@ -1,0 +1,92 @@
+"""New cubes from a seed, each of all positions as likely as any other; the next move; the tables built ahead."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from random import Random
+
+from pi_appliance.ports_work import Work
+from pi_appliance.puzzles import Answer, Made, Table, Wish, counted, way_of
+from pi_appliance.puzzles.rubiks_cube import pocket, table_kernel
+from pi_appliance.puzzles.rubiks_cube.board import TURNS, Board, Line, uniform
+from pi_appliance.puzzles.rubiks_cube.cubies import CORNERS, EDGES, State, facelets_of
+from pi_appliance.puzzles.rubiks_cube.render import in_words
+from pi_appliance.puzzles.rubiks_cube.solve import solve, told
+from pi_appliance.puzzles.rubiks_cube.tables import WIDE_SIZE, tables, widen
+from pi_appliance.puzzles.rubiks_cube.two_phase import Hunt
+
+_FIXED = CORNERS.index("DBL")  # of a 2x2x2, whose other corners move around it
+
+
+def make(seed: int, board: Board, work: Work) -> Made:
+    """Return a cube of the size and the rules of BOARD, and a scramble that leads to it. Raises Interrupted."""
+    random = Random(seed)  # noqa: S311 - a puzzle is no secret
+    state = random_state(random, board.side)
+    cube = replace(board, facelets=facelets_of(state, board.side))
+    line = _solution(cube, work) if board.side == 2 else told(_at_once(state, work))
+    scramble = " ".join(TURNS[TURNS.index(move) // 3 * 3 + 2 - TURNS.index(move) % 3] for move in reversed(line))
+    return Made(cube, {"scramble": scramble, "scramble-moves": len(line)})
+
+
+def _at_once(state: State, work: Work) -> tuple[int, ...]:
+    """Return the first solution there is, by the small tables: the same one, whatever the shelf has."""
+    for found in Hunt(state, tables(work, wide=False)).run():
+        work.progress(None, "looking for a scramble")
+        if found:
+            return found.turns
+    raise AssertionError("every cube is solved in 22 moves")
+
+
+def random_state(random: Random, side: int) -> State:
+    """Return a state of a cube of SIDE: each that can be reached is as likely as any other."""
+    corners = [corner for corner in range(len(CORNERS)) if side == 3 or corner != _FIXED]
+    edges = list(range(len(EDGES))) if side == 3 else []
+    corner_places, edge_places = random.sample(corners, len(corners)), random.sample(edges, len(edges))
+    if side == 3 and _odd(corner_places) != _odd(edge_places):
+        edge_places[:2] = reversed(edge_places[:2])
+    state = list(range(3 * len(CORNERS) + 2 * len(EDGES)))
+    _put(state, 0, 3, zip(corners, corner_places, _turns(random, 3, len(corners)), strict=True))
+    _put(state, 3 * len(CORNERS), 2, zip(edges, edge_places, _turns(random, 2, len(edges)), strict=True))
+    return tuple(state)
+
+
+def _odd(places: Sequence[int]) -> bool:
+    return sum(one > other for at, one in enumerate(places) for other in places[at:]) % 2 == 1
+
+
+def _turns(random: Random, ways: int, count: int) -> list[int]:
+    """Return how COUNT pieces are turned, each in one of WAYS, so that all together are not."""
+    turns = [random.randrange(ways) for _ in range(count)]
+    return [*turns[:-1], -sum(turns[:-1]) % ways] if turns else []
+
+
+def _put(state: list[int], first: int, size: int, pieces: "zip[tuple[int, int, int]]") -> None:
+    """Put PIECES (home, place, turn), whose stickers begin with the number FIRST, SIZE a piece, into STATE."""
+    for home, place, turn in pieces:
+        for sticker in range(size):
+            state[first + home * size + sticker] = first + place * size + (sticker + turn) % size
+
+
+def _solution(board: Board, work: Work) -> Line:
+    line: Line = next(solve(board, Wish.FIRST, work).lines)
+    return line
+
+
+def hint(board: Board, work: Work) -> str:
+    """Return the next move in words. Raises Interrupted."""
+    if uniform(board):
+        return "the cube is solved: leave it as it is"
+    line = _solution(board, work)
+    rest = f"{counted(len(line) - 1, 'move')} after that" if len(line) > 1 else "and it is solved"
+    return f"turn {in_words(line[0])} ({line[0]}); {rest}"
+
+
+def prepare(work: Work) -> Answer:
+    """Build all tables on the shelf; go on where it was cut off. Raises Interrupted."""
+    census = pocket.census(pocket.distances(work))
+    counts = widen(work)
+    rows = [(far, count) for far, count in enumerate(counts)]
+    heads = ("moves", "entries")
+    return Answer(
+        facts={"wide-table-bytes": WIDE_SIZE, "kernel": way_of(table_kernel)},
+        tables=[Table("First phase of the 3x3x3: twist by flip and slice, up to symmetry", heads, rows), census],
+    )

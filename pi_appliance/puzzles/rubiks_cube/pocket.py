@@ -1,0 +1,127 @@
+"""The 2x2x2, completely: how far each of its 3,674,160 positions is from home, and every shortest solution.
+
+The corner DBL stays where it is, so U, R and F are all the turns there are: any other is one of them, and a turn of the
+whole cube. A position is the order of seven corners, times 729, and the twists of six.
+"""
+
+from array import array
+from collections.abc import Iterator
+from functools import lru_cache
+from itertools import permutations
+
+from pi_appliance.ports_work import Work
+from pi_appliance.puzzles import Answer, Table, Wish, way_of
+from pi_appliance.puzzles.rubiks_cube import kept, table_kernel
+from pi_appliance.puzzles.rubiks_cube.board import TURNS, Board, Line
+from pi_appliance.puzzles.rubiks_cube.cubies import CORNERS, State, turn_states
+from pi_appliance.puzzles.rubiks_cube.legal import state_of
+from pi_appliance.puzzles.rubiks_cube.tables import fill
+
+NAME = "rubiks-cube/pocket-1"
+ORDERS, TWISTS, WIDTH = 5040, 729, 9
+POSITIONS = ORDERS * TWISTS
+GODS_NUMBER = 11
+_FIXED = CORNERS.index("DBL")
+_BUILT: dict[str, memoryview] = {}  # by this process: it is the same for every shelf
+_PLACES = tuple(place for place in range(len(CORNERS)) if place != _FIXED)
+
+
+def distances(work: Work) -> memoryview:
+    """Return how far each position is, a byte each; from the shelf, or built in seconds. Raises Interrupted."""
+    known = kept.load(work.shelf, NAME, POSITIONS)
+    if known is None:
+        known = _BUILT.get(NAME) or memoryview(fill(*_turns(), ORDERS, TWISTS, WIDTH, work, "table of the 2x2x2"))
+        _BUILT[NAME] = known
+        kept.save(work.shelf, NAME, [known])
+    return known
+
+
+def census(near: "memoryview[int]") -> Table:
+    """Return how many positions are how far, by the distances NEAR."""
+    every = bytes(near)
+    rows = [(far, every.count(far)) for far in range(GODS_NUMBER + 1)]
+    return Table("Positions of the 2x2x2 by the moves they need", ("moves", "positions"), rows)
+
+
+def solve(board: Board, wish: Wish, work: Work) -> Answer:
+    """Return the answer for a 2x2x2: shortest solutions. Raises Interrupted."""
+    near = distances(work)
+    start = _position(state_of(board.facelets, 2))
+    ways: dict[int, int] = {}
+    count = _count(near, start, ways)
+    lines = iter(()) if wish is Wish.COUNT else _lines(near, start)
+    if wish is Wish.FIRST:
+        lines = (line for line in [next(lines)])
+    return Answer(
+        lines=lines,
+        tried=lambda: len(ways),
+        count=count,
+        facts={
+            "moves": near[start],
+            "optimal": "proven",
+            "shortest-solutions": count,
+            "gods-number": GODS_NUMBER,
+            "kernel": way_of(table_kernel),
+        },
+        tables=[census(near)],
+    )
+
+
+def _position(state: State) -> int:
+    corners = [divmod(state[3 * corner], 3) for corner in range(len(CORNERS))]
+    order = tuple(_PLACES.index(corners[corner][0]) for corner in _PLACES)
+    twisted = dict(corners)
+    twist = sum(twisted[place] * 3**at for at, place in enumerate(_PLACES[:-1]))
+    number: int = _numbers()[order] * TWISTS + twist
+    return number
+
+
+@lru_cache(maxsize=1)
+def _numbers() -> dict[tuple[int, ...], int]:
+    return {order: number for number, order in enumerate(permutations(range(len(_PLACES))))}
+
+
+@lru_cache(maxsize=1)
+def _turns() -> "tuple[array[int], array[int]]":
+    """Return the order, and the twist, after each turn of each."""
+    numbers = _numbers()
+    orders, twists = array("H"), array("H")
+    actions = []
+    for state in turn_states()[:WIDTH]:
+        pieces = [divmod(state[3 * place], 3) for place in _PLACES]
+        actions.append([(_PLACES.index(place), turn) for place, turn in pieces])
+    for order in numbers:
+        orders.extend(numbers[tuple([action[at][0] for at in order])] for action in actions)
+    for number in range(TWISTS):
+        digits = [number // 3**at % 3 for at in range(6)]
+        digits.append(-sum(digits) % 3)
+        for action in actions:
+            turned = zip(action, digits, strict=True)
+            twists.append(sum((turn + digit) % 3 * 3**to for (to, turn), digit in turned if to < 6))
+    return orders, twists
+
+
+def _nearer(near: "memoryview[int]", position: int) -> Iterator[tuple[int, int]]:
+    """Yield each turn that brings POSITION nearer, and where it leads."""
+    orders, twists = _turns()
+    order, twist = divmod(position, TWISTS)
+    for turn in range(WIDTH):
+        other = orders[order * WIDTH + turn] * TWISTS + twists[twist * WIDTH + turn]
+        if near[other] < near[position]:
+            yield turn, other
+
+
+def _count(near: "memoryview[int]", position: int, ways: dict[int, int]) -> int:
+    if not near[position]:
+        return 1
+    if position not in ways:
+        ways[position] = sum(_count(near, other, ways) for _, other in _nearer(near, position))
+    return ways[position]
+
+
+def _lines(near: "memoryview[int]", position: int) -> Iterator[Line]:
+    if not near[position]:
+        yield ()
+    for turn, other in _nearer(near, position):
+        for rest in _lines(near, other):
+            yield (TURNS[turn], *rest)

@@ -1,0 +1,183 @@
+"""Solves a cube: the 3x3x3 in two phases, shorter while there is time, or in the fewest moves; the 2x2x2 by table."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from pi_appliance.ports_work import Interrupted, Work
+from pi_appliance.puzzles import Answer, Table, Wish, counted, way_of
+from pi_appliance.puzzles.rubiks_cube import kernel, pocket
+from pi_appliance.puzzles.rubiks_cube.board import TURNS, Board, Line, uniform
+from pi_appliance.puzzles.rubiks_cube.close import close
+from pi_appliance.puzzles.rubiks_cube.exact import Shortest
+from pi_appliance.puzzles.rubiks_cube.kernel import Tables
+from pi_appliance.puzzles.rubiks_cube.legal import state_of
+from pi_appliance.puzzles.rubiks_cube.tables import tables
+from pi_appliance.puzzles.rubiks_cube.two_phase import Found, Hunt
+
+SHORT = 14  # moves: it is proven within a second that there is no shorter solution, or that there is
+HURRY = 0.5  # seconds before the deadline in which the answer is written down
+PATIENCE = 600  # seconds: "all the time" where there is no deadline
+PACE = 200_000  # positions that count as a second where the clock stands still
+
+
+def solve(board: Board, wish: Wish, work: Work) -> Answer:
+    """Return the answer for BOARD. Raises Interrupted.
+
+    FIRST is one solution, the shortest that is found in the time that the rules give; FEWEST are all the shortest
+    ones, COUNT their number.
+    """
+    if uniform(board):
+        lines: list[Line] = [] if wish is Wish.COUNT else [()]
+        return Answer(lines=iter(lines), count=1, facts={"moves": 0, "optimal": "proven"})
+    work.progress(None, "looking nearby")
+    if ways := close(state_of(board.facelets, board.side), board.side):
+        return _nearby([told(turns) for turns in ways], wish)
+    if board.side == 2:
+        return pocket.solve(board, wish, work)
+    with_tables = tables(work)
+    if wish is Wish.FIRST:
+        return _first(board, with_tables, work)
+    return _shortest(board, wish, with_tables, work)
+
+
+def _nearby(lines: list[Line], wish: Wish) -> Answer:
+    """Return the answer where LINES are all the shortest solutions, found without tables."""
+    wanted = {Wish.FIRST: lines[:1], Wish.COUNT: []}.get(wish, lines)
+    facts: Mapping[str, int | float | str] = {
+        "moves": len(lines[0]),
+        "optimal": "proven",
+        "shortest-solutions": len(lines),
+        "kernel": way_of(kernel),
+    }
+    return Answer(lines=iter(wanted), count=len(lines), facts=facts)
+
+
+def told(turns: Iterable[int]) -> Line:
+    """Return TURNS by their names."""
+    return tuple(TURNS[turn] for turn in turns)
+
+
+class _Time:
+    """What is spent of the time for one board."""
+
+    def __init__(self, board: Board, work: Work) -> None:
+        self._work, self._start = work, work.seconds()
+        left = work.left()
+        seconds = board.seconds
+        if seconds is None:
+            seconds = PATIENCE if left is None else left
+        self.seconds = seconds if left is None else min(seconds, max(left * 0.9 - HURRY, 0))
+
+    def spent(self, nodes: int) -> float:
+        """Return the seconds; by NODES where the clock stands still, so that a library's answers are the same again."""
+        return self._work.seconds() - self._start or nodes / PACE
+
+    def over(self, nodes: int) -> bool:
+        """Say whether it is all spent."""
+        return self.spent(nodes) >= self.seconds
+
+
+@dataclass(slots=True)
+class _Best:
+    """The shortest solution so far, and how it came to that."""
+
+    found: Found | None = None
+    least: int = 0  # nothing is shorter
+    nodes: int = 0
+
+    @property
+    def moves(self) -> int:
+        return len(self.found.turns) if self.found else 99
+
+
+def _first(board: Board, with_tables: Tables, work: Work) -> Answer:
+    time, best = _Time(board, work), _Best()
+    history: list[tuple[int | float | str, ...]] = []
+    state = state_of(board.facelets, 3)
+    hunt = Hunt(state, with_tables)
+    best.least = hunt.least
+    try:
+        for found in hunt.run():
+            best.nodes = hunt.nodes
+            if found:
+                best.found = found
+                split = f"{found.split[0]} + {found.split[1]}"
+                history.append((best.moves, split, hunt.nodes, round(time.spent(hunt.nodes), 3)))
+            _tell(best, time, work)
+            if best.found and (best.moves <= max(board.target, SHORT) or time.over(hunt.nodes)):
+                break
+        if best.moves <= SHORT:
+            _prove(best, Shortest(state, with_tables, work), time, work)
+    except Interrupted as end:
+        if best.found:
+            end.so_far = f"a solution of {counted(best.moves, 'move')}: {' '.join(told(best.found.turns))}"
+        raise
+    assert best.found is not None
+    heads = ("moves", "phases", "positions", "seconds")
+    return Answer(
+        lines=iter([told(best.found.turns)]),
+        tried=lambda: best.nodes,
+        facts=_facts(best) | {"tables": "wide" if with_tables.is_wide else "small"},
+        tables=[Table("Shorter and shorter", heads, history)],
+    )
+
+
+def _tell(best: _Best, time: _Time, work: Work) -> None:
+    part = min(time.spent(best.nodes) / time.seconds, 1) if time.seconds else 1
+    note = counted(best.moves, "move") if best.found else "looking for a first solution"
+    work.progress(part, note)
+
+
+def _facts(best: _Best) -> dict[str, int | float | str]:
+    assert best.found is not None
+    proven = best.least >= best.moves
+    return {
+        "moves": best.moves,
+        "first-phase": best.found.split[0],
+        "second-phase": best.found.split[1],
+        "positions": best.nodes,
+        "at-least": best.least,
+        "optimal": "proven" if proven else "not proven",
+        "kernel": way_of(kernel),
+    }
+
+
+def _prove(best: _Best, shortest: Shortest, time: _Time, work: Work) -> None:
+    """Look through everything shorter than BEST, as far as the time goes."""
+    before = best.nodes
+    best.least = max(best.least, shortest.proven.length)
+    while best.least < best.moves:
+        nodes = 0
+        for nodes in shortest.steps(best.least):
+            work.progress(None, f"is there one of {counted(best.least, 'move')}?")
+            if time.over(before + nodes):
+                return
+        before += nodes
+        best.nodes = before
+        if shortest.proven.lines:
+            turns = shortest.proven.lines[0]
+            best.found = Found(turns, (len(turns), 0))
+        else:
+            best.least += 1
+
+
+def _shortest(board: Board, wish: Wish, with_tables: Tables, work: Work) -> Answer:
+    search = Shortest(state_of(board.facelets, 3), with_tables, work)
+    try:
+        search.run()
+    except Interrupted as end:
+        end.so_far = (
+            f"no solution has fewer than {counted(search.proven.length, 'move')}; the next run goes on from there"
+        )
+        raise
+    lines = [told(turns) for turns in search.proven.lines]
+    nodes = search.proven.nodes
+    facts: Mapping[str, int | float | str] = {
+        "moves": search.proven.length,
+        "shortest-solutions": len(lines),
+        "positions": nodes,
+        "optimal": "proven",
+        "kernel": way_of(kernel),
+    }
+    wanted: Iterator[Line] = iter(() if wish is Wish.COUNT else lines)
+    return Answer(lines=wanted, tried=lambda: nodes, count=len(lines), facts=facts)

@@ -1,0 +1,34 @@
+# Types for table_kernel.py, where Cython compiles it.
+
+cimport cython
+
+cdef int UNKNOWN, TURNS, SLICES, TWISTS, ROW, SLICE_TURNS, TWIST_TURNS
+
+@cython.locals(found=int, entry=int, one=int, two=int, turn=int, other=int)
+cpdef int fill(
+    unsigned char[::1] near, const unsigned short[::1] left, const unsigned short[::1] right, int across, int width,
+    int depth, int begin, int end
+) except -1
+
+@cython.locals(
+    flip=int, where=int, level=int, after=int, count=int, found=int, twist=int, turn=int, code="unsigned int", base=int,
+    view=int, alike=int, number=int, place=int, shift=int,
+)
+cpdef int widen(
+    unsigned char[::1] wide, int row, int depth, int raw, const unsigned short[::1] turns,
+    const unsigned short[::1] views, const unsigned int[::1] of, const unsigned short[::1] same, unsigned short[::1] at
+) except -1
+
+@cython.locals(found=int, symmetry=int, other=int, place=int, shift=int)
+cpdef int mark(
+    unsigned char[::1] wide, int base, int twist, int after, const unsigned short[::1] views, int alike
+) except -1
+
+@cython.locals(
+    flip=int, where=int, level=int, change=int, count=int, found=int, twist=int, turn=int, code="unsigned int", base=int,
+    view=int, left=int, number=int, other=int, place=int,
+)
+cpdef int look_back(
+    unsigned char[::1] wide, int row, int depth, int raw, const unsigned short[::1] turns,
+    const unsigned short[::1] views, const unsigned int[::1] of, unsigned short[::1] at
+) except -1

@@ -1,0 +1,131 @@
+"""Solves sudokus: always looks for a second solution, so that each is known to be unique, to have several or none."""
+
+from collections.abc import Iterator
+from itertools import chain, islice
+
+from pi_appliance.ports_work import Interrupted, Work
+from pi_appliance.puzzles import Answer, Proof, Table, Wish, counted, way_of
+from pi_appliance.puzzles.sudoku import bulk, judge, kernel
+from pi_appliance.puzzles.sudoku.bands import Bands
+from pi_appliance.puzzles.sudoku.board import EMPTY, Board, Line, place
+from pi_appliance.puzzles.sudoku.count import count
+from pi_appliance.puzzles.sudoku.human import Paper
+from pi_appliance.puzzles.sudoku.sat import Sat
+from pi_appliance.puzzles.sudoku.steps import contradiction
+
+Facts = dict[str, int | float | str]
+
+SOON = 10_000  # solutions: so many are counted even if nobody asked, a matter of a moment
+SOON_BY_SAT = 300  # all 288 of 4x4 are; one of 25x25 takes a tenth of a second
+
+
+def solve(board: Board, wish: Wish, work: Work) -> Answer:
+    """Solve BOARD. Raises Interrupted, and Refused if it is not 9x9 and the library for it is not there."""
+    if board.many:
+        return bulk.solve(board, wish, work)
+    grid, size = board.grids[0], board.size
+    facts: Facts = {"clues": sum(mark != EMPTY for mark in grid)}
+    if wrong := judge.clash(grid, size):
+        facts["verdict"] = "none"
+        pictures = {"contradiction": contradiction(grid, wrong, Paper(grid, size))}
+        why = f"two clues contradict each other: {wrong.words}"
+        return Answer(count=0, proof=Proof.CONTRADICTION, why=why, facts=facts, pictures=pictures)
+    search = Bands(grid, work) if size == 9 else Sat(grid, size, work)
+    facts["kernel"] = way_of(kernel) if size == 9 else "sat"
+    solutions = search.solutions()
+    first = _two(solutions)
+    facts["guesses-needed"] = search.guesses()
+    if not first:
+        facts["verdict"] = "none"
+        return _none(grid, size, search, facts, work)
+    if board.known:
+        facts["solution-in-file"] = "right" if board.known[0] == first[0] else "wrong"
+    if len(first) == 1:
+        return _unique(board, wish, work, first[0], search, facts)
+    return _several(board, wish, work, chain(first, solutions), search, facts)
+
+
+def _two(solutions: Iterator[str]) -> list[str]:
+    """Return the first two of SOLUTIONS. An end in between says what was certain by then."""
+    found: list[str] = []
+    try:
+        found.extend(islice(solutions, 2))
+    except Interrupted as end:
+        end.so_far = "one solution is found, perhaps there are more" if found else "no solution is found yet"
+        raise
+    return found
+
+
+def _none(grid: str, size: int, search: Bands | Sat, facts: Facts, work: Work) -> Answer:
+    """Return the answer where the search has found out that there is no solution."""
+    paper = Paper(grid, size)
+    wrong = judge.impasse(paper, work)
+    guesses = search.guesses()
+    why = f"everything was tried, with {guesses:,} guess{'es' * (guesses != 1)}"
+    return Answer(
+        tried=search.guesses,
+        count=0,
+        proof=Proof.CONTRADICTION if wrong else Proof.EXHAUSTION,
+        why=f"without any guess it follows that {wrong.words}" if wrong else why,
+        facts=facts,
+        pictures={"contradiction": contradiction(grid, wrong, paper)} if wrong else {},
+    )
+
+
+def _unique(board: Board, wish: Wish, work: Work, solution: str, search: Bands | Sat, facts: Facts) -> Answer:
+    grid, size = board.grids[0], board.size
+    facts["verdict"] = "unique"
+    try:
+        needless = [place(at, size) for at in judge.needless(grid, size, solution, work)]
+        hard = judge.difficulty(grid, size, work, solution)
+    except Interrupted as end:
+        end.so_far = "it has one solution, and no other"
+        raise
+    facts["minimal"] = "no" if needless else "yes"
+    if needless:
+        facts["not-needed"] = " ".join(needless)
+    facts["difficulty"], facts["hardest-step"] = hard.level, hard.technique
+    return Answer(
+        lines=iter(() if wish is Wish.COUNT else [Line(1, solution)]),
+        tried=search.guesses,
+        count=1,
+        facts=facts,
+        tables=[Table("Steps as a person goes", ("technique", "times"), tuple(hard.steps.items()))],
+    )
+
+
+def _several(
+    board: Board, wish: Wish, work: Work, solutions: Iterator[str], search: Bands | Sat, facts: Facts
+) -> Answer:
+    facts["verdict"] = "several"
+    lines = (Line(1, solution) for solution in solutions)
+    if wish is Wish.FIRST:
+        return Answer(lines=islice(lines, 1), tried=search.guesses, facts=facts)
+    soon = SOON if board.size == 9 else SOON_BY_SAT
+    most = board.count_to if wish is Wish.COUNT else min(soon, board.count_to or soon)
+    number, whole, guesses = _number(board, most, work)
+    if not whole:
+        facts["solutions-at-least"] = number
+    spent = search.guesses() + guesses
+    return Answer(
+        lines=iter(()) if wish is Wish.COUNT else lines,
+        tried=lambda: max(spent, search.guesses()),
+        count=number if whole else None,
+        facts=facts,
+    )
+
+
+def _number(board: Board, most: int | None, work: Work) -> tuple[int, bool, int]:
+    """Return how many solutions there are, up to MOST; whether these are all; how many guesses it took."""
+    if board.size == 9:
+        came = count(board.grids[0], most, work)
+        return came.solutions, not came.left, came.guesses
+    sat = Sat(board.grids[0], board.size, work)
+    number = 0
+    try:
+        for number, _ in enumerate(islice(sat.solutions(), most), 1):
+            work.progress(None, f"{counted(number, 'solution')} so far")
+    except Interrupted as end:
+        end.so_far = f"{counted(number, 'solution')} counted, and there may be more"
+        raise
+    return number, most is None or number < most, sat.guesses()

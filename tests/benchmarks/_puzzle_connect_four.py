@@ -1,0 +1,149 @@
+"""Connect Four against the original's way to find a winner, and against a public solver: `pip install bitbully`.
+
+The original is written anew from its description: after each move, every window of a board with a margin is looked at.
+"""
+
+import importlib
+import random
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from pi_appliance.puzzles import Alone, connect_four, way_of
+from pi_appliance.puzzles.connect_four import kernel
+from pi_appliance.puzzles.connect_four.board import ended
+from pi_appliance.puzzles.connect_four.position import NOTHING, Position, last_move
+from pi_appliance.puzzles.connect_four.search import Search
+
+GAMES = 300
+POSITIONS = {22: 200, 18: 100, 14: 40, 12: 20}  # how many of each number of discs
+SLOW = {22: 100, 18: 30, 14: 4}  # the same, in plain Python
+
+
+def rows() -> Iterator[tuple[str, str, str, str]]:
+    """Yield what is measured: what, ours, the peer's, ours in the peer's."""
+    yield _winners()
+    compiled = way_of(kernel) == "compiled"
+    peer = _peer()
+    for discs, number in (POSITIONS if compiled else SLOW).items():
+        yield _scores(discs, number, peer)
+    if peer is None:
+        yield "bitbully", "-", "not installed: pip install bitbully", "-"
+
+
+def _winners() -> tuple[str, str, str, str]:
+    """Measure the winner of a list of moves, reading included."""
+    chance = random.Random(1)
+    games = [_game(chance, 42)[1] for _ in range(GAMES)]
+    lists = [[f"{'ABCDEFG'[at]}_{('Red', 'Yellow')[turn % 2]}" for turn, at in enumerate(game)] for game in games]
+    texts = [" ".join(moves) for moves in lists]
+    ours, ends = _timed(lambda: [ended(connect_four.parse(text, "game")) for text in texts])
+    theirs, winners = _timed(lambda: [_original(moves) for moves in lists])
+    assert [str(end).split()[0].casefold() for end in ends] == [winner.casefold() for winner in winners]
+    return (
+        f"the winner of {GAMES} lists of moves",
+        f"{GAMES / ours:,.0f}/s",
+        f"{GAMES / theirs:,.0f}/s",
+        _ratio(theirs, ours),
+    )
+
+
+def _scores(
+    discs: int, number: int, peer: Callable[[Sequence[int]], tuple[float, int]] | None
+) -> tuple[str, str, str, str]:
+    """Measure the exact score of random positions, each with an empty table."""
+    chance = random.Random(discs)
+    positions = [_quiet(chance, discs) for _ in range(number)]
+    seconds, tried, scores = 0.0, 0, []
+    for position, _ in positions:
+        search = Search(Alone(), discs, "benchmark")
+        spent, score = _timed(lambda search=search, position=position: search.exact(position))
+        seconds += spent
+        tried += search.tried
+        scores.append(score)
+    ours = f"{1000 * seconds / number:,.2f} ms, {tried / seconds:,.0f} positions/s"
+    what = f"the score with {discs} discs, mean of {number}"
+    if peer is None:
+        return what, ours, "-", "-"
+    came = [peer(moves) for _, moves in positions]
+    theirs = sum(spent for spent, _ in came)
+    for mine, (_, other) in zip(scores, came, strict=True):
+        assert (mine > 0) - (mine < 0) == (other > 0) - (other < 0), "who wins is not a matter of opinion"
+        assert mine == 0 or last_move(mine, discs) == last_move(other, discs)
+    return what, ours, f"bitbully {1000 * theirs / number:,.2f} ms", _ratio(theirs, seconds)
+
+
+def _peer() -> Callable[[Sequence[int]], tuple[float, int]] | None:
+    """Return what asks the public solver for seconds and a score, without a book; None if it is not installed."""
+    try:
+        core: Any = importlib.import_module("bitbully.bitbully_core")
+    except ImportError:
+        return None
+    solver = core.BitBullyCore()
+
+    def score(moves: Sequence[int]) -> tuple[float, int]:
+        board = core.BoardCore()
+        board.setBoard(list(moves))
+        solver.resetTranspositionTable()  # which takes longer than most searches, and is not counted
+        return _timed(lambda: int(solver.mtdf(board, 0)))
+
+    return score
+
+
+def _game(chance: random.Random, discs: int) -> tuple[Position, list[int]]:
+    """Return a game that chance plays to its end or to DISCS discs, and its columns from 0."""
+    position, columns = NOTHING, list[int]()
+    while len(columns) < discs:
+        column, square = chance.choice(list(position.moves()))
+        won = position.wins(square)
+        position = position.played(square)
+        columns.append(column - 1)
+        if won:
+            break
+    return position, columns
+
+
+def _quiet(chance: random.Random, discs: int) -> tuple[Position, list[int]]:
+    """Return a position with DISCS discs that is not over, and where nobody wins at once."""
+    while True:
+        position, columns = _game(chance, discs + 1)
+        if len(columns) == discs + 1:
+            position = NOTHING
+            for column in columns[:discs]:
+                position = position.played(position.square(column + 1))
+            if not any(position.wins(square) for _, square in position.moves()):
+                return position, columns[:discs]
+
+
+def _original(moves: Sequence[str]) -> str:  # noqa: C901 - as it is told
+    """Return the winner as the original finds it."""
+    board = [[0] * 10 for _ in range(9)]
+    for move in moves:
+        piece = 1 if move[2:] == "Red" else 2
+        for i, letter in enumerate("ABCDEFG"):
+            if move[0] == letter:
+                for k in range(6):
+                    if board[k][i] == 0:
+                        board[k][i] = piece
+                        break
+        for i in range(6):
+            for j in range(7):
+                for down, right, top in ((0, 1, i), (1, 0, i), (1, 1, i), (-1, 1, i + 3)):
+                    count = 0
+                    for step in range(4):
+                        if board[top + down * step][j + right * step] != piece:
+                            break
+                        count += 1
+                    if count == 4:
+                        return "Red" if piece == 1 else "Yellow"
+    return "draw"
+
+
+def _timed(call: Callable[[], Any]) -> tuple[float, Any]:
+    before = time.process_time()
+    came = call()
+    return time.process_time() - before, came
+
+
+def _ratio(theirs: float, ours: float) -> str:
+    return f"{theirs / ours:,.2f}x"

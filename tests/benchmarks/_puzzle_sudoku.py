@@ -1,0 +1,216 @@
+"""Sudoku against the original's way, propagation in Norvig's way, and what installs from a package index.
+
+Ours looks for a second solution, too; the original's way and Norvig's end at the first, and exact-cover is asked for
+two. `exact-cover` (and numpy with it) is measured where it is installed: pip install exact-cover. tdoku, the fastest
+known, is a C++ program for x86 that no index has: it does some 240,000 a second of the first list on a like machine.
+
+Seconds are those of this process on its processor, so that what else the machine does counts little. Each list is a
+few known grids, changed about (digits, rows, columns) by chance into as many as are needed.
+"""
+
+import importlib
+import random
+import time
+from array import array
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from itertools import islice
+from types import ModuleType
+
+from pi_appliance.puzzles import Alone, way_of
+from pi_appliance.puzzles.sudoku import kernel
+from pi_appliance.puzzles.sudoku.sat import Sat
+from tests.puzzles.sudokus import NONE, varied
+
+Solver = Callable[[str], object]
+
+# Seventeen clues, of Gordon Royle's list and others; grids that were called the hardest of their time.
+FEW_CLUES = [
+    ".......1.4.........2...........5.4.7..8...3....1.9....3..4..2...5.1........8.6...",
+    ".......1.4.........2...........5.6.4..8...3....1.9....3..4..2...5.1........8.7...",
+    ".......12....35......6...7.7.....3.....4..8..1...........12.....8.....4..5....6..",
+    ".......12..36..........7...41..2.......5..3..7.....6..28.....4....3..5...........",
+    ".......12..8.3...........4.12.5..........47...6.......5.7...3.....62.......1.....",
+    ".......12.4..5.........9....7.6..4.....1............5.....875..6.1...3..2........",
+    ".......12.5.4............3.7..6..4....1..........8....92....8.....51.7.......3...",
+    ".......123......6.....4....9.....5.......1.7..2..........35.4....14..8...6.......",
+    ".......124...9...........5..7.2.....6.....4.....1.8....18..........3.7..5.2......",
+    ".......125....8......7.....6..12....7.....45.....3.....3....8.....5..7...2.......",
+    ".......127...6...........5..8.2.....6.....4.....1.9....19..........3.8..5.2......",
+    ".......128...4...........6..9.2.....7.....4.....5.1....15..........3.9..6.2......",
+    ".......13....3..8..7..........2.6....3....9......1....6..5..2.4...4..7..1........",
+    ".......1298..........6.....1..7...8.4.2.........3..6...7....3...5..4........1....",
+    ".......13...2............8....76.2....8...4...1.......2.....75.6..34.........8...",
+    "...8.1..........435............7.8........1...2..3....6......75..34........2..6..",
+    "4.....8.5.3..........7......2.....6.....8.4......1.......6.3.7.5..2.....1.4......",
+]
+HARDEST = [
+    "8..........36......7..9.2...5...7.......457.....1...3...1....68..85...1..9....4..",
+    ".......39.....1..5..3.5.8....8.9...6.7...2...1..4.......9.8..5..2....6..4..7.....",
+    "1.......2.9.4...5...6...7...5.9.3.......7.......85..4.7.....6...3...9.8...2.....1",
+    ".......12........3..23..4....18....5.6..7.8.......9.....85.....9...4.5..47...6...",
+    "..1..4.......6.3.5...9.....8.....7.3.......285...7.6..3...8...6..92......4...1...",
+    "12.3....435....1....4........54..2..6...7.........8.9...31..5.......9.7.....6...8",
+    "6....894.9....61...7..4....2..61..........2...89..2.......6...5.......3.8....16..",
+    "..3..6.8....1..2......7...4..9..8.6..3..4...1.7.2.....3....5.....5...6..98.....5.",
+]
+SAMPLE = "..4..17...8..2....2...7.......5.3.78..5...4..96.1.4.......5...9....1..6...17..2.."
+LISTS = {
+    "17 clues": FEW_CLUES,
+    "the hardest": HARDEST,
+}
+LONG = 1.0  # seconds for a measurement
+
+
+def rows() -> Iterator[tuple[str, str, str, str]]:
+    """Yield (what, ours, peer, ratio)."""
+    way = way_of(kernel)
+    peers: dict[str, Solver] = {"Norvig's way": norvig, "python-sat": by_sat, **exact_cover()}
+    for name, grids in LISTS.items():
+        ours = ours_a_second(grids)
+        yield (f"{name}, against a fixed loop", f"{ours:,.0f}/s {way}", *against_a_loop(ours))
+        for peer, solver in peers.items():
+            speed = a_second(solver, many(grids, 400))
+            yield f"{name}", f"{ours:,.0f}/s {way}", f"{peer} {speed:,.1f}/s", f"{_times(ours / speed)}"
+    ours, speed = ours_a_second([SAMPLE]), a_second(original_way, [SAMPLE])
+    peer = f"its own way {speed:,.2f}/s"
+    yield "the original's sample", f"{ours:,.0f}/s {way}", peer, f"{_times(ours / speed)}"
+    ours, speed = ours_a_second(NONE[-1:], vary=False), a_second(by_sat, NONE[-1:])
+    peer = f"python-sat {1000 / speed:,.2f} ms"
+    yield "a known one without a solution", f"{1000 / ours:,.3f} ms {way}", peer, f"{_times(ours / speed)}"
+
+
+def _times(ratio: float) -> str:
+    return f"{ratio:,.0f}x" if ratio >= 10 else f"{ratio:.1f}x"
+
+
+def many(grids: Sequence[str], number: int) -> list[str]:
+    """Return NUMBER grids made of GRIDS, always the same."""
+    chance = random.Random(1)
+    return [varied(grids[n % len(grids)], chance) for n in range(number)]
+
+
+def ours_a_second(grids: Sequence[str], *, vary: bool = True) -> float:
+    """Return how many grids the kernel does in a second on this core, in batches as in a file of many."""
+    size = 200
+    some = many(grids, size) if vary else [grids[0]] * size
+    search, clues = kernel.Search(), "".join(some).encode()
+    solutions, counts, guesses = bytearray(len(clues)), bytearray(size), array("I", bytes(4 * size))
+    done, began = 0, time.process_time()
+    while (took := time.process_time() - began) < LONG:
+        search.batch(clues, solutions, counts, guesses, 10**6)
+        done += size
+    assert set(counts) == ({1} if vary else {0})
+    return done / took
+
+
+def a_second(solver: Solver, grids: Sequence[str]) -> float:
+    """Return how many of GRIDS the SOLVER does in a second; it does one at least."""
+    done, began = 0, time.process_time()
+    while not done or time.process_time() - began < LONG:
+        solver(grids[done % len(grids)])
+        done += 1
+    return done / (time.process_time() - began)
+
+
+def against_a_loop(ours: float) -> tuple[str, str]:
+    """Return a fixed loop's time, and how many grids are done in it: what can be compared between loads."""
+    began = time.process_time()
+    total = 0
+    for number in range(1_000_000):
+        total += number & 7
+    took = time.process_time() - began
+    return f"a million additions {1000 * took:,.0f} ms", f"{ours * took:,.1f} grids"
+
+
+def original_way(grid: str) -> list[list[int]]:
+    """Fill the empty squares in reading order, each with the next digit that fits, and step back where none does."""
+    puzzle = [[int(mark) if mark != "." else 0 for mark in grid[start : start + 9]] for start in range(0, 81, 9)]
+    empty = [(x, y) for x in range(9) for y in range(9) if puzzle[x][y] == 0]
+    i = 0
+    while i < len(empty):
+        x, y = empty[i]
+        for digit in range(puzzle[x][y] + 1, 10):
+            column = [puzzle[other][y] for other in range(9)]
+            rows, columns = range(x // 3 * 3, x // 3 * 3 + 3), range(y // 3 * 3, y // 3 * 3 + 3)
+            box = [puzzle[row][other] for row in rows for other in columns]
+            if digit not in puzzle[x] and digit not in column and digit not in box:
+                puzzle[x][y] = digit
+                i += 1
+                break
+        else:
+            puzzle[x][y] = 0
+            i -= 1
+    return puzzle
+
+
+@cache
+def _layout() -> tuple[list[list[list[int]]], list[set[int]]]:
+    """Return the units of each square, and the squares that it sees."""
+    lines = [[9 * n + m for m in range(9)] for n in range(9)] + [[9 * m + n for m in range(9)] for n in range(9)]
+    boxes = [[27 * n + 3 * m + 9 * (k // 3) + k % 3 for k in range(9)] for n in range(3) for m in range(3)]
+    units = [[unit for unit in lines + boxes if at in unit] for at in range(81)]
+    return units, [{other for unit in units[at] for other in unit} - {at} for at in range(81)]
+
+
+def norvig(grid: str) -> dict[int, str] | None:
+    """Cross out what a known digit forbids, place what has one place left, and guess where fewest are left."""
+    values: dict[int, str] | None = dict.fromkeys(range(81), "123456789")
+    for at, mark in enumerate(grid):
+        if values is not None and mark != ".":
+            values = _assign(values, at, mark)
+    return _search(values)
+
+
+def _search(values: dict[int, str] | None) -> dict[int, str] | None:
+    if values is None or all(len(digits) == 1 for digits in values.values()):
+        return values
+    _, at = min((len(digits), at) for at, digits in values.items() if len(digits) > 1)
+    tried = (_search(_assign(values.copy(), at, digit)) for digit in values[at])
+    return next((found for found in tried if found is not None), None)
+
+
+def _assign(values: dict[int, str], at: int, digit: str) -> dict[int, str] | None:
+    return values if all(_eliminate(values, at, other) for other in values[at].replace(digit, "")) else None
+
+
+def _eliminate(values: dict[int, str], at: int, digit: str) -> bool:
+    if digit not in values[at]:
+        return True
+    values[at] = values[at].replace(digit, "")
+    units, peers = _layout()
+    if not values[at]:
+        return False
+    if len(values[at]) == 1 and not all(_eliminate(values, other, values[at]) for other in peers[at]):
+        return False
+    for unit in units[at]:
+        places = [other for other in unit if digit in values[other]]
+        if not places or (len(places) == 1 and _assign(values, places[0], digit) is None):
+            return False
+    return True
+
+
+def by_sat(grid: str) -> list[str]:
+    """Ask python-sat for two solutions."""
+    return list(islice(Sat(grid, 9, Alone()).solutions(), 2))
+
+
+def exact_cover() -> dict[str, Solver]:
+    """Return the solver of the package exact-cover, if it is installed."""
+    try:
+        library, numpy = importlib.import_module("exact_cover"), importlib.import_module("numpy")
+    except ImportError:
+        return {}
+    return {"exact-cover": lambda grid: _cover(grid, library, numpy)}
+
+
+def _cover(grid: str, library: ModuleType, numpy: ModuleType) -> object:
+    rows = []
+    for at in range(81):
+        for digit in range(9) if grid[at] == "." else [int(grid[at]) - 1]:
+            row, column = divmod(at, 9)
+            box = row // 3 * 3 + column // 3
+            ones = numpy.zeros(324, dtype="int32")
+            ones[[at, 81 + 9 * row + digit, 162 + 9 * column + digit, 243 + 9 * box + digit]] = 1
+            rows.append(ones)
+    return library.get_all_solutions(numpy.array(rows), max_count=2)

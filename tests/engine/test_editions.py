@@ -1,0 +1,118 @@
+"""Editions: they appear whole, the newest stays at the old names, and only so many are kept."""
+
+import os
+import signal
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from pi_appliance.engine import editions
+from pi_appliance.errors import Unavailable
+from tests.house import ROOT, until
+
+NIGHT = datetime(2026, 11, 21, 3, 30, tzinfo=UTC)
+
+
+def write(folder: Path, moment: datetime = NIGHT, *, keep: int = 14, **content: str) -> None:
+    with editions.edition(folder, moment, process=os.getpid(), keep=keep) as draft:
+        for name, text in content.items():
+            with draft.file(f"{name}.txt") as file:
+                file.write(text)
+
+
+def names(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()}
+
+
+def test_an_edition_lies_in_its_dated_folder_and_is_the_newest(tmp_path: Path) -> None:
+    write(tmp_path, result="all solved")
+    assert names(tmp_path) == {"2026-11-21_0330", "result.txt"}
+    assert (tmp_path / "2026-11-21_0330" / "result.txt").read_text() == "all solved"
+    assert (tmp_path / "result.txt").samefile(tmp_path / "2026-11-21_0330" / "result.txt"), (
+        "the card is not filled twice"
+    )
+
+
+def test_nothing_of_it_is_seen_until_it_is_whole(tmp_path: Path) -> None:
+    write(tmp_path, result="old")
+    with editions.edition(tmp_path, NIGHT + timedelta(days=1), process=os.getpid(), keep=2) as draft:
+        with draft.file("result.txt") as file:
+            file.write("new")
+        assert editions.names(tmp_path) == ["2026-11-21_0330"]
+        assert (tmp_path / "result.txt").read_text() == "old"
+    assert (tmp_path / "result.txt").read_text() == "new"
+
+
+def test_one_that_fails_leaves_nothing(tmp_path: Path) -> None:
+    write(tmp_path, result="old")
+    with pytest.raises(UnicodeEncodeError):
+        write(tmp_path, result="new", second="\ud800 is no text")
+    assert names(tmp_path) == {"2026-11-21_0330", "result.txt"}
+    assert (tmp_path / "result.txt").read_text() == "old"
+
+
+def test_what_the_newest_one_has_not_is_taken_from_among_the_newest_but_not_what_others_wrote(tmp_path: Path) -> None:
+    (tmp_path / "notes.md").write_text("mine")
+    write(tmp_path, result="a", cross="x")
+    write(tmp_path, NIGHT + timedelta(days=1), result="b")
+    assert names(tmp_path) == {"2026-11-21_0330", "2026-11-22_0330", "result.txt", "notes.md"}
+
+
+def test_two_of_one_minute_stand_beside_each_other_in_their_order(tmp_path: Path) -> None:
+    for number in range(11):
+        write(tmp_path, result=str(number))
+    assert editions.names(tmp_path)[:2] == ["2026-11-21_0330-11", "2026-11-21_0330-10"]
+    assert editions.names(tmp_path)[-1] == "2026-11-21_0330"
+
+
+def test_only_the_newest_are_kept(tmp_path: Path) -> None:
+    for day in range(5):
+        write(tmp_path, NIGHT + timedelta(days=day), keep=3, result=str(day))
+    assert editions.names(tmp_path) == ["2026-11-25_0330", "2026-11-24_0330", "2026-11-23_0330"]
+    assert (tmp_path / "result.txt").read_text() == "4"
+    assert not [name for name in names(tmp_path) if name.startswith(".")]
+
+
+def test_what_a_power_cut_left_goes_the_next_time_but_not_what_another_run_writes(tmp_path: Path) -> None:
+    code = f"""
+import os, sys, time
+from datetime import UTC, datetime
+from pathlib import Path
+from pi_appliance.engine import editions
+folder, moment = Path({str(tmp_path)!r}), datetime(2026, 11, 20, tzinfo=UTC)
+with editions.edition(folder, moment, process=os.getpid(), keep=2) as draft:
+    with draft.file("result.txt") as file:
+        file.write("half")
+    print("there", flush=True)
+    time.sleep(60)
+"""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, env=environment) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"there\n"
+        (draft,) = names(tmp_path)
+        write(tmp_path, result="whole")
+        assert draft in names(tmp_path), "who writes it still lives"
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    until(lambda: not Path("/proc", str(process.pid)).exists())
+    write(tmp_path, NIGHT + timedelta(days=1), result="whole")
+    assert names(tmp_path) == {"2026-11-21_0330", "2026-11-22_0330", "result.txt"}
+
+
+def test_a_name_is_a_moment(tmp_path: Path) -> None:
+    assert editions.is_name("2026-11-21_0330-2")
+    for name in ("2026-11-21", "2026-13-21_0330", "2026-11-21_0330-", "..", "result.txt", ".2026-11-21_0330.7.new"):
+        assert not editions.is_name(name), name
+        (tmp_path / name.replace("..", "dots")).mkdir()
+    assert editions.names(tmp_path) == []
+    assert editions.names(tmp_path / "gone") == []
+
+
+def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    (tmp_path / "pegs").write_text("a file stands here")
+    with pytest.raises(Unavailable, match="cannot be written"):
+        write(tmp_path / "pegs", result="x")

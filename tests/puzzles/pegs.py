@@ -1,0 +1,72 @@
+"""Peg solitaire once more, as plainly as it can be: sets of holes, and nothing that the package uses."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from pi_appliance.puzzles import Alone, Interrupted
+from pi_appliance.puzzles.peg_solitaire import BOARDS, Board, Hole, Jump, parse, with_rules
+
+EXAMPLES = Path(__file__).parents[2] / "config" / "boards"
+
+
+def known(name: str, goal: str = "", **rules: str) -> Board:
+    """Return a board that is known by name, or drawn with its rows between slashes."""
+    drawing = BOARDS[name] if name in BOARDS else name.replace("/", "\n")
+    return with_rules(parse(drawing, name), {"goal": goal, **rules})
+
+
+def triangle(empty: Hole, side: int = 5) -> Board:
+    """Return the triangle of SIDE rows with one empty hole."""
+    holes = tuple(Hole(x, y) for y in range(side) for x in range(y + 1))
+    return Board(holes, frozenset(holes) - {empty}, triangular=True)
+
+
+def jumps(board: Board, pegs: frozenset[Hole]) -> Iterator[tuple[Jump, frozenset[Hole]]]:
+    """Yield each jump that is open, with the pegs after it, in reading order: to the right, left, down, up."""
+    ways = [(1, 0), (-1, 0), (0, 1), (0, -1), *([(1, 1), (-1, -1)] if board.triangular else [])]
+    for start in board.holes:
+        for dx, dy in ways:
+            over, end = Hole(start.x + dx, start.y + dy), Hole(start.x + 2 * dx, start.y + 2 * dy)
+            if start in pegs and over in pegs and end in board.holes and end not in pegs:
+                yield Jump(start, end), pegs - {start, over} | {end}
+
+
+def plain(board: Board, pegs: frozenset[Hole], path: tuple[Jump, ...] = ()) -> Iterator[tuple[Jump, ...]]:
+    """Yield every line, by trying everything."""
+    if len(pegs) == 1:
+        if board.goal is None or board.goal in pegs:
+            yield path
+        return
+    for jump, after in jumps(board, pegs):
+        yield from plain(board, after, (*path, jump))
+
+
+def levels(board: Board) -> list[Counter[frozenset[Hole]]]:
+    """Return the positions after each number of jumps, with the number of ways to each."""
+    found = [Counter({board.pegs: 1})]
+    while found[-1]:
+        after: Counter[frozenset[Hole]] = Counter()
+        for pegs, ways in found[-1].items():
+            for _, each in jumps(board, pegs):
+                after[each] += ways
+        found.append(after)
+    return found[:-1]
+
+
+def moves(line: tuple[Jump, ...]) -> int:
+    """Return the number of moves of LINE, where jumps by one peg in a row are one."""
+    return sum(number == 0 or line[number - 1].end != jump.start for number, jump in enumerate(line))
+
+
+class Ending(Alone):
+    """Work that ends after so many words of progress, on a shelf that outlives it."""
+
+    def __init__(self, before: Alone, words: int, clock: Callable[[], float] = lambda: 0.0) -> None:
+        super().__init__(clock)
+        self.shelf, self.words = before.shelf, words
+
+    def progress(self, part: float | None, note: str) -> None:
+        self.words -= 1
+        if self.words < 0:
+            raise Interrupted("the test has no time")

@@ -1,0 +1,229 @@
+"""Battleship: known numbers, what is possible, why not, shots and maps."""
+
+import os
+import time
+from itertools import islice
+
+import pytest
+
+from pi_appliance.errors import Refused, UnknownName, WrongArgument
+from pi_appliance.puzzles import Alone, Proof, Wish, battleship
+from pi_appliance.puzzles.battleship.heat import SHADES
+
+# Ten rows (an empty one is water), the ways to split them into the original's fleet, and those without touching.
+GRIDS = [
+    ("#........./###.....#./##......#./##......../##......#./##..###.../#.......#./........../........../", 106, 0),
+    ("####....../.......###/#.#......./#.#....##./#........./......#.../#...#.#.../........../#.#......./", 1, 1),
+    (
+        "........../#........./....#...../.....##.../####.###../..#...##../..###.#.../........../........../..##......",
+        7,
+        0,
+    ),
+    ("..#......./........../##...##.../..##.#.#../#.##...#../...#..##../........../....####../........../", 2, 0),
+    (".##...#.../######..../......#.../###.#.#.../......#.../..##..#.../#........./........../........../", 14, 0),
+    (".#####..../...#....../##.###..../.#.###..../.#.#.#..../.#.#....../........../........../........../", 612, 0),
+    ("...#....../.##......./..####..../.......#../..###..#../##...####./#........./........../.......#../", 12, 0),
+    ("..#......./...#.##.../#....##.../###......./#..##...../#.##.##.../.#.#....../........../........../", 0, 0),
+    (".#..##..../#####...../.#.#.#..../##......../###.#...../.##..#..../........../........../........../", 0, 0),
+    ("#.....#.../###.#.#.../.##...#.../##.....#../.#....##../....#...../#.#......./...#....../........../", 0, 0),
+]
+PLACES = 30_093_975_536  # of the classic fleet, the two ships of three told apart
+LONG = pytest.mark.skipif(os.environ.get("PI_APPLIANCE_LONG") != "1", reason="takes minutes: PI_APPLIANCE_LONG=1")
+
+
+class Narrow(Alone):
+    """Work on a small computer: over 250 MB do not fit."""
+
+    def require_memory(self, size: int, what: str) -> None:
+        if size > 250_000_000:
+            raise Refused(f"{what} needs {size / 1e6:.0f} MB")
+
+
+def sea(drawing: str = "", **rules: str) -> battleship.Board:
+    return battleship.with_rules(battleship.parse(drawing or "size: 10x10", "mine"), rules)
+
+
+def grid(drawn: str) -> str:
+    return "\n".join(row or "." * 10 for row in drawn.split("/"))
+
+
+def count(board: battleship.Board) -> int:
+    found = battleship.solve(board, Wish.COUNT, Narrow()).count
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize(("drawn", "ways", "apart"), GRIDS)
+def test_a_finished_grid_splits_into_as_many_fleets_as_is_known(drawn: str, ways: int, apart: int) -> None:
+    for drawing in (grid(drawn), grid(drawn).replace("#", "X")):
+        board = sea(drawing)
+        answer = battleship.solve(board, Wish.ALL, Alone())
+        assert answer.count == ways == len(set(answer.lines))
+        assert (answer.proof is None) == bool(ways)
+        assert count(sea(drawing, touching="never")) == apart
+
+
+def test_the_originals_lists_of_lists_are_read() -> None:
+    lists = "field = " + str([[int(mark == "#") for mark in row] for row in grid(GRIDS[0][0]).split()])
+    assert count(sea(lists)) == 106
+
+
+def test_the_classic_fleet_lies_without_touching_in_as_many_ways_as_is_published() -> None:
+    assert count(sea(fleet="classic", touching="never", ships="alike")) == 1_925_751_392
+
+
+def test_the_classic_fleet_lies_in_as_many_ways_as_is_published_and_a_map_that_does_not_fit_is_told() -> None:
+    answer = battleship.solve(sea(fleet="5 4 3 3 2"), Wish.COUNT, Narrow())
+    assert answer.count == PLACES // 2 == 15_046_987_768
+    assert answer.facts["placements-told-apart"] == PLACES
+    assert str(answer.facts["map"]).startswith("left out: a map of all squares needs")
+    assert not answer.tables
+
+
+@LONG
+@pytest.mark.parametrize(
+    ("fleet", "touching", "ways"),
+    [
+        ("5,4,3,3,2", "allowed", PLACES // 2),
+        ("5,4,3,3,2", "corners", 2_898_771_376),
+        ("ten", "never", 1_855_545_978_831_780),
+        ("ten", "allowed", 1_328_786_533_779_290_712),
+    ],
+)
+def test_every_fleet_has_its_map_and_forth_and_back_count_the_same(fleet: str, touching: str, ways: int) -> None:
+    board = sea(fleet=fleet.replace("ten", "4,3,3,2,2,2,1,1,1,1"), touching=touching)
+    answer = battleship.solve(board, Wish.COUNT, Alone())
+    assert answer.count == ways
+    numbers = [list(row[1:]) for row in answer.tables[1].rows]
+    assert numbers == numbers[::-1] == [row[::-1] for row in numbers] == list(map(list, zip(*numbers, strict=True)))
+    assert sum(map(sum, numbers)) == ways * sum(board.fleet)
+
+
+def test_told_apart_counts_every_name_and_lists_them() -> None:
+    board = sea("????\n????\n????", fleet="2,2,1", ships="told-apart")
+    answer = battleship.solve(board, Wish.ALL, Alone())
+    lines = list(answer.lines)
+    assert answer.count == len(lines) == len(set(lines)) == 2 * count(sea("????\n????\n????", fleet="2,2,1"))
+    assert {frozenset(line) for line in lines} == {frozenset(line) for line in lines if line[0] < line[1]}
+
+
+def test_whether_a_game_under_way_is_possible_takes_milliseconds() -> None:
+    names = [name for name in battleship.BOARDS if name != "open-sea"]
+    boards = [battleship.parse(battleship.BOARDS[name], name) for name in names]
+    made = [battleship.make(seed, boards[0], Alone()).board for seed in range(20)]
+    made += [battleship.make(seed, sea(), Alone()).board for seed in range(20)]
+    taken = []
+    for board in boards + made:
+        begun = time.perf_counter()
+        answer = battleship.solve(board, Wish.FIRST, Alone())
+        taken.append(time.perf_counter() - begun)
+        assert (next(answer.lines, None) is None) == (answer.proof is not None) == (board == boards[-1])
+    assert sorted(taken)[len(taken) // 2] < 0.1, "a few milliseconds, and some patience for a busy machine"
+
+
+def test_a_board_that_cannot_be_says_which_marks_contradict_each_other() -> None:
+    answer = battleship.solve(battleship.parse(battleship.BOARDS["quarrel"], "quarrel"), Wish.ALL, Alone())
+    assert (answer.count, answer.proof, answer.facts["possible"]) == (0, Proof.CONTRADICTION, "no")
+    assert answer.facts["contradiction"] == "B4 miss, E4 miss, C4 hit, D4 hit"
+    assert answer.facts["one-wrong-mark"] == "B4 miss, E4 miss, C4 hit"
+    assert answer.why.startswith("C4 is hit, and no ship of the fleet can lie there; ")
+    assert answer.why.endswith("if one mark is wrong, it is B4 miss or E4 miss or C4 hit")
+
+
+@pytest.mark.parametrize(
+    ("drawing", "rules", "why"),
+    [
+        ("XX\nXX", {"fleet": "2,1"}, "4 squares hold a ship, and the whole fleet has 3"),
+        ("..\n?.", {"fleet": "2"}, "the fleet needs 2 squares, and only 1 are left to it"),
+        ("?.?\n.?.\n?.?", {"fleet": "2"}, "there is no room for a ship of 2"),
+        ("??.\n...\n?.?", {"fleet": "2,2"}, "there is room for 1 of 2 ships of 2"),
+        ("A1-A2 sunk\nC1-C2 sunk", {"fleet": "3,2"}, "A1-A2 is sunk, and the fleet has no more ships of 2"),
+        ("X.\n.?", {"fleet": "2"}, "A1 is hit, and no ship of the fleet can lie there"),
+        ("#?\n??", {"fleet": "2"}, "A1 is sunk, and no ship of the fleet can lie there"),
+        ("XX\n..", {"fleet": "2", "sinking": "told"}, "A1 is hit, and no ship of the fleet can lie there"),
+    ],
+)
+def test_what_is_wrong_at_a_look_is_told_at_once(drawing: str, rules: dict[str, str], why: str) -> None:
+    answer = battleship.solve(sea(drawing, **rules), Wish.FIRST, Alone())
+    assert answer.proof is Proof.CONTRADICTION
+    assert answer.why.startswith(why)
+
+
+def test_what_takes_a_search_is_proven_by_exhaustion() -> None:
+    answer = battleship.solve(sea("?X?\nX?X\n?X?", fleet="3,2,2", touching="corners"), Wish.FIRST, Alone())
+    assert answer.proof in (Proof.EXHAUSTION, Proof.CONTRADICTION)
+    packed = battleship.solve(sea("????\n????\n????", fleet="2,2,2,2", touching="never"), Wish.FIRST, Alone())
+    assert packed.proof is Proof.EXHAUSTION
+    assert packed.why.endswith("this fleet does not fit on such a sea at all")
+
+
+def test_a_search_that_would_take_ages_is_decided_by_the_count() -> None:
+    board = sea("\n".join(["?" * 8] * 8), fleet=" ".join(["2"] * 14), touching="never")
+    answer = battleship.solve(board, Wish.FIRST, Alone())
+    assert answer.proof is Proof.EXHAUSTION
+    assert answer.why.startswith("all ways to lay the fleet were looked at: there is none")
+
+
+def test_the_best_shot_is_told_mapped_and_drawn() -> None:
+    board = battleship.parse(battleship.BOARDS["midgame"], "midgame")
+    answer = battleship.solve(board, Wish.COUNT, Alone())
+    assert (answer.count, answer.facts["best-shot"], answer.facts["best-shot-per-cent"]) == (17_783, "C4", 78.83)
+    assert battleship.hint(board, Alone()) == "shoot at C4: a ship is there in 78.83 % of the 17,783 placements"
+    per_cent, numbers = answer.tables
+    assert per_cent.rows[3][:6] == (4, 26.22, 54.0, 78.83, 100.0, 100.0)
+    assert sum(sum(row[1:]) for row in numbers.rows) == 17_783 * 17, "every placement has 17 squares"
+    picture = answer.pictures["probability"]
+    assert "the best shot is C4, 78.8" in picture
+    assert picture.count('class="bs-chance') == len(board.marked("?"))
+    assert f"bs-h{SHADES - 1}" in picture
+
+
+def test_a_hint_says_why_there_is_none() -> None:
+    told = {
+        name: battleship.hint(battleship.parse(battleship.BOARDS[name], name), Alone()) for name in ("tidy", "quarrel")
+    }
+    assert told["tidy"] == "there is no shot: no square is unknown"
+    assert told["quarrel"].startswith("there is no shot: this board cannot be, as C4 is hit")
+
+
+def test_a_board_is_made_from_its_seed_with_the_size_and_rules_of_another() -> None:
+    like = sea("\n".join(["?" * 8] * 6), fleet="3,2,1", touching="corners", sinking="told")
+    made = [battleship.make(seed, like, Alone()) for seed in (1, 1, 2)]
+    assert made[0] == made[1] != made[2]
+    for each in made:
+        board = each.board
+        assert (board.width, board.height, board.fleet, board.touching, board.sinking) == (
+            8,
+            6,
+            (3, 2, 1),
+            "corners",
+            "told",
+        )
+        assert each.facts["shots"] == len(board.marked(".X#")) == 17
+        assert len(board.known) == each.facts["sunk-ships"]
+        assert next(battleship.solve(board, Wish.FIRST, Alone()).lines, None)
+    with pytest.raises(Refused, match="no fleet could be laid"):
+        battleship.make(1, sea("??\n??", fleet="3"), Alone())
+
+
+def test_rules_are_refused_with_what_would_be_right() -> None:
+    assert battleship.with_rules(sea(), {"fleet": "2, 5 3"}).fleet == (5, 3, 2)
+    with pytest.raises(UnknownName, match="did you mean 'touching'"):
+        sea(touchin="never")
+    with pytest.raises(UnknownName, match="did you mean 'never'"):
+        sea(touching="neve")
+    for fleet in ("", "0", "16", "two", "1 " * 41):
+        with pytest.raises(WrongArgument, match="the fleet"):
+            sea(fleet=fleet)
+
+
+def test_lines_come_one_by_one() -> None:
+    lines = battleship.solve(battleship.parse(battleship.BOARDS["midgame"], "midgame"), Wish.ALL, Alone()).lines
+    assert len(set(islice(lines, 500))) == 500
+
+
+def test_steps_lay_ship_after_ship() -> None:
+    board = battleship.parse(battleship.BOARDS["tidy"], "tidy")
+    steps = list(battleship.steps(board, next(battleship.solve(board, Wish.FIRST, Alone()).lines)))
+    assert [step.caption for step in steps[:3]] == ["what is known", "A1-D1, 4 squares", "A3-A5, 3 squares"]
+    assert [step.svg.count('class="bs-ship"') for step in steps] == list(range(11))

@@ -1,0 +1,140 @@
+"""Battleship's answers against every fleet by plain trying, on small seas with marks and rules at random."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from math import factorial, prod
+from types import ModuleType
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as some
+
+from pi_appliance.puzzles import Alone, Wish, battleship
+from pi_appliance.puzzles.battleship.count import Sweep
+from pi_appliance.puzzles.battleship.fit import places
+from tests.puzzles.battleship_plain import Cells, agrees, fleets
+
+FLEETS = ((2, 1), (3, 2), (2, 2, 1), (3, 1, 1), (1, 1, 1), (3, 2, 1), (4, 2), (2, 2, 2))
+TOUCHING = ("allowed", "corners", "never")
+
+
+@cache
+def open_sea(lengths: tuple[int, ...], width: int, height: int, touching: str) -> list[list[Cells]]:
+    return list(fleets(lengths, width, height, touching))
+
+
+@some.composite
+def boards(draw: some.DrawFn, wrong: int = 10) -> battleship.Board:
+    """Draw a board that somebody may have noted who shot at a fleet; every tenth time or so, nobody can have."""
+    lengths, touching = draw(some.sampled_from(FLEETS)), draw(some.sampled_from(TOUCHING))
+    width, height = draw(some.integers(2, 5)), draw(some.integers(2, 4))
+    sinking = draw(some.sampled_from(("silent", "told")))
+    there = open_sea(lengths, width, height, touching)
+    marks = some.sampled_from("??.X#" if not there or draw(some.integers(1, wrong)) == 1 else "?!")
+    rows = [[draw(marks) for _ in range(width)] for _ in range(height)]
+    if there:
+        fleet = draw(some.sampled_from(there))
+        hit = {cell for ship in fleet for cell in ship}
+        shot = {(x, y) for y, row in enumerate(rows) for x, mark in enumerate(row) if mark == "!"}
+        for x, y in shot:
+            rows[y][x] = "X" if (x, y) in hit else "."
+        for ship in fleet:
+            if shot >= ship and (sinking == "told" or draw(some.booleans())):
+                for x, y in ship:
+                    rows[y][x] = "#"
+    return battleship.Board(
+        rows=tuple("".join(row) for row in rows),
+        fleet=lengths,
+        touching=touching,
+        sinking=sinking,
+        ships=draw(some.sampled_from(("alike", "told-apart"))),
+    )
+
+
+def by_trying(board: battleship.Board) -> list[list[Cells]]:
+    there = open_sea(board.fleet, board.width, board.height, board.touching)
+    return [fleet for fleet in there if agrees(fleet, board.rows, board.sinking)]
+
+
+def cells(line: battleship.Line) -> tuple[Cells, ...]:
+    return tuple(frozenset(ship.squares) for ship in line)
+
+
+@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(boards())
+def test_the_answer_is_what_plain_trying_finds(board: battleship.Board) -> None:
+    found = by_trying(board)
+    names = prod(factorial(board.fleet.count(length)) for length in set(board.fleet)) if board.ships != "alike" else 1
+    answer = battleship.solve(board, Wish.ALL, Alone())
+    lines = list(answer.lines)
+
+    assert answer.count == len(found) * names == len(lines) == len(set(lines))
+    assert {frozenset(cells(line)) for line in lines} == {frozenset(fleet) for fleet in found}
+    assert all(battleship.check(board, line) for line in lines)
+    assert all(tuple(map(len, cells(line))) == board.fleet for line in lines)
+    assert bool(battleship.solve(board, Wish.FIRST, Alone()).proof) == (not found) == bool(answer.why)
+    if answer.tables:
+        for y, (_, *numbers) in enumerate(answer.tables[1].rows):
+            for x, number in enumerate(numbers):
+                assert number == names * sum((x, y) in ship for fleet in found for ship in fleet)
+    assert bool(answer.tables) == bool(answer.pictures) == (bool(found) and bool(board.marked("?")))
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(boards(wrong=1))
+def test_what_cannot_stand_together_cannot_and_one_wrong_mark_is_one(board: battleship.Board) -> None:
+    answer = battleship.solve(board, Wish.FIRST, Alone())
+    if not answer.proof or "contradiction" not in answer.facts:
+        return
+    if not board.marked("?X"):  # a finished grid: its ships are hits, each by itself
+        board = replace(board, rows=tuple(row.replace("#", "X") for row in board.rows), sinking="silent")
+    together = str(answer.facts["contradiction"]).split(", ")
+    assert not by_trying(kept(board, together))
+    for sign in together:
+        assert by_trying(kept(board, [each for each in together if each != sign])), f"{sign} could be left out"
+    # Sunk squares side by side are one sign: a ship on some of them lies on no others.
+    everything = [f"{square} {word}" for word, mark in WORDS.items() for square in board.marked(mark) if mark != "#"]
+    everything += [f"{'+'.join(map(str, group))} sunk" for group in groups(set(board.marked("#")))]
+    wrong = {sign for sign in everything if by_trying(kept(board, [each for each in everything if each != sign]))}
+    told = set(str(answer.facts.get("one-wrong-mark", "")).split(", ")) - {""}
+    assert {frozenset(squares(sign)) for sign in wrong} == {frozenset(squares(sign)) for sign in told}
+
+
+def groups(sunk: set[battleship.Square]) -> list[set[battleship.Square]]:
+    """Return SUNK in parts that do not lie side by side."""
+    found: list[set[battleship.Square]] = []
+    for square in sunk:
+        near = [group for group in found if any(abs(square.x - x) + abs(square.y - y) == 1 for x, y in group)]
+        found = [group for group in found if group not in near] + [{square}.union(*near)]
+    return found
+
+
+def squares(sign: str) -> list[battleship.Square]:
+    """Return the squares of SIGN, such as "B5 miss", "B5-B7 sunk" or "B5+B6+C6 sunk"."""
+    names = sign.partition(" ")[0].split("+")
+    ships = [battleship.parse(f"{name} sunk", sign).marked("#") for name in names]
+    return [square for ship in ships for square in ship]
+
+
+WORDS = {"miss": ".", "hit": "X", "sunk": "#"}
+
+
+def kept(board: battleship.Board, signs: list[str]) -> battleship.Board:
+    """Return BOARD with SIGNS alone on it, such as "B5 miss"."""
+    marks = {str(square): WORDS[sign.split()[1]] for sign in signs for square in squares(sign)}
+    rows = tuple(
+        "".join(marks.get(str(battleship.Square(x, y)), "?") for x in range(board.width)) for y in range(board.height)
+    )
+    return battleship.Board(rows=rows, fleet=board.fleet, touching=board.touching, sinking=board.sinking)
+
+
+def test_the_kernel_counts_the_same_plain_and_compiled(
+    both_ways: Callable[[str], tuple[ModuleType, ModuleType]],
+) -> None:
+    ways = both_ways("battleship/kernel")
+    for touching in TOUCHING:
+        for fleet in ((3, 2, 2, 1), (5, 4, 3, 3, 2), (15, 2, 1), (1,) * 20):
+            rows = ("?" * 15, "?" * 13 + "..", "." * 4 + "?" * 11, "?" * 15) if 15 in fleet else ("?????.?",) * 6
+            board = battleship.Board(rows=rows, fleet=fleet, touching=touching)
+            plain, compiled = (Sweep(board, places(board), Alone(), way).survey() for way in ways)
+            assert plain == compiled

@@ -1,0 +1,121 @@
+"""Long counts of battleship: interrupted, gone on with, told how far they are, and refused where they do not fit."""
+
+from itertools import count
+
+import pytest
+
+from pi_appliance.errors import Refused
+from pi_appliance.ports_work import Interrupted, Shelf
+from pi_appliance.puzzles import Alone, Answer, Wish, battleship
+from pi_appliance.puzzles.battleship.kept import pack, unpack
+
+BOARD = battleship.parse("size: 7x7\nfleet: 4,3,2,2\ntouching: corners\nB2 hit, D5 miss\n", "mine")
+
+
+class Slow(Alone):
+    """Work that takes ten times longer than its patience with the shelf, and ends after so many signs of progress."""
+
+    def __init__(self, shelf: Shelf, ends: int) -> None:
+        super().__init__(count(0, 100).__next__)
+        self.shelf, self.ends = shelf, ends
+        self.parts: list[float] = []
+
+    def progress(self, part: float | None, note: str) -> None:
+        assert note
+        self.ends -= 1
+        if part is not None:
+            self.parts.append(part)
+        if self.ends < 0:
+            raise Interrupted("the night is over")
+
+
+def asked(work: Alone, wish: Wish = Wish.COUNT) -> Answer:
+    return battleship.solve(BOARD, wish, work)
+
+
+def test_a_count_that_is_cut_off_says_how_far_it_is_and_goes_on_from_there() -> None:
+    plain = asked(Alone())
+    whole = Slow(Alone().shelf, 10_000)
+    assert asked(whole).count == plain.count
+    shelf, told, steps = Alone().shelf, [], 0
+    for _ in range(100):
+        work = Slow(shelf, 16)
+        try:
+            answer = asked(work)
+        except Interrupted as error:
+            told.append(error.so_far)
+            steps += len(work.parts)
+            continue
+        break
+    assert answer.count == plain.count
+    assert answer.tables == plain.tables
+    assert len(told) > 5
+    assert len(set(told)) > 5, "each night goes further"
+    assert told[0] == "the board is possible; the placements are counted up to row 2 of 7"
+    assert told[-1] == "the board is possible; the placements are counted up to row 7 of 7, and 6 rows are mapped"
+    assert steps < 3 * len(whole.parts), "nothing is done all over again"
+    assert not [name for name in shelf.names() if "row" in name], "what was needed on the way is gone"
+
+
+def test_what_is_done_is_there_at_once_the_next_time() -> None:
+    work = Slow(Alone().shelf, 10_000)
+    first = asked(work)
+    again = Slow(work.shelf, 0)
+    assert asked(again).tables == first.tables
+
+
+def test_another_board_does_not_go_on_from_this_one() -> None:
+    shelf = Alone().shelf
+    with pytest.raises(Interrupted):
+        asked(Slow(shelf, 30))
+    other = battleship.with_rules(BOARD, {"touching": "never"})
+    assert (
+        battleship.solve(other, Wish.COUNT, Slow(shelf, 10_000)).count
+        == battleship.solve(other, Wish.COUNT, Alone()).count
+    )
+
+
+def test_progress_goes_from_nothing_to_the_end() -> None:
+    work = Slow(Alone().shelf, 10_000)
+    asked(work)
+    assert work.parts == sorted(work.parts)
+    assert work.parts[0] == 0
+    assert 0.8 < work.parts[-1] <= 1
+
+
+def test_what_is_damaged_on_the_shelf_counts_as_not_there() -> None:
+    shelf = Alone().shelf
+    with pytest.raises(Interrupted):
+        asked(Slow(shelf, 30))
+    for name in [*shelf.names()]:
+        shelf.save(name, [b"nonsense"])
+    assert asked(Slow(shelf, 10_000)).count == asked(Alone()).count
+
+
+def test_layers_are_packed_and_unpacked_and_nothing_else_is_taken_for_one() -> None:
+    layers = [{0: 1, 2**61 - 1: 2**500, 7: 0}, {}, {5: 6}]
+    packed = b"".join(pack(layers))
+    assert unpack(memoryview(packed), 3) == layers
+    assert unpack(memoryview(packed), 2) is None
+    for length in range(len(packed)):
+        assert unpack(memoryview(packed[:length]), 3) is None
+
+
+def test_what_does_not_fit_is_refused_before_it_starts() -> None:
+    class Tiny(Alone):
+        def progress(self, part: float | None, note: str) -> None:
+            assert part is None, f"nothing can be counted: {note}"
+
+        def require_memory(self, size: int, what: str) -> None:
+            raise Refused(f"{what} needs {size / 1e9:.0f} GB")
+
+    board = battleship.with_rules(battleship.parse("size: 15x15", "mine"), {"fleet": "6,5,5,4,4,4,3,3,3,3"})
+    with pytest.raises(Refused, match=r"counting the placements needs \d+ GB"):
+        battleship.solve(board, Wish.COUNT, Tiny())
+    assert next(battleship.solve(board, Wish.FIRST, Tiny()).lines), "whether it is possible needs no memory"
+
+
+def test_a_search_that_is_cut_off_is_heard() -> None:
+    board = battleship.with_rules(battleship.parse("size: 8x8", "mine"), {"fleet": "2 " * 14, "touching": "never"})
+    with pytest.raises(Interrupted):
+        battleship.solve(board, Wish.FIRST, Slow(Alone().shelf, 0))

@@ -1,0 +1,152 @@
+"""Connect Four: the opening book, as far as it is, whatever cut it off."""
+
+import random
+from array import array
+
+import pytest
+
+from pi_appliance.puzzles import Alone, Interrupted, Wish, connect_four
+from pi_appliance.puzzles.connect_four import book
+from pi_appliance.puzzles.connect_four.position import NOTHING, Position, position_of
+from pi_appliance.puzzles.connect_four.search import Search
+
+START = position_of(connect_four.parse("333115733355541712672671", "mine"))
+STAGES = (1, 2, 3)
+
+
+def test_the_positions_of_each_ply_are_as_many_as_are_published() -> None:
+    level, counts = {NOTHING}, [1]
+    for _ in range(7):
+        counts.append(len(set(book.followers(level, ended=True))))
+        level = set(book.followers(level))
+    assert counts == [1, 7, 49, 238, 1120, 4263, 16422, 54859]
+
+
+class Cut(Alone):
+    """Work on a shelf that is there already, which is interrupted after so many signs of progress."""
+
+    def __init__(self, signs: int, last: Alone) -> None:
+        super().__init__()
+        self.signs, self.shelf = signs, last.shelf
+
+    def progress(self, part: float | None, note: str) -> None:
+        assert note
+        assert part is None or 0 <= part <= 1
+        self.signs -= 1
+        if self.signs < 0:
+            raise Interrupted("the time is over")
+
+
+def whole() -> tuple[Alone, bytes]:
+    work = Alone()
+    book.deepen(work, START, STAGES)
+    kept = work.shelf.load(book.NAME)
+    assert kept is not None
+    return work, bytes(kept)
+
+
+def test_a_book_that_is_cut_off_again_and_again_comes_to_the_same_bytes() -> None:
+    (_, right), work, chance = whole(), Alone(), random.Random(6)
+    told = []
+    for _ in range(1000):
+        try:
+            book.deepen(Cut(chance.randrange(40), work), START, STAGES)
+            break
+        except Interrupted as end:
+            told.append(end.so_far)
+    assert len(told) > 5
+    assert all(said.startswith("the opening book has ") for said in told)
+    assert any("complete up to 1 disc" in said for said in told)
+    assert bytes(work.shelf.load(book.NAME) or b"") == right
+
+
+def test_a_book_holds_the_exact_score_of_every_undecided_position() -> None:
+    work, _ = whole()
+    kept = book.load(work.shelf, START)
+    search = Search(Alone(), START.discs, "test")
+    level, seen = {START.key: START}, 0
+    for _ in range(4):
+        for key, position in level.items():
+            assert kept.score(key) == search.exact(position)
+        seen += len(level)
+        level = {after.key: after for after in book.followers(level.values())}
+    assert len(kept) == seen
+    assert (kept.complete, kept.plies) == (3, 3)
+    assert all(kept.score(key) == book.UNKNOWN for key in level)
+
+
+def test_a_complete_book_is_through_at_once_and_says_how_far_it_is() -> None:
+    work, right = whole()
+    answer = book.deepen(Cut(0, work), START, STAGES)
+    assert answer.tried() == 0
+    assert answer.facts["complete-plies"] == 3
+    assert answer.facts["positions"] == len(book.load(work.shelf, START))
+    assert bytes(work.shelf.load(book.NAME) or b"") == right
+
+
+class Timed(Alone):
+    """Work whose time runs out by the look: a second each."""
+
+    def __init__(self, looks: float) -> None:
+        super().__init__()
+        self.looks = looks
+
+    def left(self) -> float:  # type: ignore[override]
+        self.looks -= 1
+        return self.looks
+
+
+def test_a_book_ends_by_itself_before_its_time_is_over_and_is_honest() -> None:
+    work = Timed(30)
+    answer = book.deepen(work, START, STAGES)
+    (table,) = answer.tables
+    plies, level, solved = table.rows[-1]
+    assert 0 < int(solved) < int(level)
+    assert answer.facts["complete-plies"] == int(plies) - 1
+    assert len(book.load(work.shelf, START)) == answer.facts["positions"]
+
+
+@pytest.mark.parametrize("damage", ["short", "shuffled", "foreign", "other start", "empty"])
+def test_a_book_that_is_none_is_not_believed(damage: str) -> None:
+    work, right = whole()
+    numbers = array("Q", right)
+    match damage:
+        case "short":
+            work.shelf.save(book.NAME, [right[:-3]])
+        case "shuffled":
+            numbers[5], numbers[6] = numbers[6], numbers[5]
+            work.shelf.save(book.NAME, [numbers.tobytes()])
+        case "foreign":
+            numbers.byteswap()
+            work.shelf.save(book.NAME, [numbers.tobytes()])
+        case "empty":
+            work.shelf.save(book.NAME, [b""])
+    start = NOTHING if damage == "other start" else START
+    assert len(book.load(work.shelf, start)) == 0
+
+
+def test_the_empty_board_is_answered_from_the_book() -> None:
+    """The scores of one ply suffice: those of the columns."""
+    columns = (-2, -1, 0, 1, 0, -1, -2)
+    scores = {NOTHING.key: 1}
+    scores |= {Position(0, 1 << 7 * column).key: -score for column, score in enumerate(columns)}
+    work = Cut(0, Alone())
+    book._save(work.shelf, NOTHING, scores, 1, 1)
+    answer = connect_four.solve(connect_four.parse(connect_four.BOARDS["empty"], "empty"), Wish.FIRST, work)
+    assert tuple(row[1] for row in answer.tables[0].rows) == columns
+    assert answer.facts["opening-book"] == "5 positions, complete up to 1 disc"
+    assert answer.facts["best-columns"] == "4 (D)"
+
+
+def test_what_is_not_in_the_book_is_searched_with_what_is() -> None:
+    """A book that lies leads to a wrong score, and so shows that it is used."""
+    board = connect_four.parse("333115733355541712672671", "mine")
+    here = position_of(board)
+    truth = Search(Alone(), board.discs, "test").exact(here)
+    known = {after.key: 18 for after in book.followers([here])}
+    lied = Search(Alone(), board.discs, "test", lambda key: known.get(key, book.UNKNOWN), board.discs + 1).exact(here)
+    assert lied != truth
+    right = {after.key: Search(Alone(), 25, "test").exact(after) for after in book.followers([here])}
+    used = Search(Alone(), board.discs, "test", lambda key: right.get(key, book.UNKNOWN), board.discs + 1)
+    assert used.exact(here) == truth
+    assert used.tried < 40

@@ -1,0 +1,280 @@
+"""Connect Four: the perfect player, against scores that are known and a plain search of everything."""
+
+import os
+import random
+from collections.abc import Callable
+from types import ModuleType
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pi_appliance.puzzles import Alone, Interrupted, Wish, connect_four
+from pi_appliance.puzzles.connect_four import kernel, position
+from pi_appliance.puzzles.connect_four.board import Board, End, ended
+from pi_appliance.puzzles.connect_four.check import check
+from pi_appliance.puzzles.connect_four.search import Search
+from pi_appliance.puzzles.connect_four.solve import KEPT
+
+# Positions and their scores, as a public solver that we share no line with gives them.
+KNOWN = {
+    "7652622721735376": -10,
+    "461134515661427544": -2,
+    "5737136112523133": 13,
+    "717137772363155434": 12,
+    "54246465571745757237": 0,
+    "65527256332533157427124672": 8,
+    "2267352154735653": 13,
+    "7625325324343455564453": -3,
+    "124674431577774236": 9,
+    "463112535236616677622435": 7,
+}
+
+
+def scored(board: Board) -> dict[int, int]:
+    """Return the scores of the columns, as the table of an answer has them."""
+    (table,) = connect_four.solve(board, Wish.FIRST, Alone()).tables
+    return {int(str(name)[0]): int(score) for name, score, _ in table.rows if score != "-"}
+
+
+@pytest.mark.parametrize(("moves", "score"), KNOWN.items())
+def test_the_scores_are_those_of_a_public_solver(moves: str, score: int) -> None:
+    board = connect_four.parse(moves, "mine")
+    answer = connect_four.solve(board, Wish.ALL, Alone())
+    assert answer.facts["score"] == score == max(scored(board).values())
+    lines = list(answer.lines)
+    assert answer.count == len(lines) == list(scored(board).values()).count(score)
+    for line in lines:
+        assert check(board, line)
+        assert len(moves) + len(line) - 1 == position.last_move(score, len(moves))
+    assert str(position.last_move(score, len(moves))) in str(answer.facts["result"]) or score == 0
+
+
+def plain(board: Board, known: dict[Board, int]) -> int:
+    """Return the score of BOARD by looking at every game there is, by the rules on the drawn grid alone."""
+    if board in known:
+        return known[board]
+    best = -99
+    for column in range(1, 8):
+        if board.height(column) < 6:
+            after = board.played(column)
+            match ended(after):
+                case None:
+                    score = -plain(after, known)
+                case End.DRAW:
+                    score = 0
+                case _:  # half of the discs that the winner would hold, with the last one
+                    score = 21 - (board.discs // 2)
+            best = max(best, score)
+    known[board] = best
+    return best
+
+
+def by_chance(seed: int, discs: int) -> Board:
+    """Return an undecided position that chance played to."""
+    chance = random.Random(seed)
+    while True:
+        board = connect_four.parse(".......\n" * 6, "mine")
+        while board.discs < discs and not ended(board):
+            board = board.played(chance.choice([column for column in range(1, 8) if board.height(column) < 6]))
+        if not ended(board):
+            return board
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 10**9), st.integers(34, 41))
+def test_near_the_end_every_column_scores_as_a_plain_search_says(seed: int, discs: int) -> None:
+    board, known = by_chance(seed, discs), dict[Board, int]()
+    scores = scored(board)
+    assert max(scores.values()) == plain(board, known)
+    for column, score in scores.items():
+        after = board.played(column)
+        if ended(after):
+            assert score == (0 if ended(after) is End.DRAW else 21 - discs // 2)
+        else:
+            assert score == -plain(after, known)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 10**9), st.integers(34, 41))
+def test_a_perfect_line_never_gives_a_score_away(seed: int, discs: int) -> None:
+    board, known = by_chance(seed, discs), dict[Board, int]()
+    answer = connect_four.solve(board, Wish.ALL, Alone())
+    for line in answer.lines:
+        at, score = board, int(answer.facts["score"])
+        for column in line[:-1]:
+            assert plain(at, known) == score
+            at, score = at.played(int(column)), -score
+        assert check(board, line)
+
+
+@given(st.integers(0, 10**9), st.integers(0, 41))
+def test_a_threat_is_an_empty_square_that_makes_four(seed: int, discs: int) -> None:
+    board = by_chance(seed, min(discs, 30))
+    own, mask = position.position_of(board)
+    marked = set()
+    for column in range(1, 8):
+        for row in range(1, 7):
+            if board.rows[6 - row][column - 1] == ".":
+                line = board.rows[6 - row]
+                line = line[: column - 1] + board.turn.mark + line[column:]
+                filled = Board((*board.rows[: 6 - row], line, *board.rows[7 - row :]), board.turn)
+                if ended(filled):
+                    marked.add((column, row))
+    found = kernel.threats(own, mask)
+    assert {tuple(position.square_of(1 << bit)) for bit in range(49) if found >> bit & 1} == marked
+
+
+@given(st.integers(0, 10**9), st.integers(0, 41))
+def test_a_mirror_image_has_the_same_key_and_twice_mirrored_is_as_before(seed: int, discs: int) -> None:
+    board = by_chance(seed, min(discs, 30))
+    turned = Board(tuple(row[::-1] for row in board.rows), board.turn)
+    here, there = position.position_of(board), position.position_of(turned)
+    assert here.key == there.key
+    assert kernel.mirror(here.mask) == there.mask
+    assert kernel.mirror(kernel.mirror(here.own)) == here.own
+
+
+@pytest.mark.parametrize("discs", range(42))
+def test_the_number_of_the_last_move_and_the_score_say_the_same(discs: int) -> None:
+    for score in range(position.lowest(discs), position.highest(discs) + 1):
+        last = position.last_move(score, discs)
+        if score:
+            assert discs < last <= 42
+            assert (last - discs) % 2 == (score > 0)
+            assert position.highest(last - 1) == abs(score)
+
+
+class Short(Alone):
+    """Work that is interrupted as soon as something is proven, and kept."""
+
+    def progress(self, part: float | None, note: str) -> None:
+        assert part is None
+        assert note
+        if KEPT in self.shelf.names():
+            raise Interrupted("the time is over")
+
+
+def test_what_is_cut_off_says_the_bounds_and_goes_on_from_them() -> None:
+    board = connect_four.parse("25777131474464", "mine")
+    work = Short()
+    with pytest.raises(Interrupted) as caught:
+        connect_four.solve(board, Wish.FIRST, work)
+    low, _, high = caught.value.so_far.partition("is from ")[2].partition(" to ")
+    assert position.lowest(14) <= int(low) <= -4 <= int(high) <= position.highest(14)
+    assert (int(low), int(high)) != (position.lowest(14), position.highest(14))
+    with pytest.raises(Interrupted) as again:
+        connect_four.solve(board, Wish.FIRST, work)
+    assert again.value.so_far == caught.value.so_far, "the second time it begins where the first one ended"
+    rest = Alone()
+    rest.shelf = work.shelf
+    assert connect_four.solve(board, Wish.FIRST, rest).facts["score"] == -4
+    assert KEPT not in work.shelf.names()
+
+
+def test_bounds_that_are_damaged_or_of_another_position_are_not_believed() -> None:
+    board = connect_four.parse("25523546515174", "mine")
+    right = connect_four.solve(board, Wish.FIRST, Alone()).facts["score"]
+    for junk in (b"", b"x" * 31, b"x" * 32, bytes(32), b"\xff" * 32):
+        work = Alone()
+        work.shelf.save(KEPT, [junk])
+        assert connect_four.solve(board, Wish.FIRST, work).facts["score"] == right
+
+
+class Many(Alone):
+    """Work with four cores, one after the other."""
+
+    cores = 4
+
+
+def test_an_early_position_is_solved_on_all_cores_alike() -> None:
+    board = connect_four.parse("25523546515174", "mine")
+    alone, together = (connect_four.solve(board, Wish.ALL, work) for work in (Alone(), Many()))
+    assert alone.tables == together.tables
+    assert dict(alone.facts) == dict(together.facts)
+
+
+def test_a_small_table_gives_the_same_scores() -> None:
+    """What is forgotten is looked for again: a table says nothing but what it was told."""
+    for moves in ("461134515661427544", "54246465571745757237"):
+        here = position.position_of(connect_four.parse(moves, "mine"))
+        for bits in (6, 10, 16):
+            table = memoryview(bytearray(8 << bits)).cast("Q")
+            search = kernel.Search(table, bits, lambda _: None, lambda _: kernel.UNKNOWN, -1)
+            score = KNOWN[moves]
+            assert search.bound(here.own, here.mask, len(moves), score) >= score
+            assert search.bound(here.own, here.mask, len(moves), score + 1) <= score
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_is_made_has_one_best_column_and_no_win_at_once(seed: int) -> None:
+    like = connect_four.parse(connect_four.BOARDS["squeeze"], "squeeze")
+    made = connect_four.make(seed, like, Alone())
+    scores = scored(made.board)
+    assert made.board.discs == like.discs
+    assert list(scores.values()).count(max(scores.values())) == 1
+    assert made.facts["score"] == max(scores.values()) < position.highest(made.board.discs)
+    assert connect_four.make(seed, like, Alone()) == made
+
+
+def test_a_hint_names_the_best_column() -> None:
+    board = connect_four.parse(connect_four.BOARDS["squeeze"], "squeeze")
+    assert connect_four.hint(board, Alone()) == "Red plays column 3, to C3: Red wins with move 41"
+    assert connect_four.hint(connect_four.parse("1212121", "mine"), Alone()) == "the game is over: Red wins"
+
+
+@pytest.mark.skipif(os.environ.get("PI_APPLIANCE_CONNECT_FOUR") != "1", reason="takes minutes compiled, hours plain")
+def test_who_begins_in_the_middle_wins_with_the_last_disc_but_one() -> None:
+    board = connect_four.parse(connect_four.BOARDS["empty"], "empty")
+    assert scored(board) == {1: -2, 2: -1, 3: 0, 4: 1, 5: 0, 6: -1, 7: -2}
+    here = position.position_of(board)
+    assert Search(Alone(), 0, "empty").exact(here) == 1
+
+
+def test_both_ways_of_the_kernel_look_at_the_same_positions_and_say_the_same(
+    both_ways: Callable[[str], tuple[ModuleType, ModuleType]],
+) -> None:
+    ways = both_ways("connect_four/kernel")
+    asked = [("25523546515174", 14), ("461134515661427544", 18), ("54246465571745757237", 20), ("3331157333555417", 16)]
+    for moves, plies in asked:
+        here = position.position_of(connect_four.parse(moves, "mine"))
+        came = []
+        for way in ways:
+            ticks: list[int] = []
+            # A table that is soon full, a mirrored book, and a score that is not even known from above.
+            table = memoryview(bytearray(8 << 12)).cast("Q")
+            search = way.Search(table, 12, ticks.append, lambda key: -3 if key % 50 == 7 else -99, plies + 3)
+            bounds = [search.bound(*here, plies, goal) for goal in (-9, 9, -4, 4, -1, 2, 1, 0)]
+            came.append((bounds, search.nodes, ticks, bytes(table)))
+        assert came[0] == came[1]
+
+
+@given(st.integers(0, 10**9), st.integers(0, 30))
+def test_both_ways_see_the_same_threats(
+    both_ways: Callable[[str], tuple[ModuleType, ModuleType]], seed: int, discs: int
+) -> None:
+    own, mask = position.position_of(by_chance(seed, discs))
+    plain_way, compiled = both_ways("connect_four/kernel")
+    assert plain_way.threats(own, mask) == compiled.threats(own, mask)
+    assert plain_way.mirror(own) == compiled.mirror(own)
+
+
+@pytest.mark.parametrize("tick", ["known", "tick"])
+def test_what_is_raised_while_it_searches_comes_out_and_the_table_stays_of_use(
+    both_ways: Callable[[str], tuple[ModuleType, ModuleType]], tick: str
+) -> None:
+    here = position.position_of(connect_four.parse("461134515661427544", "mine"))
+
+    def ends(_: int) -> int:
+        raise Interrupted("the time is over")
+
+    for way in both_ways("connect_four/kernel"):
+        table = memoryview(bytearray(8 << 14)).cast("Q")
+        search = way.Search(
+            table, 14, ends if tick == "tick" else print, ends if tick == "known" else lambda _: -99, 19
+        )
+        with pytest.raises(Interrupted):
+            search.bound(*here, 18, -2)
+        again = way.Search(table, 14, lambda _: None, lambda _: -99, -1)
+        assert again.bound(*here, 18, -2) >= -2
+        assert again.bound(*here, 18, -1) <= -2

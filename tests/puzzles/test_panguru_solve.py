@@ -1,0 +1,250 @@
+"""Panguru: the fewest moves and all lines that take no more, against facts and breadth-first search."""
+
+from array import array
+from itertools import islice, pairwise
+from random import Random
+from types import ModuleType
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pi_appliance.puzzles import Alone, Interrupted, Proof, Wish, panguru
+from pi_appliance.puzzles.panguru import Board
+from pi_appliance.puzzles.panguru.ground import position_of
+from tests.puzzles.panguru_plain import SMALL_TABLE, breadth_first, reached, replayed, scrambled
+
+# Plates, pebbles, fewest moves, lines that take no more.
+KNOWN = """
+WCBRBOGYGPCORPY -PCBRYOGYGBCORP 16 12
+AFGFEBGDACECBDW FFDAGBGEACEB-DC 9 22
+AEGBBWEDDCFGACF A-GBGAEDDCEBFCF 6 2
+WFCFEEADCDAGBGB AFEFDB-CEDAGCGB 8 3
+WFCGAADCEEFGBDB FF-GAADCEEBCDGB 5 1
+ABCWCFBDFGEAEDG BGCAGFDAD-CBEFE 16 100
+ABCGFCWAEFDEGBD CAEGDBAFE-FDGCB 15 21
+DECAWFFACGBBEDG FCGB-BEFDGADACE 17 246
+DWFEBACFEGBDGAC DAB-EEFFBGGCACD 13 3
+AGFAFCBECBEDDGW ACDE-FECFAGDGBB 16 76
+"""
+
+
+@pytest.mark.parametrize("row", KNOWN.strip().splitlines())
+def test_the_known_boards(row: str) -> None:
+    plates, pebbles, moves, count = row.split()
+    board = Board(plates, pebbles)
+    answer = panguru.solve(board, Wish.FEWEST, Alone())
+    lines = list(answer.lines)
+    assert answer.facts["moves"] == int(moves)
+    assert answer.count == len(lines) == len(set(lines)) == int(count)
+    assert all(len(line) == int(moves) and panguru.check(board, line) for line in lines)
+    assert sum(row[1] for row in answer.tables[0].rows) == int(count)
+
+
+def test_a_board_beyond_the_twenty_moves_of_the_original() -> None:
+    board = panguru.parse(panguru.BOARDS["twenty-one"], "twenty-one")
+    answer = panguru.solve(board, Wish.COUNT, Alone())
+    assert (answer.facts["moves"], answer.count, next(answer.lines, None)) == (21, 1694, None)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 1_000_000), st.integers(0, 7))
+def test_a_scramble_against_breadth_first_search(seed: int, moves: int) -> None:
+    plates, pebbles = scrambled(seed, moves)
+    lines = list(panguru.solve(Board(plates, pebbles), Wish.FEWEST, Alone()).lines)
+    assert set(lines) == breadth_first(plates, pebbles)
+    assert len(lines) == len(set(lines))
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(0, 1_000_000), st.sampled_from(["AABBCCDDE", "AAABBBCCC", "ABCDEEEEE", "AAAAAAAAB"]))
+def test_a_small_board_against_breadth_first_search(seed: int, colours: str) -> None:
+    plates, pebbles = scrambled(seed, 40, colours)
+    answer = panguru.solve(Board(plates, pebbles), Wish.FEWEST, Alone())
+    assert set(answer.lines) == breadth_first(plates, pebbles, SMALL_TABLE)
+
+
+def test_the_three_wishes_agree() -> None:
+    board = panguru.parse(panguru.BOARDS["rainbow"], "rainbow")
+    fewest, first, count = (panguru.solve(board, wish, Alone()) for wish in (Wish.FEWEST, Wish.FIRST, Wish.COUNT))
+    (line,) = first.lines
+    assert line in set(fewest.lines)
+    assert (first.count, count.count, fewest.count) == (None, 26, 26)
+    assert not list(count.lines)
+    assert fewest.tried() > 0
+
+
+def test_lines_are_found_as_they_are_asked_for() -> None:
+    board = Board("DFHGIWECBA", "CB-AEFHDGI")
+    answer = panguru.solve(board, Wish.FEWEST, Alone())
+    assert (answer.facts["moves"], answer.count) == (18, 56806)
+    some = list(islice(answer.lines, 100))
+    assert len(set(some)) == 100
+    assert all(panguru.check(board, line) for line in some)
+    assert sum(1 for _ in answer.lines) == 56806 - 100
+
+
+def test_a_solved_board_takes_no_move() -> None:
+    board = Board("WAB", "-AB")
+    answer = panguru.solve(board, Wish.FEWEST, Alone())
+    assert (list(answer.lines), answer.count, answer.facts["moves"]) == ([()], 1, 0)
+    assert panguru.notate(board, ()) == "0"
+    assert panguru.hint(board, Alone()) == "it is solved"
+
+
+def test_following_the_hints_solves_the_board() -> None:
+    board = panguru.parse(panguru.BOARDS["slide"], "slide")
+    for left in range(7, -1, -1):
+        told = panguru.hint(board, Alone())
+        assert told.endswith(f"then {left} move{'s' * (left != 1)} are left")
+        words = told.split()
+        start, end = int(words[words.index("from") + 1]), int(words[words.index("to") + 1].strip(";"))
+        assert (board.pebbles[start], end) == (words[3], board.hole)
+        lies = list(board.pebbles)
+        lies[start], lies[end] = lies[end], lies[start]
+        board = Board(board.plates, "".join(lies))
+    assert panguru.hint(board, Alone()) == "it is solved"
+
+
+def table_of(board: Board) -> list[list[int]]:
+    return [list(places) for places in panguru.reach(board)]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_whether_own_moves_solve_a_board_is_known(data: st.DataObject) -> None:
+    """Any graph of six places, connected or not, against a look at everything that can be reached."""
+    pairs = [(one, other) for one in range(6) for other in range(one)]
+    lines = tuple(data.draw(st.lists(st.sampled_from(pairs), min_size=1, max_size=9, unique=True)))
+    colours = data.draw(st.sampled_from(["ABCDE", "AABBC", "AAABB"]))
+    plates, pebbles = ("".join(data.draw(st.permutations(first + colours))) for first in "W-")
+    board = Board(plates, pebbles, lines)
+    answer = panguru.solve(board, Wish.FEWEST, Alone())
+    if plates.replace("W", "-") in reached(pebbles, table_of(board)):
+        assert set(answer.lines) == breadth_first(plates, pebbles, table_of(board))
+    else:
+        assert (answer.count, answer.proof, list(answer.lines)) == (0, Proof.PARITY, [])
+        assert answer.why
+        assert panguru.hint(board, Alone()).startswith("no moves solve this board")
+
+
+GRAPHS = {
+    "a ladder, which is bipartite": "0-1-2-3 4-5-6-7 0-4 1-5 2-6 3-7",
+    "a circle": "0-1 1-2 2-3 3-4 4-5 5-6 6-7 7-0",
+    "a circle with an odd chord": "0-1 1-2 2-3 3-4 4-5 5-6 6-7 7-0 0-2",
+    "two blocks that share a place": "0-1 1-2 2-3 3-0 3-4 4-5 5-6 6-7 7-3 3-5",
+    "the exception of seven places, and a tail": "0-1 1-2 2-3 3-4 4-5 5-0 0-6 6-3 3-7",
+    "a long theta": "0-1 1-2 2-3 3-4 4-5 5-0 0-6 6-7 7-3",
+}
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_what_larger_graphs_can_do_is_known(name: str) -> None:
+    """Eight of ten places hang together; the other two keep their pebbles."""
+    own = tuple(tuple(map(int, line.split("-"))) for line in GRAPHS[name].split())
+    begin = "-ABCDEFGHI"
+    table = table_of(Board("WABCDEFGHI", begin, tuple(pair for line in own for pair in pairwise(line))))
+    can = reached(begin, table)
+    dice = Random(2)
+    verdicts = set()
+    for number in range(60):
+        goal = "".join(dice.sample(begin[:8], 8)) + begin[8:] if number % 2 else dice.choice(sorted(can)[::97])
+        board = Board(goal.replace("-", "W"), begin, tuple(pair for line in own for pair in pairwise(line)))
+        solvable = not panguru.why_not(board)
+        assert solvable == (goal in can), goal
+        verdicts.add(solvable)
+    assert verdicts == ({True} if name == "a circle with an odd chord" else {True, False})
+
+
+def test_a_board_is_made_from_its_seed() -> None:
+    board = panguru.parse(panguru.BOARDS["original"], "original")
+    made = [panguru.make(seed, board, Alone()).board for seed in (1, 2, 1)]
+    assert made[0] == made[2] != made[1]
+    assert sorted(made[0].plates) == sorted(board.plates)
+    ladder = Board("WABCDEFGHI", "-ABCDEFGHI", ((0, 1), (1, 2), (2, 3), (3, 0)))
+    for seed in range(20):
+        assert not panguru.why_not(panguru.make(seed, ladder, Alone()).board)
+
+
+def test_how_hard_random_boards_are() -> None:
+    board = panguru.with_rules(panguru.parse(panguru.BOARDS["original"], "original"), {"random": "40"})
+    table = panguru.solve(board, Wish.COUNT, Alone()).tables[-1]
+    assert table.title == "How hard 40 random boards are"
+    assert sum(row[1] for row in table.rows) == 40
+    for moves, _, _, _, seed in table.rows[:3]:
+        made = panguru.make(int(seed), board, Alone()).board
+        assert panguru.solve(Board(made.plates, made.pebbles), Wish.FIRST, Alone()).facts["moves"] == moves
+    again = panguru.hardness(range(40), Alone(), board)
+    assert again == table
+
+
+def test_both_ways_of_the_kernel_do_the_same(both_ways) -> None:
+    """The same walks, the same levels and the same numbers, move for move."""
+    rainbow = panguru.parse(panguru.BOARDS["rainbow"], "rainbow")
+    boards = [panguru.parse(drawing, name) for name, drawing in panguru.BOARDS.items()]
+    boards += [panguru.make(seed, rainbow, Alone()).board for seed in range(5)]
+    for board in boards:
+        plain, compiled = (told_by(kernel, board) for kernel in both_ways("panguru/kernel"))
+        assert plain == compiled
+        assert plain[-1] == panguru.solve(board, Wish.COUNT, Alone()).count
+
+
+def told_by(kernel: ModuleType, board: Board) -> tuple[list[object], int]:
+    """Return what KERNEL says on the way to the number of shortest lines of BOARD."""
+    position = position_of(board)
+    ground = kernel.Ground(*position.tables)
+    ground.unpack(position.start)
+    bound, told = ground.estimate(), []
+    while True:
+        walk = kernel.Walk(ground, position.start, bound, 1 << 14)
+        while (said := walk.run(777)) == kernel.MORE:
+            told.append((walk.nodes, walk.depth))
+        told.append((bound, said, walk.nodes, walk.line()))
+        if said == kernel.FOUND:
+            break
+        bound = walk.beyond
+    levels = [array("Q", [position.start])]
+    for left in range(bound - 1, -1, -1):
+        after: set[int] = set()
+        ground.grow(levels[-1], 0, len(levels[-1]), left, after)
+        levels.append(array("Q", sorted(after)))
+    ways = {position.goal: 1}
+    for level in levels[-2::-1]:
+        before: dict[int, int] = {}
+        ground.weigh(level, 0, len(level), ways, before)
+        ways = before
+    return [*told, *map(list, levels)], ways[position.start]
+
+
+class Cut(Alone):
+    """Work that ends at a given sign of progress."""
+
+    def __init__(self, patience: int) -> None:
+        super().__init__()
+        self.patience = patience
+        self.notes: list[str] = []
+
+    def progress(self, part: float | None, note: str) -> None:  # noqa: ARG002
+        self.notes.append(note)
+        self.patience -= 1
+        if self.patience < 0:
+            raise Interrupted("the deadline")
+
+
+def test_a_search_that_is_cut_off_says_what_is_proven_and_goes_on_from_there() -> None:
+    rainbow = panguru.parse(panguru.BOARDS["rainbow"], "rainbow")
+    board, work = panguru.make(5, rainbow, Alone()).board, Cut(5)
+    whole = panguru.solve(board, Wish.FIRST, Alone())
+    with pytest.raises(Interrupted) as caught:
+        panguru.solve(board, Wish.FIRST, work)
+    proven = int(caught.value.so_far.removeprefix("it takes ").removesuffix(" moves or more"))
+    assert 10 < proven <= whole.facts["moves"]
+    assert len(list(work.shelf.names())) == 1
+    work.patience = 1_000_000
+    work.notes.clear()
+    rest = panguru.solve(board, Wish.FIRST, work)
+    assert rest.facts["moves"] == whole.facts["moves"]
+    assert int(work.notes[0].split()[-3]) >= proven
+    assert rest.tried() < whole.tried()
+    assert not list(work.shelf.names())
+    assert replayed(board.plates, board.pebbles, next(rest.lines))

@@ -1,0 +1,365 @@
+"""Counting peg solitaire: every number that is known, each way of counting, and counts that are cut off."""
+
+import os
+from collections.abc import Callable
+from random import Random
+from types import ModuleType
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pi_appliance.errors import Refused
+from pi_appliance.puzzles import Alone, Answer, Interrupted, Wish
+from pi_appliance.puzzles.peg_solitaire import Board, Hole, kernel, parse, solve, with_rules
+from pi_appliance.puzzles.peg_solitaire.count import Count, Counted, TooMany
+from pi_appliance.puzzles.peg_solitaire.field import Proof as Weights
+from pi_appliance.puzzles.peg_solitaire.field import field_of, game_of, turned
+from pi_appliance.puzzles.peg_solitaire.frontier import Frontier
+from pi_appliance.puzzles.peg_solitaire.proofs import find_proofs, is_proof
+from tests.puzzles.pegs import Ending, known, levels, plain, triangle
+
+LONG = pytest.mark.skipif(
+    "PI_APPLIANCE_PEG_PROOFS" not in os.environ, reason="minutes; PI_APPLIANCE_PEG_PROOFS=1 asks for it"
+)
+# Solutions, positions, jumps of all games, games, and where how many end.
+KNOWN = [
+    ("cross", 4, 24, 32, 21, {(3, 3): 2, (3, 0): 2}),
+    ("plus", 32, 153, 580, 304, {(3, 3): 16, (3, 0): 4, (0, 3): 4, (6, 3): 4, (3, 6): 4}),
+    ("fireplace", 8, 718, 15_827, 8_686, {(3, 3): 4, (0, 3): 2, (6, 3): 2}),
+    (
+        "pyramid",
+        10_142_448,
+        84_191,
+        735_033_270,
+        399_040_668,
+        {(3, 3): 5_071_224, (3, 0): 2_365_622, (0, 3): 1_340_293, (6, 3): 1_340_293, (3, 6): 25_016},
+    ),
+    (
+        "arrow",
+        3_884_200,
+        68_522,
+        1_575_714_640,
+        835_043_470,
+        {(3, 3): 1_942_100, (3, 0): 1_059_508, (3, 6): 882_592},
+    ),
+]
+# Rows from top to bottom; solutions, positions, jumps of all games, and the fewest pegs that can be left.
+OTHERS = [
+    ("  OOO  /  OXO  /OOXXOOO/OXXXOOO/OXXOOXX/  XXX  /  XOO  ", 374_500, 12_831, 13_181_071, 1),
+    ("  OXX  /  OXO  /OXXXXOO/OXOOXOO/OXOOXXO/  OXO  /  OXO  ", 25_062, 5_969, 4_556_717, 1),
+    ("  OOO  /  OOX  /OOOOXOO/OOOOOXO/OXXOOOO/  OOX  /  OXX  ", 54, 78, 540, 1),
+    ("  OXO  /  OOX  /OOOXXXX/OXXXOXO/OOOOXXO/  XXO  /  OOO  ", 234_908, 11_635, 12_012_072, 1),
+    ("  OOO  /  OOX  /OXOOXOX/OXXXXOX/OOXOOXX/  OOO  /  OOO  ", 7_781, 1_617, 181_982, 1),
+    ("  OOO  /  OOO  /OXXXOOO/OOXXOXX/OOXOOOO/  OOO  /  OOO  ", 242, 210, 1_761, 1),
+    ("  XOO  /  XOX  /OOXOOXO/XOOOOOX/OOXXXOO/  OOO  /  XXX  ", 0, 19, 32, 8),
+    ("  OOO  /  OXO  /OXOXOOO/OOXOXXO/OOOXOXO/  OOO  /  XXX  ", 0, 60, 169, 5),
+]
+MET = [
+    ("plus", ""),
+    ("plus", "3,3"),
+    ("fireplace", ""),
+    ("fireplace", "0,3"),
+    ("arrow", ""),
+    (OTHERS[0][0], ""),
+    (OTHERS[4][0], ""),
+]
+
+
+def counted(board: Board, work: Alone | None = None, **how: int) -> Counted:
+    return Count(field_of(board), work or Alone(), **how).run()
+
+
+def answer(board: Board) -> Answer:
+    return solve(board, Wish.COUNT, Alone())
+
+
+@pytest.mark.parametrize(("name", "count", "positions", "jumps", "games", "ends"), KNOWN)
+def test_a_known_board_is_counted_with_all_its_positions(
+    name: str, count: int, positions: int, jumps: int, games: int, ends: dict[tuple[int, int], int]
+) -> None:
+    found = answer(known(name))
+    assert found.count == count
+    assert found.facts["positions"] == positions
+    assert found.facts["jumps-of-all-games"] == jumps
+    assert found.facts["games"] == games
+    assert dict(found.tables[-1].rows) == {f"{x},{y}": number for (x, y), number in ends.items()}
+    assert list(found.lines) == []
+    assert all(answer(known(name, f"{x},{y}")).count == number for (x, y), number in list(ends.items())[:2])
+
+
+@pytest.mark.parametrize(("rows", "count", "positions", "jumps", "fewest"), OTHERS)
+def test_other_boards_are_counted_or_proven_to_have_none(
+    rows: str, count: int, positions: int, jumps: int, fewest: int
+) -> None:
+    board = known(rows)
+    found = counted(board)
+    assert (found.count, sum(row[1] for row in found.rows), found.fewest) == (count, positions, fewest)
+    assert sum(row[2] for row in found.rows[1:]) == jumps
+    assert (answer(board).proof is None) == (fewest == 1)
+
+
+@pytest.mark.parametrize("name", ["cross", "plus", "fireplace", OTHERS[4][0], OTHERS[6][0]])
+def test_every_level_is_what_sets_of_holes_come_to(name: str) -> None:
+    board = known(name)
+    field, slow = field_of(board), levels(board)
+    turns = field.keeping(frozenset({field.start}))
+    number = {hole: at for at, hole in enumerate(board.holes)}
+    rows = []
+    for level in slow:
+        bits = [sum(1 << number[peg] for peg in pegs) for pegs in level]
+        classes = {min(turned(each, turn) for turn in turns) for each in bits}
+        rows.append((len(classes), len(level), sum(level.values())))
+    assert counted(board).rows == rows
+
+
+@pytest.mark.parametrize(("name", "goal"), MET)
+@pytest.mark.parametrize("small", [0, 20, 300])
+def test_meeting_in_the_middle_counts_the_same(name: str, goal: str, small: int) -> None:
+    board = known(name, goal)
+    whole, met = counted(board), counted(board, small=small)
+    assert met.count == whole.count
+    assert met.whole == (whole.classes <= small)
+    if met.ends is not None:
+        assert met.ends == whole.ends
+
+
+@pytest.mark.parametrize("rows", ["XXXX/XOXX/XXXX/XXXX", "XXXXXX/XXOXXX/XXXXXX", "XXXXX/XXXXX/XXOXX/ XXX "])
+def test_a_board_that_is_its_end_turned_round_is_counted_as_by_sets_of_holes(rows: str) -> None:
+    """The way back is not done there; with an odd and an even number of pegs, and from starts of several kinds."""
+    board = known(rows)
+    slow = levels(board)
+    ends = {hole: ways for pegs, ways in slow[-1].items() for hole in pegs if len(pegs) == 1}
+    for goal in (*ends, None):
+        aimed = Board(board.holes, board.pegs, goal)
+        for small in (0, 5, 40):
+            met = counted(aimed, small=small)
+            assert met.count == (ends[goal] if goal else sum(ends.values()))
+
+
+rows = st.lists(st.text("XXO ", min_size=5, max_size=5), min_size=3, max_size=4)
+
+
+@settings(max_examples=25, deadline=None)
+@given(rows=rows, triangular=st.booleans(), data=st.data())
+def test_a_random_board_is_counted_alike_in_all_ways(rows: list[str], triangular: bool, data: st.DataObject) -> None:
+    drawn = parse("\n".join(["XXO", *rows]), "random")
+    pegs = frozenset(sorted(drawn.pegs, key=lambda hole: (hole.x * 7 + hole.y * 5) % 11)[:9])
+    goal = data.draw(st.sampled_from([None, *drawn.holes]))
+    board = Board(drawn.holes, pegs, goal, triangular=triangular)
+    slow = levels(board)
+    last = slow[-1]
+    expected = sum(ways for pegs in last for ways in [last[pegs]] if len(pegs) == 1 and (goal is None or goal in pegs))
+    assert counted(board).count == expected
+    assert counted(board, small=0).count == expected
+    assert answer(board).count == expected
+
+
+@pytest.mark.parametrize("name", ["arrow", OTHERS[0][0], "full"])
+def test_proofs_never_lose_a_position_that_can_still_win(name: str) -> None:
+    """Checked along games that were won, and backwards from the end: whatever came from there is alive."""
+    board = known(name)
+    field = field_of(board)
+    pairs = [pair for orbit in field.last_pairs() for pair in orbit]
+    proofs = find_proofs(field, [field.start], pairs, field.turns, Alone())
+    assert proofs
+    assert all(is_proof(proof, field.moves, pairs) for proof in proofs)
+    game = game_of(field, field.turns, proofs)
+    random = Random(5)
+    lost = 0
+    for _ in range(300):
+        position = random.choice(pairs)
+        while undone := [move for move in field.moves if position & move.triple == 1 << move.end]:
+            # What is heavier than the start never comes from it, and a field has no room for it.
+            position ^= random.choice(undone).triple
+            if all(
+                proof.turned(turn).weight(position) <= proof.least + 100 for proof in proofs for turn in field.turns
+            ):
+                assert game.alive(position)
+    for _ in range(300):
+        position = field.start
+        while opened := [move for move in field.moves if position & move.triple == move.pair]:
+            position ^= random.choice(opened).triple
+            told = any(proof.turned(turn).weight(position) < proof.least for proof in proofs for turn in field.turns)
+            assert game.alive(position) != told
+            lost += told
+    assert lost
+
+
+def test_weights_that_a_move_increases_are_no_proof() -> None:
+    field = field_of(known("cross"))
+    assert is_proof(Weights((0,) * 33, 0), field.moves, [field.full])
+    assert not is_proof(Weights((0,) * 32 + (1,), 0), field.moves, [field.full])
+    assert not is_proof(Weights((0,) * 33, 1), field.moves, [field.full])
+
+
+def test_ways_beyond_64_bits_are_counted_exactly() -> None:
+    board, many = known("plus"), 3**60
+    field = field_of(board)
+    front = Frontier(game_of(field, field.turns), {field.start: many})
+    while front.level < 8:
+        front.advance(Alone(), lambda _: None)
+    assert front.ways == 32 * many
+    assert [row[2] for row in front.rows] == [many * row[2] for row in counted(board).rows[:8]]
+
+
+def test_a_count_that_meets_beyond_64_bits_is_exact() -> None:
+    field = field_of(known("plus"))
+    game, many = game_of(field, field.turns), 2**64 - 3
+    table = kernel.Table(10)
+    after = next(
+        field.full ^ field.start ^ move.triple for move in field.moves if field.start & move.triple == move.pair
+    )
+    table.put(game.canonical(after), many >> 60, many)
+    table.put(game.canonical(after), 0, many)
+    level = Frontier(game, {field.start: 1}).cells
+    sums = level[:2]
+    kernel.meet(game, level, 0, 1, table, field.full, sums)
+    game.canonical(after)
+    opened = sum(field.start & move.triple == move.pair for move in field.moves)
+    leading = sum(
+        game.canonical(field.full ^ field.start ^ move.triple) == game.canonical(after)
+        for move in field.moves
+        if field.start & move.triple == move.pair
+    )
+    game.canonical(after)
+    assert 0 < leading <= opened
+    assert (sums[0] << 64) + sums[1] == leading * game.stable * ((many >> 60 << 64) + 2 * many)
+
+
+@pytest.mark.parametrize("small", [100_000, 0])
+def test_a_count_that_is_cut_off_at_any_moment_goes_on_where_it_was(small: int) -> None:
+    board = known(OTHERS[0][0])
+    whole = counted(board, small=small)
+    random = Random(small)
+    for _ in range(4):
+        work, cuts = Alone(), 0
+        while True:
+            try:
+                found = counted(board, Ending(work, random.randint(1, 9)), small=small)
+                break
+            except Interrupted as error:
+                cuts += 1
+                assert "counted" in error.so_far
+                assert "\n" not in error.so_far
+                assert list(work.shelf.names())
+        assert found == whole
+        assert cuts
+        assert list(work.shelf.names()) == []
+
+
+def test_a_checkpoint_that_is_damaged_is_not_believed() -> None:
+    board = known(OTHERS[0][0])
+    work = Alone()
+    with pytest.raises(Interrupted):
+        counted(board, Ending(work, 9))
+    (name,) = work.shelf.names()
+    data = bytes(work.shelf.load(name) or b"")
+    assert len(data) > 16
+    for changed in (b"", b"nothing", data[:-8], data[:20], b"\0" * len(data), data[:16] + b"{" + data[17:]):
+        work.shelf.save(name, [changed])
+        assert counted(board, work).count == OTHERS[0][1]
+
+
+def test_a_checkpoint_is_saved_now_and_then_without_an_end() -> None:
+    clock, saved = iter(range(0, 10**6, 30)), []
+    work = Alone(lambda: float(next(clock)))
+    keep = work.shelf.save
+    work.shelf.save = lambda name, parts: (saved.append(name), keep(name, parts))[1]  # type: ignore[method-assign]
+    assert counted(known("plus"), work).count == 32
+    assert 0 < len(saved) < 9
+    assert list(work.shelf.names()) == []
+
+
+def test_a_count_stops_at_too_many_positions_and_lines_come_without_it() -> None:
+    with pytest.raises(TooMany, match="more than 5,000 positions"):
+        counted(known("arrow"), most=5_000)
+
+    class Small(Alone):
+        def require_memory(self, size: int, what: str) -> None:
+            raise Refused(f"{what} takes {size} bytes")
+
+    found = solve(known("full"), Wish.ALL, Small())
+    assert found.count is None
+    assert "not counted beside the lines" in str(found.facts["count"])
+    assert next(found.lines)
+    with pytest.raises(Refused):
+        solve(known("full"), Wish.COUNT, Small())
+
+
+def test_a_board_is_counted_with_all_positions_if_that_is_asked_for() -> None:
+    board = with_rules(parse("XXXX\nXOXX\nXXXX\nXXXX", "square"), {"positions": "all"})
+    assert counted(board, small=0).whole
+    assert not counted(with_rules(board, {"positions": "needed"}), small=0).whole
+
+
+@pytest.mark.parametrize("empty", [Hole(0, 0), Hole(0, 1), Hole(0, 2), Hole(1, 2)])
+def test_the_triangle_of_fifteen_is_counted_as_by_trying_everything(empty: Hole) -> None:
+    board = triangle(empty)
+    slow = levels(board)
+    singles = {hole: ways for pegs, ways in slow[-1].items() for hole in pegs if len(pegs) == 1}
+    for small in (100_000, 0):
+        found = counted(board, small=small)
+        assert found.count == sum(singles.values())
+        assert found.ends is None or found.ends == singles
+    assert counted(board).count == {(0, 0): 29_760, (0, 1): 14_880, (0, 2): 85_258, (1, 2): 1_550}[empty]
+    if empty == Hole(1, 2):
+        assert counted(board).count == sum(1 for _ in plain(board, board.pegs))
+
+
+def test_both_ways_of_the_kernel_come_to_the_same(both_ways: Callable[[str], tuple[ModuleType, ModuleType]]) -> None:
+    field = field_of(known("fireplace"))
+    pairs = [pair for orbit in field.last_pairs() for pair in orbit]
+    proofs = find_proofs(field, [field.start], pairs, field.turns, Alone())
+    came = []
+    for way in both_ways("peg_solitaire/kernel"):
+        game = game_of(field, field.keeping(frozenset({field.start})), proofs, way)
+        cells, seen = Frontier(game, {field.start: 2**63 + 5}).cells, []
+        while cells:
+            table, moved = way.Table(12), way.Table(14)
+            assert way.expand(game, cells, 0, len(cells) // 3, table)
+            game.own, game.goals = 0b111, field.goals
+            assert way.spread(game, cells, 0, len(cells) // 3, moved, 2)
+            sums = cells[: 2 * (len(cells) // 3)]
+            way.meet(game, cells, 0, len(cells) // 3, table, 0, sums)
+            seen.append([list(sums), sorted(zip(*[iter(list(moved.cells))] * 3, strict=True))])
+            level = cells[:0]
+            level.frombytes(bytes(24 * table.size))
+            assert way.pack(table.cells, 0, 1 << table.bits, level, 0) == table.size
+            seen.append([list(level), table.positions, table.tried, table.stuck_high, table.stuck_low])
+            cells = level
+        came.append(seen)
+    assert came[0] == came[1]
+
+
+@LONG
+def test_the_full_board_is_counted() -> None:
+    assert answer(known("full")).count == 81_723_294_080_159_936
+    assert answer(known("full", "3,3")).count == 40_861_647_040_079_968
+    assert answer(known("  OXX  /  XXX  /XXXXXXX/XXXXXXX/XXXXXXX/  XXX  /  XXX  ".replace("OXX", "XOX"))).count == (
+        20_430_823_520_039_984
+    )
+
+
+@LONG
+def test_the_diamond_is_proven_once_more_by_looking_at_every_position() -> None:
+    found = counted(known("diamond", positions="all"))
+    assert found.count == 0
+    assert (found.fewest, found.last) == (2, ((9, 46, 9_236_579_202_687_568),))
+    assert sum(row[1] for row in found.rows) == 14_128_821
+    assert found.classes == 1_772_250
+    assert sum(row[2] for row in found.rows[1:]) == 92_382_799_307_143_584
+    assert found.games == 48_970_223_972_853_136
+    assert [row[0] for row in found.rows][:8] == [1, 1, 9, 38, 202, 901, 3550, 11701]
+
+
+@LONG
+def test_every_position_of_the_full_board_is_counted() -> None:
+    found = answer(known("full", positions="all"))
+    assert found.count == 81_723_294_080_159_936
+    assert found.facts["positions"] == 187_636_299
+    assert found.facts["positions-up-to-symmetry"] == 23_475_688
+    assert found.facts["jumps-of-all-games"] == 1_192_305_835_925_385_277_580
+    assert found.facts["games"] == 577_116_156_815_309_849_672
+    assert [row[1] for row in found.tables[0].rows][-6:] == [8688, 1917, 348, 50, 7, 2]
+    assert [row[2] for row in found.tables[0].rows][-6:] == [68236, 14727, 2529, 334, 32, 5]

@@ -1,0 +1,222 @@
+"""Rubik's cube as it is read, drawn, turned and checked."""
+
+import random
+from collections.abc import Callable
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pi_appliance.errors import ConfigError, Problem, UnknownName, WrongArgument
+from pi_appliance.puzzles import rubiks_cube as cube
+from pi_appliance.puzzles.rubiks_cube.board import FACES, TURNS
+from pi_appliance.puzzles.rubiks_cube.cubies import CORNERS, SOLVED, facelets_of, then, turn_states
+from pi_appliance.puzzles.rubiks_cube.legal import faults, state_of
+from pi_appliance.puzzles.rubiks_cube.made import random_state
+from tests.puzzles import cubes
+
+LINES = st.lists(st.sampled_from(TURNS), max_size=30).map(tuple)
+NAMES = {face: face for face in FACES}
+
+
+def refused(text: str) -> str:
+    with pytest.raises(ConfigError) as caught:
+        cube.parse(text, "mine.txt")
+    return str(caught.value)
+
+
+def changed(facelets: str, **at: str) -> str:
+    """Return FACELETS with the stickers AT their place, such as f1="U", exchanged."""
+    stickers = list(facelets)
+    for place, colour in at.items():
+        stickers[9 * FACES.index(place[0].upper()) + int(place[1:]) - 1] = colour
+    return "".join(stickers)
+
+
+@given(LINES)
+def test_turns_in_space_of_pieces_and_of_strips_are_the_same(line: tuple[str, ...]) -> None:
+    pushed = cubes.replayed(cubes.SOLVED, line)
+    state = SOLVED
+    for move in line:
+        state = then(state, turn_states()[TURNS.index(move)])
+    assert cube.parse(" ".join(line) or "U U'", "mine").facelets == pushed == facelets_of(state, 3)
+    assert state_of(pushed, 3) == state
+    assert faults(pushed, 3, NAMES) == []
+
+
+@given(LINES)
+def test_a_scramble_and_what_undoes_it_lead_home(line: tuple[str, ...]) -> None:
+    board = cubes.after(line)
+    assert cube.check(board, cubes.undone(line))
+    pocket = cube.parse(f"2x2x2: {' '.join(line)}", "mine") if line else cube.parse("2x2x2: U U'", "mine")
+    assert cube.check(pocket, cubes.undone(line))
+
+
+@given(LINES, st.sampled_from((2, 3)))
+def test_a_net_is_read_back_and_so_are_its_stickers_in_a_row(line: tuple[str, ...], side: int) -> None:
+    board = cube.parse(f"{side}x{side}x{side} {' '.join(line) or 'U U2 U'}", "mine")
+    assert cube.parse(cube.render(board), "mine") == board
+    assert cube.parse(board.facelets, "mine") == board
+    assert cube.parse(" ".join(board.facelets), "mine") == board
+    colours = board.facelets.translate(str.maketrans("URFDLB", "wrgyob"))
+    assert cube.parse(colours, "mine") == board
+
+
+@given(st.text(max_size=80) | st.text("URFDLBWYGO \n2'x:Mw", max_size=120))
+def test_whatever_is_written_is_read_or_refused_with_its_place(text: str) -> None:
+    for read in (cube.parse, lambda text, file: cube.parse_line(cube.Board(3, cubes.SOLVED), text, file)):
+        problems = problems_of(lambda read=read: read(text, "mine.txt"))
+        assert problems is None or problems
+        assert all(problem.line >= 1 <= problem.column for problem in problems or ())
+
+
+def problems_of(read: Callable[[], object]) -> tuple[Problem, ...] | None:
+    try:
+        read()
+    except ConfigError as error:
+        return error.problems
+    return None
+
+
+@pytest.mark.parametrize(
+    ("text", "same"),
+    [
+        ("RUR'U'", "R U R' U'"),
+        ("R3 U2'", "R' U2"),
+        ("(R U) (R' U\u2019)", "R U R' U'"),
+        ("3x3: R U", "R U"),
+        ("Rw", "L x"),
+        ("r2", "L2 x2"),
+        ("M", "R L' x'"),
+        ("S E'", "F' B z D U' y"),
+        ("y R y'", "B"),
+        ("x y z", "x y z"),
+    ],
+)
+def test_scrambles_in_other_words(text: str, same: str) -> None:
+    assert cube.parse(text, "mine") == cube.parse(same, "mine")
+
+
+def test_a_cube_held_otherwise_is_solved_as_it_is_held() -> None:
+    turned = cube.parse("R U x y", "mine")
+    assert turned.facelets[4] != "U"
+    answer = cube.solve(turned, cube.WISHES[0], cubes.work())
+    assert cube.check(turned, next(answer.lines))
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("R U Q F", "mine.txt:1:5: 'Q' is no move"),
+        ("R U\n  F7 L", "mine.txt:2:3: 'F7' is no move"),
+        ("2x2x2: R M U", "mine.txt:1:10: 'M' is no move of a 2x2x2; it has no middle layer"),
+        ("UUU RRR", "mine.txt:1:7: there are 6 stickers"),
+        ("2x2x2\n" + cubes.SOLVED, "mine.txt:2:54: there are 54 stickers; a 2x2x2 has 24"),
+        ("UUUUURRRRXFFFFDDDDLLLLBBBB", "mine.txt:1:10: 'X' is no face"),
+        ("WWWW RRRR GGGG YYYY OOOO BBBU", "'W' is no face"),
+    ],
+)
+def test_what_cannot_be_read_is_told_with_its_place(text: str, told: str) -> None:
+    assert told in refused(text)
+
+
+def test_impossible_cubes_are_explained() -> None:
+    solved = cubes.SOLVED
+    assert "1:10: there are 10 U, but 8 R; each of the six colours comes 9 times" in refused(changed(solved, r1="U"))
+    assert "1:14: the centre of R is U, as that of U is" in refused(changed(solved, r5="U", u1="R"))
+    assert refused(changed(solved, u8="D", d8="U")).startswith("mine.txt:1:29: the edge D-F is twice: at UF and at DF")
+    assert "1:8: the edge UF is B-F: there is no such edge" in refused(changed(solved, u8="B", b2="U"))
+    assert "1:9: the corner URF is U-F-R: its colours go round the wrong way" in refused(
+        changed(solved, r1="F", f3="R")
+    )
+    twisted = changed(solved, u9="F", r1="U", f3="R")
+    assert "impossible: the corners together are twisted by a third clockwise" in refused(twisted)
+    assert "1:8: impossible: 1 edge flipped" in refused(changed(solved, u8="F", f2="U"))
+    swapped = changed(solved, f2="R", r2="F")
+    assert "impossible: two pieces are exchanged (parity)" in refused(swapped)
+    assert "(parity)" not in refused(twisted)
+
+
+def test_an_impossible_2x2x2_is_explained() -> None:
+    board = cube.parse("2x2x2: R U F", "mine").facelets
+    turned = list(board)
+    turned[3], turned[4], turned[9] = turned[9], turned[3], turned[4]  # the corner URF
+    assert "twisted by a third" in refused("".join(turned))
+
+
+def test_rules_are_read_and_told() -> None:
+    board = cube.Board(3, cubes.SOLVED)
+    assert cube.with_rules(board, {"seconds": "all", "target": "20"}) == cube.Board(3, cubes.SOLVED, None, 20)
+    assert cube.describe(cube.with_rules(board, {"seconds": "2.5"})) == "a cube of 3x3x3, 2.5 seconds"
+    for rules in ({"seconds": "-1"}, {"seconds": "nan"}, {"target": "31"}, {"target": "x"}):
+        with pytest.raises(WrongArgument):
+            cube.with_rules(board, rules)
+    with pytest.raises(UnknownName, match="did you mean 'target'"):
+        cube.with_rules(board, {"targets": "20"})
+
+
+def test_the_check_refuses_what_does_not_solve() -> None:
+    """Ten thousand lines that are nearly right, against strips of stickers pushed by hand."""
+    chance = random.Random(20261121)
+    passed = 0
+    for _ in range(100):
+        line = cubes.scramble(chance, chance.randrange(1, 22))
+        board = cubes.after(line)
+        right = cubes.undone(line)
+        assert cube.check(board, right)
+        for _ in range(105):
+            wrong = mutated(chance, right)
+            verdict = bool(cube.check(board, wrong))
+            assert verdict == cubes.is_solved(cubes.replayed(board.facelets, wrong)), (board, wrong)
+            passed += verdict
+    assert passed < 2_000, "most of them do not solve"
+
+
+def mutated(chance: random.Random, line: tuple[str, ...]) -> tuple[str, ...]:
+    moves = list(line)
+    for _ in range(chance.randrange(1, 3)):
+        at = chance.randrange(len(moves) + 1)
+        match chance.randrange(4):
+            case 0:
+                moves.insert(at, chance.choice(TURNS))
+            case 1:
+                moves[at : at + 1] = [chance.choice(TURNS)]
+            case 2:
+                del moves[at : at + 1]
+            case _:
+                moves[at : at + 2] = reversed(moves[at : at + 2])
+    return tuple(moves)
+
+
+@pytest.mark.parametrize("line", [("Rw",), ("x",), ("",), ("R3",), ("M",)])
+def test_the_check_takes_turns_of_faces_only(line: tuple[str, ...]) -> None:
+    assert "it is no turn of a face" in cube.check(cubes.after(("R",)), line).wrong
+
+
+def test_made_states_are_possible_and_spread_evenly() -> None:
+    chance = random.Random(6)
+    seen = dict.fromkeys(CORNERS, 0)
+    for number in range(400):
+        side = 2 + number % 2
+        state = random_state(chance, side)
+        assert faults(facelets_of(state, side), side, NAMES) == []
+        assert side == 3 or state[3 * CORNERS.index("DBL")] == 3 * CORNERS.index("DBL")
+        if side == 3:
+            seen[CORNERS[state[0] // 3]] += 1
+    assert min(seen.values()) > 10, "the corner URF is anywhere"
+
+
+def test_steps_show_each_move_with_its_face_marked() -> None:
+    board = cubes.after(("R", "U", "F2"))
+    steps = list(cube.steps(board, ("F2", "U'", "R'")))
+    assert [step.caption for step in steps][1:] == [
+        "1 of 3: F2: the front face by a half",
+        "2 of 3: U': the upper face a quarter anticlockwise",
+        "3 of 3: R': the right face a quarter anticlockwise",
+    ]
+    last = ElementTree.fromstring(steps[-1].svg)  # noqa: S314 - our own text
+    marked = [part for part in last.iter() if part.get("class") == "cube-turns"]
+    assert len(marked) == 2, "in the net, and in the view"
+    letters = [part.text for part in last.iter() if (part.get("class") or "").startswith("cube-ink")]
+    assert "".join(letters[:54]) == cubes.SOLVED

@@ -1,0 +1,246 @@
+"""Rubik's cube solved: at once, shorter with time, in the fewest moves, and the 2x2x2 completely."""
+
+import random
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import count
+
+import pytest
+
+from pi_appliance.puzzles import Alone, Interrupted, Wish, way_of
+from pi_appliance.puzzles import rubiks_cube as cube
+from pi_appliance.puzzles.rubiks_cube import kernel, pocket
+from pi_appliance.puzzles.rubiks_cube.board import TURNS, Board
+from pi_appliance.puzzles.rubiks_cube.close import FEW, close
+from pi_appliance.puzzles.rubiks_cube.cubies import facelets_of
+from pi_appliance.puzzles.rubiks_cube.exact import Shortest
+from pi_appliance.puzzles.rubiks_cube.legal import state_of
+from pi_appliance.puzzles.rubiks_cube.made import random_state
+from pi_appliance.puzzles.rubiks_cube.solve import told
+from pi_appliance.puzzles.rubiks_cube.tables import tables
+from pi_appliance.puzzles.rubiks_cube.turns import read_turn, turned
+from tests.puzzles import cubes
+
+COMPILED = way_of(kernel) == "compiled"
+POSITIONS = (1, 9, 54, 321, 1847, 9992, 50136, 227536, 870072, 1887748, 623800, 2644)
+
+
+class Clock(Alone):
+    """Work whose clock goes on by a thousandth with each look, and that has so many seconds left, or is cut off."""
+
+    def __init__(self, left: float | None = None, words: int | None = None) -> None:
+        ticks = count()
+        super().__init__(lambda: next(ticks) / 1000)
+        self.shelf = cubes.work().shelf
+        self._left, self._words = left, words
+
+    def left(self) -> float | None:
+        return self._left
+
+    def progress(self, part: float | None, note: str) -> None:  # noqa: ARG002
+        if self._words is not None:
+            self._words -= 1
+            if self._words < 0:
+                raise Interrupted("enough")
+
+
+def first(board: Board) -> tuple[str, ...]:
+    return next(cube.solve(board, Wish.FIRST, cubes.work()).lines)
+
+
+def test_any_cube_is_solved_in_22_moves_at_once() -> None:
+    chance = random.Random(20261121)
+    for _ in range(40 if COMPILED else 3):
+        board = Board(3, facelets_of(random_state(chance, 3), 3), seconds=0)
+        line = first(board)
+        assert len(line) <= 22
+        assert cube.check(board, line)
+        assert cubes.is_solved(cubes.replayed(board.facelets, line))
+
+
+def test_the_superflip_is_solved() -> None:
+    board = replace(cube.parse(cubes.SUPERFLIP, "mine"), seconds=0)
+    assert board == replace(cube.parse(cube.BOARDS["superflip"], "mine"), seconds=0)
+    line = first(board)
+    assert 20 <= len(line) <= 22, "it is known to need 20"
+    assert cube.check(board, line)
+
+
+def test_more_time_never_makes_it_longer_and_a_target_ends_it() -> None:
+    board = cube.parse(cube.BOARDS["scrambled"], "mine")
+    lengths = [len(first(replace(board, seconds=seconds))) for seconds in (0, 0.1, 0.5)]
+    assert lengths == sorted(lengths, reverse=True)
+    answer = cube.solve(replace(board, seconds=1000, target=21), Wish.FIRST, cubes.work())
+    assert answer.facts["moves"] <= 21
+    history = answer.tables[0].rows
+    assert history[-1][0] == answer.facts["moves"]
+    assert [row[0] for row in history] == sorted((row[0] for row in history), reverse=True)
+
+
+def test_where_the_clock_stands_still_the_answer_is_the_same_again() -> None:
+    board = replace(cube.parse(cube.BOARDS["scrambled"], "mine"), seconds=0.2)
+    assert first(board) == first(board)
+
+
+def test_the_answer_is_there_before_the_deadline() -> None:
+    board = replace(cube.parse(cube.BOARDS["scrambled"], "mine"), seconds=None)
+    work = Clock(left=1.0)
+    assert cube.check(board, next(cube.solve(board, Wish.FIRST, work).lines))
+    assert work.seconds() < 1.0
+
+
+def test_who_is_cut_off_says_what_was_found() -> None:
+    board = replace(cube.parse(cube.BOARDS["scrambled"], "mine"), seconds=1000)
+    with pytest.raises(Interrupted) as caught:
+        cube.solve(board, Wish.FIRST, Clock(words=700))
+    assert caught.value.so_far.startswith("a solution of ")
+    assert cube.check(board, tuple(caught.value.so_far.partition(": ")[2].split()))
+
+
+def slowly(board: Board, longest: int) -> set[tuple[str, ...]]:
+    """Return all shortest solutions of up to LONGEST moves by trying everything, with stickers."""
+    level = {(): board.facelets}
+    for _ in range(longest + 1):
+        home = {line for line, facelets in level.items() if solved(facelets)}
+        if home:
+            return home
+        level = {
+            (*line, move): turned(facelets, board.side, read_turn(move, board.side))
+            for line, facelets in level.items()
+            for move in (TURNS if board.side == 3 else TURNS[:9])
+            if not line or (line[-1][0] != move[0] and line[-1][0] + move[0] not in ("DU", "LR", "BF"))
+        }
+    return set()
+
+
+def solved(facelets: str) -> bool:
+    area = len(facelets) // 6
+    return all(len(set(facelets[at : at + area])) == 1 for at in range(0, len(facelets), area))
+
+
+@pytest.mark.parametrize("side", [2, 3])
+def test_shortest_solutions_nearby_are_those_that_trying_everything_finds(side: int) -> None:
+    chance = random.Random(side)
+    for length in (0, 1, 2, 3, 3, 3) if side == 3 else (1, 2, 3, 4, 4, 4):
+        line = " ".join(cubes.scramble(chance, length))
+        board = cube.parse(f"{side}x{side}x{side} {line or 'U U2 U'}", "mine")
+        fewest = cube.solve(board, Wish.FEWEST, cubes.work())
+        lines = list(fewest.lines)
+        assert set(lines) == slowly(board, 4)
+        assert len(lines) == len(set(lines)) == fewest.count
+        assert cube.solve(board, Wish.COUNT, cubes.work()).count == fewest.count
+
+
+def test_shortest_solutions_are_the_same_from_both_ends_and_along_the_axes() -> None:
+    chance = random.Random(8)
+    scrambles = [cubes.scramble(chance, length) for length in (3, 4, 5, 5, 6, 6)] + [
+        ("U2", "D2", "R2", "L2", "F2", "B2")
+    ]
+    for line in scrambles:
+        state = state_of(cubes.after(line).facelets, 3)
+        search = Shortest(state, tables(cubes.work()), cubes.work())
+        assert search.run()
+        assert sorted(search.proven.lines) == close(state, 3)
+
+
+def test_a_short_solution_is_proven_to_be_the_shortest() -> None:
+    line = ("R", "U", "F'", "L2", "D", "B'", "R2", "U'", "F", "D'")[: 10 if COMPILED else 8]
+    board = cubes.after(line)
+    answer = cube.solve(replace(board, seconds=100), Wish.FIRST, cubes.work())
+    fewest = cube.solve(board, Wish.FEWEST, cubes.work())
+    assert answer.facts["optimal"] == "proven"
+    assert answer.facts["moves"] == fewest.facts["moves"] == len(line)
+    assert cubes.undone(line) in set(fewest.lines)
+
+
+def test_a_search_for_the_fewest_goes_on_where_it_was_cut_off() -> None:
+    line = cubes.scramble(random.Random(4), 13 if COMPILED else 8)
+    board = cubes.after(line)
+    whole = cube.solve(board, Wish.FEWEST, Clock())
+    looks = list(_until_done(board))
+    assert len(looks) > 1, "it was cut off"
+    assert all("no solution has fewer than" in told for told in looks[:-1])
+    assert looks[-1] == str(sorted(whole.lines))
+
+
+def _until_done(board: Board) -> Iterator[str]:
+    for words in count(3, 700):
+        try:
+            answer = cube.solve(board, Wish.FEWEST, Clock(words=words))
+        except Interrupted as interrupted:
+            yield interrupted.so_far
+        else:
+            yield str(sorted(answer.lines))
+            return
+
+
+def test_the_2x2x2_has_so_many_positions_at_each_distance() -> None:
+    table = pocket.census(pocket.distances(cubes.work()))
+    assert [row[1] for row in table.rows] == list(POSITIONS)
+    assert sum(POSITIONS) == 3_674_160
+
+
+def test_the_2x2x2_has_as_many_positions_nearby_by_its_stickers() -> None:
+    seen = level = {"".join(face * 4 for face in "URFDLB")}
+    counts = [1]
+    for _ in range(5):
+        level = {turned(each, 2, read_turn(move, 2)) for each in level for move in TURNS[:9]} - seen
+        seen = seen | level
+        counts.append(len(level))
+    assert tuple(counts) == POSITIONS[:6]
+
+
+def test_any_2x2x2_is_solved_in_the_fewest_moves() -> None:
+    chance = random.Random(2)
+    near = pocket.distances(cubes.work())
+    assert max(near) == 11
+    for _ in range(30):
+        board = Board(2, facelets_of(random_state(chance, 2), 2))
+        answer = cube.solve(board, Wish.FEWEST, cubes.work())
+        lines = list(answer.lines)
+        assert lines
+        assert len(set(lines)) == answer.count
+        for line in lines[:20]:
+            assert cube.check(board, line)
+            assert len(line) == answer.facts["moves"] <= 11
+
+
+def test_shortest_solutions_of_the_2x2x2_are_as_many_from_both_ends_as_by_table() -> None:
+    chance = random.Random(3)
+    near = pocket.distances(cubes.work())
+    for length in (3, 4, 5, 6, 6, 6):
+        board = cube.parse("2x2x2: " + " ".join(cubes.scramble(chance, length)), "mine")
+        by_table = pocket.solve(board, Wish.FEWEST, cubes.work())
+        ways = [told(turns) for turns in close(state_of(board.facelets, 2), 2)]
+        assert sorted(by_table.lines) == sorted(ways)
+        assert by_table.facts["moves"] <= FEW
+        assert len(near) == 3_674_160
+
+
+def test_a_2x2x2_held_otherwise_is_solved_as_it_is_held() -> None:
+    board = cube.parse("2x2x2: R U F R2 U' F x y2 D L B", "mine")
+    assert cube.check(board, first(board))
+
+
+@pytest.mark.parametrize("side", [2, 3])
+def test_a_made_cube_is_what_its_scramble_makes(side: int) -> None:
+    board = cube.parse(f"{side}x{side}x{side}: R", "mine")
+    made = cube.make(7, replace(board, seconds=0), cubes.work())
+    again = cube.parse(f"{side}x{side}x{side}: {made.facts['scramble']}", "mine")
+    assert again.facelets == made.board.facelets
+    assert made.board.seconds == 0
+    assert len(str(made.facts["scramble"]).split()) == made.facts["scramble-moves"]
+
+
+def test_a_hint_is_the_first_move_of_a_solution() -> None:
+    assert cube.hint(cubes.after(("R", "U")), cubes.work()) == (
+        "turn the upper face a quarter anticlockwise (U'); 1 move after that"
+    )
+    assert cube.hint(cubes.after(("F2",)), cubes.work()) == "turn the front face by a half (F2); and it is solved"
+    assert "is solved" in cube.hint(cubes.after(()), cubes.work())
+
+
+def test_a_solved_cube_needs_nothing() -> None:
+    answer = cube.solve(cubes.after(()), Wish.FIRST, cubes.work())
+    assert list(answer.lines) == [()]
+    assert cube.check(cubes.after(()), ())

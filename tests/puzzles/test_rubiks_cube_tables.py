@@ -1,0 +1,188 @@
+"""The tables of the cube: against pieces that are moved one by one, cut off, damaged, and both ways."""
+
+import os
+import random
+from array import array
+
+import pytest
+
+from pi_appliance.puzzles import Alone, Interrupted, way_of
+from pi_appliance.puzzles import rubiks_cube as cube
+from pi_appliance.puzzles.rubiks_cube import coordinates as c
+from pi_appliance.puzzles.rubiks_cube import cubies, kept, table_kernel
+from pi_appliance.puzzles.rubiks_cube import tables as t
+from pi_appliance.puzzles.rubiks_cube.made import random_state
+from pi_appliance.puzzles.rubiks_cube.two_phase import SECOND, room, views
+from tests.puzzles import cubes
+
+LONG = pytest.mark.skipif(
+    way_of(table_kernel) == "plain" and os.environ.get("PI_APPLIANCE_LONG") != "1",
+    reason="takes minutes in plain Python: PI_APPLIANCE_LONG=1",
+)
+# Entries of the wide table at each distance; no cube is more than 12 turns from the second phase.
+LEVELS = [1, 1, 5, 44, 487, 5841, 68364, 776568, 7950748, 52098876, 76236234, 3771112, 129]
+
+
+class Cut(Alone):
+    """Work that is cut off after so many words, on the shelf of another."""
+
+    def __init__(self, words: int, other: Alone) -> None:
+        super().__init__()
+        self.shelf, self.words = other.shelf, words
+
+    def progress(self, part: float | None, note: str) -> None:  # noqa: ARG002
+        self.words -= 1
+        if not self.words:
+            raise Interrupted("enough")
+
+
+def states(number: int) -> list[cubies.State]:
+    chance = random.Random(number)
+    return [random_state(chance, 3) for _ in range(number)]
+
+
+def test_turns_of_numbers_are_turns_of_pieces() -> None:
+    parts, _ = t.small(cubes.work())
+    for state in states(40):
+        before = c.coordinates([state])[0]
+        for turn, action in enumerate(cubies.turn_states()):
+            after = c.coordinates([cubies.then(state, action)])[0]
+            assert parts["twist"][before.twist * 18 + turn] == after.twist
+            assert parts["flip"][before.flip * 18 + turn] == after.flip
+            assert parts["slice"][before.four // 24 * 18 + turn] == after.four // 24
+            assert parts["corner"][before.corner * 18 + turn] == after.corner
+            for name in ("four", "up", "down"):
+                assert parts["four"][getattr(before, name) * 18 + turn] == getattr(after, name)
+
+
+def test_symmetries_of_numbers_are_symmetries_of_pieces() -> None:
+    parts, _ = t.small(cubes.work())
+    for state in states(60):
+        before = c.coordinates([state])[0]
+        code = parts["of"][before.flip * 495 + before.four // 24]
+        faces = cubies.symmetries()[code & 15]
+        seen = c.coordinates([cubies.seen_after(state, faces)])[0]
+        assert seen.flip * 495 + seen.four // 24 == parts["first"][code >> 4]
+        assert parts["views"][(code & 15) * 2187 + before.twist] == seen.twist
+
+
+def test_no_turn_changes_a_distance_by_more_than_one() -> None:
+    parts, near = t.small(cubes.work())
+    chance = random.Random(1)
+    for _ in range(3000):
+        twist, where = chance.randrange(2187), chance.randrange(495)
+        flip = chance.randrange(2048)
+        for turn in range(18):
+            there = parts["slice"][where * 18 + turn]
+            for numbers, table, name in ((twist, near[2], "twist"), (flip, near[3], "flip")):
+                other = parts[name][numbers * 18 + turn] * 495 + there
+                assert abs(table[numbers * 495 + where] - table[other]) <= 1
+    assert [max(table) for table in near] == [14, 12, 9, 9]
+
+
+def test_what_is_damaged_is_built_again() -> None:
+    work = Alone()
+    t.small(work)
+    whole = bytes(work.shelf.load(t.NEAR) or b"")
+    for broken in (whole[:-1], b"x" + whole[1:], b"", whole[:1000] + bytes([whole[1000] ^ 1]) + whole[1001:]):
+        work.shelf.save(t.NEAR, [broken])
+        assert kept.load(work.shelf, t.NEAR) is None
+        t.small(work)
+        assert bytes(work.shelf.load(t.NEAR) or b"") == whole
+
+
+def test_a_wide_table_of_another_length_is_not_believed() -> None:
+    work = cubes.work()
+    other = Alone()
+    other.shelf.save(t.TURNS, [work.shelf.load(t.TURNS) or b""])
+    kept.save(other.shelf, t.WIDE, [bytes(1000)])
+    assert not t.tables(other).is_wide
+
+
+@LONG
+def test_the_wide_table_is_built_in_pieces_and_sees_further() -> None:
+    work = Alone()
+    t.small(work)
+    for words in (3, 70_000, 500_000):
+        with pytest.raises(Interrupted) as caught:
+            t.widen(Cut(words, work))
+        assert "the wide table is known to a distance of" in caught.value.so_far
+        assert kept.load(work.shelf, t.BEGUN) is not None
+    prepared = cube.prepare(work)
+    assert [row[1] for row in prepared.tables[0].rows] == LEVELS
+    assert sum(LEVELS) == 64_430 * 2187
+    assert t.BEGUN not in work.shelf.names()
+    assert cube.prepare(Cut(50_000, work)).tables[0].rows == prepared.tables[0].rows, "it is through at once"
+    assert sum(len(work.shelf.load(name) or b"") for name in work.shelf.names()) < 64 * 2**20
+    wide, small = t.tables(work), t.tables(work, wide=False)
+    assert wide.is_wide
+    for state in states(50):
+        for view in views(state):
+            start = view.start.twist, view.start.flip, view.start.four // 24
+            assert small.distance(*start) <= wide.distance(*start) <= 12
+    for line in (cubes.scramble(random.Random(length), length) for length in range(1, 12)):
+        for view in views(state_after(line)):
+            assert wide.distance(view.start.twist, view.start.flip, view.start.four // 24) <= len(line)
+
+
+def state_after(line: tuple[str, ...]) -> cubies.State:
+    state = cubies.SOLVED
+    for move in line:
+        state = cubies.then(state, cubies.turn_states()[cube.board.TURNS.index(move)])
+    return state
+
+
+def test_both_ways_search_the_same_positions(both_ways) -> None:
+    plain, compiled = both_ways("rubiks_cube/kernel")
+    parts, near = t.small(cubes.work())
+    turns = [parts[name] for name in ("twist", "flip", "slice", "four", "corner", "edge")]
+    for state in states(2):
+        view = views(state)[0]
+        came = []
+        for way in (plain, compiled):
+            tables = way.Tables(turns, parts["views"], parts["of"], parts["ranks"], near, b"", array("H", c.SECOND))
+            search = way.Search(tables, room())
+            said = []
+            for length in (9, 10):
+                search.begin(view.start, length, 30, SECOND)
+                for _ in range(8):
+                    said.append((search.run(700), search.nodes, search.found, tuple(search.path[: search.found])))
+            came.append(said)
+        assert came[0] == came[1]
+
+
+def test_both_ways_fill_the_same_tables(both_ways) -> None:
+    plain, compiled = both_ways("rubiks_cube/table_kernel")
+    parts, _ = t.small(cubes.work())
+    turns = array("H", [*parts["flip"], *parts["slice"], *parts["twist"]])
+    came = []
+    for way in (plain, compiled):
+        near = bytearray(b"\xff" * (c.TWISTS * c.SLICES))
+        near[0] = 0
+        counts = []
+        for depth in range(4):
+            counts.append(way.fill(near, parts["twist"], parts["slice"], c.SLICES, 18, depth, 0, len(near)))
+        wide = memoryview(bytearray(b"\xff" * t.WIDE_SIZE))
+        wide[0] ^= 3
+        at = array("H", bytes(2 * c.TWISTS))
+        for row in range(40):
+            first = parts["first"][row]
+                counts.append(way.widen(wide, row, row % 3, first, *args, parts["same"], at))
+        for row in range(40, 60):
+            counts.append(way.look_back(wide, row, 1, parts["first"][row], *args, at))
+        came.append((counts, bytes(near), hash(bytes(wide))))
+    assert came[0] == came[1]
+    assert came[0][0][:3] == levels_by_pieces(3)
+
+
+def levels_by_pieces(depth: int) -> list[int]:
+    """Return how many pairs of twist and slice are 1, 2 and so on turns from home, by turning pieces."""
+    level = {(0, 0): cubies.SOLVED}
+    seen, counts = set(level), []
+    for _ in range(depth):
+        after = [cubies.then(state, action) for state in level.values() for action in cubies.turn_states()]
+        pairs = [(each.twist, each.four // 24) for each in c.coordinates(after)]
+        level = {pair: state for pair, state in zip(pairs, after, strict=True) if pair not in seen}
+        seen |= set(level)
+        counts.append(len(level))
+    return counts

@@ -1,0 +1,102 @@
+"""Sudoku: the check refuses what is wrong, and only that."""
+
+import random
+from itertools import islice
+
+import pytest
+
+from pi_appliance.puzzles import Alone, Wish, sudoku
+from pi_appliance.puzzles.sudoku.board import BOXES
+from tests.puzzles.sudokus import SEVERAL, UNIQUE
+
+MUTATIONS = 12_000
+
+
+def right(grid: str, digits: str, size: int = 9) -> bool:
+    """Say by sets whether DIGITS fill GRID: another way than the one that is tested."""
+    wide, high = BOXES[size]
+    seen = set()
+    for at, mark in enumerate(digits):
+        row, column = divmod(at, size)
+        seen |= {("row", row, mark), ("column", column, mark), ("box", row // high, column // wide, mark)}
+    known = set("123456789ABCDEFG"[:size])
+    kept = all(clue in (".", mark) for clue, mark in zip(grid, digits, strict=False))
+    return len(digits) == size * size and set(digits) <= known and len(seen) == 3 * size * size and kept
+
+
+def mutated(digits: str, chance: random.Random) -> str:
+    """Return DIGITS with an accident."""
+    at, other = chance.sample(range(81), 2)
+    row, row_too = 9 * chance.randrange(9), 9 * chance.randrange(9)
+    one, two = chance.sample("123456789", 2)
+    marks = list(digits)
+    match chance.randrange(7):
+        case 0:
+            marks[at] = chance.choice("123456789")
+        case 1:
+            marks[at], marks[other] = marks[other], marks[at]
+        case 2:
+            marks[row : row + 9], marks[row_too : row_too + 9] = marks[row_too : row_too + 9], marks[row : row + 9]
+        case 3:
+            return digits.translate(str.maketrans(one + two, two + one))
+        case 4:
+            marks[at] = chance.choice("0. Ax٣")
+        case 5:
+            del marks[at]
+        case _:
+            marks[0::9], marks[1::9] = marks[1::9], marks[0::9]
+    return "".join(marks)
+
+
+@pytest.mark.parametrize("few", [True, False])
+def test_mutated_solutions_are_refused_as_a_plain_look_does(few: bool) -> None:
+    chance = random.Random(17)
+    grids = [(grid, digits) for grid, digits in UNIQUE.items()]
+    for grid in SEVERAL:
+        lines = sudoku.solve(sudoku.parse(grid, "f"), Wish.ALL, Alone()).lines
+        grids += [(grid, line.digits) for line in islice(lines, 20)]
+    if few:  # with hardly a clue, many mutations of rows and digits are right ones
+        grids = [("." * 81, digits) for _, digits in grids]
+    accepted = 0
+    for _ in range(MUTATIONS // 2):
+        grid, digits = chance.choice(grids)
+        board = sudoku.parse(grid, "f")
+        assert sudoku.check(board, sudoku.Line(1, digits))
+        wrong = mutated(digits, chance)
+        checked = sudoku.check(board, sudoku.Line(1, wrong))
+        assert bool(checked) == right(board.grids[0], wrong), (grid, wrong, checked)
+        assert checked or checked.wrong
+        accepted += bool(checked)
+    assert 0 < accepted < MUTATIONS // 3
+
+
+@pytest.mark.parametrize(
+    ("change", "wrong"),
+    [
+        (lambda digits: digits[:80], "it has 80 squares, the grid has 81"),
+        (lambda digits: "7" + digits[1:], "row 1, column 1: it says 7, but the clue there is 1"),
+        (lambda digits: digits[0] + "x" + digits[2:], "row 1, column 2: 'x' is not from 1 to 9"),
+        (lambda digits: digits[0] + digits[2] + digits[2:], "row 1: 2 stands there 2 times"),
+    ],
+)
+def test_it_says_what_is_wrong(change: object, wrong: str) -> None:
+    grid, digits = list(UNIQUE.items())[2]
+    assert callable(change)
+    assert sudoku.check(sudoku.parse(grid, "f"), sudoku.Line(1, change(digits))).wrong == wrong
+
+
+def test_a_line_of_another_grid_is_refused() -> None:
+    (one, digits), (other, _) = islice(UNIQUE.items(), 2)
+    board = sudoku.parse(f"{one}\n{other}", "f")
+    assert sudoku.check(board, sudoku.Line(1, digits))
+    assert not sudoku.check(board, sudoku.Line(2, digits))
+    assert sudoku.check(board, sudoku.Line(3, digits)).wrong == "there is no grid 3: there are 2"
+    assert not sudoku.check(board, sudoku.Line(0, digits))
+
+
+def test_columns_and_boxes_are_looked_at() -> None:
+    board = sudoku.parse("." * 81, "f")
+    rows = "123456789" * 9
+    assert sudoku.check(board, sudoku.Line(1, rows)).wrong == "column 1: 1 stands there 9 times"
+    latin = "".join("123456789"[(row + column) % 9] for row in range(9) for column in range(9))
+    assert sudoku.check(board, sudoku.Line(1, latin)).wrong.startswith("box 1: 2 stands there 2 times")

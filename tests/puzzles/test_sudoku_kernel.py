@@ -1,0 +1,67 @@
+"""Sudoku: the kernel, in both ways."""
+
+import random
+from array import array
+from collections.abc import Callable
+from types import ModuleType
+
+from tests.puzzles.sudokus import NONE, SEVERAL, UNIQUE, varied
+
+BothWays = Callable[[str], tuple[ModuleType, ModuleType]]
+
+
+def outcome(kernel: ModuleType, grids: list[str], budget: int) -> tuple[bytes, bytes, list[int]]:
+    clues = "".join(grids).encode()
+    solutions, counts, guesses = bytearray(len(clues)), bytearray(len(grids)), array("I", bytes(4 * len(grids)))
+    kernel.Search().batch(clues, solutions, counts, guesses, budget)
+    return bytes(solutions), bytes(counts), list(guesses)
+
+
+def test_both_ways_guess_the_same_and_find_the_same(both_ways: BothWays) -> None:
+    plain, compiled = both_ways("sudoku/kernel")
+    chance = random.Random(3)
+    grids = [varied(grid.replace("0", "."), chance) for grid in [*UNIQUE, *SEVERAL, *NONE] for _ in range(8)]
+    grids += ["." * 81, "1" * 81, "11" + "." * 79]
+    for _ in range(200):
+        full = varied(chance.choice(list(UNIQUE.values())), chance)
+        grids.append("".join(mark if chance.random() < 0.3 else "." for mark in full))
+    for budget in (1, 3, 10_000):
+        assert outcome(plain, grids, budget) == outcome(compiled, grids, budget)
+    counts = outcome(plain, grids, 10_000)[1]
+    assert {0, 1, 2} == set(counts)
+
+
+def test_both_ways_count_in_pieces_the_same(both_ways: BothWays) -> None:
+    grid = max(SEVERAL, key=lambda grid: SEVERAL[grid])
+    for kernel in both_ways("sudoku/kernel"):
+        search = kernel.Search()
+        search.begin(grid.encode(), 0)
+        state = array("I", bytes(120))
+        search.save(0, state)
+        waiting, found, looks = [state], 0, 0
+        while waiting:
+            search.load(waiting.pop())
+            found += search.count(2**40, 7)
+            looks += 1
+            for floor in range(search.top + 1):
+                piece = array("I", bytes(120))
+                search.save(floor, piece)
+                waiting.append(piece)
+        assert (found, looks > 50) == (SEVERAL[grid], True)
+
+
+def test_a_search_that_is_tired_goes_on(both_ways: BothWays) -> None:
+    grid, digits = list(UNIQUE.items())[3]
+    for kernel in both_ways("sudoku/kernel"):
+        search = kernel.Search()
+        search.begin(grid.encode(), 0)
+        cells, tired = bytearray(81), 0
+        found = []
+        while (came := search.next(1)) != kernel.DONE:
+            if came == kernel.FOUND:
+                search.write(cells, 0)
+                found.append(cells.decode())
+            else:
+                tired += 1
+        assert found == [digits]
+        assert tired == search.guesses

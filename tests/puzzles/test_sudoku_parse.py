@@ -1,0 +1,191 @@
+"""Sudoku: what is read as a grid, what is not and where, and that drawings are read back as they were."""
+
+import contextlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pi_appliance.errors import ConfigError
+from pi_appliance.puzzles import sudoku
+from pi_appliance.puzzles.sudoku.board import BOXES, SYMBOLS
+from tests.puzzles.sudokus import UNIQUE
+
+GRID, SOLUTION = list(UNIQUE.items())[2]
+ROWS = [GRID[start : start + 9] for start in range(0, 81, 9)]
+SIMPLE_SUDOKU = "\n".join(
+    ["*-----------*"]
+    + [
+        "|" + "|".join(row[n : n + 3] for n in (0, 3, 6)) + "|" + "\n|---+---+---|" * (number in (2, 5))
+        for number, row in enumerate(ROWS)
+    ]
+    + ["*-----------*"]
+)
+
+
+def problems(text: str) -> list[str]:
+    with pytest.raises(ConfigError) as error:
+        sudoku.parse(text, "f")
+    return [str(problem) for problem in error.value.problems]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        GRID,
+        f"\n\n  {GRID}  \n",
+        GRID.replace(".", "0"),
+        GRID.replace(".", "*"),
+        GRID.replace(".", "_") + "\r\n",
+        f"# the escargot\n[Puzzle]\n{GRID} # by Arto Inkala",
+        "\n".join(ROWS),
+        "\n\n".join(ROWS),
+        "\n".join(" ".join(row) for row in ROWS),
+        "\n".join("|".join(row) for row in ROWS),
+        "\n".join(",".join(row.replace(".", "0")) for row in ROWS),
+        SIMPLE_SUDOKU,
+        "+---+---+---+\n" + "\n".join(ROWS) + "\n+===+===+===+",
+        f"id,puzzle,clues,difficulty\n7,{GRID},23,8.5",
+        f'"{GRID}"',
+    ],
+)
+def test_one_grid_in_many_notations(text: str) -> None:
+    assert sudoku.parse(text, "f") == sudoku.Board((GRID,))
+
+
+def test_a_table_with_solutions() -> None:
+    first = next(iter(UNIQUE))
+    board = sudoku.parse(f"puzzle,solution\n{GRID},{SOLUTION}\n{first},{UNIQUE[first]}\n{GRID}\n", "f")
+    assert board.grids == (GRID, first.replace("0", "."), GRID)
+    assert board.known == (SOLUTION, UNIQUE[first], "")
+    assert sudoku.parse(sudoku.render(board), "f") == board
+
+
+def test_many_grids_drawn_one_below_the_other() -> None:
+    assert sudoku.parse("\n".join([*ROWS, "", *ROWS, *ROWS]) + f"\n{GRID}", "f").grids == (GRID,) * 4
+
+
+def test_a_listing_of_solutions_is_a_file_of_grids_too() -> None:
+    board = sudoku.parse(f"{GRID}\n{GRID}", "f")
+    line = sudoku.notate(board, sudoku.Line(2, SOLUTION))
+    assert line == f"{SOLUTION} # 2"
+    assert sudoku.parse(line, "f").grids == (SOLUTION,)
+    assert sudoku.parse_line(board, line, "f") == (2, SOLUTION)
+
+
+@pytest.mark.parametrize("size", BOXES)
+def test_every_size_is_drawn_and_read(size: int) -> None:
+    grid = (SYMBOLS[:size] + "." * size) * size
+    board = sudoku.Board((grid[: size * size],), size)
+    assert sudoku.parse(sudoku.render(board), "f") == board
+    two = sudoku.Board(board.grids * 2, size)
+    assert sudoku.parse(sudoku.render(two), "f") == two
+    assert "\n\n" not in sudoku.render(board)
+
+
+def test_large_grids_as_numbers_and_letters() -> None:
+    row = "10 11 12 . 1 0 * _ 2 3 4 9"
+    board = sudoku.parse("\n".join([row] * 12), "f")
+    assert (board.size, board.grids[0][:12]) == (12, "ABC.1...2349")
+    assert sudoku.parse("\n".join(["abc.10*_2349"] * 12), "f") == board
+
+
+def test_sixteen_rows_of_sixteen_are_one_grid_and_others_are_many_small_ones() -> None:
+    assert sudoku.parse("\n".join(["1234............"] * 3), "f").size == 4
+    assert sudoku.parse("\n".join(["G234............"] * 16), "f").size == 16
+    assert sudoku.parse("\n".join(["................"] * 16), "f").size == 16
+
+
+@pytest.mark.parametrize(
+    ("text", "wrong"),
+    [
+        (
+            "",
+            ["f:1:1: no grid is drawn here; a grid is 81 digits in one line, or 9 rows of 9, with 0"],
+        ),
+        (GRID[:80], ["f:1:1: this row has 80 squares; a grid is 81 digits in one line"]),
+        (
+            GRID[:40] + "x" + GRID[41:],
+            ["f:1:41: 'x' is no symbol of a 9x9 grid; use 1 to 9, and 0 . * or _ for an empty"],
+        ),
+        ("\n" + GRID + "\n  " + GRID[:5] + "A" + GRID[6:], ["f:3:8: 'A' is no symbol of a 9x9 grid"]),
+        ("\n".join([*ROWS[:4], "12345678", *ROWS[5:]]), ["f:5:8: this row has 8 squares; the rows above it have 9"]),
+        (
+            "\n".join([*ROWS[:4], "1234567890", *ROWS[5:]]),
+            ["f:5:10: this row has 10 squares; the rows above it have 9"],
+        ),
+        ("\n".join([*ROWS[:4], "1.. | ..? | ...", *ROWS[5:]]), ["f:5:9: '?' is no symbol of a 9x9 grid"]),
+        (
+            "\n".join(ROWS[:7]),
+            ["f:1:1: the grid that begins here has 7 rows of 9 squares; draw the 2 that are missing"],
+        ),
+        (
+            f"{GRID}\n" + "12341234........",
+            ["f:2:1: this grid is 4x4; the one in line 1 is 9x9: give each size its own"],
+        ),
+        (f"x{GRID[1:]}\n{GRID}\n{GRID[:-1]}?", ["f:1:1: 'x' is no symbol", "f:3:81: '?' is no symbol"]),
+    ],
+)
+def test_what_is_wrong_is_told_with_its_place(text: str, wrong: list[str]) -> None:
+    found = problems(text)
+    assert len(found) == len(wrong)
+    assert all(one.startswith(begins) for one, begins in zip(found, wrong, strict=True)), found
+
+
+@pytest.mark.parametrize(
+    ("text", "where"),
+    [
+        ("", "1:1"),
+        (SOLUTION[:-1], "1:81"),
+        (SOLUTION[:3] + "0" + SOLUTION[4:], "1:4"),
+        (SOLUTION + " # 3", "1:83"),
+        (SOLUTION + "7", "1:82"),
+    ],
+)
+def test_what_is_no_line(text: str, where: str) -> None:
+    with pytest.raises(ConfigError, match=f"f:{where}: "):
+        sudoku.parse_line(sudoku.parse(f"{GRID}\n{GRID}", "f"), text, "f")
+
+
+def test_a_line_finds_its_grid_by_the_clues() -> None:
+    grids = [grid.replace("0", ".") for grid in UNIQUE]
+    board = sudoku.parse("\n".join(grids), "f")
+    for number, grid in enumerate(UNIQUE, 1):
+        assert sudoku.parse_line(board, UNIQUE[grid], "f") == (number, UNIQUE[grid])
+
+
+@pytest.mark.parametrize("name", sudoku.BOARDS)
+def test_known_boards_are_drawn_as_they_are_read(name: str) -> None:
+    board = sudoku.parse(sudoku.BOARDS[name], name)
+    assert sudoku.render(board) == sudoku.BOARDS[name]
+    assert sudoku.describe(board).endswith("in 9x9 squares")
+
+
+@given(st.text() | st.text(alphabet="123456789.0*_|-+ \n\t,#[]AGz", max_size=400))
+def test_any_text_is_a_board_or_told_to_be_none(text: str) -> None:
+    try:
+        board = sudoku.parse(text, "f")
+    except ConfigError as error:
+        places = [(problem.line, problem.column) for problem in error.problems]
+    else:
+        places = [(1, 1)]
+        assert all(len(grid) == board.size**2 for grid in board.grids)
+        assert sudoku.parse(sudoku.render(board), "f") == board
+    assert places
+    assert all(1 <= line <= len(text.split("\n")) and column >= 1 for line, column in places)
+
+
+@given(st.text() | st.text(alphabet="123456789# \n", max_size=120))
+def test_any_text_is_a_line_or_told_to_be_none(text: str) -> None:
+    with contextlib.suppress(ConfigError):
+        assert len(sudoku.parse_line(sudoku.parse(GRID, "f"), text, "f").digits) == 81
+
+
+@given(st.lists(st.sampled_from(list(UNIQUE)), min_size=1, max_size=3))
+def test_a_listing_is_read_back(grids: list[str]) -> None:
+    board = sudoku.parse("\n".join(grids), "f")
+    lines = [sudoku.Line(number, UNIQUE[grid]) for number, grid in enumerate(grids, 1)]
+    listing = "Starting Board\n" + sudoku.render(board) + "\n"
+    for line in lines:
+        listing += f"Start Solution\n{sudoku.render_line(board, line)}\nEnd Solution\n\n"
+    assert sudoku.parse_listing(listing, "f", lambda *_: None) == [(board, lines)]

@@ -1,0 +1,42 @@
+"""How long a search will take, as the command line says it: nothing before there is something to go by."""
+
+import pytest
+
+from pi_appliance.cli._puzzle_work import Estimate
+
+
+class Clock:
+    """A clock that the test sets."""
+
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def told(*seen: tuple[float, float | None]) -> list[str]:
+    """Return what is said of each SEEN (seconds, part)."""
+    clock, said = Clock(), []
+    estimate = Estimate(clock)
+    for clock.now, part in seen:
+        said.append(estimate.of(part))
+    return said
+
+
+def test_nothing_is_said_before_there_is_something_to_go_by() -> None:
+    assert told((0, 0.0), (2, 0.5), (10, 0.001), (20, None)) == ["", "", "", ""]
+
+
+@pytest.mark.parametrize(
+    ("at", "part", "said"), [(10, 0.5, "about 10s left"), (100, 0.25, "about 5m left"), (60, 0.3, "about 2m20s left")]
+)
+def test_what_is_left_follows_from_what_it_took(at: float, part: float, said: str) -> None:
+    assert told((0, 0.0), (at, part))[-1] == said
+
+
+def test_who_goes_on_from_a_checkpoint_is_not_thought_fast() -> None:
+    assert told((0, 0.5), (10, 0.75))[-1] == "about 10s left"
+
+
+def test_a_second_part_of_the_work_begins_anew() -> None:
+    assert told((0, 0.0), (10, 0.9), (11, 0.1), (21, 0.2))[-1] == "about 1m20s left"

@@ -1,0 +1,290 @@
+"""The job kind 'puzzle': what it writes, what it says, and that half a report is never seen."""
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from pi_appliance.config.load import load
+from pi_appliance.errors import ConfigError, OutOfTime, Refused, Unavailable
+from pi_appliance.jobs.puzzle import Options, run
+from pi_appliance.puzzles import Alone, Interrupted, Wish, Work
+from pi_appliance.puzzles.peg_solitaire import check, parse_listing
+from tests.fakes.context import FolderContext
+
+NAMES = ["full", "cross", "plus", "fireplace", "pyramid", "arrow", "diamond"]
+NIGHT = "2027-03-01_0600"
+YAML = """\
+state: state
+jobs:
+  nightly:
+    kind: puzzle
+    with:
+      puzzle: peg-solitaire
+"""
+
+
+def peg(*boards: str | Path, **options: object) -> Options:
+    return Options(puzzle="peg-solitaire", boards=[Path(board) for board in boards], **options)  # type: ignore[arg-type]
+
+
+def test_all_known_boards_are_solved_or_proven_to_have_no_solution(tmp_path: Path) -> None:
+    result = run(Options(puzzle="peg-solitaire"), FolderContext(tmp_path))
+    assert result.summary == "6 boards solved, 1 proven to have no solution"
+    assert result.facts["solved"] == 6
+    assert result.facts["no-solution"] == 1
+    assert result.facts["listed"] == 6
+    files = {"result.txt", "result.json", "result.html", *(f"{name}.svg" for name in NAMES)}
+    assert names(tmp_path) == files | {NIGHT}
+    assert names(tmp_path / NIGHT) == files
+
+
+def test_the_report_lists_lines_that_pass_the_check_between_the_times_it_began_and_ended(tmp_path: Path) -> None:
+    run(peg("cross", "plus", solutions=Wish.ALL), FolderContext(tmp_path))
+    text = (tmp_path / "result.txt").read_text("utf-8")
+    assert text.startswith("cross\n=====\nStarting Board\n")
+    assert re.search(
+        r"\n2 boards solved, 0 proven to have no solution\n"
+        r"Start time: 2027-03-01 06:00:00\+00:00\nEnd time: 2027-03-01 06:01:30\+00:00\nMemory at its peak: \d.*\n$",
+        text,
+    )
+    boards = parse_listing(text, "result.txt", lambda *_: None)
+    assert [len(lines) for _, lines in boards] == [4, 32]
+    assert all(check(board, line) for board, lines in boards for line in lines)
+
+
+def test_no_more_solutions_than_the_limit_are_listed(tmp_path: Path) -> None:
+    result = run(peg("arrow", solutions=Wish.ALL, limit=5), FolderContext(tmp_path))
+    assert result.facts["listed"] == 5
+    assert result.summary == "1 board solved, 0 proven to have no solution"
+
+
+def test_a_report_of_one_board_begins_as_the_original_did(tmp_path: Path) -> None:
+    run(peg("cross"), FolderContext(tmp_path))
+    assert (tmp_path / "result.txt").read_text("utf-8").startswith("Starting Board\n  OOO  \n")
+
+
+def test_a_goal_narrows_what_is_listed(tmp_path: Path) -> None:
+    result = run(peg("cross", solutions=Wish.ALL, rules={"goal": "3,0"}), FolderContext(tmp_path))
+    assert result.facts["listed"] == 2
+    assert "peg-goal" in (tmp_path / "cross.svg").read_text("utf-8")
+
+
+def test_a_board_drawn_in_a_file_is_solved_under_the_name_of_the_file(tmp_path: Path) -> None:
+    (tmp_path / "mine.txt").write_text("XXO\n", "utf-8")
+    run(peg(tmp_path / "mine.txt"), FolderContext(tmp_path / "reports"))
+    assert "Board: 2 pegs in 3 holes\n" in (tmp_path / "reports" / "result.txt").read_text("utf-8")
+    assert (tmp_path / "reports" / "mine.svg").exists()
+
+
+def test_progress_names_the_board_and_grows(tmp_path: Path) -> None:
+    context = FolderContext(tmp_path)
+    run(peg("pyramid", "arrow", solutions=Wish.COUNT), context)
+    assert context.told[0][1].startswith("pyramid: ")
+    assert context.told[-1][1].startswith("arrow: ")
+    shares = [done for done, _ in context.told if done is not None]
+    assert shares == sorted(shares)
+    assert shares[0] < 0.5 <= shares[-1] <= 1
+
+
+class CutOff(FolderContext):
+    """A night that ends where the board WHERE is looked at."""
+
+    where = "arrow"
+
+    @contextmanager
+    def work(self, progress: Callable[[float | None, str], None] | None = None) -> Iterator[Work]:
+        work, context = Alone(), self
+
+        def told(part: float | None, note: str) -> None:
+            (progress or context.progress)(part, note)
+            if context.told[-1][1].startswith(context.where):
+                raise Interrupted("its time is over", "12 of 16 levels are counted")
+
+        work.progress = told  # type: ignore[method-assign]
+        yield work
+
+
+def test_a_night_that_is_cut_off_reports_what_it_knows(tmp_path: Path) -> None:
+    context = CutOff(tmp_path)
+    with pytest.raises(OutOfTime, match=r"1 board solved.*, 1 not reached: its time is over; arrow: 12 of 16 levels"):
+        run(peg("pyramid", "arrow", "cross"), context)
+    text = (tmp_path / NIGHT / "result.txt").read_text("utf-8")
+    assert text.count("End Solution") == 1
+    assert "Board: 17 pegs in 33 holes\nSo far: 12 of 16 levels are counted\n" in text
+    assert "Not reached: cross\n" in text
+    told = values(tmp_path)
+    assert (told["complete"], told["not-reached"]) == (False, ["cross"])
+    assert [board["answered"] for board in told["boards"]] == [True, False]
+    assert told["boards"][1]["so-far"] == "12 of 16 levels are counted"
+    page = (tmp_path / "result.html").read_text("utf-8")
+    assert "Not answered yet: 12 of 16 levels are counted." in page
+
+
+def test_the_next_night_goes_on_where_the_last_was_cut_off_and_then_from_the_beginning(tmp_path: Path) -> None:
+    context = CutOff(tmp_path)
+    with pytest.raises(OutOfTime):
+        run(peg("pyramid", "arrow", "cross"), context)
+    again = FolderContext(tmp_path, memory=context.memory)
+    run(peg("pyramid", "arrow", "cross"), again)
+    assert [board["name"] for board in values(tmp_path)["boards"]] == ["arrow", "cross", "pyramid"]
+    run(peg("pyramid", "arrow", "cross"), again)
+    assert [board["name"] for board in values(tmp_path)["boards"]] == ["pyramid", "arrow", "cross"]
+
+
+def test_a_listing_that_is_cut_off_is_whole_as_far_as_it_goes(tmp_path: Path) -> None:
+    class Hasty(CutOff):
+        where = "pyramid: 1,000 solutions listed"
+
+    with pytest.raises(OutOfTime, match=r"pyramid: listing was cut off after 1,000 solutions"):
+        run(peg("pyramid", solutions=Wish.ALL), Hasty(tmp_path))
+    ((_, lines),) = parse_listing((tmp_path / "result.txt").read_text("utf-8"), "result.txt", lambda *_: None)
+    assert len(lines) == 1_000
+
+
+def test_a_fault_in_the_middle_leaves_the_reports_of_the_last_time_and_no_draft(tmp_path: Path) -> None:
+    class Broken(FolderContext):
+        def progress(self, done: float | None, note: str = "") -> None:  # noqa: ARG002 - as the port has it
+            if note.startswith("arrow"):
+                raise Unavailable("the card is full")
+
+    run(peg("cross"), FolderContext(tmp_path))
+    before = (tmp_path / "result.txt").read_text("utf-8")
+    with pytest.raises(Unavailable):
+        run(peg("pyramid", "plus", "arrow"), Broken(tmp_path))
+    assert (tmp_path / "result.txt").read_text("utf-8") == before
+    assert names(tmp_path) == {"result.txt", "result.json", "result.html", "cross.svg", NIGHT}
+
+
+def test_the_newest_report_is_that_of_the_last_night_alone(tmp_path: Path) -> None:
+    run(peg("cross", "plus"), FolderContext(tmp_path))
+    run(peg("cross"), FolderContext(tmp_path))
+    assert names(tmp_path) == {"result.txt", "result.json", "result.html", "cross.svg", NIGHT, f"{NIGHT}-2"}
+    assert "plus.svg" in names(tmp_path / NIGHT)
+
+
+def test_programs_read_the_same(tmp_path: Path) -> None:
+    run(peg("plus", "diamond", solutions=Wish.ALL, limit=5), FolderContext(tmp_path, job="pegs"))
+    told = values(tmp_path)
+    assert (told["format"], told["puzzle"], told["job"], told["complete"]) == (1, "peg-solitaire", "pegs", True)
+    plus, diamond = told["boards"]
+    assert (plus["solved"], plus["count"], plus["listed"], len(plus["solutions"])) == (True, 32, 5, 5)
+    assert (diamond["solved"], diamond["proof"], diamond["solutions"]) == (False, "parity", [])
+
+
+def test_the_page_stands_alone_and_plays_each_solution_without_a_script(tmp_path: Path) -> None:
+    run(peg("cross", "plus", "diamond"), FolderContext(tmp_path, job="pegs"))
+    page = (tmp_path / "result.html").read_text("utf-8")
+    assert "<script" not in page
+    assert not re.search(r"(src|href)=\"(?!#)", page), "nothing comes from elsewhere"
+    assert page.count('<input type="radio" class="play"') == 2
+    assert page.count('<figure class="frame"') == (5 + 1) + (8 + 1)
+    assert "No solution, proven by parity" in page
+    ids = re.findall(r'\bid="([^"]+)"', page)
+    assert len(ids) == len(set(ids))
+    assert set(re.findall(r'(?:href="#|for=")([^"]+)"', page)) <= set(ids)
+    for drawn in re.findall(r"<svg.*?</svg>", page, re.DOTALL):
+        ElementTree.fromstring(drawn)  # noqa: S314 - our own text
+
+
+def values(folder: Path) -> Any:
+    return json.loads((folder / "result.json").read_text("utf-8"))
+
+
+def names(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir() if path.name != "shelf"}
+
+
+def test_a_configuration_names_boards_and_files_beside_it(tmp_path: Path) -> None:
+    (tmp_path / "boards").mkdir()
+    (tmp_path / "boards" / "mine.txt").write_text("XXO\n", "utf-8")
+    more = '      boards: [cross, boards/mine.txt]\n      solutions: all\n      rules: {goal: "2,0"}\n'
+    (tmp_path / "appliance.yaml").write_text(YAML + more, "utf-8")
+    options = load(tmp_path / "appliance.yaml").jobs["nightly"].with_
+    result = run(options, FolderContext(tmp_path / "reports"))
+    assert result.facts["solved"] == 1  # the cross never ends at 2,0: another class
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        ("      boards: [crss]\n", "appliance.yaml:7:16: no board is called 'crss'; did you mean 'cross'?"),
+        ("      boards: [cross, gone.txt]\n", "gone.txt:1:1: cannot be read: No such file or directory"),
+        ("      boards: [bad.txt]\n", "bad.txt:2:3: 'Q' is no part of a board"),
+        ("      boards: [binary.txt]\n", "binary.txt:1:1: this is not a text file"),
+        ("      boards: [cross, cross]\n", "two boards are called 'cross'"),
+        ("      limit: 0\n", "appliance.yaml:7:14: 0 solutions cannot be listed; use 1 or more"),
+        ("      solutions: some\n", "appliance.yaml:7:18: 'some' is not known here"),
+        ('      rules: {goal: "9,9"}\n', "appliance.yaml:7:21: no hole of this board is called '9,9'"),
+        ('      rules: {gaol: "3,3"}\n', "no rule of peg solitaire is called 'gaol'; did you mean 'goal'?"),
+        ("      make: 3\n", "appliance.yaml:7:13: peg-solitaire makes no boards; leave it out"),
+        ("      prepare: true\n", "peg-solitaire has nothing to prepare; leave it out"),
+        ("      keep: 0\n", "appliance.yaml:7:13: 0 reports cannot be kept; use 1 or more"),
+    ],
+)
+def test_a_wrong_option_is_told_with_its_place(tmp_path: Path, more: str, told: str) -> None:
+    (tmp_path / "bad.txt").write_text("XXO\nXXQ\n", "utf-8")
+    (tmp_path / "binary.txt").write_bytes(b"\xff\xfe\x00")
+    (tmp_path / "appliance.yaml").write_text(YAML + more, "utf-8")
+    with pytest.raises(ConfigError) as caught:
+        load(tmp_path / "appliance.yaml")
+    assert told in str(caught.value)
+
+
+def test_a_puzzle_that_does_not_exist_is_answered_with_the_nearest(tmp_path: Path) -> None:
+    (tmp_path / "appliance.yaml").write_text(YAML.replace("peg-solitaire", "peg-solitare"), "utf-8")
+    with pytest.raises(ConfigError, match=r"6:15: no puzzle is called 'peg-solitare'; did you mean 'peg-solitaire'"):
+        load(tmp_path / "appliance.yaml")
+
+
+def test_new_boards_follow_from_the_date_of_the_slot(tmp_path: Path) -> None:
+    morning = Options(puzzle="sudoku", make=2)
+
+    def boards(due: str) -> list[tuple[str, str, str]]:
+        result = run(morning, FolderContext(tmp_path, due=due))
+        assert result.facts["made"] == 2
+        return [(board["name"], board["made"]["seed"], board["board"]) for board in values(tmp_path)["boards"]]
+
+    first = boards("2027-03-01T03:30:00Z")
+    assert [(name, seed) for name, seed, _ in first] == [
+        ("2027-03-01-1", "20270301001"),
+        ("2027-03-01-2", "20270301002"),
+    ]
+    assert first[0][2] != first[1][2]
+    assert boards("2027-03-01T03:30:00Z") == first
+    assert boards("2027-03-02T03:30:00Z")[0][2] != first[0][2]
+    page = (tmp_path / "result.html").read_text("utf-8")
+    assert page.count("<summary>The solution</summary>") == 2, "somebody may want to try before they look"
+
+
+def test_what_is_not_prepared_in_time_is_told_and_gone_on_with(tmp_path: Path) -> None:
+    job = Options(puzzle="rubiks-cube", prepare=True)
+    with pytest.raises(OutOfTime, match=r"not prepared yet: its time is over; "):
+        run(job, FolderContext(tmp_path, seconds=1.0))
+    told = values(tmp_path)
+    assert (told["complete"], told["prepared"], told["boards"]) == (False, None, [])
+    assert "Prepared so far: " in (tmp_path / "result.txt").read_text("utf-8")
+
+
+def test_a_board_that_does_not_fit_is_told_and_the_others_are_answered(tmp_path: Path) -> None:
+    class Small(FolderContext):
+        @contextmanager
+        def work(self, progress: Callable[[float | None, str], None] | None = None) -> Iterator[Work]:  # noqa: ARG002
+            work = Alone()
+
+            def refuse(size: int, what: str) -> None:
+                raise Refused(f"{what} takes {size} bytes; give the job more `memory`")
+
+            work.require_memory = refuse  # type: ignore[method-assign]
+            yield work
+
+    with pytest.raises(Refused, match=r"^full: .* takes .*; give the job more `memory`; the report has the rest$"):
+        run(peg("full", "cross", solutions=Wish.COUNT), Small(tmp_path))
+    full, cross = values(tmp_path)["boards"]
+    assert (full["answered"], cross["count"]) == (False, 4)
+    assert "Refused: " in (tmp_path / "result.txt").read_text("utf-8")

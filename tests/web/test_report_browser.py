@@ -1,0 +1,69 @@
+"""A puzzle's page in a real browser of a phone's size, within the site: it plays, and is stepped through by hand."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, FrameLocator, expect
+
+from pi_appliance.jobs.puzzle import Options, run
+from tests.fakes.context import FolderContext
+from tests.web.test_browser import CHROMIUM, TOO_SMALL, WIDTHS, browser, phone
+from tests.web.world import World, configuration, job, served
+
+pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason="chromium is not installed: apt-get install chromium")
+__all__ = ["browser"]  # the fixture
+SHOWN = "(frames) => frames.map((each, number) => getComputedStyle(each).visibility == 'visible' ? number : -1)"
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    """Serve a page with the report of a night."""
+    with served(configuration(tmp_path, jobs=job("pegs", ""))) as found:
+        options = Options(puzzle="peg-solitaire", boards=[Path("cross"), Path("full"), Path("diamond")])
+        run(options, FolderContext(found.daemon.appliance.config.reports / "pegs", job="pegs"))
+        yield found
+
+
+def shown(page: FrameLocator) -> list[int]:
+    """Return which frames of the first player are seen."""
+    found = page.locator("#s0 .frame").evaluate_all(SHOWN)
+    return [number for number in found if number >= 0]
+
+
+@pytest.mark.parametrize("script", [True, False])
+def test_a_solution_plays_by_itself_and_is_stepped_through_by_hand(
+    browser: Browser, world: World, script: bool
+) -> None:
+    complaints: list[str] = []
+    with phone(browser, world, script=script, complaints=complaints) as page:
+        page.goto(f"{world.origin}/reports/pegs/result.html")
+        inside = page.frame_locator("iframe.framed")
+        expect(inside.get_by_role("heading", name="cross", exact=True)).to_be_visible()
+        begun = shown(inside)
+        world.eventually(lambda: shown(inside) not in ([], begun))
+        inside.locator("#s0 summary").first.tap()
+        inside.locator("#s0 .all label").nth(2).tap()
+        assert shown(inside) == [2]
+        inside.locator("#s0 .frame").nth(2).get_by_title("On").tap()
+        assert shown(inside) == [3]
+        inside.locator("#s0 .frame").nth(3).get_by_title("Back").tap()
+        assert shown(inside) == [2]
+        inside.locator("#s0 .frame").nth(2).get_by_text("Play").tap()
+        world.eventually(lambda: shown(inside) not in ([], [2]))
+        page.get_by_label("Back").tap()
+        expect(page).to_have_url(f"{world.origin}/jobs/pegs")
+    assert not [each for each in complaints if "script" not in each.lower()], complaints
+
+
+@pytest.mark.parametrize("width", [320, 393])
+def test_the_page_and_the_list_by_date_fit_the_phone_and_the_thumb(browser: Browser, world: World, width: int) -> None:
+    with phone(browser, world, script=False) as page:
+        page.set_viewport_size({"width": width, "height": 727})
+        for path in ("/reports/pegs/result.html?raw=1", "/jobs/pegs", "/reports/pegs/2027-03-01_0600"):
+            page.goto(world.origin + path)
+            for summary in page.locator("summary").all():
+                summary.tap()
+            assert page.evaluate(WIDTHS) == [width, width], path
+            if "raw" not in path:
+                assert page.evaluate(TOO_SMALL) == [], path
