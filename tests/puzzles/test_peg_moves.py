@@ -36,7 +36,7 @@ def test_the_fewest_moves_of_the_known_boards(name: str, anywhere: int, centre: 
 @pytest.mark.parametrize("name", ["cross", "plus", "fireplace"])
 def test_no_solution_of_a_small_board_takes_fewer_moves_and_all_that_take_as_few_are_found(name: str) -> None:
     board = known(name)
-    every = [line for line in plain(board, board.pegs)]
+    every = list(plain(board, board.pegs))
     fewest = min(map(moves, every))
     found = solve(board, Wish.FEWEST, Alone())
     assert sorted(found.lines) == sorted(line for line in every if moves(line) == fewest)
@@ -45,7 +45,7 @@ def test_no_solution_of_a_small_board_takes_fewer_moves_and_all_that_take_as_few
 rows = st.lists(st.text("XXO ", min_size=5, max_size=5), min_size=3, max_size=4)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(rows=rows, triangular=st.booleans(), data=st.data())
 def test_a_random_board_has_the_shortest_solutions_that_trying_everything_finds(
     rows: list[str], triangular: bool, data: st.DataObject
@@ -63,12 +63,14 @@ def test_a_random_board_has_the_shortest_solutions_that_trying_everything_finds(
     assert sorted(found.lines) == sorted(line for line in every if moves(line) == fewest)
 
 
-def test_the_triangle_of_fifteen_takes_nine_moves_from_an_edge() -> None:
-    board = triangle(Hole(0, 2))
+@pytest.mark.parametrize("empty", [Hole(0, 1), Hole(1, 2)])
+def test_a_triangle_of_ten_holes_is_solved_in_the_fewest_moves(empty: Hole) -> None:
+    board = triangle(empty, side=4)
+    every = list(plain(board, board.pegs))
     found = solve(board, Wish.FEWEST, Alone())
-    shortest = [line for line in plain(board, board.pegs) if moves(line) == found.facts["moves"]]
-    assert found.count == len(shortest)
-    assert sorted(found.lines) == sorted(shortest)
+    fewest = min(map(moves, every), default=None)
+    assert found.facts.get("moves") == fewest
+    assert sorted(found.lines) == sorted(line for line in every if moves(line) == fewest)
 
 
 def test_a_board_of_one_peg_takes_no_move_and_one_without_solution_has_none() -> None:
@@ -89,8 +91,9 @@ def test_a_search_that_is_cut_off_at_any_moment_goes_on_where_it_was() -> None:
                 assert search.run() == 7
                 break
             except Interrupted as error:
-                cuts += 1
-                assert error.so_far.startswith("no solution takes fewer than ")
+                so_far = error.so_far
+            cuts += 1
+            assert so_far.startswith("no solution takes fewer than ")
         whole = Fewest(field, Alone())
         whole.run()
         search.work = Alone()
