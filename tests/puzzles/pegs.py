@@ -66,7 +66,7 @@ class Ending(Alone):
         super().__init__(clock)
         self.shelf, self.words = before.shelf, words
 
-    def progress(self, part: float | None, note: str) -> None:
+    def progress(self, part: float | None, note: str) -> None:  # noqa: ARG002 - as Work has it
         self.words -= 1
         if self.words < 0:
             raise Interrupted("the test has no time")

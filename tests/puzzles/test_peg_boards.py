@@ -7,7 +7,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pi_appliance.errors import ConfigError, UnknownName
-from pi_appliance.puzzles.peg_solitaire import BOARDS, Board, Hole, describe, parse, render, render_svg, with_rules
+from pi_appliance.puzzles.peg_solitaire import (
+    BOARDS,
+    Board,
+    Hole,
+    Jump,
+    check,
+    describe,
+    parse,
+    render,
+    render_svg,
+    with_rules,
+)
 
 MARKS = "XO "
 drawings = st.lists(st.text(MARKS, min_size=1, max_size=8), min_size=1, max_size=8).filter(
@@ -124,3 +135,46 @@ def test_a_picture_has_a_circle_for_each_hole_and_peg_and_one_for_the_goal() -> 
     assert classes.count("peg-body") == 2
     assert classes.count("peg-goal") == 1
     assert picture.get("viewBox") == "0 0 160 120"
+
+
+STAGGERED = "triangle\n    O    \n   X X   \n  X X X  \n X X X X \nX X X X X\n"
+
+
+def test_a_triangle_is_drawn_staggered_or_aslant() -> None:
+    board = parse(STAGGERED, "staggered")
+    assert board == parse("\n Triangle\n\n O\n XX\n XXX\n XXXX\n XXXXX\n", "aslant")
+    assert board.triangular
+    assert board.holes == tuple(Hole(x, y) for y in range(5) for x in range(y + 1))
+    assert render(board) == STAGGERED
+    assert describe(board) == "14 pegs in 15 holes of a triangular board"
+
+
+def test_a_mark_of_a_triangle_that_stands_straight_below_another_is_told() -> None:
+    assert problems("triangle\n  O\n X X\n X X X\n") == [(4, 2, "this mark stands straight below another row's")]
+    assert problems("triangle\n") == [(1, 1, "no board is drawn here")]
+
+
+def test_jumps_of_a_triangle_go_along_three_lines() -> None:
+    board = parse(STAGGERED, "staggered")
+    for end, right in ((Hole(0, 0), True), (Hole(2, 2), False)):
+        assert bool(check(aimed(board, "0,0"), ())) is False
+        jump = Jump(Hole(2, 2), Hole(0, 0)) if right else Jump(Hole(0, 0), end)
+        assert ("jump 1" not in check(board, [jump]).wrong) == right
+    assert "two holes along a line" in check(board, [Jump(Hole(0, 2), Hole(2, 0))]).wrong
+    assert "peg-hole" in render_svg(board)
+
+
+@given(drawings)
+def test_a_triangle_that_is_drawn_and_read_again_is_the_same(rows: list[str]) -> None:
+    board = parse("\n".join(["triangle", *(" ".join(row).rjust(40 - y) for y, row in enumerate(rows))]), "random")
+    assert parse(render(board), "again") == board
+
+
+def test_a_rule_without_a_value_stands_for_none() -> None:
+    board = aimed(parse(BOARDS["cross"], "cross"), "3,0")
+    assert with_rules(board, {"goal": "", "positions": ""}) == parse(BOARDS["cross"], "cross")
+    assert describe(with_rules(board, {"positions": "all"})).endswith("counted with all positions")
+    with pytest.raises(UnknownName, match="'needed'"):
+        with_rules(board, {"positions": "neded"})
+    with pytest.raises(UnknownName, match="did you mean 'goal'"):
+        with_rules(board, {"gaol": "3,3"})

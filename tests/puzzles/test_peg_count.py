@@ -17,7 +17,7 @@ from pi_appliance.puzzles.peg_solitaire.field import Proof as Weights
 from pi_appliance.puzzles.peg_solitaire.field import field_of, game_of, turned
 from pi_appliance.puzzles.peg_solitaire.frontier import Frontier
 from pi_appliance.puzzles.peg_solitaire.proofs import find_proofs, is_proof
-from tests.puzzles.pegs import Ending, known, levels, plain, triangle
+from tests.puzzles.pegs import Ending, known, levels, triangle
 
 LONG = pytest.mark.skipif(
     "PI_APPLIANCE_PEG_PROOFS" not in os.environ, reason="minutes; PI_APPLIANCE_PEG_PROOFS=1 asks for it"
@@ -232,17 +232,18 @@ def test_a_count_that_is_cut_off_at_any_moment_goes_on_where_it_was(small: int) 
     board = known(OTHERS[0][0])
     whole = counted(board, small=small)
     random = Random(small)
-    for _ in range(4):
+    for _ in range(3):
         work, cuts = Alone(), 0
         while True:
             try:
-                found = counted(board, Ending(work, random.randint(1, 9)), small=small)
+                found = counted(board, Ending(work, random.randint(1, 9 if small else 150)), small=small)
                 break
             except Interrupted as error:
-                cuts += 1
-                assert "counted" in error.so_far
-                assert "\n" not in error.so_far
-                assert list(work.shelf.names())
+                so_far = error.so_far
+            cuts += 1
+            assert "counted" in so_far
+            assert "\n" not in so_far
+            assert list(work.shelf.names())
         assert found == whole
         assert cuts
         assert list(work.shelf.names()) == []
@@ -303,8 +304,6 @@ def test_the_triangle_of_fifteen_is_counted_as_by_trying_everything(empty: Hole)
         assert found.count == sum(singles.values())
         assert found.ends is None or found.ends == singles
     assert counted(board).count == {(0, 0): 29_760, (0, 1): 14_880, (0, 2): 85_258, (1, 2): 1_550}[empty]
-    if empty == Hole(1, 2):
-        assert counted(board).count == sum(1 for _ in plain(board, board.pegs))
 
 
 def test_both_ways_of_the_kernel_come_to_the_same(both_ways: Callable[[str], tuple[ModuleType, ModuleType]]) -> None:

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pi_appliance.puzzles import Alone, Answer, Interrupted, Proof, Wish
-from pi_appliance.puzzles.peg_solitaire import BOARDS, Board, Hole, Jump, check, kernel, parse, solve
+from pi_appliance.puzzles.peg_solitaire import BOARDS, Board, Hole, Jump, check, parse, solve, walk, with_rules
 
 EXAMPLES = Path(__file__).parents[2] / "config" / "boards"
 # Pairs that can jump once each and never meet: every choice of them is a position of its own.
@@ -119,7 +119,7 @@ def test_a_small_board_without_a_solution_is_proven_with_the_fewest_pegs_left() 
     assert found.why == "every position was looked at (8): at best 3 pegs are left"
 
 
-@pytest.mark.parametrize(("name", "size"), [("european", 36), ("swallow", 8)])
+@pytest.mark.parametrize(("name", "size"), [("european", 36), ("swallow", 8), ("triangle", 14)])
 def test_the_example_boards_of_the_configuration_are_solved(name: str, size: int) -> None:
     board = parse((EXAMPLES / f"{name}.txt").read_text("utf-8"), name)
     assert len(board.pegs) == size
@@ -172,7 +172,7 @@ class Listening(Alone):
         super().__init__()
         self.told = told
 
-    def progress(self, part: float | None, note: str) -> None:
+    def progress(self, part: float | None, note: str) -> None:  # noqa: ARG002 - as Work has it
         self.told(note)
 
 

@@ -10,7 +10,7 @@ def check(board: Board, line: Sequence[Jump]) -> Checked:
     """Say whether LINE leads from BOARD to a single peg, at the goal if there is one; if not, which jump is wrong."""
     filled = {hole: hole in board.pegs for hole in board.holes}
     for number, jump in enumerate(line, 1):
-        if wrong := _jump(filled, *jump):
+        if wrong := _jump(filled, *jump, triangular=board.triangular):
             return Checked(f"jump {number}, {jump}: {wrong}")
     left = [hole for hole, peg in filled.items() if peg]
     if len(left) != 1:
@@ -20,9 +20,12 @@ def check(board: Board, line: Sequence[Jump]) -> Checked:
     return Checked()
 
 
-def _jump(filled: dict[Hole, bool], start: Hole, end: Hole) -> str:
+def _jump(filled: dict[Hole, bool], start: Hole, end: Hole, *, triangular: bool) -> str:
     """Do one jump on FILLED, or return the rule it breaks."""
-    if (abs(start.x - end.x), abs(start.y - end.y)) not in {(2, 0), (0, 2)}:
+    way = (end.x - start.x, end.y - start.y)
+    if triangular and way not in {(2, 0), (-2, 0), (0, 2), (0, -2), (2, 2), (-2, -2)}:
+        return "a jump goes two holes along a line of the triangles"
+    if not triangular and way not in {(2, 0), (-2, 0), (0, 2), (0, -2)}:
         return "a jump goes two holes to the right, left, down or up"
     over = Hole((start.x + end.x) // 2, (start.y + end.y) // 2)
     for hole, wanted in ((start, True), (over, True), (end, False)):

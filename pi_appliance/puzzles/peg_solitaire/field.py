@@ -128,7 +128,7 @@ def _turns(board: Board, number: dict[Hole, int]) -> Iterator[Turn]:
 
 
 def game_of(field: Field, turns: Sequence[Turn], proofs: Iterable[Proof] = (), way: ModuleType = kernel) -> kernel.Game:
-    """Return the view of FIELD that one WAY of the kernel has, where positions that TURNS make of each other are one."""
+    """Return FIELD as one WAY of the kernel sees it, where positions that TURNS make of each other are one."""
     size = len(field.board.holes)
     width, parts = (max(1, -(-size // 3)), 3) if size <= 3 * WIDE else (LONG, -(-size // LONG))
     fields = list(dict.fromkeys(proof.turned(turn) for proof in proofs for turn in turns))

@@ -1,0 +1,114 @@
+"""The fewest moves of peg solitaire: what is known, what trying everything finds, and searches that are cut off."""
+
+import os
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pi_appliance.puzzles import Alone, Interrupted, Proof, Wish
+from pi_appliance.puzzles.peg_solitaire import Board, Hole, check, parse, solve
+from pi_appliance.puzzles.peg_solitaire.field import field_of
+from pi_appliance.puzzles.peg_solitaire.moves import Fewest
+from tests.puzzles.pegs import Ending, known, moves, plain, triangle
+
+LONG = pytest.mark.skipif(
+    "PI_APPLIANCE_PEG_PROOFS" not in os.environ, reason="minutes; PI_APPLIANCE_PEG_PROOFS=1 asks for it"
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "anywhere", "centre"),
+    [("cross", 4, 5), ("plus", 5, 6), ("fireplace", 7, 8), ("pyramid", 7, 8), ("arrow", 8, 9)],
+)
+def test_the_fewest_moves_of_the_known_boards(name: str, anywhere: int, centre: int) -> None:
+    for goal, fewest in (("", anywhere), ("3,3", centre)):
+        board = known(name, goal)
+        found = solve(board, Wish.FEWEST, Alone())
+        lines = list(found.lines)
+        assert found.facts["moves"] == fewest
+        assert found.count == len(lines) == len(set(lines))
+        assert {moves(line) for line in lines} == {fewest}
+        assert all(check(board, line) for line in lines)
+
+
+@pytest.mark.parametrize("name", ["cross", "plus", "fireplace"])
+def test_no_solution_of_a_small_board_takes_fewer_moves_and_all_that_take_as_few_are_found(name: str) -> None:
+    board = known(name)
+    every = list(plain(board, board.pegs))
+    fewest = min(map(moves, every))
+    found = solve(board, Wish.FEWEST, Alone())
+    assert sorted(found.lines) == sorted(line for line in every if moves(line) == fewest)
+
+
+rows = st.lists(st.text("XXO ", min_size=5, max_size=5), min_size=3, max_size=4)
+
+
+@settings(max_examples=30, deadline=None)
+@given(rows=rows, triangular=st.booleans(), data=st.data())
+def test_a_random_board_has_the_shortest_solutions_that_trying_everything_finds(
+    rows: list[str], triangular: bool, data: st.DataObject
+) -> None:
+    drawn = parse("\n".join(["XXO", *rows]), "random")
+    pegs = frozenset(sorted(drawn.pegs, key=lambda hole: (hole.x * 7 + hole.y * 5) % 11)[:7])
+    board = Board(drawn.holes, pegs, data.draw(st.sampled_from([None, *drawn.holes])), triangular=triangular)
+    every = list(plain(board, board.pegs))
+    found = solve(board, Wish.FEWEST, Alone())
+    if not every:
+        assert found.proof is not None
+        return
+    fewest = min(map(moves, every))
+    assert found.facts["moves"] == fewest
+    assert sorted(found.lines) == sorted(line for line in every if moves(line) == fewest)
+
+
+@pytest.mark.parametrize("empty", [Hole(0, 1), Hole(1, 2)])
+def test_a_triangle_of_ten_holes_is_solved_in_the_fewest_moves(empty: Hole) -> None:
+    board = triangle(empty, side=4)
+    every = list(plain(board, board.pegs))
+    found = solve(board, Wish.FEWEST, Alone())
+    fewest = min(map(moves, every), default=None)
+    assert found.facts.get("moves") == fewest
+    assert sorted(found.lines) == sorted(line for line in every if moves(line) == fewest)
+
+
+def test_a_board_of_one_peg_takes_no_move_and_one_without_solution_has_none() -> None:
+    found = solve(known("XO"), Wish.FEWEST, Alone())
+    assert (found.count, found.facts["moves"], list(found.lines)) == (1, 0, [()])
+    assert solve(known("diamond"), Wish.FEWEST, Alone()).proof is Proof.PARITY
+    assert solve(known("fireplace", "3,6"), Wish.FEWEST, Alone()).proof is Proof.EXHAUSTION
+
+
+def test_a_search_that_is_cut_off_at_any_moment_goes_on_where_it_was() -> None:
+    field = field_of(known("fireplace"))
+    random = Random(7)
+    for _ in range(4):
+        work, cuts = Alone(), 0
+        while True:
+            search = Fewest(field, Ending(work, random.randint(1, 9)))
+            try:
+                assert search.run() == 7
+                break
+            except Interrupted as error:
+                so_far = error.so_far
+            cuts += 1
+            assert so_far.startswith("no solution takes fewer than ")
+        whole = Fewest(field, Alone())
+        whole.run()
+        search.work = Alone()
+        assert (search.count(), search.looked, search.tried) == (whole.count(), whole.looked, whole.tried)
+        assert list(search.lines()) == list(whole.lines())
+        assert cuts
+        assert list(work.shelf.names()) == []
+
+
+@LONG
+def test_the_full_board_takes_17_moves_and_18_to_the_centre() -> None:
+    for goal, fewest in (("", 17), ("3,3", 18)):
+        board = known("full", goal)
+        found = solve(board, Wish.FEWEST, Alone())
+        assert (found.facts["moves"], found.count) == (fewest, 7_488)
+        lines = list(found.lines)
+        assert len(set(lines)) == 7_488
+        assert all(check(board, line) and moves(line) == fewest for line in lines)

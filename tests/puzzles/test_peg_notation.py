@@ -1,0 +1,131 @@
+"""Lines of peg solitaire in one row: read, written, refused; and 10,000 that somebody meddled with."""
+
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pi_appliance.errors import ConfigError
+from pi_appliance.puzzles import Alone, Wish
+from pi_appliance.puzzles.peg_solitaire import Board, Hole, Jump, check, hint, notate, parse_line, solve, steps
+from tests.puzzles.pegs import known, moves, triangle
+
+
+def problems(board: Board, text: str) -> list[tuple[int, int, str]]:
+    with pytest.raises(ConfigError) as caught:
+        parse_line(board, text, "mine")
+    return [(each.line, each.column, each.wrong) for each in caught.value.problems]
+
+
+def test_jumps_by_one_peg_in_a_row_are_written_as_one_move() -> None:
+    line = (Jump(Hole(3, 1), Hole(3, 3)), Jump(Hole(3, 3), Hole(5, 3)), Jump(Hole(2, 3), Hole(4, 3)))
+    assert notate(known("full"), line) == "3,1-3,3-5,3 2,3-4,3"
+    for text in ("3,1-3,3-5,3 2,3-4,3", "3,1-3,3 3,3-5,3\n 2,3-4,3\n"):
+        assert parse_line(known("full"), text, "mine") == line
+
+
+@pytest.mark.parametrize("name", ["cross", "plus", "fireplace"])
+def test_every_solution_is_read_back_from_its_notation(name: str) -> None:
+    board = known(name)
+    for line in solve(board, Wish.ALL, Alone()).lines:
+        assert parse_line(board, notate(board, line), "mine") == line
+        assert len(notate(board, line).split()) == moves(line)
+
+
+def test_what_is_no_jump_is_told_with_its_place_and_all_of_it() -> None:
+    board = known("full")
+    assert problems(board, "3,1-3,3 up\n 0,0-3,3-9,9") == [
+        (1, 9, "'up' is no jump"),
+        (2, 2, "there is no hole at 0,0"),
+        (2, 10, "there is no hole at 9,9"),
+    ]
+    assert problems(board, " \n") == [(1, 1, "no jump is written here")]
+    assert problems(board, "3,1") == [(1, 1, "'3,1' is no jump")]
+    assert parse_line(known("XO"), "", "mine") == ()
+
+
+@given(st.text(max_size=40))
+def test_any_text_is_a_line_or_a_problem_with_a_place(text: str) -> None:
+    try:
+        parse_line(known("full"), text, "mine")
+    except ConfigError as error:
+        found = error.problems
+    else:
+        found = ()
+    assert all(each.line >= 1 and each.column >= 1 for each in found)
+
+
+def replayed(board: Board, line: tuple[Jump, ...]) -> bool:
+    """Say whether LINE solves BOARD, told in another way than `check` does: as sets of three holes in a row."""
+    ways = [(1, 0), (0, 1), *([(1, 1)] if board.triangular else [])]
+    rows = {((x, y), (x + dx, y + dy), (x + 2 * dx, y + 2 * dy)) for x, y in board.holes for dx, dy in ways}
+    pegs, holes = {tuple(hole) for hole in board.pegs}, {tuple(hole) for hole in board.holes}
+    for start, end in line:
+        three = next((row for row in rows if {row[0], row[2]} == {tuple(start), tuple(end)}), None)
+        if three is None or not holes.issuperset(three) or pegs & set(three) != {tuple(start), three[1]}:
+            return False
+        pegs ^= set(three)
+    return len(pegs) == 1 and (board.goal is None or tuple(board.goal) in pegs)
+
+
+def meddled(board: Board, line: tuple[Jump, ...], random: Random) -> tuple[Jump, ...]:
+    """Change LINE in one or two places."""
+    jumped = list(line)
+    for _ in range(random.choice((1, 1, 2))):
+        at = random.randrange(len(jumped) or 1)
+        hole = random.choice(board.holes)
+        match random.randrange(7):
+            case 0:
+                del jumped[at : at + 1]
+            case 1:
+                jumped.insert(at, random.choice(jumped or [Jump(hole, hole)]))
+            case 2:
+                other = random.randrange(len(jumped) or 1)
+                if jumped:
+                    jumped[at], jumped[other] = jumped[other], jumped[at]
+            case 3:
+                jumped[at : at + 1] = [Jump(hole, each.end) for each in jumped[at : at + 1]]
+            case 4:
+                jumped[at : at + 1] = [Jump(each.start, hole) for each in jumped[at : at + 1]]
+            case 5:
+                jumped[at : at + 1] = [Jump(each.end, each.start) for each in jumped[at : at + 1]]
+            case _:
+                jumped = jumped[: max(at, len(jumped) - 2)]
+    return tuple(jumped)
+
+
+def test_ten_thousand_lines_that_were_changed_pass_only_if_they_are_right_all_the_same() -> None:
+    random = Random(20261121)
+    boards = [known("full"), known("full", "3,3"), known("plus"), known("cross", "3,0"), triangle(Hole(0, 0))]
+    right = {board: next(solve(board, Wish.FIRST, Alone()).lines) for board in boards}
+    refused = passed = 0
+    while refused < 10_000:
+        board = random.choice(boards)
+        line = meddled(board, right[board], random)
+        told = check(board, line)
+        assert bool(told) == replayed(board, line)
+        assert bool(told) == (not told.wrong)
+        refused += not told
+        passed += bool(told)
+    assert passed > 50, "some changes leave a solution a solution"
+
+
+def test_the_steps_begin_with_the_board_and_show_each_jump() -> None:
+    board = known("cross")
+    line = next(solve(board, Wish.FIRST, Alone()).lines)
+    shown = list(steps(board, line))
+    assert [step.caption for step in shown] == [
+        "The beginning: 6 pegs",
+        *(f"Jump {number} of 5: {jump}" for number, jump in enumerate(line, 1)),
+    ]
+    assert [step.svg.count('class="peg-body"') for step in shown] == [6, 5, 4, 3, 2, 1]
+    assert [step.svg.count('class="peg-head"') for step in shown] == [0, 1, 1, 1, 1, 1]
+
+
+def test_a_hint_is_the_first_jump_of_a_solution() -> None:
+    board = known("cross")
+    line = next(solve(board, Wish.FIRST, Alone()).lines)
+    assert hint(board, Alone()) == f"the peg at {line[0].start} jumps to {line[0].end}"
+    assert "rule of three" in hint(known("diamond"), Alone())
+    assert hint(known("XO"), Alone()) == "only one peg is left: it is solved"
