@@ -1,7 +1,7 @@
 """A solitaire chess board in the kernel's words: seats, and from which of them a piece captures on which."""
 
 from array import array
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from pi_appliance.puzzles.solitaire_chess import kernel
@@ -29,10 +29,12 @@ class Position:
         return Capture(self.squares[start], self.squares[end])
 
 
-def position_of(board: Board) -> Position:
-    """Return BOARD in the kernel's words."""
+def position_of(board: Board, *, everywhere: bool = False) -> Position:
+    """Return BOARD in the kernel's words; with a seat on each of its squares, if pieces may stand EVERYWHERE."""
     men = board.men
-    squares = tuple(men)
+    high, wide = len(board.rows), len(board.rows[0])
+    every = tuple(Square(file, rank) for rank in reversed(range(high)) for file in range(wide))
+    squares = every if everywhere else tuple(men)
     seat = {square: number for number, square in enumerate(squares)}
     starts, ends, between = array("I", [0] * len(squares)), array("B"), array("Q")
     for piece in PIECES:
@@ -47,7 +49,7 @@ def position_of(board: Board) -> Position:
     return Position(
         kernel.Seats(*tables),
         tables,
-        bytes(PIECES.index(piece) + 1 for piece in men.values()),
+        bytes(PIECES.index(men[square]) + 1 if square in men else 0 for square in squares),
         squares,
     )
 
@@ -56,13 +58,6 @@ def captures(board: Board) -> tuple[Capture, ...]:
     """Return every capture that BOARD allows as it begins."""
     position = position_of(board)
     return tuple(position.capture(start, end) for start, end, _ in position.seats.children(position.start))
-
-
-def aims(piece: str, start: Square, men: Collection[Square], pawns: Pawns) -> set[Square]:
-    """Return the squares of MEN that PIECE, if it stood on START, could capture on at once."""
-    squares = list(men)
-    seat = {square: number for number, square in enumerate(squares)}
-    return {squares[end] for end, over in _entries(piece, start, seat, pawns) if not over}
 
 
 def _entries(piece: str, start: Square, seat: dict[Square, int], pawns: Pawns) -> Iterator[tuple[int, int]]:
