@@ -78,7 +78,7 @@ def _save(shelf: Shelf, start: Position, scores: Mapping[int, int], complete: in
 
 
 def prepare(work: Work) -> Answer:
-    """Build the opening book, or go on with it, until it is complete or the time is nearly over. Raises Interrupted."""
+    """Build the opening book, or go on with it, until it is complete. Raises Interrupted, also when time runs short."""
     return deepen(work, NOTHING, STAGES)
 
 
@@ -87,11 +87,11 @@ def deepen(work: Work, start: Position, stages: Sequence[int]) -> Answer:
     builder = _Builder(work, start)
     try:
         for plies in stages:
-            if plies > builder.complete and not builder.stage(plies):
-                break
+            if plies > builder.complete:
+                builder.stage(plies)
     except Interrupted as end:
         builder.save()
-        end.so_far = f"the opening book has {builder.book()}"
+        end.so_far = builder.told()
         raise
     return builder.answer()
 
@@ -108,8 +108,8 @@ class _Builder:
         self.longest = self.saved = 0.0
         self.tried = 0
 
-    def stage(self, plies: int) -> bool:
-        """Solve all positions of the ply that is PLIES from the start; return whether there was time for all."""
+    def stage(self, plies: int) -> None:
+        """Solve all positions of the ply that is PLIES from the start, and work back from them. Raises Interrupted."""
         self._reach(plies)
         level = self.levels[plies]
         missing = [position for key, position in level.items() if key not in self.scores]
@@ -125,11 +125,11 @@ class _Builder:
             self.work.progress(done / len(level), f"ply {plies}: {done:,} of {counted(len(level), 'position')}")
             if self.work.seconds() - self.saved > _SAVED:
                 self.save()
-        if done == len(level):
-            self._work_back(plies)
-            self.complete = plies
+        if done < len(level):
+            raise Interrupted("there is no time for more of the opening book")
+        self._work_back(plies)
+        self.complete = plies
         self.save()
-        return done == len(level)
 
     def _solver(self) -> Callable[[Sequence[Position]], tuple[dict[int, int], int, float]]:
         search = Search(self.work, self.start.discs, note="opening book")
@@ -171,9 +171,10 @@ class _Builder:
         _save(self.work.shelf, self.start, self.scores, self.complete, self.plies)
         self.saved = self.work.seconds()
 
-    def book(self) -> Book:
-        """Return what is kept."""
-        return load(self.work.shelf, self.start)
+    def told(self) -> str:
+        """Return how far the book is, in a sentence."""
+        complete = f"all up to ply {self.complete}" if self.complete >= 0 else "no ply is complete yet"
+        return f"the opening book has {counted(len(self.scores), 'position')}; {complete}"
 
     def answer(self) -> Answer:
         """Return how far the book is."""

@@ -39,7 +39,7 @@ def solve(board: Board, wish: Wish, work: Work) -> Answer:
     return Answer(
         lines=(player.line(column) for column in columns),
         tried=lambda: player.tried,
-        count=len(best) if wish is Wish.ALL else None,
+        count=len(best),
         facts={
             "ply": board.discs,
             "to-move": board.turn.value,
