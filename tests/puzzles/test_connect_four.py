@@ -49,7 +49,7 @@ def test_a_list_of_moves_is_written_in_several_ways(text: str) -> None:
 def test_digits_are_columns_and_red_begins_unless_the_rule_says_otherwise() -> None:
     board = connect_four.parse("4453\n", "mine")
     assert connect_four.render(board) == ".......\n.......\n.......\n.......\n...Y...\n..YRR..\nMoves 4453\n"
-    assert connect_four.parse("4, 4, 5, 3", "mine") == board
+    assert connect_four.parse("4, 4, 5, 3", "mine") == connect_four.parse("[4, 4,\n5, 3]", "mine") == board
     other = connect_four.with_rules(board, {"first": "Yellow"})
     assert other == connect_four.parse("D_Yellow D_Red E_Yellow C_Red", "mine")
     assert connect_four.parse(connect_four.render(other), "mine") == other
@@ -98,6 +98,7 @@ def test_a_grid_may_say_who_is_to_move_and_which_game_led_there() -> None:
     ("text", "wrong"),
     [
         ("4444444", "game.txt:1:7: column D (4) is full; a column has room for 6 discs"),
+        ("[]", "game.txt:1:1: there is no position here"),
         ("44\n8", "game.txt:2:1: there is no column '8'; the columns are 1 to 7"),
         ("F_Yellow, H_Red", "game.txt:1:11: there is no column 'H'; the columns are A to G"),
         ("F_Yellow\nG_Green", "game.txt:2:3: 'Green' is no colour of this game; the colours are Red and Yellow"),

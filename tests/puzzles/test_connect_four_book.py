@@ -50,13 +50,14 @@ def test_a_book_that_is_cut_off_again_and_again_comes_to_the_same_bytes() -> Non
     told = []
     for _ in range(1000):
         try:
-            book.deepen(Cut(chance.randrange(40), work), START, STAGES)
+            book.deepen(Cut(chance.randrange(40) if told else 2, work), START, STAGES)
             break
         except Interrupted as end:
             told.append(end.so_far)
     assert len(told) > 5
     assert all(said.startswith("the opening book has ") for said in told)
-    assert any("complete up to 1 disc" in said for said in told)
+    assert told[0].endswith("; no ply is complete yet")
+    assert any(said.endswith("; all up to ply 1") for said in told)
     assert bytes(work.shelf.load(book.NAME) or b"") == right
 
 
@@ -98,12 +99,14 @@ class Timed(Alone):
 
 def test_a_book_ends_by_itself_before_its_time_is_over_and_is_honest() -> None:
     work = Timed(30)
-    answer = book.deepen(work, START, STAGES)
-    (table,) = answer.tables
-    plies, level, solved = table.rows[-1]
-    assert 0 < int(solved) < int(level)
-    assert answer.facts["complete-plies"] == int(plies) - 1
-    assert len(book.load(work.shelf, START)) == answer.facts["positions"]
+    with pytest.raises(Interrupted, match="no time for more") as caught:
+        book.deepen(work, START, STAGES)
+    kept = book.load(work.shelf, START)
+    assert caught.value.so_far == f"the opening book has {len(kept)} positions; all up to ply {kept.complete}"
+    assert kept.plies > kept.complete > 0
+    (table,) = book.deepen(Cut(1000, work), START, STAGES).tables
+    assert [row[0] for row in table.rows] == [0, 1, 2, 3]
+    assert all(level == solved for _, level, solved in table.rows)
 
 
 @pytest.mark.parametrize("damage", ["short", "shuffled", "foreign", "other start", "empty"])

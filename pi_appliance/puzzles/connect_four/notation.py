@@ -71,11 +71,12 @@ class _Reader:
     def digits(self, rows: Iterable[tuple[int, str]]) -> Iterator[_Move]:
         """Yield the moves of columns such as 4453."""
         for line, row in rows:
-            for at, mark in enumerate(row, 1):
-                if mark in "1234567":
-                    yield _Move(int(mark), None, line, at)
-                elif not mark.isspace() and mark not in ",;":
-                    self.wrong(line, at, f"there is no column {mark!r}", _COLUMNS)
+            for word in _WORD.finditer(row):
+                for at, mark in enumerate(word[0], word.start() + 1):
+                    if mark in "1234567":
+                        yield _Move(int(mark), None, line, at)
+                    else:
+                        self.wrong(line, at, f"there is no column {mark!r}", _COLUMNS)
 
     def played(self, moves: Iterable[_Move], first: Colour | None = None) -> Board:
         """Return the board after MOVES, where FIRST begins unless they say who. What the rules forbid is noted."""
@@ -115,9 +116,9 @@ def parse(text: str, file: str) -> Board:
     Red begins; or a drawn grid, where Red is to move if the discs leave that open.
     """
     rows = [(line, row) for line, row in enumerate(text.splitlines(), 1) if row.strip()]
-    if not rows:
-        raise ConfigError([Problem(file, 1, 1, "there is no position here", _SHAPE)])
     words = [word for _, row in rows for word in _WORD.findall(row)]
+    if not words:
+        raise ConfigError([Problem(file, 1, 1, "there is no position here", _SHAPE)])
     reader = _Reader(file)
     if any(_COLOURED.fullmatch(word) for word in words):
         board = reader.played(list(reader.coloured(rows)))
