@@ -71,6 +71,7 @@ def test_clues_that_contradict_each_other_are_told_with_both_places(grid: str, w
     answer = sudoku.solve(board(grid), Wish.FIRST, Alone())
     assert (answer.proof, answer.count) == (Proof.CONTRADICTION, 0)
     assert where in answer.why
+    assert answer.pictures["contradiction"].count('class="su-why"') == 1
     assert where in sudoku.hint(board(grid), Alone())
 
 

@@ -207,8 +207,9 @@ def _tables(board: Board, found: _Found, work: Work) -> Iterator[Table]:
     yield Table("Those that took the most guesses", ("grid", "guesses", "clues"), rows_of_slowest)
     odd = [number for number, many in enumerate(found.counts) if many != 1][:LISTED]
     if odd:
+        clashes = {number: judge.clash(board.grids[number], board.size) for number in odd}
         listed = [
-            (number + 1, WORDS[found.counts[number]], judge.clash(board.grids[number], board.size)) for number in odd
+            (number + 1, WORDS[found.counts[number]], clash.words if clash else "") for number, clash in clashes.items()
         ]
         title = "Not unique" + (f", the first {LISTED}" if len(odd) == LISTED else "")
         yield Table(title, ("grid", "solutions", "clues that contradict each other"), listed)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pi_appliance.ports_work import Work
 from pi_appliance.puzzles.sudoku import kernel
 from pi_appliance.puzzles.sudoku.board import EMPTY, LEVELS, place, shape
-from pi_appliance.puzzles.sudoku.human import CONTRADICTION, TECHNIQUES, Paper, walk
+from pi_appliance.puzzles.sudoku.human import CONTRADICTION, TECHNIQUES, Move, Paper, walk
 from pi_appliance.puzzles.sudoku.sat import Sat
 
 BUDGET = 100_000 if kernel.COMPILED else 2_000  # guesses for the question whether one clue is needed
@@ -22,25 +22,27 @@ class Difficulty:
     steps: dict[str, int]
 
 
-def clash(grid: str, size: int) -> str:
-    """Return which two clues of GRID contradict each other; nothing if none do."""
-    for unit in shape(size).units:
+def clash(grid: str, size: int) -> Move | None:
+    """Return which two clues of GRID contradict each other; None if none do."""
+    for number, unit in enumerate(shape(size).units):
         seen: dict[str, int] = {}
         for at in unit.squares:
             mark = grid[at]
             if mark != EMPTY and mark in seen:
-                return f"{place(seen[mark], size)} and {place(at, size)} are both {mark}, in {unit.name}"
+                both = seen[mark], at
+                words = f"{place(both[0], size)} and {place(at, size)} are both {mark}, in {unit.name}"
+                return Move(technique=CONTRADICTION, words=words, squares=both, units=(number,))
             seen[mark] = at
-    return ""
+    return None
 
 
-def impasse(grid: str, size: int, work: Work) -> str:
-    """Return what cannot be in GRID, if simple techniques come to it; else nothing. Raises Interrupted."""
-    last = ""
-    for move in walk(Paper(grid, size)):
+def impasse(paper: Paper, work: Work) -> Move | None:
+    """Return what cannot be on PAPER, if the simple techniques come to it; else None. Raises Interrupted."""
+    last = None
+    for move in walk(paper):
         work.progress(None, "looking for a contradiction")
-        last = move.words if move.technique == CONTRADICTION else ""
-    return last
+        last = move
+    return last if last is not None and last.technique == CONTRADICTION else None
 
 
 def difficulty(grid: str, size: int, work: Work, solution: str = "") -> Difficulty:

@@ -9,7 +9,9 @@ from pi_appliance.puzzles.sudoku import bulk, judge, kernel
 from pi_appliance.puzzles.sudoku.bands import Bands
 from pi_appliance.puzzles.sudoku.board import EMPTY, Board, Line, place
 from pi_appliance.puzzles.sudoku.count import count
+from pi_appliance.puzzles.sudoku.human import Paper
 from pi_appliance.puzzles.sudoku.sat import Sat
+from pi_appliance.puzzles.sudoku.steps import contradiction
 
 Facts = dict[str, int | float | str]
 
@@ -25,15 +27,17 @@ def solve(board: Board, wish: Wish, work: Work) -> Answer:
     facts: Facts = {"clues": sum(mark != EMPTY for mark in grid)}
     if wrong := judge.clash(grid, size):
         facts["verdict"] = "none"
-        return Answer(count=0, proof=Proof.CONTRADICTION, why=f"two clues contradict each other: {wrong}", facts=facts)
+        pictures = {"contradiction": contradiction(grid, wrong, Paper(grid, size))}
+        why = f"two clues contradict each other: {wrong.words}"
+        return Answer(count=0, proof=Proof.CONTRADICTION, why=why, facts=facts, pictures=pictures)
     search = Bands(grid, work) if size == 9 else Sat(grid, size, work)
     facts["kernel"] = way_of(kernel) if size == 9 else "sat"
     solutions = search.solutions()
     first = _two(solutions)
     facts["guesses-needed"] = search.guesses()
     if not first:
-        proof, why = _refutation(grid, size, search.guesses(), work)
-        return Answer(tried=search.guesses, count=0, proof=proof, why=why, facts={**facts, "verdict": "none"})
+        facts["verdict"] = "none"
+        return _none(grid, size, search, facts, work)
     if board.known:
         facts["solution-in-file"] = "right" if board.known[0] == first[0] else "wrong"
     if len(first) == 1:
@@ -52,10 +56,20 @@ def _two(solutions: Iterator[str]) -> list[str]:
     return found
 
 
-def _refutation(grid: str, size: int, guesses: int, work: Work) -> tuple[Proof, str]:
-    if wrong := judge.impasse(grid, size, work):
-        return Proof.CONTRADICTION, f"without any guess it follows that {wrong}"
-    return Proof.EXHAUSTION, f"everything was tried, with {guesses:,} guess{'es' * (guesses != 1)}"
+def _none(grid: str, size: int, search: Bands | Sat, facts: Facts, work: Work) -> Answer:
+    """Return the answer where the search has found out that there is no solution."""
+    paper = Paper(grid, size)
+    wrong = judge.impasse(paper, work)
+    guesses = search.guesses()
+    why = f"everything was tried, with {guesses:,} guess{'es' * (guesses != 1)}"
+    return Answer(
+        tried=search.guesses,
+        count=0,
+        proof=Proof.CONTRADICTION if wrong else Proof.EXHAUSTION,
+        why=f"without any guess it follows that {wrong.words}" if wrong else why,
+        facts=facts,
+        pictures={"contradiction": contradiction(grid, wrong, paper)} if wrong else {},
+    )
 
 
 def _unique(board: Board, wish: Wish, work: Work, solution: str, search: Bands | Sat, facts: Facts) -> Answer:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pi_appliance.ports_work import Work
 from pi_appliance.puzzles import Step
 from pi_appliance.puzzles.sudoku import judge
-from pi_appliance.puzzles.sudoku.board import SYMBOLS, Board, Line, shape
+from pi_appliance.puzzles.sudoku.board import EMPTY, SYMBOLS, Board, Line, shape
 from pi_appliance.puzzles.sudoku.human import CONTRADICTION, Move, Paper, walk
 from pi_appliance.puzzles.sudoku.svg import Look, picture
 
@@ -33,11 +33,20 @@ def hint(board: Board, work: Work) -> str:
     grid, size = board.grids[0], board.size
     work.progress(None, "looking for the next step")
     if wrong := judge.clash(grid, size):
-        return f"there is no solution: {wrong}"
+        return f"there is no solution: {wrong.words}"
     move = next(walk(Paper(grid, size)), None)
     if move is None:
         return "the grid is full"
     return f"there is no solution: {move.words}" if move.technique == CONTRADICTION else _caption(move)
+
+
+def contradiction(grid: str, move: Move, paper: Paper) -> str:
+    """Draw what contradicts itself in GRID: MOVE says what, and PAPER how far it came until then."""
+    found = "".join(
+        EMPTY if at in paper.open or not candidates else SYMBOLS[candidates.bit_length() - 1]
+        for at, candidates in enumerate(paper.candidates)
+    )
+    return picture(grid, paper.shape.size, move.words, _look(paper, move, found))
 
 
 def _caption(move: Move) -> str:
