@@ -182,7 +182,7 @@ def test_a_count_that_is_cut_off_goes_on_from_there() -> None:
             assert spent < 500
         else:
             break
-    assert spent > 1
+    assert spent > 5
     assert (came.solutions, came.left) == (SEVERAL[grid], [])
     assert not list(work.shelf.names())
 
