@@ -1,9 +1,9 @@
 """Sudokus whose answers are known, a plain solver that shares nothing with ours, and ways to make more of them."""
 
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 
-from pi_appliance.ports_work import Interrupted
+from pi_appliance.ports_work import Came, Interrupted, Item
 from pi_appliance.puzzles import Alone
 
 # Puzzle, solution. The first two are the samples the project set out from; each was made sure of by two counters.
@@ -68,6 +68,11 @@ class Stops(Alone):
         self.after -= 1
         if self.after < 0:
             raise Interrupted("a deadline")
+
+    def map(self, function: Callable[[Item], Came], items: Iterable[Item]) -> Iterator[Came]:
+        for item in items:
+            self.progress(None, "an end may come within")
+            yield function(item)
 
 
 def plain_solutions(grid: str) -> Iterator[str]:

@@ -65,3 +65,13 @@ def test_a_search_that_is_tired_goes_on(both_ways: BothWays) -> None:
                 tired += 1
         assert found == [digits]
         assert tired == search.guesses
+
+
+def test_a_batch_says_what_it_does_not_know_and_what_clashes(both_ways: BothWays) -> None:
+    everest, easy = list(UNIQUE)[3], list(UNIQUE)[4]
+    clashes = ["11" + "." * 79, "1" + "." * 8 + "1" + "." * 71, "1" + "." * 9 + "1" + "." * 70]
+    for kernel in both_ways("sudoku/kernel"):
+        solutions, counts, guesses = outcome(kernel, [everest, easy, *clashes], 5)
+        assert list(counts) == [kernel.UNKNOWN, 1, 0, 0, 0]
+        assert list(guesses) == [5, 0, 0, 0, 0]
+        assert solutions[81:162].decode() == UNIQUE[easy]
