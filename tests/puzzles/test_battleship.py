@@ -28,7 +28,9 @@ GRIDS = [
     ("#.....#.../###.#.#.../.##...#.../##.....#../.#....##../....#...../#.#......./...#....../........../", 0, 0),
 ]
 PLACES = 30_093_975_536  # of the classic fleet, the two ships of three told apart
-LONG = pytest.mark.skipif(os.environ.get("PI_APPLIANCE_BATTLESHIP") != "1", reason="takes minutes: PI_APPLIANCE_LONG=1")
+LONG = pytest.mark.skipif(
+    os.environ.get("PI_APPLIANCE_BATTLESHIP") != "1", reason="takes minutes: PI_APPLIANCE_BATTLESHIP=1"
+)
 
 
 class Narrow(Alone):

@@ -117,5 +117,10 @@ def test_what_does_not_fit_is_refused_before_it_starts() -> None:
 
 def test_a_search_that_is_cut_off_is_heard() -> None:
     board = battleship.with_rules(battleship.parse("size: 8x8", "mine"), {"fleet": "2 " * 14, "touching": "never"})
-    with pytest.raises(Interrupted):
+    with pytest.raises(Interrupted) as caught:
         battleship.solve(board, Wish.FIRST, Slow(Alone().shelf, 0))
+    assert caught.value.so_far == "whether the board is possible is not known yet"
+    quarrel = battleship.parse(battleship.BOARDS["quarrel"], "quarrel")
+    with pytest.raises(Interrupted) as caught:
+        battleship.solve(quarrel, Wish.FIRST, Slow(Alone().shelf, 3))
+    assert caught.value.so_far == "the board is impossible: C4 is hit, and no ship of the fleet can lie there"

@@ -78,6 +78,7 @@ class _Judge:
 
     def possible(self, signs: Sequence[Sign]) -> bool | None:
         """Say whether the board with SIGNS alone can be; None if that is not seen soon."""
+        self.tick(PATIENCE - self.left)
         board = _with(self.board, signs)
         if seen_at_once(board):
             return False

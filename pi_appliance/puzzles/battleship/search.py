@@ -10,7 +10,7 @@ from itertools import permutations, product
 from pi_appliance.puzzles.battleship.board import HIT, SUNK, Board, Line, Ship
 from pi_appliance.puzzles.battleship.fit import Place, places, squares
 
-OFTEN = 255  # ships tried between two signs of progress, as a mask
+OFTEN = 63  # ships tried between two signs of progress, as a mask
 Tick = Callable[[int], None]
 """Told now and then how many ships were tried; what it raises ends the search."""
 

@@ -43,6 +43,8 @@ class _Asked:
     work: Work
     spent: int = 0
     """Ships tried by the searches that are over."""
+    certain: str = "whether the board is possible is not known yet"
+    """What is proven until now."""
 
     def answer(self, wish: Wish) -> Answer:
         if why := seen_at_once(self.board):
@@ -75,12 +77,13 @@ class _Asked:
         return self._possible(wish, search, lines)
 
     def _possible(self, wish: Wish, search: Search, lines: Iterator[Line]) -> Answer:
+        self.certain = "the board is possible"
         if wish is Wish.FIRST:
             return self._found(search, islice(lines, 1))
         try:
             survey, count, why_not = self._counted()
         except Interrupted as error:
-            error.so_far = f"the board is possible; {error.so_far}"
+            error.so_far = f"{self.certain}; {error.so_far}"
             raise
         facts: Facts = {"placements-told-apart": count // names(self.board) * orders(self.board)}
         if why_not:
@@ -119,7 +122,7 @@ class _Asked:
 
     def _none(self, proof: Proof, why: str) -> Answer:
         """Return the answer that the board cannot be, with the marks that contradict each other."""
-        spent = self.spent
+        spent, self.certain = self.spent, f"the board is impossible: {why}"
         found = reason(self.board, self._tick)
         facts: Facts = {"possible": "no"}
         if found is None:
@@ -139,4 +142,8 @@ class _Asked:
         return Answer(tried=lambda: spent, count=0, proof=proof, why=why, facts=facts)
 
     def _tick(self, tried: int) -> None:
-        self.work.progress(None, f"{counted(self.spent + tried, 'ship')} laid")
+        try:
+            self.work.progress(None, f"{counted(self.spent + tried, 'ship')} laid")
+        except Interrupted as error:
+            error.so_far = self.certain
+            raise
