@@ -1,12 +1,14 @@
 """Long counts of battleship: interrupted, gone on with, told how far they are, and refused where they do not fit."""
 
+from collections.abc import Iterable
 from itertools import count
 
 import pytest
 
-from pi_appliance.errors import Refused
+from pi_appliance.errors import Refused, Unavailable
 from pi_appliance.ports_work import Interrupted, Shelf
 from pi_appliance.puzzles import Alone, Answer, Wish, battleship
+from pi_appliance.puzzles._alone import MemoryShelf
 from pi_appliance.puzzles.battleship.kept import pack, unpack
 
 BOARD = battleship.parse("size: 7x7\nfleet: 4,3,2,2\ntouching: corners\nB2 hit, D5 miss\n", "mine")
@@ -90,6 +92,14 @@ def test_what_is_damaged_on_the_shelf_counts_as_not_there() -> None:
     for name in [*shelf.names()]:
         shelf.save(name, [b"nonsense"])
     assert asked(Slow(shelf, 10_000)).count == asked(Alone()).count
+
+
+def test_a_shelf_that_takes_nothing_ends_no_count() -> None:
+    class Full(MemoryShelf):
+        def save(self, name: str, parts: Iterable[bytes | bytearray | memoryview]) -> None:
+            raise Unavailable(f"no room for {name}")
+
+    assert asked(Slow(Full(), 10_000)).tables == asked(Alone()).tables
 
 
 def test_layers_are_packed_and_unpacked_and_nothing_else_is_taken_for_one() -> None:
