@@ -97,7 +97,7 @@ def test_what_is_damaged_on_the_shelf_counts_as_not_there() -> None:
 def test_a_shelf_that_takes_nothing_ends_no_count() -> None:
     class Full(MemoryShelf):
         def save(self, name: str, parts: Iterable[bytes | bytearray | memoryview]) -> None:
-            raise Unavailable(f"no room for {name}")
+            raise Unavailable(f"no room for {name}: {len(list(parts))} parts")
 
     assert asked(Slow(Full(), 10_000)).tables == asked(Alone()).tables
 
