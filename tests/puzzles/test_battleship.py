@@ -28,14 +28,16 @@ GRIDS = [
     ("#.....#.../###.#.#.../.##...#.../##.....#../.#....##../....#...../#.#......./...#....../........../", 0, 0),
 ]
 PLACES = 30_093_975_536  # of the classic fleet, the two ships of three told apart
-LONG = pytest.mark.skipif(os.environ.get("PI_APPLIANCE_LONG") != "1", reason="takes minutes: PI_APPLIANCE_LONG=1")
+LONG = pytest.mark.skipif(
+    os.environ.get("PI_APPLIANCE_BATTLESHIP") != "1", reason="takes minutes: PI_APPLIANCE_BATTLESHIP=1"
+)
 
 
 class Narrow(Alone):
-    """Work on a small computer: over 250 MB do not fit."""
+    """Work on a small computer: over 300 MB do not fit."""
 
     def require_memory(self, size: int, what: str) -> None:
-        if size > 250_000_000:
+        if size > 300_000_000:
             raise Refused(f"{what} needs {size / 1e6:.0f} MB")
 
 

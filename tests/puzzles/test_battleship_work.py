@@ -1,12 +1,14 @@
 """Long counts of battleship: interrupted, gone on with, told how far they are, and refused where they do not fit."""
 
+from collections.abc import Iterable
 from itertools import count
 
 import pytest
 
-from pi_appliance.errors import Refused
+from pi_appliance.errors import Refused, Unavailable
 from pi_appliance.ports_work import Interrupted, Shelf
 from pi_appliance.puzzles import Alone, Answer, Wish, battleship
+from pi_appliance.puzzles._alone import MemoryShelf
 from pi_appliance.puzzles.battleship.kept import pack, unpack
 
 BOARD = battleship.parse("size: 7x7\nfleet: 4,3,2,2\ntouching: corners\nB2 hit, D5 miss\n", "mine")
@@ -92,6 +94,14 @@ def test_what_is_damaged_on_the_shelf_counts_as_not_there() -> None:
     assert asked(Slow(shelf, 10_000)).count == asked(Alone()).count
 
 
+def test_a_shelf_that_takes_nothing_ends_no_count() -> None:
+    class Full(MemoryShelf):
+        def save(self, name: str, parts: Iterable[bytes | bytearray | memoryview]) -> None:
+            raise Unavailable(f"no room for {name}: {len(list(parts))} parts")
+
+    assert asked(Slow(Full(), 10_000)).tables == asked(Alone()).tables
+
+
 def test_layers_are_packed_and_unpacked_and_nothing_else_is_taken_for_one() -> None:
     layers = [{0: 1, 2**61 - 1: 2**500, 7: 0}, {}, {5: 6}]
     packed = b"".join(pack(layers))
@@ -117,5 +127,10 @@ def test_what_does_not_fit_is_refused_before_it_starts() -> None:
 
 def test_a_search_that_is_cut_off_is_heard() -> None:
     board = battleship.with_rules(battleship.parse("size: 8x8", "mine"), {"fleet": "2 " * 14, "touching": "never"})
-    with pytest.raises(Interrupted):
+    with pytest.raises(Interrupted) as caught:
         battleship.solve(board, Wish.FIRST, Slow(Alone().shelf, 0))
+    assert caught.value.so_far == "whether the board is possible is not known yet"
+    quarrel = battleship.parse(battleship.BOARDS["quarrel"], "quarrel")
+    with pytest.raises(Interrupted) as caught:
+        battleship.solve(quarrel, Wish.FIRST, Slow(Alone().shelf, 3))
+    assert caught.value.so_far == "the board is impossible: C4 is hit, and no ship of the fleet can lie there"

@@ -19,7 +19,7 @@ from pi_appliance.puzzles.battleship.memory import layer_bytes
 from pi_appliance.puzzles.battleship.plan import Rows, is_turned, plan, size_of
 
 STEP = 4_096  # keys in one call of the kernel: hundredths of a second even on a small Pi
-FORTH, BACK = 4, 14  # layers in memory at the peak, as measured
+FORTH, BACK = 5, 15  # layers in memory at the peak, as measured
 NOTICED = 50_000_000  # bytes; what takes less fits everywhere
 
 

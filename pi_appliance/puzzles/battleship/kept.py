@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from hashlib import sha256
 from itertools import accumulate, pairwise
 
-from pi_appliance.errors import Refused
+from pi_appliance.errors import Refused, Unavailable
 from pi_appliance.puzzles import Work
 from pi_appliance.puzzles.battleship.board import Board
 from pi_appliance.puzzles.battleship.kernel import Layer
@@ -71,10 +71,13 @@ class Kept:
         return [[self.water[place] for place in places if place >> 4 == row] for row in range(self.rows)]
 
     def _save(self, name: str, packed: list[bytes]) -> bool:
-        slow = self.work.seconds() - self.began > SLOW
-        if slow:
+        if self.work.seconds() - self.began <= SLOW:
+            return False
+        try:
             self.work.shelf.save(f"{self.name}-{name}", packed)
-        return slow
+        except Unavailable:  # a full card ends no count: it only cannot go on from here another night
+            return False
+        return True
 
     def _there(self, name: str) -> bool:
         view = self.work.shelf.load(f"{self.name}-{name}")

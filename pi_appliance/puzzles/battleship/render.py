@@ -17,7 +17,7 @@ STYLE = """\
 .bs-name,.bs-chance{font-family:system-ui,sans-serif;text-anchor:middle}
 @media (prefers-color-scheme:dark){.bs-sea{fill:#16364d}.bs-fog{fill:#33495a}.bs-grid{stroke:#0b1c29}
 .bs-name{fill:#c3d3e0}.bs-miss{fill:#16364d;stroke:#9cc3de}.bs-ship{fill:#5d6a76;stroke:#e8edf2}
-.bs-hit{stroke:#ffab66}.bs-sunk{fill:#20272e}}"""
+.bs-hit{stroke:#ffab66}.bs-sunk{fill:#5d6a76}}"""
 
 
 def render(board: Board) -> str:
