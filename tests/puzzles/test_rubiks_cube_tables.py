@@ -3,6 +3,8 @@
 import os
 import random
 from array import array
+from collections.abc import Iterator
+from types import ModuleType
 
 import pytest
 
@@ -12,7 +14,7 @@ from pi_appliance.puzzles.rubiks_cube import coordinates as c
 from pi_appliance.puzzles.rubiks_cube import cubies, kept, table_kernel
 from pi_appliance.puzzles.rubiks_cube import tables as t
 from pi_appliance.puzzles.rubiks_cube.made import random_state
-from pi_appliance.puzzles.rubiks_cube.two_phase import SECOND, room, views
+from pi_appliance.puzzles.rubiks_cube.two_phase import SECOND, View, room, views
 from tests.puzzles import cubes
 
 LONG = pytest.mark.skipif(
@@ -136,43 +138,38 @@ def test_both_ways_search_the_same_positions(both_ways) -> None:
     plain, compiled = both_ways("rubiks_cube/kernel")
     parts, near = t.small(cubes.work())
     turns = [parts[name] for name in ("twist", "flip", "slice", "four", "corner", "edge")]
+
+    def searched(way: ModuleType, view: View) -> Iterator[tuple[object, ...]]:
+        tables = way.Tables(turns, parts["views"], parts["of"], parts["ranks"], near, b"", array("H", c.SECOND))
+        search = way.Search(tables, room())
+        for length in (9, 10):
+            search.begin(view.start, length, 30, SECOND)
+            for _ in range(8):
+                yield search.run(700), search.nodes, search.found, tuple(search.path[: search.found])
+
     for state in states(2):
         view = views(state)[0]
-        came = []
-        for way in (plain, compiled):
-            tables = way.Tables(turns, parts["views"], parts["of"], parts["ranks"], near, b"", array("H", c.SECOND))
-            search = way.Search(tables, room())
-            said = []
-            for length in (9, 10):
-                search.begin(view.start, length, 30, SECOND)
-                for _ in range(8):
-                    said.append((search.run(700), search.nodes, search.found, tuple(search.path[: search.found])))
-            came.append(said)
-        assert came[0] == came[1]
+        assert list(searched(plain, view)) == list(searched(compiled, view))
 
 
 def test_both_ways_fill_the_same_tables(both_ways) -> None:
     plain, compiled = both_ways("rubiks_cube/table_kernel")
-    parts, _ = t.small(cubes.work())
-    turns = array("H", [*parts["flip"], *parts["slice"], *parts["twist"]])
-    came = []
-    for way in (plain, compiled):
-        near = bytearray(b"\xff" * (c.TWISTS * c.SLICES))
-        near[0] = 0
-        counts = []
-        for depth in range(4):
-            counts.append(way.fill(near, parts["twist"], parts["slice"], c.SLICES, 18, depth, 0, len(near)))
-        wide = memoryview(bytearray(b"\xff" * t.WIDE_SIZE))
-        wide[0] ^= 3
-        at = array("H", bytes(2 * c.TWISTS))
-        for row in range(40):
-            first = parts["first"][row]
-                counts.append(way.widen(wide, row, row % 3, first, *args, parts["same"], at))
-        for row in range(40, 60):
-            counts.append(way.look_back(wide, row, 1, parts["first"][row], *args, at))
-        came.append((counts, bytes(near), hash(bytes(wide))))
+    came = [filled(way) for way in (plain, compiled)]
     assert came[0] == came[1]
     assert came[0][0][:3] == levels_by_pieces(3)
+
+
+def filled(way: ModuleType) -> tuple[list[int], bytes, int]:
+    parts, _ = t.small(cubes.work())
+    near = bytearray(b"\0" + b"\xff" * (c.TWISTS * c.SLICES - 1))
+    counts = [way.fill(near, parts["twist"], parts["slice"], c.SLICES, 18, depth, 0, len(near)) for depth in range(4)]
+    wide = memoryview(bytearray(b"\xff" * t.WIDE_SIZE))
+    wide[0] ^= 3
+    tables = (array("H", [*parts["flip"], *parts["slice"], *parts["twist"]]), parts["views"], parts["of"])
+    same, at = parts["same"], array("H", bytes(2 * c.TWISTS))
+    counts += [way.widen(wide, row, row % 3, parts["first"][row], *tables, same, at) for row in range(40)]
+    counts += [way.look_back(wide, row, 1, parts["first"][row], *tables, at) for row in range(40, 60)]
+    return counts, bytes(near), hash(bytes(wide))
 
 
 def levels_by_pieces(depth: int) -> list[int]:

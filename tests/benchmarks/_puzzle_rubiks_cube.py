@@ -1,0 +1,113 @@
+"""Rubik's cube: solves per second and mean length beside the solver `kociemba` (pip install kociemba: C), same cubes.
+
+That one is a program of its own under the GPL; it is only run, to be measured. Without it, its column is empty.
+"""
+
+import importlib
+import random
+import time
+from collections.abc import Callable, Iterator
+from statistics import mean
+
+from pi_appliance.puzzles import Alone, way_of
+from pi_appliance.puzzles.rubiks_cube import kernel, pocket
+from pi_appliance.puzzles.rubiks_cube.board import TURNS
+from pi_appliance.puzzles.rubiks_cube.cubies import State, facelets_of
+from pi_appliance.puzzles.rubiks_cube.kernel import Tables
+from pi_appliance.puzzles.rubiks_cube.made import random_state
+from pi_appliance.puzzles.rubiks_cube.tables import tables, widen
+from pi_appliance.puzzles.rubiks_cube.turns import read_turn, turned
+from pi_appliance.puzzles.rubiks_cube.two_phase import Hunt
+
+COMPILED = way_of(kernel) == "compiled"
+CUBES = 100 if COMPILED else 10
+PATIENT = 20  # of the cubes: those that are given time
+BUDGETS = (0.01, 0.1, 1.0)
+
+Row = tuple[str, str, str, str]
+
+
+def rows() -> Iterator[Row]:
+    """Yield what was measured, ours, the peer's, and the ratio."""
+    chance = random.Random(20261121)
+    cubes = [random_state(chance, 3) for _ in range(CUBES)]
+    theirs = _peer(cubes)
+    work = Alone(time.perf_counter)
+    seconds = _seconds(lambda: tables(work))
+    yield f"cube: small tables (11 MB), {way_of(kernel)}", f"{seconds:.1f} s", "", ""
+    yield from _at_once("small tables", cubes, tables(work), theirs)
+    if COMPILED:
+        yield "cube: wide table (35 MB)", f"{_seconds(lambda: widen(work)):.1f} s", "", ""
+        yield from _at_once("wide table", cubes, tables(work), theirs)
+        for budget in BUDGETS:
+            length = mean(_solved(cube, tables(work), budget) for cube in cubes[:PATIENT])
+            peer = f"{mean(theirs[1][:PATIENT]):.2f}" if theirs else ""
+            ratio = f"{length / mean(theirs[1][:PATIENT]):.3f}" if theirs else ""
+            yield f"cube: mean moves, wide table, {budget:g} s each", f"{length:.2f}", peer, ratio
+    yield _pocket(work)
+
+
+def _seconds(call: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    call()
+    return time.perf_counter() - start
+
+
+def _solved(cube: State, read: Tables, budget: float) -> int:
+    """Return the moves of the shortest solution that is found within BUDGET seconds; the first one in any case."""
+    start, best = time.perf_counter(), 0
+    for found in Hunt(cube, read).run():
+        best = len(found.turns) if found else best
+        if best and time.perf_counter() - start >= budget:
+            break
+    return best
+
+
+def _peer(cubes: list[State]) -> tuple[float, list[int]] | None:
+    """Return cubes per second, and their lengths."""
+    try:
+        kociemba = importlib.import_module("kociemba")
+    except ImportError:
+        return None
+    kociemba.solve(facelets_of(cubes[0], 3))  # it reads its tables
+    lengths: list[int] = []
+    seconds = _seconds(lambda: lengths.extend(len(kociemba.solve(facelets_of(cube, 3)).split()) for cube in cubes))
+    return len(cubes) / seconds, lengths
+
+
+def _at_once(what: str, cubes: list[State], read: Tables, theirs: tuple[float, list[int]] | None) -> Iterator[Row]:
+    lengths: list[int] = []
+    speed = len(cubes) / _seconds(lambda: lengths.extend(_solved(cube, read, 0) for cube in cubes))
+    peer, ratio = (f"{theirs[0]:.1f}", f"{speed / theirs[0]:.2f}") if theirs else ("", "")
+    yield f"cube: first solutions per second, {what}", f"{speed:.1f}", peer, ratio
+    peer, ratio = (f"{mean(theirs[1]):.2f}", f"{mean(lengths) / mean(theirs[1]):.3f}") if theirs else ("", "")
+    yield f"cube: their mean moves (most: {max(lengths)}), {what}", f"{mean(lengths):.2f}", peer, ratio
+
+
+def _pocket(work: Alone) -> Row:
+    """Return the 2x2x2, completely, beside turning stickers and remembering what was seen, as a beginner would."""
+    seconds = _seconds(lambda: pocket.distances(work))
+    ours = pocket.POSITIONS / seconds
+    seen: set[str] = set()
+    slow = _seconds(lambda: seen.update(_seen(5)))
+    theirs = len(seen) / slow
+    return (
+        "cube: positions of the 2x2x2 per second",
+        f"{ours:,.0f}",
+        f"{theirs:,.0f} (stickers)",
+        f"{ours / theirs:.0f}",
+    )
+
+
+def _seen(depth: int) -> set[str]:
+    seen = level = {"".join(face * 4 for face in "URFDLB")}
+    turns = [turn for move in TURNS[:9] if (turn := read_turn(move, 2))]
+    for _ in range(depth):
+        level = {turned(each, 2, turn) for each in level for turn in turns} - seen
+        seen = seen | level
+    return seen
+
+
+if __name__ == "__main__":
+    for row in rows():
+        print(" | ".join(row), flush=True)
