@@ -96,6 +96,7 @@ class CutOff(FolderContext):
     """A night that ends where the board WHERE is looked at."""
 
     where = "arrow"
+    why: Exception = Interrupted("its time is over", "12 of 16 levels are counted")
 
     @contextmanager
     def work(self, progress: Callable[[float | None, str], None] | None = None) -> Iterator[Work]:
@@ -104,7 +105,7 @@ class CutOff(FolderContext):
         def told(part: float | None, note: str) -> None:
             (progress or context.progress)(part, note)
             if context.told[-1][1].startswith(context.where):
-                raise Interrupted("its time is over", "12 of 16 levels are counted")
+                raise context.why
 
         work.progress = told  # type: ignore[method-assign]
         yield work
@@ -272,19 +273,12 @@ def test_what_is_not_prepared_in_time_is_told_and_gone_on_with(tmp_path: Path) -
 
 
 def test_a_board_that_does_not_fit_is_told_and_the_others_are_answered(tmp_path: Path) -> None:
-    class Small(FolderContext):
-        @contextmanager
-        def work(self, progress: Callable[[float | None, str], None] | None = None) -> Iterator[Work]:  # noqa: ARG002
-            work = Alone()
+    class Small(CutOff):
+        why: Exception = Refused("a level of positions takes 5GB; give the job more `memory`")
 
-            def refuse(size: int, what: str) -> None:
-                raise Refused(f"{what} takes {size} bytes; give the job more `memory`")
-
-            work.require_memory = refuse  # type: ignore[method-assign]
-            yield work
-
-    with pytest.raises(Refused, match=r"^full: .* takes .*; give the job more `memory`; the report has the rest$"):
-        run(peg("full", "cross", solutions=Wish.COUNT), Small(tmp_path))
-    full, cross = values(tmp_path)["boards"]
-    assert (full["answered"], cross["count"]) == (False, 4)
-    assert "Refused: " in (tmp_path / "result.txt").read_text("utf-8")
+    words = r"^arrow: a level of positions takes 5GB; give the job more `memory`; the report has the rest$"
+    with pytest.raises(Refused, match=words):
+        run(peg("arrow", "cross", solutions=Wish.COUNT), Small(tmp_path))
+    arrow, cross = values(tmp_path)["boards"]
+    assert (arrow["answered"], cross["count"]) == (False, 4)
+    assert "Refused: a level of positions takes 5GB" in (tmp_path / "result.txt").read_text("utf-8")
