@@ -15,11 +15,10 @@ from pi_appliance.puzzles.battleship.board import Board
 from pi_appliance.puzzles.battleship.fit import Place
 from pi_appliance.puzzles.battleship.kept import Kept, pack, unpacked
 from pi_appliance.puzzles.battleship.kernel import Cell, Layer
-from pi_appliance.puzzles.battleship.memory import layer_bytes
+from pi_appliance.puzzles.battleship.memory import needs
 from pi_appliance.puzzles.battleship.plan import Rows, is_turned, plan, size_of
 
 STEP = 4_096  # keys in one call of the kernel: hundredths of a second even on a small Pi
-FORTH, BACK = 5, 15  # layers in memory at the peak, as measured
 NOTICED = 50_000_000  # bytes; what takes less fits everywhere
 
 
@@ -46,12 +45,12 @@ class Sweep:
     def __init__(self, board: Board, there: Sequence[Place], work: Work, way: ModuleType = kernel) -> None:
         self.board, self.work, self.way = board, work, way
         self.there, self.size = there, size_of(board, there)
-        self.layer_bytes = layer_bytes(board, there, self.size)
+        self.needs = needs(board, there, self.size)
         self.tried = 0
 
     def total(self) -> int:
         """Return the number of placements. Raises Interrupted; Refused (memory)."""
-        rows = self._rows(FORTH, "counting the placements")
+        rows = self._rows(self.needs.total, "counting the placements")
         layer: Layer = {0: 1}
         try:
             for number, row in enumerate(rows):
@@ -63,7 +62,7 @@ class Sweep:
 
     def survey(self) -> Survey:
         """Return the number of placements, and where they leave water. Raises Interrupted; Refused (memory)."""
-        rows = self._rows(BACK, "a map of all squares")
+        rows = self._rows(self.needs.survey, "a map of all squares")
         kept = Kept(self.board, len(rows), self.work)
         try:
             return self._survey(rows, kept)
@@ -139,8 +138,8 @@ class Sweep:
         self.tried += done
         self.work.progress(part, f"{self.tried:,} states of the sweep")
 
-    def _rows(self, layers: int, what: str) -> Rows:
-        """Return the sweep, if LAYERS of it, which WHAT needs, fit into memory. Raises Refused."""
-        if layers * self.layer_bytes > NOTICED:
-            self.work.require_memory(layers * self.layer_bytes, what)
+    def _rows(self, size: int, what: str) -> Rows:
+        """Return the sweep, if SIZE bytes, which WHAT needs, fit into memory. Raises Refused."""
+        if size > NOTICED:
+            self.work.require_memory(size, what)
         return plan(self.board, self.there, self.size)

@@ -2,19 +2,36 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from pi_appliance.puzzles.battleship.board import Board
 from pi_appliance.puzzles.battleship.fit import Place
 from pi_appliance.puzzles.battleship.kernel import Size
 from pi_appliance.puzzles.battleship.plan import is_turned
 
-KEY = 200  # bytes: the key, its share of the table, the head of its ways; as measured on CPython 3.11
+KEY, PACKED = 200, 12  # bytes beside the ways: in a table of CPython 3.11, and on their way to the shelf
+AT_ONCE = 5  # layers that a count has at its peak, as measured
 LIMITS = 3  # lengths whose numbers of ships are respected; with more of them the bound would take long itself
 _WATER, _ENDED, _GOES_ON = range(3)
 
 
-def layer_bytes(board: Board, there: Sequence[Place], size: Size) -> int:
-    """Return the bytes of the largest layer after a row, at the most: as many keys as the places THERE can make."""
+class Needs(NamedTuple):
+    """Bytes at the peak, at the most; some of it is never used."""
+
+    total: int
+    survey: int
+
+
+def needs(board: Board, there: Sequence[Place], size: Size) -> Needs:
+    """Return what a sweep over the places THERE needs, in polynomials of SIZE."""
+    keys, ways = _most_keys(board, there), 8 * size.slots * size.words
+    # A survey has a packed layer of each row, and of each cell of one row; those that ships reach are unpacked.
+    packed, unpacked = board.width + board.height, max(board.fleet) + 2
+    return Needs(AT_ONCE * keys * (KEY + ways), keys * (packed * (PACKED + ways) + unpacked * (KEY + ways)))
+
+
+def _most_keys(board: Board, there: Sequence[Place]) -> int:
+    """Return how many keys the largest layer after a row has at the most: as many as the places THERE can make."""
     fills: dict[int, list[set[int]]] = {}
     turned = is_turned(board)
     width = board.height if turned else board.width
@@ -25,8 +42,7 @@ def layer_bytes(board: Board, there: Sequence[Place], size: Size) -> int:
             left = 1 if across else len(squares) - number
             fills.setdefault(y, [set() for _ in range(width)])[x].add(left)
     rows = {tuple(map(frozenset, columns)) for columns in fills.values()}
-    most = max((_keys(board, columns) for columns in rows), default=1)
-    return most * (KEY + size.slots * size.words * 6)  # not every coefficient is there
+    return max((_keys(board, columns) for columns in rows), default=1)
 
 
 def _keys(board: Board, columns: Sequence[frozenset[int]]) -> int:
