@@ -73,6 +73,8 @@ def test_a_guess_is_named_as_one_and_only_where_nothing_else_helps() -> None:
     captions = [step.caption for step in sudoku.steps(board, line)]
     assert captions[0] == "The clues"
     assert any(caption.startswith("a guess: r") for caption in captions)
+    for step in sudoku.steps(board, line):
+        assert ('class="su-try"' in step.svg) == step.caption.startswith("a guess: r")
     easy = sudoku.parse(NEEDS["hidden single"], "f")
     captions = [step.caption for step in sudoku.steps(easy, next(sudoku.solve(easy, Wish.ALL, Alone()).lines))]
     assert len(captions) == 1 + 81 - 24
