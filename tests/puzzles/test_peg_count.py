@@ -232,8 +232,9 @@ def test_a_count_that_is_cut_off_at_any_moment_goes_on_where_it_was(small: int) 
     board = known(OTHERS[0][0])
     whole = counted(board, small=small)
     random = Random(small)
+    cuts = 0
     for _ in range(3):
-        work, cuts = Alone(), 0
+        work = Alone()
         while True:
             try:
                 found = counted(board, Ending(work, random.randint(1, 9 if small else 150)), small=small)
@@ -245,8 +246,8 @@ def test_a_count_that_is_cut_off_at_any_moment_goes_on_where_it_was(small: int) 
             assert "\n" not in so_far
             assert list(work.shelf.names())
         assert found == whole
-        assert cuts
         assert list(work.shelf.names()) == []
+    assert cuts
 
 
 def test_a_checkpoint_that_is_damaged_is_not_believed() -> None:

@@ -20,6 +20,7 @@ from pi_appliance.puzzles.peg_solitaire.frontier import Frontier, read, table_of
 from pi_appliance.puzzles.peg_solitaire.proofs import find_proofs, is_proof
 
 SMALL = 100_000  # classes: a board with no more is counted to its end, for all its tables
+MEETING = 220_000_000  # bytes: what the full board takes; a larger table asks once more
 OFTEN = 120.0  # seconds between two checkpoints; where it is interrupted, there is one anyway
 
 
@@ -142,6 +143,7 @@ class Count:
     def _met(self) -> Counted:
         """Go on from both ends until one jump is between them."""
         field, front = self.field, self.forward
+        self.work.require_memory(MEETING, "a count that meets in the middle")
         orbits = self.field.last_pairs()
         if self.proofs is None:
             targets = [pair for orbit in orbits for pair in orbit]

@@ -56,6 +56,7 @@ def _all(search: "_Search", work: Work) -> Answer:
         return Answer(lines=found.lines, tried=found.tried, proof=found.proof, why=found.why, facts=facts)
     if numbers.proof:
         return numbers
+    search.spent += numbers.tried()
     found = search.first()
     return Answer(lines=found.lines, tried=found.tried, count=numbers.count, facts=numbers.facts, tables=numbers.tables)
 
