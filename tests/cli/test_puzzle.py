@@ -210,6 +210,7 @@ def test_the_known_boards_are_listed_with_their_sizes() -> None:
         (("boards", "chess"), "no puzzle is called 'chess'"),
         (("solve", "peg-solitaire", "--board", "crss"), "no board is called 'crss'; did you mean 'cross'?"),
         (("show", "peg-solitaire", "--board", "gone.txt"), "gone.txt:1:1: cannot be read"),
+        (("show", "sudoku", "--board", "./Everest"), "no board is called 'Everest'; did you mean 'everest'?"),
         (("solve", "peg-solitaire", "--rule", "goal=9,9"), "no hole of this board is called '9,9'"),
         (
             ("show", "peg-solitaire", "--rule", "gaol=3,3"),
@@ -229,6 +230,20 @@ def test_a_wrong_drawing_is_told_with_line_and_column(tmp_path: Path) -> None:
     file = tmp_path / "mine.txt"
     file.write_text("XXO\nXYO\n", "utf-8")
     assert str(refused("solve", "peg-solitaire", "--board", file)).startswith(f"{file}:2:2: 'Y' is no part of a board")
+
+
+@pytest.mark.parametrize(
+    ("name", "drawing", "told"),
+    [
+        ("connect-four", "4444444", "board:1:7: "),
+        ("connect-four", "H_Yellow", "board:1:1: "),
+        ("solitaire-chess", "..RP/.RX./BN../PB..", "board:1:8: 'X'"),
+        ("peg-solitaire", "XXO/OXO", "board:1:4: '/' is no part of a board"),
+        ("sudoku", "12..", "board:1:1: "),
+    ],
+)
+def test_a_short_drawing_that_is_wrong_is_told_so_and_not_taken_for_a_name(name: str, drawing: str, told: str) -> None:
+    assert str(refused("show", name, "--board", drawing)).startswith(told)
 
 
 def test_a_limit_of_nothing_is_refused() -> None:
