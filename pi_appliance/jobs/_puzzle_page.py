@@ -35,7 +35,7 @@ dd{margin:0;overflow-wrap:anywhere}
 .wide{overflow-x:auto}
 table{border-collapse:collapse;font-variant-numeric:tabular-nums}
 th,td{padding:.2rem .7rem .2rem 0;text-align:right;white-space:nowrap}
-th:first-child,td:first-child,.words{text-align:left}.words{white-space:normal}th{color:var(--quiet);font-weight:normal}
+th:first-child,td:first-child,.words{text-align:left}.words{white-space:normal}th{color:var(--quiet);font-weight:normal;white-space:normal;vertical-align:bottom}
 details>summary{padding:.6rem 0;cursor:pointer}"""
 
 

@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import re
 import select
 import signal
 import subprocess
@@ -167,10 +168,11 @@ def test_the_puzzles_are_listed_and_their_rules() -> None:
     lines = puzzle("list").stdout.splitlines()
     assert [line.split()[0] for line in lines] == list(registry.names("puzzles"))
     assert any(line.startswith("peg-solitaire   Peg solitaire: jump peg over peg") for line in lines)
-    told = [json.loads(line) for line in puzzle("list", "--json").stdout.splitlines()]
+    told = json.loads(puzzle("list", "--json").stdout)
     assert {"full", "cross"} <= set(next(each["boards"] for each in told if each["puzzle"] == "peg-solitaire"))
+    assert [each["name"] for each in json.loads(puzzle("boards", "peg-solitaire", "--json").stdout)] == list(BOARDS)
     assert puzzle("rules", "peg-solitaire").stdout.startswith("goal: the hole where the last peg must end")
-    assert json.loads(puzzle("rules", "peg-solitaire", "--json").stdout.splitlines()[0])["rule"] == "goal"
+    assert json.loads(puzzle("rules", "peg-solitaire", "--json").stdout)[0]["rule"] == "goal"
 
 
 @pytest.mark.parametrize(
@@ -195,6 +197,23 @@ def test_when_its_time_is_over_it_says_so_with_status_1(tmp_path: Path) -> None:
     error = refused("solve", "peg-solitaire", "--board", tmp_path / "long.txt", "--for", "1s", "--output", file)
     assert (error.exit_status, str(error)) == (1, "out of time after 1s; so far: nothing is known yet")
     assert not file.exists()
+
+
+def test_the_help_names_every_puzzle_and_commands_to_begin_with_that_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = puzzle("--help").stdout
+    assert all(name in " ".join(told.split()).replace("- ", "-") for name in registry.names("puzzles"))
+    monkeypatch.chdir(tmp_path)
+    lines = re.findall(r"^ +pi-appliance puzzle (.*)$", told, re.MULTILINE)
+    assert len(lines) == 5
+    for line in lines:
+        words, _, file = line.partition(" > ")
+        result = puzzle(*words.split())
+        assert result.exit_code == 0, line
+        if file:
+            Path(file).write_text(result.stdout, "utf-8")
+    assert Path("mine.html").is_file()
 
 
 def test_the_known_boards_are_listed_with_their_sizes() -> None:
