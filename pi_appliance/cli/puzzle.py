@@ -12,7 +12,6 @@ from pi_appliance.cli._puzzle_work import Asked, board_options
 from pi_appliance.jobs._puzzle_boards import load_puzzle
 from pi_appliance.puzzles import Puzzle
 
-
 _HELP = f"""Solve, count, check, show and make puzzles. PUZZLE is one of {", ".join(registry.names("puzzles"))}.
 
 \b

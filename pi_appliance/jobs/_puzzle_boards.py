@@ -49,7 +49,7 @@ def board_of(puzzle: Puzzle, words: str, rules: Mapping[str, str]) -> Any:
 
 
 def _is_meant_as_name(words: str) -> bool:
-    """Say whether WORDS, which are no drawing, look like the name of a board or a file, and not like a wrong drawing."""
+    """Say whether WORDS, which cannot be read, look like the name of a board or a file, not like a drawing."""
     if len(words) > _LONGEST_NAME or any(mark.isspace() for mark in words):
         return False
     return not words or _NAME.fullmatch(words) is not None or ("/" in words and Path(words).parent.is_dir())

@@ -1,7 +1,8 @@
 """How a peg solitaire board is read from a drawing.
 
-A square board stands there as it is, or with a space between its marks. Below a first line "triangle", either each row stands half a place beside the
-one above, with a space between its marks, or each begins where its first line to the lower left does:
+A square board stands there as it is, or with a space between its marks. Below a first line "triangle", either each row
+stands half a place beside the one above, with a space between its marks, or each begins where its first line to the
+lower left does:
 
     triangle        triangle
       O             O
