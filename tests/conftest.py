@@ -3,11 +3,16 @@
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from tests.house import House
 from tests.nobody import abroad, anywhere
 
 __all__ = ["abroad", "anywhere", "house"]
+
+# Machines are noisy: how long one example takes says nothing.
+settings.register_profile("appliance", deadline=None)
+settings.load_profile("appliance")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -3,7 +3,7 @@
 import contextlib
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pi_appliance.errors import ConfigError
@@ -173,6 +173,7 @@ def test_known_boards_are_drawn_as_they_are_read(name: str) -> None:
     assert sudoku.describe(board).endswith("in 9x9 squares")
 
 
+@example("1234\n,")
 @given(st.text() | st.text(alphabet="123456789.0*_|-+ \n\t,#[]AGz", max_size=400))
 def test_any_text_is_a_board_or_told_to_be_none(text: str) -> None:
     try:

@@ -81,6 +81,8 @@ class Frontier:
         self.rows.append((self.size, self.positions, self.ways))
         self.before, self.cells = self.cells, level
         self.level += 1
+        if CELL * 4 * self.size >= LARGE:  # what the next level is laid out for
+            work.require_memory(CELL * 8 * self.size, "a level of positions")
         self._begin()
 
     def project(self, game: kernel.Game) -> None:

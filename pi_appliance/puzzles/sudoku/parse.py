@@ -180,7 +180,7 @@ def _row(row: str, number: int, file: str, above: list[_Row], problems: list[Pro
         problems.append(_strange(read.squares[strange], size, file, number, read.columns[strange]))
         return [read._replace(squares=EMPTY * size)]
     if len(read.squares) != size:
-        column = read.columns[min(size, len(read.squares) - 1)]
+        column = read.columns[min(size, len(read.squares) - 1)] if read.columns else 1
         problems.append(Problem(file, number, column, _wide(read), f"the rows above it have {size}"))
         return [read._replace(squares=EMPTY * size)]
     return [read]
