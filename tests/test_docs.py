@@ -15,7 +15,7 @@ from pi_appliance.config.yaml_tree import parse
 from pi_appliance.puzzles import Puzzle
 from tests.house import ROOT
 
-PAGES = sorted([ROOT / "README.md", *ROOT.glob("docs/*.md")])
+PAGES = sorted([ROOT / "README.md", *ROOT.glob("docs/**/*.md")])
 
 
 def commands(group: click.Group, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], click.Command]]:

@@ -1,6 +1,7 @@
 """pi-appliance puzzle: solve, count, check, show and make boards by hand."""
 
 import json
+from typing import Any
 
 import click
 
@@ -9,11 +10,23 @@ from pi_appliance.cli import _puzzle_check, _puzzle_solve
 from pi_appliance.cli._options import json_option
 from pi_appliance.cli._puzzle_work import Asked, board_options
 from pi_appliance.jobs._puzzle_boards import load_puzzle
+from pi_appliance.puzzles import Puzzle
+
+_HELP = f"""Solve, count, check, show and make puzzles. PUZZLE is one of {", ".join(registry.names("puzzles"))}.
+
+\b
+To begin with:
+  pi-appliance puzzle list
+  pi-appliance puzzle solve peg-solitaire --board cross
+  pi-appliance puzzle make sudoku > mine.txt
+  pi-appliance puzzle hint sudoku --board mine.txt
+  pi-appliance puzzle solve sudoku --board mine.txt --output mine.html
+"""
 
 
-@click.group("puzzle", short_help="Solve, show and check puzzles.")
+@click.group("puzzle", help=_HELP, short_help="Solve, show and check puzzles.")
 def command() -> None:
-    """Solve, count, check, show and make puzzles. PUZZLE is a name such as peg-solitaire."""
+    """Hold the commands of puzzles."""
 
 
 for _each in (
@@ -30,21 +43,25 @@ for _each in (
 @command.command("list", short_help="List the puzzles.")
 @json_option
 def list_puzzles(as_json: bool) -> None:
-    """List the puzzles there are, and what is asked of each.
+    """List the puzzles there are, and what each is about.
 
     \b
     Exit status:
       0  they are listed
     """
-    for name in registry.names("puzzles"):
-        puzzle = load_puzzle(name)
-        if as_json:
-            able = [what for what in ("hint", "make", "prepare") if hasattr(puzzle, what)]
-            known = {"puzzle": name, "title": puzzle.TITLE, "solutions": list(puzzle.WISHES), "also": able}
-            click.echo(json.dumps(known | {"boards": list(puzzle.BOARDS), "rules": list(puzzle.RULES)}))
-        else:
-            subject = (getattr(puzzle, "__doc__", "") or puzzle.TITLE).splitlines()[0]
-            click.echo(f"{name:<16}{subject}")
+    puzzles = {name: load_puzzle(name) for name in registry.names("puzzles")}
+    if as_json:
+        click.echo(json.dumps([_values(name, puzzle) for name, puzzle in puzzles.items()]))
+        return
+    for name, puzzle in puzzles.items():
+        subject = (getattr(puzzle, "__doc__", "") or puzzle.TITLE).splitlines()[0]
+        click.echo(f"{name:<16}{subject}")
+
+
+def _values(name: str, puzzle: Puzzle) -> dict[str, Any]:
+    able = [what for what in ("hint", "make", "prepare") if hasattr(puzzle, what)]
+    known = {"puzzle": name, "title": puzzle.TITLE, "solutions": list(puzzle.WISHES), "also": able}
+    return known | {"boards": list(puzzle.BOARDS), "rules": list(puzzle.RULES)}
 
 
 @command.command("show", short_help="Draw one board.")
@@ -74,11 +91,14 @@ def boards(name: str, as_json: bool) -> None:
       2  no such puzzle
     """
     puzzle = load_puzzle(name)
-    wide = max(map(len, puzzle.BOARDS)) + 2
-    for known, drawing in puzzle.BOARDS.items():
-        size = puzzle.describe(puzzle.parse(drawing, known))
-        told = json.dumps({"name": known, "size": size, "board": drawing}, ensure_ascii=False)
-        click.echo(told if as_json else f"{known:<{wide}}{size}")
+    sizes = {known: puzzle.describe(puzzle.parse(drawing, known)) for known, drawing in puzzle.BOARDS.items()}
+    if as_json:
+        told = [{"name": known, "size": size, "board": puzzle.BOARDS[known]} for known, size in sizes.items()]
+        click.echo(json.dumps(told, ensure_ascii=False))
+        return
+    wide = max(map(len, sizes)) + 2
+    for known, size in sizes.items():
+        click.echo(f"{known:<{wide}}{size}")
 
 
 @command.command("rules", short_help="List the rules that may be chosen.")
@@ -94,9 +114,11 @@ def rules(name: str, as_json: bool) -> None:
     """
     puzzle = load_puzzle(name)
     if as_json:
-        for rule, told in puzzle.RULES.items():
-            known = {"rule": rule, "what": told.what, "default": told.default, "choices": list(told.choices)}
-            click.echo(json.dumps(known, ensure_ascii=False))
+        known = [
+            {"rule": rule, "what": told.what, "default": told.default, "choices": list(told.choices)}
+            for rule, told in puzzle.RULES.items()
+        ]
+        click.echo(json.dumps(known, ensure_ascii=False))
         return
     for rule, told in puzzle.RULES.items():
         click.echo(f"{rule}: {told.what}")

@@ -1,5 +1,6 @@
 """Puzzles and boards by what a person calls them: a known name, a file, or the drawing itself."""
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
@@ -10,6 +11,7 @@ from pi_appliance.errors import ConfigError, Problem, UnknownName
 from pi_appliance.puzzles import Puzzle
 
 _LONGEST_NAME = 24  # characters; what is longer, and no file, is a drawing
+_NAME = re.compile(r"[a-z][a-z-]*|.*\w\.[a-z]\w*", re.IGNORECASE)  # of a board, or of a file with its suffix
 
 
 def load_puzzle(name: str) -> Puzzle:
@@ -40,10 +42,17 @@ def board_of(puzzle: Puzzle, words: str, rules: Mapping[str, str]) -> Any:
     try:
         board = puzzle.parse(words, "board")
     except ConfigError:
-        if len(words) > _LONGEST_NAME or any(mark.isspace() for mark in words):
+        if not _is_meant_as_name(words):
             raise
         return read_board(puzzle, where, rules)  # which says what there is in place of it
     return puzzle.with_rules(board, rules)
+
+
+def _is_meant_as_name(words: str) -> bool:
+    """Say whether WORDS, which cannot be read, look like the name of a board or a file, not like a drawing."""
+    if len(words) > _LONGEST_NAME or any(mark.isspace() for mark in words):
+        return False
+    return not words or _NAME.fullmatch(words) is not None or ("/" in words and Path(words).parent.is_dir())
 
 
 def is_file(where: Path) -> bool:

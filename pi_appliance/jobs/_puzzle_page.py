@@ -1,15 +1,17 @@
 """result.html: what became of the boards, as a page that stands alone: no script, nothing from anywhere."""
 
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Iterator, Sequence
 from html import escape
 from itertools import islice
+from typing import Any
 
 from pi_appliance.jobs import _puzzle_player
 from pi_appliance.jobs._puzzle_told import Told, duration, in_words
-from pi_appliance.puzzles import Puzzle, Table
+from pi_appliance.puzzles import Puzzle, Step, Table, counted
 from pi_appliance.puzzles._result import label, spoken
 
-ROOM = 700_000  # characters of played lines; what is too much, is in result.txt
+ROOM = 700_000  # characters of played lines; of what is too much, only the end is shown
 _ROWS = 200  # of a table
 _WORDS = ' class="words"'
 _LONGEST = 2_000  # characters of a line's notation
@@ -33,7 +35,7 @@ dd{margin:0;overflow-wrap:anywhere}
 .wide{overflow-x:auto}
 table{border-collapse:collapse;font-variant-numeric:tabular-nums}
 th,td{padding:.2rem .7rem .2rem 0;text-align:right;white-space:nowrap}
-th:first-child,td:first-child,.words{text-align:left}.words{white-space:normal}th{color:var(--quiet);font-weight:normal}
+th:first-child,td:first-child,.words{text-align:left}.words{white-space:normal}th{color:var(--quiet);font-weight:normal;white-space:normal;vertical-align:bottom}
 details>summary{padding:.6rem 0;cursor:pointer}"""
 
 
@@ -89,24 +91,28 @@ class Page:
     def _shown(self, told: Told, name: str) -> list[str]:
         """Return the board and its solution. Of a new board, the solution is folded up: somebody may want to try."""
         picture = f'<div class="picture">{self._puzzle.render_svg(told.board)}</div>'
-        played = self._played(told, name)
-        if told.made and played:
-            return [picture, f"<details><summary>The solution</summary>{played}</details>"]
-        return [played or picture]
-
-    def _played(self, told: Told, name: str) -> str:
-        """Return the first line that was listed, played; '' if there is none, or no room for it."""
         if not told.listed.lines:
-            return ""
+            return [picture]
         line = told.listed.lines[0]
-        played = _puzzle_player.player(self._puzzle.steps(told.board, line), name)
+        played = self._played(self._puzzle.steps(told.board, line), name)
+        solution = (played or _end(self._puzzle.steps(told.board, line))) + self._notated(told.board, line)
+        if told.made:
+            return [picture, f"<details><summary>The solution</summary>{solution}</details>"]
+        return [solution] if played else [picture, solution]
+
+    def _played(self, steps: Iterator[Step], name: str) -> str:
+        """Return the STEPS, played; '' if there is no room for them."""
+        played = _puzzle_player.player(steps, name)
         if len(played.markup) > self._room:
             return ""
         self._room -= len(played.markup)
         self._styles |= dict.fromkeys(played.styles)
-        notation = self._puzzle.notate(told.board, line)
+        return played.markup
+
+    def _notated(self, board: Any, line: Any) -> str:
+        notation = self._puzzle.notate(board, line)
         cut = "…" if len(notation) > _LONGEST else ""
-        return f'{played.markup}<p class="line">{escape(notation[:_LONGEST])}{cut}</p>'
+        return f'<p class="line">{escape(notation[:_LONGEST])}{cut}</p>'
 
     def _facts(self, told: Told) -> str:
         assert told.answer is not None
@@ -120,6 +126,13 @@ class Page:
         rows |= {label(name): spoken(value) for name, value in known.items()}
         drawn = "".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in rows.items())
         return f"<dl>{drawn}</dl>"
+
+
+def _end(steps: Iterator[Step]) -> str:
+    """Return how STEPS end, where there is no room for all of them."""
+    number, last = deque(enumerate(steps), maxlen=1).pop()  # one at a time: many pictures are much memory
+    told = f"The end, after {counted(number, 'step')}. There is no room in this page to play them."
+    return f'<div class="picture">{last.svg}</div><p class="quiet">{told}</p>'
 
 
 def _picture(name: str, drawn: str) -> str:

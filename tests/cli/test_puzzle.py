@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import re
 import select
 import signal
 import subprocess
@@ -167,10 +168,11 @@ def test_the_puzzles_are_listed_and_their_rules() -> None:
     lines = puzzle("list").stdout.splitlines()
     assert [line.split()[0] for line in lines] == list(registry.names("puzzles"))
     assert any(line.startswith("peg-solitaire   Peg solitaire: jump peg over peg") for line in lines)
-    told = [json.loads(line) for line in puzzle("list", "--json").stdout.splitlines()]
+    told = json.loads(puzzle("list", "--json").stdout)
     assert {"full", "cross"} <= set(next(each["boards"] for each in told if each["puzzle"] == "peg-solitaire"))
+    assert [each["name"] for each in json.loads(puzzle("boards", "peg-solitaire", "--json").stdout)] == list(BOARDS)
     assert puzzle("rules", "peg-solitaire").stdout.startswith("goal: the hole where the last peg must end")
-    assert json.loads(puzzle("rules", "peg-solitaire", "--json").stdout.splitlines()[0])["rule"] == "goal"
+    assert json.loads(puzzle("rules", "peg-solitaire", "--json").stdout)[0]["rule"] == "goal"
 
 
 @pytest.mark.parametrize(
@@ -197,6 +199,23 @@ def test_when_its_time_is_over_it_says_so_with_status_1(tmp_path: Path) -> None:
     assert not file.exists()
 
 
+def test_the_help_names_every_puzzle_and_commands_to_begin_with_that_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = puzzle("--help").stdout
+    assert all(name in " ".join(told.split()).replace("- ", "-") for name in registry.names("puzzles"))
+    monkeypatch.chdir(tmp_path)
+    lines = re.findall(r"^ +pi-appliance puzzle (.*)$", told, re.MULTILINE)
+    assert len(lines) == 5
+    for line in lines:
+        words, _, file = line.partition(" > ")
+        result = puzzle(*words.split())
+        assert result.exit_code == 0, line
+        if file:
+            Path(file).write_text(result.stdout, "utf-8")
+    assert Path("mine.html").is_file()
+
+
 def test_the_known_boards_are_listed_with_their_sizes() -> None:
     lines = puzzle("boards", "peg-solitaire").stdout.splitlines()
     assert [line.split()[0] for line in lines] == list(BOARDS)
@@ -210,6 +229,7 @@ def test_the_known_boards_are_listed_with_their_sizes() -> None:
         (("boards", "chess"), "no puzzle is called 'chess'"),
         (("solve", "peg-solitaire", "--board", "crss"), "no board is called 'crss'; did you mean 'cross'?"),
         (("show", "peg-solitaire", "--board", "gone.txt"), "gone.txt:1:1: cannot be read"),
+        (("show", "sudoku", "--board", "./Everest"), "no board is called 'Everest'; did you mean 'everest'?"),
         (("solve", "peg-solitaire", "--rule", "goal=9,9"), "no hole of this board is called '9,9'"),
         (
             ("show", "peg-solitaire", "--rule", "gaol=3,3"),
@@ -229,6 +249,20 @@ def test_a_wrong_drawing_is_told_with_line_and_column(tmp_path: Path) -> None:
     file = tmp_path / "mine.txt"
     file.write_text("XXO\nXYO\n", "utf-8")
     assert str(refused("solve", "peg-solitaire", "--board", file)).startswith(f"{file}:2:2: 'Y' is no part of a board")
+
+
+@pytest.mark.parametrize(
+    ("name", "drawing", "told"),
+    [
+        ("connect-four", "4444444", "board:1:7: "),
+        ("connect-four", "H_Yellow", "board:1:1: "),
+        ("solitaire-chess", "..RP/.RX./BN../PB..", "board:1:8: 'X'"),
+        ("peg-solitaire", "XXO/OXO", "board:1:4: '/' is no part of a board"),
+        ("sudoku", "12..", "board:1:1: "),
+    ],
+)
+def test_a_short_drawing_that_is_wrong_is_told_so_and_not_taken_for_a_name(name: str, drawing: str, told: str) -> None:
+    assert str(refused("show", name, "--board", drawing)).startswith(told)
 
 
 def test_a_limit_of_nothing_is_refused() -> None:

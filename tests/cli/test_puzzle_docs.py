@@ -1,4 +1,4 @@
-"""docs/puzzles.md does what it says: its commands run, its configuration loads, its keys and its library are there."""
+"""The pages of the puzzles do what they say: commands run, configurations load, keys and libraries are there."""
 
 import json
 import re
@@ -6,21 +6,25 @@ import shlex
 import shutil
 from pathlib import Path
 
+import click
 import pytest
 from click.testing import CliRunner
 
 from pi_appliance import registry
 from pi_appliance.cli._program import cli
+from pi_appliance.cli._puzzle_work import Asked
 from pi_appliance.config.load import load
 from pi_appliance.jobs.puzzle import Options, run
 from tests.fakes.context import FolderContext
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "puzzles.md").read_text("utf-8")
+PAGES = sorted((ROOT / "docs" / "puzzles").glob("*.md"))
+QUICK = {"count", "check", "hint", "make", "show"}  # what is run; other commands of the pages of a puzzle are read only
 
 
-def block(language: str) -> str:
-    found = re.search(rf"^```{language}\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
+def block(language: str, page: str = PAGE) -> str:
+    found = re.search(rf"^```{language}\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
     assert found
     return found[1]
 
@@ -34,6 +38,47 @@ def test_the_commands_of_the_page_run_in_their_order(tmp_path: Path, monkeypatch
         told[line] = result.stdout
     assert told["pi-appliance puzzle check peg-solitaire result.txt"] == "result.txt: 2 solutions, all right\n"
     assert told["pi-appliance puzzle count peg-solitaire --board plus"] == "32 solutions.\n"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_the_commands_of_a_puzzle_run_in_their_order_and_say_what_stands_behind_them(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    asked = set()
+    for line in block("sh", page.read_text("utf-8")).splitlines():
+        words, _, result = line.partition("  # ")
+        command, _, file = words.partition(" > ")
+        arguments = shlex.split(command)[1:]
+        assert arguments[0] == "puzzle"
+        asked.add(arguments[1])
+        make_context(arguments)
+        if arguments[1] in QUICK or "--output result.txt" in command:
+            done = CliRunner().invoke(cli, arguments)
+            assert done.exit_code == 0, (line, done.exception)
+            if arguments[1] in {"count", "check"} and result:
+                assert result.strip().startswith(done.stdout.strip()), line
+            if file:
+                Path(file.strip()).write_text(done.stdout, "utf-8")
+    assert "solve" in asked
+
+
+def make_context(arguments: list[str]) -> None:
+    """Read ARGUMENTS of the program as it does, and the board and the rules they name. Raises what is wrong there."""
+    group = cli.get_command(click.Context(cli), arguments[0])
+    assert isinstance(group, click.Group)
+    command = group.get_command(click.Context(group), arguments[1])
+    assert command is not None, arguments
+    given = command.make_context(arguments[1], arguments[2:]).params
+    if "rules" in given:
+        Asked(given["name"], given["board"], given["rules"]).load()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_the_library_of_a_puzzle_runs_and_prints(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    exec(compile(block("python", page.read_text("utf-8")), page.name, "exec"), {})  # noqa: S102 - our own page
+    assert capsys.readouterr().out.strip()
 
 
 def test_the_configuration_of_the_page_loads_beside_the_example_boards(tmp_path: Path) -> None:

@@ -57,6 +57,16 @@ def test_dots_and_hashes_draw_the_same_board_as_letters_and_spaces() -> None:
     assert parse("##X\nX.X\n", "a") == parse("  X\nXOX", "b")
 
 
+@pytest.mark.parametrize("drawn", ["  xx\nxoxx\n", "  ●●\n●○●●\n", "    X X\nX O X X\n", "     X X\n X . x x"])
+def test_small_letters_discs_and_a_space_between_draw_the_same_board(drawn: str) -> None:
+    assert parse(drawn, "a") == parse("  XX\nXOXX\n", "b")
+
+
+def test_marks_that_stand_apart_are_apart_where_others_stand_side_by_side() -> None:
+    assert len(parse("X X\nXXX\n", "a").holes) == 5
+    assert parse("X#X#O\n", "a").holes == (Hole(0, 0), Hole(2, 0), Hole(4, 0))
+
+
 def test_blank_space_around_a_drawing_does_not_count() -> None:
     assert parse("\n\n     XO \r\n    XXX  \n\n", "a") == parse(" XO\nXXX\n", "b")
 
@@ -91,7 +101,7 @@ def test_a_tab_is_named_as_one() -> None:
     assert problems("X\tO") == [(1, 2, "a tab is no part of a board")]
 
 
-@pytest.mark.parametrize(("mark", "meant"), [("x", "X"), ("o", "O"), ("0", "O"), ("*", "X"), ("_", ".")])
+@pytest.mark.parametrize(("mark", "meant"), [("0", "O"), ("*", "X"), ("_", ".")])
 def test_a_mark_that_looks_like_another_is_answered_with_a_guess(mark: str, meant: str) -> None:
     with pytest.raises(ConfigError, match=f"did you mean '[{meant}]'"):
         parse(f"XX{mark}", "mine.txt")

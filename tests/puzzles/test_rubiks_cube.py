@@ -126,6 +126,7 @@ def test_impossible_cubes_are_explained() -> None:
     assert "1:10: there are 10 U, but 8 R; each of the six colours comes 9 times" in refused(changed(solved, r1="U"))
     assert "1:14: the centre of R is U, as that of U is" in refused(changed(solved, r5="U", u1="R"))
     assert refused(changed(solved, u8="D", d8="U")).startswith("mine.txt:1:29: the edge D-F is twice: at UF and at DF")
+    assert "the edge F-R is twice: at UF and at FR; U-F is missing" in refused(changed(solved, u8="R", r1="U"))
     assert "1:8: the edge UF is B-F: there is no such edge" in refused(changed(solved, u8="B", b2="U"))
     assert "1:9: the corner URF is U-F-R: its colours go round the wrong way" in refused(
         changed(solved, r1="F", f3="R")

@@ -47,6 +47,18 @@ def problems(text: str) -> list[str]:
         "+---+---+---+\n" + "\n".join(ROWS) + "\n+===+===+===+",
         f"id,puzzle,clues,difficulty\n7,{GRID},23,8.5",
         f'"{GRID}"',
+        " ".join(ROWS),
+        ",".join(GRID.replace(".", "0")),
+        "\n".join(row.replace(".", " ") for row in ROWS),
+        "\r\n".join(row.replace(".", " ").rstrip() for row in ROWS) + "\r\n\r\n",
+        "\n".join("|" + "|".join(row.replace(".", " ")) + "|" for row in ROWS),
+        "\n".join("| " + " | ".join(row.replace(".", " ")) + " |" for row in ROWS),
+        "\n".join(",".join(row).replace(".", "") for row in ROWS),
+        "[" + ",\n".join(str([int(mark) for mark in row.replace(".", "0")]) for row in ROWS) + "]",
+        str([[int(mark) for mark in row.replace(".", "0")] for row in ROWS]),
+        "┌───┬───┬───┐\n"
+        + "\n".join(f"│{row[:3]}│{row[3:6]}│{row[6:]}│".replace(".", "·") for row in ROWS)
+        + "\n└───┴───┴───┘",
     ],
 )
 def test_one_grid_in_many_notations(text: str) -> None:

@@ -193,6 +193,17 @@ def test_the_page_stands_alone_and_plays_each_solution_without_a_script(tmp_path
         ElementTree.fromstring(drawn)  # noqa: S314 - our own text
 
 
+def test_where_there_is_no_room_to_play_a_solution_the_page_shows_its_end(tmp_path: Path) -> None:
+    names = [Path(name) for name in ("sample", "seventeen", "uphill", "escargot", "everest")]
+    run(Options(puzzle="sudoku", boards=names, solutions=Wish.FIRST), FolderContext(tmp_path))
+    sections = (tmp_path / "result.html").read_text("utf-8").split("<section")[1:]
+    assert [section.count('<p class="line">') for section in sections] == [1] * 5
+    assert 'class="play"' in sections[0]
+    assert 'class="play"' not in sections[4]
+    assert "There is no room in this page to play them." in sections[4]
+    assert sections[4].count('<div class="picture">') == 2, "the clues and the solution"
+
+
 def values(folder: Path) -> Any:
     return json.loads((folder / "result.json").read_text("utf-8"))
 

@@ -1,7 +1,8 @@
 """How a peg solitaire board is read from a drawing.
 
-A square board stands there as it is. Below a first line "triangle", either each row stands half a place beside the
-one above, with a space between its marks, or each begins where its first line to the lower left does:
+A square board stands there as it is, or with a space between its marks. Below a first line "triangle", either each row
+stands half a place beside the one above, with a space between its marks, or each begins where its first line to the
+lower left does:
 
     triangle        triangle
       O             O
@@ -20,7 +21,8 @@ BLANK = " #"
 HEAD = "triangle"
 SIDE = 15
 MOST_HOLES = 64  # a position is a set of holes, and so fits one machine word
-_MEANT = {"x": "X", "o": "O", "0": "O", "*": "X", "_": ".", "-": "."}  # what a hand writes instead
+_AS_WELL = str.maketrans("xo●○", "XOXO")  # what a hand writes, too, and what others print
+_MEANT = {"0": "O", "*": "X", "_": ".", "-": "."}
 _RIGHT = "a board is drawn with X for a peg, O or . for an empty hole, a space or # where there is none"
 _STAGGER = "each row stands half a place beside the one above, with a space between two marks"
 
@@ -36,6 +38,7 @@ def parse(text: str, file: str, first: int = 1) -> Board:
     triangular = bool(rows) and rows[head].strip().lower() == HEAD
     if triangular:
         rows[head] = ""
+    rows = [row.translate(_AS_WELL) for row in rows]
     problems = [problem for number, row in enumerate(rows, first) for problem in _strange(row, number, file)]
     if problems:
         raise ConfigError(problems)
@@ -46,6 +49,8 @@ def parse(text: str, file: str, first: int = 1) -> Board:
     if staggered and (problems := list(_crooked(drawn, first, file))):
         raise ConfigError(problems)
     places = [Hole((at.x + at.y) // 2, at.y) for at in drawn] if staggered else drawn
+    if not triangular and _spaced(rows, drawn):
+        places = [Hole(at.x // 2, at.y) for at in drawn]
     left, top = min(x for x, _ in places), min(y for _, y in places)
     holes = [Hole(x - left, y - top) for x, y in places]
     problems = list(_too_large(drawn, holes, first, file))
@@ -56,6 +61,18 @@ def parse(text: str, file: str, first: int = 1) -> Board:
     if problems:
         raise ConfigError(problems)
     return Board(tuple(holes), pegs, triangular=triangular)
+
+
+def _spaced(rows: list[str], drawn: list[Hole]) -> bool:
+    """Say whether a space stands between all marks: taken as no hole, it would leave no jump along a row."""
+    marks = set(drawn)
+    beside = any(Hole(x + 1, y) in marks for x, y in drawn)
+    return (
+        not beside
+        and len({x % 2 for x, _ in drawn}) == 1
+        and any(Hole(x + 2, y) in marks for x, y in drawn)
+        and not any("#" in row for row in rows)
+    )
 
 
 def _strange(row: str, number: int, file: str) -> list[Problem]:

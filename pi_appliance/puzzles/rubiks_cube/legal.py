@@ -115,7 +115,7 @@ def _strange_pieces(facelets: str, side: int, shown: Mapping[str, str]) -> Itera
 
 def _missing(facelets: str, side: int, size: int, homes: Mapping[str, str], shown: Mapping[str, str]) -> str:
     """Return the first piece with SIZE stickers that is nowhere, by its colours."""
-    there = {frozenset(piece.colours) for piece in _pieces(facelets, side)}
+    there = {frozenset(piece.colours) for piece in _pieces(facelets, side) if len(piece.place) == size}
     absent = [name for name in CORNERS + EDGES if len(name) == size and frozenset(name) not in there]
     return " or ".join("-".join(shown[homes[face]] for face in name) for name in absent)
 

@@ -1,8 +1,10 @@
 """Reads sudokus: a grid a line, drawn grids with or without lines between the boxes, tables with their solutions.
 
-A `#` begins a comment, and a row in square brackets is one. Empty squares are 0 . * or _; beyond 9 the symbols go on
-with A, B, C, or are numbers with blanks between them. A grid in one line may have more fields behind or before it, with
-commas, semicolons or blanks between: a full grid of the same size is its solution, what else there is does not count.
+A `#` begins a comment, and a row in square brackets is one unless it is a list of numbers. Empty squares are 0 . * or
+_; beyond 9 the symbols go on with A, B, C, or are numbers with blanks between them. A grid in one line may have more
+fields behind or before it, with commas, semicolons or blanks between: a full grid of the same size is its solution,
+what else there is does not count. Where a line or a comma stands between all squares of a row, or nine rows have
+nothing but digits and blanks, an empty square may be blank.
 """
 
 import re
@@ -18,6 +20,10 @@ _LONG = [size * size for size in BOXES if size > 6]  # what is so long in one pi
 _SQUARES = {size * size: size for size in BOXES}
 _BETWEEN = re.compile(r"[\s,;|]+")
 _FIELD = re.compile(r'[^\s,;|"]+')
+_LIST = re.compile(r"\s*\[[\[\]\s\d]*,[\[\]\s\d,]*")  # as programs print rows
+_NO_BRACKETS = str.maketrans("[]", "  ")
+_PRINTED = dict.fromkeys(range(0x2500, 0x2580), "-") | str.maketrans("│┃║┆┇┊┋·•∙", "|||||||...")  # boxes of terminals
+_NINE = re.compile(r"(?:[1-9 ]{0,9}\r?\n){8}[1-9 ]{0,9}\s*")
 _RULER = re.compile(r"[-+=|*\s:]*[-=]{2}[-+=|*\s:]*")
 _RIGHT = "a grid is 81 digits in one line, or 9 rows of 9, with 0 . * or _ for an empty square"
 
@@ -45,7 +51,7 @@ def parse(text: str, file: str) -> Board:
     rows: list[_Row] = []
     problems: list[Problem] = []
     first: tuple[int, int] | None = None  # the size of the first grid, and its line
-    lines = list(_lines(text))
+    lines = list(_lines(_with_dots(text.translate(_PRINTED))))
     sixteens = _drawn_in_sixteen(lines)
     for number, row in lines:
         record = None if number in sixteens or rows else _record(row)
@@ -104,8 +110,17 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
     """Yield each row that is not blank, comment or a ruled line, with its number."""
     for number, whole in enumerate(text.split("\n"), 1):
         row = whole.partition("#")[0].rstrip()
+        if _LIST.fullmatch(row):
+            row = row.translate(_NO_BRACKETS).rstrip(", ")
         if row.strip() and not row.lstrip().startswith("[") and not _RULER.fullmatch(row):
             yield number, row
+
+
+def _with_dots(text: str) -> str:
+    """Return TEXT, with dots for the blanks where it is nine rows of digits, each in its column."""
+    if not _NINE.fullmatch(text) or not any(" " in row.strip() for row in text.split("\n")):
+        return text
+    return "\n".join(row.rstrip("\r").ljust(9)[:9].replace(" ", ".") for row in text.split("\n")[:9])
 
 
 def _record(row: str) -> _Record | None:
@@ -115,11 +130,17 @@ def _record(row: str) -> _Record | None:
     fields = list(_FIELD.finditer(row))
     at = next((at for at, field in enumerate(fields) if _is_grid(field[0]) or len(field[0]) in _LONG), None)
     if at is None:
-        return None
+        return _spread(row)
     grid = fields[at][0].translate(_AS_ONE)
     others = (field[0].translate(_AS_ONE) for field in fields[at + 1 :])
     full = (other for other in others if len(other) == len(grid) and EMPTY not in other and _is_grid(other))
     return _Record(fields[at].start() + 1, grid, next(full, ""))
+
+
+def _spread(row: str) -> _Record | None:
+    """Return the large grid that ROW is with something between its squares; None if it is none."""
+    squares = _BETWEEN.sub("", row)
+    return _Record(1, squares.translate(_AS_ONE), "") if len(squares) in _LONG and _is_grid(squares) else None
 
 
 def _is_grid(field: str) -> bool:
@@ -146,7 +167,7 @@ def _drawn_in_sixteen(lines: list[tuple[int, str]]) -> set[int]:
 
 def _row(row: str, number: int, file: str, above: list[_Row], problems: list[Problem], *, is_head: bool) -> list[_Row]:
     """Return ROW as a row of a drawing, or nothing if it is the head of a table; a problem is added to PROBLEMS."""
-    read = _numbers(row, number) or _symbols(row, number)
+    read = _cells(row, number) or _numbers(row, number) or _symbols(row, number)
     size = len(above[0].squares) if above else len(read.squares)
     strange = next((at for at, mark in enumerate(read.squares) if mark not in SYMBOLS[:size] + EMPTY), None)
     if is_head and strange is not None and re.search("[,;]", row) and re.search("[a-z]{3}", row.casefold()):
@@ -172,6 +193,20 @@ def _wide(read: _Row) -> str:
 def _symbols(row: str, number: int) -> _Row:
     drawn = [(at, mark) for at, mark in enumerate(row, 1) if not mark.isspace() and mark not in "|,;"]
     return _Row(number, [at for at, _ in drawn], "".join(mark for _, mark in drawn).translate(_AS_ONE))
+
+
+def _cells(row: str, number: int) -> _Row | None:
+    """Return ROW as squares with a line or comma between all of them, some blank; None if it is not written so."""
+    body = row.strip().removeprefix("|").removesuffix("|")
+    between = next((mark for mark in "|,;" if mark in body), None)
+    cells = body.split(between)
+    if len(cells) not in BOXES or all(cell.strip() for cell in cells) or any(len(cell.strip()) > 1 for cell in cells):
+        return None
+    columns, at = [], row.index(body) + 1
+    for cell in cells:
+        columns.append(at + len(cell) - len(cell.lstrip()) if cell.strip() else at)
+        at += len(cell) + 1
+    return _Row(number, columns, "".join(cell.strip() or EMPTY for cell in cells).translate(_AS_ONE))
 
 
 def _numbers(row: str, number: int) -> _Row | None:

@@ -4,6 +4,7 @@ A variable says that a digit stands in a square. Digits that a clue forbids have
 whatever is asked next, so one solver answers many questions about a grid: clues may be assumed or not.
 """
 
+import sys
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -13,7 +14,7 @@ from pi_appliance.puzzles.sudoku.board import EMPTY, SYMBOLS, shape
 
 OFTEN = 20_000  # rules between two signs of life: the largest grid has a million
 CONFLICTS = 300  # a budget between two signs of life: some hundredths of a second on the largest grid
-MISSING = "a sudoku that is not 9x9 needs a SAT solver: pip install 'pi-appliance[sudoku]'"
+MISSING = f"a sudoku that is not 9x9 needs a SAT solver: {sys.executable} -m pip install python-sat"
 
 
 class Sat:
