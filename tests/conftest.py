@@ -15,6 +15,7 @@ settings.register_profile("appliance", deadline=None)
 settings.load_profile("appliance")
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Let one worker run what changes the machine itself: there is one crontab."""
     for item in items:

@@ -51,6 +51,7 @@ class _Share:
 
     def next(self, name: str) -> None:
         self.number, self.name = self.number + 1, name
+        self.context.progress(self.number / self.parts, name)
 
     def tell(self, part: float | None, note: str) -> None:
         self.context.progress((self.number + (part or 0)) / self.parts, f"{self.name}: {note}")

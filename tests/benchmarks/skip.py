@@ -1,6 +1,7 @@
 """How long `jobs run` takes for a slot that the chance leaves out: `python -m tests.benchmarks.skip [--runs 21]`."""
 
 import argparse
+import contextlib
 import os
 import shutil
 import statistics
@@ -8,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from resource import RUSAGE_CHILDREN, getrusage
@@ -67,9 +68,7 @@ class Ways:
 
 def measure(runs: int) -> dict[str, tuple[float, float]]:
     """Return for each way the median of the time on the clock and of the processor's, in seconds. One core for all."""
-    if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
-    with tempfile.TemporaryDirectory() as folder:
+    with _one_core(), tempfile.TemporaryDirectory() as folder:
         ways = Ways(Path(folder))
         taken: dict[str, list[tuple[float, float]]] = {name: [] for name in ways.all()}
         for _ in range(runs + 1):  # the first time round all comes from the disk, and does not count
@@ -81,6 +80,16 @@ def measure(runs: int) -> dict[str, tuple[float, float]]:
         name: (statistics.median(each[0] for each in times[1:]), statistics.median(each[1] for each in times[1:]))
         for name, times in taken.items()
     }
+
+
+@contextlib.contextmanager
+def _one_core() -> Iterator[None]:
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {max(before)})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
 
 
 def _timed(argv: Sequence[str], environment: dict[str, str]) -> tuple[float, float]:
