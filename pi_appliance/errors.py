@@ -17,6 +17,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 _FEW = 30  # names in one line
+_LONG = 300  # characters; what is wrong may quote a word of a file that has no end
 
 
 class ApplianceError(Exception):
@@ -37,7 +38,8 @@ class Problem:
 
     def __str__(self) -> str:
         """Return file:line:column: what is wrong; what would be right."""
-        return f"{self.file}:{self.line}:{self.column}: {self.wrong}" + (f"; {self.right}" if self.right else "")
+        wrong = self.wrong if len(self.wrong) <= _LONG else f"{self.wrong[: _LONG // 2]}…{self.wrong[-_LONG // 2 :]}"
+        return f"{self.file}:{self.line}:{self.column}: {wrong}" + (f"; {self.right}" if self.right else "")
 
 
 class ConfigError(ApplianceError):

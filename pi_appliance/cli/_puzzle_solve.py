@@ -55,6 +55,8 @@ def solve(
       75   the file cannot be written
       130  stopped by Ctrl-C; what is proven so far is said
     """
+    if output is not None and not output.name:
+        raise click.UsageError("--output names no file")
     puzzle, question = asked.load()
     wish = asked_wish(puzzle, asked.name, solutions)
     if limit and wish in (Wish.FIRST, Wish.COUNT):

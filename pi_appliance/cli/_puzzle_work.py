@@ -15,8 +15,8 @@ from pi_appliance.cli._options import Command, Number, config_or_none_option
 from pi_appliance.cli._progress import ProgressLine
 from pi_appliance.config.load import load
 from pi_appliance.core import durations
-from pi_appliance.errors import ConfigError, NoConfig, OutOfTime, Problem
-from pi_appliance.jobs._puzzle_boards import board_of, is_file, load_puzzle
+from pi_appliance.errors import NoConfig, OutOfTime
+from pi_appliance.jobs._puzzle_boards import MOST, board_of, is_file, load_puzzle, name_of, text_of
 from pi_appliance.ports_work import Interrupted, Shelf, Work
 from pi_appliance.puzzles import Puzzle
 from pi_appliance.system import bench
@@ -46,11 +46,8 @@ def _length(_: click.Context, __: click.Parameter, value: str | None) -> timedel
 
 
 def read_stdin() -> str:
-    """Return what is piped in. Raises ConfigError if it is no text."""
-    try:
-        return sys.stdin.buffer.read().decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise ConfigError([Problem(STDIN, 1, 1, "this is no text", "pipe in UTF-8")]) from None
+    """Return what is piped in. Raises ConfigError if it is no text, or has no end."""
+    return text_of(sys.stdin.buffer.read(MOST + 1), STDIN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +71,7 @@ class Asked:
             return next(iter(puzzle.BOARDS))
         if self.board in puzzle.BOARDS:
             return self.board
-        return Path(self.board).stem if is_file(Path(self.board)) else "board"
+        return name_of(Path(self.board)) if is_file(Path(self.board)) else "board"
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ reports/pegs/.2026-11-21_0330.4711.new/         being written; what a power cut 
 """
 
 import contextlib
+import filecmp
 import re
 import shutil
 from collections.abc import Iterator
@@ -38,9 +39,10 @@ def is_name(text: str) -> bool:
 
 
 def names(folder: Path) -> list[str]:
-    """Return the editions in FOLDER, the newest first."""
+    """Return the editions in FOLDER, the newest first. A file or a link of such a name is somebody else's."""
     with contextlib.suppress(OSError):
-        return sorted((each.name for each in folder.iterdir() if is_name(each.name)), key=_order, reverse=True)
+        found = (each for each in folder.iterdir() if each.is_dir() and not each.is_symlink())
+        return sorted((each.name for each in found if is_name(each.name)), key=_order, reverse=True)
     return []
 
 
@@ -67,34 +69,38 @@ class Draft:
 def edition(folder: Path, moment: datetime, *, process: int, keep: int) -> Iterator[Draft]:
     """Give the draft of an edition of MOMENT in FOLDER; it appears, whole, when the block ends well.
 
-    Then it is also the newest, and of all editions the newest KEEP stay. PROCESS is who writes. Raises Unavailable.
+    Then its files stand at the old names, too, whatever its date, and of all others the newest stay, KEEP in all.
+    PROCESS is who writes. Raises Unavailable.
     """
     files.make_folder(folder)
-    _sweep(folder)
+    _sweep(folder, process)
     draft = files.make_folder(folder / f".{name_of(moment)}.{process}.new")
     try:
         yield Draft(draft)
         try:
-            _appear(folder, draft, name_of(moment))
-            _forget(folder, keep, process)
+            name = _appear(folder, draft, name_of(moment))
+            _forget(folder, name, keep, process)
         except OSError as error:
             raise files.cannot_write(folder, error) from None
     finally:
         shutil.rmtree(draft, ignore_errors=True)
 
 
-def _appear(folder: Path, draft: Path, name: str) -> None:
+def _appear(folder: Path, draft: Path, name: str) -> str:
+    """Let DRAFT be an edition of FOLDER, called NAME if that is free; return what it is called."""
     files.sync_folder(draft)
     before = names(folder)
     free = next(each for each in _wanted(name) if not (folder / each).exists())
     place = draft.rename(folder / free)
     files.sync_folder(folder)
-    written = {path.name for path in place.iterdir()}
+    written = _listed(place)
     for each in sorted(written):
         _put(place / each, folder / each)
-    for each in _listed(folder / before[0]) - written if before else ():
-        (folder / each).unlink(missing_ok=True)  # the newest is this edition, and nothing of an older one
+    for older in before:
+        for each in _listed(folder / older) - written:
+            _take_back(folder / older / each, folder / each)
     files.sync_folder(folder)
+    return free
 
 
 def _wanted(name: str) -> Iterator[str]:
@@ -104,11 +110,22 @@ def _wanted(name: str) -> Iterator[str]:
 
 
 def _listed(folder: Path) -> set[str]:
-    return {path.name for path in folder.iterdir()}
+    return {path.name for path in folder.iterdir() if path.is_file()}
+
+
+def _take_back(source: Path, target: Path) -> None:
+    """Take away TARGET if SOURCE was put there, and nobody has put anything else there since."""
+    if target.is_file() and not target.is_symlink() and filecmp.cmp(source, target, shallow=False):
+        target.unlink()
 
 
 def _put(source: Path, target: Path) -> None:
-    """Let TARGET be SOURCE: the same file, or a copy where the disk knows no second name for one."""
+    """Let TARGET be SOURCE: the same file, or a copy where the disk knows no second name for one.
+
+    Where somebody has a folder of that name, it stays: SOURCE is to be found under its date.
+    """
+    if target.is_dir():
+        return
     link = target.with_name(f".{target.name}.link")
     link.unlink(missing_ok=True)
     try:
@@ -120,15 +137,19 @@ def _put(source: Path, target: Path) -> None:
         link.replace(target)
 
 
-def _forget(folder: Path, keep: int, process: int) -> None:
-    """Take away all editions but the newest KEEP; each vanishes at once, whatever is left of its files."""
-    for name in names(folder)[keep:]:
+def _forget(folder: Path, new: str, keep: int, process: int) -> None:
+    """Take away all editions but KEEP: the NEW one and the newest others; each vanishes at once.
+
+    The new one may bear an old date: that of a slot that was caught up, or of a Pi whose clock is not set yet.
+    """
+    for name in [each for each in names(folder) if each != new][keep - 1 :]:
         gone = (folder / name).rename(folder / f".{name}.{process}.new")
         shutil.rmtree(gone, ignore_errors=True)
 
 
-def _sweep(folder: Path) -> None:
-    """Take away the drafts of those who are no more."""
+def _sweep(folder: Path, process: int) -> None:
+    """Take away the drafts of those who are no more, and of one before us who had the number of our PROCESS."""
     for path in folder.iterdir():
-        if (found := _DRAFT.fullmatch(path.name)) and path.is_dir() and not Path("/proc", found[1]).exists():
+        found = _DRAFT.fullmatch(path.name)
+        if found and path.is_dir() and (int(found[1]) == process or not Path("/proc", found[1]).exists()):
             shutil.rmtree(path, ignore_errors=True)

@@ -7,11 +7,15 @@ from typing import Any, cast
 
 from pi_appliance import registry
 from pi_appliance.config.load import shown
+from pi_appliance.core.amounts import render_size
 from pi_appliance.errors import ConfigError, Problem, UnknownName
 from pi_appliance.puzzles import Puzzle
 
 _LONGEST_NAME = 24  # characters; what is longer, and no file, is a drawing
 _NAME = re.compile(r"[a-z][a-z-]*|.*\w\.[a-z]\w*", re.IGNORECASE)  # of a board, or of a file with its suffix
+_LONGEST_STEM = 120  # bytes: it names files of the report, with something behind it
+MOST = 256_000_000  # bytes; a million sudokus with their solutions are 164 MB
+_ENDLESS = re.compile(r"[^\n]{100001}")  # no puzzle has rows as long, and none could be shown
 
 
 def load_puzzle(name: str) -> Puzzle:
@@ -28,6 +32,8 @@ def read_board(puzzle: Puzzle, where: Path, rules: Mapping[str, str]) -> Any:
         return puzzle.with_rules(puzzle.parse(puzzle.BOARDS[where.name], where.name), rules)
     if not where.suffix and not where.is_file():
         raise UnknownName("board", where.name, tuple(puzzle.BOARDS))
+    if where.exists() and not where.is_file() and not where.is_dir():  # a pipe, or a device without an end
+        raise ConfigError([Problem(shown(where), 1, 1, "this is no file with a board", "name a text file")])
     return puzzle.with_rules(puzzle.parse(read_text(where), shown(where)), rules)
 
 
@@ -63,13 +69,42 @@ def is_file(where: Path) -> bool:
         return False
 
 
+def name_of(where: Path) -> str:
+    """Return what the board WHERE is called in a report, and its files there: one line, of marks that can be shown."""
+    plain = "".join(mark if mark.isprintable() else "?" for mark in where.stem)
+    return plain.encode()[:_LONGEST_STEM].decode(errors="ignore")
+
+
 def read_text(path: Path) -> str:
-    """Return what stands in the file PATH. Raises ConfigError if it cannot be read or is no text."""
+    """Return what stands in the file PATH. Raises ConfigError if it cannot be read, is no text or is too large."""
     try:
-        return path.read_text("utf-8-sig")
+        with path.open("rb") as file:
+            if path.stat().st_size > MOST:  # said before it fills the memory
+                raise _too_large(shown(path))
+            content = file.read(MOST + 1)
     except OSError as error:
         raise ConfigError(
             [Problem(shown(path), 1, 1, f"cannot be read: {error.strerror}", "check its name and rights")]
         ) from None
+    return text_of(content, shown(path))
+
+
+def text_of(content: bytes, file: str) -> str:
+    """Return CONTENT of FILE as a text whose lines end with a line feed. Raises ConfigError if it cannot be one."""
+    if len(content) > MOST:
+        raise _too_large(file)
+    try:
+        text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise ConfigError([Problem(shown(path), 1, 1, "this is not a text file", "save it as UTF-8")]) from None
+        text = "\0"
+    if "\0" in text:
+        raise ConfigError([Problem(file, 1, 1, "this is not a text file", "save it as UTF-8")])
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    if endless := _ENDLESS.search(text):
+        number, characters = text.count("\n", 0, endless.start()) + 1, len(endless[0]) - 1
+        raise ConfigError([Problem(file, number, 1, f"this line has more than {characters:,} characters", "cut it up")])
+    return text
+
+
+def _too_large(file: str) -> ConfigError:
+    return ConfigError([Problem(file, 1, 1, f"there are more than {render_size(MOST)} of it", "take it apart")])

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated
 
 from pi_appliance.errors import ApplianceError, UnknownName, WrongArgument
-from pi_appliance.jobs._puzzle_boards import load_puzzle, read_board
+from pi_appliance.jobs._puzzle_boards import load_puzzle, name_of, read_board
 from pi_appliance.jobs._puzzle_night import LIMIT, Night, Plan
 from pi_appliance.model.run import Result
 from pi_appliance.ports import Context
@@ -75,7 +75,7 @@ class Options:
             problems += self._wrong_rules(puzzle, where)
         if not self.boards:
             problems += self._wrong_rules(puzzle, Path(next(iter(puzzle.BOARDS))))
-        twice = [name for name, times in Counter(where.stem for where in self.boards).items() if times > 1]
+        twice = [name for name, times in Counter(map(name_of, self.boards)).items() if times > 1]
         return problems + [(("boards",), f"two boards are called {name!r}", "give each its own name") for name in twice]
 
     def _wrong_rules(self, puzzle: Puzzle, where: Path) -> list[tuple[tuple[str | int, ...], str, str]]:
@@ -99,7 +99,7 @@ def run(options: Options, context: Context) -> Result:
     puzzle = load_puzzle(options.puzzle)
     all_known = not (options.boards or options.make or options.prepare)
     places = options.boards or ([Path(name) for name in puzzle.BOARDS] if all_known else [])
-    boards = {where.stem: read_board(puzzle, where, options.rules) for where in places}
+    boards = {name_of(where): read_board(puzzle, where, options.rules) for where in places}
     model = next(iter(boards.values()), None) or _first(puzzle, options.rules)
     plan = Plan(
         puzzle=puzzle,

@@ -139,7 +139,7 @@ def test_what_is_drawn_and_wrong_is_told_by_its_place_and_what_looks_like_a_name
     assert str(refused("show", "peg-solitaire", "--board", "XX Q")).startswith("board:1:4: 'Q' is no part of a board")
     assert "did you mean 'plus'?" in str(refused("show", "peg-solitaire", "--board", "pluss"))
     error = puzzle("show", "peg-solitaire", "--board", "-", piped=b"\xff\xfe\x00").exception
-    assert str(error) == "stdin:1:1: this is no text; pipe in UTF-8"
+    assert str(error) == "stdin:1:1: this is not a text file; save it as UTF-8"
     puzzle("show", "peg-solitaire", "--board", "X\0")
     assert isinstance(puzzle("show", "peg-solitaire", "--board", "X" * 5_000).exception, ConfigError)
 

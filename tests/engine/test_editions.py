@@ -103,6 +103,43 @@ with editions.edition(folder, moment, process=os.getpid(), keep=2) as draft:
     assert names(tmp_path) == {"2026-11-21_0330", "2026-11-22_0330", "result.txt"}
 
 
+def test_what_belongs_to_the_owner_is_left_alone_and_in_nobodys_way(tmp_path: Path) -> None:
+    precious = tmp_path / "elsewhere"
+    precious.mkdir()
+    folder = tmp_path / "pegs"
+    write(folder, NIGHT - timedelta(days=3), result="old", cross="old")
+    (folder / "2026-11-18_0330" / "notes").mkdir()
+    (folder / "notes").mkdir()
+    (folder / "cross.txt").unlink()
+    (folder / "cross.txt").write_text("the owner's own drawing")
+    (folder / "2026-11-17_0330").write_text("a file of such a name")
+    (folder / "2026-11-16_0330").symlink_to(precious)
+    (folder / "plus.txt").mkdir()
+    write(folder, result="new", plus="new", keep=1)
+    assert editions.names(folder) == ["2026-11-21_0330"]
+    own = {"notes", "cross.txt", "2026-11-17_0330", "2026-11-16_0330", "plus.txt"}
+    assert names(folder) == own | {"2026-11-21_0330", "result.txt"}
+    assert (folder / "cross.txt").read_text() == "the owner's own drawing"
+
+
+def test_one_of_an_older_date_is_what_was_written_last_and_stays(tmp_path: Path) -> None:
+    write(tmp_path, result="tonight", keep=2)
+    for days in (2, 1):
+        write(tmp_path, NIGHT - timedelta(days=days), keep=2, result=f"of {days} days ago", extra=str(days))
+        assert (tmp_path / "result.txt").read_text() == f"of {days} days ago"
+        assert editions.names(tmp_path) == ["2026-11-21_0330", f"2026-11-{21 - days}_0330"]
+    write(tmp_path, NIGHT + timedelta(days=1), keep=2, result="tomorrow")
+    assert names(tmp_path) == {"2026-11-21_0330", "2026-11-22_0330", "result.txt"}, "nothing is left of what went"
+
+
+def test_a_draft_of_one_that_had_our_number_is_not_gone_on_with(tmp_path: Path) -> None:
+    draft = tmp_path / f".2026-11-21_0330.{os.getpid()}.new"
+    draft.mkdir()
+    (draft / "half.txt").write_text("of a machine that lost its power")
+    write(tmp_path, result="whole")
+    assert names(tmp_path / "2026-11-21_0330") == {"result.txt"}
+
+
 def test_a_name_is_a_moment(tmp_path: Path) -> None:
     assert editions.is_name("2026-11-21_0330-2")
     for name in ("2026-11-21", "2026-13-21_0330", "2026-11-21_0330-", "..", "result.txt", ".2026-11-21_0330.7.new"):

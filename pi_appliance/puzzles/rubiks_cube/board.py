@@ -44,7 +44,7 @@ def with_rules(board: Board, rules: Mapping[str, str]) -> Board:
 
 
 def _target(value: str) -> int:
-    if value.isascii() and value.isdigit() and int(value) <= 30:
+    if value.isascii() and value.isdigit() and len(value) < 3 and int(value) <= 30:
         return int(value)
     raise WrongArgument(f"target: {value!r} is no number of moves; write one from 0 to 30, such as 20")
 

@@ -1,0 +1,86 @@
+"""pi-appliance puzzle and the job kind, given what is no board: one line each, and soon."""
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from pi_appliance.cli._program import cli
+from pi_appliance.config.load import load
+from pi_appliance.errors import ApplianceError, ConfigError
+from pi_appliance.jobs import _puzzle_boards
+from pi_appliance.puzzles import rubiks_cube
+from tests.house import House
+
+PUZZLES = ("battleship", "connect-four", "panguru", "peg-solitaire", "rubiks-cube", "solitaire-chess", "sudoku")
+
+
+def refusal(*arguments: str | Path, piped: bytes | None = None) -> str:
+    """Return the one line that PUZZLE says to ARGUMENTS; no traceback, and no more than a screen of it."""
+    error = CliRunner().invoke(cli, ["puzzle", *map(str, arguments)], input=piped).exception
+    assert isinstance(error, ApplianceError), error
+    assert len(str(error)) < 1_000
+    return str(error)
+
+
+@pytest.mark.parametrize("name", PUZZLES)
+def test_zeros_and_lines_without_end_are_no_board(name: str, tmp_path: Path) -> None:
+    file = tmp_path / "board.txt"
+    file.write_bytes(bytes(5_000_000))
+    assert "this is not a text file; save it as UTF-8" in refusal("show", name, "--board", file)
+    file.write_bytes(b"# a comment\n" + b"X" * 5_000_000)
+    assert "board.txt:2:1: this line has more than 100,000 characters" in refusal("show", name, "--board", file)
+    assert "stdin:1:1: this line has more than" in refusal("show", name, "--board", "-", piped=b"1" * 200_000)
+    file.write_bytes(b"Z" * 100_000)
+    refusal("show", name, "--board", file)
+
+
+def test_a_file_that_is_too_large_is_not_read_to_its_end(tmp_path: Path) -> None:
+    file = tmp_path / "board.txt"
+    with file.open("wb") as hole:
+        hole.truncate(_puzzle_boards.MOST + 1)
+    assert "there are more than 256MB of it" in refusal("show", "sudoku", "--board", file)
+
+
+def test_a_pipe_in_place_of_a_board_keeps_nobody_waiting(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "board.txt")
+    config = tmp_path / "appliance.yaml"
+    config.write_text(
+        "state: state\njobs:\n  night: {kind: puzzle, with: {puzzle: sudoku, boards: [board.txt]}}\n", "utf-8"
+    )
+    with pytest.raises(ConfigError, match=r"this is no file with a board; name a text file"):
+        load(config)
+
+
+def test_lines_may_end_as_on_other_systems_and_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
+    file = tmp_path / "board.txt"
+    for content in (b"\xef\xbb\xbfXXO\r\nXXO\r\n", b"XXO\rXXO\r"):
+        file.write_bytes(content)
+        assert CliRunner().invoke(cli, ["puzzle", "show", "peg-solitaire", "--board", str(file)]).stdout == "XXO\nXXO\n"
+
+
+@pytest.mark.parametrize("name", ["new\nline", "half \udcff a mark", "long" * 50, "ä" * 90])
+def test_a_file_of_an_odd_name_is_solved_and_called_so_that_it_can_be_written(name: str, tmp_path: Path) -> None:
+    board, page = tmp_path / f"{name}.txt", tmp_path / "page.html"
+    board.write_text("XXO\n", "utf-8")
+    house = House(tmp_path)
+    done = house.run("puzzle", "solve", "peg-solitaire", "--board", str(board), "--output", str(page))
+    assert done.returncode == 0, done.stderr
+    assert "<h2>" in page.read_text("utf-8")
+    called = _puzzle_boards.name_of(board)
+    assert called.isprintable()
+    assert len(f".{called}-probability.svg.12345678.new".encode()) < 256
+
+
+def test_a_number_of_thousands_of_figures_is_no_target() -> None:
+    board = rubiks_cube.parse("R U", "here")
+    with pytest.raises(ConfigError, match="no number of moves"):
+        rubiks_cube.with_rules(board, {"target": "1" * (sys.get_int_max_str_digits() + 1)})
+
+
+def test_an_output_of_no_name_is_a_mistake_of_the_command_line() -> None:
+    result = CliRunner().invoke(cli, ["puzzle", "solve", "peg-solitaire", "--output", ""])
+    assert result.exit_code == 2
+    assert "--output names no file" in result.stderr
