@@ -35,11 +35,14 @@ def check(asked: Asked, file: str | None, notation: str | None) -> None:
         return
     assert file is not None
     progress = ProgressLine()
+    puzzle = load_puzzle(asked.name)
+    where = STDIN if file == "-" else file
     with stopped_cleanly(progress, lambda _: "", None):
-        right = _check_listing(load_puzzle(asked.name), asked.rules, file, progress)
+        text = read_stdin() if file == "-" else read_text(Path(file))
+        right = _check_listing(puzzle, asked.rules, text, where, progress)
     if not right:
-        raise Refused(f"{file} lists no solution; nothing was checked")
-    click.echo(f"{file}: {counted(right, 'solution')}, all right")
+        raise Refused(f"{where} lists no solution; nothing was checked")
+    click.echo(f"{where}: {counted(right, 'solution')}, all right")
 
 
 def _check_line(puzzle: Puzzle, board: Any, notation: str) -> None:
@@ -49,11 +52,10 @@ def _check_line(puzzle: Puzzle, board: Any, notation: str) -> None:
     click.echo("right")
 
 
-def _check_listing(puzzle: Puzzle, rules: dict[str, str], file: str, progress: ProgressLine) -> int:
-    """Return how many solutions FILE lists, all of them right. Raises Refused at the first that is wrong."""
+def _check_listing(puzzle: Puzzle, rules: dict[str, str], text: str, file: str, progress: ProgressLine) -> int:
+    """Return how many solutions TEXT lists, all of them right. Raises Refused at the first that is wrong."""
     right = 0
-    text, where = (read_stdin(), STDIN) if file == "-" else (read_text(Path(file)), file)
-    for question, lines in puzzle.parse_listing(text, where, progress.show):
+    for question, lines in puzzle.parse_listing(text, file, progress.show):
         board = puzzle.with_rules(question, rules)
         for number, line in enumerate(lines, 1):
             checked = puzzle.check(board, line)

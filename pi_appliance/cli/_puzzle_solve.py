@@ -116,7 +116,6 @@ def count(
       0    they are counted, or proven to be none
       1    the time of --for is over, or it does not fit into memory; what is proven so far is said
       2    no such puzzle, board or rule, a board that cannot be read, or a puzzle whose solutions are not counted
-      75   what is to be kept for the next time cannot be written
       130  stopped by Ctrl-C; what is proven so far is said
     """
     puzzle, question = asked.load()
@@ -209,7 +208,7 @@ def prepare(name: str, as_json: bool, means: Means) -> None:
     puzzle = load_puzzle(name)
     preparing = _able(puzzle, name, "prepare")
     line = ProgressLine()
-    with stopped_cleanly(line, so_far, means.length), working(line, means) as work:
+    with stopped_cleanly(line, so_far, means.length), working(line, means, keeps=True) as work:
         begun = work.seconds()
         answer = preparing(work)
         took = work.seconds() - begun

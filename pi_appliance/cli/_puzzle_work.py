@@ -15,7 +15,7 @@ from pi_appliance.cli._options import Command, Number, config_or_none_option
 from pi_appliance.cli._progress import ProgressLine
 from pi_appliance.config.load import load
 from pi_appliance.core import durations
-from pi_appliance.errors import NoConfig, OutOfTime
+from pi_appliance.errors import NoConfig, OutOfTime, Unavailable
 from pi_appliance.jobs._puzzle_boards import MOST, board_of, is_file, load_puzzle, name_of, text_of
 from pi_appliance.ports_work import Interrupted, Shelf, Work
 from pi_appliance.puzzles import Puzzle
@@ -112,27 +112,48 @@ def work_options(command: Command) -> Command:
 
 
 class _LateShelf:
-    """A shelf whose place is looked up when it is first used: most puzzles need none."""
+    """A shelf whose place is looked up when it is first used: most puzzles need none.
 
-    def __init__(self, config: Path | NoConfig) -> None:
-        self._config = config
+    Where it cannot be read or written, WITHOUT is told why, once, and nothing is kept; or that is raised if it is None.
+    """
+
+    def __init__(self, config: Path | NoConfig, without: Callable[[str], None] | None) -> None:
+        self._config, self._without = config, without
+        self._closed = False
 
     @cached_property
     def _shelf(self) -> Shelf:
         state = _NOWHERE.expanduser() if isinstance(self._config, NoConfig) else load(self._config).state
         return FileShelf(state / bench.FOLDER)
 
+    @contextmanager
+    def _may_fail(self) -> Iterator[None]:
+        try:
+            yield
+        except Unavailable as error:
+            if self._without is None:
+                raise
+            self._closed = True
+            self._without(str(error))
+
     def load(self, name: str) -> memoryview | None:
-        return self._shelf.load(name)
+        if not self._closed:
+            with self._may_fail():
+                return self._shelf.load(name)
+        return None
 
     def save(self, name: str, parts: Iterable[bytes | bytearray | memoryview]) -> None:
-        self._shelf.save(name, parts)
+        if not self._closed:
+            with self._may_fail():
+                self._shelf.save(name, parts)
 
     def remove(self, name: str) -> None:
-        self._shelf.remove(name)
+        if not self._closed:
+            with self._may_fail():
+                self._shelf.remove(name)
 
     def names(self) -> Iterable[str]:
-        return self._shelf.names()
+        return () if self._closed else self._shelf.names()
 
 
 class Estimate:
@@ -159,8 +180,8 @@ class Estimate:
 
 
 @contextmanager
-def working(line: ProgressLine, means: Means) -> Iterator[Work]:
-    """Give the Work of this machine, within MEANS; LINE shows how far it is."""
+def working(line: ProgressLine, means: Means, *, keeps: bool = False) -> Iterator[Work]:
+    """Give the Work of this machine, within MEANS; LINE shows how far it is. What KEEPS must be able to."""
     seconds = None if means.length is None else means.length.total_seconds()
     estimates: list[Estimate] = []
 
@@ -168,9 +189,13 @@ def working(line: ProgressLine, means: Means) -> Iterator[Work]:
         left = estimates[0].of(part)
         line.show(part, f"{left}: {note}" if left else note)
 
+    def go_on_without(why: str) -> None:
+        line.clear()
+        click.echo(f"pi-appliance: nothing is kept for the next time: {why}", err=True)
+
     with bench.open_bench(Path(), tell, seconds=seconds, cores=means.cores) as work:
         estimates.append(Estimate(work.seconds))
-        work.shelf = _LateShelf(means.config)
+        work.shelf = _LateShelf(means.config, None if keeps else go_on_without)
         yield work
 
 

@@ -194,7 +194,7 @@ class Night:
         if self.prepared_so_far:
             return f"not prepared yet: {self.cut_off}; {self.prepared_so_far}"
         solved, proven = (sum(bool(getattr(told, how)) for told in self.told) for how in ("solved", "proven"))
-        words = f"{counted(solved, 'board')} solved, {proven} proven to have no solution"
+        words = f"{counted(solved, 'board')} solved" + (f", {proven} proven to have no solution" if proven else "")
         if not self.cut_off:
             return words
         open_ones = [told for told in self.told if told.cut_off]

@@ -16,7 +16,7 @@ from click.testing import CliRunner, Result
 
 from pi_appliance import registry
 from pi_appliance.cli._program import cli
-from pi_appliance.errors import ApplianceError, ConfigError
+from pi_appliance.errors import ApplianceError, ConfigError, OutOfTime
 from pi_appliance.puzzles.peg_solitaire import BOARDS, parse_listing
 
 # Twenty pairs that can jump once each: a million positions, which take long enough to be interrupted.
@@ -155,7 +155,7 @@ def test_one_line_is_checked_by_its_notation() -> None:
 
 def test_a_listing_may_be_piped_in() -> None:
     listing = puzzle("solve", "peg-solitaire", "--board", "cross", "--solutions", "all").stdout
-    assert puzzle("check", "peg-solitaire", "-", piped=listing).stdout == "-: 4 solutions, all right\n"
+    assert puzzle("check", "peg-solitaire", "-", piped=listing).stdout == "stdin: 4 solutions, all right\n"
 
 
 def test_a_page_that_plays_the_solution_is_written_where_the_file_is_called_so(tmp_path: Path) -> None:
@@ -263,6 +263,18 @@ def test_a_wrong_drawing_is_told_with_line_and_column(tmp_path: Path) -> None:
 )
 def test_a_short_drawing_that_is_wrong_is_told_so_and_not_taken_for_a_name(name: str, drawing: str, told: str) -> None:
     assert str(refused("show", name, "--board", drawing)).startswith(told)
+
+
+def test_a_shelf_that_cannot_be_written_is_told_once_and_done_without_except_by_prepare(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / ".local").write_text("in the way", "utf-8")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    result = puzzle("hint", "connect-four", "--board", "empty", "--for", "1s")
+    assert result.stderr.count("nothing is kept for the next time: ") == 1
+    assert isinstance(result.exception, OutOfTime), "it was looked for all the same"
+    assert refused("prepare", "connect-four", "--for", "1s").exit_status == 75
 
 
 def test_a_limit_of_nothing_is_refused() -> None:

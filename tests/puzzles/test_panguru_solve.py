@@ -248,3 +248,10 @@ def test_a_search_that_is_cut_off_says_what_is_proven_and_goes_on_from_there() -
     assert rest.tried() < whole.tried()
     assert not list(work.shelf.names())
     assert replayed(board.plates, board.pebbles, next(rest.lines))
+
+
+def test_a_table_that_is_cut_off_says_how_many_boards_are_solved() -> None:
+    board = panguru.with_rules(panguru.parse(panguru.BOARDS["small"], "small"), {"random": "100"})
+    with pytest.raises(Interrupted) as caught:
+        panguru.solve(board, Wish.COUNT, Cut(1))
+    assert caught.value.so_far.startswith("40 of 100 random boards solved, none of which takes more than 1")

@@ -59,11 +59,16 @@ def hardness(seeds: Sequence[int], work: Work, board: Board) -> Table:
     batches = [seeds[at : at + BOARDS_A_CALL] for at in range(0, len(seeds), BOARDS_A_CALL)]
     met: dict[int, list[tuple[int, int]]] = {}
     done = 0
-    for came in work.map(lambda batch: [_hard(seed, board) for seed in batch], batches):
-        for seed, moves, count in came:
-            met.setdefault(moves, []).append((count, seed))
-        done += len(came)
-        work.progress(done / len(seeds), f"{counted(done, 'random board')} solved")
+    try:
+        for came in work.map(lambda batch: [_hard(seed, board) for seed in batch], batches):
+            for seed, moves, count in came:
+                met.setdefault(moves, []).append((count, seed))
+            done += len(came)
+            work.progress(done / len(seeds), f"{counted(done, 'random board')} solved")
+    except Interrupted as stop:
+        most = counted(max(met, default=0), "move")
+        stop.so_far = f"{done:,} of {counted(len(seeds), 'random board')} solved, none of which takes more than {most}"
+        raise
     rows = [
         (moves, len(found), median(sorted(count for count, _ in found)), max(found)[0], min(seed for _, seed in found))
         for moves, found in sorted(met.items())

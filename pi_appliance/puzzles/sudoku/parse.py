@@ -72,9 +72,8 @@ def parse(text: str, file: str) -> Board:
     if rows:
         missing = len(rows[0].squares) - len(rows)
         wrong = f"the grid that begins here has {counted(len(rows), 'row')} of {len(rows[0].squares)} squares"
-        problems.append(
-            Problem(file, rows[0].number, rows[0].columns[0], wrong, f"draw the {missing} that are missing")
-        )
+        right = f"draw the {missing} that are missing" if missing > 1 else "draw the one that is missing"
+        problems.append(Problem(file, rows[0].number, rows[0].columns[0], wrong, right))
     if not grids and not problems:
         problems.append(Problem(file, 1, 1, "no grid is drawn here", _RIGHT))
     if problems:
