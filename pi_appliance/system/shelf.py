@@ -12,7 +12,6 @@ import zlib
 from collections.abc import Iterable
 from pathlib import Path
 
-from pi_appliance.errors import Unavailable
 from pi_appliance.system import files
 
 _SUFFIX, _DAMAGED = ".shelf", ".damaged"
@@ -28,17 +27,18 @@ class FileShelf:
         self._folder = folder
 
     def load(self, name: str) -> memoryview | None:
-        """Return what was saved as NAME, mapped from its file. A damaged file is set aside. Raises Unavailable."""
+        """Return what was saved as NAME, mapped from its file; None if it is not there, or not to be read by us.
+
+        A damaged file is set aside.
+        """
         path = self._path(name)
         try:
             with path.open("rb") as file:
                 kept = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
-        except FileNotFoundError:
-            return None
         except ValueError:  # an empty file cannot be mapped
             kept = memoryview(b"")
-        except OSError as error:
-            raise Unavailable(f"{path} cannot be read: {error.strerror}; check its rights, and the card") from None
+        except OSError:
+            return None
         if (content := _content(kept)) is None:
             kept.release()
             with contextlib.suppress(OSError):  # one damaged file a name is enough to look at
@@ -60,12 +60,9 @@ class FileShelf:
             file.write(_HEADER.pack(_MAGIC, checksum, length))
 
     def remove(self, name: str) -> None:
-        """Take NAME away; nothing happens if it is not there. Raises Unavailable."""
-        path = self._path(name)
-        try:
-            path.unlink(missing_ok=True)
-        except OSError as error:
-            raise Unavailable(f"{path} cannot be removed: {error.strerror}; check the rights of its folder") from None
+        """Take NAME away; nothing happens if it is not there, or not ours to take: it only takes room then."""
+        with contextlib.suppress(OSError):
+            self._path(name).unlink()
 
     def names(self) -> list[str]:
         """Return what there is, sorted."""

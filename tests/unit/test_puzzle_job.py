@@ -152,11 +152,11 @@ def test_a_fault_in_the_middle_leaves_the_reports_of_the_last_time_and_no_draft(
     class Broken(FolderContext):
         def progress(self, done: float | None, note: str = "") -> None:  # noqa: ARG002 - as the port has it
             if note.startswith("arrow"):
-                raise Unavailable("the card is full")
+                raise ZeroDivisionError
 
     run(peg("cross"), FolderContext(tmp_path))
     before = (tmp_path / "result.txt").read_text("utf-8")
-    with pytest.raises(Unavailable):
+    with pytest.raises(ZeroDivisionError):
         run(peg("pyramid", "plus", "arrow"), Broken(tmp_path))
     assert (tmp_path / "result.txt").read_text("utf-8") == before
     assert names(tmp_path) == {"result.txt", "result.json", "result.html", "cross.svg", NIGHT}
@@ -282,3 +282,55 @@ def test_a_board_that_does_not_fit_is_told_and_the_others_are_answered(tmp_path:
     arrow, cross = values(tmp_path)["boards"]
     assert (arrow["answered"], cross["count"]) == (False, 4)
     assert "Refused: a level of positions takes 5GB" in (tmp_path / "result.txt").read_text("utf-8")
+
+
+def unkept(folder: Path, **more: Any) -> FolderContext:
+    """Return a night whose shelf keeps nothing, as on a full card."""
+    folder.mkdir(exist_ok=True)
+    (folder / "shelf").touch()
+    return FolderContext(folder, **more)
+
+
+def test_a_night_that_cannot_keep_how_far_it_is_says_so_and_reports_what_it_knows(tmp_path: Path) -> None:
+    long = tmp_path / "long.txt"
+    long.write_text("\n\n".join(["XXO XXO XXO XXO"] * 5) + "\n", "utf-8")
+    with pytest.raises(OutOfTime, match=r"1 board solved.*: its time is over; long: all .* that could not be kept: "):
+        run(peg("cross", long, solutions=Wish.COUNT), unkept(tmp_path / "night", seconds=1.0))
+    cross, cut = values(tmp_path / "night")["boards"]
+    assert (cross["count"], cut["answered"]) == (4, False)
+
+
+def test_tables_that_cannot_be_kept_are_used_all_the_same(tmp_path: Path) -> None:
+    job = Options(puzzle="rubiks-cube", boards=[Path("scrambled")], rules={"seconds": "0"})
+    assert run(job, unkept(tmp_path)).facts["solved"] == 1
+
+
+def test_what_cannot_be_prepared_is_told_and_the_boards_are_answered(tmp_path: Path) -> None:
+    class Full(CutOff):
+        where = "prepare: opening book"
+        why: Exception = Unavailable("the card is full")
+
+    job = Options(puzzle="connect-four", boards=[Path("squeeze")], prepare=True)
+    with pytest.raises(Refused, match=r"^not prepared: the card is full; the report has the rest$"):
+        run(job, Full(tmp_path))
+    assert [board["answered"] for board in values(tmp_path)["boards"]] == [True]
+    assert "Not prepared: the card is full\n" in (tmp_path / "result.txt").read_text("utf-8")
+    assert "<p>the card is full.</p>" in (tmp_path / "result.html").read_text("utf-8")
+
+
+def test_a_board_that_cannot_be_made_is_told_and_the_others_are_answered(tmp_path: Path) -> None:
+    job = Options(puzzle="sudoku", boards=[Path("seventeen")], make=2, rules={"clues": "16"})
+    with pytest.raises(Refused, match=r"^not made: 2027-03-01-1: no sudoku of 16 clues has only one solution"):
+        run(job, FolderContext(tmp_path))
+    assert [board["name"] for board in values(tmp_path)["boards"]] == ["seventeen"]
+    text = (tmp_path / "result.txt").read_text("utf-8")
+    assert text.count("Not made: 2027-03-01-") == 2
+
+
+def test_a_board_for_which_memory_is_too_small_after_all_is_told(tmp_path: Path) -> None:
+    class Tight(CutOff):
+        why: Exception = MemoryError()
+
+    with pytest.raises(Refused, match=r"^arrow: it takes more memory than it may have; "):
+        run(peg("arrow", "cross"), Tight(tmp_path))
+    assert [board["answered"] for board in values(tmp_path)["boards"]] == [False, True]
