@@ -17,6 +17,7 @@ from pi_appliance.jobs._puzzle_page import Page
 from pi_appliance.jobs._puzzle_told import Told, answer_values, ask, duration, prepared_text, so_far, values
 from pi_appliance.model.run import Result
 from pi_appliance.ports import Context, Edition
+from pi_appliance.ports_work import is_of_a_board
 from pi_appliance.puzzles import Answer, Interrupted, Puzzle, Wish, Work, counted
 from pi_appliance.puzzles._result import label, rendered, spoken
 
@@ -141,10 +142,14 @@ class Night:
         if len(self.plan.boards) + self.plan.make + self.plan.prepare > 1:
             file.write(f"{told.name}\n{'=' * len(told.name)}\n")
         self._draw(f"{told.name}.svg", self.plan.puzzle.render_svg(told.board))
+        before = set(work.shelf.names())
         try:
             ask(self.plan.puzzle, told, self.plan.limit, work, file.write)
         finally:
             page.add(told)
+            if told.made:  # another night makes another one: nobody goes on with this
+                for name in filter(is_of_a_board, {*work.shelf.names()} - before):
+                    work.shelf.remove(name)
         for name, drawn in (told.answer.pictures if told.answer else {}).items():
             self._draw(f"{told.name}-{name}.svg", drawn)
 

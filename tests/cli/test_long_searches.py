@@ -26,7 +26,7 @@ def test_a_deadline_ends_it_with_what_is_known_and_the_next_run_goes_on(house: H
     run = house.last("book")
     assert run["outcome"] == "timed-out"
     assert run["summary"].startswith("ended at its deadline of 3s; ")
-    assert "not prepared yet: its time is over; the opening book has " in run["summary"]
+    assert "prepare: the opening book" in run["summary"]
     kept = list((house.state / "puzzles" / "connect-four").iterdir())
     assert [path.suffix for path in kept] == [".shelf"], "whole, and no half of another"
     assert not any("connect-four" in line for line in commands()), "nobody is left"

@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -13,7 +14,7 @@ import pytest
 from pi_appliance.config.load import load
 from pi_appliance.errors import ConfigError, OutOfTime, Refused, Unavailable
 from pi_appliance.jobs.puzzle import Options, run
-from pi_appliance.puzzles import Alone, Interrupted, Wish, Work
+from pi_appliance.puzzles import Alone, Interrupted, Shelf, Wish, Work
 from pi_appliance.puzzles.peg_solitaire import check, parse_listing
 from tests.fakes.context import FolderContext
 
@@ -98,9 +99,15 @@ class CutOff(FolderContext):
     where = "arrow"
     why: Exception = Interrupted("its time is over", "12 of 16 levels are counted")
 
+    @cached_property
+    def shelf(self) -> Shelf:
+        """Return what its work keeps."""
+        return Alone().shelf
+
     @contextmanager
     def work(self, progress: Callable[[float | None, str], None] | None = None) -> Iterator[Work]:
         work, context = Alone(), self
+        work.shelf = self.shelf
 
         def told(part: float | None, note: str) -> None:
             (progress or context.progress)(part, note)
@@ -261,6 +268,16 @@ def test_new_boards_follow_from_the_date_of_the_slot(tmp_path: Path) -> None:
     assert boards("2027-03-02T03:30:00Z")[0][2] != first[0][2]
     page = (tmp_path / "result.html").read_text("utf-8")
     assert page.count("<summary>The solution</summary>") == 2, "somebody may want to try before they look"
+
+
+@pytest.mark.parametrize(("where", "kept"), [("seven: capture", 1), ("2027-03-01: capture", 0)])
+def test_nothing_is_kept_of_a_new_board_as_no_night_goes_on_with_it(tmp_path: Path, where: str, kept: int) -> None:
+    context = CutOff(tmp_path)
+    context.where = where
+    job = Options(puzzle="solitaire-chess", boards=[Path("seven")], make=1, solutions=Wish.COUNT)
+    with pytest.raises(OutOfTime):
+        run(job, context)
+    assert len(list(context.shelf.names())) == kept
 
 
 def test_what_is_not_prepared_in_time_is_told_and_gone_on_with(tmp_path: Path) -> None:
