@@ -1,5 +1,6 @@
 """What a long search may use: hands, a shelf, and somebody to tell how far it is. Puzzles see the world only so."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Protocol, TypeVar
 
@@ -19,8 +20,19 @@ class Interrupted(Exception):
         self.why, self.so_far = why, so_far
 
 
+_BOARD = re.compile(r"[0-9a-f]{8}")
+
+
+def is_of_a_board(name: str) -> bool:
+    """Say whether what a shelf has as NAME is of one board alone: its name has a hash of eight digits or more."""
+    return _BOARD.search(name) is not None
+
+
 class Shelf(Protocol):
-    """Where tables, books and checkpoints outlive a run, by name. What is there is whole, and was made by this code."""
+    """Where tables, books and checkpoints outlive a run, by name. What is there is whole, and was made by this code.
+
+    What is of one board alone (see `is_of_a_board`) goes when nobody has asked for it for a month.
+    """
 
     def load(self, name: str) -> memoryview | None:
         """Return what was saved as NAME, to be read only; None if nothing is, or it is damaged. No copy is made."""

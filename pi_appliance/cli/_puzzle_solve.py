@@ -12,7 +12,7 @@ import click
 from pi_appliance.cli._options import Number, json_option
 from pi_appliance.cli._progress import ProgressLine
 from pi_appliance.cli._puzzle_work import Asked, Means, board_options, stopped_cleanly, work_options, working
-from pi_appliance.errors import Refused, WrongArgument
+from pi_appliance.errors import WrongArgument
 from pi_appliance.jobs._puzzle_boards import load_puzzle
 from pi_appliance.jobs._puzzle_night import LIMIT
 from pi_appliance.jobs._puzzle_page import Page
@@ -71,7 +71,7 @@ def solve(
         page = output is not None and output.suffix == ".html"
         ask(puzzle, told, limit or LIMIT, work, _nowhere if as_json or page else write)
         if told.refused:
-            raise Refused(told.refused)
+            raise told.refused
         if as_json:
             write(_json(puzzle, asked, told) + "\n")
         elif page:
@@ -128,7 +128,7 @@ def count(
     ):
         ask(puzzle, told, 1, work, _nowhere)
     if told.refused:
-        raise Refused(told.refused)
+        raise told.refused
     click.echo(
         json.dumps({"puzzle": asked.name, **values(puzzle, told)}, ensure_ascii=False) if as_json else in_words(told)
     )

@@ -171,10 +171,12 @@ class RunContext:
 
     def work(self, progress: Callable[[float | None, str], None] | None = None) -> AbstractContextManager[Work]:
         """Give what a long search may use, until the block ends."""
-        from pi_appliance.system import bench  # noqa: PLC0415 - most jobs search for nothing
+        from pi_appliance.system import bench, shelf  # noqa: PLC0415 - most jobs search for nothing
 
+        folder = self.config.state / bench.FOLDER
+        shelf.FileShelf(folder).sweep()
         return bench.open_bench(
-            self.config.state / bench.FOLDER,
+            folder,
             progress or self.progress,
             seconds=None if self.ends is None else self.ends - time.monotonic(),
             share=self.config.jobs[self.job].cpu,

@@ -12,11 +12,12 @@ from itertools import chain
 from typing import IO, Any
 
 from pi_appliance.core.amounts import render_size
-from pi_appliance.errors import ApplianceError, OutOfTime, Refused
+from pi_appliance.errors import ApplianceError, OutOfTime, Refused, Unavailable
 from pi_appliance.jobs._puzzle_page import Page
 from pi_appliance.jobs._puzzle_told import Told, answer_values, ask, duration, prepared_text, so_far, values
 from pi_appliance.model.run import Result
 from pi_appliance.ports import Context, Edition
+from pi_appliance.ports_work import is_of_a_board
 from pi_appliance.puzzles import Answer, Interrupted, Puzzle, Wish, Work, counted
 from pi_appliance.puzzles._result import label, rendered, spoken
 
@@ -70,6 +71,8 @@ class Night:
     seconds: float = 0.0  # that preparing took
     cut_off: str = ""  # why, if it was
     prepared_so_far: str = ""
+    left_out: list[str] = field(default_factory=list)
+    """What could not be prepared or made, and why."""
 
     def work(self) -> Result:
         """Do it, and report. Interruptions and refusals are in the report, and in `failure`."""
@@ -79,7 +82,7 @@ class Night:
         with self.context.work(share.tell) as work, self.edition.file(RESULT) as file:
             try:
                 self._prepare(share, work, page, file)
-                for told in chain(self._listed(), self._made(work)):
+                for told in chain(self._listed(), self._made(work, page, file)):
                     self._answer(told, share, work, page, file)
             except Interrupted as interrupted:
                 self.cut_off = interrupted.why
@@ -99,10 +102,19 @@ class Night:
             file.write(rendered({"Prepared so far": self.prepared_so_far}) + "\n")
             page.prepared(f"Not through yet: {self.prepared_so_far}.", {}, ())
             raise
+        except (Refused, Unavailable) as error:  # what is there already may do for the boards
+            self._leave_out("prepared", error, page, file)
+            return
         self.seconds = work.seconds() - begun
         file.write("Prepared\n========\n" + prepared_text(self.prepared, self.seconds))
         facts = {label(name): spoken(value) for name, value in self.prepared.facts.items()}
         page.prepared(f"Through, in {duration(self.seconds)}.", facts, self.prepared.tables)
+
+    def _leave_out(self, name: str, error: ApplianceError, page: Page, file: IO[str]) -> None:
+        """Tell that NAME is not there, because of ERROR, and go on: what else was done is worth a report."""
+        self.left_out.append(f"{name}: {error}")
+        file.write(rendered({f"Not {name}": str(error)}) + "\n")
+        page.note(f"Not {name}", f"{error}.")
 
     def _listed(self) -> Iterator[Told]:
         """Yield the boards that are named, beginning with the one where the last night was cut off."""
@@ -112,13 +124,17 @@ class Night:
         for name in names[at:] + names[:at]:
             yield Told(name=name, board=self.plan.boards[name], wish=self.plan.wish)
 
-    def _made(self, work: Work) -> Iterator[Told]:
-        """Yield the boards of this date, each as it is made."""
+    def _made(self, work: Work, page: Page, file: IO[str]) -> Iterator[Told]:
+        """Yield the boards of this date, each as it is made; some may be left out, as there is none like that."""
         day = _day(self.context)
         for number in range(1, self.plan.make + 1):
             seed = int(f"{day:%Y%m%d}") * 1_000 + number
-            made = self.plan.puzzle.make(seed, self.plan.model, work)  # type: ignore[attr-defined]
             name = f"{day:%Y-%m-%d}" + (f"-{number}" if self.plan.make > 1 else "")
+            try:
+                made = self.plan.puzzle.make(seed, self.plan.model, work)  # type: ignore[attr-defined]
+            except (Refused, Unavailable) as error:
+                self._leave_out(f"made: {name}", error, page, file)
+                continue
             yield Told(name=name, board=made.board, wish=self.plan.wish, made={"seed": str(seed), **made.facts})
 
     def _answer(self, told: Told, share: _Share, work: Work, page: Page, file: IO[str]) -> None:
@@ -127,10 +143,14 @@ class Night:
         if len(self.plan.boards) + self.plan.make + self.plan.prepare > 1:
             file.write(f"{told.name}\n{'=' * len(told.name)}\n")
         self._draw(f"{told.name}.svg", self.plan.puzzle.render_svg(told.board))
+        before = set(work.shelf.names())
         try:
             ask(self.plan.puzzle, told, self.plan.limit, work, file.write)
         finally:
             page.add(told)
+            if told.made:  # another night makes another one: nobody goes on with this
+                for name in filter(is_of_a_board, {*work.shelf.names()} - before):
+                    work.shelf.remove(name)
         for name, drawn in (told.answer.pictures if told.answer else {}).items():
             self._draw(f"{told.name}-{name}.svg", drawn)
 
@@ -182,11 +202,12 @@ class Night:
         return Result(summary, self._facts())
 
     def _fail(self, summary: str) -> None:
-        refused = [told for told in self.told if told.refused]
+        wrong = [f"{told.name}: {told.refused}" for told in self.told if told.refused]
+        wrong += [f"not {each}" for each in self.left_out]
         if self.cut_off:
             self.failure = OutOfTime(summary)
-        elif refused:
-            self.failure = Refused(f"{refused[0].name}: {refused[0].refused}; the report has the rest")
+        elif wrong:
+            self.failure = Refused(f"{wrong[0]}; the report has the rest")
 
     def _summary(self) -> str:
         if self.prepared is not None and not self.told:
@@ -203,7 +224,7 @@ class Night:
         return f"{words}{left}: {self.cut_off}{detail}"
 
     def _facts(self) -> dict[str, str | int | float | bool | None]:
-        made = {"made": self.plan.make} if self.plan.make else {}
+        made = {"made": sum(bool(told.made) for told in self.told)} if self.plan.make else {}
         return {
             "solved": sum(told.solved for told in self.told),
             "no-solution": sum(told.proven for told in self.told),

@@ -69,6 +69,10 @@ class Page:
         rows = "".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in facts.items())
         self._section("Prepared", ["<h2>Prepared</h2>", f"<p>{escape(words)}</p><dl>{rows}</dl>", *map(_table, tables)])
 
+    def note(self, name: str, words: str) -> None:
+        """Add WORDS below NAME."""
+        self._section(name, [f"<h2>{escape(name)}</h2>", f"<p>{escape(words)}</p>"])
+
     def render(self, summary: str, times: str) -> str:
         """Return the page. SUMMARY says how it went, TIMES when."""
         title = f"{self._puzzle.TITLE} · {self._job}"

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from pi_appliance.errors import Refused
+from pi_appliance.errors import ApplianceError, Refused, Unavailable
 from pi_appliance.puzzles import Answer, Interrupted, Puzzle, Wish, Work, counted
 from pi_appliance.puzzles._result import Listed, facts_and_tables, known, list_solutions, rendered, spoken
 
@@ -25,8 +25,8 @@ class Told:
     seconds: float = 0.0
     cut_off: str = ""
     """What is proven so far, in a sentence, if the search or the listing was ended."""
-    refused: str = ""
-    """Why it was not even begun."""
+    refused: ApplianceError | None = None
+    """Why it could not be answered: there is no room for it, in memory or on the card."""
 
     @property
     def solved(self) -> bool:
@@ -49,8 +49,10 @@ def ask(puzzle: Puzzle, told: Told, limit: int, work: Work, write: Callable[[str
         told.answer = puzzle.solve(told.board, told.wish, work)
     except Interrupted as error:
         interrupted, told.cut_off = error, so_far(error)
-    except Refused as error:
-        told.refused = str(error)
+    except (Refused, Unavailable) as error:
+        told.refused = error
+    except MemoryError:
+        told.refused = Refused("it takes more memory than it may have; let it have more, or fewer cores")
     lines = told.answer.lines if told.answer else ()
     most = 1 if told.wish is Wish.FIRST else limit
 
@@ -80,14 +82,14 @@ def text(puzzle: Puzzle, told: Told) -> str:
         body = known(puzzle, told.board, told.answer, told.listed.number)
     else:
         body = rendered({"Board": puzzle.describe(told.board)})
-    end = {"So far": told.cut_off, "Refused": told.refused, "Time": duration(told.seconds)}
+    end = {"So far": told.cut_off, "Refused": str(told.refused or ""), "Time": duration(told.seconds)}
     return rendered(rows) + body + rendered({name: words for name, words in end.items() if words}) + "\n"
 
 
 def in_words(told: Told) -> str:
     """Return what became of the board, in a sentence."""
     if told.answer is None:
-        return told.refused or f"Not answered yet: {told.cut_off or 'its turn did not come'}."
+        return str(told.refused or f"Not answered yet: {told.cut_off or 'its turn did not come'}.")
     if told.answer.proof:
         return f"No solution, proven by {told.answer.proof}: {told.answer.why}."
     if told.answer.count is None:
@@ -115,7 +117,7 @@ def values(puzzle: Puzzle, told: Told) -> dict[str, Any]:
         "solutions": [puzzle.notate(told.board, line) for line in told.listed.lines],
         "seconds": round(told.seconds, 3),
         "so-far": told.cut_off,
-        "refused": told.refused,
+        "refused": str(told.refused or ""),
     }
 
 

@@ -6,17 +6,22 @@ that forgets bits is found out before a search believes it (100 MB take a Pi 4 a
 
 import contextlib
 import mmap
+import os
 import re
 import struct
+import time
 import zlib
 from collections.abc import Iterable
 from pathlib import Path
 
-from pi_appliance.errors import Unavailable
+from pi_appliance.ports_work import is_of_a_board
 from pi_appliance.system import files
 
 _SUFFIX, _DAMAGED = ".shelf", ".damaged"
 _NAME = re.compile(r"[a-z0-9][a-z0-9.-]*(?:/[a-z0-9][a-z0-9.-]*)?")
+_DRAFT = re.compile(r"\..+\.new")
+_DAY = 86_400.0  # seconds
+_PATIENCE = 30 * _DAY  # until nobody asks any more for what is of one board, or was damaged
 _HEADER = struct.Struct("<8sIQ")
 _MAGIC = b"pi-shelf"
 
@@ -28,21 +33,24 @@ class FileShelf:
         self._folder = folder
 
     def load(self, name: str) -> memoryview | None:
-        """Return what was saved as NAME, mapped from its file. A damaged file is set aside. Raises Unavailable."""
+        """Return what was saved as NAME, mapped from its file; None if it is not there, or not to be read by us.
+
+        A damaged file is set aside.
+        """
         path = self._path(name)
         try:
             with path.open("rb") as file:
                 kept = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
-        except FileNotFoundError:
-            return None
         except ValueError:  # an empty file cannot be mapped
             kept = memoryview(b"")
-        except OSError as error:
-            raise Unavailable(f"{path} cannot be read: {error.strerror}; check its rights, and the card") from None
+        except OSError:
+            return None
         if (content := _content(kept)) is None:
             kept.release()
             with contextlib.suppress(OSError):  # one damaged file a name is enough to look at
                 path.replace(path.with_suffix(_DAMAGED))
+        elif is_of_a_board(name):
+            _touch(path)
         return content
 
     def save(self, name: str, parts: Iterable[bytes | bytearray | memoryview]) -> None:
@@ -60,22 +68,41 @@ class FileShelf:
             file.write(_HEADER.pack(_MAGIC, checksum, length))
 
     def remove(self, name: str) -> None:
-        """Take NAME away; nothing happens if it is not there. Raises Unavailable."""
-        path = self._path(name)
-        try:
-            path.unlink(missing_ok=True)
-        except OSError as error:
-            raise Unavailable(f"{path} cannot be removed: {error.strerror}; check the rights of its folder") from None
+        """Take NAME away; nothing happens if it is not there, or not ours to take: it only takes room then."""
+        with contextlib.suppress(OSError):
+            self._path(name).unlink()
 
     def names(self) -> list[str]:
         """Return what there is, sorted."""
         found = (path.relative_to(self._folder).as_posix() for path in self._folder.rglob(f"*{_SUFFIX}"))
         return sorted(name.removesuffix(_SUFFIX) for name in found)
 
+    def sweep(self) -> None:
+        """Take away what is of one board and was not asked for in a month, and what a power cut left half written.
+
+        Boards are solved, changed or given up, and their checkpoints may fill a card.
+        """
+        now = time.time()
+        for path in self._folder.rglob("*"):
+            if path.suffix == _SUFFIX:
+                left = _PATIENCE if is_of_a_board(path.name) else None
+            else:
+                left = _PATIENCE if path.suffix == _DAMAGED else _DAY if _DRAFT.fullmatch(path.name) else None
+            with contextlib.suppress(OSError):
+                if left is not None and now - path.stat().st_mtime > left:
+                    path.unlink()
+
     def _path(self, name: str) -> Path:
         if not _NAME.fullmatch(name):
             raise ValueError(f"{name!r} cannot name what is on a shelf")
         return self._folder / f"{name}{_SUFFIX}"
+
+
+def _touch(path: Path) -> None:
+    """Note that PATH is in use, once a day: a card does not last forever."""
+    with contextlib.suppress(OSError):
+        if time.time() - path.stat().st_mtime > _DAY:
+            os.utime(path)
 
 
 def _content(kept: memoryview) -> memoryview | None:

@@ -1,6 +1,8 @@
 """The shelf: what is loaded is what was saved, or nothing."""
 
+import os
 import stat
+import time
 from pathlib import Path
 
 import pytest
@@ -93,7 +95,39 @@ def test_a_folder_that_cannot_be_written_is_told_in_one_line(tmp_path: Path) -> 
         FileShelf(tmp_path / "file" / "puzzles").save("book", [b"x"])
     shelf = FileShelf(tmp_path)
     (tmp_path / "book.shelf").mkdir()
-    with pytest.raises(Unavailable, match="cannot be read"):
-        shelf.load("book")
-    with pytest.raises(Unavailable, match="cannot be removed"):
-        shelf.remove("book")
+    assert shelf.load("book") is None, "a search begins anew, as where nothing is"
+    assert FileShelf(tmp_path / "file").load("book") is None
+    shelf.remove("book")
+    FileShelf(tmp_path / "file").remove("book")
+
+
+def aged(path: Path, days: float) -> None:
+    os.utime(path, (time.time() - days * 86_400,) * 2)
+
+
+def test_what_is_of_one_board_goes_when_nobody_asks_for_it_and_tables_stay(shelf: FileShelf, tmp_path: Path) -> None:
+    given_up, asked, young = (f"peg-solitaire/count-{number:016x}-1" for number in range(3))
+    for name in ("rubiks-cube/wide-1", "rubiks-cube/wide-begun-1", "connect-four/book-1", given_up, asked, young):
+        shelf.save(name, [b"x"])
+    folder = file_of(tmp_path, given_up).parent
+    half, being_written, damaged = (
+        folder / ".a.shelf.0a1b2c3d.new",
+        folder / ".b.shelf.0a1b2c3d.new",
+        folder / "c.damaged",
+    )
+    for path in (half, being_written, damaged):
+        path.write_bytes(b"half")
+    for path in (tmp_path / "state").rglob("*"):
+        if path.is_file() and path not in (being_written, file_of(tmp_path, young)):
+            aged(path, 31)
+    shelf.load(asked)
+    shelf.sweep()
+    assert shelf.names() == ["connect-four/book-1", asked, young, "rubiks-cube/wide-1", "rubiks-cube/wide-begun-1"]
+    assert {path for path in (half, being_written, damaged) if path.exists()} == {being_written}
+
+
+def test_nothing_to_sweep_is_nothing_to_tell(shelf: FileShelf, tmp_path: Path) -> None:
+    shelf.sweep()
+    (tmp_path / "state").touch()
+    shelf.sweep()
+    assert shelf.names() == []

@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -13,7 +14,7 @@ import pytest
 from pi_appliance.config.load import load
 from pi_appliance.errors import ConfigError, OutOfTime, Refused, Unavailable
 from pi_appliance.jobs.puzzle import Options, run
-from pi_appliance.puzzles import Alone, Interrupted, Wish, Work
+from pi_appliance.puzzles import Alone, Interrupted, Shelf, Wish, Work
 from pi_appliance.puzzles.peg_solitaire import check, parse_listing
 from tests.fakes.context import FolderContext
 
@@ -98,9 +99,15 @@ class CutOff(FolderContext):
     where = "arrow"
     why: Exception = Interrupted("its time is over", "12 of 16 levels are counted")
 
+    @cached_property
+    def shelf(self) -> Shelf:
+        """Return what its work keeps."""
+        return Alone().shelf
+
     @contextmanager
     def work(self, progress: Callable[[float | None, str], None] | None = None) -> Iterator[Work]:
         work, context = Alone(), self
+        work.shelf = self.shelf
 
         def told(part: float | None, note: str) -> None:
             (progress or context.progress)(part, note)
@@ -152,11 +159,11 @@ def test_a_fault_in_the_middle_leaves_the_reports_of_the_last_time_and_no_draft(
     class Broken(FolderContext):
         def progress(self, done: float | None, note: str = "") -> None:  # noqa: ARG002 - as the port has it
             if note.startswith("arrow"):
-                raise Unavailable("the card is full")
+                raise ZeroDivisionError
 
     run(peg("cross"), FolderContext(tmp_path))
     before = (tmp_path / "result.txt").read_text("utf-8")
-    with pytest.raises(Unavailable):
+    with pytest.raises(ZeroDivisionError):
         run(peg("pyramid", "plus", "arrow"), Broken(tmp_path))
     assert (tmp_path / "result.txt").read_text("utf-8") == before
     assert names(tmp_path) == {"result.txt", "result.json", "result.html", "cross.svg", NIGHT}
@@ -274,6 +281,16 @@ def test_new_boards_follow_from_the_date_of_the_slot(tmp_path: Path) -> None:
     assert page.count("<summary>The solution</summary>") == 2, "somebody may want to try before they look"
 
 
+@pytest.mark.parametrize(("where", "kept"), [("seven: capture", 1), ("2027-03-01: capture", 0)])
+def test_nothing_is_kept_of_a_new_board_as_no_night_goes_on_with_it(tmp_path: Path, where: str, kept: int) -> None:
+    context = CutOff(tmp_path)
+    context.where = where
+    job = Options(puzzle="solitaire-chess", boards=[Path("seven")], make=1, solutions=Wish.COUNT)
+    with pytest.raises(OutOfTime):
+        run(job, context)
+    assert len(list(context.shelf.names())) == kept
+
+
 def test_what_is_not_prepared_in_time_is_told_and_gone_on_with(tmp_path: Path) -> None:
     job = Options(puzzle="rubiks-cube", prepare=True)
     with pytest.raises(OutOfTime, match=r"not prepared yet: its time is over; "):
@@ -293,3 +310,55 @@ def test_a_board_that_does_not_fit_is_told_and_the_others_are_answered(tmp_path:
     arrow, cross = values(tmp_path)["boards"]
     assert (arrow["answered"], cross["count"]) == (False, 4)
     assert "Refused: a level of positions takes 5GB" in (tmp_path / "result.txt").read_text("utf-8")
+
+
+def unkept(folder: Path, **more: Any) -> FolderContext:
+    """Return a night whose shelf keeps nothing, as on a full card."""
+    folder.mkdir(exist_ok=True)
+    (folder / "shelf").touch()
+    return FolderContext(folder, **more)
+
+
+def test_a_night_that_cannot_keep_how_far_it_is_says_so_and_reports_what_it_knows(tmp_path: Path) -> None:
+    long = tmp_path / "long.txt"
+    long.write_text("\n\n".join(["XXO XXO XXO XXO"] * 5) + "\n", "utf-8")
+    with pytest.raises(OutOfTime, match=r"1 board solved.*: its time is over; long: all .* that could not be kept: "):
+        run(peg("cross", long, solutions=Wish.COUNT), unkept(tmp_path / "night", seconds=1.0))
+    cross, cut = values(tmp_path / "night")["boards"]
+    assert (cross["count"], cut["answered"]) == (4, False)
+
+
+def test_tables_that_cannot_be_kept_are_used_all_the_same(tmp_path: Path) -> None:
+    job = Options(puzzle="rubiks-cube", boards=[Path("scrambled")], rules={"seconds": "0"})
+    assert run(job, unkept(tmp_path)).facts["solved"] == 1
+
+
+def test_what_cannot_be_prepared_is_told_and_the_boards_are_answered(tmp_path: Path) -> None:
+    class Full(CutOff):
+        where = "prepare: opening book"
+        why: Exception = Unavailable("the card is full")
+
+    job = Options(puzzle="connect-four", boards=[Path("squeeze")], prepare=True)
+    with pytest.raises(Refused, match=r"^not prepared: the card is full; the report has the rest$"):
+        run(job, Full(tmp_path))
+    assert [board["answered"] for board in values(tmp_path)["boards"]] == [True]
+    assert "Not prepared: the card is full\n" in (tmp_path / "result.txt").read_text("utf-8")
+    assert "<p>the card is full.</p>" in (tmp_path / "result.html").read_text("utf-8")
+
+
+def test_a_board_that_cannot_be_made_is_told_and_the_others_are_answered(tmp_path: Path) -> None:
+    job = Options(puzzle="sudoku", boards=[Path("seventeen")], make=2, rules={"clues": "16"})
+    with pytest.raises(Refused, match=r"^not made: 2027-03-01-1: no sudoku of 16 clues has only one solution"):
+        run(job, FolderContext(tmp_path))
+    assert [board["name"] for board in values(tmp_path)["boards"]] == ["seventeen"]
+    text = (tmp_path / "result.txt").read_text("utf-8")
+    assert text.count("Not made: 2027-03-01-") == 2
+
+
+def test_a_board_for_which_memory_is_too_small_after_all_is_told(tmp_path: Path) -> None:
+    class Tight(CutOff):
+        why: Exception = MemoryError()
+
+    with pytest.raises(Refused, match=r"^arrow: it takes more memory than it may have; "):
+        run(peg("arrow", "cross"), Tight(tmp_path))
+    assert [board["answered"] for board in values(tmp_path)["boards"]] == [False, True]

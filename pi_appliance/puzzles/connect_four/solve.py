@@ -4,6 +4,7 @@ from array import array
 from collections.abc import Mapping
 
 from pi_appliance.puzzles import Answer, Interrupted, Table, Wish, Work, way_of
+from pi_appliance.puzzles._keep import keep
 from pi_appliance.puzzles.connect_four import kernel
 from pi_appliance.puzzles.connect_four.board import LETTERS, SQUARES, Board, End, Line, ended, fours, winning
 from pi_appliance.puzzles.connect_four.book import Book, load
@@ -154,7 +155,7 @@ class Player:
         self.low, self.high = low, high
         if self.board.discs <= _EARLY and low < high:
             numbers = array("Q", (_MAGIC, self.position.key, low + 32, high + 32))
-            self.work.shelf.save(KEPT, [numbers.tobytes()])
+            keep(self.work.shelf.save, KEPT, [numbers.tobytes()])
 
     def _kept(self) -> tuple[int, int]:
         kept = self.work.shelf.load(KEPT)

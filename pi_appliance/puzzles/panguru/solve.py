@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from statistics import median
 
 from pi_appliance.puzzles import Alone, Answer, Interrupted, Proof, Table, Wish, Work, counted, way_of
+from pi_appliance.puzzles._keep import keep
 from pi_appliance.puzzles.panguru import kernel
 from pi_appliance.puzzles.panguru.board import Board, Line
 from pi_appliance.puzzles.panguru.ground import Position, position_of
@@ -103,8 +104,8 @@ class Search:
             try:
                 said = self._walked(walk)
             except Interrupted as stop:
-                self.work.shelf.save(self.shelf, [str(bound).encode()])
                 stop.so_far = f"it takes {counted(bound, 'move')} or more"
+                stop.so_far += keep(self.work.shelf.save, self.shelf, [str(bound).encode()])
                 raise
             if said == kernel.FOUND:
                 break

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pi_appliance.puzzles import Interrupted, Work
+from pi_appliance.puzzles._keep import keep
 from pi_appliance.puzzles.peg_solitaire import kernel
 from pi_appliance.puzzles.peg_solitaire.board import Hole
 from pi_appliance.puzzles.peg_solitaire.field import Field, Proof, game_of, turned
@@ -82,8 +83,7 @@ class Count:
                 self._advance(self.forward, self.pegs)
             counted = self._met() if self.forward.cells else self._ended()
         except Interrupted as error:
-            self._save()
-            error.so_far = self.so_far()
+            error.so_far = self.so_far() + self._save()
             raise
         self.work.shelf.remove(self.name)
         return counted
@@ -240,7 +240,7 @@ class Count:
 
     # Checkpoints
 
-    def _save(self) -> None:
+    def _save(self) -> str:
         parts, about = self.forward.save()
         backs = [back.save() for back in self.back]
         words = {
@@ -249,8 +249,10 @@ class Count:
             "back": [about for _, about in backs],
             "back-proofs": [_plain(proofs) for proofs in self.back_proofs],
         }
-        self.work.shelf.save(self.name, written(words, [*parts, *(part for parts, _ in backs for part in parts)]))
+        every = written(words, [*parts, *(part for parts, _ in backs for part in parts)])
+        lost = keep(self.work.shelf.save, self.name, every)
         self.saved = self.work.seconds()
+        return lost
 
     def _load(self) -> None:
         """Go on from a checkpoint, if there is one that can be read and is sound."""

@@ -12,6 +12,7 @@ from itertools import pairwise
 from typing import Any
 
 from pi_appliance.puzzles import Interrupted, Work
+from pi_appliance.puzzles._keep import keep
 from pi_appliance.puzzles.peg_solitaire import kernel
 from pi_appliance.puzzles.peg_solitaire.board import Line
 from pi_appliance.puzzles.peg_solitaire.field import Field, Move, game_of
@@ -124,8 +125,7 @@ class Fewest:
                 if self.work.seconds() - self.saved > OFTEN:
                     self._save()
         except Interrupted as error:
-            self._save()
-            error.so_far = f"no solution takes fewer than {self.layers.most} moves"
+            error.so_far = f"no solution takes fewer than {self.layers.most} moves{self._save()}"
             raise
         self.work.shelf.remove(self.name)
         self._add()
@@ -214,11 +214,12 @@ class Fewest:
 
     # Checkpoints
 
-    def _save(self) -> None:
+    def _save(self) -> str:
         parts, about = self.layers.save()
         words = about | {"most": self.layers.most, "spent": [self.looked, self.tried]}
-        self.work.shelf.save(self.name, written(words, parts))
+        lost = keep(self.work.shelf.save, self.name, written(words, parts))
         self.saved = self.work.seconds()
+        return lost
 
     def _loaded(self, game: kernel.Game) -> Layers | None:
         """Return the layers of a checkpoint, if there is one that can be read."""

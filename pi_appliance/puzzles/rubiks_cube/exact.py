@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from pi_appliance.ports_work import Interrupted, Work
+from pi_appliance.puzzles import counted
+from pi_appliance.puzzles._keep import keep
 from pi_appliance.puzzles.rubiks_cube import cubies, kept
 from pi_appliance.puzzles.rubiks_cube.board import FACES
 from pi_appliance.puzzles.rubiks_cube.coordinates import ORDERS, Coordinates, coordinates
@@ -57,8 +59,9 @@ class Shortest:
                 proven.done = 0
                 if not proven.lines:
                     proven.length += 1
-        except Interrupted:
-            self._save()
+        except Interrupted as end:
+            end.so_far = f"no solution has fewer than {counted(proven.length, 'move')}"
+            end.so_far += self._save() or "; the next run goes on from there"
             raise
         if proven.lines:
             self._work.shelf.remove(self._name)
@@ -121,7 +124,7 @@ class Shortest:
             return None
         return Proven(told["length"], told["done"], told["nodes"], [tuple(line) for line in told["lines"]])
 
-    def _save(self) -> None:
+    def _save(self) -> str:
         proven = self.proven
         told = {
             "state": self._state,
@@ -130,7 +133,7 @@ class Shortest:
             "nodes": proven.nodes,
             "lines": proven.lines,
         }
-        kept.save(self._work.shelf, self._name, [json.dumps(told).encode()])
+        return keep(kept.save, self._work.shelf, self._name, [json.dumps(told).encode()])
 
 
 def _first_turns() -> Iterator[Turns]:

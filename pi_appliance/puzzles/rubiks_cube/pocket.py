@@ -11,6 +11,7 @@ from itertools import permutations
 
 from pi_appliance.ports_work import Work
 from pi_appliance.puzzles import Answer, Table, Wish, way_of
+from pi_appliance.puzzles._keep import keep
 from pi_appliance.puzzles.rubiks_cube import kept, table_kernel
 from pi_appliance.puzzles.rubiks_cube.board import TURNS, Board, Line
 from pi_appliance.puzzles.rubiks_cube.cubies import CORNERS, State, turn_states
@@ -32,7 +33,7 @@ def distances(work: Work) -> memoryview:
     if known is None:
         known = _BUILT.get(NAME) or memoryview(fill(*_turns(), ORDERS, TWISTS, WIDTH, work, "table of the 2x2x2"))
         _BUILT[NAME] = known
-        kept.save(work.shelf, NAME, [known])
+        keep(kept.save, work.shelf, NAME, [known])
     return known
 
 

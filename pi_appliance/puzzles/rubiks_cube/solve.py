@@ -163,13 +163,7 @@ def _prove(best: _Best, shortest: Shortest, time: _Time, work: Work) -> None:
 
 def _shortest(board: Board, wish: Wish, with_tables: Tables, work: Work) -> Answer:
     search = Shortest(state_of(board.facelets, 3), with_tables, work)
-    try:
-        search.run()
-    except Interrupted as end:
-        end.so_far = (
-            f"no solution has fewer than {counted(search.proven.length, 'move')}; the next run goes on from there"
-        )
-        raise
+    search.run()
     lines = [told(turns) for turns in search.proven.lines]
     nodes = search.proven.nodes
     facts: Mapping[str, int | float | str] = {

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from pi_appliance.ports_work import Interrupted, Shelf, Work
+from pi_appliance.puzzles._keep import keep
 from pi_appliance.puzzles.rubiks_cube import coordinates as c
 from pi_appliance.puzzles.rubiks_cube import kept, table_kernel
 from pi_appliance.puzzles.rubiks_cube.kernel import Tables
@@ -54,7 +55,7 @@ def small(work: Work) -> tuple[Parts, list[memoryview]]:
     if near is None:
         near = _BUILT.get(NEAR) or memoryview(b"".join(_build_near(parts, work)))
         _BUILT[NEAR] = near
-        kept.save(work.shelf, NEAR, [near])
+        keep(kept.save, work.shelf, NEAR, [near])
     ends = [sum(_NEAR_SIZES[: number + 1]) for number in range(len(_NEAR_SIZES))]
     return parts, [near[end - size : end] for end, size in zip(ends, _NEAR_SIZES, strict=True)]
 
@@ -82,7 +83,7 @@ def _turns(work: Work) -> Parts:
         if blob is None:
             built = _build_turns(work)
             blob = _BUILT[TURNS] = memoryview(b"".join(memoryview(built[name]).cast("B") for name in _PARTS))
-        kept.save(work.shelf, TURNS, [blob])
+        keep(kept.save, work.shelf, TURNS, [blob])
     parts: Parts = {}
     for name, (kind, count) in _PARTS.items():
         length = _ITEMS[kind] * count
@@ -168,8 +169,9 @@ def widen(work: Work) -> list[int]:
         for _ in _levels(growing, parts, work):
             pass
     except Interrupted as end:
-        kept.save(work.shelf, BEGUN, growing.begun())
-        end.so_far = f"the wide table is known to a distance of {growing.depth}; the next run goes on from there"
+        lost = keep(kept.save, work.shelf, BEGUN, growing.begun())
+        end.so_far = f"the wide table is known to a distance of {growing.depth}"
+        end.so_far += lost or "; the next run goes on from there"
         raise
     kept.save(work.shelf, WIDE, growing.parts())
     work.shelf.remove(BEGUN)

@@ -8,6 +8,7 @@ import hashlib
 import json
 
 from pi_appliance.puzzles import Interrupted, Work, counted
+from pi_appliance.puzzles._keep import keep
 from pi_appliance.puzzles.solitaire_chess.board import Board
 from pi_appliance.puzzles.solitaire_chess.seats import Position
 
@@ -50,9 +51,9 @@ class Levels:
                 level = after
                 self.sizes.append(len(level))
         except Interrupted as stop:
-            self._keep(level)
             done = len(self.sizes) - 1
             stop.so_far = f"{counted(done, 'capture')} of {self.captures} lead to {counted(len(level), 'position')}"
+            stop.so_far += self._keep(level)
             raise
         self.work.shelf.remove(self.shelf)
         return level
@@ -93,12 +94,12 @@ class Levels:
     def _tell(self, number: int, found: int) -> None:
         self.work.progress(None, f"capture {number} of {self.captures}: {counted(found, 'position')}")
 
-    def _keep(self, level: Ways) -> None:
+    def _keep(self, level: Ways) -> str:
         """Put LEVEL on the shelf: a line that says what it is, then each position and its number, of one length."""
         wide = max(number.bit_length() for number in level.values()) // 8 + 1
         head = {"sizes": self.sizes, "tried": self.tried, "wide": wide}
         body = (key + number.to_bytes(wide, "big") for key, number in level.items())
-        self.work.shelf.save(self.shelf, [json.dumps(head).encode() + b"\n", b"".join(body)])
+        return keep(self.work.shelf.save, self.shelf, [json.dumps(head).encode() + b"\n", b"".join(body)])
 
     def _resumed(self) -> Ways:
         """Return the level that the shelf has, or the first one."""

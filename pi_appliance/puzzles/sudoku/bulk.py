@@ -9,6 +9,7 @@ from heapq import nlargest
 
 from pi_appliance.ports_work import Interrupted, Shelf, Work
 from pi_appliance.puzzles import Answer, Proof, Table, Wish, way_of
+from pi_appliance.puzzles._keep import keep
 from pi_appliance.puzzles.sudoku import judge, kernel
 from pi_appliance.puzzles.sudoku.bands import Bands
 from pi_appliance.puzzles.sudoku.board import EMPTY, LEVELS, Board, Line
@@ -43,8 +44,7 @@ def solve(board: Board, wish: Wish, work: Work, chunk: int = CHUNK) -> Answer:
         speed = _look_at_all(board, found, work, chunk)
         number, tables = _count(board, wish, found, work), list(_tables(board, found, work))
     except Interrupted as end:
-        _keep(work.shelf, name, found)
-        end.so_far = _so_far(found, total)
+        end.so_far = _so_far(found, total) + keep(_keep, work.shelf, name, found)
         raise
     work.shelf.remove(name)
     tally = Counter(found.counts)

@@ -12,6 +12,7 @@ from hashlib import sha256
 
 from pi_appliance.ports_work import Interrupted, Shelf, Work
 from pi_appliance.puzzles import counted
+from pi_appliance.puzzles._keep import keep
 from pi_appliance.puzzles.sudoku import kernel
 
 BUDGET = 100_000 if kernel.COMPILED else 2_000  # guesses for one look: a tenth of a second, more on a small Pi
@@ -49,11 +50,12 @@ def count(grid: str, most: int | None, work: Work, budget: int = BUDGET) -> Coun
             work.progress(max(0.0, part), f"{counted(state.solutions, 'solution')} so far")
             _wave(state, look, work)
             if work.seconds() - kept > KEPT:
-                _keep(work.shelf, name, state)
+                keep(_keep, work.shelf, name, state)
                 kept = work.seconds()
     except Interrupted as end:
-        _keep(work.shelf, name, state)
-        end.so_far = f"{counted(state.solutions, 'solution')} counted, and there may be more; it goes on from there"
+        lost = keep(_keep, work.shelf, name, state)
+        end.so_far = f"{counted(state.solutions, 'solution')} counted, and there may be more"
+        end.so_far += lost or "; it goes on from there"
         raise
     work.shelf.remove(name)
     if most is not None and state.solutions >= most:
