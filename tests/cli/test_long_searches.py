@@ -49,15 +49,16 @@ def test_ctrl_c_at_a_terminal_ends_all_hands_within_a_second_or_so(house: House)
     house.write("")
     terminal, side = pty.openpty()
     # As a shell does: the terminal is its own, and Ctrl-C there reaches every process of it.
-    words = ["setsid", "--ctty", *PROGRAM, "puzzle", "solve", "connect-four", "--config", str(house.config)]
+    words = ["setsid", "--ctty", *PROGRAM, "puzzle", "solve", "connect-four", "--board", "empty"]
+    words += ["--config", str(house.config)]
     with subprocess.Popen(words, stdin=side, stdout=side, stderr=side, env=house.environment()) as process:
         os.close(side)
-        until(lambda: drained(terminal), 20)  # of its progress
+        first = until(lambda: drained(terminal), 20)  # of its progress
         there = hands(process)
         begun = time.monotonic()
         os.write(terminal, b"\x03")
         said = drained(terminal, 5)
-        assert process.wait(5) == 130, said
+        assert process.wait(5) == 130, first + said
     os.close(terminal)
     assert time.monotonic() - begun < 3
     assert b"Traceback" not in said
