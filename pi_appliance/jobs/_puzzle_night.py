@@ -117,12 +117,14 @@ class Night:
         page.note(f"Not {name}", f"{error}.")
 
     def _listed(self) -> Iterator[Told]:
-        """Yield the boards that are named, beginning with the one where the last night was cut off."""
-        names = list(self.plan.boards)
-        first = self._recalled()
-        at = names.index(first) if first in names else 0
-        for name in names[at:] + names[:at]:
+        """Yield the boards that are named, beginning with the first that the last night did not come to."""
+        for name in self._order():
             yield Told(name=name, board=self.plan.boards[name], wish=self.plan.wish)
+
+    def _order(self) -> list[str]:
+        names, first = list(self.plan.boards), self._recalled()
+        at = names.index(first) if first in names else 0
+        return names[at:] + names[:at]
 
     def _made(self, work: Work, page: Page, file: IO[str]) -> Iterator[Told]:
         """Yield the boards of this date, each as it is made; some may be left out, as there is none like that."""
@@ -174,9 +176,13 @@ class Night:
             return ""
 
     def _remember(self) -> None:
-        """Keep where the next night goes on; nothing is written where nothing was cut off."""
-        unfinished = next((told.name for told in self.told if told.cut_off and told.name in self.plan.boards), "")
-        first = unfinished or next(iter(self._left()), "")
+        """Keep where the next night begins; nothing is written where nothing was cut off.
+
+        A board that takes all of a night, perhaps each, keeps no other from its turn: what was not reached comes first,
+        and it has the rest. If all was reached, the order stays, in which it is the last one.
+        """
+        left, reached = set(self._left()), not any(told.cut_off for told in self.told)
+        first = next((name for name in self._order() if name in left), "" if reached else self._recalled())
         if first != self._recalled():
             self.context.remember(json.dumps({"next": first}))
 

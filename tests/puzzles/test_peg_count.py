@@ -274,6 +274,7 @@ def test_a_checkpoint_is_saved_now_and_then_without_an_end() -> None:
 
 
 def test_a_count_stops_at_too_many_positions_and_lines_come_without_it() -> None:
+    assert issubclass(TooMany, Refused), "one line, also where nobody expects it"
     with pytest.raises(TooMany, match="more than 5,000 positions"):
         counted(known("arrow"), most=5_000)
 

@@ -96,7 +96,7 @@ def test_progress_names_the_board_and_grows(tmp_path: Path) -> None:
 class CutOff(FolderContext):
     """A night that ends where the board WHERE is looked at."""
 
-    where = "arrow"
+    where: str | tuple[str, ...] = "arrow"
     why: Exception = Interrupted("its time is over", "12 of 16 levels are counted")
 
     @cached_property
@@ -134,15 +134,40 @@ def test_a_night_that_is_cut_off_reports_what_it_knows(tmp_path: Path) -> None:
     assert "Not answered yet: 12 of 16 levels are counted." in page
 
 
-def test_the_next_night_goes_on_where_the_last_was_cut_off_and_then_from_the_beginning(tmp_path: Path) -> None:
+def order(folder: Path) -> list[str]:
+    return [board["name"] for board in values(folder)["boards"]]
+
+
+def test_the_next_night_begins_with_what_was_not_reached_and_then_goes_on_where_the_last_was_cut_off(
+    tmp_path: Path,
+) -> None:
     context = CutOff(tmp_path)
     with pytest.raises(OutOfTime):
         run(peg("pyramid", "arrow", "cross"), context)
     again = FolderContext(tmp_path, memory=context.memory)
     run(peg("pyramid", "arrow", "cross"), again)
-    assert [board["name"] for board in values(tmp_path)["boards"]] == ["arrow", "cross", "pyramid"]
+    assert order(tmp_path) == ["cross", "pyramid", "arrow"]
     run(peg("pyramid", "arrow", "cross"), again)
-    assert [board["name"] for board in values(tmp_path)["boards"]] == ["pyramid", "arrow", "cross"]
+    assert order(tmp_path) == ["pyramid", "arrow", "cross"]
+
+
+@pytest.mark.parametrize(
+    ("endless", "orders"),
+    [
+        (("arrow",), ["arrow", "plus cross arrow", "plus cross arrow"]),
+        (("arrow", "plus"), ["arrow", "plus", "cross arrow", "plus", "cross arrow"]),
+        (("cross",), ["arrow plus cross", "arrow plus cross"]),
+    ],
+)
+def test_boards_that_never_end_keep_no_other_from_its_turn(
+    tmp_path: Path, endless: tuple[str, ...], orders: list[str]
+) -> None:
+    context = CutOff(tmp_path)
+    context.where = endless
+    for expected in orders:
+        with pytest.raises(OutOfTime):
+            run(peg("arrow", "plus", "cross", solutions=Wish.COUNT), context)
+        assert " ".join(order(tmp_path)) == expected
 
 
 def test_a_listing_that_is_cut_off_is_whole_as_far_as_it_goes(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from pi_appliance.errors import Refused
 from pi_appliance.puzzles import Interrupted, Work
 from pi_appliance.puzzles._keep import keep
 from pi_appliance.puzzles.peg_solitaire import kernel
@@ -25,8 +26,8 @@ MEETING = 220_000_000  # bytes: what the full board takes; a larger table asks o
 OFTEN = 120.0  # seconds between two checkpoints; where it is interrupted, there is one anyway
 
 
-class TooMany(Exception):
-    """There are more positions than were to be looked at."""
+class TooMany(Refused):
+    """There are more positions than were to be looked at, or more ways than are added up."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,7 @@ from pi_appliance.errors import Refused
 from pi_appliance.puzzles import Answer, Proof, Table, Wish, Work, counted, way_of
 from pi_appliance.puzzles.peg_solitaire import kernel, walk
 from pi_appliance.puzzles.peg_solitaire.board import Board
-from pi_appliance.puzzles.peg_solitaire.count import Count, Counted, TooMany
+from pi_appliance.puzzles.peg_solitaire.count import Count, Counted
 from pi_appliance.puzzles.peg_solitaire.field import Field, Move, field_of
 from pi_appliance.puzzles.peg_solitaire.moves import Fewest
 from pi_appliance.puzzles.peg_solitaire.parity import forbids
@@ -49,7 +49,7 @@ def hint(board: Board, work: Work) -> str:
 def _all(search: "_Search", work: Work) -> Answer:
     try:
         numbers = _numbers(search.field, work, AFFORDED)
-    except (TooMany, Refused) as error:
+    except Refused as error:
         found = search.first()
         why = f"not counted beside the lines: {error}; ask for the count alone"
         facts = dict(found.facts) | ({} if found.proof else {"count": why})
