@@ -271,7 +271,7 @@ def test_a_shelf_that_cannot_be_written_is_told_once_and_done_without_except_by_
     (tmp_path / ".local").write_text("in the way", "utf-8")
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.chdir(tmp_path)
-    result = puzzle("hint", "connect-four", "--board", "empty", "--for", "1s")
+    result = puzzle("hint", "connect-four", "--board", "empty", "--for", "4s")
     assert result.stderr.count("nothing is kept for the next time: ") == 1
     assert isinstance(result.exception, OutOfTime), "it was looked for all the same"
     assert refused("prepare", "connect-four", "--for", "1s").exit_status == 75
