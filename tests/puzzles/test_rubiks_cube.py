@@ -92,6 +92,8 @@ def problems_of(read: Callable[[], object]) -> tuple[Problem, ...] | None:
         ("S E'", "F' B z D U' y"),
         ("y R y'", "B"),
         ("x y z", "x y z"),
+        ("y f r", "y Fw Rw"),
+        ("d\ny", "Dw y"),
     ],
 )
 def test_scrambles_in_other_words(text: str, same: str) -> None:

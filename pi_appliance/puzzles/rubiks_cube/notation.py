@@ -20,6 +20,7 @@ _MARKS = frozenset(FACES + COLOURS)
 _RIGHT_MOVE = "a move is one of U R F D L B, with 2 for a half turn and ' for a quarter back, such as U R2 F'"
 _RIGHT_STICKERS = "a cube has 54 stickers, a 2x2x2 24: the faces U R F D L B in turn, or an unfolded net"
 _MOST_MOVES = 2_000
+_FEW_LETTERS = 12  # too few for a drawing, even of half a 2x2x2
 
 
 class _Letter(NamedTuple):
@@ -61,7 +62,9 @@ def _are_stickers(text: str) -> bool:
     letters = [word.upper() for word in words if len(word) == 1]
     rows = [row for row in text.splitlines() if row.strip()]
     alike = len(letters) in _SIZES and len({letters.count(letter) for letter in set(letters)}) == 1
-    return alike or bool(set("WYGO") & set(letters)) or (len(rows) in {6, 9} and len(letters) in _SIZES)
+    # A small y is a turn of the whole cube, too; of those there are few.
+    colours = "WYGO" if "Y" in words or len(letters) > _FEW_LETTERS else "WGO"
+    return alike or bool(set(colours) & set(letters)) or (len(rows) in {6, 9} and len(letters) in _SIZES)
 
 
 def _read_stickers(text: str, side: int | None, file: str) -> Board:
