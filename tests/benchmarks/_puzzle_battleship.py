@@ -36,12 +36,12 @@ def _validator() -> tuple[str, str, str, str]:
     ours, said = _timed(lambda: [Search(board, lambda _: None).possible() for board in boards])
     theirs, say = _timed(lambda: [taken_away(_bordered(grid), list(FLEET)) for grid in grids])
     assert said == say, "both are right"
-    what = f"battleship: is a finished grid a fleet, {GRIDS} grids ({sum(said)} are)"
+    what = f"is a finished grid a fleet, {GRIDS} grids ({sum(said)} are)"
     return (
         what,
         f"{1000 * ours / GRIDS:.2f} ms each",
         f"original's method {1000 * theirs / GRIDS:.2f} ms",
-        f"{theirs / ours:.1f}×",
+        f"{theirs / ours:.1f}x",
     )
 
 
@@ -52,8 +52,8 @@ def _count(width: int, height: int, touching: str) -> tuple[str, str, str, str]:
     ours, answer = _timed(lambda: battleship.solve(sea, Wish.COUNT, Alone()))
     theirs, number = _timed(lambda: sum(1 for _ in fleets(FEW, width, height, touching)))
     assert answer.count == number, "both are right"
-    what = f"battleship: {number:,} placements of 3,2,2 on {width}×{height}, touching {touching}; ours with the map"
-    return what, f"{ours:.3f} s", f"one by one {theirs:.3f} s", f"{theirs / ours:.0f}×"
+    what = f"{number:,} placements of 3,2,2 on {width}×{height}, touching {touching}; ours with the map"
+    return what, f"{ours:.3f} s", f"one by one {theirs:.3f} s", f"{theirs / ours:.0f}x"
 
 
 def _timed(work: Callable[[], object]) -> tuple[float, object]:

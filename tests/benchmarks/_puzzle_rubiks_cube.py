@@ -34,16 +34,16 @@ def rows() -> Iterator[Row]:
     theirs = _peer(cubes)
     work = Alone(time.perf_counter)
     seconds = _seconds(lambda: tables(work))
-    yield f"cube: small tables (11 MB), {way_of(kernel)}", f"{seconds:.1f} s", "", ""
+    yield f"small tables (11 MB), {way_of(kernel)}", f"{seconds:.1f} s", "-", "-"
     yield from _at_once("small tables", cubes, tables(work), theirs)
     if COMPILED:
-        yield "cube: wide table (35 MB)", f"{_seconds(lambda: widen(work)):.1f} s", "", ""
+        yield "wide table (35 MB)", f"{_seconds(lambda: widen(work)):.1f} s", "-", "-"
         yield from _at_once("wide table", cubes, tables(work), theirs)
         for budget in BUDGETS:
             length = mean(_solved(cube, tables(work), budget) for cube in cubes[:PATIENT])
-            peer = f"{mean(theirs[1][:PATIENT]):.2f}" if theirs else ""
-            ratio = f"{length / mean(theirs[1][:PATIENT]):.3f}" if theirs else ""
-            yield f"cube: mean moves, wide table, {budget:g} s each", f"{length:.2f}", peer, ratio
+            peer = f"{mean(theirs[1][:PATIENT]):.2f}" if theirs else "-"
+            ratio = f"{length / mean(theirs[1][:PATIENT]):.3f}" if theirs else "-"
+            yield f"mean moves, wide table, {budget:g} s each", f"{length:.2f}", peer, ratio
     yield _pocket(work)
 
 
@@ -78,10 +78,10 @@ def _peer(cubes: list[State]) -> tuple[float, list[int]] | None:
 def _at_once(what: str, cubes: list[State], read: Tables, theirs: tuple[float, list[int]] | None) -> Iterator[Row]:
     lengths: list[int] = []
     speed = len(cubes) / _seconds(lambda: lengths.extend(_solved(cube, read, 0) for cube in cubes))
-    peer, ratio = (f"{theirs[0]:.1f}", f"{speed / theirs[0]:.2f}") if theirs else ("", "")
-    yield f"cube: first solutions per second, {what}", f"{speed:.1f}", peer, ratio
-    peer, ratio = (f"{mean(theirs[1]):.2f}", f"{mean(lengths) / mean(theirs[1]):.3f}") if theirs else ("", "")
-    yield f"cube: their mean moves (most: {max(lengths)}), {what}", f"{mean(lengths):.2f}", peer, ratio
+    peer, ratio = (f"{theirs[0]:.1f}", f"{speed / theirs[0]:.2f}") if theirs else ("-", "-")
+    yield f"first solutions per second, {what}", f"{speed:.1f}", peer, ratio
+    peer, ratio = (f"{mean(theirs[1]):.2f}", f"{mean(lengths) / mean(theirs[1]):.3f}") if theirs else ("-", "-")
+    yield f"their mean moves (most: {max(lengths)}), {what}", f"{mean(lengths):.2f}", peer, ratio
 
 
 def _pocket(work: Alone) -> Row:
@@ -92,7 +92,7 @@ def _pocket(work: Alone) -> Row:
     slow = _seconds(lambda: seen.update(_seen(5)))
     theirs = len(seen) / slow
     return (
-        "cube: positions of the 2x2x2 per second",
+        "positions of the 2x2x2 per second",
         f"{ours:,.0f}",
         f"{theirs:,.0f} (stickers)",
         f"{ours / theirs:.0f}",
