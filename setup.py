@@ -8,7 +8,6 @@ import os
 import shutil
 import sys
 import sysconfig
-import threading
 from pathlib import Path
 
 from setuptools import Extension, setup
@@ -26,8 +25,6 @@ DIRECTIVES = {
     "annotation_typing": False,  # the types of C are those in the .pxd, and the hints of the .py are for people
 }
 AS_PLAIN = "the puzzle kernels run as plain Python, slower, with the same answers"
-COMPILER = 250_000_000  # bytes that a compiler takes at its peak, and some to spare
-CYTHON = threading.Lock()  # it translates one kernel at a time; the compilers run side by side
 SUFFIX = sysconfig.get_config_var("EXT_SUFFIX")
 PUZZLES = Path("pi_appliance", "puzzles")
 
@@ -45,12 +42,6 @@ kernels = _load_kernels()
 
 class BuildKernels(build_ext):
     """Compiles each kernel under its stamped name, and goes on where that fails."""
-
-    def finalize_options(self):
-        """Use all cores, unless --parallel says otherwise."""
-        super().finalize_options()
-        if self.parallel is None:
-            self.parallel = compilers()
 
     def run(self):
         """Compile, and say what could not be."""
@@ -97,23 +88,11 @@ def remove_old(root):
 
 def translate(source: Path, folder: Path) -> str:
     """Have Cython write the C of the kernel SOURCE into FOLDER; return its path."""
-    with CYTHON:
-        from Cython.Build import cythonize  # noqa: PLC0415 - where it is missing, this alone fails
+    from Cython.Build import cythonize  # noqa: PLC0415 - where it is missing, this alone fails
 
-        module = Extension(".".join(source.with_suffix("").parts), [str(source)])
-        (done,) = cythonize([module], build_dir=str(folder), compiler_directives=DIRECTIVES, quiet=True, force=True)
+    module = Extension(".".join(source.with_suffix("").parts), [str(source)])
+    (done,) = cythonize([module], build_dir=str(folder), compiler_directives=DIRECTIVES, quiet=True, force=True)
     return done.sources[0]
-
-
-def compilers():
-    """Return how many compilers may run at the same time: one a core, if the memory is enough for them."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
-    try:
-        lines = Path("/proc/meminfo").read_text("utf-8").splitlines()
-        left = next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))
-    except (OSError, StopIteration):
-        return 1
-    return max(1, min(cores, left // COMPILER))
 
 
 def reason(compiler, error):
