@@ -259,12 +259,28 @@ def test_the_checks_find_the_programs_of_root_also_where_path_lacks_them(clone: 
     assert "/usr/sbin" in said.partition("PATH is ")[2].splitlines()[0].split(":")
 
 
+@pytest.mark.parametrize(
+    ("spoilt", "named"),
+    [("ruff", "format rules"), ("mypy", "types"), ("python", "tests")],
+)
+def test_one_check_that_fails_is_named_after_all_have_had_their_say(tmp_path: Path, spoilt: str, named: str) -> None:
+    clone = clone_with_a_kernel(tmp_path)
+    path = stand_ins(tmp_path / "first", dpkg_query="echo install ok installed")
+    said = {name: f"echo {name} spoke" for name in ("ruff", "mypy", "python")}
+    said[spoilt] += "; exit 1"
+    said["python"] = f"[ $1 = -c ] && echo made && exit; {said['python']}"
+    made_environment(clone / ".venv-test", "[test]", **said)
+    ended = sh(clone / "deploy" / "test.sh", status=1, **path)
+    assert ended.stdout.splitlines() == ["ruff spoke", "ruff spoke", "python spoke", "mypy spoke"]
+    assert ended.stderr == f"pi-appliance: not well: {named}\n"
+
+
 def made_environment(folder: Path, extras: str, **programs: str) -> None:
     """Write an environment that the scripts take for whole; its `python -c …` must print "made"."""
     clone = folder.parent
     wanted = hashlib.sha256(extras.encode() + (clone / "pyproject.toml").read_bytes()).hexdigest()
     folder.mkdir()
-    stand_ins(folder / "bin", ruff="", mypy="", **programs)
+    stand_ins(folder / "bin", **{"ruff": "", "mypy": "", **programs})
     kernels = 'clone=$1; . "$1/deploy/lib.sh"; kernels_identity "$2" | sha256sum'
     asked = ["sh", "-c", kernels, "sh", clone, folder / "bin" / "python"]
     compiled = subprocess.run(asked, env=INHERITED, capture_output=True, text=True, check=True).stdout
