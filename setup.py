@@ -8,6 +8,7 @@ import os
 import shutil
 import sys
 import sysconfig
+import threading
 from pathlib import Path
 
 from setuptools import Extension, setup
@@ -27,6 +28,7 @@ DIRECTIVES = {
 AS_PLAIN = "the puzzle kernels run as plain Python, slower, with the same answers"
 SUFFIX = sysconfig.get_config_var("EXT_SUFFIX")
 PUZZLES = Path("pi_appliance", "puzzles")
+ONE = 2**29  # bytes of memory there must be for each that is compiled at the same time; gcc takes up to 200 MB of them
 
 
 def _load_kernels():
@@ -41,15 +43,21 @@ kernels = _load_kernels()
 
 
 class BuildKernels(build_ext):
-    """Compiles each kernel under its stamped name, and goes on where that fails."""
+    """Compiles each kernel under its stamped name, some at once, and goes on where that fails."""
+
+    def finalize_options(self):
+        """Compile on all processors, as far as there is memory for it."""
+        super().finalize_options()
+        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        self.parallel = self.parallel or max(1, min(os.cpu_count() or 1, memory // ONE))
 
     def run(self):
         """Compile, and say what could not be."""
-        self.failed = {}
+        self.failed, self.translating = {}, threading.Lock()  # Cython does one at a time, and most of the work is gcc's
         remove_old(Path(self.build_lib))
         super().run()
-        for why in dict.fromkeys(self.failed.values()):
-            names = ", ".join(name for name, its in self.failed.items() if its == why)
+        for why in sorted(set(self.failed.values())):
+            names = ", ".join(sorted(name for name, its in self.failed.items() if its == why))
             sys.stderr.write(f"{names}: {AS_PLAIN}: {why}\n")
 
     def build_extension(self, ext):
@@ -61,7 +69,8 @@ class BuildKernels(build_ext):
                 target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy(done, target)
             elif not target.exists() or self.force:
-                ext.sources = [translate(source, Path(self.build_temp))]
+                with self.translating:
+                    ext.sources = [translate(source, Path(self.build_temp))]
                 super().build_extension(ext)
         except Exception as error:  # noqa: BLE001 - whatever it is, the kernel runs without
             self.failed[f"{source.parent.name}/{source.stem}"] = reason(self.compiler, error)

@@ -99,11 +99,15 @@ build_release() {
     rm -rf "$folder"
     mkdir -p "$root$home/releases" "$work"
     (cd "$clone" && sources | tr '\n' '\0' | xargs -0 cp --parents -t "$work")
+    # What this clone has compiled of these very kernels (their names bear a stamp of it) is not compiled once more.
+    (cd "$clone" && find pi_appliance/puzzles -name '*.so' -exec cp --parents -t "$work" {} +)
     ln -s ../config "$work/pi_appliance/starter"
     ln -s ../systemd "$work/pi_appliance/units"
     "$python" -m venv "$folder"
-    with_pip "$folder" "$work" || die "the release could not be built, see above. $online"
-    with_pip "$folder" "$work$extras" || say "$without_extras"
+    with_pip "$folder" "$work$extras" || {
+        with_pip "$folder" "$work" || die "the release could not be built, see above. $online"
+        say "$without_extras"
+    }
     if [ -n "$root" ]; then # what is below ROOT now will be below / then
         grep -rlIF "$root$home" "$folder/bin" "$folder/pyvenv.cfg" | while IFS= read -r file; do
             sed -i "s|$root$home|$home|g" "$file"

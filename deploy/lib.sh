@@ -161,9 +161,10 @@ need_environment() {
         want_compiler
         kernels=$(kernels_identity "$environment/bin/python" | sha256sum)
         rm -f "$stamp"
-        with_pip "$environment" --editable "$clone$2" || die "the installation did not end well, see above. $online"
-        if [ -n "${3:-}" ]; then
-            with_pip "$environment" --editable "$clone$3" || say "$without_extras"
+        # MORE at once where it can be had: each call makes the package anew.
+        if [ -z "${3:-}" ] || ! with_pip "$environment" --editable "$clone$3"; then
+            with_pip "$environment" --editable "$clone$2" || die "the installation did not end well, see above. $online"
+            [ -z "${3:-}" ] || say "$without_extras"
         fi
     elif [ "$compiled" != "$kernels" ]; then
         say "bringing the kernels of the puzzles up to date"

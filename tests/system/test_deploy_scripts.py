@@ -10,8 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from pi_appliance.puzzles import _kernels
+
 ROOT = Path(__file__).parents[2]
 NOT_SOURCES = (".git", ".venv*", "*.egg-info", "__pycache__", ".*_cache", ".hypothesis", "build", "dist", ".state")
+SUFFIX = _kernels.EXTENSION_SUFFIXES[0]
 EXTRAS = "[discovery,mastodon,pictures]"  # of run.sh
 INSTALL = ROOT / "deploy" / "install.sh"
 UNINSTALL = ROOT / "deploy" / "uninstall.sh"
@@ -155,6 +158,15 @@ def test_the_release_is_whole_and_knows_nothing_of_where_it_was_built(staged: Pa
     assert list(current.resolve().rglob("secrets.env")) == [], "a secret never travels with the program"
 
 
+def test_a_kernel_that_the_clone_has_compiled_is_taken_over(staged: Path) -> None:
+    release = (staged / "opt" / "pi-appliance" / "current").resolve()
+    if not (release / "lib" / f"python{sys.version_info.major}.{sys.version_info.minor}").is_dir():
+        pytest.skip("it has another Python than the clone")
+    of_the_clone = {file.name: file.read_bytes() for file in map(_kernels.compiled_file, _kernels.sources()) if file}
+    of_the_release = {file.name: file.read_bytes() for file in release.rglob(f"puzzles/*/*{SUFFIX}")}
+    assert {name: of_the_release.get(name) for name in of_the_clone} == of_the_clone
+
+
 def test_a_second_install_changes_nothing_and_says_so(clone: Path, staged: Path) -> None:
     said = sh(clone / "deploy" / "install.sh", "--yes", "--prefix", staged).stdout
     assert "nothing to change" in said
@@ -259,12 +271,55 @@ def test_the_checks_find_the_programs_of_root_also_where_path_lacks_them(clone: 
     assert "/usr/sbin" in said.partition("PATH is ")[2].splitlines()[0].split(":")
 
 
+@pytest.mark.parametrize(
+    ("spoilt", "named"),
+    [("ruff", "format rules"), ("mypy", "types"), ("python", "tests")],
+)
+def test_one_check_that_fails_is_named_after_all_have_had_their_say(tmp_path: Path, spoilt: str, named: str) -> None:
+    clone = clone_with_a_kernel(tmp_path)
+    path = stand_ins(tmp_path / "first", dpkg_query="echo install ok installed")
+    said = {name: f"echo {name} spoke" for name in ("ruff", "mypy", "python")}
+    said[spoilt] += "; exit 1"
+    said["python"] = f"[ $1 = -c ] && echo made && exit; {said['python']}"
+    made_environment(clone / ".venv-test", "[test]", **said)
+    ended = sh(clone / "deploy" / "test.sh", status=1, **path)
+    assert ended.stdout.splitlines() == ["ruff spoke", "ruff spoke", "python spoke", "mypy spoke"]
+    assert ended.stderr == f"pi-appliance: not well: {named}\n"
+
+
+def test_what_not_every_machine_can_have_is_tried_first_and_done_without(tmp_path: Path) -> None:
+    clone = clone_with_a_kernel(tmp_path)
+    path = stand_ins(tmp_path / "first", mpd="")
+    pip = 'echo "pip $*" >>"$0.said"; case $* in *[*) [ -z "$NO_EXTRAS" ] ;; *) [ -z "$OFFLINE" ] ;; esac'
+    python = f"case $1 in -c) echo made ;; *) {pip} ;; esac"
+    made_environment(clone / ".venv", EXTRAS, python=python, pi_appliance="echo started")
+    said, stamp = clone / ".venv" / "bin" / "python.said", clone / ".venv" / ".pi-appliance"
+
+    def start(status: int = 0, **environment: str) -> tuple[str, int]:
+        """Run run.sh in an environment that holds something else; return what it says and how often it asks pip."""
+        stamp.write_text("made\nsomething else\n")
+        said.unlink(missing_ok=True)
+        ended = sh(
+            clone / "deploy" / "run.sh", status=status, **path, **{"NO_EXTRAS": "", "OFFLINE": "", **environment}
+        )
+        return ended.stdout + ended.stderr, len(said.read_text().splitlines())
+
+    told, asked = start()
+    assert (told.splitlines()[1:], asked) == (["started"], 1)
+    told, asked = start(NO_EXTRAS="yes")
+    assert (told.splitlines()[-1], asked) == ("started", 2)
+    assert "being found by phones are left out" in told
+    told, asked = start(status=1, NO_EXTRAS="yes", OFFLINE="yes")
+    assert ("Is this machine online?" in told.splitlines()[-1], asked) == (True, 2)
+    assert not stamp.exists(), "half an environment is not trusted"
+
+
 def made_environment(folder: Path, extras: str, **programs: str) -> None:
     """Write an environment that the scripts take for whole; its `python -c …` must print "made"."""
     clone = folder.parent
     wanted = hashlib.sha256(extras.encode() + (clone / "pyproject.toml").read_bytes()).hexdigest()
     folder.mkdir()
-    stand_ins(folder / "bin", ruff="", mypy="", **programs)
+    stand_ins(folder / "bin", **{"ruff": "", "mypy": "", **programs})
     kernels = 'clone=$1; . "$1/deploy/lib.sh"; kernels_identity "$2" | sha256sum'
     asked = ["sh", "-c", kernels, "sh", clone, folder / "bin" / "python"]
     compiled = subprocess.run(asked, env=INHERITED, capture_output=True, text=True, check=True).stdout
