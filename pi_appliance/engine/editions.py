@@ -1,15 +1,18 @@
 """Editions: what one run of a job reports, all at once, in a folder named by its date, and in place of the newest.
 
 reports/pegs/2026-11-21_0330/result.txt ...     one of the dated folders that are kept
-reports/pegs/result.txt ...                     the newest, the same files
+reports/pegs/.newest -> 2026-11-21_0330         which of them was written last
+reports/pegs/result.txt -> .newest/result.txt   the newest: all of one run at any moment, also after a power cut
 reports/pegs/.2026-11-21_0330.4711.new/         being written; what a power cut leaves of it, goes the next time
 """
 
 import contextlib
+import errno
 import filecmp
+import os
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from itertools import count
 from pathlib import Path
@@ -19,6 +22,9 @@ from pi_appliance.system import files
 
 _NAME = re.compile(r"(\d{4}-\d\d-\d\d_\d{4})(?:-(\d{1,4}))?")
 _DRAFT = re.compile(r"\..+\.(\d+)\.new")
+_NEWEST = ".newest"
+_LINK = ".link"  # behind the name of a link that is being made
+_NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS)  # of a disk that knows none, such as FAT
 
 
 def name_of(moment: datetime) -> str:
@@ -73,7 +79,10 @@ def edition(folder: Path, moment: datetime, *, process: int, keep: int) -> Itera
     PROCESS is who writes. Raises Unavailable.
     """
     files.make_folder(folder)
-    _sweep(folder, process)
+    try:
+        _sweep(folder, process)
+    except OSError as error:
+        raise files.cannot_write(folder, error) from None
     draft = files.make_folder(folder / f".{name_of(moment)}.{process}.new")
     try:
         yield Draft(draft)
@@ -93,14 +102,38 @@ def _appear(folder: Path, draft: Path, name: str) -> str:
     free = next(each for each in _wanted(name) if not (folder / each).exists())
     place = draft.rename(folder / free)
     files.sync_folder(folder)
+    _be_newest(folder, place, before)
+    files.sync_folder(folder)
+    return free
+
+
+def _be_newest(folder: Path, place: Path, before: Sequence[str]) -> None:
+    """Let the files of PLACE stand at the old names, all at once, and none of those that were there BEFORE."""
     written = _listed(place)
-    for each in sorted(written):
-        _put(place / each, folder / each)
+    try:
+        for each in written:
+            if not os.path.lexists(folder / each):
+                _link(folder / each, Path(_NEWEST, each))  # to nothing yet
+        _link(folder / _NEWEST, Path(place.name))
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        for each in written:
+            _copy(place / each, folder / each)
+    else:
+        for each in written:
+            if not _is_ours(folder / each):
+                _link(folder / each, Path(_NEWEST, each))
+    for path in folder.iterdir():
+        if _is_ours(path) and not path.exists():
+            path.unlink()
     for older in before:
         for each in _listed(folder / older) - written:
             _take_back(folder / older / each, folder / each)
-    files.sync_folder(folder)
-    return free
+
+
+def _is_ours(path: Path) -> bool:
+    return path.is_symlink() and path.readlink() == Path(_NEWEST, path.name)
 
 
 def _wanted(name: str) -> Iterator[str]:
@@ -119,22 +152,22 @@ def _take_back(source: Path, target: Path) -> None:
         target.unlink()
 
 
-def _put(source: Path, target: Path) -> None:
-    """Let TARGET be SOURCE: the same file, or a copy where the disk knows no second name for one.
+def _link(path: Path, target: Path) -> None:
+    """Let PATH lead to TARGET. Where somebody has a folder of that name, it stays: what is new has its date."""
+    if path.is_dir() and not path.is_symlink():
+        return
+    link = path.with_name(f".{path.name}{_LINK}")
+    link.unlink(missing_ok=True)
+    link.symlink_to(target)
+    link.replace(path)
 
-    Where somebody has a folder of that name, it stays: SOURCE is to be found under its date.
-    """
+
+def _copy(source: Path, target: Path) -> None:
+    """Let TARGET be a copy of SOURCE, unless it is somebody's folder."""
     if target.is_dir():
         return
-    link = target.with_name(f".{target.name}.link")
-    link.unlink(missing_ok=True)
-    try:
-        link.hardlink_to(source)
-    except OSError:
-        with source.open("rb") as file, files.replacing(target) as copy:
-            shutil.copyfileobj(file, copy)
-    else:
-        link.replace(target)
+    with source.open("rb") as file, files.replacing(target) as copy:
+        shutil.copyfileobj(file, copy)
 
 
 def _forget(folder: Path, new: str, keep: int, process: int) -> None:
@@ -150,6 +183,8 @@ def _forget(folder: Path, new: str, keep: int, process: int) -> None:
 def _sweep(folder: Path, process: int) -> None:
     """Take away the drafts of those who are no more, and of one before us who had the number of our PROCESS."""
     for path in folder.iterdir():
+        if path.is_symlink() and path.name.startswith(".") and path.suffix == _LINK:
+            path.unlink()
         found = _DRAFT.fullmatch(path.name)
         if found and path.is_dir() and (int(found[1]) == process or not Path("/proc", found[1]).exists()):
             shutil.rmtree(path, ignore_errors=True)

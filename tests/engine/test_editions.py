@@ -24,7 +24,7 @@ def write(folder: Path, moment: datetime = NIGHT, *, keep: int = 14, **content: 
 
 
 def names(folder: Path) -> set[str]:
-    return {path.name for path in folder.iterdir()}
+    return {path.name for path in folder.iterdir()} - {".newest"}
 
 
 def test_an_edition_lies_in_its_dated_folder_and_is_the_newest(tmp_path: Path) -> None:
@@ -66,6 +66,44 @@ def test_two_of_one_minute_stand_beside_each_other_in_their_order(tmp_path: Path
         write(tmp_path, result=str(number))
     assert editions.names(tmp_path)[:2] == ["2026-11-21_0330-11", "2026-11-21_0330-10"]
     assert editions.names(tmp_path)[-1] == "2026-11-21_0330"
+
+
+KILLED = """
+import os, signal, sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from pi_appliance.engine import editions
+folder, left = Path(sys.argv[1]), int(sys.argv[2])
+def hook(event, _):
+    global left
+    left -= event in ("os.rename", "os.link", "os.symlink", "os.remove", "os.rmdir")
+    if not left:
+        os.kill(os.getpid(), signal.SIGKILL)
+with editions.edition(folder, datetime(2026, 11, 22, tzinfo=UTC), process=os.getpid(), keep=1) as draft:
+    for each in ("result", "more", "second"):
+        with draft.file(f"{each}.txt") as file:
+            file.write("new")
+    sys.addaudithook(hook)
+"""
+
+
+def test_killed_at_any_moment_the_newest_are_all_of_one_run_and_nothing_stays(tmp_path: Path) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    for number in range(1, 100):
+        folder = tmp_path / str(number)
+        write(folder, keep=1, result="old", more="old", first="old")
+        words = [sys.executable, "-c", KILLED, str(folder), str(number)]
+        status = subprocess.run(words, env=environment, check=False).returncode
+        seen = {path.stem: path.read_text() for path in folder.glob("*.txt") if path.is_file()}
+        old, new = (
+            {each: age for each in ("result", "more", rest)} for age, rest in (("old", "first"), ("new", "second"))
+        )
+        assert seen in (old, new), f"killed at change {number}"
+        write(folder, NIGHT + timedelta(days=7), keep=1, result="the last one")
+        assert names(folder) == {"2026-11-28_0330", "result.txt"}
+        if not status:
+            break
+    assert number > 10
 
 
 def test_only_the_newest_are_kept(tmp_path: Path) -> None:
