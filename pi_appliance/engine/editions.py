@@ -111,25 +111,29 @@ def _be_newest(folder: Path, place: Path, before: Sequence[str]) -> None:
     """Let the files of PLACE stand at the old names, all at once, and none of those that were there BEFORE."""
     written = _listed(place)
     try:
-        for each in written:
-            if not os.path.lexists(folder / each):
-                _link(folder / each, Path(_NEWEST, each))  # to nothing yet
-        _link(folder / _NEWEST, Path(place.name))
+        _lead_to(folder, place.name, written)
     except OSError as error:
         if error.errno not in _NO_LINKS:
             raise
         for each in written:
             _copy(place / each, folder / each)
-    else:
-        for each in written:
-            if not _is_ours(folder / each):
-                _link(folder / each, Path(_NEWEST, each))
     for path in folder.iterdir():
         if _is_ours(path) and not path.exists():
             path.unlink()
     for older in before:
         for each in _listed(folder / older) - written:
             _take_back(folder / older / each, folder / each)
+
+
+def _lead_to(folder: Path, name: str, written: set[str]) -> None:
+    """Let all names in WRITTEN lead to the edition NAME by one change."""
+    for each in written:
+        if not os.path.lexists(folder / each):
+            _link(folder / each, Path(_NEWEST, each))  # to nothing yet
+    _link(folder / _NEWEST, Path(name))
+    for each in written:  # what stood there was written by somebody else
+        if not _is_ours(folder / each):
+            _link(folder / each, Path(_NEWEST, each))
 
 
 def _is_ours(path: Path) -> bool:

@@ -109,11 +109,11 @@ def run(options: Options, context: Context) -> Result:
         limit=options.limit,
         prepare=options.prepare,
         make=options.make,
+        keep=options.keep,
         model=model,
     )
-    with context.edition(options.keep) as edition:
-        night = Night(plan, context, edition)
-        result = night.work()
+    night = Night(plan, context)
+    result = night.work()
     if night.failure is not None:
         raise night.failure
     return result

@@ -95,9 +95,8 @@ def test_killed_at_any_moment_the_newest_are_all_of_one_run_and_nothing_stays(tm
         words = [sys.executable, "-c", KILLED, str(folder), str(number)]
         status = subprocess.run(words, env=environment, check=False).returncode
         seen = {path.stem: path.read_text() for path in folder.glob("*.txt") if path.is_file()}
-        old, new = (
-            {each: age for each in ("result", "more", rest)} for age, rest in (("old", "first"), ("new", "second"))
-        )
+        old = dict.fromkeys(("result", "more", "first"), "old")
+        new = dict.fromkeys(("result", "more", "second"), "new")
         assert seen in (old, new), f"killed at change {number}"
         write(folder, NIGHT + timedelta(days=7), keep=1, result="the last one")
         assert names(folder) == {"2026-11-28_0330", "result.txt"}

@@ -1,0 +1,141 @@
+"""A puzzle night to which something happens: what is known by then is reported, and nothing of others is touched."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO
+
+import pytest
+
+from pi_appliance.errors import OutOfTime, Refused, Unavailable
+from pi_appliance.jobs._puzzle_share import Share
+from pi_appliance.jobs.puzzle import Options, run
+from pi_appliance.ports import Edition
+from pi_appliance.puzzles import Wish
+from pi_appliance.puzzles.peg_solitaire import parse_listing
+from tests.fakes.context import FolderContext
+from tests.unit.test_puzzle_job import CutOff, peg, values
+
+
+@pytest.mark.parametrize(
+    ("why", "told"),
+    [
+        (Refused("a process of the search was killed"), "a process of the search was killed"),
+        (MemoryError(), "it takes more memory than it may have; let it have more, or fewer cores"),
+    ],
+)
+def test_solutions_that_cannot_be_listed_to_their_end_are_reported_as_far_as_they_go(
+    tmp_path: Path, why: Exception, told: str
+) -> None:
+    context = CutOff(tmp_path)
+    context.where, context.why = "pyramid: 100 solutions listed", why
+    with pytest.raises(Refused, match=f"^pyramid: {told}; the report has the rest$"):
+        run(peg("pyramid", "cross", solutions=Wish.ALL), context)
+    pyramid, cross = values(tmp_path)["boards"]
+    assert (pyramid["answered"], pyramid["listed"], pyramid["refused"]) == (True, 100, told)
+    assert cross["listed"] == 4
+    text = (tmp_path / "result.txt").read_text("utf-8")
+    assert [len(lines) for _, lines in parse_listing(text, "result.txt", lambda *_: None)] == [100, 4]
+    assert f"; {told}.</p>" in (tmp_path / "result.html").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("options", "where", "what"),
+    [
+        (Options(puzzle="connect-four", boards=[Path("squeeze")], prepare=True), "prepare: opening", "prepared"),
+        (Options(puzzle="solitaire-chess", boards=[Path("seven")], make=1), "2027-03-01: looking", "made: 2027-03-01"),
+    ],
+)
+def test_memory_that_is_too_small_for_one_thing_does_not_end_the_night(
+    tmp_path: Path, options: Options, where: str, what: str
+) -> None:
+    context = CutOff(tmp_path)
+    context.where, context.why = where, MemoryError()
+    with pytest.raises(Refused, match=f"^not {what}: it takes more memory than it may have; "):
+        run(options, context)
+    assert [board["answered"] for board in values(tmp_path)["boards"]] == [True]
+
+
+def test_what_another_run_keeps_meanwhile_is_not_taken_for_ours(tmp_path: Path) -> None:
+    class Busy(CutOff):
+        def progress(self, done: float | None, note: str = "") -> None:
+            super().progress(done, note)
+            if note.startswith("2027-03-01: capture"):
+                self.shelf.save("peg-solitaire/0123456789abcdef", [b"of a job beside this one"])
+
+    context = Busy(tmp_path)
+    context.where = "2027-03-01: capture"
+    with pytest.raises(OutOfTime):
+        run(Options(puzzle="solitaire-chess", make=1, solutions=Wish.COUNT), context)
+    assert list(context.shelf.names()) == ["peg-solitaire/0123456789abcdef"]
+
+
+@dataclass
+class Forgetful(CutOff):
+    """A night whose memory is damaged, and cannot be written."""
+
+    def recall(self) -> str | None:
+        raise Refused("memory/test.txt cannot be read; move it away to begin anew")
+
+    def remember(self, text: str) -> None:  # noqa: ARG002 - the shape of a Context
+        raise Unavailable("memory/test.txt cannot be written: No space left on device")
+
+
+def test_a_memory_that_is_no_use_hides_no_answer(tmp_path: Path) -> None:
+    with pytest.raises(OutOfTime, match="1 board solved"):
+        run(peg("pyramid", "arrow", "cross"), Forgetful(tmp_path))
+    assert [board["answered"] for board in values(tmp_path)["boards"]] == [True, False]
+    text = (tmp_path / "result.txt").read_text("utf-8")
+    assert "Not remembered where to go on: memory/test.txt cannot be written: No space left on device\n" in text
+
+
+@dataclass
+class FullCard(FolderContext):
+    """A night whose card is full when the page is written."""
+
+    file: str = "result.html"
+
+    @contextmanager
+    def edition(self, keep: int) -> Iterator[Edition]:
+        with super().edition(keep) as edition:
+            yield Filling(edition, self.file)
+
+
+@dataclass
+class Filling:
+    """An edition for which there is no room."""
+
+    edition: Edition
+    last: str
+    names: list[str] = field(default_factory=list)
+
+    @contextmanager
+    def file(self, name: str) -> Iterator[IO[str]]:
+        """Give a file as long as there is room."""
+        if name == self.last:
+            raise Unavailable(f"{name} cannot be written: No space left on device")
+        with self.edition.file(name) as file:
+            yield file
+
+
+@pytest.mark.parametrize("name", ["result.html", "diamond.svg"])
+def test_where_the_report_cannot_be_written_the_history_tells_what_was_found(tmp_path: Path, name: str) -> None:
+    words = rf"^{name} cannot be written: No space left on device; cross: 4 solutions(; diamond: No solution.*)?$"
+    with pytest.raises(Unavailable, match=words):
+        run(peg("cross", "diamond", solutions=Wish.COUNT), FullCard(tmp_path, file=name))
+    assert not (tmp_path / "result.txt").exists()
+
+
+def test_progress_is_what_is_done_for_certain(tmp_path: Path) -> None:
+    context = FolderContext(tmp_path)
+    two = Share(context, 2)
+    two.next("cross")
+    two.tell(0.5, "half of it")
+    two.tell(None, "50 solutions listed")
+    two.next("plus")
+    one = Share(context, 1)
+    one.next("full")
+    one.tell(0.25, "levels")
+    one.tell(None, "50 solutions listed")
+    assert [done for done, _ in context.told] == [0, 0.25, 0.25, 0.5, None, 0.25, None]
