@@ -16,7 +16,7 @@ from pi_appliance.cli._progress import ProgressLine
 from pi_appliance.config.load import load
 from pi_appliance.core import durations
 from pi_appliance.errors import NoConfig, OutOfTime, Unavailable
-from pi_appliance.jobs._puzzle_boards import MOST, board_of, is_file, load_puzzle, name_of, text_of
+from pi_appliance.jobs._puzzle_boards import board_of, is_file, load_puzzle, name_of, read_most, text_of
 from pi_appliance.ports_work import Interrupted, Shelf, Work
 from pi_appliance.puzzles import Puzzle
 from pi_appliance.system import bench
@@ -47,7 +47,7 @@ def _length(_: click.Context, __: click.Parameter, value: str | None) -> timedel
 
 def read_stdin() -> str:
     """Return what is piped in. Raises ConfigError if it is no text, or has no end."""
-    return text_of(sys.stdin.buffer.read(MOST + 1), STDIN)
+    return text_of(read_most(sys.stdin.buffer), STDIN)
 
 
 @dataclass(frozen=True, slots=True)
