@@ -40,8 +40,8 @@ def _written(folder: Path, ended: datetime | None) -> Path:
     The newest of all may be of a night that was cut off since. It has to do where no older one is kept.
     """
     places = [folder / _RESULT, *(folder / name / _RESULT for name in editions.names(folder))]
-    for place in places if ended else ():
+    for place in places:
         with contextlib.suppress(OSError):
-            if datetime.fromtimestamp(place.stat().st_mtime, UTC) <= ended + _MOMENT:
+            if ended and datetime.fromtimestamp(place.stat().st_mtime, UTC) <= ended + _MOMENT:
                 return place
     return places[0]

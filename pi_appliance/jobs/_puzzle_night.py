@@ -25,6 +25,7 @@ from pi_appliance.jobs._puzzle_told import (
     duration,
     in_words,
     prepared_text,
+    prepared_words,
     refusal,
     so_far,
     values,
@@ -93,6 +94,7 @@ class Night:
     def _work(self) -> Iterator[Work]:
         with self.context.work(self.share.tell) as work:
             work.shelf = self.shelf = NotingShelf(work.shelf)
+            self.share.seconds = work.seconds
             yield work
 
     def _reported(self, work: Work) -> Result:
@@ -240,7 +242,7 @@ class Night:
 
     def _summary(self) -> str:
         if self.prepared is not None and not self.told:
-            return f"prepared: {_prepared(self.prepared)}"
+            return f"prepared: {prepared_words(self.prepared)}"
         if self.prepared_so_far:
             return f"not prepared yet: {self.cut_off}; {self.prepared_so_far}"
         solved, proven = (sum(bool(getattr(told, how)) for told in self.told) for how in ("solved", "proven"))
@@ -277,11 +279,6 @@ class Night:
             "boards": [values(self.plan.puzzle, told) for told in self.told],
             "not-reached": self._left(),
         }
-
-
-def _prepared(answer: Answer) -> str:
-    facts = (f"{label(name).lower()} {spoken(value)}" for name, value in answer.facts.items())
-    return ", ".join(facts) or "all is there"
 
 
 def _day(context: Context) -> datetime:

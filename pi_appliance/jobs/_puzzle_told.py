@@ -6,7 +6,7 @@ from typing import Any
 
 from pi_appliance.errors import ApplianceError, Refused, Unavailable
 from pi_appliance.puzzles import Answer, Interrupted, Puzzle, Wish, Work, counted
-from pi_appliance.puzzles._result import Listed, facts_and_tables, known, list_solutions, rendered, spoken
+from pi_appliance.puzzles._result import Listed, facts_and_tables, known, label, list_solutions, rendered, spoken
 
 NOTHING = Listed(0, [])
 NO_ROOM = (Refused, Unavailable, MemoryError)
@@ -150,6 +150,12 @@ def answer_values(answer: Answer) -> dict[str, Any]:
 def prepared_text(answer: Answer, seconds: float) -> str:
     """Return what result.txt says of what was prepared."""
     return facts_and_tables(answer) + rendered({"Time": duration(seconds)}) + "\n"
+
+
+def prepared_words(answer: Answer) -> str:
+    """Return what was prepared, in a row."""
+    facts = (f"{label(name).lower()} {spoken(value)}" for name, value in answer.facts.items())
+    return ", ".join(facts) or "all is there"
 
 
 def duration(seconds: float) -> str:

@@ -127,6 +127,21 @@ def test_where_the_report_cannot_be_written_the_history_tells_what_was_found(tmp
     assert not (tmp_path / "result.txt").exists()
 
 
+def test_how_long_the_board_in_work_will_take_is_told_where_somebody_knows(tmp_path: Path) -> None:
+    context, moments = FolderContext(tmp_path), iter([0.0, 0.0, 10.0, 10.0])
+    share = Share(context, 2, seconds=lambda: next(moments))
+    share.next("many")
+    share.tell(0.0, "0 of 100 grids")
+    share.tell(0.25, "25 of 100 grids")
+    share.next("cross")
+    assert [note for _, note in context.told] == [
+        "many",
+        "many: 0 of 100 grids",
+        "many: about 30s left, 25 of 100 grids",
+        "cross",
+    ]
+
+
 def test_progress_is_what_is_done_for_certain(tmp_path: Path) -> None:
     context = FolderContext(tmp_path)
     two = Share(context, 2)
