@@ -12,7 +12,7 @@ from pi_appliance.errors import OutOfTime, Refused, Unavailable
 from pi_appliance.jobs._puzzle_share import Share
 from pi_appliance.jobs.puzzle import Options, run
 from pi_appliance.ports import Edition
-from pi_appliance.puzzles import Wish
+from pi_appliance.puzzles import Interrupted, Wish
 from pi_appliance.puzzles.peg_solitaire import parse_listing
 from tests.fakes.context import FolderContext
 from tests.unit.test_puzzle_job import CutOff, peg, values
@@ -59,6 +59,8 @@ def test_memory_that_is_too_small_for_one_thing_does_not_end_the_night(
 
 def test_what_another_run_keeps_meanwhile_is_not_taken_for_ours(tmp_path: Path) -> None:
     class Busy(CutOff):
+        why: Exception = Interrupted("its time is over")
+
         def progress(self, done: float | None, note: str = "") -> None:
             super().progress(done, note)
             if note.startswith("2027-03-01: capture"):
