@@ -15,6 +15,7 @@ from typing import IO, Any
 from pi_appliance.core.amounts import render_size
 from pi_appliance.errors import ApplianceError, OutOfTime, Refused, Unavailable
 from pi_appliance.jobs._puzzle_page import Page
+from pi_appliance.jobs._puzzle_seeds import seeds
 from pi_appliance.jobs._puzzle_share import Share
 from pi_appliance.jobs._puzzle_shelf import NotingShelf
 from pi_appliance.jobs._puzzle_told import (
@@ -75,9 +76,12 @@ class Night:
     prepared_so_far: str = ""
     left_out: list[str] = field(default_factory=list)
     """What could not be prepared or made, and why."""
+    unmade: set[str] = field(default_factory=set)
+    seeds: dict[str, int] = field(init=False)
 
     def __post_init__(self) -> None:
         plan = self.plan
+        self.seeds = seeds(self.context, plan.make)
         self.share = Share(self.context, max(1, plan.prepare + len(plan.boards) + plan.make))
 
     def work(self) -> Result:
@@ -149,14 +153,12 @@ class Night:
 
     def _made(self, work: Work, page: Page, file: IO[str]) -> Iterator[Told]:
         """Yield the boards of this date, each as it is made; some may be left out, as there is none like that."""
-        day = _day(self.context)
-        for number in range(1, self.plan.make + 1):
-            seed = int(f"{day:%Y%m%d}") * 1_000 + number
-            name = f"{day:%Y-%m-%d}" + (f"-{number}" if self.plan.make > 1 else "")
+        for name, seed in self.seeds.items():
             self.share.next(name)
             try:
                 made = self.plan.puzzle.make(seed, self.plan.model, work)  # type: ignore[attr-defined]
             except NO_ROOM as error:
+                self.unmade.add(name)
                 self._leave_out(f"made: {name}", refusal(error), page, file)
                 continue
             yield Told(name=name, board=made.board, wish=self.plan.wish, made={"seed": str(seed), **made.facts})
@@ -186,8 +188,8 @@ class Night:
             file.write(f"Not reached: {', '.join(left)}\n\n")
 
     def _left(self) -> list[str]:
-        reached = {told.name for told in self.told}
-        return [name for name in self.plan.boards if name not in reached]
+        reached = {told.name for told in self.told} | self.unmade
+        return [name for name in (*self.plan.boards, *self.seeds) if name not in reached]
 
     def _recalled(self) -> str:
         try:
@@ -241,7 +243,7 @@ class Night:
             self.failure = Refused(f"{wrong[0]}; the report has the rest")
 
     def _summary(self) -> str:
-        if self.prepared is not None and not self.told:
+        if self.prepared is not None and not self.told and not self.cut_off:
             return f"prepared: {prepared_words(self.prepared)}"
         if self.prepared_so_far:
             return f"not prepared yet: {self.cut_off}; {self.prepared_so_far}"
@@ -279,13 +281,6 @@ class Night:
             "boards": [values(self.plan.puzzle, told) for told in self.told],
             "not-reached": self._left(),
         }
-
-
-def _day(context: Context) -> datetime:
-    """Return the day of the slot, or of the run, in the job's time zone."""
-    slot = context.due is not None and context.due[:1].isdigit()
-    moment = datetime.fromisoformat(context.due or "") if slot else context.now
-    return moment.astimezone(context.local_time().tzinfo)
 
 
 def _memory() -> int:

@@ -57,6 +57,14 @@ def test_memory_that_is_too_small_for_one_thing_does_not_end_the_night(
     assert [board["answered"] for board in values(tmp_path)["boards"]] == [True]
 
 
+def test_new_boards_whose_turn_did_not_come_are_named(tmp_path: Path) -> None:
+    context = CutOff(tmp_path)
+    context.where, context.why = "2027-03-01-2", Interrupted("its time is over")
+    with pytest.raises(OutOfTime, match=r"^1 board solved, 2 not reached: its time is over$"):
+        run(Options(puzzle="solitaire-chess", make=3), context)
+    assert values(tmp_path)["not-reached"] == ["2027-03-01-2", "2027-03-01-3"]
+
+
 def test_what_another_run_keeps_meanwhile_is_not_taken_for_ours(tmp_path: Path) -> None:
     class Busy(CutOff):
         why: Exception = Interrupted("its time is over")
