@@ -4,15 +4,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO
+from typing import IO, Any, cast
 
 import pytest
 
 from pi_appliance.errors import OutOfTime, Refused, Unavailable
+from pi_appliance.jobs._puzzle_boards import load_puzzle
+from pi_appliance.jobs._puzzle_page import Page
 from pi_appliance.jobs._puzzle_share import Share
+from pi_appliance.jobs._puzzle_told import Told, ask
 from pi_appliance.jobs.puzzle import Options, run
 from pi_appliance.ports import Edition
-from pi_appliance.puzzles import Interrupted, Wish
+from pi_appliance.puzzles import Alone, Interrupted, Puzzle, Step, Wish
 from pi_appliance.puzzles.peg_solitaire import parse_listing
 from tests.fakes.context import FolderContext
 from tests.unit.test_puzzle_job import CutOff, peg, values
@@ -164,3 +167,28 @@ def test_progress_is_what_is_done_for_certain(tmp_path: Path) -> None:
     one.tell(0.25, "levels")
     one.tell(None, "50 solutions listed")
     assert [done for done, _ in context.told] == [0, 0.25, 0.25, 0.5, None, 0.25, None]
+
+
+class Counting:
+    """A puzzle that counts how often it is asked to draw the steps of a line."""
+
+    def __init__(self, puzzle: Puzzle) -> None:
+        self.puzzle, self.drawn = puzzle, 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.puzzle, name)
+
+    def steps(self, board: Any, line: Any) -> Iterator[Step]:
+        self.drawn += 1
+        yield from self.puzzle.steps(board, line)
+
+
+def test_a_line_is_drawn_once_whether_there_is_room_for_it_or_not() -> None:
+    puzzle = Counting(load_puzzle("sudoku"))
+    page = Page(cast(Puzzle, puzzle), "test")
+    told = Told(name="everest", board=puzzle.parse(puzzle.BOARDS["everest"], "everest"), wish=Wish.FIRST)
+    ask(cast(Puzzle, puzzle), told, 1, Alone(), lambda _: None)
+    for _ in range(6):
+        page.add(told)
+    assert "There is no room in this page" in page.render("", "")
+    assert puzzle.drawn == 6
