@@ -18,6 +18,7 @@ from itertools import count
 from pathlib import Path
 from typing import IO
 
+from pi_appliance.errors import Unavailable
 from pi_appliance.system import files
 
 _NAME = re.compile(r"(\d{4}-\d\d-\d\d_\d{4})(?:-(\d{1,4}))?")
@@ -67,8 +68,12 @@ class Draft:
     @contextlib.contextmanager
     def file(self, name: str) -> Iterator[IO[str]]:
         """Give a file to write, which becomes NAME of the edition when the block ends well. Raises Unavailable."""
-        with files.replacing_text(self.folder / name) as file:
-            yield file
+        try:
+            with files.replacing_text(self.folder / name) as file:
+                yield file
+        except Unavailable as error:
+            told = str(error).replace(str(self.folder), str(self.folder.parent))  # the draft is gone by then
+            raise Unavailable(told, after=error.after) from None
 
 
 @contextlib.contextmanager

@@ -49,7 +49,7 @@ def test_where_the_card_fills_up_while_a_report_is_written_the_answer_is_in_the_
     assert done.returncode == 75, done.stderr
     assert "Traceback" not in done.stderr
     said = house.last("pegs")["summary"]
-    assert "result.txt cannot be written: File too large" in said
+    assert said.startswith(f"{reports(house)}/result.txt cannot be written: File too large; ")
     assert said.endswith("; cross: 4 solutions; arrow: 3,884,200 solutions")
     assert (reports(house) / "result.txt").read_bytes() == before
     assert hidden(house) == {".newest"}
