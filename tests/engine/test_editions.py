@@ -105,6 +105,55 @@ def test_killed_at_any_moment_the_newest_are_all_of_one_run_and_nothing_stays(tm
     assert number > 10
 
 
+def test_files_that_stood_there_before_there_were_links_give_way(tmp_path: Path) -> None:
+    write(tmp_path, result="old", cross="old")
+    for name in ("result.txt", "cross.txt"):
+        (tmp_path / name).unlink()
+        (tmp_path / name).hardlink_to(tmp_path / "2026-11-21_0330" / name)
+    (tmp_path / ".newest").unlink()
+    write(tmp_path, NIGHT + timedelta(days=1), result="new")
+    assert names(tmp_path) == {"2026-11-21_0330", "2026-11-22_0330", "result.txt"}
+    assert (tmp_path / "result.txt").read_text() == "new"
+    assert (tmp_path / "2026-11-21_0330" / "result.txt").read_text() == "old"
+
+
+NO_LINKS = """
+import ctypes, os, platform, struct, sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from pi_appliance.engine import editions
+known = {"x86_64": (88, 266), "aarch64": (36, 36)}.get(platform.machine())
+if known is None or ctypes.sizeof(ctypes.c_void_p) != 8:
+    sys.exit(77)
+# As on FAT: the kernel answers EPERM to whoever makes a link.
+steps = [(0x20, 0, 0, 0), (0x15, 1, 0, known[0]), (0x15, 0, 1, known[1]), (6, 0, 0, 0x50001), (6, 0, 0, 0x7FFF0000)]
+code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *step) for step in steps))
+class Filter(ctypes.Structure):
+    _fields_ = [("length", ctypes.c_ushort), ("code", ctypes.c_void_p)]
+libc, filter = ctypes.CDLL(None), Filter(len(steps), ctypes.addressof(code))
+if libc.prctl(38, 1, 0, 0, 0) or libc.prctl(22, 2, ctypes.byref(filter), 0, 0):
+    sys.exit(77)
+folder = Path(sys.argv[1])
+for number in range(4):
+    moment = datetime(2026, 11, 20, tzinfo=UTC) + timedelta(days=number)
+    with editions.edition(folder, moment, process=os.getpid(), keep=2) as draft:
+        for each in ("result.txt", f"{number}.svg"):
+            with draft.file(each) as file:
+                file.write(str(number))
+"""
+
+
+def test_where_the_disk_knows_no_links_the_newest_are_copies(tmp_path: Path) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-c", NO_LINKS, str(tmp_path)], env=environment, check=False)
+    if done.returncode == 77:
+        pytest.skip("this machine cannot be told to know no links")
+    assert done.returncode == 0
+    assert names(tmp_path) == {"2026-11-23_0000", "2026-11-22_0000", "result.txt", "3.svg"}
+    assert (tmp_path / "result.txt").read_text() == "3"
+    assert not (tmp_path / "result.txt").is_symlink()
+
+
 def test_only_the_newest_are_kept(tmp_path: Path) -> None:
     for day in range(5):
         write(tmp_path, NIGHT + timedelta(days=day), keep=3, result=str(day))
