@@ -3,7 +3,9 @@
 reports/pegs/2026-11-21_0330/result.txt ...     one of the dated folders that are kept
 reports/pegs/.newest -> 2026-11-21_0330         which of them was written last
 reports/pegs/result.txt -> .newest/result.txt   the newest: all of one run at any moment, also after a power cut
-reports/pegs/.2026-11-21_0330.4711.new/         being written; what a power cut leaves of it, goes the next time
+reports/pegs/.2026-11-21_0330.new/              being written; what a power cut leaves of it, goes the next time
+
+Who writes has the lock of its job: nobody else does meanwhile.
 """
 
 import contextlib
@@ -22,7 +24,7 @@ from pi_appliance.errors import Unavailable
 from pi_appliance.system import files
 
 _NAME = re.compile(r"(\d{4}-\d\d-\d\d_\d{4})(?:-(\d{1,4}))?")
-_DRAFT = re.compile(r"\..+\.(\d+)\.new")
+_DRAFT = ".new"  # behind the name of what is being written, or taken away
 _NEWEST = ".newest"
 _LINK = ".link"  # behind the name of a link that is being made
 _NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS)  # of a disk that knows none, such as FAT
@@ -77,23 +79,23 @@ class Draft:
 
 
 @contextlib.contextmanager
-def edition(folder: Path, moment: datetime, *, process: int, keep: int) -> Iterator[Draft]:
+def edition(folder: Path, moment: datetime, *, keep: int) -> Iterator[Draft]:
     """Give the draft of an edition of MOMENT in FOLDER; it appears, whole, when the block ends well.
 
     Then its files stand at the old names, too, whatever its date, and of all others the newest stay, KEEP in all.
-    PROCESS is who writes. Raises Unavailable.
+    Raises Unavailable.
     """
     files.make_folder(folder)
     try:
-        _sweep(folder, process)
+        _sweep(folder)
     except OSError as error:
         raise files.cannot_write(folder, error) from None
-    draft = files.make_folder(folder / f".{name_of(moment)}.{process}.new")
+    draft = files.make_folder(folder / f".{name_of(moment)}{_DRAFT}")
     try:
         yield Draft(draft)
         try:
             name = _appear(folder, draft, name_of(moment))
-            _forget(folder, name, keep, process)
+            _forget(folder, name, keep)
         except OSError as error:
             raise files.cannot_write(folder, error) from None
     finally:
@@ -179,21 +181,24 @@ def _copy(source: Path, target: Path) -> None:
         shutil.copyfileobj(file, copy)
 
 
-def _forget(folder: Path, new: str, keep: int, process: int) -> None:
+def _forget(folder: Path, new: str, keep: int) -> None:
     """Take away all editions but KEEP: the NEW one and the newest others; each vanishes at once.
 
-    The new one may bear an old date: that of a slot that was caught up, or of a Pi whose clock is not set yet.
+    The new one may bear an old date: that of a slot that was caught up, or of a Pi whose clock is not set yet. What is
+    not ours to take away, stays.
     """
     for name in [each for each in names(folder) if each != new][keep - 1 :]:
-        gone = (folder / name).rename(folder / f".{name}.{process}.new")
-        shutil.rmtree(gone, ignore_errors=True)
+        with contextlib.suppress(OSError):
+            gone = (folder / name).rename(folder / f".{name}{_DRAFT}")
+            shutil.rmtree(gone, ignore_errors=True)
 
 
-def _sweep(folder: Path, process: int) -> None:
-    """Take away the drafts of those who are no more, and of one before us who had the number of our PROCESS."""
+def _sweep(folder: Path) -> None:
+    """Take away what runs that are no more have left half done."""
     for path in folder.iterdir():
-        if path.is_symlink() and path.name.startswith(".") and path.suffix == _LINK:
+        if not path.name.startswith("."):
+            continue
+        if path.is_symlink() and path.suffix == _LINK:
             path.unlink()
-        found = _DRAFT.fullmatch(path.name)
-        if found and path.is_dir() and (int(found[1]) == process or not Path("/proc", found[1]).exists()):
+        elif path.is_dir() and path.suffix == _DRAFT and is_name(path.name.split(".")[1]):
             shutil.rmtree(path, ignore_errors=True)
