@@ -1,7 +1,7 @@
 """What became of one board, and how a report tells it: as text, for programs, and in a sentence."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pi_appliance.errors import ApplianceError, Refused, Unavailable
@@ -67,6 +67,9 @@ def ask(puzzle: Puzzle, told: Told, limit: int, work: Work, write: Callable[[str
     except NO_ROOM as error:  # what is known and listed by then is worth a report
         told.refused = refusal(error)
     told.seconds = work.seconds() - begun
+    if told.answer:  # what it was found with is much memory, and other boards need some
+        tried = told.answer.tried()
+        told.answer = replace(told.answer, lines=iter(()), tried=lambda: tried)
     write(text(puzzle, told))
     if interrupted:
         raise interrupted

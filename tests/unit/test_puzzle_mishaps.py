@@ -1,8 +1,9 @@
 """A puzzle night to which something happens: what is known by then is reported, and nothing of others is touched."""
 
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -15,7 +16,7 @@ from pi_appliance.jobs._puzzle_share import Share
 from pi_appliance.jobs._puzzle_told import Told, ask
 from pi_appliance.jobs.puzzle import Options, run
 from pi_appliance.ports import Edition
-from pi_appliance.puzzles import Alone, Interrupted, Puzzle, Step, Wish
+from pi_appliance.puzzles import Alone, Answer, Interrupted, Puzzle, Step, Wish, Work
 from pi_appliance.puzzles.peg_solitaire import parse_listing
 from tests.fakes.context import FolderContext
 from tests.unit.test_puzzle_job import CutOff, peg, values
@@ -192,3 +193,29 @@ def test_a_line_is_drawn_once_whether_there_is_room_for_it_or_not() -> None:
         page.add(told)
     assert "There is no room in this page" in page.render("", "")
     assert puzzle.drawn == 6
+
+
+class Heavy(Counting):
+    """A puzzle whose answer holds what it was found with as long as it lists and counts by it."""
+
+    def solve(self, board: Any, wish: Wish, work: Work) -> Answer:
+        answer = self.puzzle.solve(board, wish, work)
+        tables = Tables()
+        self.tables = weakref.ref(tables)
+        lines = (line for line in answer.lines if tables)
+        return replace(answer, lines=lines, tried=lambda: tables.tried)
+
+
+class Tables:
+    """Much memory."""
+
+    tried = 7
+
+
+def test_an_answer_that_is_told_holds_no_memory_any_more() -> None:
+    puzzle = Heavy(load_puzzle("sudoku"))
+    told = Told(name="everest", board=puzzle.parse(puzzle.BOARDS["everest"], "everest"), wish=Wish.FIRST)
+    ask(cast(Puzzle, puzzle), told, 1, Alone(), lambda _: None)
+    assert told.answer
+    assert (told.answer.tried(), told.listed.number) == (7, 1)
+    assert puzzle.tables() is None
