@@ -68,6 +68,7 @@ class Night:
     edition: Edition = field(init=False)
     shelf: NotingShelf = field(init=False)
     share: Share = field(init=False)
+    begun: float = field(init=False)  # by the steady clock
     failure: ApplianceError | None = None
     told: list[Told] = field(default_factory=list)
     prepared: Answer | None = None
@@ -98,7 +99,7 @@ class Night:
     def _work(self) -> Iterator[Work]:
         with self.context.work(self.share.tell) as work:
             work.shelf = self.shelf = NotingShelf(work.shelf)
-            self.share.seconds = work.seconds
+            self.share.seconds, self.begun = work.seconds, work.seconds()
             yield work
 
     def _reported(self, work: Work) -> Result:
@@ -228,7 +229,7 @@ class Night:
             out.write("\n")
         with self.edition.file("result.html") as out:
             began = context.now.astimezone(context.local_time().tzinfo)
-            took = duration((ended - context.now).total_seconds())
+            took = duration(self.share.seconds() - self.begun)  # the clock may have been set meanwhile
             times = f"{began:%A}, {began.day} {began:%B %Y, %H:%M} · it took {took}"
             out.write(page.render(summary, times))
         self._fail(summary)

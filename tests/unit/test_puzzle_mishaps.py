@@ -1,9 +1,11 @@
 """A puzzle night to which something happens: what is known by then is reported, and nothing of others is touched."""
 
+import re
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -154,6 +156,12 @@ def test_how_long_the_board_in_work_will_take_is_told_where_somebody_knows(tmp_p
         "many: about 30s left, 25 of 100 grids",
         "cross",
     ]
+
+
+def test_a_clock_that_is_set_back_meanwhile_makes_no_night_shorter_than_nothing(tmp_path: Path) -> None:
+    run(peg("cross"), FolderContext(tmp_path, took=timedelta(hours=-5)))
+    page = (tmp_path / "result.html").read_text("utf-8")
+    assert re.search(r"it took \d", page)
 
 
 def test_progress_is_what_is_done_for_certain(tmp_path: Path) -> None:
