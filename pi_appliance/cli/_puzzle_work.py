@@ -15,8 +15,9 @@ from pi_appliance.cli._options import Command, Number, config_or_none_option
 from pi_appliance.cli._progress import ProgressLine
 from pi_appliance.config.load import load
 from pi_appliance.core import durations
+from pi_appliance.core.estimate import Estimate
 from pi_appliance.errors import NoConfig, OutOfTime, Unavailable
-from pi_appliance.jobs._puzzle_boards import MOST, board_of, is_file, load_puzzle, name_of, text_of
+from pi_appliance.jobs._puzzle_boards import board_of, is_file, load_puzzle, name_of, read_most, text_of
 from pi_appliance.ports_work import Interrupted, Shelf, Work
 from pi_appliance.puzzles import Puzzle
 from pi_appliance.system import bench
@@ -24,8 +25,6 @@ from pi_appliance.system.shelf import FileShelf
 
 STDIN = "stdin"
 _NOWHERE = Path("~/.local/state/pi-appliance")  # where a configuration, too, puts its state by default
-_SURE = 3.0  # seconds before an estimate is worth saying
-_SURE_PART = 0.02
 
 
 def _ruled(_: click.Context, __: click.Parameter, given: Sequence[str]) -> dict[str, str]:
@@ -47,7 +46,7 @@ def _length(_: click.Context, __: click.Parameter, value: str | None) -> timedel
 
 def read_stdin() -> str:
     """Return what is piped in. Raises ConfigError if it is no text, or has no end."""
-    return text_of(sys.stdin.buffer.read(MOST + 1), STDIN)
+    return text_of(read_most(sys.stdin.buffer), STDIN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,29 +153,6 @@ class _LateShelf:
 
     def names(self) -> Iterable[str]:
         return () if self._closed else self._shelf.names()
-
-
-class Estimate:
-    """Says how long it will take, from how far it is: honest where the parts take as long as each other."""
-
-    def __init__(self, seconds: Callable[[], float]) -> None:
-        self._seconds, self._begun = seconds, seconds()
-        self._from: float | None = None
-
-    def of(self, part: float | None) -> str:
-        """Return the time that is left in words; '' while nobody can tell."""
-        now = self._seconds()
-        if part is None or (self._from is not None and part < self._from):
-            self._begun, self._from = now, part
-            return ""
-        if self._from is None:
-            self._begun, self._from = now, part
-        done, took = part - self._from, now - self._begun
-        if done < _SURE_PART or took < _SURE or part >= 1:
-            return ""
-        left = round(took * (1 - part) / done)
-        rounded = left - left % (10 if left > 60 else 1)
-        return f"about {durations.render(timedelta(seconds=max(1, rounded)))} left"
 
 
 @contextmanager

@@ -247,11 +247,11 @@ class Appliance:
     def report_files(self) -> Sequence[Path]:
         """Return the reports, relative to their folder: the job that wrote last first; pages, texts, then pictures."""
         folder = self.config.reports
-        written = {
-            path.relative_to(folder): path.stat().st_mtime
-            for path in folder.glob("*/*")
-            if path.is_file() and not path.name.startswith(".")
-        }
+        written: dict[Path, float] = {}
+        for path in folder.glob("*/*"):
+            with contextlib.suppress(FileNotFoundError):  # a run has taken it away just now
+                if path.is_file() and not path.name.startswith("."):
+                    written[path.relative_to(folder)] = path.stat().st_mtime
         newest: dict[str, float] = {}
         for path, when in written.items():
             newest[path.parts[0]] = max(when, newest.get(path.parts[0], 0.0))

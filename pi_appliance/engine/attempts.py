@@ -22,6 +22,7 @@ from pi_appliance.system import limits, locks, process
 from pi_appliance.system.logs import RunLog
 from pi_appliance.system.sensors import Sensors
 
+_AFTER = 0.5  # seconds after its deadline, by when it was asked to end, a run does so by itself
 LOOK = 15.0  # seconds between two looks at the sensors
 _KNOWN = 50  # runs looked back at, for what was told already
 _OUTCOMES = {"Uncertain": Outcome.UNCERTAIN, "OutOfTime": Outcome.TIMED_OUT}
@@ -110,7 +111,7 @@ class Attempts:
                     *(sys.executable, "-m", "pi_appliance.engine.child"),
                     *(str(os.getpid()), str(config.path), str(config.state)),
                     *(job.name, str(self.number), self.due or "", json.dumps(dict(self.given)), held.plan),
-                    *(f"{seconds:.3f}", "{fd}"),
+                    *(f"{time.monotonic() + seconds + _AFTER:.3f}", "{fd}"),
                 ],
                 stop=self.stop,
                 seconds=seconds,

@@ -1,17 +1,16 @@
 """The process of one attempt of a run.
 
-    python -m pi_appliance.engine.child RUNNER CONFIG STATE JOB RUN DUE GIVEN LIMITS SECONDS TELLER
+    python -m pi_appliance.engine.child RUNNER CONFIG STATE JOB RUN DUE GIVEN LIMITS ENDS TELLER
 
-DUE is a slot, an ask, empty for none, or "left"; GIVEN are keys, as JSON, in place of those under `with:`; SECONDS are
-what is left of the deadline. Everything a job needs is imported here and goes away with it. It tells its runner by
-lines of JSON on the descriptor TELLER: how far it is, and at last its result or its error. What it prints is caught by
-the runner. It works in the folder of the configuration.
+DUE is a slot, an ask, empty for none, or "left"; GIVEN are keys, as JSON, in place of those under `with:`; ENDS is
+when its time is over, by the steady clock. Everything a job needs is imported here and goes away with it. It tells its
+runner by lines of JSON on the descriptor TELLER: how far it is, and at last its result or its error. What it prints is
+caught by the runner. It works in the folder of the configuration.
 """
 
 import json
 import os
 import sys
-import time
 import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -44,7 +43,7 @@ class _Asked:
 
 def main(argv: list[str]) -> None:
     """Run the job and tell how it went."""
-    runner, config, state, job, run, due, given, plan, seconds, teller_number = argv
+    runner, config, state, job, run, due, given, plan, ends, teller_number = argv
     asked = _Asked(
         config=Path(config),
         state=Path(state),
@@ -52,7 +51,7 @@ def main(argv: list[str]) -> None:
         run=int(run),
         due=due or None,
         given=json.loads(given),
-        ends=time.monotonic() + float(seconds),
+        ends=float(ends),
     )
     guard.stand(int(runner))
     with os.fdopen(int(teller_number), "w", encoding="utf-8") as file:

@@ -163,7 +163,7 @@ class RunContext:
         """Give what takes all reports of this run, dated by its slot, or by when it began."""
         slot = datetime.fromisoformat(self.due) if self.due and self.due[0].isdigit() else self.now
         moment = slot.astimezone(self.config.zone_of(self.config.jobs[self.job]))
-        return editions.edition(self.config.reports / self.job, moment, process=os.getpid(), keep=keep)
+        return editions.edition(self.config.reports / self.job, moment, keep=keep)
 
     def progress(self, done: float | None, note: str = "") -> None:
         """Tell the runner, not more often than a person can read."""

@@ -1,24 +1,33 @@
 """Editions: what one run of a job reports, all at once, in a folder named by its date, and in place of the newest.
 
 reports/pegs/2026-11-21_0330/result.txt ...     one of the dated folders that are kept
-reports/pegs/result.txt ...                     the newest, the same files
-reports/pegs/.2026-11-21_0330.4711.new/         being written; what a power cut leaves of it, goes the next time
+reports/pegs/.newest -> 2026-11-21_0330         which of them was written last
+reports/pegs/result.txt -> .newest/result.txt   the newest: all of one run at any moment, also after a power cut
+reports/pegs/.2026-11-21_0330.new/              being written; what a power cut leaves of it, goes the next time
+
+Who writes has the lock of its job: nobody else does meanwhile.
 """
 
 import contextlib
+import errno
 import filecmp
+import os
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from itertools import count
 from pathlib import Path
 from typing import IO
 
+from pi_appliance.errors import Unavailable
 from pi_appliance.system import files
 
 _NAME = re.compile(r"(\d{4}-\d\d-\d\d_\d{4})(?:-(\d{1,4}))?")
-_DRAFT = re.compile(r"\..+\.(\d+)\.new")
+_DRAFT = ".new"  # behind the name of what is being written, or taken away
+_NEWEST = ".newest"
+_LINK = ".link"  # behind the name of a link that is being made
+_NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS)  # of a disk that knows none, such as FAT
 
 
 def name_of(moment: datetime) -> str:
@@ -61,25 +70,32 @@ class Draft:
     @contextlib.contextmanager
     def file(self, name: str) -> Iterator[IO[str]]:
         """Give a file to write, which becomes NAME of the edition when the block ends well. Raises Unavailable."""
-        with files.replacing_text(self.folder / name) as file:
-            yield file
+        try:
+            with files.replacing_text(self.folder / name) as file:
+                yield file
+        except Unavailable as error:
+            told = str(error).replace(str(self.folder), str(self.folder.parent))  # the draft is gone by then
+            raise Unavailable(told, after=error.after) from None
 
 
 @contextlib.contextmanager
-def edition(folder: Path, moment: datetime, *, process: int, keep: int) -> Iterator[Draft]:
+def edition(folder: Path, moment: datetime, *, keep: int) -> Iterator[Draft]:
     """Give the draft of an edition of MOMENT in FOLDER; it appears, whole, when the block ends well.
 
     Then its files stand at the old names, too, whatever its date, and of all others the newest stay, KEEP in all.
-    PROCESS is who writes. Raises Unavailable.
+    Raises Unavailable.
     """
     files.make_folder(folder)
-    _sweep(folder, process)
-    draft = files.make_folder(folder / f".{name_of(moment)}.{process}.new")
+    try:
+        _sweep(folder)
+    except OSError as error:
+        raise files.cannot_write(folder, error) from None
+    draft = files.make_folder(folder / f".{name_of(moment)}{_DRAFT}")
     try:
         yield Draft(draft)
         try:
             name = _appear(folder, draft, name_of(moment))
-            _forget(folder, name, keep, process)
+            _forget(folder, name, keep)
         except OSError as error:
             raise files.cannot_write(folder, error) from None
     finally:
@@ -93,14 +109,42 @@ def _appear(folder: Path, draft: Path, name: str) -> str:
     free = next(each for each in _wanted(name) if not (folder / each).exists())
     place = draft.rename(folder / free)
     files.sync_folder(folder)
+    _be_newest(folder, place, before)
+    files.sync_folder(folder)
+    return free
+
+
+def _be_newest(folder: Path, place: Path, before: Sequence[str]) -> None:
+    """Let the files of PLACE stand at the old names, all at once, and none of those that were there BEFORE."""
     written = _listed(place)
-    for each in sorted(written):
-        _put(place / each, folder / each)
+    try:
+        _lead_to(folder, place.name, written)
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        for each in written:
+            _copy(place / each, folder / each)
+    for path in folder.iterdir():
+        if _is_ours(path) and not path.exists():
+            path.unlink()
     for older in before:
         for each in _listed(folder / older) - written:
             _take_back(folder / older / each, folder / each)
-    files.sync_folder(folder)
-    return free
+
+
+def _lead_to(folder: Path, name: str, written: set[str]) -> None:
+    """Let all names in WRITTEN lead to the edition NAME by one change."""
+    for each in written:
+        if not os.path.lexists(folder / each):
+            _link(folder / each, Path(_NEWEST, each))  # to nothing yet
+    _link(folder / _NEWEST, Path(name))
+    for each in written:  # what stood there was written by somebody else
+        if not _is_ours(folder / each):
+            _link(folder / each, Path(_NEWEST, each))
+
+
+def _is_ours(path: Path) -> bool:
+    return path.is_symlink() and path.readlink() == Path(_NEWEST, path.name)
 
 
 def _wanted(name: str) -> Iterator[str]:
@@ -119,37 +163,42 @@ def _take_back(source: Path, target: Path) -> None:
         target.unlink()
 
 
-def _put(source: Path, target: Path) -> None:
-    """Let TARGET be SOURCE: the same file, or a copy where the disk knows no second name for one.
+def _link(path: Path, target: Path) -> None:
+    """Let PATH lead to TARGET. Where somebody has a folder of that name, it stays: what is new has its date."""
+    if path.is_dir() and not path.is_symlink():
+        return
+    link = path.with_name(f".{path.name}{_LINK}")
+    link.unlink(missing_ok=True)
+    link.symlink_to(target)
+    link.replace(path)
 
-    Where somebody has a folder of that name, it stays: SOURCE is to be found under its date.
-    """
+
+def _copy(source: Path, target: Path) -> None:
+    """Let TARGET be a copy of SOURCE, unless it is somebody's folder."""
     if target.is_dir():
         return
-    link = target.with_name(f".{target.name}.link")
-    link.unlink(missing_ok=True)
-    try:
-        link.hardlink_to(source)
-    except OSError:
-        with source.open("rb") as file, files.replacing(target) as copy:
-            shutil.copyfileobj(file, copy)
-    else:
-        link.replace(target)
+    with source.open("rb") as file, files.replacing(target) as copy:
+        shutil.copyfileobj(file, copy)
 
 
-def _forget(folder: Path, new: str, keep: int, process: int) -> None:
+def _forget(folder: Path, new: str, keep: int) -> None:
     """Take away all editions but KEEP: the NEW one and the newest others; each vanishes at once.
 
-    The new one may bear an old date: that of a slot that was caught up, or of a Pi whose clock is not set yet.
+    The new one may bear an old date: that of a slot that was caught up, or of a Pi whose clock is not set yet. What is
+    not ours to take away, stays.
     """
     for name in [each for each in names(folder) if each != new][keep - 1 :]:
-        gone = (folder / name).rename(folder / f".{name}.{process}.new")
-        shutil.rmtree(gone, ignore_errors=True)
+        with contextlib.suppress(OSError):
+            gone = (folder / name).rename(folder / f".{name}{_DRAFT}")
+            shutil.rmtree(gone, ignore_errors=True)
 
 
-def _sweep(folder: Path, process: int) -> None:
-    """Take away the drafts of those who are no more, and of one before us who had the number of our PROCESS."""
+def _sweep(folder: Path) -> None:
+    """Take away what runs that are no more have left half done."""
     for path in folder.iterdir():
-        found = _DRAFT.fullmatch(path.name)
-        if found and path.is_dir() and (int(found[1]) == process or not Path("/proc", found[1]).exists()):
+        if not path.name.startswith("."):
+            continue
+        if path.is_symlink() and path.suffix == _LINK:
+            path.unlink()
+        elif path.is_dir() and path.suffix == _DRAFT and is_name(path.name.split(".")[1]):
             shutil.rmtree(path, ignore_errors=True)

@@ -1,5 +1,10 @@
-"""The newest report of a job: what it says, and its picture."""
+"""The newest report of a job that was done: what it says, and its picture."""
 
+import contextlib
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from pi_appliance.engine import editions
 from pi_appliance.model.config import Config
 from pi_appliance.model.post import Report
 from pi_appliance.model.run import Outcome
@@ -8,10 +13,11 @@ from pi_appliance.store.sqlite import Store
 
 _RESULT = "result.txt"
 _MOST = 100_000  # characters of it that are read
+_MOMENT = timedelta(seconds=1)  # the history has milliseconds, the disk its own clock
 
 
 def newest_report(config: Config, store: Store, job: str, *, picture: bool) -> Report | None:
-    """Return what JOB wrote last, with its PICTURE if that is wanted; None if it has never succeeded.
+    """Return what JOB wrote when it last succeeded, with its PICTURE if that is wanted; None if it never did.
 
     Raises Refused where what draws pictures is not installed.
     """
@@ -19,10 +25,23 @@ def newest_report(config: Config, store: Store, job: str, *, picture: bool) -> R
     if run is None or run.outcome is not Outcome.SUCCEEDED:
         return None
     try:
-        with (config.reports / job / _RESULT).open(encoding="utf-8", errors="replace") as file:
+        with _written(config.reports / job, run.ended).open(encoding="utf-8", errors="replace") as file:
             text = file.read(_MOST)
             file.seek(0)
             drawn = as_png.of_listing(file) if picture else None
     except OSError:
         text, drawn = "", None
     return Report(job, run.summary, text, drawn)
+
+
+def _written(folder: Path, ended: datetime | None) -> Path:
+    """Return the newest result in FOLDER that was there when the run ENDED.
+
+    The newest of all may be of a night that was cut off since. It has to do where no older one is kept.
+    """
+    places = [folder / _RESULT, *(folder / name / _RESULT for name in editions.names(folder))]
+    for place in places:
+        with contextlib.suppress(OSError):
+            if ended and datetime.fromtimestamp(place.stat().st_mtime, UTC) <= ended + _MOMENT:
+                return place
+    return places[0]

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import IO, Any, cast
 
 from pi_appliance import registry
 from pi_appliance.config.load import shown
@@ -15,6 +15,8 @@ _LONGEST_NAME = 24  # characters; what is longer, and no file, is a drawing
 _NAME = re.compile(r"[a-z][a-z-]*|.*\w\.[a-z]\w*", re.IGNORECASE)  # of a board, or of a file with its suffix
 _LONGEST_STEM = 120  # bytes: it names files of the report, with something behind it
 MOST = 256_000_000  # bytes; a million sudokus with their solutions are 164 MB
+_LARGE = 100_000  # bytes; 1,200 sudokus, a twentieth of a second
+_PIECE = 1_000_000  # bytes
 _ENDLESS = re.compile(r"[^\n]{100001}")  # no puzzle has rows as long, and none could be shown
 
 
@@ -69,6 +71,11 @@ def is_file(where: Path) -> bool:
         return False
 
 
+def is_large(where: Path) -> bool:
+    """Say whether reading the board WHERE takes so long that only its own run should, and not every command."""
+    return is_file(where) and where.stat().st_size > _LARGE
+
+
 def name_of(where: Path) -> str:
     """Return what the board WHERE is called in a report, and its files there: one line, of marks that can be shown."""
     plain = "".join(mark if mark.isprintable() else "?" for mark in where.stem)
@@ -81,12 +88,21 @@ def read_text(path: Path) -> str:
         with path.open("rb") as file:
             if path.stat().st_size > MOST:  # said before it fills the memory
                 raise _too_large(shown(path))
-            content = file.read(MOST + 1)
+            content = read_most(file)
     except OSError as error:
         raise ConfigError(
             [Problem(shown(path), 1, 1, f"cannot be read: {error.strerror}", "check its name and rights")]
         ) from None
     return text_of(content, shown(path))
+
+
+def read_most(file: IO[bytes]) -> bytes:
+    """Return what FILE holds, cut off where it is too large. Reading all at once would take room for the most."""
+    found, left = bytearray(), MOST + 1
+    while left and (piece := file.read(min(left, _PIECE))):
+        found += piece
+        left -= len(piece)
+    return bytes(found)
 
 
 def text_of(content: bytes, file: str) -> str:

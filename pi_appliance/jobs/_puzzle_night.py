@@ -3,26 +3,42 @@
 A night that is cut off reports what it knows, and remembers with which board the next one goes on.
 """
 
+import contextlib
 import json
 import resource
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from itertools import chain
+from itertools import chain, islice
 from typing import IO, Any
 
 from pi_appliance.core.amounts import render_size
 from pi_appliance.errors import ApplianceError, OutOfTime, Refused, Unavailable
 from pi_appliance.jobs._puzzle_page import Page
-from pi_appliance.jobs._puzzle_told import Told, answer_values, ask, duration, prepared_text, so_far, values
+from pi_appliance.jobs._puzzle_seeds import seeds
+from pi_appliance.jobs._puzzle_share import Share
+from pi_appliance.jobs._puzzle_shelf import NotingShelf
+from pi_appliance.jobs._puzzle_told import (
+    NO_ROOM,
+    Told,
+    answer_values,
+    ask,
+    duration,
+    in_words,
+    prepared_text,
+    prepared_words,
+    refusal,
+    so_far,
+    values,
+)
 from pi_appliance.model.run import Result
 from pi_appliance.ports import Context, Edition
-from pi_appliance.ports_work import is_of_a_board
 from pi_appliance.puzzles import Answer, Interrupted, Puzzle, Wish, Work, counted
 from pi_appliance.puzzles._result import label, rendered, spoken
 
 RESULT = "result.txt"
 LIMIT = 10_000  # solutions; ten thousand of the longest fill some 20 MB
+_FOUND = 7  # boards whose answers are told where no report can be written
 FORMAT = 1  # of result.json; a reader of one can read what is added, and not what is changed
 
 
@@ -37,25 +53,10 @@ class Plan:
     limit: int
     prepare: bool
     make: int
+    keep: int
+    """So many editions stay."""
     model: Any
     """What boards that are made are like."""
-
-
-@dataclass(slots=True)
-class _Share:
-    """Tells how far the whole is, from how far a part of it is."""
-
-    context: Context
-    parts: int
-    number: int = -1
-    name: str = ""
-
-    def next(self, name: str) -> None:
-        self.number, self.name = self.number + 1, name
-        self.context.progress(self.number / self.parts, name)
-
-    def tell(self, part: float | None, note: str) -> None:
-        self.context.progress((self.number + (part or 0)) / self.parts, f"{self.name}: {note}")
 
 
 @dataclass(slots=True)
@@ -64,7 +65,10 @@ class Night:
 
     plan: Plan
     context: Context
-    edition: Edition
+    edition: Edition = field(init=False)
+    shelf: NotingShelf = field(init=False)
+    share: Share = field(init=False)
+    begun: float = field(init=False)  # by the steady clock
     failure: ApplianceError | None = None
     told: list[Told] = field(default_factory=list)
     prepared: Answer | None = None
@@ -73,27 +77,48 @@ class Night:
     prepared_so_far: str = ""
     left_out: list[str] = field(default_factory=list)
     """What could not be prepared or made, and why."""
+    unmade: set[str] = field(default_factory=set)
+    seeds: dict[str, int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        plan = self.plan
+        self.seeds = seeds(self.context, plan.make)
+        self.share = Share(self.context, max(1, plan.prepare + len(plan.boards) + plan.make))
 
     def work(self) -> Result:
-        """Do it, and report. Interruptions and refusals are in the report, and in `failure`."""
-        plan, page = self.plan, Page(self.plan.puzzle, self.context.job)
-        share = _Share(self.context, max(1, plan.prepare + len(plan.boards) + plan.make))
-        # Also while the report is written, a request to end is not the end of the process.
-        with self.context.work(share.tell) as work, self.edition.file(RESULT) as file:
+        """Do it, and report. Interruptions and refusals are in the report, and in `failure`. Raises Unavailable."""
+        try:
+            # Also while the report is written and put in its place, a request to end is not the end of the process.
+            with self._work() as work, self.context.edition(self.plan.keep) as self.edition:
+                return self._reported(work)
+        except Unavailable as error:  # the report cannot be written: then the history tells what was found
+            found = (f"; {told.name}: {in_words(told).rstrip('.')}" for told in self.told if told.answer)
+            raise Unavailable("".join((str(error), *islice(found, _FOUND)))) from None
+
+    @contextlib.contextmanager
+    def _work(self) -> Iterator[Work]:
+        with self.context.work(self.share.tell) as work:
+            work.shelf = self.shelf = NotingShelf(work.shelf)
+            self.share.seconds, self.begun = work.seconds, work.seconds()
+            yield work
+
+    def _reported(self, work: Work) -> Result:
+        page = Page(self.plan.puzzle, self.context.job)
+        with self.edition.file(RESULT) as file:
             try:
-                self._prepare(share, work, page, file)
+                self._prepare(work, page, file)
                 for told in chain(self._listed(), self._made(work, page, file)):
-                    self._answer(told, share, work, page, file)
+                    self._answer(told, work, page, file)
             except Interrupted as interrupted:
                 self.cut_off = interrupted.why
             self._not_reached(file)
-            self._remember()
+            self._remember(page, file)
             return self._report(page, file)
 
-    def _prepare(self, share: _Share, work: Work, page: Page, file: IO[str]) -> None:
+    def _prepare(self, work: Work, page: Page, file: IO[str]) -> None:
         if not self.plan.prepare:
             return
-        share.next("prepare")
+        self.share.next("prepare")
         begun = work.seconds()
         try:
             self.prepared = self.plan.puzzle.prepare(work)  # type: ignore[attr-defined]
@@ -102,8 +127,8 @@ class Night:
             file.write(rendered({"Prepared so far": self.prepared_so_far}) + "\n")
             page.prepared(f"Not through yet: {self.prepared_so_far}.", {}, ())
             raise
-        except (Refused, Unavailable) as error:  # what is there already may do for the boards
-            self._leave_out("prepared", error, page, file)
+        except NO_ROOM as error:  # what is there already may do for the boards
+            self._leave_out("prepared", refusal(error), page, file)
             return
         self.seconds = work.seconds() - begun
         file.write("Prepared\n========\n" + prepared_text(self.prepared, self.seconds))
@@ -119,6 +144,7 @@ class Night:
     def _listed(self) -> Iterator[Told]:
         """Yield the boards that are named, beginning with the first that the last night did not come to."""
         for name in self._order():
+            self.share.next(name)
             yield Told(name=name, board=self.plan.boards[name], wish=self.plan.wish)
 
     def _order(self) -> list[str]:
@@ -128,31 +154,28 @@ class Night:
 
     def _made(self, work: Work, page: Page, file: IO[str]) -> Iterator[Told]:
         """Yield the boards of this date, each as it is made; some may be left out, as there is none like that."""
-        day = _day(self.context)
-        for number in range(1, self.plan.make + 1):
-            seed = int(f"{day:%Y%m%d}") * 1_000 + number
-            name = f"{day:%Y-%m-%d}" + (f"-{number}" if self.plan.make > 1 else "")
+        for name, seed in self.seeds.items():
+            self.share.next(name)
             try:
                 made = self.plan.puzzle.make(seed, self.plan.model, work)  # type: ignore[attr-defined]
-            except (Refused, Unavailable) as error:
-                self._leave_out(f"made: {name}", error, page, file)
+            except NO_ROOM as error:
+                self.unmade.add(name)
+                self._leave_out(f"made: {name}", refusal(error), page, file)
                 continue
             yield Told(name=name, board=made.board, wish=self.plan.wish, made={"seed": str(seed), **made.facts})
 
-    def _answer(self, told: Told, share: _Share, work: Work, page: Page, file: IO[str]) -> None:
-        share.next(told.name)
+    def _answer(self, told: Told, work: Work, page: Page, file: IO[str]) -> None:
         self.told.append(told)
         if len(self.plan.boards) + self.plan.make + self.plan.prepare > 1:
             file.write(f"{told.name}\n{'=' * len(told.name)}\n")
         self._draw(f"{told.name}.svg", self.plan.puzzle.render_svg(told.board))
-        before = set(work.shelf.names())
+        self.shelf.begin()
         try:
             ask(self.plan.puzzle, told, self.plan.limit, work, file.write)
         finally:
             page.add(told)
             if told.made:  # another night makes another one: nobody goes on with this
-                for name in filter(is_of_a_board, {*work.shelf.names()} - before):
-                    work.shelf.remove(name)
+                self.shelf.forget()
         for name, drawn in (told.answer.pictures if told.answer else {}).items():
             self._draw(f"{told.name}-{name}.svg", drawn)
 
@@ -166,16 +189,16 @@ class Night:
             file.write(f"Not reached: {', '.join(left)}\n\n")
 
     def _left(self) -> list[str]:
-        reached = {told.name for told in self.told}
-        return [name for name in self.plan.boards if name not in reached]
+        reached = {told.name for told in self.told} | self.unmade
+        return [name for name in (*self.plan.boards, *self.seeds) if name not in reached]
 
     def _recalled(self) -> str:
         try:
             return str(json.loads(self.context.recall() or "{}").get("next", ""))
-        except (ValueError, AttributeError):
+        except (ValueError, AttributeError, Refused):  # damaged: an order is no reason to answer nothing
             return ""
 
-    def _remember(self) -> None:
+    def _remember(self, page: Page, file: IO[str]) -> None:
         """Keep where the next night begins; nothing is written where nothing was cut off.
 
         A board that takes all of a night, perhaps each, keeps no other from its turn: what was not reached comes first,
@@ -184,7 +207,12 @@ class Night:
         left, reached = set(self._left()), not any(told.cut_off for told in self.told)
         first = next((name for name in self._order() if name in left), "" if reached else self._recalled())
         if first != self._recalled():
-            self.context.remember(json.dumps({"next": first}))
+            try:
+                self.context.remember(json.dumps({"next": first}))
+            except Unavailable as error:
+                name = "Not remembered where to go on"
+                file.write(rendered({name: str(error)}) + "\n")
+                page.note(name, f"{error}.")
 
     def _report(self, page: Page, file: IO[str]) -> Result:
         """Write what stands at the end, result.json and result.html, and return what the run says of itself."""
@@ -201,7 +229,7 @@ class Night:
             out.write("\n")
         with self.edition.file("result.html") as out:
             began = context.now.astimezone(context.local_time().tzinfo)
-            took = duration((ended - context.now).total_seconds())
+            took = duration(self.share.seconds() - self.begun)  # the clock may have been set meanwhile
             times = f"{began:%A}, {began.day} {began:%B %Y, %H:%M} · it took {took}"
             out.write(page.render(summary, times))
         self._fail(summary)
@@ -216,8 +244,8 @@ class Night:
             self.failure = Refused(f"{wrong[0]}; the report has the rest")
 
     def _summary(self) -> str:
-        if self.prepared is not None and not self.told:
-            return f"prepared: {_prepared(self.prepared)}"
+        if self.prepared is not None and not self.told and not self.cut_off:
+            return f"prepared: {prepared_words(self.prepared)}"
         if self.prepared_so_far:
             return f"not prepared yet: {self.cut_off}; {self.prepared_so_far}"
         solved, proven = (sum(bool(getattr(told, how)) for told in self.told) for how in ("solved", "proven"))
@@ -254,18 +282,6 @@ class Night:
             "boards": [values(self.plan.puzzle, told) for told in self.told],
             "not-reached": self._left(),
         }
-
-
-def _prepared(answer: Answer) -> str:
-    facts = (f"{label(name).lower()} {spoken(value)}" for name, value in answer.facts.items())
-    return ", ".join(facts) or "all is there"
-
-
-def _day(context: Context) -> datetime:
-    """Return the day of the slot, or of the run, in the job's time zone."""
-    slot = context.due is not None and context.due[:1].isdigit()
-    moment = datetime.fromisoformat(context.due or "") if slot else context.now
-    return moment.astimezone(context.local_time().tzinfo)
 
 
 def _memory() -> int:

@@ -48,6 +48,7 @@ class Page:
         self._names: list[str] = []
         self._styles: dict[str, None] = {}
         self._room = ROOM
+        self._least = 0  # characters that the shortest played line took
 
     def add(self, told: Told) -> None:
         """Add what became of one board."""
@@ -106,7 +107,10 @@ class Page:
 
     def _played(self, steps: Iterator[Step], name: str) -> str:
         """Return the STEPS, played; '' if there is no room for them."""
+        if self._room < self._least:  # drawing what is thrown away would take half of a night of new boards
+            return ""
         played = _puzzle_player.player(steps, name)
+        self._least = min(self._least or ROOM, len(played.markup))
         if len(played.markup) > self._room:
             return ""
         self._room -= len(played.markup)

@@ -1,14 +1,16 @@
 """What became of one board, and how a report tells it: as text, for programs, and in a sentence."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pi_appliance.errors import ApplianceError, Refused, Unavailable
 from pi_appliance.puzzles import Answer, Interrupted, Puzzle, Wish, Work, counted
-from pi_appliance.puzzles._result import Listed, facts_and_tables, known, list_solutions, rendered, spoken
+from pi_appliance.puzzles._result import Listed, facts_and_tables, known, label, list_solutions, rendered, spoken
 
 NOTHING = Listed(0, [])
+NO_ROOM = (Refused, Unavailable, MemoryError)
+"""What ends the search of one board, and not the night."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -26,7 +28,7 @@ class Told:
     cut_off: str = ""
     """What is proven so far, in a sentence, if the search or the listing was ended."""
     refused: ApplianceError | None = None
-    """Why it could not be answered: there is no room for it, in memory or on the card."""
+    """Why it could not be answered, or not be listed to its end: there is no room for it, in memory or on the card."""
 
     @property
     def solved(self) -> bool:
@@ -49,10 +51,8 @@ def ask(puzzle: Puzzle, told: Told, limit: int, work: Work, write: Callable[[str
         told.answer = puzzle.solve(told.board, told.wish, work)
     except Interrupted as error:
         interrupted, told.cut_off = error, so_far(error)
-    except (Refused, Unavailable) as error:
-        told.refused = error
-    except MemoryError:
-        told.refused = Refused("it takes more memory than it may have; let it have more, or fewer cores")
+    except NO_ROOM as error:
+        told.refused = refusal(error)
     lines = told.answer.lines if told.answer else ()
     most = 1 if told.wish is Wish.FIRST else limit
 
@@ -64,10 +64,22 @@ def ask(puzzle: Puzzle, told: Told, limit: int, work: Work, write: Callable[[str
             told.listed = listed
     except Interrupted as error:
         interrupted, told.cut_off = error, f"listing was cut off after {counted(told.listed.number, 'solution')}"
+    except NO_ROOM as error:  # what is known and listed by then is worth a report
+        told.refused = refusal(error)
     told.seconds = work.seconds() - begun
+    if told.answer:  # what it was found with is much memory, and other boards need some
+        tried = told.answer.tried()
+        told.answer = replace(told.answer, lines=iter(()), tried=lambda: tried)
     write(text(puzzle, told))
     if interrupted:
         raise interrupted
+
+
+def refusal(error: Exception) -> ApplianceError:
+    """Return ERROR, one of NO_ROOM, as a person is told of it."""
+    if isinstance(error, ApplianceError):
+        return error
+    return Refused("it takes more memory than it may have; let it have more, or fewer cores")
 
 
 def so_far(interrupted: Interrupted) -> str:
@@ -98,8 +110,8 @@ def in_words(told: Told) -> str:
         many = f"{counted(told.answer.count, 'shortest solution')}"
     else:
         many = counted(told.answer.count, "solution")
-    cut = f"; {told.cut_off}" if told.cut_off else ""
-    return f"{many}{cut}."
+    end = told.cut_off or str(told.refused or "")
+    return f"{many}; {end}." if end else f"{many}."
 
 
 def values(puzzle: Puzzle, told: Told) -> dict[str, Any]:
@@ -141,6 +153,12 @@ def answer_values(answer: Answer) -> dict[str, Any]:
 def prepared_text(answer: Answer, seconds: float) -> str:
     """Return what result.txt says of what was prepared."""
     return facts_and_tables(answer) + rendered({"Time": duration(seconds)}) + "\n"
+
+
+def prepared_words(answer: Answer) -> str:
+    """Return what was prepared, in a row."""
+    facts = (f"{label(name).lower()} {spoken(value)}" for name, value in answer.facts.items())
+    return ", ".join(facts) or "all is there"
 
 
 def duration(seconds: float) -> str:

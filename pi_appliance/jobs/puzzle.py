@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated
 
 from pi_appliance.errors import ApplianceError, UnknownName, WrongArgument
-from pi_appliance.jobs._puzzle_boards import load_puzzle, name_of, read_board
+from pi_appliance.jobs._puzzle_boards import is_large, load_puzzle, name_of, read_board
 from pi_appliance.jobs._puzzle_night import LIMIT, Night, Plan
 from pi_appliance.model.run import Result
 from pi_appliance.ports import Context
@@ -67,6 +67,8 @@ class Options:
     def _wrong_boards(self, puzzle: Puzzle) -> list[tuple[tuple[str | int, ...], str, str]]:
         problems: list[tuple[tuple[str | int, ...], str, str]] = []
         for number, where in enumerate(self.boards):
+            if is_large(where):
+                continue
             try:
                 read_board(puzzle, where, {})
             except ApplianceError as error:
@@ -109,11 +111,11 @@ def run(options: Options, context: Context) -> Result:
         limit=options.limit,
         prepare=options.prepare,
         make=options.make,
+        keep=options.keep,
         model=model,
     )
-    with context.edition(options.keep) as edition:
-        night = Night(plan, context, edition)
-        result = night.work()
+    night = Night(plan, context)
+    result = night.work()
     if night.failure is not None:
         raise night.failure
     return result

@@ -15,7 +15,7 @@ from pi_appliance.system.shelf import FileShelf
 FOLDER = "puzzles"
 """Where the shelf is, in the state folder."""
 Tell = Callable[[float | None, str], None]
-_NEARLY = 1.0  # seconds: who is asked to end so near its deadline, is asked because of that
+_NEARLY = 2.0  # seconds: who is asked to end so near its deadline, is asked because of that
 _EVERY = 0.1  # seconds between two words about progress
 
 

@@ -90,8 +90,11 @@ class _Worker:
     def __init__(
         self, function: Callable[[Any], Any], place: Callable[[int], Any] | None, on_fork: Callable[[], None]
     ) -> None:
-        self.line, its_end = Pipe()
         self._parent = os.getpid()
+        try:
+            self.line, its_end = Pipe()
+        except OSError as error:
+            raise _refused(error) from None
         # Nothing may reach the copy before it is deaf to it.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, _DEAF)
         try:
@@ -100,9 +103,7 @@ class _Worker:
                 _work(self._parent, before, its_end, function, place, on_fork)
         except OSError as error:
             self.line.close()
-            raise Refused(
-                f"no process can be started for the search: {error.strerror}; let it have fewer cores"
-            ) from None
+            raise _refused(error) from None
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
             its_end.close()
@@ -147,6 +148,10 @@ class _Worker:
         return Refused(
             f"a process of the search {how}, most likely for want of memory; let it have more, or fewer cores"
         )
+
+
+def _refused(error: OSError) -> Refused:
+    return Refused(f"no process can be started for the search: {error.strerror}; let it have fewer cores")
 
 
 def _work(

@@ -1,7 +1,8 @@
 """The reports that jobs wrote, and which of them a browser may see how."""
 
+import contextlib
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -56,9 +57,15 @@ class Report:
 def reports(appliance: Appliance, *, of: Collection[str] | None = None) -> list[Report]:
     """Return the reports there are, those of who wrote last first: of all, or of the folders OF."""
     folder = appliance.config.reports
-    return [
-        _report(folder / path, path.parts[0]) for path in appliance.report_files() if of is None or path.parts[0] in of
-    ]
+    paths = [path for path in appliance.report_files() if of is None or path.parts[0] in of]
+    return list(_still_there((folder / path, path.parts[0], "") for path in paths))
+
+
+def _still_there(found: Iterable[tuple[Path, str, str]]) -> Iterator[Report]:
+    """Yield the reports FOUND; what a run has taken away meanwhile is none any more."""
+    for path, job, date in found:
+        with contextlib.suppress(FileNotFoundError):
+            yield _report(path, job, date)
 
 
 def _report(path: Path, job: str, date: str = "") -> Report:
@@ -76,10 +83,14 @@ def dates(appliance: Appliance, job: str) -> list[str]:
 
 def edition(appliance: Appliance, job: str, date: str) -> list[Report]:
     """Return the reports of JOB of DATE: pages before texts before pictures. Raises HTTPException 404."""
+    gone = HTTPException(404, f"there is no report of {job!r} of {date!r}")
     if date not in dates(appliance, job):
-        raise HTTPException(404, f"there is no report of {job!r} of {date!r}")
-    paths = (path for path in (appliance.config.reports / job / date).iterdir() if _is_shown(path))
-    found = [_report(path, job, date) for path in paths]
+        raise gone
+    try:
+        paths = [path for path in (appliance.config.reports / job / date).iterdir() if _is_shown(path)]
+    except FileNotFoundError:  # it had its time
+        raise gone from None
+    found = _still_there((path, job, date) for path in paths)
     return sorted(found, key=lambda each: (_RANKS.get(each.path.suffix.lower(), 1), each.file))
 
 

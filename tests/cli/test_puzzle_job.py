@@ -29,7 +29,7 @@ def house(tmp_path: Path) -> House:
 
 
 def report(house: House) -> dict[str, object]:
-    (edition,) = (path for path in (house.state / "reports" / "pegs").iterdir() if path.is_dir())
+    (edition,) = (path for path in (house.state / "reports" / "pegs").glob("2*") if path.is_dir())
     whole = {path.name for path in edition.iterdir()}
     assert {"result.txt", "result.json", "result.html", "cross.svg"} <= whole
     told: dict[str, object] = json.loads((house.state / "reports" / "pegs" / "result.json").read_text("utf-8"))
@@ -41,7 +41,7 @@ def test_at_its_deadline_it_reports_what_it_knows(house: House) -> None:
     assert house.run("jobs", "run", "pegs").returncode == 1
     last = house.last("pegs")
     assert last["outcome"] == "timed-out"
-    assert "1 board solved, 1 not reached" in last["summary"]
+    assert "1 board solved, 1 not reached: its time is over; " in last["summary"]
     told = report(house)
     assert (told["complete"], told["not-reached"]) == (False, ["plus"])
 
@@ -65,3 +65,20 @@ def test_cancelled_from_elsewhere_it_says_so_and_how_far_it_was(house: House) ->
         assert house.run("jobs", "cancel", "pegs").returncode == 0
         assert process.wait(10) != 0
     assert house.last("pegs")["summary"].startswith("cancelled by a person; 1 board solved")
+
+
+def test_a_board_in_a_file_needs_no_more_memory_than_one_that_is_known(house: House) -> None:
+    (house.folder / "mine.txt").write_text("XXO\n", "utf-8")
+    keys = "{puzzle: peg-solitaire, boards: [mine.txt]}"
+    house.write(f"pegs:\n  kind: puzzle\n  memory: 80MB\n  with: {keys}")
+    done = house.run("jobs", "run", "pegs")
+    assert done.returncode == 0, done.stdout
+
+
+def test_a_file_of_many_boards_is_read_by_its_run_and_not_by_every_command(house: House) -> None:
+    grids = "53..7....6..195....98....6.8...6...34..8.3..17...2...6.6....28....419..5....8..79\n" * 50_000
+    (house.folder / "many.txt").write_text(f"{grids}no grid\n", "utf-8")
+    house.write("many:\n  kind: puzzle\n  with: {puzzle: sudoku, boards: [many.txt], solutions: count}")
+    assert house.run("config", "check").returncode == 0
+    assert house.run("jobs", "run", "many").returncode != 0
+    assert "many.txt:50001:" in house.last("many")["summary"]

@@ -188,6 +188,24 @@ def test_a_post_carries_as_much_of_the_text_of_a_report_as_fits(house):
     assert "\nStarting Board\n" in shown
 
 
+def test_what_a_post_says_of_a_report_is_all_of_one_run_also_after_a_night_that_was_cut_off(house):
+    first = brag(house, "attach: report")
+    summary = house.last("pegs")["summary"]
+    written = house.config.read_text("utf-8")
+    house.config.write_text(written.replace("boards: [cross]", "boards: [diamond, full], solutions: count"), "utf-8")
+    report = house.state / "reports" / "pegs" / "result.txt"
+    with house.start("jobs", "run", "pegs") as process:
+        until(lambda: "full: jump" in house.run("jobs", "history", "pegs", "--json").stdout, 30)
+        process.send_signal(signal.SIGTERM)
+    assert report.read_text("utf-8").startswith("diamond")
+    later = report.stat().st_mtime + 3_600
+    os.utime(report, (later, later))
+    house.config.write_text(written, "utf-8")
+    assert house.run("jobs", "run", "brag").returncode == 0
+    posts = (house.state / "reports" / "net" / "posts.txt").read_text("utf-8").removeprefix(first)
+    assert f"{summary}\n\nStarting Board\n" in posts
+
+
 def test_without_a_report_the_run_says_which_job_is_to_be_run_first(house):
     house.write(
         f"{CROSS}brag:\n  kind: tweet\n  with: {{lines: tweets.txt, network: net, report-of: pegs, attach: picture}}",

@@ -1,6 +1,5 @@
 """A Context over a folder: real files, written as the appliance writes them; networks and the player in memory."""
 
-import os
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -102,7 +101,7 @@ class FolderContext:
 
     def edition(self, keep: int) -> AbstractContextManager[Edition]:
         """Give what takes all reports of this run, in a folder named by `now`."""
-        return editions.edition(self.folder, self.now, process=os.getpid(), keep=keep)
+        return editions.edition(self.folder, self.now, keep=keep)
 
     def progress(self, done: float | None, note: str = "") -> None:
         """Keep what was told in `told`."""

@@ -144,6 +144,16 @@ def test_a_worker_that_is_killed_is_told_with_what_to_do(work):
         list(work.map(die, range(10)))
 
 
+def test_a_machine_that_lets_nobody_be_started_is_told_with_what_to_do(work):
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (0, most[1]))
+    try:
+        with pytest.raises(Refused, match="no process can be started for the search: Too many open files; let it"):
+            list(work.map(lambda item: item, range(10)))
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, most)
+
+
 def test_a_map_that_is_dropped_leaves_nobody(work):
     came = work.map(lambda item: item, range(100))
     assert next(came) == 0

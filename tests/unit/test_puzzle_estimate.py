@@ -1,8 +1,8 @@
-"""How long a search will take, as the command line says it: nothing before there is something to go by."""
+"""How long a search will take, as the command line and the page say it: nothing before there is something to go by."""
 
 import pytest
 
-from pi_appliance.cli._puzzle_work import Estimate
+from pi_appliance.core.estimate import Estimate
 
 
 class Clock:

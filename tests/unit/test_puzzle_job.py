@@ -241,7 +241,7 @@ def values(folder: Path) -> Any:
 
 
 def names(folder: Path) -> set[str]:
-    return {path.name for path in folder.iterdir() if path.name != "shelf"}
+    return {path.name for path in folder.iterdir() if path.name not in ("shelf", ".newest")}
 
 
 def test_a_configuration_names_boards_and_files_beside_it(tmp_path: Path) -> None:

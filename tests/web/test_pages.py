@@ -2,10 +2,13 @@
 
 import os
 import re
+import threading
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
+from pi_appliance.engine import editions
 from pi_appliance.model.music import Play, PlayerState
 from pi_appliance.model.run import Outcome, Trigger
 from pi_appliance.system import clock
@@ -229,6 +232,30 @@ def test_a_page_among_the_reports_is_shown_in_a_frame_that_runs_nothing_and_nobo
     assert "sandbox; frame-ancestors 'self'" in raw.headers["content-security-policy"]
     assert raw.headers["x-frame-options"] == "SAMEORIGIN"
     assert answer.headers["x-frame-options"] == "DENY"
+
+
+def test_the_lists_of_reports_hold_while_a_run_puts_new_ones_in_the_place_of_old_ones(world: World) -> None:
+    folder, done = world.daemon.appliance.config.reports / "hello", threading.Event()
+
+    def write() -> None:
+        moment = datetime(2026, 1, 1, tzinfo=UTC)
+        while not done.is_set():
+            moment += timedelta(days=1)
+            with editions.edition(folder, moment, keep=1) as draft:
+                for number in range(5):
+                    with draft.file(f"{moment.day + number}.svg") as file:
+                        file.write("<svg/>")
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        for _ in range(60):
+            assert world.ask("/reports").status == world.ask("/jobs/hello").status == 200
+            for name in editions.names(folder):
+                assert world.ask(f"/reports/hello/{name}").status in (200, 404)
+    finally:
+        done.set()
+        writer.join()
 
 
 def test_dated_reports_stand_on_the_page_of_their_job_each_with_its_files(world: World) -> None:

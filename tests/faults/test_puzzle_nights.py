@@ -1,0 +1,55 @@
+"""A puzzle night as it really runs, ended or starved at its worst moments: the report is whole, or the one before."""
+
+import resource
+import signal
+import subprocess
+from pathlib import Path
+
+from tests.house import House, until
+
+CROSS = "pegs:\n  kind: puzzle\n  with: {puzzle: peg-solitaire, boards: [cross], keep: 1}\n"
+
+
+def reports(house: House) -> Path:
+    return house.state / "reports" / "pegs"
+
+
+def hidden(house: House) -> set[str]:
+    return {path.name for path in reports(house).glob(".*")}
+
+
+def test_a_request_to_end_while_the_report_is_put_in_its_place_finds_it_done(house: House) -> None:
+    house.write(CROSS)
+    assert house.run("jobs", "run", "pegs").returncode == 0
+    newest = reports(house) / ".newest"
+    before = newest.readlink()
+    for number in range(30_000):  # so that taking it away takes a while
+        (reports(house) / before / f"{number}").touch()
+    with house.start("jobs", "run", "pegs") as process:
+        until(lambda: newest.readlink() != before, 30)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(20) == 0
+    assert house.last("pegs")["outcome"] == "succeeded"
+    assert hidden(house) == {".newest"}
+
+
+def test_where_the_card_fills_up_while_a_report_is_written_the_answer_is_in_the_history(house: House) -> None:
+    house.write("pegs:\n  kind: puzzle\n  with: {puzzle: peg-solitaire, boards: [cross, arrow], solutions: all}\n")
+    assert house.run("jobs", "run", "pegs").returncode == 0
+    before = (reports(house) / "result.txt").read_bytes()
+    small = 1_000_000
+
+    def starve() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (small, small))
+
+    words = [*house.program, "jobs", "run", "pegs", "--config", str(house.config)]
+    done = subprocess.run(
+        words, env=house.environment(), preexec_fn=starve, capture_output=True, text=True, check=False, timeout=60
+    )
+    assert done.returncode == 75, done.stderr
+    assert "Traceback" not in done.stderr
+    said = house.last("pegs")["summary"]
+    assert said.startswith(f"{reports(house)}/result.txt cannot be written: File too large; ")
+    assert said.endswith("; cross: 4 solutions; arrow: 3,884,200 solutions")
+    assert (reports(house) / "result.txt").read_bytes() == before
+    assert hidden(house) == {".newest"}

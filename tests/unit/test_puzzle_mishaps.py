@@ -1,0 +1,229 @@
+"""A puzzle night to which something happens: what is known by then is reported, and nothing of others is touched."""
+
+import re
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from pathlib import Path
+from typing import IO, Any, cast
+
+import pytest
+
+from pi_appliance.errors import OutOfTime, Refused, Unavailable
+from pi_appliance.jobs._puzzle_boards import load_puzzle
+from pi_appliance.jobs._puzzle_page import Page
+from pi_appliance.jobs._puzzle_share import Share
+from pi_appliance.jobs._puzzle_told import Told, ask
+from pi_appliance.jobs.puzzle import Options, run
+from pi_appliance.ports import Edition
+from pi_appliance.puzzles import Alone, Answer, Interrupted, Puzzle, Step, Wish, Work
+from pi_appliance.puzzles.peg_solitaire import parse_listing
+from tests.fakes.context import FolderContext
+from tests.unit.test_puzzle_job import CutOff, peg, values
+
+
+@pytest.mark.parametrize(
+    ("why", "told"),
+    [
+        (Refused("a process of the search was killed"), "a process of the search was killed"),
+        (MemoryError(), "it takes more memory than it may have; let it have more, or fewer cores"),
+    ],
+)
+def test_solutions_that_cannot_be_listed_to_their_end_are_reported_as_far_as_they_go(
+    tmp_path: Path, why: Exception, told: str
+) -> None:
+    context = CutOff(tmp_path)
+    context.where, context.why = "pyramid: 100 solutions listed", why
+    with pytest.raises(Refused, match=f"^pyramid: {told}; the report has the rest$"):
+        run(peg("pyramid", "cross", solutions=Wish.ALL), context)
+    pyramid, cross = values(tmp_path)["boards"]
+    assert (pyramid["answered"], pyramid["listed"], pyramid["refused"]) == (True, 100, told)
+    assert cross["listed"] == 4
+    text = (tmp_path / "result.txt").read_text("utf-8")
+    assert [len(lines) for _, lines in parse_listing(text, "result.txt", lambda *_: None)] == [100, 4]
+    assert f"; {told}.</p>" in (tmp_path / "result.html").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("options", "where", "what"),
+    [
+        (Options(puzzle="connect-four", boards=[Path("squeeze")], prepare=True), "prepare: opening", "prepared"),
+        (Options(puzzle="solitaire-chess", boards=[Path("seven")], make=1), "2027-03-01: looking", "made: 2027-03-01"),
+    ],
+)
+def test_memory_that_is_too_small_for_one_thing_does_not_end_the_night(
+    tmp_path: Path, options: Options, where: str, what: str
+) -> None:
+    context = CutOff(tmp_path)
+    context.where, context.why = where, MemoryError()
+    with pytest.raises(Refused, match=f"^not {what}: it takes more memory than it may have; "):
+        run(options, context)
+    assert [board["answered"] for board in values(tmp_path)["boards"]] == [True]
+
+
+def test_new_boards_whose_turn_did_not_come_are_named(tmp_path: Path) -> None:
+    context = CutOff(tmp_path)
+    context.where, context.why = "2027-03-01-2", Interrupted("its time is over")
+    with pytest.raises(OutOfTime, match=r"^1 board solved, 2 not reached: its time is over$"):
+        run(Options(puzzle="solitaire-chess", make=3), context)
+    assert values(tmp_path)["not-reached"] == ["2027-03-01-2", "2027-03-01-3"]
+
+
+def test_what_another_run_keeps_meanwhile_is_not_taken_for_ours(tmp_path: Path) -> None:
+    class Busy(CutOff):
+        why: Exception = Interrupted("its time is over")
+
+        def progress(self, done: float | None, note: str = "") -> None:
+            super().progress(done, note)
+            if note.startswith("2027-03-01: capture"):
+                self.shelf.save("peg-solitaire/0123456789abcdef", [b"of a job beside this one"])
+
+    context = Busy(tmp_path)
+    context.where = "2027-03-01: capture"
+    with pytest.raises(OutOfTime):
+        run(Options(puzzle="solitaire-chess", make=1, solutions=Wish.COUNT), context)
+    assert list(context.shelf.names()) == ["peg-solitaire/0123456789abcdef"]
+
+
+@dataclass
+class Forgetful(CutOff):
+    """A night whose memory is damaged, and cannot be written."""
+
+    def recall(self) -> str | None:
+        raise Refused("memory/test.txt cannot be read; move it away to begin anew")
+
+    def remember(self, text: str) -> None:  # noqa: ARG002 - the shape of a Context
+        raise Unavailable("memory/test.txt cannot be written: No space left on device")
+
+
+def test_a_memory_that_is_no_use_hides_no_answer(tmp_path: Path) -> None:
+    with pytest.raises(OutOfTime, match="1 board solved"):
+        run(peg("pyramid", "arrow", "cross"), Forgetful(tmp_path))
+    assert [board["answered"] for board in values(tmp_path)["boards"]] == [True, False]
+    text = (tmp_path / "result.txt").read_text("utf-8")
+    assert "Not remembered where to go on: memory/test.txt cannot be written: No space left on device\n" in text
+
+
+@dataclass
+class FullCard(FolderContext):
+    """A night whose card is full when the page is written."""
+
+    file: str = "result.html"
+
+    @contextmanager
+    def edition(self, keep: int) -> Iterator[Edition]:
+        with super().edition(keep) as edition:
+            yield Filling(edition, self.file)
+
+
+@dataclass
+class Filling:
+    """An edition for which there is no room."""
+
+    edition: Edition
+    last: str
+    names: list[str] = field(default_factory=list)
+
+    @contextmanager
+    def file(self, name: str) -> Iterator[IO[str]]:
+        """Give a file as long as there is room."""
+        if name == self.last:
+            raise Unavailable(f"{name} cannot be written: No space left on device")
+        with self.edition.file(name) as file:
+            yield file
+
+
+@pytest.mark.parametrize("name", ["result.html", "diamond.svg"])
+def test_where_the_report_cannot_be_written_the_history_tells_what_was_found(tmp_path: Path, name: str) -> None:
+    words = rf"^{name} cannot be written: No space left on device; cross: 4 solutions(; diamond: No solution.*)?$"
+    with pytest.raises(Unavailable, match=words):
+        run(peg("cross", "diamond", solutions=Wish.COUNT), FullCard(tmp_path, file=name))
+    assert not (tmp_path / "result.txt").exists()
+
+
+def test_how_long_the_board_in_work_will_take_is_told_where_somebody_knows(tmp_path: Path) -> None:
+    context, moments = FolderContext(tmp_path), iter([0.0, 0.0, 10.0, 10.0])
+    share = Share(context, 2, seconds=lambda: next(moments))
+    share.next("many")
+    share.tell(0.0, "0 of 100 grids")
+    share.tell(0.25, "25 of 100 grids")
+    share.next("cross")
+    assert [note for _, note in context.told] == [
+        "many",
+        "many: 0 of 100 grids",
+        "many: about 30s left, 25 of 100 grids",
+        "cross",
+    ]
+
+
+def test_a_clock_that_is_set_back_meanwhile_makes_no_night_shorter_than_nothing(tmp_path: Path) -> None:
+    run(peg("cross"), FolderContext(tmp_path, took=timedelta(hours=-5)))
+    page = (tmp_path / "result.html").read_text("utf-8")
+    assert re.search(r"it took \d", page)
+
+
+def test_progress_is_what_is_done_for_certain(tmp_path: Path) -> None:
+    context = FolderContext(tmp_path)
+    two = Share(context, 2)
+    two.next("cross")
+    two.tell(0.5, "half of it")
+    two.tell(None, "50 solutions listed")
+    two.next("plus")
+    one = Share(context, 1)
+    one.next("full")
+    one.tell(0.25, "levels")
+    one.tell(None, "50 solutions listed")
+    assert [done for done, _ in context.told] == [0, 0.25, 0.25, 0.5, None, 0.25, None]
+
+
+class Counting:
+    """A puzzle that counts how often it is asked to draw the steps of a line."""
+
+    def __init__(self, puzzle: Puzzle) -> None:
+        self.puzzle, self.drawn = puzzle, 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.puzzle, name)
+
+    def steps(self, board: Any, line: Any) -> Iterator[Step]:
+        self.drawn += 1
+        yield from self.puzzle.steps(board, line)
+
+
+def test_a_line_is_drawn_once_whether_there_is_room_for_it_or_not() -> None:
+    puzzle = Counting(load_puzzle("sudoku"))
+    page = Page(cast(Puzzle, puzzle), "test")
+    told = Told(name="everest", board=puzzle.parse(puzzle.BOARDS["everest"], "everest"), wish=Wish.FIRST)
+    ask(cast(Puzzle, puzzle), told, 1, Alone(), lambda _: None)
+    for _ in range(6):
+        page.add(told)
+    assert "There is no room in this page" in page.render("", "")
+    assert puzzle.drawn == 6
+
+
+class Heavy(Counting):
+    """A puzzle whose answer holds what it was found with as long as it lists and counts by it."""
+
+    def solve(self, board: Any, wish: Wish, work: Work) -> Answer:
+        answer = self.puzzle.solve(board, wish, work)
+        tables = Tables()
+        self.tables = weakref.ref(tables)
+        lines = (line for line in answer.lines if tables)
+        return replace(answer, lines=lines, tried=lambda: tables.tried)
+
+
+class Tables:
+    """Much memory."""
+
+    tried = 7
+
+
+def test_an_answer_that_is_told_holds_no_memory_any_more() -> None:
+    puzzle = Heavy(load_puzzle("sudoku"))
+    told = Told(name="everest", board=puzzle.parse(puzzle.BOARDS["everest"], "everest"), wish=Wish.FIRST)
+    ask(cast(Puzzle, puzzle), told, 1, Alone(), lambda _: None)
+    assert told.answer
+    assert (told.answer.tried(), told.listed.number) == (7, 1)
+    assert puzzle.tables() is None
