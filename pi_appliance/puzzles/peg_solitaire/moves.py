@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise
 from typing import Any
 
-from pi_appliance.puzzles import Interrupted, Work
+from pi_appliance.puzzles import Interrupted, Work, counted
 from pi_appliance.puzzles._keep import keep
 from pi_appliance.puzzles.peg_solitaire import kernel
 from pi_appliance.puzzles.peg_solitaire.board import Line
@@ -78,13 +78,13 @@ class Layers(Frontier):
             "layers": [len(each) for each in self.layers]
         }
 
-    def load(self, data: memoryview, about: Mapping[str, Any]) -> None:
-        """Be as one was that was saved."""
-        super().load(data, about)
+    def load(self, data: memoryview, about: Mapping[str, Any], tell: Callable[[], None]) -> None:
+        """Be as one was that was saved; what TELL raises leaves it without its layers."""
+        super().load(data, about, tell)
         at, self.layers = sum(about["sizes"]), []
         for size in about["layers"]:
             self.layers.append(array("Q", bytes(data[at : at + WORD * size])))
-            self.seen_of(self.layers[-1], lambda: None)
+            self.seen_of(self.layers[-1], tell)
             at += WORD * size
 
 
@@ -125,11 +125,15 @@ class Fewest:
                 if self.work.seconds() - self.saved > OFTEN:
                     self._save()
         except Interrupted as error:
-            error.so_far = f"no solution takes fewer than {self.layers.most} moves{self._save()}"
+            error.so_far = self._so_far(self.layers) + self._save()
             raise
         self.work.shelf.remove(self.name)
         self._add()
         return self.layers.level
+
+    @staticmethod
+    def _so_far(layers: Layers) -> str:
+        return f"no solution takes fewer than {counted(layers.most, 'move')}"
 
     def _add(self) -> None:
         self.looked += self.layers.looked
@@ -227,6 +231,10 @@ class Fewest:
         if came is None or len(came[1]) != sum(came[0]["sizes"]) + WORD * sum(came[0]["layers"]):
             return None
         layers = Layers(game, self.field, self.own, self.spare, came[0]["most"])
-        layers.load(came[1], came[0])
+        try:
+            layers.load(came[1], came[0], lambda: self.work.progress(None, "what was found before is read"))
+        except Interrupted as error:
+            error.so_far = self._so_far(layers)
+            raise
         self.looked, self.tried = came[0]["spent"]
         return layers
