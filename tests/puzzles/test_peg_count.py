@@ -251,6 +251,53 @@ def test_a_count_that_is_cut_off_at_any_moment_goes_on_where_it_was(small: int) 
     assert cuts
 
 
+class AtEachLevel(Alone):
+    """Work that ends once at the first word of every level, and where both ends meet, on a shelf that outlives it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.met: set[str] = set()
+
+    def progress(self, part: float | None, note: str) -> None:  # noqa: ARG002 - as Work has it
+        if "jump" in note or "meet" in note:
+            what = note.partition(",")[0]
+            if what not in self.met:
+                self.met.add(what)
+                raise Interrupted("the test has no time")
+
+
+SEVERAL = [
+    (known("XXXXXO /OOX OOO/OXOOXX / XXXXOO"), 20),
+    (triangle(Hole(0, 0)), 0),  # for one of its last pairs, the way back is the way there
+]
+
+
+@pytest.mark.parametrize(("board", "small"), SEVERAL, ids=["many", "triangle"])
+def test_a_count_with_several_last_pairs_goes_on_from_every_level(board: Board, small: int) -> None:
+    work = AtEachLevel()
+    whole = counted(board, small=small)
+    for _ in range(200):
+        try:
+            found = counted(board, work, small=small)
+            break
+        except Interrupted:
+            pass
+    assert found == whole
+    assert whole.count == counted(board).count
+    assert len(work.met) > 12
+    assert list(work.shelf.names()) == []
+    assert len(field_of(board).last_pairs()) > 1
+    assert max(len(whole.rows), len(whole.back)) < len(board.pegs), "a row for each level"
+
+
+def test_ends_that_are_not_told_apart_are_told_together() -> None:
+    """The triangle looks different from its corners, once one of them is empty; they end alike only together."""
+    whole, met = counted(triangle(Hole(0, 0))), counted(triangle(Hole(0, 0)), small=0)
+    corners = (Hole(0, 0), Hole(0, 4), Hole(4, 4))
+    assert met.ends[corners] == sum(whole.ends.get((hole,), 0) for hole in corners) > 0
+    assert sum(met.ends.values()) == whole.count
+
+
 def test_a_checkpoint_that_is_damaged_is_not_believed() -> None:
     board = known(OTHERS[0][0])
     work = Alone()
