@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from pi_appliance.puzzles import Alone, Interrupted, Proof, Wish, panguru
 from pi_appliance.puzzles.panguru import Board
 from pi_appliance.puzzles.panguru.ground import position_of
+from pi_appliance.puzzles.panguru.solve import Search
 from tests.puzzles.panguru_plain import SMALL_TABLE, breadth_first, reached, replayed, scrambled
 
 # Plates, pebbles, fewest moves, lines that take no more.
@@ -96,7 +97,7 @@ def test_following_the_hints_solves_the_board() -> None:
     board = panguru.parse(panguru.BOARDS["slide"], "slide")
     for left in range(7, -1, -1):
         told = panguru.hint(board, Alone())
-        assert told.endswith(f"then {left} move{'s' * (left != 1)} are left")
+        assert told.endswith("then 1 move is left" if left == 1 else f"then {left} moves are left")
         words = told.split()
         start, end = int(words[words.index("from") + 1]), int(words[words.index("to") + 1].strip(";"))
         assert (board.pebbles[start], end) == (words[3], board.hole)
@@ -250,8 +251,36 @@ def test_a_search_that_is_cut_off_says_what_is_proven_and_goes_on_from_there() -
     assert replayed(board.plates, board.pebbles, next(rest.lines))
 
 
+class CutAtTheTable(Cut):
+    """Work that hears of a table only."""
+
+    def progress(self, part: float | None, note: str) -> None:
+        if part is not None:
+            super().progress(part, note)
+
+
 def test_a_table_that_is_cut_off_says_how_many_boards_are_solved() -> None:
     board = panguru.with_rules(panguru.parse(panguru.BOARDS["small"], "small"), {"random": "100"})
     with pytest.raises(Interrupted) as caught:
-        panguru.solve(board, Wish.COUNT, Cut(1))
+        panguru.solve(board, Wish.COUNT, CutAtTheTable(1))
     assert caught.value.so_far.startswith("40 of 100 random boards solved, none of which takes more than 1")
+
+
+def test_a_table_ends_within_a_board_that_takes_long() -> None:
+    board = panguru.with_rules(panguru.parse(panguru.BOARDS["small"], "small"), {"random": "100"})
+    work = Cut(3)
+    with pytest.raises(Interrupted) as caught:
+        panguru.solve(board, Wish.COUNT, work)
+    assert caught.value.so_far.startswith("0 of 100 random boards solved")
+    assert not list(work.shelf.names()), "nothing is kept of one of many boards"
+
+
+def test_memory_is_asked_for_before_all_levels_take_it() -> None:
+    asked: list[int] = []
+    work = Alone()
+    work.require_memory = lambda size, what: asked.append(size)  # type: ignore[method-assign]  # noqa: ARG005
+    search = Search(Board("DFHGIWECBA", "CB-AEFHDGI"), work, many=5_000)
+    search.first()
+    positions = sum(map(len, search.levels()))
+    assert asked[-1] > 100 * positions > 100 * 5_000
+    assert len(asked) > 3

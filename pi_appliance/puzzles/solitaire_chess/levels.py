@@ -14,7 +14,7 @@ from pi_appliance.puzzles.solitaire_chess.seats import Position
 
 A_RUN = 1_000  # positions in one call of the kernel: some 0.1 s of a slow Pi in plain Python
 EACH = 250  # bytes of a position and its number in a dictionary
-MANY = 200_000  # positions in a level that may need much memory
+MANY = 200_000  # positions that may need much memory
 
 Ways = dict[bytes, int]
 
@@ -22,8 +22,9 @@ Ways = dict[bytes, int]
 class Levels:
     """The levels of one board, from the beginning on."""
 
-    def __init__(self, board: Board, position: Position, work: Work) -> None:
-        self.position, self.work = position, work
+    def __init__(self, board: Board, position: Position, work: Work, *, many: int = MANY) -> None:
+        """Begin with BOARD; after more than MANY positions, memory is asked for before each level."""
+        self.position, self.work, self.many = position, work, many
         self.captures = len(position.start) - 1
         self.tried = 0
         self.sizes = [1]
@@ -73,7 +74,9 @@ class Levels:
 
     def _grown(self, level: Ways, most: int | None) -> Ways | None:
         number = len(self.sizes)
-        if len(level) > MANY:  # the largest levels of a board are not much larger than their neighbours
+        if (
+            self.positions > self.many
+        ):  # those before may be there, too; the largest levels of a board are not much larger than their neighbours
             self.work.require_memory(3 * EACH * len(level), f"the positions after {number} captures")
         after: Ways = {}
         keys = list(level)
