@@ -251,6 +251,32 @@ def test_a_search_that_is_cut_off_says_what_is_proven_and_goes_on_from_there() -
     assert replayed(board.plates, board.pebbles, next(rest.lines))
 
 
+def test_a_search_that_is_cut_off_while_its_lines_are_counted_says_how_many_moves_there_are() -> None:
+    board, notes = panguru.parse(panguru.BOARDS["twenty-one"], "twenty-one"), Cut(1_000_000)
+    panguru.solve(board, Wish.COUNT, notes)
+    tried = sum("tried" in note for note in notes.notes)
+    work = Cut(tried + 5)
+    with pytest.raises(Interrupted) as caught:
+        panguru.solve(board, Wish.COUNT, work)
+    assert caught.value.so_far == "it takes 21 moves; the lines are not counted"
+    work.patience = 1_000_000
+    work.notes.clear()
+    assert panguru.solve(board, Wish.COUNT, work).count == 1694
+    assert sum("tried" in note for note in work.notes) < max(tried, 2)
+    assert not list(work.shelf.names())
+
+
+def test_many_short_rounds_are_heard_of() -> None:
+    """On a circle with a chord, a line may take a hundred moves more than it seems to: a round for each of them."""
+    circle = " ".join(f"{at}-{at + 1}" for at in range(14))
+    like = panguru.with_rules(Board("WABCDEFGHIJKLMN", "-ABCDEFGHIJKLMN"), {"moves": f"{circle} 14-0 0-2"})
+    work = Cut(20)
+    with pytest.raises(Interrupted):
+        panguru.solve(panguru.make(3, like, Alone()).board, Wish.FIRST, work)
+    tried = [int(note.split()[0].replace(",", "")) for note in work.notes]
+    assert max(after - before for before, after in pairwise([0, *tried])) < 20_000
+
+
 class CutAtTheTable(Cut):
     """Work that hears of a table only."""
 

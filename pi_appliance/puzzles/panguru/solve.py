@@ -112,9 +112,10 @@ class Search:
             walk = kernel.Walk(self.ground, self.position.start, bound, room)
             try:
                 said = self._walked(walk)
+                if said == kernel.OVER:  # of a hundred short rounds, none is heard of by itself
+                    self._tell(self.tried, bound)
             except Interrupted as stop:
-                stop.so_far = f"it takes {counted(bound, 'move')} or more"
-                stop.so_far += keep(self.work.shelf.save, self.shelf, [str(bound).encode()])
+                stop.so_far = f"it takes {counted(bound, 'move')} or more{self._keep(bound)}"
                 raise
             if said == kernel.FOUND:
                 break
@@ -124,6 +125,9 @@ class Search:
         self.work.shelf.remove(self.shelf)
         self.length = bound
         return tuple(walk.line()[1:])
+
+    def _keep(self, bound: int) -> str:
+        return keep(self.work.shelf.save, self.shelf, [str(bound).encode()])
 
     def _known(self) -> int:
         """Return the bound that an earlier search left on the shelf."""
@@ -141,7 +145,17 @@ class Search:
         self.work.progress(None, f"{counted(tried, 'move')} tried; it takes {bound} or more")
 
     def levels(self) -> list[_Ways]:
-        """Return the positions on shortest lines after 0, 1, … moves, and how many of those lines go on from each."""
+        """Return the positions on shortest lines after 0, 1, … moves, and how many of those lines go on from each.
+
+        Raises Interrupted; Refused, if memory is too small.
+        """
+        try:
+            return self._levels()
+        except Interrupted as stop:
+            stop.so_far = f"it takes {counted(self.length, 'move')}; the lines are not counted{self._keep(self.length)}"
+            raise
+
+    def _levels(self) -> list[_Ways]:
         reached = [array("Q", [self.position.start])]
         for left in range(self.length - 1, -1, -1):
             reached.append(self._grown(reached[-1], left))
