@@ -88,6 +88,10 @@ class Layers(Frontier):
             at += WORD * size
 
 
+def _so_far(most: int) -> str:
+    return f"no solution takes fewer than {counted(most, 'move')}"
+
+
 class Fewest:
     """One search for the solutions with the fewest moves, which may be cut off and gone on with."""
 
@@ -112,10 +116,15 @@ class Fewest:
             return 0
         pairs = [pair for orbit in field.last_pairs() for pair in orbit]
         large = field.start.bit_count() > LEAST
-        proofs = find_proofs(field, [field.start], pairs, self.turns, self.work) if large else ()
-        game = game_of(field, self.turns, proofs)
-        most = max(1, (field.start & self.own).bit_count() - self.spare)
-        self.layers = self._loaded(game) or Layers(game, field, self.own, self.spare, most)
+        kept = read(self.work.shelf.load(self.name))
+        most = kept[0]["most"] if kept else max(1, (field.start & self.own).bit_count() - self.spare)
+        try:
+            proofs = find_proofs(field, [field.start], pairs, self.turns, self.work) if large else ()
+            game = game_of(field, self.turns, proofs)
+            self.layers = self._loaded(kept, game) or Layers(game, field, self.own, self.spare, most)
+        except Interrupted as error:
+            error.so_far = _so_far(most)
+            raise
         try:
             while not self._single():
                 if self.layers.level == self.layers.most or not self.layers.cells:
@@ -125,15 +134,11 @@ class Fewest:
                 if self.work.seconds() - self.saved > OFTEN:
                     self._save()
         except Interrupted as error:
-            error.so_far = self._so_far(self.layers) + self._save()
+            error.so_far = _so_far(self.layers.most) + self._save()
             raise
         self.work.shelf.remove(self.name)
         self._add()
         return self.layers.level
-
-    @staticmethod
-    def _so_far(layers: Layers) -> str:
-        return f"no solution takes fewer than {counted(layers.most, 'move')}"
 
     def _add(self) -> None:
         self.looked += self.layers.looked
@@ -225,16 +230,11 @@ class Fewest:
         self.saved = self.work.seconds()
         return lost
 
-    def _loaded(self, game: kernel.Game) -> Layers | None:
-        """Return the layers of a checkpoint, if there is one that can be read."""
-        came = read(self.work.shelf.load(self.name))
+    def _loaded(self, came: tuple[dict[str, Any], memoryview] | None, game: kernel.Game) -> Layers | None:
+        """Return the layers of the checkpoint that CAME, if there is one that is whole."""
         if came is None or len(came[1]) != sum(came[0]["sizes"]) + WORD * sum(came[0]["layers"]):
             return None
         layers = Layers(game, self.field, self.own, self.spare, came[0]["most"])
-        try:
-            layers.load(came[1], came[0], lambda: self.work.progress(None, "what was found before is read"))
-        except Interrupted as error:
-            error.so_far = self._so_far(layers)
-            raise
+        layers.load(came[1], came[0], lambda: self.work.progress(None, "what was found before is read"))
         self.looked, self.tried = came[0]["spent"]
         return layers
