@@ -1,5 +1,7 @@
 """Panguru: the fewest moves and all lines that take no more, against facts and breadth-first search."""
 
+import os
+import re
 from array import array
 from itertools import islice, pairwise
 from random import Random
@@ -9,10 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pi_appliance.puzzles import Alone, Interrupted, Proof, Wish, panguru
-from pi_appliance.puzzles.panguru import Board
+from pi_appliance.puzzles import Alone, Interrupted, Proof, Wish, panguru, way_of
+from pi_appliance.puzzles.panguru import Board, kernel
 from pi_appliance.puzzles.panguru.ground import position_of
 from pi_appliance.puzzles.panguru.solve import Search
+from tests.house import ROOT
 from tests.puzzles.panguru_plain import SMALL_TABLE, breadth_first, reached, replayed, scrambled
 
 # Plates, pebbles, fewest moves, lines that take no more.
@@ -40,6 +43,37 @@ def test_the_known_boards(row: str) -> None:
     assert answer.count == len(lines) == len(set(lines)) == int(count)
     assert all(len(line) == int(moves) and panguru.check(board, line) for line in lines)
     assert sum(row[1] for row in answer.tables[0].rows) == int(count)
+
+
+@pytest.mark.parametrize(
+    ("name", "moves", "count"),
+    [("original", 16, 12), ("twenty-one", 21, 1_694), ("slide", 8, 1), ("rainbow", 19, 26), ("small", 11, 2)],
+)
+def test_the_named_boards(name: str, moves: int, count: int) -> None:
+    answer = panguru.solve(panguru.parse(panguru.BOARDS[name], name), Wish.COUNT, Alone())
+    assert (answer.facts["moves"], answer.count) == (moves, count)
+
+
+def test_the_moves_of_the_original_are_63_edges_and_two_lead_from_anywhere_to_anywhere() -> None:
+    far = panguru.reach(panguru.parse(panguru.BOARDS["original"], "original"))
+    assert sum(map(len, far)) == 2 * 63
+    assert all(
+        set(range(15)) == {place, *far[place], *(end for on in far[place] for end in far[on])} for place in far[0]
+    )
+
+
+@pytest.mark.skipif(
+    way_of(kernel) == "plain" and os.environ.get("PI_APPLIANCE_LONG") != "1",
+    reason="half a minute in plain Python: PI_APPLIANCE_LONG=1",
+)
+def test_a_thousand_random_boards_are_as_hard_as_the_docs_say() -> None:
+    text = (ROOT / "docs" / "puzzles" / "panguru.md").read_text("utf-8")
+    _, _, table = text.partition("| fewest moves | boards |")
+    told = re.findall(r"^\| (\d+) \| (\d+) \| ([\d.,]+) \| ([\d,]+) \|$", table, re.MULTILINE)
+    table = panguru.hardness(range(1_000), Alone(), panguru.parse(panguru.BOARDS["original"], "original"))
+    assert [
+        (str(moves), str(boards), f"{middle:,g}", f"{most:,}") for moves, boards, middle, most, _ in table.rows
+    ] == told
 
 
 def test_a_board_beyond_the_twenty_moves_of_the_original() -> None:

@@ -50,6 +50,25 @@ def test_the_known_boards(row: str) -> None:
             assert sum(row[2] for row in answer.tables[1].rows) == count
 
 
+@pytest.mark.parametrize(
+    ("name", "count", "king_last"),
+    [
+        ("first-steps", 1, 1),
+        ("seven", 1, 0),
+        ("crowd", 68_917, 6_657),
+        ("stuck", 0, 0),
+        ("wide", 1, 0),
+        ("full-size", 1, 1),
+        ("QRNB/RBNP/NK../B...", 49_698_886, None),
+    ],
+)
+def test_the_boards_of_the_docs(name: str, count: int, king_last: int | None) -> None:
+    board = chess.parse(chess.BOARDS.get(name, name), name)
+    assert chess.solve(board, Wish.COUNT, Alone()).count == count
+    if king_last is not None:
+        assert chess.solve(chess.with_rules(board, {"king": "last"}), Wish.COUNT, Alone()).count == king_last
+
+
 def test_millions_of_solutions_are_counted_and_listed_as_they_are_asked_for() -> None:
     board = chess.parse("QRNB/RBNP/NQ../B...", "mine")
     answer = chess.solve(board, Wish.ALL, Alone())
