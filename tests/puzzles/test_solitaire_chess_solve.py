@@ -315,7 +315,15 @@ def test_memory_is_asked_for_where_all_levels_are_kept() -> None:
     work = Alone()
     work.require_memory = lambda size, what: asked.append(size)  # type: ignore[method-assign]  # noqa: ARG005
     board = chess.parse("QRNB/RBNP/NQ../B...", "mine")
-    levels = Levels(board, position_of(board), work, many=2_000)
+    position = position_of(board)
+    levels = Levels(board, position, work, many=2_000)
     levels.alive()
     assert max(levels.sizes) < levels.positions / 2
     assert len(asked) == sum(sum(levels.sizes[:at]) > 2_000 for at in range(1, len(levels.sizes)))
+    asked.clear()
+    ended = Cut(20)
+    ended.shelf = work.shelf
+    with pytest.raises(Interrupted):
+        Levels(board, position, ended).last()
+    Levels(board, position, work, many=200).last()
+    assert len(asked) > 1, "also for what is read from the shelf"

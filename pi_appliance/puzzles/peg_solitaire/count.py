@@ -17,7 +17,7 @@ from pi_appliance.puzzles.peg_solitaire import kernel
 from pi_appliance.puzzles.peg_solitaire.board import Hole
 from pi_appliance.puzzles.peg_solitaire.counted import Counted
 from pi_appliance.puzzles.peg_solitaire.field import Field, Proof, game_of, turned
-from pi_appliance.puzzles.peg_solitaire.frontier import Frontier, read, table_of, written
+from pi_appliance.puzzles.peg_solitaire.frontier import LARGE, Frontier, read, table_of, written
 from pi_appliance.puzzles.peg_solitaire.proofs import find_proofs, is_proof
 
 SMALL = 100_000  # classes: a board with no more is counted to its end, for all its tables
@@ -277,6 +277,8 @@ class Count:
         def tell() -> None:
             self.work.progress(None, "what was counted before is read")
 
+        if len(data) >= LARGE:
+            self.work.require_memory(4 * len(data), "what was counted before")
         self.forward.load(data, words["forward"], tell)
         self.into = words["into"]
         self.back_rows = [(classes, positions, ways) for classes, positions, ways in words["back-rows"]]

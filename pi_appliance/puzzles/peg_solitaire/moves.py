@@ -234,6 +234,8 @@ class Fewest:
         """Return the layers of the checkpoint that CAME, if there is one that is whole."""
         if came is None or len(came[1]) != sum(came[0]["sizes"]) + WORD * sum(came[0]["layers"]):
             return None
+        if len(came[1]) >= LARGE:
+            self.work.require_memory(4 * len(came[1]), "what was found before")
         layers = Layers(game, self.field, self.own, self.spare, came[0]["most"])
         layers.load(came[1], came[0], lambda: self.work.progress(None, "what was found before is read"))
         self.looked, self.tried = came[0]["spent"]

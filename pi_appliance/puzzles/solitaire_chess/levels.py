@@ -130,6 +130,8 @@ class Levels:
         each = len(self.position.start) + wide
         if not 1 <= len(sizes) <= self.captures + 1 or len(body) != sizes[-1] * each:
             return {self.position.start: 1}
+        if sizes[-1] > self.many:
+            self.work.require_memory(EACH * sizes[-1], "the positions that were met before")
         self.sizes, self.tried = sizes, tried
         records = (body[at : at + each] for at in range(0, len(body), each))
         return {record[:-wide]: int.from_bytes(record[-wide:], "big") for record in records}
