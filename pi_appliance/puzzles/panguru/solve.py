@@ -9,6 +9,7 @@ import hashlib
 import re
 from array import array
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from statistics import median
 
 from pi_appliance.puzzles import Alone, Answer, Interrupted, Proof, Table, Wish, Work, counted, way_of
@@ -29,17 +30,29 @@ _Ways = dict[int, int]
 
 
 def solve(board: Board, wish: Wish, work: Work) -> Answer:
-    """Return the answer for BOARD: by then the fewest moves are known. Raises Interrupted."""
-    tables = [hardness(range(board.random), work, board)] if board.random else []
+    """Return the answer for BOARD: by then the fewest moves are known. Raises Interrupted; Refused (memory)."""
+    answer = _solved(board, wish, work)
+    if not board.random:
+        return answer
+    try:
+        table = hardness(range(board.random), work, board)
+    except Interrupted as stop:
+        known = f"it takes {counted(int(answer.facts['moves']), 'move')}" if not answer.proof else answer.why
+        stop.so_far = f"{known}; {stop.so_far}"
+        raise
+    return replace(answer, tables=[*answer.tables, table])
+
+
+def _solved(board: Board, wish: Wish, work: Work) -> Answer:
     if why := why_not(board):
-        return Answer(count=0, proof=Proof.PARITY, why=why, tables=tables, facts={"kernel": way_of(kernel)})
+        return Answer(count=0, proof=Proof.PARITY, why=why, facts={"kernel": way_of(kernel)})
     search = Search(board, work)
     first = search.first()
     if wish is Wish.FIRST:
-        return Answer(lines=iter([first]), tried=lambda: search.tried, facts=search.facts(), tables=tables)
+        return Answer(lines=iter([first]), tried=lambda: search.tried, facts=search.facts())
     levels = search.levels()
     count = levels[0][search.position.start]
-    tables.insert(0, search.beginnings(levels))
+    tables = [search.beginnings(levels)]
     lines = iter(()) if wish is Wish.COUNT else search.lines(levels)
     return Answer(lines=lines, tried=lambda: search.tried, count=count, facts=search.facts(), tables=tables)
 
@@ -67,8 +80,8 @@ def hardness(seeds: Sequence[int], work: Work, board: Board) -> Table:
             done += len(came)
             work.progress(done / len(seeds), f"{counted(done, 'random board')} solved")
     except Interrupted as stop:
-        most = counted(max(met, default=0), "move")
-        stop.so_far = f"{done:,} of {counted(len(seeds), 'random board')} solved, none of which takes more than {most}"
+        most = f", none of which takes more than {counted(max(met), 'move')}" if met else ""
+        stop.so_far = f"{done:,} of {counted(len(seeds), 'random board')} solved{most}"
         raise
     rows = [
         (moves, len(found), median(sorted(count for count, _ in found)), max(found)[0], min(seed for _, seed in found))

@@ -71,7 +71,8 @@ class Count:
         front = self.forward
         what = f"all {front.looked:,} positions of up to {front.level} jumps" if front.level else "nothing"
         back = f", and {counted(self.back.level, 'jump')} back from the end" if self.back and self.back.level else ""
-        return f"{what} counted{back}"
+        ends = f"; {len(self.into)} of {len(self.field.last_pairs())} kinds of last pairs are done" if self.into else ""
+        return f"{what} counted{back}{ends}"
 
     def _is_late(self) -> bool:
         """Say whether it is too late to meet anybody."""
