@@ -61,12 +61,15 @@ def test_the_moves_are_those_of_the_original() -> None:
         ("WA\nBC\n-A\n", "the rows have 2, 2, 2 places"),
         ("pebbles: -AB", "mine.txt:1:1: 0 places for plates"),
         ("W\nplates: WAB\npebbles: -AB", "mine.txt:1:1: this stands before any head"),
-        ("WAB -AB\nmoves: 0-1-3", "mine.txt:2:7: there is no place 3; they count from 0 to 2"),
+        ("WAB -AB\nmoves: 0-1-3", "mine.txt:2:8: there is no place 3; they count from 0 to 2"),
         ("WAB -AB\nmoves: 0-1-0", "the line 0-1-0 names a place twice"),
         ("WAB -AB\nmoves: around", "'around' is no line of moves; write places joined by -"),
         ("WAB -AB\nmoves: [[1], [0, 2], []]", "the table of moves leads from 1 to 2 and not back"),
         ("WAB -AB\nmoves: [[1], [0]]", "the table of moves has 2 rows, and the board 3 places"),
         ("WAB -AB\nmoves: [[1], [0]", "a table of moves is a list of lists of numbers"),
+        (f"WAB -AB\n\nmoves:\n  [{'[]   ' * 30}x", "mine.txt:4:3: a table of moves is a list of lists of numbers"),
+        ("WAB -AB\n\nmoves:\n\n  0-1, 1-7", "mine.txt:5:8: there is no place 7"),
+        ("W\u017fB -SB", "mine.txt:1:2: '\u017f' is no colour"),
     ],
 )
 def test_what_is_wrong_is_told_with_its_place(text: str, said: str) -> None:
@@ -96,6 +99,23 @@ def test_any_line_is_read_or_a_problem(text: str) -> None:
         assert str(error).startswith("mine.txt:1:")  # noqa: PT017
     else:
         assert panguru.parse_line(ORIGINAL, panguru.notate(ORIGINAL, line), "again") == line
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("\n 0-3\n  -99", "mine.txt:3:4: '99' is no place of this board"),
+        ("\n\n 4-0", "mine.txt:3:2: the hole does not begin at 4"),
+        ("0--3", "mine.txt:1:3: no place stands before this -"),
+        (" -0-3", "mine.txt:1:2: no place stands before this -"),
+        ("0-3 -\n", "mine.txt:1:5: no place stands behind this -"),
+        (" \n", "mine.txt:1:1: there is no line here"),
+    ],
+)
+def test_what_is_wrong_with_a_line_is_told_with_its_place(text: str, said: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        panguru.parse_line(ORIGINAL, text, "mine.txt")
+    assert str(caught.value).startswith(said)
 
 
 @pytest.mark.parametrize("name", panguru.BOARDS)

@@ -1,5 +1,7 @@
 """Panguru: the fewest moves and all lines that take no more, against facts and breadth-first search."""
 
+import os
+import re
 from array import array
 from itertools import islice, pairwise
 from random import Random
@@ -9,9 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pi_appliance.puzzles import Alone, Interrupted, Proof, Wish, panguru
-from pi_appliance.puzzles.panguru import Board
+from pi_appliance.puzzles import Alone, Interrupted, Proof, Wish, panguru, way_of
+from pi_appliance.puzzles.panguru import Board, kernel
 from pi_appliance.puzzles.panguru.ground import position_of
+from pi_appliance.puzzles.panguru.solve import Search
+from tests.house import ROOT
 from tests.puzzles.panguru_plain import SMALL_TABLE, breadth_first, reached, replayed, scrambled
 
 # Plates, pebbles, fewest moves, lines that take no more.
@@ -39,6 +43,36 @@ def test_the_known_boards(row: str) -> None:
     assert answer.count == len(lines) == len(set(lines)) == int(count)
     assert all(len(line) == int(moves) and panguru.check(board, line) for line in lines)
     assert sum(row[1] for row in answer.tables[0].rows) == int(count)
+
+
+@pytest.mark.parametrize(
+    ("name", "moves", "count"),
+    [("original", 16, 12), ("twenty-one", 21, 1_694), ("slide", 8, 1), ("rainbow", 19, 26), ("small", 11, 2)],
+)
+def test_the_named_boards(name: str, moves: int, count: int) -> None:
+    answer = panguru.solve(panguru.parse(panguru.BOARDS[name], name), Wish.COUNT, Alone())
+    assert (answer.facts["moves"], answer.count) == (moves, count)
+
+
+def test_the_moves_of_the_original_are_63_edges_and_two_lead_from_anywhere_to_anywhere() -> None:
+    far = panguru.reach(panguru.parse(panguru.BOARDS["original"], "original"))
+    assert sum(map(len, far)) == 2 * 63
+    for place in range(15):
+        assert {place, *far[place], *(end for over in far[place] for end in far[over])} == set(range(15))
+
+
+@pytest.mark.skipif(
+    way_of(kernel) == "plain" and os.environ.get("PI_APPLIANCE_LONG") != "1",
+    reason="half a minute in plain Python: PI_APPLIANCE_LONG=1",
+)
+def test_a_thousand_random_boards_are_as_hard_as_the_docs_say() -> None:
+    text = (ROOT / "docs" / "puzzles" / "panguru.md").read_text("utf-8")
+    _, _, table = text.partition("| fewest moves | boards |")
+    told = re.findall(r"^\| (\d+) \| (\d+) \| ([\d.,]+) \| ([\d,]+) \|$", table, re.MULTILINE)
+    table = panguru.hardness(range(1_000), Alone(), panguru.parse(panguru.BOARDS["original"], "original"))
+    assert [
+        (str(moves), str(boards), f"{middle:,g}", f"{most:,}") for moves, boards, middle, most, _ in table.rows
+    ] == told
 
 
 def test_a_board_beyond_the_twenty_moves_of_the_original() -> None:
@@ -96,7 +130,7 @@ def test_following_the_hints_solves_the_board() -> None:
     board = panguru.parse(panguru.BOARDS["slide"], "slide")
     for left in range(7, -1, -1):
         told = panguru.hint(board, Alone())
-        assert told.endswith(f"then {left} move{'s' * (left != 1)} are left")
+        assert told.endswith("then 1 move is left" if left == 1 else f"then {left} moves are left")
         words = told.split()
         start, end = int(words[words.index("from") + 1]), int(words[words.index("to") + 1].strip(";"))
         assert (board.pebbles[start], end) == (words[3], board.hole)
@@ -250,8 +284,63 @@ def test_a_search_that_is_cut_off_says_what_is_proven_and_goes_on_from_there() -
     assert replayed(board.plates, board.pebbles, next(rest.lines))
 
 
+def test_a_search_that_is_cut_off_while_its_lines_are_counted_says_how_many_moves_there_are() -> None:
+    board, notes = panguru.parse(panguru.BOARDS["twenty-one"], "twenty-one"), Cut(1_000_000)
+    panguru.solve(board, Wish.COUNT, notes)
+    tried = sum("tried" in note for note in notes.notes)
+    work = Cut(tried + 5)
+    with pytest.raises(Interrupted) as caught:
+        panguru.solve(board, Wish.COUNT, work)
+    assert caught.value.so_far == "it takes 21 moves; the lines are not counted"
+    work.patience = 1_000_000
+    work.notes.clear()
+    assert panguru.solve(board, Wish.COUNT, work).count == 1694
+    assert sum("tried" in note for note in work.notes) < max(tried, 2)
+    assert not list(work.shelf.names())
+
+
+def test_many_short_rounds_are_heard_of() -> None:
+    """On a circle with a chord, a line may take a hundred moves more than it seems to: a round for each of them."""
+    circle = " ".join(f"{at}-{at + 1}" for at in range(14))
+    like = panguru.with_rules(Board("WABCDEFGHIJKLMN", "-ABCDEFGHIJKLMN"), {"moves": f"{circle} 14-0 0-2"})
+    work = Cut(20)
+    with pytest.raises(Interrupted):
+        panguru.solve(panguru.make(3, like, Alone()).board, Wish.FIRST, work)
+    tried = [int(note.split()[0].replace(",", "")) for note in work.notes]
+    assert max(after - before for before, after in pairwise([0, *tried])) < 20_000
+
+
+class CutAtTheTable(Cut):
+    """Work that hears of a table only."""
+
+    def progress(self, part: float | None, note: str) -> None:
+        if part is not None:
+            super().progress(part, note)
+
+
 def test_a_table_that_is_cut_off_says_how_many_boards_are_solved() -> None:
     board = panguru.with_rules(panguru.parse(panguru.BOARDS["small"], "small"), {"random": "100"})
     with pytest.raises(Interrupted) as caught:
-        panguru.solve(board, Wish.COUNT, Cut(1))
-    assert caught.value.so_far.startswith("40 of 100 random boards solved, none of which takes more than 1")
+        panguru.solve(board, Wish.COUNT, CutAtTheTable(1))
+    told = "it takes 11 moves; 40 of 100 random boards solved, none of which takes more than 1"
+    assert caught.value.so_far.startswith(told)
+
+
+def test_a_table_ends_within_a_board_that_takes_long() -> None:
+    board = panguru.with_rules(panguru.parse(panguru.BOARDS["small"], "small"), {"random": "100"})
+    work = Cut(40)
+    with pytest.raises(Interrupted) as caught:
+        panguru.solve(board, Wish.COUNT, work)
+    assert caught.value.so_far == "it takes 11 moves; 0 of 100 random boards solved"
+    assert not list(work.shelf.names()), "nothing is kept of one of many boards"
+
+
+def test_memory_is_asked_for_before_all_levels_take_it() -> None:
+    asked: list[int] = []
+    work = Alone()
+    work.require_memory = lambda size, what: asked.append(size)  # type: ignore[method-assign]  # noqa: ARG005
+    search = Search(Board("DFHGIWECBA", "CB-AEFHDGI"), work, many=5_000)
+    search.first()
+    positions = sum(map(len, search.levels()))
+    assert asked[-1] > 100 * positions > 100 * 5_000
+    assert len(asked) > 3

@@ -20,7 +20,7 @@ from pi_appliance.puzzles.peg_solitaire import (
     with_rules,
 )
 
-MARKS = "XO "
+MARKS = "XO #"
 drawings = st.lists(st.text(MARKS, min_size=1, max_size=8), min_size=1, max_size=8).filter(
     lambda rows: any("X" in row for row in rows)
 )
@@ -65,6 +65,8 @@ def test_small_letters_discs_and_a_space_between_draw_the_same_board(drawn: str)
 def test_marks_that_stand_apart_are_apart_where_others_stand_side_by_side() -> None:
     assert len(parse("X X\nXXX\n", "a").holes) == 5
     assert parse("X#X#O\n", "a").holes == (Hole(0, 0), Hole(2, 0), Hole(4, 0))
+    for apart in ("X#X#O\n", "X#X\n###\nO#X\n"):
+        assert render(parse(apart, "a")) == apart
 
 
 def test_blank_space_around_a_drawing_does_not_count() -> None:

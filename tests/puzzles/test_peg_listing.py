@@ -96,6 +96,11 @@ def test_a_board_that_is_not_the_one_of_the_listing_cannot_be_read(instead: str,
     assert refused(changed(instead)).startswith(f"result.txt:{told}")
 
 
+def test_a_leap_too_far_is_no_jump() -> None:
+    text = "Starting Board\nXXOO\n\nStart Solution\n\nOOOX\n\nEnd Solution\n"
+    assert refused(text, Refused).startswith("result.txt:6:1: this board does not follow")
+
+
 def changed(instead: str) -> str:
     """Return a listing with INSTEAD of the board after its first jump, the blank line and the O below it."""
     before, old, after = listed("XXO\n  X\n  O").partition("OOX\n  X\n  O\n\nO")

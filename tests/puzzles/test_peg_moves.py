@@ -104,6 +104,14 @@ def test_a_search_that_is_cut_off_at_any_moment_goes_on_where_it_was() -> None:
     assert cuts
 
 
+def test_a_search_that_is_cut_off_before_its_layers_says_what_is_proven() -> None:
+    """Over eight holes, the corners, no jump goes: their pegs have to move by themselves."""
+    for words in (0, 5):
+        with pytest.raises(Interrupted) as caught:
+            Fewest(field_of(known("full")), Ending(Alone(), words)).run()
+        assert caught.value.so_far.startswith("no solution takes fewer than 8 moves")
+
+
 @LONG
 def test_the_full_board_takes_17_moves_and_18_to_the_centre() -> None:
     for goal, fewest in (("", 17), ("3,3", 18)):

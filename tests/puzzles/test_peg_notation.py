@@ -1,5 +1,6 @@
 """Lines of peg solitaire in one row: read, written, refused; and 10,000 that somebody meddled with."""
 
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -109,6 +110,51 @@ def test_ten_thousand_lines_that_were_changed_pass_only_if_they_are_right_all_th
         refused += not told
         passed += bool(told)
     assert passed > 50, "some changes leave a solution a solution"
+
+
+def later(board: Board, line: tuple[Jump, ...], random: Random) -> tuple[Board, tuple[Jump, ...]]:
+    """Return BOARD after some jumps of LINE, and the rest of them."""
+    done, pegs = random.randrange(len(line) // 3, len(line) + 1), board.pegs
+    for start, end in line[:done]:
+        pegs = pegs - {start, Hole((start.x + end.x) // 2, (start.y + end.y) // 2)} | {end}
+    return replace(board, pegs=pegs), line[done:]
+
+
+def broken(board: Board, line: tuple[Jump, ...], random: Random) -> tuple[Board, tuple[Jump, ...]]:
+    """Return a board that one jump turns into BOARD, and that jump and LINE; the jump may be as wrong as can be.
+
+    All else is right: the peg that jumps and the one it takes are gone after it, and a peg stands where it lands.
+    """
+    while True:
+        end, start = random.choice(board.holes), random.choice(board.holes)
+        if random.random() < 0.9:
+            start = Hole(end.x + random.choice((-2, 0, 2)), end.y + random.choice((-2, 0, 2)))
+        over = Hole((start.x + end.x) // 2, (start.y + end.y) // 2)
+        if end in board.pegs and not {start, over} & board.pegs:
+            break
+    pegs = set(board.pegs) - {end}
+    for hole, likely in ((start, 0.8), (over, 0.8), (end, 0.2)):
+        if hole in board.holes and random.random() < likely:
+            pegs.add(hole)
+    return Board(board.holes, frozenset(pegs), board.goal, triangular=board.triangular), (Jump(start, end), *line)
+
+
+def test_a_line_with_one_wrong_jump_and_nothing_else_wrong_is_refused() -> None:
+    """Lines that were changed anywhere go wrong in many ways at once; these in one, so that no rule can be missing."""
+    random = Random(5)
+    boards = [known("cross"), known("plus", "3,3"), triangle(Hole(0, 0)), triangle(Hole(0, 2))]
+    right = {board: next(solve(board, Wish.FIRST, Alone()).lines) for board in boards}
+    verdicts = {True: 0, False: 0}
+    while sum(verdicts.values()) < 20_000:
+        board = random.choice(boards)
+        before, line = broken(*later(board, right[board], random), random)
+        verdict = bool(check(before, line))
+        assert verdict == replayed(before, line), (before, line)
+        verdicts[verdict] += 1
+    assert min(verdicts.values()) > 200
+    for board, line in right.items():
+        for goal in board.holes:
+            assert bool(check(replace(board, goal=goal), line)) == (goal == line[-1].end)
 
 
 def test_the_steps_begin_with_the_board_and_show_each_jump() -> None:

@@ -1,7 +1,7 @@
 """Solving peg solitaire: counts known from elsewhere, brute force, and what only a whole search may say."""
 
 from collections.abc import Callable, Iterator
-from itertools import islice
+from itertools import islice, pairwise
 from pathlib import Path
 
 import pytest
@@ -154,6 +154,16 @@ def test_a_large_board_without_a_solution_is_proven_only_by_looking_at_everythin
     assert found.tried() > 16 * 2**15  # each of 16 jumps in half of the positions, and the tries before
     assert len(notes) > 10
     assert all(note.endswith(" jumps tried") for note in notes)
+
+
+def test_a_wide_search_is_heard_of_several_times_a_level() -> None:
+    """A level may be a second of a small Pi."""
+    board = parse("\n".join(["XXXXXXX"] * 3 + ["XXXOXXX"] + ["XXXXXXX"] * 3), "49")
+    start, moves = bits(board)
+    told: list[int] = []
+    found = walk.find(start, moves, 0, [0] * 49, 5_000, told.append)
+    assert found.line is None
+    assert max(after - before for before, after in pairwise(told)) < found.tried / 48 * 1.5
 
 
 @pytest.mark.parametrize("wish", Wish)

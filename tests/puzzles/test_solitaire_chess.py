@@ -52,6 +52,7 @@ def test_all_the_ways_to_write_a_board_down(text: str) -> None:
         ("R8\n", "mine.txt:1:1: this row has 9 squares; a board has at most 8 by 8"),
         ("R\n" * 9, "mine.txt:9:1: the board has 9 rows"),
         ("...\n...\n", "mine.txt:1:1: the board has no piece"),
+        ("R../..B//...", "mine.txt:1:9: a row without squares; draw empty squares as ."),
     ],
 )
 def test_what_is_wrong_is_told_with_its_place(text: str, said: str) -> None:

@@ -13,6 +13,7 @@ from pi_appliance.errors import Refused
 from pi_appliance.puzzles import Alone, Interrupted, Proof, Wish
 from pi_appliance.puzzles import solitaire_chess as chess
 from pi_appliance.puzzles.solitaire_chess import Board, Square
+from pi_appliance.puzzles.solitaire_chess.levels import Levels
 from pi_appliance.puzzles.solitaire_chess.seats import position_of
 
 # Rows, solutions: pawns down; up; up, and the king is never captured.
@@ -47,6 +48,25 @@ def test_the_known_boards(row: str) -> None:
             assert all(chess.check(board, line) for line in lines)
         if count:
             assert sum(row[2] for row in answer.tables[1].rows) == count
+
+
+@pytest.mark.parametrize(
+    ("name", "count", "king_last"),
+    [
+        ("first-steps", 1, 1),
+        ("seven", 1, 0),
+        ("crowd", 68_917, 6_657),
+        ("stuck", 0, 0),
+        ("wide", 1, 0),
+        ("full-size", 1, 1),
+        ("QRNB/RBNP/NK../B...", 49_698_886, None),
+    ],
+)
+def test_the_boards_of_the_docs(name: str, count: int, king_last: int | None) -> None:
+    board = chess.parse(chess.BOARDS.get(name, name), name)
+    assert chess.solve(board, Wish.COUNT, Alone()).count == count
+    if king_last is not None:
+        assert chess.solve(chess.with_rules(board, {"king": "last"}), Wish.COUNT, Alone()).count == king_last
 
 
 def test_millions_of_solutions_are_counted_and_listed_as_they_are_asked_for() -> None:
@@ -256,7 +276,7 @@ def test_a_count_that_is_cut_off_goes_on_from_its_level(patience: int) -> None:
     whole = chess.solve(board, Wish.COUNT, Alone())
     with pytest.raises(Interrupted) as caught:
         chess.solve(board, Wish.COUNT, work)
-    assert "captures of 9 lead to" in caught.value.so_far or "capture of 9 lead" in caught.value.so_far
+    assert "captures of 9 lead to" in caught.value.so_far or "1 capture of 9 leads" in caught.value.so_far
     (name,) = work.shelf.names()
     kept = work.shelf.load(name)
     assert kept is not None
@@ -271,3 +291,39 @@ def test_a_count_that_is_cut_off_goes_on_from_its_level(patience: int) -> None:
     before, after = (note.partition(":")[0] for note in work.notes[:2])
     assert before == after, "the level where it was cut off is the first one"
     assert not list(work.shelf.names())
+
+
+@pytest.mark.parametrize(
+    ("search", "said"), [("breadth", "captures of 63 lead to"), ("depth", "positions without a solution")]
+)
+def test_a_search_for_lines_that_is_cut_off_says_what_is_known(search: str, said: str) -> None:
+    board = chess.with_rules(Board(("P" * 8,) * 8), {"search": search})
+    with pytest.raises(Interrupted) as caught:
+        chess.solve(board, Wish.ALL, Cut(12))
+    assert said in caught.value.so_far
+
+
+def test_a_call_of_the_kernel_is_short_where_there_are_many_pieces() -> None:
+    """The more pieces, the more captures a position has: the fewer positions are looked at before a sign of life."""
+    few, many = (Levels(Board(rows), position_of(Board(rows)), Alone()).run for rows in (("QQ",), ("Q" * 8,) * 8))
+    assert many < few / 30
+    assert many > 100
+
+
+def test_memory_is_asked_for_where_all_levels_are_kept() -> None:
+    asked: list[int] = []
+    work = Alone()
+    work.require_memory = lambda size, what: asked.append(size)  # type: ignore[method-assign]  # noqa: ARG005
+    board = chess.parse("QRNB/RBNP/NQ../B...", "mine")
+    position = position_of(board)
+    levels = Levels(board, position, work, many=2_000)
+    levels.alive()
+    assert max(levels.sizes) < levels.positions / 2
+    assert len(asked) == sum(sum(levels.sizes[:at]) > 2_000 for at in range(1, len(levels.sizes)))
+    asked.clear()
+    ended = Cut(20)
+    ended.shelf = work.shelf
+    with pytest.raises(Interrupted):
+        Levels(board, position, ended).last()
+    Levels(board, position, work, many=200).last()
+    assert len(asked) > 1, "also for what is read from the shelf"

@@ -118,7 +118,7 @@ def _line(text: str, places: int) -> tuple[int, ...]:
 
 def _table(text: str, places: int) -> Lines:
     """Read the original's list of lists: for each place those that can be reached from there."""
-    if not re.fullmatch(r"\[\s*(\[[0-9,\s]*\]\s*,?\s*)*\]", text):
+    if not re.fullmatch(r"\[\s*(\[[0-9,\s]*\]\s*(,\s*)?)*\]", text):
         raise ValueError("a table of moves is a list of lists of numbers, such as [[1, 2], [0, 2], [0, 1]]")
     rows = [[int(number) for number in re.findall("[0-9]+", row)] for row in re.findall(r"\[([0-9,\s]*)\]", text)]
     if len(rows) != places:

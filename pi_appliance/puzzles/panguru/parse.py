@@ -63,7 +63,7 @@ def _marks(rows: list[tuple[int, int, str]], file: str, problems: list[Problem])
         for column, each in enumerate(row, first):
             if each in _HOLES:
                 marks.append(_Mark(HOLE, number, column))
-            elif "A" <= each.upper() <= "Z" and len(each.upper()) == 1:
+            elif each.isascii() and each.isalpha():
                 marks.append(_Mark(each.upper(), number, column))
             elif not each.isspace() and each not in _BREAKS:
                 right = "a colour is a letter from A to Z, the hole is -"
@@ -141,27 +141,52 @@ def _match(plates: list[_Mark], pebbles: list[_Mark], file: str) -> None:
 
 
 def _moves(rows: list[tuple[int, int, str]], places: int, file: str) -> tuple[tuple[int, ...], ...]:
+    words = [
+        (match[0], number, first + match.start())
+        for number, first, row in rows
+        for match in re.finditer(r"[^\s,;]+", row)
+    ]
+    if words and not words[0][0].startswith("["):
+        for word, number, column in words:  # each by itself, so that a wrong one is told where it stands
+            _read(word, places, file, number, column)
+    text = " ".join(row for _, _, row in rows)
+    return _read(text, places, file, *(words[0][1:] if words else (1, 1)))
+
+
+def _read(text: str, places: int, file: str, line: int, column: int) -> tuple[tuple[int, ...], ...]:
     try:
-        return read_lines(" ".join(row for _, _, row in rows), places)
+        return read_lines(text, places)
     except ValueError as error:
         wrong, _, right = str(error).partition("; ")
-        raise ConfigError([Problem(file, rows[0][0], rows[0][1], wrong, right)]) from None
+        raise ConfigError([Problem(file, line, column, wrong, right)]) from None
 
 
 def parse_line(board: Board, text: str, file: str) -> Line:
     """Return the line of BOARD that TEXT notates: the way of the hole, such as 0-3-5. Raises ConfigError."""
-    row = text.strip()
-    found = [(match[0], match.start() + text.index(row) + 1) for match in re.finditer(r"[^-\s]+", row)]
+    found = [
+        (match[0], number, match.start() + 1)
+        for number, row in enumerate(text.splitlines(), 1)
+        for match in re.finditer(r"[^-\s]+|-", row)
+    ]
     far = reach(board)
     right = (
         f"write the way of the hole, which begins at {board.hole}, such as {board.hole}-{(far[board.hole] or (0,))[0]}"
     )
-    if not found:
-        raise ConfigError([Problem(file, 1, 1, "there is no line here", right)])
-    for word, column in found:
+    way: list[int] = []
+    before = "-"
+    for word, line, column in found:
+        if word == before == "-":
+            raise ConfigError([Problem(file, line, column, "no place stands before this -", right)])
+        before = word
+        if word == "-":
+            continue
         if not re.fullmatch("[0-9]{1,3}", word) or int(word) >= len(far):
-            raise ConfigError([Problem(file, 1, column, f"{word!r} is no place of this board", right)])
-    way = [int(word) for word, _ in found]
-    if way[0] != board.hole:
-        raise ConfigError([Problem(file, 1, found[0][1], f"the hole does not begin at {way[0]}", right)])
+            raise ConfigError([Problem(file, line, column, f"{word!r} is no place of this board", right)])
+        way.append(int(word))
+        if way[0] != board.hole:
+            raise ConfigError([Problem(file, line, column, f"the hole does not begin at {way[0]}", right)])
+    if not way:
+        raise ConfigError([Problem(file, 1, 1, "there is no line here", right)])
+    if before == "-":
+        raise ConfigError([Problem(file, *found[-1][1:], "no place stands behind this -", right)])
     return tuple(way[1:])

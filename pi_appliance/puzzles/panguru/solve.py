@@ -9,6 +9,7 @@ import hashlib
 import re
 from array import array
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from statistics import median
 
 from pi_appliance.puzzles import Alone, Answer, Interrupted, Proof, Table, Wish, Work, counted, way_of
@@ -23,23 +24,35 @@ MOVES_A_RUN = 20_000  # in one call of the kernel: 0.1 s of a slow Pi in plain P
 POSITIONS_A_RUN = 500  # the same time
 LEAST_ROOM, MOST_ROOM = 1 << 12, 1 << 20  # positions a walk remembers; twelve bytes each
 BOARDS_A_CALL = 20  # of a table: 0.01 s compiled, 0.2 s plain
-MANY, EACH = 300_000, 100  # positions in a level that may need much memory, and bytes for each
+MANY, EACH = 300_000, 110  # positions that may need much memory, in all levels, and bytes for each
 
 _Ways = dict[int, int]
 
 
 def solve(board: Board, wish: Wish, work: Work) -> Answer:
-    """Return the answer for BOARD: by then the fewest moves are known. Raises Interrupted."""
-    tables = [hardness(range(board.random), work, board)] if board.random else []
+    """Return the answer for BOARD: by then the fewest moves are known. Raises Interrupted; Refused (memory)."""
+    answer = _solved(board, wish, work)
+    if not board.random:
+        return answer
+    try:
+        table = hardness(range(board.random), work, board)
+    except Interrupted as stop:
+        known = f"it takes {counted(int(answer.facts['moves']), 'move')}" if not answer.proof else answer.why
+        stop.so_far = f"{known}; {stop.so_far}"
+        raise
+    return replace(answer, tables=[*answer.tables, table])
+
+
+def _solved(board: Board, wish: Wish, work: Work) -> Answer:
     if why := why_not(board):
-        return Answer(count=0, proof=Proof.PARITY, why=why, tables=tables, facts={"kernel": way_of(kernel)})
+        return Answer(count=0, proof=Proof.PARITY, why=why, facts={"kernel": way_of(kernel)})
     search = Search(board, work)
     first = search.first()
     if wish is Wish.FIRST:
-        return Answer(lines=iter([first]), tried=lambda: search.tried, facts=search.facts(), tables=tables)
+        return Answer(lines=iter([first]), tried=lambda: search.tried, facts=search.facts())
     levels = search.levels()
     count = levels[0][search.position.start]
-    tables.insert(0, search.beginnings(levels))
+    tables = [search.beginnings(levels)]
     lines = iter(()) if wish is Wish.COUNT else search.lines(levels)
     return Answer(lines=lines, tried=lambda: search.tried, count=count, facts=search.facts(), tables=tables)
 
@@ -51,8 +64,8 @@ def hint(board: Board, work: Work) -> str:
     first = Search(board, work).first()
     if not first:
         return "it is solved"
-    left = counted(len(first) - 1, "move")
-    return f"move the pebble {board.pebbles[first[0]]} from {first[0]} to {board.hole}; then {left} are left"
+    left = f"{counted(len(first) - 1, 'move')} {'is' if len(first) == 2 else 'are'} left"
+    return f"move the pebble {board.pebbles[first[0]]} from {first[0]} to {board.hole}; then {left}"
 
 
 def hardness(seeds: Sequence[int], work: Work, board: Board) -> Table:
@@ -61,14 +74,14 @@ def hardness(seeds: Sequence[int], work: Work, board: Board) -> Table:
     met: dict[int, list[tuple[int, int]]] = {}
     done = 0
     try:
-        for came in work.map(lambda batch: [_hard(seed, board) for seed in batch], batches):
+        for came in work.map(lambda batch: [_hard(seed, board, work) for seed in batch], batches):
             for seed, moves, count in came:
                 met.setdefault(moves, []).append((count, seed))
             done += len(came)
             work.progress(done / len(seeds), f"{counted(done, 'random board')} solved")
     except Interrupted as stop:
-        most = counted(max(met, default=0), "move")
-        stop.so_far = f"{done:,} of {counted(len(seeds), 'random board')} solved, none of which takes more than {most}"
+        most = f", none of which takes more than {counted(max(met), 'move')}" if met else ""
+        stop.so_far = f"{done:,} of {counted(len(seeds), 'random board')} solved{most}"
         raise
     rows = [
         (moves, len(found), median(sorted(count for count, _ in found)), max(found)[0], min(seed for _, seed in found))
@@ -78,8 +91,16 @@ def hardness(seeds: Sequence[int], work: Work, board: Board) -> Table:
     return Table(f"How hard {counted(len(seeds), 'random board')} are", heads, rows)
 
 
-def _hard(seed: int, board: Board) -> tuple[int, int, int]:
-    search = Search(shuffled(seed, board), Alone())
+class _Within(Alone):
+    """Work on one of many boards: it ends when all of it does, and keeps nothing."""
+
+    def __init__(self, work: Work) -> None:
+        super().__init__()
+        self.progress, self.require_memory = work.progress, work.require_memory  # type: ignore[method-assign]
+
+
+def _hard(seed: int, board: Board, work: Work) -> tuple[int, int, int]:
+    search = Search(shuffled(seed, board), _Within(work))
     moves = len(search.first())
     return seed, moves, search.levels()[0][search.position.start]
 
@@ -87,9 +108,10 @@ def _hard(seed: int, board: Board) -> tuple[int, int, int]:
 class Search:
     """One search for the shortest lines of one board that can be solved."""
 
-    def __init__(self, board: Board, work: Work) -> None:
+    def __init__(self, board: Board, work: Work, *, many: int = MANY) -> None:
+        """Search BOARD; where there are more than MANY positions on its shortest lines, memory is asked for."""
         self.position: Position = position_of(board)
-        self.work, self.tried, self.length = work, 0, 0
+        self.work, self.tried, self.length, self.many = work, 0, 0, many
         self.ground = self.position.ground
         told = f"{board.plates} {board.pebbles} {board.lines}"
         self.shelf = f"panguru/bound-1-{hashlib.sha256(told.encode()).hexdigest()[:16]}"
@@ -103,9 +125,10 @@ class Search:
             walk = kernel.Walk(self.ground, self.position.start, bound, room)
             try:
                 said = self._walked(walk)
+                if said == kernel.OVER:  # of a hundred short rounds, none is heard of by itself
+                    self._tell(self.tried, bound)
             except Interrupted as stop:
-                stop.so_far = f"it takes {counted(bound, 'move')} or more"
-                stop.so_far += keep(self.work.shelf.save, self.shelf, [str(bound).encode()])
+                stop.so_far = f"it takes {counted(bound, 'move')} or more{self._keep(bound)}"
                 raise
             if said == kernel.FOUND:
                 break
@@ -115,6 +138,9 @@ class Search:
         self.work.shelf.remove(self.shelf)
         self.length = bound
         return tuple(walk.line()[1:])
+
+    def _keep(self, bound: int) -> str:
+        return keep(self.work.shelf.save, self.shelf, [str(bound).encode()])
 
     def _known(self) -> int:
         """Return the bound that an earlier search left on the shelf."""
@@ -132,24 +158,38 @@ class Search:
         self.work.progress(None, f"{counted(tried, 'move')} tried; it takes {bound} or more")
 
     def levels(self) -> list[_Ways]:
-        """Return the positions on shortest lines after 0, 1, … moves, and how many of those lines go on from each."""
+        """Return the positions on shortest lines after 0, 1, … moves, and how many of those lines go on from each.
+
+        Raises Interrupted; Refused, if memory is too small.
+        """
+        try:
+            return self._levels()
+        except Interrupted as stop:
+            stop.so_far = f"it takes {counted(self.length, 'move')}; the lines are not counted{self._keep(self.length)}"
+            raise
+
+    def _levels(self) -> list[_Ways]:
         reached = [array("Q", [self.position.start])]
         for left in range(self.length - 1, -1, -1):
             reached.append(self._grown(reached[-1], left))
+            self._require(sum(map(len, reached)) + 2 * len(reached[-1]))
         ways: list[_Ways] = [{self.position.goal: 1}]
         for level in reached[-2::-1]:
             ways.append(self._weighed(level, ways[-1]))
         return ways[::-1]
 
     def _grown(self, level: "array[int]", left: int) -> "array[int]":
-        if len(level) > MANY:  # levels this large no longer grow much
-            self.work.require_memory(3 * EACH * len(level), f"the positions on lines of {self.length} moves")
         after: set[int] = set()
         for at in range(0, len(level), POSITIONS_A_RUN):
             last = min(at + POSITIONS_A_RUN, len(level))
             self.ground.grow(level, at, last, left, after)
             self.work.progress(None, f"{counted(len(after), 'position')} on lines of {self.length} moves")
         return array("Q", after)
+
+    def _require(self, positions: int) -> None:
+        """See whether so many positions fit, with the next level: levels that are large no longer grow much."""
+        if positions > self.many:
+            self.work.require_memory(EACH * positions, f"the positions on lines of {self.length} moves")
 
     def _weighed(self, level: "array[int]", after: _Ways) -> _Ways:
         ways: _Ways = {}
@@ -194,4 +234,4 @@ class Search:
 
     def facts(self) -> dict[str, int | float | str]:
         """Return what is known of the board."""
-        return {"moves": self.length, "nodes": self.tried, "kernel": way_of(kernel)}
+        return {"moves": self.length, "kernel": way_of(kernel)}

@@ -1,6 +1,6 @@
 """A peg solitaire board of any shape, squares or triangles, and the rules that stand for it."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -62,6 +62,16 @@ class Board:
     def directions(self) -> tuple[tuple[int, int], ...]:
         """The ways to a neighbour: to the right, left, down and up, and among triangles the two of the third line."""
         return TRIANGLE if self.triangular else SQUARE
+
+
+def spaced(holes: Iterable[tuple[int, int]]) -> bool:
+    """Say whether HOLES look as if a space stood between all of them: none side by side, and all in every other column.
+
+    Taken as no holes, those spaces would leave no jump along a row.
+    """
+    places = set(holes)
+    beside, next_but_one = (any((x + far, y) in places for x, y in places) for far in (1, 2))
+    return not beside and next_but_one and len({x % 2 for x, _ in places}) == 1
 
 
 def with_rules(board: Board, rules: Mapping[str, str]) -> Board:

@@ -6,19 +6,18 @@ is done from there backwards, where what a hole is becomes a peg; the two meet i
 end turned round, like the full board with its empty centre, the way back is the way there, and is not done twice.
 """
 
-import dataclasses
 from array import array
-from collections.abc import Mapping
-from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any
 
 from pi_appliance.errors import Refused
-from pi_appliance.puzzles import Interrupted, Work
+from pi_appliance.puzzles import Interrupted, Work, counted
 from pi_appliance.puzzles._keep import keep
 from pi_appliance.puzzles.peg_solitaire import kernel
 from pi_appliance.puzzles.peg_solitaire.board import Hole
+from pi_appliance.puzzles.peg_solitaire.counted import Counted
 from pi_appliance.puzzles.peg_solitaire.field import Field, Proof, game_of, turned
-from pi_appliance.puzzles.peg_solitaire.frontier import Frontier, read, table_of, written
+from pi_appliance.puzzles.peg_solitaire.frontier import LARGE, Frontier, read, table_of, written
 from pi_appliance.puzzles.peg_solitaire.proofs import find_proofs, is_proof
 
 SMALL = 100_000  # classes: a board with no more is counted to its end, for all its tables
@@ -30,35 +29,6 @@ class TooMany(Refused):
     """There are more positions than were to be looked at, or more ways than are added up."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Counted:
-    """What a count came to."""
-
-    count: int
-    """The number of solutions."""
-    ends: Mapping[Hole, int] | None
-    """How many end at each hole; None where images of the holes were not told apart."""
-    rows: list[tuple[int, int, int]]
-    """For each level: classes, positions, ways to them."""
-    back: list[tuple[int, int, int]] = dataclasses.field(default_factory=list)
-    """The same from the other end, if that was looked at."""
-    whole: bool
-    """Whether all positions were looked at that can be reached; if not, some that are lost were left out."""
-    fewest: int = 1
-    """The fewest pegs that can be left, if all positions were looked at."""
-    last: tuple[tuple[int, int, int], ...] = ()
-    """The last level, if so: classes, positions, ways."""
-    tried: int = 0
-    """The number of jumps that were tried."""
-    games: int = 0
-    """The number of games to where no jump is open, if so."""
-
-    @property
-    def classes(self) -> int:
-        """The number of positions that were looked at, up to symmetry."""
-        return sum(row[0] for row in self.rows) + sum(row[0] for row in self.back)
-
-
 class Count:
     """One count, which may be cut off and gone on with."""
 
@@ -68,33 +38,41 @@ class Count:
         self.pegs = field.start.bit_count()
         self.turns = field.keeping(frozenset({field.start}))
         self.forward = Frontier(game_of(field, self.turns), {field.start: 1})
-        self.back: list[Frontier] = []
-        self.back_proofs: list[tuple[Proof, ...]] = []
         self.proofs: tuple[Proof, ...] | None = None
+        self.into: list[int] = []  # the ways into each kind of last pair that is done
+        self.back: Frontier | None = None  # from the one that is not
+        self.back_proofs: tuple[Proof, ...] = ()
+        self.back_rows: list[tuple[int, int, int]] = []  # of the ways back that are done, level by level
+        self.back_tried = 0
         self.name = field.name("all" if field.board.whole else "count")
         self.saved = work.seconds()
 
     def run(self) -> Counted:
         """Return what there is. Raises Interrupted, TooMany, and Refused if memory is too small."""
-        self._load()
+        try:
+            self._load()
+        except Interrupted as error:
+            error.so_far = self.so_far()
+            raise
         try:
             while self.forward.cells and (
                 self.field.board.whole or self.forward.looked <= self.small or self._is_late()
             ):
                 self._advance(self.forward, self.pegs)
-            counted = self._met() if self.forward.cells else self._ended()
+            came = self._met() if self.forward.cells or self.proofs is not None else self._ended()
         except Interrupted as error:
             error.so_far = self.so_far() + self._save()
             raise
         self.work.shelf.remove(self.name)
-        return counted
+        return came
 
     def so_far(self) -> str:
         """Return what is certain by now."""
         front = self.forward
         what = f"all {front.looked:,} positions of up to {front.level} jumps" if front.level else "nothing"
-        back = sum(each.level for each in self.back)
-        return f"{what} counted{f', and {back} jumps back from the end' if back else ''}"
+        back = f", and {counted(self.back.level, 'jump')} back from the end" if self.back and self.back.level else ""
+        ends = f"; {len(self.into)} of {len(self.field.last_pairs())} kinds of last pairs are done" if self.into else ""
+        return f"{what} counted{back}{ends}"
 
     def _is_late(self) -> bool:
         """Say whether it is too late to meet anybody."""
@@ -121,18 +99,18 @@ class Count:
         front = self.forward
         front.cells, front.level = front.before, front.level - 1
         left = self.pegs - front.level
-        ends: dict[Hole, int] = {}
+        ends: dict[tuple[Hole, ...], int] = {}
         if left == 1:
             for key, ways in front.classes():
                 members = {turned(key, turn) for turn in self.turns}
                 for member in members:
                     if member & self.field.goals:
-                        ends[self.field.board.holes[member.bit_length() - 1]] = ways // len(members)
+                        ends[self.field.board.holes[member.bit_length() - 1],] = ways // len(members)
         return Counted(
             count=sum(ends.values()),
             ends=dict(sorted(ends.items())),
             rows=front.rows,
-            whole=self.proofs is None,
+            whole=True,
             tried=front.tried,
             fewest=left,
             last=(front.rows[-1],),
@@ -145,53 +123,74 @@ class Count:
         """Go on from both ends until one jump is between them."""
         field, front = self.field, self.forward
         self.work.require_memory(MEETING, "a count that meets in the middle")
-        orbits = self.field.last_pairs()
+        orbits = field.last_pairs()
         if self.proofs is None:
             targets = [pair for orbit in orbits for pair in orbit]
-            self.proofs = find_proofs(field, [field.start], targets, field.turns, self.work)
-            front.project(game_of(field, field.turns, self.proofs))
-        total, ends = 0, dict.fromkeys(field.board.holes, 0)
-        for number, orbit in enumerate(orbits):
-            ways = self._ways_into(orbit, number)
-            total += ways * len(self._ends_of(orbit[0]))
-            for hole in (hole for pair in orbit for hole in self._ends_of(pair)):
-                ends[hole] += ways // len(orbit)
+            proofs = find_proofs(field, [field.start], targets, field.turns, self.work)
+            front.project(game_of(field, field.turns, proofs), lambda: self.work.progress(None, "the symmetries"))
+            self.proofs = proofs
+        for orbit in orbits[len(self.into) :]:
+            ways = self._ways_into(orbit)
+            self._leave_back()
+            self.into.append(ways)
+        totals = self._ends(orbits)
         return Counted(
-            count=total,
-            ends={hole: ways for hole, ways in ends.items() if ways} if self._is_even() else None,
+            count=sum(totals.values()),
+            ends=totals,
             rows=[*front.rows, (front.size, 0, front.ways)],
-            back=[row for back in self.back for row in (*back.rows, (back.size, 0, back.ways))],
+            back=self.back_rows,
             whole=False,
-            tried=front.tried + sum(back.tried for back in self.back),
+            tried=front.tried + self.back_tried,
         )
 
-    def _is_even(self) -> bool:
-        """Say whether the start looks the same to all symmetries of the shape, so that images have equal ways."""
-        return len(self.turns) == len(self.field.turns)
+    def _ends(self, orbits: list[tuple[int, ...]]) -> dict[tuple[Hole, ...], int]:
+        """Return the ways that end at each hole, or at its images together where the start does not look alike to all.
 
-    def _ends_of(self, pair: int) -> list[Hole]:
-        """Return where the last jump from the two pegs PAIR can end."""
+        All of an orbit are told by one number, which is theirs in equal parts only if the start has their symmetries.
+        """
         field = self.field
-        return [
-            field.board.holes[move.end] for move in field.moves if move.pair == pair and 1 << move.end & field.goals
-        ]
+        even = len(self.turns) == len(field.turns)
+        ends: dict[tuple[Hole, ...], int] = {}
+        for hole in range(len(field.board.holes)):
+            images = sorted({turn[hole] for turn in field.turns})
+            ways = sum(
+                into * sum(end in images for end in self._ends_of(orbit[0]))
+                for orbit, into in zip(orbits, self.into, strict=True)
+            )
+            together = [hole] if even else images
+            if ways:
+                ends[tuple(field.board.holes[each] for each in together)] = ways * len(together) // len(images)
+        return ends
 
-    def _ways_into(self, orbit: tuple[int, ...], number: int) -> int:
+    def _ends_of(self, pair: int) -> list[int]:
+        """Return the numbers of the holes where the last jump from the two pegs PAIR can end."""
+        return [move.end for move in self.field.moves if move.pair == pair and 1 << move.end & self.field.goals]
+
+    def _ways_into(self, orbit: tuple[int, ...]) -> int:
         """Return the number of ways to all of ORBIT together."""
         field, front = self.field, self.forward
         between = self.pegs - 3  # jumps but the one where they meet
         symmetries = len(field.turns)
-        if number >= len(self.back) and 2 * front.level <= between + 1 and (first := self._mirrored(orbit)):
+        if self.back is None and 2 * front.level <= between + 1 and (first := self._mirrored(orbit)):
             while front.cells and 2 * front.level < between + 1:
                 self._advance(front, self.pegs)
             cells = front.cells if 2 * front.level == between + 1 else front.before
             return self._joined(cells) * len(orbit) // (symmetries * first)
-        while len(self.back) <= number:
-            self.back.append(self._from_behind(orbit))
-        back = self.back[number]
+        if self.back is None:
+            self.back = self._from_behind(orbit)
+        back = self.back
         while front.level + back.level < between and front.cells and back.cells:
             self._advance(min(front, back, key=lambda each: each.size), self.pegs)
         return self._joined(back.cells) // symmetries
+
+    def _leave_back(self) -> None:
+        """Keep of the way back, which is done, what is told of it."""
+        if self.back:
+            rows = [*self.back.rows, (self.back.size, 0, self.back.ways)]
+            both = zip_longest(self.back_rows, rows, fillvalue=(0, 0, 0))
+            self.back_rows = [(one[0] + two[0], one[1] + two[1], one[2] + two[2]) for one, two in both]
+            self.back_tried += self.back.tried
+            self.back = None
 
     def _mirrored(self, orbit: tuple[int, ...]) -> int:
         """Return how many first jumps there are, if all of them lead to ORBIT with pegs for holes; otherwise 0."""
@@ -205,7 +204,7 @@ class Count:
         begin = [field.full ^ pair for pair in orbit]
         if proofs is None:
             proofs = find_proofs(field, begin, self._starts(), field.turns, self.work)
-        self.back_proofs.append(proofs)
+        self.back_proofs = proofs
         game = game_of(field, field.turns, proofs)
         return Frontier(game, {game.canonical(begin[0]): len(orbit)})
 
@@ -243,15 +242,17 @@ class Count:
 
     def _save(self) -> str:
         parts, about = self.forward.save()
-        backs = [back.save() for back in self.back]
+        more, behind = self.back.save() if self.back else ([], None)
         words = {
             "forward": about,
             "proofs": None if self.proofs is None else _plain(self.proofs),
-            "back": [about for _, about in backs],
-            "back-proofs": [_plain(proofs) for proofs in self.back_proofs],
+            "into": self.into,
+            "back": behind,
+            "back-proofs": _plain(self.back_proofs),
+            "back-rows": self.back_rows,
+            "back-tried": self.back_tried,
         }
-        every = written(words, [*parts, *(part for parts, _ in backs for part in parts)])
-        lost = keep(self.work.shelf.save, self.name, every)
+        lost = keep(self.work.shelf.save, self.name, written(words, [*parts, *more]))
         self.saved = self.work.seconds()
         return lost
 
@@ -261,24 +262,31 @@ class Count:
         if came is None:
             return
         words, data = came
-        sizes = [words["forward"]["sizes"], *(about["sizes"] for about in words["back"])]
-        if len(data) != sum(map(sum, sizes)):
+        behind = words["back"]
+        size = sum(words["forward"]["sizes"])
+        if len(data) != size + (sum(behind["sizes"]) if behind else 0):
             return
         orbits = self.field.last_pairs()
         if words["proofs"] is not None:
-            self.proofs = _proofs(words["proofs"])
+            proofs = _proofs(words["proofs"])
             targets = [pair for orbit in orbits for pair in orbit]
-            if not all(is_proof(proof, self.field.moves, targets) for proof in self.proofs):
-                self.proofs = None
+            if not all(is_proof(proof, self.field.moves, targets) for proof in proofs):
                 return
-            self.forward.game = game_of(self.field, self.field.turns, self.proofs)
-        self.forward.load(data, words["forward"])
-        at = sum(sizes[0])
-        for orbit, about, proofs in zip(orbits, words["back"], words["back-proofs"], strict=False):
-            back = self._from_behind(orbit, _proofs(proofs))
-            back.load(data[at:], about)
-            at += sum(about["sizes"])
-            self.back.append(back)
+            self.proofs = proofs
+            self.forward.game = game_of(self.field, self.field.turns, proofs)
+
+        def tell() -> None:
+            self.work.progress(None, "what was counted before is read")
+
+        if len(data) >= LARGE:
+            self.work.require_memory(4 * len(data), "what was counted before")
+        self.forward.load(data, words["forward"], tell)
+        self.into = words["into"]
+        self.back_rows = [(classes, positions, ways) for classes, positions, ways in words["back-rows"]]
+        self.back_tried = words["back-tried"]
+        if behind:
+            self.back = self._from_behind(orbits[len(self.into)], _proofs(words["back-proofs"]))
+            self.back.load(data[size:], behind, tell)
 
 
 def _plain(proofs: tuple[Proof, ...]) -> list[Any]:

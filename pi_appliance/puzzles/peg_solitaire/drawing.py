@@ -13,7 +13,7 @@ lower left does:
 from collections.abc import Iterator
 
 from pi_appliance.errors import ConfigError, Problem
-from pi_appliance.puzzles.peg_solitaire.board import Board, Hole
+from pi_appliance.puzzles.peg_solitaire.board import Board, Hole, spaced
 
 PEG = "X"
 EMPTY = "O."
@@ -49,7 +49,7 @@ def parse(text: str, file: str, first: int = 1) -> Board:
     if staggered and (problems := list(_crooked(drawn, first, file))):
         raise ConfigError(problems)
     places = [Hole((at.x + at.y) // 2, at.y) for at in drawn] if staggered else drawn
-    if not triangular and _spaced(rows, drawn):
+    if not triangular and spaced(drawn) and not any("#" in row for row in rows):
         places = [Hole(at.x // 2, at.y) for at in drawn]
     left, top = min(x for x, _ in places), min(y for _, y in places)
     holes = [Hole(x - left, y - top) for x, y in places]
@@ -61,18 +61,6 @@ def parse(text: str, file: str, first: int = 1) -> Board:
     if problems:
         raise ConfigError(problems)
     return Board(tuple(holes), pegs, triangular=triangular)
-
-
-def _spaced(rows: list[str], drawn: list[Hole]) -> bool:
-    """Say whether a space stands between all marks: taken as no hole, it would leave no jump along a row."""
-    marks = set(drawn)
-    beside = any(Hole(x + 1, y) in marks for x, y in drawn)
-    return (
-        not beside
-        and len({x % 2 for x, _ in drawn}) == 1
-        and any(Hole(x + 2, y) in marks for x, y in drawn)
-        and not any("#" in row for row in rows)
-    )
 
 
 def _strange(row: str, number: int, file: str) -> list[Problem]:

@@ -91,7 +91,7 @@ class Field:
     def name(self, what: str) -> str:
         """Return the name of a checkpoint of WHAT for this board."""
         about = repr((self.board.holes, sorted(self.board.pegs), self.board.goal, self.board.triangular))
-        return f"peg-solitaire/{what}-{blake2b(about.encode(), digest_size=8).hexdigest()}-1"
+        return f"peg-solitaire/{what}-{blake2b(about.encode(), digest_size=8).hexdigest()}-2"
 
 
 def field_of(board: Board) -> Field:

@@ -85,11 +85,14 @@ class Frontier:
             work.require_memory(CELL * 8 * self.size, "a level of positions")
         self._begin()
 
-    def project(self, game: kernel.Game) -> None:
-        """See the positions as GAME does, which has other symmetries."""
+    def project(self, game: kernel.Game, tell: Callable[[], None]) -> None:
+        """See the positions as GAME does, which has other symmetries. What TELL raises leaves it as it was."""
         table = kernel.Table(max(10, (2 * self.size).bit_length()))
-        kernel.project(game, self.cells, 0, self.size, table)
-        self.game, self.cells = game, packed(table, lambda: None)
+        for first, last in self.spans():
+            kernel.project(game, self.cells, first, last, table)
+            tell()
+        self.cells = packed(table, tell)
+        self.game = game
         self._begin()
 
     def spans(self, begin: int = 0) -> list[tuple[int, int]]:
@@ -138,8 +141,8 @@ class Frontier:
         }
         return parts, about
 
-    def load(self, data: memoryview, about: Mapping[str, Any]) -> None:
-        """Be as one was that was saved."""
+    def load(self, data: memoryview, about: Mapping[str, Any], tell: Callable[[], None]) -> None:
+        """Be as one was that was saved; what TELL raises leaves it without what was found of the level after."""
         self.cells, self.before, after = array("Q"), array("Q"), array("Q")
         at = 0
         for cells, size in zip((self.cells, self.before, after), about["sizes"], strict=True):
@@ -148,7 +151,7 @@ class Frontier:
         self.level, self.stuck, self.tried = about["level"], about["stuck"], about["tried"]
         self.rows = [(classes, positions, ways) for classes, positions, ways in about["rows"]]
         self._begin()
-        self.after = table_of(after, lambda: None)
+        self.after = table_of(after, tell)
         self.done, self.positions = about["done"], about["positions"]
 
 

@@ -48,7 +48,7 @@ def parse_listing(text: str, file: str, progress: Progress) -> Sequence[tuple[Bo
                 raise ConfigError([Problem(file, number, 1, "a solution without a board", f"begin with {BOARD!r}")])
             board, lines = found[-1]
             if not len(lines) % OFTEN:
-                progress(number / total, f"{len(lines):,} solutions read")
+                progress(min(1.0, number / total), f"{len(lines):,} solutions read")
             lines.append(tuple(known.setdefault(jump, jump) for jump in _jumps(board, rows, number, file)))
         elif row == END:
             right = f"write {START!r} above its first board"
@@ -96,7 +96,8 @@ def _jump_between(before: frozenset[Hole], after: frozenset[Hole]) -> Jump | Non
     if len(gone) == 2 and len(came) == 1:
         for start in gone:
             jump = Jump(start, *came)
-            if gone == {start, _between(*jump)}:
+            straight = (jump.end.x - start.x) % 2 == (jump.end.y - start.y) % 2 == 0
+            if straight and gone == {start, _between(*jump)}:
                 return jump
     return None
 

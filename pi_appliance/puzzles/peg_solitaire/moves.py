@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise
 from typing import Any
 
-from pi_appliance.puzzles import Interrupted, Work
+from pi_appliance.puzzles import Interrupted, Work, counted
 from pi_appliance.puzzles._keep import keep
 from pi_appliance.puzzles.peg_solitaire import kernel
 from pi_appliance.puzzles.peg_solitaire.board import Line
@@ -78,14 +78,18 @@ class Layers(Frontier):
             "layers": [len(each) for each in self.layers]
         }
 
-    def load(self, data: memoryview, about: Mapping[str, Any]) -> None:
-        """Be as one was that was saved."""
-        super().load(data, about)
+    def load(self, data: memoryview, about: Mapping[str, Any], tell: Callable[[], None]) -> None:
+        """Be as one was that was saved; what TELL raises leaves it without its layers."""
+        super().load(data, about, tell)
         at, self.layers = sum(about["sizes"]), []
         for size in about["layers"]:
             self.layers.append(array("Q", bytes(data[at : at + WORD * size])))
-            self.seen_of(self.layers[-1], lambda: None)
+            self.seen_of(self.layers[-1], tell)
             at += WORD * size
+
+
+def _so_far(most: int) -> str:
+    return f"no solution takes fewer than {counted(most, 'move')}"
 
 
 class Fewest:
@@ -112,10 +116,15 @@ class Fewest:
             return 0
         pairs = [pair for orbit in field.last_pairs() for pair in orbit]
         large = field.start.bit_count() > LEAST
-        proofs = find_proofs(field, [field.start], pairs, self.turns, self.work) if large else ()
-        game = game_of(field, self.turns, proofs)
-        most = max(1, (field.start & self.own).bit_count() - self.spare)
-        self.layers = self._loaded(game) or Layers(game, field, self.own, self.spare, most)
+        kept = read(self.work.shelf.load(self.name))
+        most = kept[0]["most"] if kept else max(1, (field.start & self.own).bit_count() - self.spare)
+        try:
+            proofs = find_proofs(field, [field.start], pairs, self.turns, self.work) if large else ()
+            game = game_of(field, self.turns, proofs)
+            self.layers = self._loaded(kept, game) or Layers(game, field, self.own, self.spare, most)
+        except Interrupted as error:
+            error.so_far = _so_far(most)
+            raise
         try:
             while not self._single():
                 if self.layers.level == self.layers.most or not self.layers.cells:
@@ -125,7 +134,7 @@ class Fewest:
                 if self.work.seconds() - self.saved > OFTEN:
                     self._save()
         except Interrupted as error:
-            error.so_far = f"no solution takes fewer than {self.layers.most} moves{self._save()}"
+            error.so_far = _so_far(self.layers.most) + self._save()
             raise
         self.work.shelf.remove(self.name)
         self._add()
@@ -221,12 +230,13 @@ class Fewest:
         self.saved = self.work.seconds()
         return lost
 
-    def _loaded(self, game: kernel.Game) -> Layers | None:
-        """Return the layers of a checkpoint, if there is one that can be read."""
-        came = read(self.work.shelf.load(self.name))
+    def _loaded(self, came: tuple[dict[str, Any], memoryview] | None, game: kernel.Game) -> Layers | None:
+        """Return the layers of the checkpoint that CAME, if there is one that is whole."""
         if came is None or len(came[1]) != sum(came[0]["sizes"]) + WORD * sum(came[0]["layers"]):
             return None
+        if len(came[1]) >= LARGE:
+            self.work.require_memory(4 * len(came[1]), "what was found before")
         layers = Layers(game, self.field, self.own, self.spare, came[0]["most"])
-        layers.load(came[1], came[0])
+        layers.load(came[1], came[0], lambda: self.work.progress(None, "what was found before is read"))
         self.looked, self.tried = came[0]["spent"]
         return layers

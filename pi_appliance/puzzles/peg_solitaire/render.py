@@ -5,7 +5,7 @@ from collections.abc import Set as AbstractSet
 
 from pi_appliance.puzzles import Step, counted
 from pi_appliance.puzzles._svg import picture
-from pi_appliance.puzzles.peg_solitaire.board import Board, Hole, Jump, Line
+from pi_appliance.puzzles.peg_solitaire.board import Board, Hole, Jump, Line, spaced
 
 UNIT = 40  # the side of a hole's place, in the picture's own units
 # Wood by day, dark wood by night; the pegs stay bright.
@@ -25,8 +25,9 @@ def render(board: Board, pegs: AbstractSet[Hole] | None = None) -> str:
     height = max(hole.y for hole in board.holes) + 1
     if not board.triangular:
         width = max(hole.x for hole in board.holes) + 1
+        blank = "#" if spaced(holes) else " "  # a space would be read as one between marks that stand side by side
         rows = ([Hole(x, y) for x in range(width)] for y in range(height))
-        return "".join("".join(_mark(at, holes, pegs) for at in row) + "\n" for row in rows)
+        return "".join("".join(_mark(at, holes, pegs, blank) for at in row) + "\n" for row in rows)
     # Each row half a place beside the one above: two columns a hole.
     left, right = (bound(2 * x - y for x, y in board.holes) for bound in (min, max))
     drawn = ["triangle\n"]
@@ -39,8 +40,8 @@ def render(board: Board, pegs: AbstractSet[Hole] | None = None) -> str:
     return "".join(drawn)
 
 
-def _mark(at: Hole, holes: AbstractSet[Hole], pegs: AbstractSet[Hole]) -> str:
-    return "X" if at in pegs else "O" if at in holes else " "
+def _mark(at: Hole, holes: AbstractSet[Hole], pegs: AbstractSet[Hole], blank: str = " ") -> str:
+    return "X" if at in pegs else "O" if at in holes else blank
 
 
 def render_svg(board: Board, pegs: AbstractSet[Hole] | None = None, jump: Jump | None = None) -> str:

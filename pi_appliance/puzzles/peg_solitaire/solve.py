@@ -12,7 +12,8 @@ from pi_appliance.errors import Refused
 from pi_appliance.puzzles import Answer, Proof, Table, Wish, Work, counted, way_of
 from pi_appliance.puzzles.peg_solitaire import kernel, walk
 from pi_appliance.puzzles.peg_solitaire.board import Board
-from pi_appliance.puzzles.peg_solitaire.count import Count, Counted
+from pi_appliance.puzzles.peg_solitaire.count import Count
+from pi_appliance.puzzles.peg_solitaire.counted import Counted
 from pi_appliance.puzzles.peg_solitaire.field import Field, Move, field_of
 from pi_appliance.puzzles.peg_solitaire.moves import Fewest
 from pi_appliance.puzzles.peg_solitaire.parity import forbids
@@ -107,7 +108,7 @@ def _tables(came: Counted) -> Iterator[Table]:
             needed = [(level, row[0], row[2]) for level, row in enumerate(rows)]
             yield Table(title, ("jumps", "up to symmetry", "ways"), needed)
     if came.ends:
-        ends = [(str(hole), number) for hole, number in came.ends.items()]
+        ends = [(" or ".join(map(str, holes)), number) for holes, number in came.ends.items()]
         yield Table("Where the last peg stands", ("hole", "solutions"), ends)
 
 

@@ -16,6 +16,7 @@ Tick = Callable[[int], None]
 
 REMEMBERED = 400_000  # dead positions in each of two generations: about 80 MB at the most
 OFTEN = 0xFFF  # positions between two ticks, as a mask: a few ticks a second even on a small Pi
+WIDE = 0x7FF  # the same, of a wide search: it looks at every move of each
 
 
 class Found(NamedTuple):
@@ -36,7 +37,9 @@ def find(start: int, moves: Sequence[Move], goals: int, weights: Sequence[int], 
             return Found(_way_back(end, levels, moves), tried)
         levels.append(array("Q", level))
         after: dict[int, int] = {}
-        for position, weight in level.items():
+        for number, (position, weight) in enumerate(level.items(), 1):
+            if not number & WIDE:
+                tick(tried)
             for triple, pair, change in steps:
                 if position & triple == pair:
                     after[position ^ triple] = weight + change

@@ -12,9 +12,9 @@ from pi_appliance.puzzles._keep import keep
 from pi_appliance.puzzles.solitaire_chess.board import Board
 from pi_appliance.puzzles.solitaire_chess.seats import Position
 
-A_RUN = 1_000  # positions in one call of the kernel: some 0.1 s of a slow Pi in plain Python
+A_RUN = 8_000  # pieces, of all positions in one call of the kernel: some tenths of a second of a slow Pi, plain
 EACH = 250  # bytes of a position and its number in a dictionary
-MANY = 200_000  # positions in a level that may need much memory
+MANY = 200_000  # positions that may need much memory
 
 Ways = dict[bytes, int]
 
@@ -22,9 +22,11 @@ Ways = dict[bytes, int]
 class Levels:
     """The levels of one board, from the beginning on."""
 
-    def __init__(self, board: Board, position: Position, work: Work) -> None:
-        self.position, self.work = position, work
+    def __init__(self, board: Board, position: Position, work: Work, *, many: int = MANY) -> None:
+        """Begin with BOARD; after more than MANY positions, memory is asked for before each level."""
+        self.position, self.work, self.many = position, work, many
         self.captures = len(position.start) - 1
+        self.run = A_RUN // len(position.start)
         self.tried = 0
         self.sizes = [1]
         rules = f"{board.rows} {board.pawns} {board.king} {board.captures_each}"
@@ -51,15 +53,28 @@ class Levels:
                 level = after
                 self.sizes.append(len(level))
         except Interrupted as stop:
-            done = len(self.sizes) - 1
-            stop.so_far = f"{counted(done, 'capture')} of {self.captures} lead to {counted(len(level), 'position')}"
-            stop.so_far += self._keep(level)
+            stop.so_far = self._so_far() + self._keep(level)
             raise
         self.work.shelf.remove(self.shelf)
         return level
 
     def alive(self) -> list[Ways]:
-        """Return the positions on lines to the end, level by level, with the number of lines that go on from each."""
+        """Return the positions on lines to the end, level by level, with the number of lines that go on from each.
+
+        Raises Interrupted, with what is known by then.
+        """
+        try:
+            return self._alive()
+        except Interrupted as stop:
+            stop.so_far = self._so_far()
+            raise
+
+    def _so_far(self) -> str:
+        done = len(self.sizes) - 1
+        verb = "leads" if done == 1 else "lead"
+        return f"{counted(done, 'capture')} of {self.captures} {verb} to {counted(self.sizes[-1], 'position')}"
+
+    def _alive(self) -> list[Ways]:
         levels: list[Ways] = [{self.position.start: 1}]
         while len(levels) <= self.captures and levels[-1]:
             levels.append(self._grown(levels[-1], None) or {})
@@ -73,12 +88,14 @@ class Levels:
 
     def _grown(self, level: Ways, most: int | None) -> Ways | None:
         number = len(self.sizes)
-        if len(level) > MANY:  # the largest levels of a board are not much larger than their neighbours
+        if (
+            self.positions > self.many
+        ):  # those before may be there, too; the largest levels of a board are not much larger than their neighbours
             self.work.require_memory(3 * EACH * len(level), f"the positions after {number} captures")
         after: Ways = {}
         keys = list(level)
-        for at in range(0, len(keys), A_RUN):
-            self.tried += self.position.seats.grow(keys, at, min(at + A_RUN, len(keys)), level, after)
+        for at in range(0, len(keys), self.run):
+            self.tried += self.position.seats.grow(keys, at, min(at + self.run, len(keys)), level, after)
             self._tell(number, len(after))
             if most is not None and self.positions + len(after) > most:
                 return None
@@ -86,8 +103,8 @@ class Levels:
 
     def _weighed(self, keys: list[bytes], after: Ways) -> Ways:
         ways: Ways = {}
-        for at in range(0, len(keys), A_RUN):
-            self.position.seats.weigh(keys, at, min(at + A_RUN, len(keys)), after, ways)
+        for at in range(0, len(keys), self.run):
+            self.position.seats.weigh(keys, at, min(at + self.run, len(keys)), after, ways)
             self._tell(self.captures, len(ways))
         return ways
 
@@ -113,6 +130,8 @@ class Levels:
         each = len(self.position.start) + wide
         if not 1 <= len(sizes) <= self.captures + 1 or len(body) != sizes[-1] * each:
             return {self.position.start: 1}
+        if sizes[-1] > self.many:
+            self.work.require_memory(EACH * sizes[-1], "the positions that were met before")
         self.sizes, self.tried = sizes, tried
         records = (body[at : at + each] for at in range(0, len(body), each))
         return {record[:-wide]: int.from_bytes(record[-wide:], "big") for record in records}

@@ -18,11 +18,13 @@ def parse(text: str, file: str) -> Board:
     """Return the board drawn in TEXT, a row a line, or rows parted by /. Raises ConfigError with every problem."""
     problems: list[Problem] = []
     rows: list[tuple[str, int, int]] = []
-    for number, column, row in _rows(text):
+    for number, column, row, between in _rows(text):
         drawn, strange = _row(row, file, number, column)
         problems += strange
         if drawn or strange:
             rows.append((drawn, number, column))
+        elif between:
+            problems.append(Problem(file, number, column, "a row without squares", "draw empty squares as ."))
     if not rows:
         problems.append(Problem(file, 1, 1, "no board is drawn here", _RIGHT))
     elif not problems:
@@ -32,13 +34,17 @@ def parse(text: str, file: str) -> Board:
     return Board(tuple(drawn for drawn, _, _ in rows))
 
 
-def _rows(text: str) -> Iterator[tuple[int, int, str]]:
-    """Yield rows with the line and the column where each begins; what follows a board in FEN is left out."""
+def _rows(text: str) -> Iterator[tuple[int, int, str, bool]]:
+    """Yield rows with the line and the column where each begins, and whether it stands between two /.
+
+    What follows a board in FEN is left out.
+    """
     for number, line in enumerate(text.splitlines(), 1):
         fen = _FEN.fullmatch(line)
         column = 1
-        for row in (fen[1] if fen else line).split("/"):
-            yield number, column, row
+        parts = (fen[1] if fen else line).split("/")
+        for at, row in enumerate(parts, 1):
+            yield number, column, row, 1 < at < len(parts)
             column += len(row) + 1
 
 

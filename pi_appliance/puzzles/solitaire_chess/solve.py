@@ -8,7 +8,7 @@ over positions, not one by one: there are soon hundreds of millions of lines, bu
 from collections.abc import Iterator
 from itertools import chain
 
-from pi_appliance.puzzles import Answer, Proof, Table, Wish, Work, counted, way_of
+from pi_appliance.puzzles import Answer, Interrupted, Proof, Table, Wish, Work, counted, way_of
 from pi_appliance.puzzles.solitaire_chess import kernel
 from pi_appliance.puzzles.solitaire_chess.board import NAMES, PIECES, Board, King, Line, Search
 from pi_appliance.puzzles.solitaire_chess.levels import Levels, Ways
@@ -69,7 +69,14 @@ class Depth:
             if said == kernel.FOUND:
                 yield tuple(self.position.capture(*seats) for seats in self.walk.line())
             else:
-                self.work.progress(None, f"{counted(self.walk.tried, 'capture')} tried")
+                self._tell()
+
+    def _tell(self) -> None:
+        try:
+            self.work.progress(None, f"{counted(self.walk.tried, 'capture')} tried")
+        except Interrupted as stop:
+            stop.so_far = f"{counted(self.walk.dead, 'position')} without a solution"
+            raise
 
 
 def _counted(board: Board, levels: Levels) -> Answer:
