@@ -109,6 +109,12 @@ def test_told_apart_counts_every_name_and_lists_them() -> None:
     assert {frozenset(line) for line in lines} == {frozenset(line) for line in lines if line[0] < line[1]}
 
 
+def test_the_names_of_many_equal_ships_are_found_as_they_are_asked_for() -> None:
+    board = sea(fleet="1 " * 20, ships="told-apart")
+    lines = battleship.solve(board, Wish.FIRST, Alone()).lines
+    assert battleship.check(board, next(lines))
+
+
 def test_whether_a_game_under_way_is_possible_takes_milliseconds() -> None:
     names = [name for name in battleship.BOARDS if name != "open-sea"]
     boards = [battleship.parse(battleship.BOARDS[name], name) for name in names]

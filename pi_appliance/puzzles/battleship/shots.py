@@ -40,7 +40,7 @@ def shots(body: Sequence[tuple[int, str]], size: tuple[int, int], wrong: Wrong) 
 def _clauses(line: int, row: str, wrong: Wrong) -> Iterator[tuple[str, list[tuple[Ship, int]]]]:
     """Yield the marks in ROW, each with what it is said of, and the column of that."""
     named: list[tuple[Ship, int]] = []
-    first = ""  # a mark that stands before its squares
+    first, begins = "", 0  # a mark that stands before its squares, and its column
     for found in _WORD.finditer(row):
         word, column = found[0], found.start() + 1
         mark, ship = WORDS.get(word.lower()), ship_of(word)
@@ -53,12 +53,22 @@ def _clauses(line: int, row: str, wrong: Wrong) -> Iterator[tuple[str, list[tupl
             named = []
         else:
             if first:
-                yield first, named
-            first, named = mark, []
+                yield from _behind(line, begins, first, named, wrong)
+            first, begins, named = mark, column, []
     if first:
-        yield first, named
+        yield from _behind(line, begins, first, named, wrong)
     elif named:
         wrong(line, named[0][1], f"{named[0][0]} is neither hit nor miss here", _RIGHT)
+
+
+def _behind(
+    line: int, column: int, mark: str, named: list[tuple[Ship, int]], wrong: Wrong
+) -> Iterator[tuple[str, list[tuple[Ship, int]]]]:
+    """Yield MARK with what is NAMED behind it."""
+    if named:
+        yield mark, named
+    else:
+        wrong(line, column, "no square is named with this mark", _RIGHT)
 
 
 def _ships(mark: str, named: list[tuple[Ship, int]]) -> list[tuple[Ship, int]]:
