@@ -41,6 +41,7 @@ def _clauses(line: int, row: str, wrong: Wrong) -> Iterator[tuple[str, list[tupl
     """Yield the marks in ROW, each with what it is said of, and the column of that."""
     named: list[tuple[Ship, int]] = []
     first, begins = "", 0  # a mark that stands before its squares, and its column
+    told = False  # that some word is none: it may have been meant for a square
     for found in _WORD.finditer(row):
         word, column = found[0], found.start() + 1
         mark, ship = WORDS.get(word.lower()), ship_of(word)
@@ -48,27 +49,22 @@ def _clauses(line: int, row: str, wrong: Wrong) -> Iterator[tuple[str, list[tupl
             named.append((ship, column))
         elif not mark:
             wrong(line, column, f"{word!r} is neither a square nor a mark", _RIGHT)
+            told = True
         elif named and not first:
             yield mark, named
             named = []
         else:
             if first:
-                yield from _behind(line, begins, first, named, wrong)
+                yield first, named
+            if first and not (named or told):
+                wrong(line, begins, "no square is named with this mark", _RIGHT)
             first, begins, named = mark, column, []
     if first:
-        yield from _behind(line, begins, first, named, wrong)
-    elif named:
+        yield first, named
+    if first and not (named or told):
+        wrong(line, begins, "no square is named with this mark", _RIGHT)
+    elif named and not first:
         wrong(line, named[0][1], f"{named[0][0]} is neither hit nor miss here", _RIGHT)
-
-
-def _behind(
-    line: int, column: int, mark: str, named: list[tuple[Ship, int]], wrong: Wrong
-) -> Iterator[tuple[str, list[tuple[Ship, int]]]]:
-    """Yield MARK with what is NAMED behind it."""
-    if named:
-        yield mark, named
-    else:
-        wrong(line, column, "no square is named with this mark", _RIGHT)
 
 
 def _ships(mark: str, named: list[tuple[Ship, int]]) -> list[tuple[Ship, int]]:
