@@ -13,7 +13,7 @@ from pi_appliance.ports_work import Work
 from pi_appliance.puzzles.sudoku.board import EMPTY, SYMBOLS, shape
 
 OFTEN = 20_000  # rules between two signs of life: the largest grid has a million
-CONFLICTS, STEPS = 300, 200_000  # a budget between two signs of life: at most a tenth of a second
+CONFLICTS, STEPS = 100, 50_000  # a budget between two signs of life: at most a tenth of a second
 MISSING = f"a sudoku that is not 9x9 needs a SAT solver: {sys.executable} -m pip install python-sat"
 
 
@@ -27,11 +27,11 @@ class Sat:
     def __init__(self, grid: str, size: int, work: Work, note: str = "") -> None:
         """Take the clues of GRID as given for good. Raises Refused if the library is not there."""
         try:
-            from pysat.solvers import Glucose4  # noqa: PLC0415 - an extra, and loaded only where it is used
+            from pysat.solvers import Minisat22  # noqa: PLC0415 - an extra, and loaded only where it is used
         except ImportError:
             raise Refused(MISSING) from None
         self.size, self.work, self.note = size, work, note
-        self._solver: Any = Glucose4(bootstrap_with=self._told(_clauses(grid, size)))
+        self._solver: Any = Minisat22(bootstrap_with=self._told(_clauses(grid, size)))
 
     def _told(self, clauses: Iterable[list[int]]) -> Iterator[list[int]]:
         for number, clause in enumerate(clauses):
