@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from pi_appliance.errors import ConfigError, Problem, UnknownName, WrongArgument, nearest
 from pi_appliance.puzzles import counted
-from pi_appliance.puzzles.battleship.board import RULES, SIDE, SUNK, Board, Ship, Square, ship_of, with_rules
+from pi_appliance.puzzles.battleship.board import RULES, SIDE, SUNK, Board, Ship, ship_of, with_rules
 from pi_appliance.puzzles.battleship.shots import shots
 
 MARKS = {"?": "?", ".": ".", "~": ".", "o": ".", "O": ".", "X": "X", "x": "X", "#": "#"}
@@ -165,7 +165,7 @@ def _shaped(reading: _Reading, rows: Sequence[_Marks]) -> list[str]:
 
 
 def _known(reading: _Reading, rows: Sequence[str], shot: Sequence[Ship]) -> list[Ship]:
-    """Return the sunk ships that the heads "whole" name; they must be drawn, and lie on none that was SHOT as a whole."""
+    """Return the sunk ships that the heads "whole" name: they are drawn, and lie on none that was SHOT as a whole."""
     found: list[Ship] = []
     taken = {square for ship in shot for square in ship.squares}
     for line, column, word in reading.whole:

@@ -112,7 +112,9 @@ class Search:
                     return best
         key = (key * SPREAD) & HASHED
         slot = (key >> (49 - self.bits)) | 1
-        tag = key & (HASHED >> (self.bits - 1))  # all but what the slot says: two slots are one in that, so one bit more
+        tag = key & (
+            HASHED >> (self.bits - 1)
+        )  # all but what the slot says: two slots are one in that, so one bit more
         entry = self.table[slot]
         if entry >> 18 != tag:
             slot -= 1

@@ -17,7 +17,7 @@ from pi_appliance.puzzles.sudoku.number import count
 from pi_appliance.puzzles.sudoku.sat import Sat
 
 CHUNK = 1000 if kernel.COMPILED else 50  # grids given out at a time: some hundredths of a second, more if all are hard
-BUDGET = 20_000 if kernel.COMPILED else 2_000  # guesses for one of them; what takes more is looked at by itself
+BUDGET = 5_000 if kernel.COMPILED else 500  # guesses for one of them; what takes more is looked at by itself
 RATED = 1_000  # grids: of so many it is said how hard they are for a person, which takes longer than solving them
 LISTED = 100  # grids that are not unique
 SLOWEST = 10

@@ -8,8 +8,8 @@ from pi_appliance.puzzles import Answer, Proof, Table, Wish, way_of
 from pi_appliance.puzzles.sudoku import bulk, judge, kernel
 from pi_appliance.puzzles.sudoku.bands import Bands
 from pi_appliance.puzzles.sudoku.board import EMPTY, Board, Line, place
-from pi_appliance.puzzles.sudoku.number import count
 from pi_appliance.puzzles.sudoku.human import Paper
+from pi_appliance.puzzles.sudoku.number import count
 from pi_appliance.puzzles.sudoku.sat import Sat, TooHard
 from pi_appliance.puzzles.sudoku.steps import contradiction
 
