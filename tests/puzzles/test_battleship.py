@@ -89,6 +89,7 @@ def test_the_classic_fleet_lies_in_as_many_ways_as_is_published_and_a_map_that_d
         ("5,4,3,3,2", "allowed", PLACES // 2),
         ("5,4,3,3,2", "corners", 2_898_771_376),
         ("ten", "never", 1_855_545_978_831_780),
+        ("ten", "corners", 17_012_294_240_149_696),
         ("ten", "allowed", 1_328_786_533_779_290_712),
     ],
 )
