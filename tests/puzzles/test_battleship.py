@@ -89,6 +89,7 @@ def test_the_classic_fleet_lies_in_as_many_ways_as_is_published_and_a_map_that_d
         ("5,4,3,3,2", "allowed", PLACES // 2),
         ("5,4,3,3,2", "corners", 2_898_771_376),
         ("ten", "never", 1_855_545_978_831_780),
+        ("ten", "corners", 17_012_294_240_149_696),
         ("ten", "allowed", 1_328_786_533_779_290_712),
     ],
 )
@@ -107,6 +108,12 @@ def test_told_apart_counts_every_name_and_lists_them() -> None:
     lines = list(answer.lines)
     assert answer.count == len(lines) == len(set(lines)) == 2 * count(sea("????\n????\n????", fleet="2,2,1"))
     assert {frozenset(line) for line in lines} == {frozenset(line) for line in lines if line[0] < line[1]}
+
+
+def test_the_names_of_many_equal_ships_are_found_as_they_are_asked_for() -> None:
+    board = sea(fleet="1 " * 20, ships="told-apart")
+    lines = battleship.solve(board, Wish.FIRST, Alone()).lines
+    assert battleship.check(board, next(lines))
 
 
 def test_whether_a_game_under_way_is_possible_takes_milliseconds() -> None:

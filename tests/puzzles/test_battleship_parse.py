@@ -43,6 +43,7 @@ def test_the_same_board_is_read_from_every_notation(drawing: str) -> None:
         "[1 0 0]\n[1 0 1]",
         "100\n101\n",
         "1 0 0\n1, 0, 1\n",
+        "row1 = 100\nrow2 = 101\n",
     ],
 )
 def test_a_finished_grid_is_read_from_lists_of_0_and_1(drawing: str) -> None:
@@ -54,6 +55,8 @@ def test_ships_sunk_as_a_whole_are_known_and_drawn_as_such() -> None:
     assert board.rows == ("#?#?#", "????#", "###??")
     assert [str(ship) for ship in board.known] == ["A3-C3", "E1-E2"]
     assert battleship.render(board) == "fleet: 3,3,2\nwhole: A3-C3, E1-E2\n#?#?#\n????#\n###??\n"
+    twice = "fleet: 3,3,2\nwhole: A3-C3\nsize: 5x3\nC3-A3 sunk\nE1 E2 sunk\nA1 sunk, C1 sunk\n"
+    assert battleship.parse(twice, "mine") == board
 
 
 @given(boards(), some.booleans())
@@ -112,14 +115,19 @@ def test_whatever_is_written_as_a_line_is_read_or_refused(text: str) -> None:
     [
         ("??*\n?_?\n", ["mine:1:3: '*' is no part of a board; did you mean 'X'?", "mine:2:2: '_' is no part"]),
         ("???\n??\n????\n", ["mine:2:3: this row has 2 squares, the first one 3", "mine:3:4: this row has 4 squares"]),
-        ("?" * 16, ["mine:1:1: the board is too large; it may have 15 columns and 15 rows"]),
+        ("?" * 16, ["mine:1:16: the board is too large; it may have 15 columns and 15 rows"]),
         ("??\n" * 16, ["mine:16:1: the board is too large"]),
-        ("[[0, 1], [1]]", ["mine:1:11: this row has 1 squares, the first one 2"]),
+        ("? ? ?\n ? ?\n? ? ? ?\n", ["mine:2:5: this row has 2 squares", "mine:3:7: this row has 4 squares"]),
+        ("1 ? ?\n2 ?\n", ["mine:2:4: this row has 1 square, the first one 2"]),
+        ("[[0, 1], [1]]", ["mine:1:12: this row has 1 square, the first one 2"]),
+        ("100\n , \n101", ["mine:2:1: this row has 0 squares, the first one 3"]),
         ("[0, 1], 1", ["mine:1:9: a number outside the rows"]),
         ("B5 hit\nB5 miss", ["mine:2:1: B5 is a miss and a hit"]),
         ("B5 hit\nK5 miss", ["mine:2:1: K5 is outside the sea; it has 10 columns and 10 rows"]),
         ("B5 hit\nsomewhere miss", ["mine:2:1: 'somewhere' is neither a square nor a mark"]),
         ("B5 hit, C6", ["mine:1:9: C6 is neither hit nor miss here"]),
+        ("hit", ["mine:1:1: no square is named with this mark; write squares and hit, miss or sunk"]),
+        ("hit: B5, miss\nC6 miss, hit, sunk D1", ["mine:1:10: no square is named", "mine:2:10: no square is named"]),
         ("A1-A3 sunk\nA3-B3 sunk", ["mine:2:1: A3-B3 lies on A1-A3"]),
         ("size: 3x16\nA1 hit", ["mine:1:7: the size cannot be '3x16'; write columns x rows, 1 to 15"]),
         ("size: 2x2\n??\n??", ["mine:1:7: the size is told, and a grid follows"]),
@@ -130,7 +138,9 @@ def test_whatever_is_written_as_a_line_is_read_or_refused(text: str) -> None:
         ("whole: A1-B1\n#?\n", ["mine:1:8: A1-B1 is not drawn as sunk"]),
         ("whole: A1-B2\n#?\n", ["mine:1:8: 'A1-B2' is no ship"]),
         ("whole: A1-C1\n##\n", ["mine:1:8: A1-C1 is outside the sea"]),
-        ("whole: A1-B1, B1-B2\n##\n##\n", ["mine:1:8: B1-B2 lies on another sunk ship"]),
+        ("whole: A1-B1, B1-B2\n##\n##\n", ["mine:1:15: B1-B2 lies on another sunk ship"]),
+        ("whole: A1-B1\nwhole: A2, B2, C2\n##\n##\n", ["mine:2:16: C2 is outside the sea"]),
+        ("whole: D4-D5\nD4-D6 sunk", ["mine:1:8: D4-D5 lies on another sunk ship"]),
     ],
 )  # fmt: skip
 def test_every_fault_is_told_with_its_place(text: str, problems: list[str]) -> None:
@@ -146,6 +156,7 @@ def test_a_line_that_is_none_is_refused() -> None:
         ("A1 B9", "mine:1:4: B9 is outside the sea; the sea has 5 columns and 5 rows"),
         ("A1\nB2-C3", "mine:2:1: 'B2-C3' is no ship"),
         ("A3-A1", "mine:1:1: 'A3-A1' is no ship; name its first and last square"),
+        (" A1-A9, A9", "mine:1:2: A1-A9 is outside the sea; the sea has 5 columns and 5 rows\nmine:1:9: A9 is outside"),
         (" ", "mine:1:1: no ship is named here"),
     ):
         with pytest.raises(ConfigError) as caught:

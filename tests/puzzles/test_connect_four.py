@@ -130,6 +130,7 @@ def test_a_grid_may_say_who_is_to_move_and_which_game_led_there() -> None:
             "game.txt:2:1: Red has four in a row, and Yellow moved after that; the game ends with the first four",
         ),
         (GRID + "Moves 4435", "game.txt:8:7: the 4 moves do not lead to this grid"),
+        (GRID + "Moves 44\nMoves 53", "game.txt:9:1: moves stand in row 8 already; write the whole game in one row"),
         (GRID + "Moves 449", "game.txt:8:9: there is no column '9'"),
         (GRID + "R......\n", "game.txt:2:1: the grid has 7 rows; draw 6 rows"),
         (GRID.replace("R..\n", "...\n") + "Yellow to move", "game.txt:8:1: it is not Yellow who moves next"),

@@ -22,6 +22,14 @@ def test_the_positions_of_each_ply_are_as_many_as_are_published() -> None:
     assert counts == [1, 7, 49, 238, 1120, 4263, 16422, 54859]
 
 
+def test_a_stage_has_as_many_undecided_positions_as_the_manual_says() -> None:
+    level, counts = {NOTHING.key: NOTHING}, []
+    for _ in range(6):
+        level = {after.key: after for after in book.followers(level.values())}
+        counts.append(len(level))
+    assert counts[-1] == 8_231
+
+
 class Cut(Alone):
     """Work on a shelf that is there already, which is interrupted after so many signs of progress."""
 

@@ -2,7 +2,8 @@
 
 import os
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from itertools import count
 from types import ModuleType
 
 import pytest
@@ -10,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pi_appliance.puzzles import Alone, Interrupted, Wish, connect_four
+from pi_appliance.puzzles._alone import MemoryShelf
 from pi_appliance.puzzles.connect_four import kernel, position
-from pi_appliance.puzzles.connect_four.board import Board, End, ended
+from pi_appliance.puzzles.connect_four.board import Board, Colour, End, ended
 from pi_appliance.puzzles.connect_four.check import check
 from pi_appliance.puzzles.connect_four.search import Search
 from pi_appliance.puzzles.connect_four.solve import KEPT
@@ -146,39 +148,97 @@ def test_the_number_of_the_last_move_and_the_score_say_the_same(discs: int) -> N
 
 
 class Short(Alone):
-    """Work that is interrupted as soon as something is proven, and kept."""
+    """Work that is interrupted after so many signs of life, on a shelf that is there already."""
+
+    def __init__(self, signs: int, last: Alone) -> None:
+        super().__init__()
+        self.signs, self.shelf = signs, last.shelf
 
     def progress(self, part: float | None, note: str) -> None:
         assert part is None
         assert note
-        if KEPT in self.shelf.names():
+        self.signs -= 1
+        if self.signs < 0:
             raise Interrupted("the time is over")
 
 
-def test_what_is_cut_off_says_the_bounds_and_goes_on_from_them() -> None:
-    board = connect_four.parse("25777131474464", "mine")
-    work = Short()
+def bounds(board: Board, work: Alone) -> tuple[int, int]:
+    """Return what an interrupted search says of the score."""
     with pytest.raises(Interrupted) as caught:
         connect_four.solve(board, Wish.FIRST, work)
     low, _, high = caught.value.so_far.partition("is from ")[2].partition(" to ")
-    assert position.lowest(14) <= int(low) <= -4 <= int(high) <= position.highest(14)
-    assert (int(low), int(high)) != (position.lowest(14), position.highest(14))
-    with pytest.raises(Interrupted) as again:
-        connect_four.solve(board, Wish.FIRST, work)
-    assert again.value.so_far == caught.value.so_far, "the second time it begins where the first one ended"
+    return int(low), int(high)
+
+
+def test_what_is_cut_off_says_the_bounds_and_goes_on_from_them() -> None:
+    board, other = (connect_four.parse(moves, "mine") for moves in ("25777131474464", "25523546515174"))
+    nothing, room = (position.lowest(14), position.highest(14)), Alone()
+    came = [bounds(board, Short(signs, Alone())) for signs in (0, 1, 20, 60)]
+    assert came == sorted(came, key=lambda each: each[0] - each[1]), "the longer, the narrower"
+    assert came[0] == nothing != came[-1]
+    assert came[-1] == bounds(board, Short(60, room))
+    assert bounds(other, Short(0, room)) == bounds(other, Short(0, Alone())), "nothing is taken from another board"
+    assert bounds(board, Short(0, room)) == came[-1], "it begins where it ended before"
     rest = Alone()
-    rest.shelf = work.shelf
+    rest.shelf = room.shelf
     assert connect_four.solve(board, Wish.FIRST, rest).facts["score"] == -4
-    assert KEPT not in work.shelf.names()
+    assert len(list(room.shelf.names())) == 1, "what is left is of the other board"
+    assert connect_four.solve(other, Wish.FIRST, rest).facts["score"] == scored_alone(other)
+    assert not list(room.shelf.names())
+
+
+def scored_alone(board: Board) -> int:
+    return int(connect_four.solve(board, Wish.FIRST, Alone()).facts["score"])
 
 
 def test_bounds_that_are_damaged_or_of_another_position_are_not_believed() -> None:
     board = connect_four.parse("25523546515174", "mine")
-    right = connect_four.solve(board, Wish.FIRST, Alone()).facts["score"]
-    for junk in (b"", b"x" * 31, b"x" * 32, bytes(32), b"\xff" * 32):
+    right, cut = scored_alone(board), Alone()
+    bounds(board, Short(2, cut))
+    (name,) = cut.shelf.names()
+    assert name.startswith(KEPT)
+    bounds(connect_four.parse("25777131474464", "mine"), Short(2, cut))
+    (other,) = (each for each in cut.shelf.names() if each != name)
+    foreign = bytes(cut.shelf.load(other) or b"")
+    for junk in (b"", b"x" * 31, b"x" * 32, bytes(32), b"\xff" * 32, foreign):
         work = Alone()
-        work.shelf.save(KEPT, [junk])
+        work.shelf.save(name, [junk])
         assert connect_four.solve(board, Wish.FIRST, work).facts["score"] == right
+
+
+def test_what_takes_long_is_kept_before_anybody_ends_it() -> None:
+    board, saved = connect_four.parse("25523546515174", "mine"), []
+
+    class Noted(MemoryShelf):
+        def save(self, name: str, parts: Iterable[bytes | bytearray | memoryview]) -> None:
+            saved.append((name, *parts))
+
+    quick, slow = Alone(), Alone(count(0, 100).__next__)
+    quick.shelf = slow.shelf = Noted()
+    connect_four.solve(board, Wish.FIRST, quick)
+    assert not saved, "a card does not last forever"
+    connect_four.solve(board, Wish.FIRST, slow)
+    assert saved
+
+
+# Positions of which the second once took the place of the first in the table, and its score.
+ALIKE = [
+    ("Y...... R...... YR..... RY.R... RRRYY.Y RYRYYYR", "Y...YY. R...YY. YR..RRY RY.RYYY RRRYRRY RYRYYRR"),
+    ("....... R....Y. Y.Y..R. R.Y..YY RRR.RYR RYY.YRY", "....YR. R...YR. Y.Y.RYY R.Y.RYR RRR.YRR RYY.YYY"),
+    ("R...... R...... Y...RY. R...RR. Y.Y.YYR RYYYRYR", "R...RY. R...YR. Y...YRY R...YRY Y.Y.RYR RYYYRRR"),
+    ("..R...Y ..Y.Y.R ..R.R.Y YYY.R.R RYR.YYR RYR.YYR", "..R.RYR ..Y.RYY ..R.YRY YYY.YRY RYR.RYR RYR.YRR"),
+]
+
+
+@pytest.mark.parametrize("drawings", ALIKE)
+def test_what_is_remembered_of_one_position_is_never_said_of_another(drawings: tuple[str, str]) -> None:
+    here, there = (
+        position.position_of(Board(tuple(drawing.split()), Colour.RED, settled=False)) for drawing in drawings
+    )
+    search = Search(Alone(), 20, "both")
+    right = Search(Alone(), 20, "here").exact(here)
+    assert search.exact(there) != right
+    assert search.exact(here) == right
 
 
 class Many(Alone):

@@ -135,6 +135,8 @@ def test_sixteen_rows_of_sixteen_are_one_grid_and_others_are_many_small_ones() -
             f"{GRID}\n" + "12341234........",
             ["f:2:1: this grid is 4x4; the one in line 1 is 9x9: give each size its own"],
         ),
+        (f"{GRID}\n123456789\n{GRID}\n{GRID}", ["f:2:1: the grid that begins here has 1 row of 9 squares"]),
+        (f"{GRID}\r\n{GRID[:-1]}\r\n{GRID}\r\n{GRID}1\r\n", ["f:2:1: this row has 80 sq", "f:4:1: this row has 82 sq"]),
         (f"x{GRID[1:]}\n{GRID}\n{GRID[:-1]}?", ["f:1:1: 'x' is no symbol", "f:3:81: '?' is no symbol"]),
     ],
 )
@@ -152,6 +154,8 @@ def test_what_is_wrong_is_told_with_its_place(text: str, wrong: list[str]) -> No
         (SOLUTION[:3] + "0" + SOLUTION[4:], "1:4"),
         (SOLUTION + " # 3", "1:83"),
         (SOLUTION + "7", "1:82"),
+        ("  " + SOLUTION[:3] + "x" + SOLUTION[4:], "1:6"),
+        ("\t" + SOLUTION[:-1], "1:82"),
     ],
 )
 def test_what_is_no_line(text: str, where: str) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from pi_appliance.errors import Refused
 from pi_appliance.puzzles import Alone, Interrupted, Proof, Wish, sudoku
-from pi_appliance.puzzles.sudoku.sat import MISSING
+from pi_appliance.puzzles.sudoku.sat import MISSING, Sat, TooHard
 from tests.puzzles.sudokus import Stops
 
 SIZES = [4, 6, 8, 10, 12, 16]
@@ -64,6 +64,32 @@ def test_every_size_is_made_and_solved(size: int) -> None:
 def test_the_largest_is_solved() -> None:
     lines = list(islice(sudoku.solve(empty(25), Wish.FIRST, Alone()).lines, 1))
     assert sudoku.check(empty(25), lines[0])
+
+
+def test_the_largest_is_made_in_some_seconds_and_says_what_nobody_knows() -> None:
+    made = sudoku.make(5, sudoku.with_rules(empty(25), {"clues": "300"}), Alone())
+    grid, solution = made.board.grids[0], str(made.facts["solution"])
+    assert (made.facts["clues"], 625 - grid.count(".")) == (300, 300)
+    assert sudoku.check(made.board, sudoku.Line(1, solution))
+    sat = Sat(grid, 25, Alone())
+    sat.forbid(solution)
+    assert sat.solve() is None, "there is no other solution"
+    assert made.facts["minimal"] in {"no", "not known"}
+
+
+def test_a_question_that_is_too_hard_is_given_up() -> None:
+    sat = Sat("." * 625, 25, Alone())
+    with pytest.raises(TooHard):
+        sat.solve(effort=100)
+    assert sat.solve(effort=10**9)
+
+
+def test_the_counts_of_many_of_another_size_are_added_up() -> None:
+    board = sudoku.Board(("." * 16, "12" + "." * 8 + "4" + "." * 5, "1234" + "." * 12), 4)
+    counts = [plain_count(grid, 2, 2) for grid in board.grids]
+    assert min(counts) > 1
+    assert sudoku.solve(board, Wish.COUNT, Alone()).count == sum(counts)
+    assert sudoku.solve(sudoku.with_rules(board, {"count-to": "20"}), Wish.COUNT, Alone()).count is None
 
 
 def test_what_has_no_solution_has_none() -> None:

@@ -31,6 +31,15 @@ def test_a_grid_with_one_solution(grid: str, wish: Wish) -> None:
     assert (answer.count, answer.proof, answer.facts["verdict"]) == (1, None, "unique")
 
 
+def test_the_known_grids_have_as_many_clues_as_is_known_and_the_named_ones_as_many_solutions() -> None:
+    clues = [sudoku.solve(board(grid), Wish.FIRST, Alone()).facts["clues"] for grid in UNIQUE]
+    assert clues[2:] == [23, 21, 17, 24, 25, 23, 25, 25, 24]
+    counts = {name: sudoku.solve(board(drawn), Wish.COUNT, Alone()).count for name, drawn in sudoku.BOARDS.items()}
+    assert counts.pop("sixteen") == 7_309
+    assert counts.pop("impossible") == 0
+    assert set(counts.values()) == {1}
+
+
 @pytest.mark.parametrize("grid", SEVERAL)
 def test_all_solutions_are_listed_each_once_and_counted(grid: str) -> None:
     answer = sudoku.solve(board(grid), Wish.ALL, Alone())

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from pi_appliance.errors import ConfigError, Problem, UnknownName, WrongArgument, nearest
-from pi_appliance.puzzles.battleship.board import RULES, SIDE, SUNK, Board, Ship, Square, ship_of, with_rules
+from pi_appliance.puzzles import counted
+from pi_appliance.puzzles.battleship.board import RULES, SIDE, SUNK, Board, Ship, ship_of, with_rules
 from pi_appliance.puzzles.battleship.shots import shots
 
 MARKS = {"?": "?", ".": ".", "~": ".", "o": ".", "O": ".", "X": "X", "x": "X", "#": "#"}
@@ -17,9 +18,12 @@ _LIST = re.compile(r"\s*(?:\w+\s*=\s*)?[\[\]01,\s]*")
 _SHOT = re.compile(r"\b(hit|miss|sunk)\b", re.IGNORECASE)
 _COLUMNS = re.compile(r"\s*(?:A(?:\s*[B-O])*|1(?:\s+\d+)+)\s*")
 _NUMBERED = re.compile(r"\s*\d+\s+(?=\S)|\s*\d+(?=[^\s\d])")
+_NAMES = re.compile(r"[^\s,]+")
 
 Row = tuple[int, str]
 """The number of a line in the file, and the line."""
+_Marks = tuple[int, list[tuple[int, str]]]
+"""The number of a line in the file, and the squares in it: the column and the mark of each."""
 
 
 @dataclass(slots=True)
@@ -29,6 +33,8 @@ class _Reading:
     file: str
     heads: dict[str, tuple[int, int, str]] = field(default_factory=dict)
     """By name: line, column and text of what stands behind it."""
+    whole: list[tuple[int, int, str]] = field(default_factory=list)
+    """The names of ships behind "whole", each with its line and column."""
     problems: list[Problem] = field(default_factory=list)
 
     def wrong(self, line: int, column: int, wrong: str, right: str) -> None:
@@ -58,7 +64,7 @@ def parse(text: str, file: str) -> Board:
     else:
         rows = _listed(reading, body) if all(_LIST.fullmatch(row) for _, row in body) else _grid(reading, body)
     reading.done()
-    known = [*known, *_known(reading, rows)]
+    known = [*known, *_known(reading, rows, known)]
     reading.done()
     return with_rules(Board(rows=tuple(rows), known=tuple(sorted(set(known)))), rules)
 
@@ -71,12 +77,13 @@ def _head(reading: _Reading, row: Row) -> bool:
     name, at = found[1].lower(), (row[0], found.start(1) + 1)
     if name not in _HEADS:
         reading.wrong(*at, f"nothing is called {found[1]!r} here", nearest(name, _HEADS))
-    elif name in reading.heads and name != "whole":
+    elif name == "whole":
+        reading.whole += [(row[0], ship.start() + 1, ship[0]) for ship in _NAMES.finditer(row[1], found.start(2))]
+    elif name in reading.heads:
         reading.wrong(*at, f"{name} stands here twice", "leave one of the two out")
     else:
-        before = reading.heads[name][2] + " " if name in reading.heads else ""
         value = found[2].strip()
-        reading.heads[name] = (row[0], found.start(2) + len(found[2]) - len(found[2].lstrip()) + 1, before + value)
+        reading.heads[name] = (row[0], found.start(2) + len(found[2]) - len(found[2].lstrip()) + 1, value)
     return True
 
 
@@ -102,73 +109,66 @@ def _size(reading: _Reading) -> tuple[int, int]:
 def _grid(reading: _Reading, body: Sequence[Row]) -> list[str]:
     if body and _COLUMNS.fullmatch(body[0][1]):
         body = body[1:]
-    rows: list[str] = []
-    places: list[tuple[int, int]] = []
+    rows: list[_Marks] = []
     numbered = bool(body) and all(_NUMBERED.match(row) for _, row in body)
     for line, row in body:
         number = _NUMBERED.match(row) if numbered else None
-        start = number.end() if number else len(row) - len(row.lstrip())
+        start = number.end() if number else 0
         squares = [(column, mark) for column, mark in enumerate(row[start:], start + 1) if not mark.isspace()]
         for column, mark in squares:
             if mark not in MARKS:
                 meant = f"did you mean {_MEANT[mark]!r}? {_RIGHT}" if mark in _MEANT else _RIGHT
                 reading.wrong(line, column, f"{mark!r} is no part of a board", meant)
                 break
-        rows.append("".join(MARKS.get(mark, "?") for _, mark in squares))
-        places.append((line, start + 1))
-    return _shaped(reading, rows, places)
+        rows.append((line, [(column, MARKS.get(mark, "?")) for column, mark in squares]))
+    return _shaped(reading, rows)
 
 
 def _listed(reading: _Reading, body: Sequence[Row]) -> list[str]:
     """Read rows of 0 and 1: in brackets, or each in a line of its own."""
-    if not any("[" in row for _, row in body):
-        found = [(line, row, row) for line, row in body]
-        places = [(line, len(row) - len(row.lstrip()) + 1) for line, row in body]
-        return _shaped(reading, [_bits(row) for _, row, _ in found], places)
-    rows, places, opened = [], [], False
+    brackets = any("[" in row for _, row in body)
+    rows: list[_Marks] = []
+    opened = False
     for line, row in body:
+        if not brackets:
+            rows.append((line, []))
+            opened = True
         for column, mark in enumerate(row[row.find("=") + 1 :], row.find("=") + 2):
             if mark == "[":
                 opened = True
-                rows.append("")
-                places.append((line, column))
+                rows.append((line, []))
             elif mark == "]":
                 opened = False
             elif mark in "01" and opened:
-                rows[-1] += _bits(mark)
+                rows[-1][1].append((column, "." if mark == "0" else "#"))
             elif mark in "01":
                 reading.wrong(line, column, "a number outside the rows", "write each row in brackets: [[0, 1], [0, 0]]")
     # The bracket around all rows opens a row too, with nothing in it.
-    filled = [number for number, row in enumerate(rows) if row]
-    return _shaped(reading, [rows[number] for number in filled], [places[number] for number in filled])
+    return _shaped(reading, [(line, row) for line, row in rows if row or not brackets])
 
 
-def _bits(row: str) -> str:
-    return "".join({"0": ".", "1": "#"}.get(mark, "") for mark in row)
-
-
-def _shaped(reading: _Reading, rows: list[str], places: Sequence[tuple[int, int]]) -> list[str]:
-    """Return ROWS; tell where their sizes are wrong."""
-    if not any(rows):
+def _shaped(reading: _Reading, rows: Sequence[_Marks]) -> list[str]:
+    """Return the marks of ROWS; tell where their sizes are wrong."""
+    if not any(row for _, row in rows):
         reading.wrong(1, 1, "no board is drawn here", f"draw rows of squares: {_RIGHT}; or list shots, such as B5 hit")
-        return rows
-    width = len(rows[0])
-    for number, (row, (line, column)) in enumerate(zip(rows, places, strict=True)):
+    width = len(rows[0][1]) if rows else 0
+    for number, (line, row) in enumerate(rows):
         if len(row) != width:
-            wrong = f"this row has {len(row)} squares, the first one {width}"
-            reading.wrong(line, column + min(len(row), width), wrong, "all rows are as long as the first")
+            wrong = f"this row has {counted(len(row), 'square')}, the first one {width}"
+            at = row[width][0] if len(row) > width else (row[-1][0] if row else 0) + 1
+            reading.wrong(line, at, wrong, "all rows are as long as the first")
         elif len(row) > SIDE or number == SIDE:
-            reading.wrong(line, column, "the board is too large", f"it may have {SIDE} columns and {SIDE} rows")
+            at = row[0][0] if number == SIDE else row[SIDE][0]
+            reading.wrong(line, at, "the board is too large", f"it may have {SIDE} columns and {SIDE} rows")
             break
-    return rows
+    return ["".join(mark for _, mark in row) for _, row in rows]
 
 
-def _known(reading: _Reading, rows: Sequence[str]) -> list[Ship]:
-    """Return the sunk ships that the head "whole" names; they must be drawn."""
-    line, column, text = reading.heads.get("whole", (1, 1, ""))
+def _known(reading: _Reading, rows: Sequence[str], shot: Sequence[Ship]) -> list[Ship]:
+    """Return the sunk ships that the heads "whole" name: they are drawn, and lie on none that was SHOT as a whole."""
     found: list[Ship] = []
-    taken: set[Square] = set()
-    for word in text.replace(",", " ").split():
+    taken = {square for ship in shot for square in ship.squares}
+    for line, column, word in reading.whole:
         ship = ship_of(word)
         if ship is None:
             reading.wrong(line, column, f"{word!r} is no ship", "name its first and last square, such as B5-B8")
@@ -176,7 +176,7 @@ def _known(reading: _Reading, rows: Sequence[str]) -> list[Ship]:
             reading.wrong(line, column, f"{ship} is outside the sea", "columns are letters, rows are numbers")
         elif any(rows[y][x] != SUNK for x, y in ship.squares):
             reading.wrong(line, column, f"{ship} is not drawn as sunk", f"draw {SUNK} on all its squares")
-        elif taken & set(ship.squares):
+        elif taken & set(ship.squares) and ship not in shot:
             reading.wrong(line, column, f"{ship} lies on another sunk ship", "two ships have no square in common")
         else:
             taken |= set(ship.squares)

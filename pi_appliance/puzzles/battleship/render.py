@@ -1,5 +1,6 @@
 """Draws a battleship board: as text, and as an SVG picture; the fleet laid on it, and what a line is called."""
 
+import re
 from collections.abc import Iterable, Iterator
 
 from pi_appliance.errors import ConfigError, Problem
@@ -9,6 +10,7 @@ from pi_appliance.puzzles.battleship.board import HIT, MISS, RULES, SUNK, UNKNOW
 
 UNIT = 36  # the side of a square, in the picture's own units
 EDGE = 28  # the room for letters and numbers
+_NAMES = re.compile(r"[^\s,]+")
 # Sea by day and by night; hits are told by their shape as well as by their colour.
 STYLE = """\
 .bs-sea{fill:#cfe6f5}.bs-fog{fill:#9fb8c9}.bs-grid{stroke:#fff;stroke-width:1.5}.bs-name{fill:#33475b}
@@ -54,9 +56,8 @@ def parse_line(board: Board, text: str, file: str) -> Line:
     problems: list[Problem] = []
     ships: list[Ship] = []
     for number, row in enumerate(text.splitlines(), 1):
-        at = 0
-        for word in row.replace(",", " ").split():
-            at = row.index(word, at) + 1
+        for found in _NAMES.finditer(row):
+            word, at = found[0], found.start() + 1
             ship = ship_of(word)
             if ship is None or str(ship) != word.upper():
                 right = "name its first and last square, such as B5-B8, or B5 alone"

@@ -5,7 +5,7 @@ the fewest of them comes first. Ships that lie over no hit follow, the longest f
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import permutations, product
+from itertools import permutations
 
 from pi_appliance.puzzles.battleship.board import HIT, SUNK, Board, Line, Ship
 from pi_appliance.puzzles.battleship.fit import Place, places, squares
@@ -37,9 +37,9 @@ class Search:
                 for length in sorted(self._left, reverse=True)
             ]
             if self.board.ships == "alike":
-                yield _joined(groups)
+                yield tuple(ship for group in groups for ship in group)
             else:
-                yield from map(_joined, product(*map(permutations, groups)))
+                yield from _named(groups)
 
     def possible(self) -> bool:
         """Say whether there is a placement. Raises GaveUp."""
@@ -97,5 +97,11 @@ class Search:
         return all(lengths.count(length) >= left for length, left in self._left.items() if left)
 
 
-def _joined(groups: Sequence[Sequence[Ship]]) -> Line:
-    return tuple(ship for group in groups for ship in group)
+def _named(groups: Sequence[Sequence[Ship]]) -> Iterator[Line]:
+    """Yield the ships of GROUPS with all their names, one way after the other: twelve alike have half a billion."""
+    if not groups:
+        yield ()
+        return
+    for names in permutations(groups[0]):
+        for others in _named(groups[1:]):
+            yield names + others

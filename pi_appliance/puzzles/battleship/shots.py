@@ -40,7 +40,8 @@ def shots(body: Sequence[tuple[int, str]], size: tuple[int, int], wrong: Wrong) 
 def _clauses(line: int, row: str, wrong: Wrong) -> Iterator[tuple[str, list[tuple[Ship, int]]]]:
     """Yield the marks in ROW, each with what it is said of, and the column of that."""
     named: list[tuple[Ship, int]] = []
-    first = ""  # a mark that stands before its squares
+    first, begins = "", 0  # a mark that stands before its squares, and its column
+    told = False  # that some word is none: it may have been meant for a square
     for found in _WORD.finditer(row):
         word, column = found[0], found.start() + 1
         mark, ship = WORDS.get(word.lower()), ship_of(word)
@@ -48,16 +49,21 @@ def _clauses(line: int, row: str, wrong: Wrong) -> Iterator[tuple[str, list[tupl
             named.append((ship, column))
         elif not mark:
             wrong(line, column, f"{word!r} is neither a square nor a mark", _RIGHT)
+            told = True
         elif named and not first:
             yield mark, named
             named = []
         else:
             if first:
                 yield first, named
-            first, named = mark, []
+            if first and not (named or told):
+                wrong(line, begins, "no square is named with this mark", _RIGHT)
+            first, begins, named = mark, column, []
     if first:
         yield first, named
-    elif named:
+    if first and not (named or told):
+        wrong(line, begins, "no square is named with this mark", _RIGHT)
+    elif named and not first:
         wrong(line, named[0][1], f"{named[0][0]} is neither hit nor miss here", _RIGHT)
 
 

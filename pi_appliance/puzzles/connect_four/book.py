@@ -15,13 +15,14 @@ from pi_appliance.puzzles.connect_four import kernel
 from pi_appliance.puzzles.connect_four.position import NOTHING, Position
 from pi_appliance.puzzles.connect_four.search import Search
 
-NAME = "connect-four/book-1"
-STAGES = (4, 6, 8)  # plies, of 568, 8,231 and 91,295 positions: about a day of one good core all in all
+NAME = "connect-four/book-2"
+STAGES = (6, 8)  # plies, of 8,231 and 91,295 positions: about a day of one good core; each is a matter of seconds
 _MAGIC = 0x626F6F6B2D666F75  # another number on a machine that writes numbers the other way round
 _HEAD = 4  # numbers before the entries: what it is, where it begins, its complete plies, and the ply in work
 _SAVED = 300.0  # seconds between two times that an unfinished stage is written: a card does not last forever
 _CHUNKS = 10_000  # of a ply; several positions in one call, so that a hard one among them keeps no core waiting
 _MARGIN = 2.0  # seconds that are left for writing at the end
+_OFTEN = 1_000  # positions between two signs of life, where they are only gone through
 
 Level = Mapping[int, Position]
 """The undecided positions of one ply, by their keys."""
@@ -151,13 +152,19 @@ class _Builder:
 
     def _reach(self, plies: int) -> None:
         while len(self.levels) <= plies:
-            self.work.progress(None, f"opening book: the positions of ply {len(self.levels)}")
-            self.levels.append(dict(sorted((after.key, after) for after in followers(self.levels[-1].values()))))
+            found: dict[int, Position] = {}
+            for done, after in enumerate(followers(self.levels[-1].values())):
+                if not done % _OFTEN:
+                    self.work.progress(None, f"opening book: the positions of ply {len(self.levels)}")
+                found[after.key] = after
+            self.levels.append(dict(sorted(found.items())))
 
     def _work_back(self, plies: int) -> None:
         """Score the plies before PLIES, the last one first: a position is worth its best move."""
         for level in reversed(self.levels[:plies]):
-            for key, position in level.items():
+            for done, (key, position) in enumerate(level.items()):
+                if not done % _OFTEN:
+                    self.work.progress(None, f"opening book: the plies before ply {plies}")
                 self.scores[key] = max(self._worth(position, square) for _, square in position.moves())
 
     def _worth(self, position: Position, square: int) -> int:
@@ -185,7 +192,8 @@ class _Builder:
             "kernel": way_of(kernel),
         }
         table = Table("The opening book", ("Ply", "Undecided positions, mirror images once", "Solved"), rows)
-        return Answer(tried=lambda: self.tried, facts=facts, tables=(table,))
+        # Where there was nothing left to do, nobody has looked at the plies.
+        return Answer(tried=lambda: self.tried, facts=facts, tables=(table,) if len(rows) > self.complete else ())
 
 
 def followers(positions: Iterable[Position], *, ended: bool = False) -> Iterator[Position]:

@@ -58,7 +58,7 @@ def parse_grid(rows: list[_Row], file: str, shape: str) -> Grid:
     discs = tuple("".join(mark for _, mark in row) for row in cells)
     if wrong := _impossible(discs):
         raise ConfigError([Problem(file, line, cells[0][0][0], *wrong)])
-    return Grid(discs, _turn(rows, discs, file), _moves(rows))
+    return Grid(discs, _turn(rows, discs, file), _moves(rows, file))
 
 
 def _read(row: _Row, file: str, cells: list[_Cells], shape: str) -> Iterator[Problem]:
@@ -125,8 +125,9 @@ def _turn(rows: list[_Row], discs: Rows, file: str) -> Colour | None:
     return told
 
 
-def _moves(rows: list[_Row]) -> tuple[int, int, str] | None:
-    for line, text in rows:
-        if said := _MOVES.fullmatch(text):
-            return line, said.start(1) + 1, said[1]
-    return None
+def _moves(rows: list[_Row], file: str) -> tuple[int, int, str] | None:
+    said = [(line, found) for line, text in rows if (found := _MOVES.fullmatch(text))]
+    if len(said) > 1:
+        right = "write the whole game in one row"
+        raise ConfigError([Problem(file, said[1][0], 1, f"moves stand in row {said[0][0]} already", right)])
+    return next(((line, found.start(1) + 1, found[1]) for line, found in said), None)

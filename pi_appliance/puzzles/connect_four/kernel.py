@@ -112,7 +112,8 @@ class Search:
                     return best
         key = (key * SPREAD) & HASHED
         slot = (key >> (49 - self.bits)) | 1
-        tag = ((key << self.bits) & HASHED) >> self.bits
+        # All of the key that the slot does not say: also its lowest bit, as two slots are one place.
+        tag = key & (HASHED >> (self.bits - 1))
         entry = self.table[slot]
         if entry >> 18 != tag:
             slot -= 1

@@ -17,7 +17,10 @@ def make(seed: int, board: Board, work: Work) -> Made:
     """
     discs = min(max(board.discs, FEWEST), MOST)
     random = Random(seed)  # noqa: S311 - nothing here is secret
+    tried = 0
     while True:
+        tried += 1
+        work.progress(None, f"game {tried} played by chance")
         made = _played(random, discs, board)
         if made is None:
             continue

@@ -153,11 +153,9 @@ def notate(board: Board, line: Line) -> str:  # noqa: ARG001
 
 def parse_line(board: Board, text: str, file: str) -> Line:  # noqa: ARG001
     """Return the line that TEXT notates, as `notate` writes it. Raises ConfigError."""
-    words = re.fullmatch(r"(\s*)([1-7\s]*?)\s*([A-Za-z][A-Za-z\s]*?)\s*", text)
+    moves, end = re.fullmatch(r"([1-7\s]*)(.*)", text, re.DOTALL).groups()  # type: ignore[union-attr]
     known = {end.value.casefold(): end for end in End}
-    end = known.get(" ".join(words[3].split()).casefold()) if words else None
-    if words is None or end is None:
-        at = len(re.match(r"[1-7\s]*", text)[0])  # type: ignore[index]
-        problem = Problem(file, 1, min(at, len(text)) + 1, "this is no line of Connect Four", _LINE)
-        raise ConfigError([problem])
-    return (*(int(mark) for mark in words[2] if not mark.isspace()), end)
+    ended = known.get(" ".join(end.split()).casefold())
+    if ended is None:
+        raise ConfigError([Problem(file, 1, len(moves) + 1, "this is no line of Connect Four", _LINE)])
+    return (*(int(mark) for mark in moves if not mark.isspace()), ended)

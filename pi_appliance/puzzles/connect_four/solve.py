@@ -19,9 +19,10 @@ from pi_appliance.puzzles.connect_four.position import (
 from pi_appliance.puzzles.connect_four.render import render_scores, render_svg
 from pi_appliance.puzzles.connect_four.search import Search
 
-KEPT = "connect-four/bounds-1"  # what is proven of the position in work
+KEPT = "connect-four/bounds-2-"  # what is proven of a position, whose key follows
 _MAGIC = 0x626F756E64733031
 _EARLY = 14  # discs up to which it takes so long that all cores are used, and what is proven is kept
+_SLOW = 10.0  # seconds; what takes less is kept only if it is cut off: a card does not last forever
 
 
 def solve(board: Board, wish: Wish, work: Work) -> Answer:
@@ -89,6 +90,7 @@ class Player:
         self.search = Search(work, board.discs, f"{board.discs} discs", self.book.score, self.book.plies)
         self.low, self.high = lowest(board.discs), highest(board.discs)
         self._elsewhere = 0  # positions that other cores looked at
+        self._name, self._began = f"{KEPT}{self.position.key:013x}", work.seconds()
 
     @property
     def score(self) -> int:
@@ -113,8 +115,10 @@ class Player:
                     found.append(worth)
                     self._elsewhere += tried
         except Interrupted as end:
-            end.so_far = self._proven()
+            end.so_far = self._proven() + self._keep()
             raise
+        if self.board.discs <= _EARLY:
+            self.work.shelf.remove(self._name)
         return {column: score for (column, _), score in zip(moves, found, strict=True)}
 
     def line(self, column: int) -> Line:
@@ -148,20 +152,24 @@ class Player:
         if self.board.discs <= _EARLY:
             self.low, self.high = self._kept()
         self.search.exact(self.position, self.low, self.high, self._narrowed)
-        if self.board.discs <= _EARLY:
-            self.work.shelf.remove(KEPT)
 
     def _narrowed(self, low: int, high: int) -> None:
         self.low, self.high = low, high
-        if self.board.discs <= _EARLY and low < high:
-            numbers = array("Q", (_MAGIC, self.position.key, low + 32, high + 32))
-            keep(self.work.shelf.save, KEPT, [numbers.tobytes()])
+        if self.work.seconds() - self._began > _SLOW:
+            self._keep()
+
+    def _keep(self) -> str:
+        """Keep what is proven for the next time; return what to say of it: nothing, or why it could not be kept."""
+        if self.board.discs > _EARLY:
+            return ""
+        numbers = array("Q", (_MAGIC, self.position.key, self.low + 32, self.high + 32))
+        return keep(self.work.shelf.save, self._name, [numbers.tobytes()])
 
     def _kept(self) -> tuple[int, int]:
-        kept = self.work.shelf.load(KEPT)
+        kept = self.work.shelf.load(self._name)
         if kept is not None and kept.nbytes == 32:
             magic, key, low, high = kept.cast("B").cast("Q")
-            if (magic, key) == (_MAGIC, self.position.key) and self.low <= low - 32 < high - 32 <= self.high:
+            if (magic, key) == (_MAGIC, self.position.key) and self.low <= low - 32 <= high - 32 <= self.high:
                 return low - 32, high - 32
         return self.low, self.high
 

@@ -13,11 +13,11 @@ from pi_appliance.puzzles._keep import keep
 from pi_appliance.puzzles.sudoku import judge, kernel
 from pi_appliance.puzzles.sudoku.bands import Bands
 from pi_appliance.puzzles.sudoku.board import EMPTY, LEVELS, Board, Line
-from pi_appliance.puzzles.sudoku.count import count
+from pi_appliance.puzzles.sudoku.number import count
 from pi_appliance.puzzles.sudoku.sat import Sat
 
 CHUNK = 1000 if kernel.COMPILED else 50  # grids given out at a time: some hundredths of a second, more if all are hard
-BUDGET = 20_000 if kernel.COMPILED else 2_000  # guesses for one of them; what takes more is looked at by itself
+BUDGET = 5_000 if kernel.COMPILED else 500  # guesses for one of them; what takes more is looked at by itself
 RATED = 1_000  # grids: of so many it is said how hard they are for a person, which takes longer than solving them
 LISTED = 100  # grids that are not unique
 SLOWEST = 10
@@ -172,10 +172,10 @@ def _count(board: Board, wish: Wish, found: _Found, work: Work) -> int | None:
     sole = found.counts.count(1)
     if not several:
         return sole
-    if wish is not Wish.COUNT or board.size != 9:
+    if wish is not Wish.COUNT:
         return None
-    counts = [count(grid, board.count_to, work) for grid in several]
-    return None if any(each.left for each in counts) else sole + sum(each.solutions for each in counts)
+    counts = [count(grid, board.size, board.count_to, work) for grid in several]
+    return sole + sum(each.solutions for each in counts) if all(each.whole for each in counts) else None
 
 
 def _compared(board: Board, found: _Found) -> str:

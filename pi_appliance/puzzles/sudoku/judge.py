@@ -10,7 +10,8 @@ from pi_appliance.puzzles.sudoku.board import EMPTY, LEVELS, place, shape
 from pi_appliance.puzzles.sudoku.human import CONTRADICTION, TECHNIQUES, Move, Paper, walk
 from pi_appliance.puzzles.sudoku.sat import Sat
 
-BUDGET = 100_000 if kernel.COMPILED else 2_000  # guesses for the question whether one clue is needed
+BUDGET = 50_000 if kernel.COMPILED else 500  # guesses between two signs of life: at most 0.3 s on a small Pi
+EFFORT = 10_000_000  # steps of the SAT solver for all clues of a grid: seconds; 16x16 takes a million, 20x20 about six
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,10 @@ def difficulty(grid: str, size: int, work: Work, solution: str = "") -> Difficul
 
 
 def needless(grid: str, size: int, solution: str, work: Work) -> Iterator[int]:
-    """Yield the squares of the clues without which SOLUTION would still be the only one of GRID. Raises Interrupted."""
+    """Yield the squares of the clues without which SOLUTION would still be the only one of GRID.
+
+    Raises Interrupted, and TooHard: that of a large grid could take days.
+    """
     clues = [at for at, mark in enumerate(grid) if mark != EMPTY]
     if size != 9:
         yield from _needless_by_sat(clues, size, solution, work)
@@ -89,5 +93,5 @@ def _needless_by_sat(clues: list[int], size: int, solution: str, work: Work) -> 
     sat = Sat(EMPTY * size * size, size, work)
     sat.forbid(solution)
     for at in clues:
-        if sat.solve((other, solution[other]) for other in clues if other != at) is None:
+        if sat.solve(((other, solution[other]) for other in clues if other != at), EFFORT) is None:
             yield at

@@ -9,10 +9,11 @@ from pi_appliance.ports_work import Work
 from pi_appliance.puzzles import Alone, Made, counted
 from pi_appliance.puzzles.sudoku import judge
 from pi_appliance.puzzles.sudoku.bands import Bands
-from pi_appliance.puzzles.sudoku.board import BOXES, EMPTY, LEVELS, SYMBOLS, Board, place
-from pi_appliance.puzzles.sudoku.sat import Sat
+from pi_appliance.puzzles.sudoku.board import BOXES, EMPTY, LEVELS, SYMBOLS, Board
+from pi_appliance.puzzles.sudoku.sat import Sat, TooHard
 
 TRIES = 300  # full grids: one in twenty of 9x9 comes down to 22 clues, one in four needs a guess
+LARGE, TRIES_OF_LARGE = 20, 10  # of such a size and more, a full grid takes seconds
 FEWEST = 17  # clues: no 9x9 grid with fewer has only one solution (McGuire and others, 2012)
 
 _Keeps = Callable[[str], bool]
@@ -22,13 +23,14 @@ _Keeps = Callable[[str], bool]
 def make(seed: int | str, board: Board, work: Work) -> Made:
     """Return a new grid of the size of BOARD with one solution, as difficult and with as many clues as its rules say.
 
-    Without rules no clue is left that is not needed. The same SEED makes the same. Raises Interrupted, and Refused if
-    there is none such, or if it is too rare.
+    Without rules no clue is left that is not needed, except of the largest sizes, where nobody can know that soon. The
+    same SEED makes the same. Raises Interrupted, and Refused if there is none such, or if it is too rare.
     """
     if board.size == 9 and board.clues is not None and board.clues < FEWEST:
         raise Refused(f"no sudoku of {board.clues} clues has only one solution; ask for {FEWEST} or more")
     chance = random.Random(seed)  # noqa: S311 - a game
-    for tried in range(1, TRIES + 1):
+    tries = TRIES if board.size < LARGE else TRIES_OF_LARGE
+    for tried in range(1, tries + 1):
         solution = _full(board.size, chance)
         grid = _dug(board, solution, chance, work, tried)
         many = len(grid) - grid.count(EMPTY)
@@ -36,17 +38,23 @@ def make(seed: int | str, board: Board, work: Work) -> Made:
             continue
         hard = judge.difficulty(grid, board.size, work, solution)
         if board.difficulty in ("", hard.level):
-            needless = [place(at, board.size) for at in judge.needless(grid, board.size, solution, work)]
             facts: dict[str, int | float | str] = {
                 "clues": many,
                 "difficulty": hard.level,
                 "hardest-step": hard.technique,
-                "minimal": "no" if needless else "yes",
+                "minimal": _minimal(grid, board.size, solution, work),
                 "tries": tried,
                 "solution": solution,
             }
             return Made(replace(board, grids=(grid,), known=()), facts)
-    raise Refused(f"{_wished(board)} did not come in {TRIES} tries; ask for another level, more clues or another seed")
+    raise Refused(f"{_wished(board)} did not come in {tries} tries; ask for another level, more clues or another seed")
+
+
+def _minimal(grid: str, size: int, solution: str, work: Work) -> str:
+    try:
+        return "no" if any(True for _ in judge.needless(grid, size, solution, work)) else "yes"
+    except TooHard:
+        return "not known"
 
 
 def _wished(board: Board) -> str:
@@ -108,4 +116,11 @@ def _keeps(board: Board, solution: str, work: Work) -> _Keeps:
         return lambda grid: judge.unique(grid, work)
     sat = Sat(EMPTY * len(solution), board.size, work)
     sat.forbid(solution)
-    return lambda grid: sat.solve((at, mark) for at, mark in enumerate(grid) if mark != EMPTY) is None
+
+    def unique(grid: str) -> bool:
+        try:
+            return sat.solve(((at, mark) for at, mark in enumerate(grid) if mark != EMPTY), judge.EFFORT) is None
+        except TooHard:  # so the clue stays
+            return False
+
+    return unique

@@ -54,8 +54,11 @@ def parse(text: str, file: str) -> Board:
     lines = list(_lines(_with_dots(text.translate(_PRINTED))))
     sixteens = _drawn_in_sixteen(lines)
     for number, row in lines:
-        record = None if number in sixteens or rows else _record(row)
-        if record is None:
+        record = None if number in sixteens else _record(row)
+        if rows and record and len(record.grid) in _LONG:  # no row of a drawing is as long
+            problems.append(_unfinished(rows, file))
+            rows = []
+        if rows or record is None:
             rows += _row(row, number, file, rows, problems, is_head=not grids)
             if not rows or len(rows) < len(rows[0].squares):
                 continue
@@ -70,10 +73,7 @@ def parse(text: str, file: str) -> Board:
         grids.append(record.grid)
         known.append(record.solution)
     if rows:
-        missing = len(rows[0].squares) - len(rows)
-        wrong = f"the grid that begins here has {counted(len(rows), 'row')} of {len(rows[0].squares)} squares"
-        right = f"draw the {missing} that are missing" if missing > 1 else "draw the one that is missing"
-        problems.append(Problem(file, rows[0].number, rows[0].columns[0], wrong, right))
+        problems.append(_unfinished(rows, file))
     if not grids and not problems:
         problems.append(Problem(file, 1, 1, "no grid is drawn here", _RIGHT))
     if problems:
@@ -81,16 +81,26 @@ def parse(text: str, file: str) -> Board:
     return Board(tuple(grids), first[0] if first else 9, tuple(known) if any(known) else ())
 
 
+def _unfinished(rows: list[_Row], file: str) -> Problem:
+    missing = len(rows[0].squares) - len(rows)
+    wrong = f"the grid that begins here has {counted(len(rows), 'row')} of {len(rows[0].squares)} squares"
+    right = f"draw the {missing} that are missing" if missing > 1 else "draw the one that is missing"
+    return Problem(file, rows[0].number, rows[0].columns[0], wrong, right)
+
+
 def parse_line(board: Board, text: str, file: str) -> Line:
     """Return the solution that TEXT is: all squares in one line, `# 17` behind it for grid 17. Raises ConfigError."""
     digits, _, number = text.partition("#")
+    indent = len(digits) - len(digits.lstrip())
     digits = digits.strip().translate(_AS_ONE)
     squares = board.size**2
     allowed = SYMBOLS[: board.size]
     column = next((at for at, mark in enumerate(digits, 1) if mark not in allowed), min(len(digits), squares) + 1)
     if len(digits) != squares or column <= squares:
         wrong = f"this is no solution of {squares} squares"
-        raise ConfigError([Problem(file, 1, column, wrong, f"write {squares} symbols from 1 to {allowed[-1]}")])
+        raise ConfigError(
+            [Problem(file, 1, indent + column, wrong, f"write {squares} symbols from 1 to {allowed[-1]}")]
+        )
     number = number.strip()
     if not number:
         fits = (n for n, grid in enumerate(board.grids, 1) if _fits(grid, digits))

@@ -13,8 +13,12 @@ from pi_appliance.ports_work import Work
 from pi_appliance.puzzles.sudoku.board import EMPTY, SYMBOLS, shape
 
 OFTEN = 20_000  # rules between two signs of life: the largest grid has a million
-CONFLICTS = 300  # a budget between two signs of life: some hundredths of a second on the largest grid
+CONFLICTS, STEPS = 100, 50_000  # a budget between two signs of life: at most a tenth of a second
 MISSING = f"a sudoku that is not 9x9 needs a SAT solver: {sys.executable} -m pip install python-sat"
+
+
+class TooHard(Exception):
+    """A question took more steps than it may."""
 
 
 class Sat:
@@ -23,12 +27,11 @@ class Sat:
     def __init__(self, grid: str, size: int, work: Work, note: str = "") -> None:
         """Take the clues of GRID as given for good. Raises Refused if the library is not there."""
         try:
-            from pysat.solvers import Glucose4  # noqa: PLC0415 - an extra, and loaded only where it is used
+            from pysat.solvers import Minisat22  # noqa: PLC0415 - an extra, and loaded only where it is used
         except ImportError:
             raise Refused(MISSING) from None
         self.size, self.work, self.note = size, work, note
-        self.asked = 0
-        self._solver: Any = Glucose4(bootstrap_with=self._told(_clauses(grid, size)))
+        self._solver: Any = Minisat22(bootstrap_with=self._told(_clauses(grid, size)))
 
     def _told(self, clauses: Iterable[list[int]]) -> Iterator[list[int]]:
         for number, clause in enumerate(clauses):
@@ -36,15 +39,20 @@ class Sat:
                 self.work.progress(None, self.note or f"{number:,} rules")
             yield clause
 
-    def solve(self, clues: Iterable[tuple[int, str]] = ()) -> str | None:
-        """Return a solution in which also CLUES, squares with their symbols, are as they say; None: there is none."""
+    def solve(self, clues: Iterable[tuple[int, str]] = (), effort: int | None = None) -> str | None:
+        """Return a solution in which also CLUES, squares with their symbols, are as they say; None: there is none.
+
+        Raises TooHard where that is not known after EFFORT steps since the beginning, all questions together.
+        """
         assumed = [self._variable(at, mark) for at, mark in clues]
-        while True:
+        while effort is None or self._stats("propagations") < effort:
             self.work.progress(None, self.note or f"{self.guesses():,} guesses")
             self._solver.conf_budget(CONFLICTS)
+            self._solver.prop_budget(STEPS)
             found = self._solver.solve_limited(assumptions=assumed)
             if found is not None:
                 return self._read() if found else None
+        raise TooHard
 
     def forbid(self, solution: str) -> None:
         """From now on SOLUTION does not count."""
@@ -58,7 +66,10 @@ class Sat:
 
     def guesses(self) -> int:
         """Return how many guesses were made until now."""
-        return int(self._solver.accum_stats()["decisions"])
+        return self._stats("decisions")
+
+    def _stats(self, name: str) -> int:
+        return int(self._solver.accum_stats()[name])
 
     def _variable(self, at: int, mark: str) -> int:
         return 1 + at * self.size + SYMBOLS.index(mark)

@@ -4,13 +4,13 @@ from collections.abc import Iterator
 from itertools import chain, islice
 
 from pi_appliance.ports_work import Interrupted, Work
-from pi_appliance.puzzles import Answer, Proof, Table, Wish, counted, way_of
+from pi_appliance.puzzles import Answer, Proof, Table, Wish, way_of
 from pi_appliance.puzzles.sudoku import bulk, judge, kernel
 from pi_appliance.puzzles.sudoku.bands import Bands
 from pi_appliance.puzzles.sudoku.board import EMPTY, Board, Line, place
-from pi_appliance.puzzles.sudoku.count import count
 from pi_appliance.puzzles.sudoku.human import Paper
-from pi_appliance.puzzles.sudoku.sat import Sat
+from pi_appliance.puzzles.sudoku.number import count
+from pi_appliance.puzzles.sudoku.sat import Sat, TooHard
 from pi_appliance.puzzles.sudoku.steps import contradiction
 
 Facts = dict[str, int | float | str]
@@ -34,7 +34,6 @@ def solve(board: Board, wish: Wish, work: Work) -> Answer:
     facts["kernel"] = way_of(kernel) if size == 9 else "sat"
     solutions = search.solutions()
     first = _two(solutions)
-    facts["guesses-needed"] = search.guesses()
     if not first:
         facts["verdict"] = "none"
         return _none(grid, size, search, facts, work)
@@ -76,14 +75,11 @@ def _unique(board: Board, wish: Wish, work: Work, solution: str, search: Bands |
     grid, size = board.grids[0], board.size
     facts["verdict"] = "unique"
     try:
-        needless = [place(at, size) for at in judge.needless(grid, size, solution, work)]
+        facts |= _needless(grid, size, solution, work)
         hard = judge.difficulty(grid, size, work, solution)
     except Interrupted as end:
         end.so_far = "it has one solution, and no other"
         raise
-    facts["minimal"] = "no" if needless else "yes"
-    if needless:
-        facts["not-needed"] = " ".join(needless)
     facts["difficulty"], facts["hardest-step"] = hard.level, hard.technique
     return Answer(
         lines=iter(() if wish is Wish.COUNT else [Line(1, solution)]),
@@ -94,16 +90,27 @@ def _unique(board: Board, wish: Wish, work: Work, solution: str, search: Bands |
     )
 
 
+def _needless(grid: str, size: int, solution: str, work: Work) -> Facts:
+    """Return whether GRID is minimal, and which clues it does not need."""
+    found: list[str] = []
+    minimal, more = "yes", ""
+    try:
+        found.extend(place(at, size) for at in judge.needless(grid, size, solution, work))
+    except TooHard:
+        minimal, more = "not known", " and perhaps more"
+    return {"minimal": "no", "not-needed": " ".join(found) + more} if found else {"minimal": minimal}
+
+
 def _several(
     board: Board, wish: Wish, work: Work, solutions: Iterator[str], search: Bands | Sat, facts: Facts
 ) -> Answer:
-    facts["verdict"] = "several"
+    facts["verdict"], facts["guesses-needed"] = "several", search.guesses()
     lines = (Line(1, solution) for solution in solutions)
     if wish is Wish.FIRST:
         return Answer(lines=islice(lines, 1), tried=search.guesses, facts=facts)
     soon = SOON if board.size == 9 else SOON_BY_SAT
     most = board.count_to if wish is Wish.COUNT else min(soon, board.count_to or soon)
-    number, whole, guesses = _number(board, most, work)
+    number, whole, guesses = count(board.grids[0], board.size, most, work)
     if not whole:
         facts["solutions-at-least"] = number
     spent = search.guesses() + guesses
@@ -113,19 +120,3 @@ def _several(
         count=number if whole else None,
         facts=facts,
     )
-
-
-def _number(board: Board, most: int | None, work: Work) -> tuple[int, bool, int]:
-    """Return how many solutions there are, up to MOST; whether these are all; how many guesses it took."""
-    if board.size == 9:
-        came = count(board.grids[0], most, work)
-        return came.solutions, not came.left, came.guesses
-    sat = Sat(board.grids[0], board.size, work)
-    number = 0
-    try:
-        for number, _ in enumerate(islice(sat.solutions(), most), 1):
-            work.progress(None, f"{counted(number, 'solution')} so far")
-    except Interrupted as end:
-        end.so_far = f"{counted(number, 'solution')} counted, and there may be more"
-        raise
-    return number, most is None or number < most, sat.guesses()
