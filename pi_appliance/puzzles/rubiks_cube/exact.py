@@ -17,7 +17,8 @@ from pi_appliance.puzzles.rubiks_cube.two_phase import axes
 
 BUDGET = 5_000  # positions between two looks around
 _NONE = 99  # no face
-_ALONE = 12  # turns: up to here all ways are one piece of work; longer ones are shared out by their first two turns
+# Ways of fewer turns are one piece of work; longer ones are shared out by their first two turns, then by three.
+_SHARED, _FINELY = 12, 15
 _DUE = 60  # seconds between two checkpoints
 
 Turns = tuple[int, ...]
@@ -39,7 +40,7 @@ class Shortest:
     def __init__(self, state: cubies.State, tables: Tables, work: Work) -> None:
         self._state, self._tables, self._work = state, tables, work
         self._axes = axes()
-        self._name = f"rubiks-cube/shortest-{zlib.crc32(bytes(state)):08x}"
+        self._name = f"rubiks-cube/shortest-2-{zlib.crc32(bytes(state)):08x}"
         self._home = coordinates([cubies.SOLVED])[0]
         self.proven = self._load() or Proven(self._least())
 
@@ -84,7 +85,7 @@ class Shortest:
     def _pieces(self) -> Iterator[tuple[list[Turns], int]]:
         """Yield what comes of each piece of work that is left of this length."""
         length = self.proven.length
-        pieces: Sequence[Turns] = [()] if length <= _ALONE else list(_first_turns())
+        pieces: Sequence[Turns] = list(_first_turns((length >= _SHARED) * 2 + (length >= _FINELY)))
         note = f"no solution of fewer than {length} moves"
 
         def look(piece: Turns) -> tuple[list[Turns], int]:
@@ -136,9 +137,12 @@ class Shortest:
         return keep(kept.save, self._work.shelf, self._name, [json.dumps(told).encode()])
 
 
-def _first_turns() -> Iterator[Turns]:
-    """Yield each pair of turns a solution may begin with: not of one face twice, and opposite faces in one order."""
-    for one in range(18):
-        for other in range(18):
-            if one // 3 not in {other // 3, other // 3 + 3}:
-                yield one, other
+def _first_turns(many: int) -> Iterator[Turns]:
+    """Yield each so MANY turns a solution may begin with: not of one face twice, and opposite faces in one order."""
+    if not many:
+        yield ()
+        return
+    for some in _first_turns(many - 1):
+        for turn in range(18):
+            if not some or some[-1] // 3 not in {turn // 3, turn // 3 + 3}:
+                yield (*some, turn)

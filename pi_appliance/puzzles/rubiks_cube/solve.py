@@ -46,7 +46,6 @@ def _nearby(lines: list[Line], wish: Wish) -> Answer:
     facts: Mapping[str, int | float | str] = {
         "moves": len(lines[0]),
         "optimal": "proven",
-        "shortest-solutions": len(lines),
         "kernel": way_of(kernel),
     }
     return Answer(lines=iter(wanted), count=len(lines), facts=facts)
@@ -123,7 +122,7 @@ def _first(board: Board, with_tables: Tables, work: Work) -> Answer:
 
 
 def _tell(best: _Best, time: _Time, work: Work) -> None:
-    part = min(time.spent(best.nodes) / time.seconds, 1) if time.seconds else 1
+    part = min(time.spent(best.nodes) / time.seconds, 1) if best.found and time.seconds else None
     note = counted(best.moves, "move") if best.found else "looking for a first solution"
     work.progress(part, note)
 
@@ -135,7 +134,6 @@ def _facts(best: _Best) -> dict[str, int | float | str]:
         "moves": best.moves,
         "first-phase": best.found.split[0],
         "second-phase": best.found.split[1],
-        "positions": best.nodes,
         "at-least": best.least,
         "optimal": "proven" if proven else "not proven",
         "kernel": way_of(kernel),
@@ -168,8 +166,6 @@ def _shortest(board: Board, wish: Wish, with_tables: Tables, work: Work) -> Answ
     nodes = search.proven.nodes
     facts: Mapping[str, int | float | str] = {
         "moves": search.proven.length,
-        "shortest-solutions": len(lines),
-        "positions": nodes,
         "optimal": "proven",
         "kernel": way_of(kernel),
     }
