@@ -13,10 +13,9 @@ from pi_appliance.puzzles.rubiks_cube import cubies, kept
 from pi_appliance.puzzles.rubiks_cube.board import FACES
 from pi_appliance.puzzles.rubiks_cube.coordinates import ORDERS, Coordinates, coordinates
 from pi_appliance.puzzles.rubiks_cube.kernel import DONE, FOUND, LONGEST, Exact, Tables
-from pi_appliance.puzzles.rubiks_cube.two_phase import axes
+from pi_appliance.puzzles.rubiks_cube.two_phase import NONE, axes, first_turns
 
 BUDGET = 5_000  # positions between two looks around
-_NONE = 99  # no face
 # Ways of fewer turns are one piece of work; longer ones are shared out by their first two turns, then by three.
 _SHARED, _FINELY = 12, 15
 _DUE = 60  # seconds between two checkpoints
@@ -71,7 +70,7 @@ class Shortest:
     def steps(self, length: int) -> Iterator[int]:
         """Look through all ways of LENGTH turns here and now; yield the number of positions now and then."""
         search = self._search()
-        search.begin(self._starts(self._state), self._home, length, _NONE)
+        search.begin(self._starts(self._state), self._home, length, NONE)
         while (said := search.run(BUDGET)) != DONE:
             if said == FOUND:
                 self.proven.lines.append(tuple(search.path[:length]))
@@ -85,7 +84,7 @@ class Shortest:
     def _pieces(self) -> Iterator[tuple[list[Turns], int]]:
         """Yield what comes of each piece of work that is left of this length."""
         length = self.proven.length
-        pieces: Sequence[Turns] = list(_first_turns((length >= _SHARED) * 2 + (length >= _FINELY)))
+        pieces: Sequence[Turns] = list(first_turns((length >= _SHARED) * 2 + (length >= _FINELY)))
         note = f"no solution of fewer than {length} moves"
 
         def look(piece: Turns) -> tuple[list[Turns], int]:
@@ -93,7 +92,7 @@ class Shortest:
             for turn in piece:
                 state = cubies.then(state, cubies.turn_states()[turn])
             search = self._search()
-            last = piece[-1] // 3 if piece else _NONE
+            last = piece[-1] // 3 if piece else NONE
             search.begin(self._starts(state), self._home, length - len(piece), last)
             lines: list[Turns] = []
             while (said := search.run(BUDGET)) != DONE:
@@ -135,14 +134,3 @@ class Shortest:
             "lines": proven.lines,
         }
         return keep(kept.save, self._work.shelf, self._name, [json.dumps(told).encode()])
-
-
-def _first_turns(many: int) -> Iterator[Turns]:
-    """Yield each so MANY turns a solution may begin with: not of one face twice, and opposite faces in one order."""
-    if not many:
-        yield ()
-        return
-    for some in _first_turns(many - 1):
-        for turn in range(18):
-            if not some or some[-1] // 3 not in {turn // 3, turn // 3 + 3}:
-                yield (*some, turn)
