@@ -1,6 +1,7 @@
 """The hunt for a short solution on all cores: each takes shares of it, and all know at once how short it is by now."""
 
 from collections.abc import Iterator
+from itertools import product
 from typing import NamedTuple
 
 from pi_appliance.ports_work import Work
@@ -19,8 +20,9 @@ from pi_appliance.puzzles.rubiks_cube.two_phase import (
     for_ever,
 )
 
-_PARTS = ((12, 1), (14, 27), (LONGEST, 243))  # of first phases of fewer turns than this, in so many parts: each takes
-# some hundredths of a second, in plain Python a second, whatever the cube is
+# First phases of fewer turns than this are looked through in so many parts, whatever the cube is: a part takes some
+# hundredths of a second, in plain Python a second.
+_PARTS = ((12, 1), (14, 27), (LONGEST, 243))
 
 
 class Share(NamedTuple):
@@ -60,22 +62,20 @@ class Together(Hunt):
             yield None
 
     def _moves(self) -> int:
-        """Return the moves of the shortest solution there is; one more than there may be, if there is none."""
+        """Return the moves of the shortest solution that anybody has found; one more than there may be, if none is."""
         return bytes(self._found).index(1)
 
     def _shares(self, over: Over) -> Iterator[Share]:
         for length in range(LONGEST - SECOND):
             parts = next(parts for longer, parts in _PARTS if length < longer)
-            for share in (
-                Share(length, view, part, parts) for view in range(len(self._views)) for part in range(parts)
-            ):
+            for view, part in product(range(len(self._views)), range(parts)):
                 moves = self._moves()
                 if length >= moves or (moves <= AT_ONCE and over(moves, self._nodes)):
                     return
-                yield share
+                yield Share(length, view, part, parts)
 
     def _look(self, share: Share, over: Over) -> Iterator[Found]:
-        """Look through SHARE, and through less of it the shorter what the others find is."""
+        """Yield what is shorter than all that anybody has found, of SHARE. Others may end it, or the time does."""
         search, view = self._search, self._views[share.view]
         pairs: list[Turns] = self._pairs[share.part :: share.parts] if share.parts > 1 else [()]
         for pair in pairs:
@@ -90,9 +90,8 @@ class Together(Hunt):
                 moves = len(pair) + search.found
                 if said == FOUND and moves < self._moves():
                     self._found[moves] = 1
-                    yield Found(
-                        view.told((*pair, *search.path[: search.found])), (moves - search.second, search.second)
-                    )
+                    turns = view.told((*pair, *search.path[: search.found]))
+                    yield Found(turns, (moves - search.second, search.second))
                 if self._moves() <= AT_ONCE and over(self._moves(), search.nodes):
                     return
                 search.tighten(self._moves() - 1 - len(pair))
