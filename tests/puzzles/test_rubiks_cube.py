@@ -83,7 +83,10 @@ def problems_of(read: Callable[[], object]) -> tuple[Problem, ...] | None:
     ("text", "same"),
     [
         ("RUR'U'", "R U R' U'"),
-        ("R3 U2'", "R' U2"),
+        ("R3 U2' F'2", "R' U2 F2"),
+        ("R\u2032 U\u00b4 F\u2018 D`", "R' U' F' D'"),
+        ("RUF", "R U F"),
+        ("2x2: yR", "2x2: y R"),
         ("(R U) (R' U\u2019)", "R U R' U'"),
         ("3x3: R U", "R U"),
         ("Rw", "L x"),
@@ -146,6 +149,25 @@ def test_an_impossible_2x2x2_is_explained() -> None:
     turned = list(board)
     turned[3], turned[4], turned[9] = turned[9], turned[3], turned[4]  # the corner URF
     assert "twisted by a third" in refused("".join(turned))
+
+
+def test_a_2x2x2_whose_lower_left_corner_behind_is_wrong_is_told_so_and_no_more() -> None:
+    solved = "".join(face * 4 for face in FACES)
+    mirrored = changed2(solved, d3="B", b4="D")
+    assert refused(mirrored).endswith(
+        "the corner DBL is B-D-L: its colours go round the wrong way; two of its stickers are exchanged"
+    )
+    assert len(refused(mirrored).splitlines()) == 1
+    assert "the corner DBL is R-B-L: there is no such corner" in refused(changed2(solved, d3="R", r1="D"))
+    assert "the corner URF is U-F-R: its colours go round the wrong way" in refused(changed2(solved, r1="F", f2="R"))
+
+
+def changed2(facelets: str, **at: str) -> str:
+    """Return the same of a 2x2x2."""
+    stickers = list(facelets)
+    for place, colour in at.items():
+        stickers[4 * FACES.index(place[0].upper()) + int(place[1:]) - 1] = colour
+    return "".join(stickers)
 
 
 def test_rules_are_read_and_told() -> None:

@@ -1,9 +1,11 @@
 """Rubik's cube solved: at once, shorter with time, in the fewest moves, and the 2x2x2 completely."""
 
+import os
 import random
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import count
+from pathlib import Path
 
 import pytest
 
@@ -14,13 +16,17 @@ from pi_appliance.puzzles.rubiks_cube.board import TURNS, Board
 from pi_appliance.puzzles.rubiks_cube.close import FEW, close
 from pi_appliance.puzzles.rubiks_cube.cubies import facelets_of
 from pi_appliance.puzzles.rubiks_cube.exact import Shortest
+from pi_appliance.puzzles.rubiks_cube.kernel import DONE, FOUND, Search
 from pi_appliance.puzzles.rubiks_cube.legal import state_of
 from pi_appliance.puzzles.rubiks_cube.made import random_state
 from pi_appliance.puzzles.rubiks_cube.solve import told
 from pi_appliance.puzzles.rubiks_cube.tables import tables
 from pi_appliance.puzzles.rubiks_cube.turns import read_turn, turned
+from pi_appliance.puzzles.rubiks_cube.two_phase import NONE, SECOND, first_turns, room, views
+from pi_appliance.system.bench import open_bench
 from tests.puzzles import cubes
 
+LONG = os.environ.get("PI_APPLIANCE_LONG") == "1"
 COMPILED = way_of(kernel) == "compiled"
 POSITIONS = (1, 9, 54, 321, 1847, 9992, 50136, 227536, 870072, 1887748, 623800, 2644)
 
@@ -95,6 +101,39 @@ def test_who_is_cut_off_says_what_was_found() -> None:
         cube.solve(board, Wish.FIRST, Clock(words=700))
     assert caught.value.so_far.startswith("a solution of ")
     assert cube.check(board, tuple(caught.value.so_far.partition(": ")[2].split()))
+
+
+def test_on_all_cores_it_is_over_in_time_and_the_shortest_is_told(tmp_path: Path) -> None:
+    board = replace(cube.parse(cube.BOARDS["scrambled"], "mine"), seconds=0.5)
+    with open_bench(tmp_path, cores=2) as work:
+        work.shelf = cubes.work().shelf
+        for asked in (board, replace(board, seconds=1_000_000, target=21)):
+            answer = cube.solve(asked, Wish.FIRST, work)
+            line = next(answer.lines)
+            assert cube.check(board, line)
+            history = [row[0] for row in answer.tables[0].rows]
+            assert history == sorted(set(history), reverse=True)
+            assert history[-1] == answer.facts["moves"] == len(line) <= 21
+            assert answer.tried() > 0
+
+
+def test_a_hunt_by_shares_of_first_turns_misses_nothing() -> None:
+    view = views(state_of(cubes.after(cubes.scramble(random.Random(5), 7)).facelets, 3))[0]
+    small = tables(cubes.work(), wide=False)
+
+    def ways(first: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+        start: tuple[int, ...] = view.start
+        for turn in first:
+            start = small.after(start, turn)
+        search = Search(small, room())
+        search.begin(start, 8 - len(first), 30, SECOND, first[-1] // 3 if first else NONE)
+        while (said := search.run(1000)) != DONE:
+            if said == FOUND:
+                yield (*first, *search.path[: search.found - search.second])
+
+    shared = [way for pair in first_turns(2) for way in ways(pair)]
+    assert shared == list(ways(()))
+    assert len(set(shared)) > 3
 
 
 def slowly(board: Board, longest: int) -> set[tuple[str, ...]]:
@@ -180,14 +219,17 @@ def test_the_2x2x2_has_so_many_positions_at_each_distance() -> None:
     assert sum(POSITIONS) == 3_674_160
 
 
-def test_the_2x2x2_has_as_many_positions_nearby_by_its_stickers() -> None:
-    seen = level = {"".join(face * 4 for face in "URFDLB")}
-    counts = [1]
-    for _ in range(5):
-        level = {turned(each, 2, read_turn(move, 2)) for each in level for move in TURNS[:9]} - seen
-        seen = seen | level
+def test_the_2x2x2_has_as_many_positions_by_its_stickers() -> None:
+    """Those nearby, and all of them where there is time for it: a minute, and 400 MB."""
+    before: set[str] = set()
+    level = {"".join(face * 4 for face in "URFDLB")}
+    counts = []
+    turns = [read_turn(move, 2) for move in TURNS[:9]]
+    while level and (LONG or len(counts) <= 5):
         counts.append(len(level))
-    assert tuple(counts) == POSITIONS[:6]
+        around = (turned(each, 2, turn) for each in level for turn in turns)
+        before, level = level, {each for each in around if each not in level and each not in before}
+    assert tuple(counts) == (POSITIONS if LONG else POSITIONS[:6])
 
 
 def test_any_2x2x2_is_solved_in_the_fewest_moves() -> None:

@@ -13,11 +13,11 @@ from pi_appliance.puzzles.rubiks_cube import cubies, kept
 from pi_appliance.puzzles.rubiks_cube.board import FACES
 from pi_appliance.puzzles.rubiks_cube.coordinates import ORDERS, Coordinates, coordinates
 from pi_appliance.puzzles.rubiks_cube.kernel import DONE, FOUND, LONGEST, Exact, Tables
-from pi_appliance.puzzles.rubiks_cube.two_phase import axes
+from pi_appliance.puzzles.rubiks_cube.two_phase import NONE, axes, first_turns
 
 BUDGET = 5_000  # positions between two looks around
-_NONE = 99  # no face
-_ALONE = 12  # turns: up to here all ways are one piece of work; longer ones are shared out by their first two turns
+# Ways of fewer turns are one piece of work; longer ones are shared out by their first two turns, then by three.
+_SHARED, _FINELY = 12, 15
 _DUE = 60  # seconds between two checkpoints
 
 Turns = tuple[int, ...]
@@ -39,7 +39,7 @@ class Shortest:
     def __init__(self, state: cubies.State, tables: Tables, work: Work) -> None:
         self._state, self._tables, self._work = state, tables, work
         self._axes = axes()
-        self._name = f"rubiks-cube/shortest-{zlib.crc32(bytes(state)):08x}"
+        self._name = f"rubiks-cube/shortest-2-{zlib.crc32(bytes(state)):08x}"
         self._home = coordinates([cubies.SOLVED])[0]
         self.proven = self._load() or Proven(self._least())
 
@@ -70,7 +70,7 @@ class Shortest:
     def steps(self, length: int) -> Iterator[int]:
         """Look through all ways of LENGTH turns here and now; yield the number of positions now and then."""
         search = self._search()
-        search.begin(self._starts(self._state), self._home, length, _NONE)
+        search.begin(self._starts(self._state), self._home, length, NONE)
         while (said := search.run(BUDGET)) != DONE:
             if said == FOUND:
                 self.proven.lines.append(tuple(search.path[:length]))
@@ -84,7 +84,7 @@ class Shortest:
     def _pieces(self) -> Iterator[tuple[list[Turns], int]]:
         """Yield what comes of each piece of work that is left of this length."""
         length = self.proven.length
-        pieces: Sequence[Turns] = [()] if length <= _ALONE else list(_first_turns())
+        pieces: Sequence[Turns] = list(first_turns((length >= _SHARED) * 2 + (length >= _FINELY)))
         note = f"no solution of fewer than {length} moves"
 
         def look(piece: Turns) -> tuple[list[Turns], int]:
@@ -92,7 +92,7 @@ class Shortest:
             for turn in piece:
                 state = cubies.then(state, cubies.turn_states()[turn])
             search = self._search()
-            last = piece[-1] // 3 if piece else _NONE
+            last = piece[-1] // 3 if piece else NONE
             search.begin(self._starts(state), self._home, length - len(piece), last)
             lines: list[Turns] = []
             while (said := search.run(BUDGET)) != DONE:
@@ -134,11 +134,3 @@ class Shortest:
             "lines": proven.lines,
         }
         return keep(kept.save, self._work.shelf, self._name, [json.dumps(told).encode()])
-
-
-def _first_turns() -> Iterator[Turns]:
-    """Yield each pair of turns a solution may begin with: not of one face twice, and opposite faces in one order."""
-    for one in range(18):
-        for other in range(18):
-            if one // 3 not in {other // 3, other // 3 + 3}:
-                yield one, other

@@ -24,9 +24,9 @@ cdef class Search:
     cdef readonly int[::1] path
     cdef readonly long long nodes
     cdef readonly int found, second
-    cdef int length, most, longest, depth, known
+    cdef int length, most, longest, last, depth, known
 
-    cpdef begin(self, start, int length, int most, int longest)
+    cpdef begin(self, start, int length, int most, int longest, int last)
 
     cpdef tighten(self, int most)
 

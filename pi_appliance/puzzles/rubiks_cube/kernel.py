@@ -39,6 +39,17 @@ class Tables:
         self.is_wide = len(wide) > 0
         self.second = second
 
+    def after(self, start: Sequence[int], turn: int) -> tuple[int, ...]:
+        """Return the coordinates START after TURN."""
+        return (
+            self.twist[start[0] * TURNS + turn],
+            self.flip[start[1] * TURNS + turn],
+            self.four[start[2] * TURNS + turn],
+            self.corner[start[3] * TURNS + turn],
+            self.four[start[4] * TURNS + turn],
+            self.four[start[5] * TURNS + turn],
+        )
+
     def step(self, twist: int, flip: int, where: int, before: int) -> int:
         """Return how far these are from the second phase, at least; BEFORE is what it was one turn ago."""
         if self.is_wide:
@@ -84,14 +95,17 @@ class Search:
         self.four, self.corner, self.up, self.down = room[6:]
         self.nodes = self.found = self.second = 0
 
-    def begin(self, start: Sequence[int], length: int, most: int, longest: int) -> None:
-        """Begin with the cube whose coordinates are START; the second phase has at most LONGEST turns."""
+    def begin(self, start: Sequence[int], length: int, most: int, longest: int, last: int) -> None:
+        """Begin with the cube whose coordinates are START, after a turn of the face LAST (99: none).
+
+        The second phase has at most LONGEST turns.
+        """
         self.twist[0], self.flip[0] = start[0], start[1]
         self.slice[0] = start[2] // ORDERS
         self.four[0], self.corner[0], self.up[0], self.down[0] = start[2], start[3], start[4], start[5]
         self.dist[0] = self.tables.distance(start[0], start[1], start[2] // ORDERS)
         self.next[0] = 0
-        self.length, self.most, self.longest = length, most, longest
+        self.length, self.most, self.longest, self.last = length, most, longest, last
         self.depth = self.known = 0
         if self.dist[0] > length:
             self.depth = -1
@@ -117,12 +131,11 @@ class Search:
             if turn == TURNS:
                 depth -= 1
                 continue
-            if depth:
-                face = turn // 3
-                last = self.path[depth - 1] // 3
-                if face == last or face + 3 == last:
-                    self.next[depth] = face * 3 + 3
-                    continue
+            face = turn // 3
+            last = self.path[depth - 1] // 3 if depth else self.last
+            if face == last or face + 3 == last:
+                self.next[depth] = face * 3 + 3
+                continue
             if self.nodes >= end:
                 self.depth = depth
                 return TIRED
@@ -165,7 +178,7 @@ class Search:
         other = tables.near_edge[edge * ORDERS + order]
         if other > least:  # noqa: PLR1730
             least = other
-        last = self.path[length - 1] // 3 if length else 99
+        last = self.path[length - 1] // 3 if length else self.last
         for left in range(least, room + 1):
             if self.go_home(corner, edge, order, length, left, last):
                 self.found = length + left

@@ -36,6 +36,8 @@ def faults(facelets: str, side: int, shown: Mapping[str, str]) -> list[Fault]:
         found = list(_repeated_centres(facelets, shown))
     if not found:
         found = list(_strange_pieces(facelets, side, shown))
+        # By a corner that is none, every other one of a 2x2x2 seems wrong.
+        found = (found and side == 2 and list(_strange_holder(facelets, shown))) or found
     return found or list(_impossible(facelets, side))
 
 
@@ -95,22 +97,38 @@ def _pieces(facelets: str, side: int) -> Iterator[_Piece]:
 def _strange_pieces(facelets: str, side: int, shown: Mapping[str, str]) -> Iterator[Fault]:
     """Yield each place whose colours no piece has, and each piece that is there again."""
     homes = {face: colour for colour, face in turns_of_colours(facelets, side).items()}
-    real = {frozenset(name): name for name in CORNERS + EDGES}
-    seen: dict[frozenset[str], str] = {}
+    seen: dict[tuple[str, ...], str] = {}
     for place, at, colours in _pieces(facelets, side):
         kind = "corner" if len(place) == 3 else "edge"
         spoken = "-".join(shown[facelets[number]] for number in at)
-        name = real.get(frozenset(colours), "") if len(set(colours)) == len(place) else ""
-        if not name:
-            yield Fault(at[0], f"the {kind} {place} is {spoken}: there is no such {kind}", f"look at the {kind} again")
-        elif kind == "corner" and colours not in name + name:
-            wrong = f"the corner {place} is {spoken}: its colours go round the wrong way"
-            yield Fault(at[0], wrong, "two of its stickers are exchanged")
-        elif frozenset(name) in seen:
+        piece = tuple(sorted(colours))
+        if strange := _strange(place, at[0], colours, spoken):
+            yield strange
+        elif piece in seen:
             missing = _missing(facelets, side, len(place), homes, shown)
-            wrong = f"the {kind} {spoken} is twice: at {seen[frozenset(name)]} and at {place}"
+            wrong = f"the {kind} {spoken} is twice: at {seen[piece]} and at {place}"
             yield Fault(at[0], wrong, f"{missing} is missing")
-        seen.setdefault(frozenset(name), place)
+        seen.setdefault(piece, place)
+
+
+def _strange(place: str, at: int, colours: str, spoken: str) -> Fault | None:
+    """Return what is wrong if no piece has COLOURS; they are at PLACE, which begins AT, and SPOKEN so."""
+    kind = "corner" if len(place) == 3 else "edge"
+    name = next((name for name in CORNERS + EDGES if sorted(name) == sorted(colours)), "")
+    if not name:
+        return Fault(at, f"the {kind} {place} is {spoken}: there is no such {kind}", f"look at the {kind} again")
+    if kind == "corner" and colours not in name + name:
+        wrong = f"the corner {place} is {spoken}: its colours go round the wrong way"
+        return Fault(at, wrong, "two of its stickers are exchanged")
+    return None
+
+
+def _strange_holder(facelets: str, shown: Mapping[str, str]) -> Iterator[Fault]:
+    """Yield what is wrong about the corner of a 2x2x2 that says where its colours belong."""
+    at = [net_names(2).index((frozenset("DBL"), face)) for face in "DBL"]
+    colours = "".join(facelets[number] for number in at)
+    if strange := _strange("DBL", at[0], colours, "-".join(shown[colour] for colour in colours)):
+        yield strange
 
 
 def _missing(facelets: str, side: int, size: int, homes: Mapping[str, str], shown: Mapping[str, str]) -> str:

@@ -15,7 +15,9 @@ _BY_FACE: Mapping[str, str] = {face: face for face in FACES}
 _BY_COLOUR: Mapping[str, str] = dict(zip(COLOURS, FACES, strict=True))
 _SIZES = {54: 3, 24: 2}
 _HEAD = re.compile(r"\s*([23])x\1(?:x\1)?\s*:?(?=\s|$)|\s*([23])x\2(?:x\2)?\s*:", re.IGNORECASE)
-_TURNED = re.compile(r"['`0-9\u2019()]|\b(?:[URFDLB]w|[xzMES])\b")  # what only moves are written with
+_PRIMES = "'`\u00b4\u02b9\u02bc\u2018\u2019\u2032"  # as keyboards, telephones and books have them
+_TURNED = re.compile(rf"[{_PRIMES}0-9()]|\b(?:[URFDLB]w|[xzMES])\b")  # what only moves are written with
+_JOINED = re.compile(r"(?:([URFDLBurfdlbxyz])(?!\1)){1,12}")  # RUF: too few for a drawing, and none twice on end
 _MARKS = frozenset(FACES + COLOURS)
 _RIGHT_MOVE = "a move is one of U R F D L B, with 2 for a half turn and ' for a quarter back, such as U R2 F'"
 _RIGHT_STICKERS = "a cube has 54 stickers, a 2x2x2 24: the faces U R F D L B in turn, or an unfolded net"
@@ -55,7 +57,7 @@ def parse_line(board: Board, text: str, file: str) -> Line:
 def _are_stickers(text: str) -> bool:
     """Tell a drawing from moves: no sign that only moves have, and letters that stand together or fill a net."""
     words = text.split()
-    if _TURNED.search(text) or ("y" in words and not text.islower()):
+    if _TURNED.search(text) or ("y" in words and not text.islower()) or (_JOINED.fullmatch(text.strip())):
         return False
     if any(len(word) > 1 and sum(mark in _MARKS for mark in word.upper()) >= 0.8 * len(word) for word in words):
         return True
@@ -131,7 +133,7 @@ def _read_moves(text: str, side: int, file: str, *, faces_only: bool) -> Iterato
     problems: list[Problem] = []
     words: list[str] = []
     for line, row in enumerate(text.splitlines(), 1):
-        plain = re.sub("[`\u2019]", "'", row)
+        plain = re.sub(f"[{_PRIMES}]", "'", row)
         plain = re.sub(r"[(),]", " ", plain) if not faces_only else plain
         for match in re.finditer(r"\S+", plain):
             parts = list(_joined(match[0]))

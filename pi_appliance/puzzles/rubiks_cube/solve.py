@@ -12,6 +12,7 @@ from pi_appliance.puzzles.rubiks_cube.exact import Shortest
 from pi_appliance.puzzles.rubiks_cube.kernel import Tables
 from pi_appliance.puzzles.rubiks_cube.legal import state_of
 from pi_appliance.puzzles.rubiks_cube.tables import tables
+from pi_appliance.puzzles.rubiks_cube.together import Together
 from pi_appliance.puzzles.rubiks_cube.two_phase import Found, Hunt
 
 SHORT = 14  # moves: it is proven within a second that there is no shorter solution, or that there is
@@ -46,7 +47,6 @@ def _nearby(lines: list[Line], wish: Wish) -> Answer:
     facts: Mapping[str, int | float | str] = {
         "moves": len(lines[0]),
         "optimal": "proven",
-        "shortest-solutions": len(lines),
         "kernel": way_of(kernel),
     }
     return Answer(lines=iter(wanted), count=len(lines), facts=facts)
@@ -94,18 +94,20 @@ def _first(board: Board, with_tables: Tables, work: Work) -> Answer:
     time, best = _Time(board, work), _Best()
     history: list[tuple[int | float | str, ...]] = []
     state = state_of(board.facelets, 3)
-    hunt = Hunt(state, with_tables)
+    hunt = Together(state, with_tables, work) if work.cores > 1 and time.seconds else Hunt(state, with_tables)
     best.least = hunt.least
+
+    def over(moves: int, nodes: int) -> bool:
+        return moves <= max(board.target, SHORT) or time.over(nodes)
+
     try:
-        for found in hunt.run():
+        for found in hunt.run(over):
             best.nodes = hunt.nodes
-            if found:
+            if found and len(found.turns) < best.moves:
                 best.found = found
                 split = f"{found.split[0]} + {found.split[1]}"
                 history.append((best.moves, split, hunt.nodes, round(time.spent(hunt.nodes), 3)))
             _tell(best, time, work)
-            if best.found and (best.moves <= max(board.target, SHORT) or time.over(hunt.nodes)):
-                break
         if best.moves <= SHORT:
             _prove(best, Shortest(state, with_tables, work), time, work)
     except Interrupted as end:
@@ -123,7 +125,7 @@ def _first(board: Board, with_tables: Tables, work: Work) -> Answer:
 
 
 def _tell(best: _Best, time: _Time, work: Work) -> None:
-    part = min(time.spent(best.nodes) / time.seconds, 1) if time.seconds else 1
+    part = min(time.spent(best.nodes) / time.seconds, 1) if best.found and time.seconds else None
     note = counted(best.moves, "move") if best.found else "looking for a first solution"
     work.progress(part, note)
 
@@ -135,7 +137,6 @@ def _facts(best: _Best) -> dict[str, int | float | str]:
         "moves": best.moves,
         "first-phase": best.found.split[0],
         "second-phase": best.found.split[1],
-        "positions": best.nodes,
         "at-least": best.least,
         "optimal": "proven" if proven else "not proven",
         "kernel": way_of(kernel),
@@ -168,8 +169,6 @@ def _shortest(board: Board, wish: Wish, with_tables: Tables, work: Work) -> Answ
     nodes = search.proven.nodes
     facts: Mapping[str, int | float | str] = {
         "moves": search.proven.length,
-        "shortest-solutions": len(lines),
-        "positions": nodes,
         "optimal": "proven",
         "kernel": way_of(kernel),
     }

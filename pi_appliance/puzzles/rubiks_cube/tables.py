@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from pi_appliance.ports_work import Interrupted, Shelf, Work
+from pi_appliance.puzzles import way_of
 from pi_appliance.puzzles._keep import keep
 from pi_appliance.puzzles.rubiks_cube import coordinates as c
 from pi_appliance.puzzles.rubiks_cube import kept, table_kernel
@@ -37,7 +38,8 @@ _CHUNK = 4096  # entries at a time: some hundredths of a second in plain Python
 _NEAR_SIZES = (c.FACTORIAL * c.ORDERS, c.FACTORIAL * c.ORDERS, c.TWISTS * c.SLICES, c.FLIPS * c.SLICES)
 _LEVELS = 12  # the longest first phase
 _FROM_BEHIND = 9  # from this depth on few entries are unknown: they look where they lead
-_SLICE_OF_ROWS = 512  # classes that one hand looks through at a time
+_SLICE_OF_ROWS = 512 if way_of(table_kernel) == "compiled" else 32  # classes that one hand looks through at a time
+_UNKNOWN_IN = bytes(sum(byte >> shift & 3 == 3 for shift in (0, 2, 4, 6)) for byte in range(256))
 _DUE = 60  # seconds between two checkpoints: 35 MB to the card each
 _COUNTS = struct.Struct(f"<{_LEVELS + 1}I")
 _HEADER = struct.Struct("<2I")
@@ -95,10 +97,11 @@ def _build_turns(work: Work) -> "dict[str, array[int]]":
     note = "tables of turns"
     work.progress(0, note)
     four = c.four_turns()
-    built = {"twist": c.twist_turns(), "flip": c.flip_turns(), "four": four, "views": c.twist_views()}
-    built["slice"] = array("H", [four[number] // c.ORDERS for number in _of_choices()])
-    work.progress(0.2, note)
-    built["corner"] = c.corner_turns()
+    built = {"four": four, "slice": array("H", [four[number] // c.ORDERS for number in _of_choices()])}
+    makers = {"twist": c.twist_turns, "flip": c.flip_turns, "views": c.twist_views, "corner": c.corner_turns}
+    for name, maker in makers.items():
+        work.progress(0.2, note)
+        built[name] = maker()
     work.progress(0.3, note)
     built["edge"], built["ranks"] = c.edge_turns(four)
     found = c.classes(lambda part: work.progress(0.4 + 0.6 * part, note))
@@ -185,14 +188,24 @@ def _go_on(work: Work) -> Widening:
     begun = kept.load(work.shelf, BEGUN, size + _HEADER.size)
     if begun is not None:
         depth, row = _HEADER.unpack(begun[size:])
-        counts = _COUNTS.unpack(begun[WIDE_SIZE:size])
         wide[:] = begun[:WIDE_SIZE]
-        return Widening(wide, [count for count in counts if count], depth, row)
+        # Hands had been ahead of ROW, and what they had found was not counted yet.
+        through = list(_COUNTS.unpack(begun[WIDE_SIZE:size])[: depth + 1])
+        return Widening(wide, [*through, _known(wide) - sum(through)], depth, row)
     for begin in range(0, WIDE_SIZE, c.ROW * 1024):
         end = min(begin + c.ROW * 1024, WIDE_SIZE)
         wide[begin:end] = b"\xff" * (end - begin)
     wide[0] ^= 3
     return Widening(wide, [1])
+
+
+def _known(wide: "memoryview[int]") -> int:
+    """Return how many entries of WIDE are known. What fills up the rows is not, and never will be."""
+    unknown = 0
+    for begin in range(0, WIDE_SIZE, c.ROW * 1024):
+        some = bytes(wide[begin : begin + c.ROW * 1024]).translate(_UNKNOWN_IN)
+        unknown += sum(number * some.count(number) for number in range(1, 5))
+    return 4 * WIDE_SIZE - unknown
 
 
 def _levels(growing: Widening, parts: Parts, work: Work) -> Iterator[None]:

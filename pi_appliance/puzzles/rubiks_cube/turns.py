@@ -21,7 +21,7 @@ _FACES: dict[str, tuple[Vector, Vector, Vector]] = {
 }
 # Slices and whole cubes turn as the face beside them does; the layers are counted from that face.
 _AS_FACE = {"M": "L", "E": "D", "S": "F", "x": "R", "y": "U", "z": "F"}
-WORD = re.compile(r"([URFDLB]w?|[urfdlbMESxyz])(2'?|'|3)?")
+WORD = re.compile(r"([URFDLB]w?|[urfdlbMESxyz])('2|2'?|'|3)?")
 
 
 class Turn(NamedTuple):
@@ -38,7 +38,7 @@ def read_turn(word: str, side: int) -> Turn | None:
     if not match:
         return None
     name, power = match[1], match[2] or ""
-    quarters = {"": 1, "2": 2, "2'": 2}.get(power, 3)
+    quarters = {"": 1, "2": 2, "2'": 2, "'2": 2}.get(power, 3)
     if name in "xyz":
         return Turn(_AS_FACE[name], tuple(range(side)), quarters)
     if name in "MES":
