@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
@@ -76,6 +77,11 @@ def until(true: Callable[[], Any], seconds: float = 10) -> Any:
         assert time.monotonic() < deadline, f"did not come true within {seconds} s"
         time.sleep(0.02)
     return value
+
+
+def in_memory() -> "TemporaryDirectory[str]":
+    """Return a folder in memory, where thousands of flushes to the disk cost nothing."""
+    return TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None)  # noqa: S108 - made by tempfile
 
 
 def alive(pid: int) -> bool:
