@@ -10,6 +10,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from pi_appliance.engine.assemble import Appliance
+from pi_appliance.model.run import Outcome, Run
+
 ROOT = Path(__file__).parents[1]
 PROGRAM = (sys.executable, "-m", "pi_appliance")
 
@@ -68,6 +71,15 @@ class House:
         """Return the newest run of JOB."""
         newest: dict[str, Any] = self.json("jobs", "history", job, "--count", "1")[0]
         return newest
+
+    def runs(self, job: str | None = None) -> list[Run]:
+        """Return the runs of JOB or of all, the newest first, as `jobs history` finds them. For `until`: no process."""
+        with Appliance.open(self.config) as appliance:
+            return appliance.history(job=job)
+
+    def outcomes(self, job: str | None = None) -> list[Outcome | None]:
+        """Return how the runs of JOB or of all ended, the newest first. For `until`: no process."""
+        return [run.outcome for run in self.runs(job)]
 
 
 def until(true: Callable[[], Any], seconds: float = 10) -> Any:
