@@ -5,6 +5,7 @@ set -eu
 clone=$(dirname -- "$(dirname -- "$(readlink -f -- "$0")")")
 PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin # a plain "su" leaves them out; useradd and cron are there
 export PATH
+unset PYTHONDONTWRITEBYTECODE # or each of some thousand processes would compile what it reads once more
 . "$clone/deploy/lib.sh"
 
 case ${1:-} in

@@ -1,5 +1,6 @@
-"""Fixtures that every test may use."""
+"""Fixtures that every test may use, and which worker runs what when several do."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -15,12 +16,23 @@ settings.register_profile("appliance", deadline=None)
 settings.load_profile("appliance")
 
 
+LONG = {"faults", "test_year.py"}  # the folder and the file whose tests take longest
+
+
+@pytest.hookimpl(optionalhook=True)  # of xdist
+def pytest_xdist_auto_num_workers() -> int:
+    """Have two workers a processor: most tests wait most of their time, for a daemon, a player or a clock."""
+    return 2 * len(os.sched_getaffinity(0))
+
+
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the marks
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let one worker run what changes the machine itself: there is one crontab."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Let one worker run what changes the machine itself: there is one crontab. Several begin with what takes long."""
     for item in items:
         if "system" in item.path.parts:
             item.add_marker(pytest.mark.xdist_group("machine"))
+    if hasattr(config, "workerinput"):
+        items.sort(key=lambda item: LONG.isdisjoint(item.path.parts))
 
 
 @pytest.fixture
