@@ -40,7 +40,7 @@ types=$(mktemp)
 "$bin/mypy" >"$types" 2>&1 &
 mypy=$!
 trap 'kill "$mypy" 2>/dev/null || true; rm -f "$types"' EXIT
-"$bin/python" -m pytest --numprocesses auto --maxprocesses 4 --dist loadgroup "$@" || failed="$failed tests"
+"$bin/python" -m pytest --numprocesses auto --maxprocesses 4 "$@" || failed="$failed tests"
 wait "$mypy" || failed="$failed types"
 cat "$types"
 # Each kernel is compared in its two ways above; here all tests of the puzzles run on plain Python, which takes minutes.
