@@ -5,6 +5,7 @@ set -eu
 clone=$(dirname -- "$(dirname -- "$(readlink -f -- "$0")")")
 PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin # a plain "su" leaves them out; useradd and cron are there
 export PATH
+unset PYTHONDONTWRITEBYTECODE # or each of some thousand processes would compile what it reads once more
 . "$clone/deploy/lib.sh"
 
 case ${1:-} in
@@ -34,14 +35,8 @@ bin=$clone/.venv-test/bin
 failed=
 "$bin/ruff" format --check . || failed="$failed format"
 "$bin/ruff" check . || failed="$failed rules"
-# Types are checked beside the tests, many of which wait for something; what there is to say of them comes last.
-types=$(mktemp)
-"$bin/mypy" >"$types" 2>&1 &
-mypy=$!
-trap 'kill "$mypy" 2>/dev/null || true; rm -f "$types"' EXIT
-"$bin/python" -m pytest --numprocesses auto --maxprocesses 4 --dist loadgroup "$@" || failed="$failed tests"
-wait "$mypy" || failed="$failed types"
-cat "$types"
+"$bin/mypy" || failed="$failed types"
+"$bin/python" -m pytest --numprocesses auto --maxprocesses 4 "$@" || failed="$failed tests"
 # Each kernel is compared in its two ways above; here all tests of the puzzles run on plain Python, which takes minutes.
 if [ "${PI_APPLIANCE_BOTH:-}" = 1 ]; then
     PI_APPLIANCE_PLAIN=1 "$bin/python" -m pytest --numprocesses auto --maxprocesses 4 tests/puzzles ||

@@ -1,9 +1,12 @@
-"""Fixtures that every test may use."""
+"""Fixtures that every test may use, and which worker runs what when several do."""
 
+import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
+from xdist.scheduler import LoadScopeScheduling
 
 from tests.house import House
 from tests.nobody import abroad, anywhere
@@ -15,12 +18,32 @@ settings.register_profile("appliance", deadline=None)
 settings.load_profile("appliance")
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist reads the marks
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let one worker run what changes the machine itself: there is one crontab."""
-    for item in items:
-        if "system" in item.path.parts:
-            item.add_marker(pytest.mark.xdist_group("machine"))
+LONG = {"faults", "test_year.py"}  # the folder and the file whose tests take longest
+
+
+class Sharing(LoadScopeScheduling):
+    """Gives each worker that is free one more test. All that changes the machine goes to one: there is one crontab."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return "the machine" if "tests/system/" in nodeid else nodeid
+
+
+@pytest.hookimpl(optionalhook=True)  # there is none with -p no:xdist
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Sharing:
+    """Share the tests among the workers. xdist's own groups do nothing from pytest 9.2 on, without a word."""
+    return Sharing(config, log)
+
+
+@pytest.hookimpl(optionalhook=True)  # there is none with -p no:xdist
+def pytest_xdist_auto_num_workers() -> int:
+    """Have two workers a processor: most tests wait most of their time, for a daemon, a player or a clock."""
+    return 2 * len(os.sched_getaffinity(0))
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Let several workers begin with what takes long."""
+    if hasattr(config, "workerinput"):
+        items.sort(key=lambda item: LONG.isdisjoint(item.path.parts))
 
 
 @pytest.fixture

@@ -7,7 +7,11 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
+
+from pi_appliance.engine.assemble import Appliance
+from pi_appliance.model.run import Outcome, Run
 
 ROOT = Path(__file__).parents[1]
 PROGRAM = (sys.executable, "-m", "pi_appliance")
@@ -68,6 +72,15 @@ class House:
         newest: dict[str, Any] = self.json("jobs", "history", job, "--count", "1")[0]
         return newest
 
+    def runs(self, job: str | None = None) -> list[Run]:
+        """Return the runs of JOB or of all, the newest first, as `jobs history` finds them. For `until`: no process."""
+        with Appliance.open(self.config) as appliance:
+            return appliance.history(job=job)
+
+    def outcomes(self, job: str | None = None) -> list[Outcome | None]:
+        """Return how the runs of JOB or of all ended, the newest first. For `until`: no process."""
+        return [run.outcome for run in self.runs(job)]
+
 
 def until(true: Callable[[], Any], seconds: float = 10) -> Any:
     """Wait until TRUE() is true and return what it returned; fail after SECONDS. A look costs next to nothing."""
@@ -76,6 +89,11 @@ def until(true: Callable[[], Any], seconds: float = 10) -> Any:
         assert time.monotonic() < deadline, f"did not come true within {seconds} s"
         time.sleep(0.02)
     return value
+
+
+def in_memory() -> "TemporaryDirectory[str]":
+    """Return a folder in memory, where thousands of flushes to the disk cost nothing."""
+    return TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None)  # noqa: S108 - made by tempfile
 
 
 def alive(pid: int) -> bool:

@@ -88,7 +88,7 @@ def test_two_that_set_it_at_once_leave_one(home):
         with ThreadPoolExecutor(2) as pool:
             both = [pool.submit(home.run, "music", "sleep", length) for length in ("30m", "40m")]
             assert sum(each.result().returncode == 0 for each in both) >= 1
-        until(lambda: len([run for run in home.json("jobs", "history", "sleep") if run["outcome"] is None]) == 1)
+        until(lambda: home.outcomes("sleep").count(None) == 1)
         assert home.json("music", "sleep")["set"]
         said(home, "sleep", "--cancel")
 

@@ -36,12 +36,13 @@ def test_the_preview_shows_exactly_what_would_have_been_posted(house):
     assert house.last("bird")["summary"] == "posted to net: Hello from the shelf 🍓"
 
 
-def test_every_line_gets_its_turn_over_many_slots(house):
+def test_every_line_gets_its_turn_once_in_each_round(house):
     write(house, "one\ntwo\nthree\n")
-    for day in range(1, 21):
+    for day in range(1, 7):
         on_slot(house, f"2026-05-{day:02}T06:00:00Z")
-    shown = (house.state / "reports" / "net" / "posts.txt").read_text("utf-8")
-    assert {line for line in shown.splitlines() if line and not line.startswith("---")} == {"one", "two", "three"}
+    shown = (house.state / "reports" / "net" / "posts.txt").read_text("utf-8").splitlines()
+    lines = [line for line in shown if line and not line.startswith("---")]
+    assert sorted(lines[:3]) == sorted(lines[3:]) == ["one", "three", "two"]
 
 
 @pytest.mark.parametrize(
@@ -86,7 +87,7 @@ def test_killed_while_it_waits_for_xs_answer_it_is_abandoned_and_found_by_the_ne
         with house.start("jobs", "run", "bird", "--by", "cron", "--due", SLOT, environment=SECRETS) as runner:
             until(lambda: server.posts)
             os.kill(runner.pid, signal.SIGKILL)
-        until(lambda: house.last("bird")["outcome"] == "abandoned")
+        until(lambda: "abandoned" in house.outcomes("bird"))
         on_slot(house)
     assert server.posts == ["sent but never answered"]
     found, again, _ = house.json("jobs", "history", "bird")

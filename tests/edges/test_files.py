@@ -98,9 +98,9 @@ def test_a_puzzle_run_that_is_killed_leaves_the_report_of_the_last_time(house: H
     before = shown(folder)
     house.write(job.format(board="full", limit=10_000_000))
     with house.start("jobs", "run", "pegs") as runner:
-        until(lambda: (house.json("jobs", "list")[0]["last"] or {}).get("note", "").startswith("full"))
+        until(lambda: any(run.note.startswith("full") for run in house.runs("pegs")))
         runner.kill()
-    until(lambda: house.last("pegs")["outcome"] == "abandoned")
+    until(lambda: "abandoned" in house.outcomes("pegs"))
     assert shown(folder) == before
     house.write(job.format(board="cross", limit=10))
     assert house.run("jobs", "run", "pegs").returncode == 0

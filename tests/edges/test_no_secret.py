@@ -182,7 +182,7 @@ def test_the_daemon_and_its_page_tell_no_secret(told: Told) -> None:
                 lines = iter(daemon.stdout.readline, "")
                 journal = list(_until_it_matches(lines, r"http://127\.0\.0\.1:\d+"))
                 page = re.search(r"http://127\.0\.0\.1:\d+", journal[-1])[0]
-                until(lambda: any(run["outcome"] for run in house.json("jobs", "history", "tweets")), seconds=30)
+                until(lambda: any(house.outcomes("tweets")), seconds=30)
                 told.by["page"] = _get(page)
             finally:
                 daemon.terminate()

@@ -245,7 +245,7 @@ def test_a_run_that_is_held_ends_with_its_runner(house, pi, tmp_path, number):
             pi.throttled(0x1)
             stat = Path(f"/proc/{pid}/stat")
             until(lambda: stat.read_text("ascii").rpartition(")")[2].split()[0] == "T")
-            until(lambda: house.json("jobs", "history")[0]["note"] == "paused: under-voltage")
+            until(lambda: house.runs()[0].note == "paused: under-voltage")
             runner.send_signal(number)
             runner.wait(20)
         finally:

@@ -69,10 +69,6 @@ def up(house: House, environment: Mapping[str, str] | None = None) -> Iterator[U
             process.wait()
 
 
-def outcomes(house: House, job: str) -> list[str]:
-    return [run["outcome"] for run in house.json("jobs", "history", job)]
-
-
 def test_it_says_where_the_page_is_and_what_comes_next_and_stops_cleanly(house):
     house.write("daily:\n  kind: command\n  schedule: '@daily'\n  with: {run: ['true']}", QUIET)
     with up(house) as daemon:
@@ -88,7 +84,7 @@ def test_it_says_where_the_page_is_and_what_comes_next_and_stops_cleanly(house):
 def test_it_runs_its_jobs_at_their_slots_each_slot_once(house):
     house.write(TICK, QUIET)
     with up(house):
-        until(lambda: len([run for run in house.json("jobs", "history", "--count", "9") if run["outcome"]]) >= 3)
+        until(lambda: len([outcome for outcome in house.outcomes() if outcome]) >= 3)
     runs = house.json("jobs", "history")
     assert {run["outcome"] for run in runs} <= {"succeeded", "skipped", "abandoned", None}
     assert len({run["due"] for run in runs}) == len(runs)
@@ -105,7 +101,7 @@ def test_a_new_configuration_is_taken_over_and_a_wrong_one_is_told_and_left(hous
         house.write(TICK, QUIET)
         daemon.hears(signal.SIGHUP)
         until(lambda: "configuration read again" in daemon.said)
-        until(lambda: "succeeded" in outcomes(house, "tick"))
+        until(lambda: "succeeded" in house.outcomes("tick"))
         daemon.hears(signal.SIGTERM)
         assert daemon.status() == 0
 
@@ -120,7 +116,7 @@ def test_told_to_stop_it_lets_runs_end_within_the_grace_and_stops_them_after(hou
         until(begun.exists)
         daemon.hears(signal.SIGTERM)
         assert daemon.status() == 0
-    assert outcomes(house, "slow") == [outcome]
+    assert house.outcomes("slow") == [outcome]
 
 
 def test_told_to_stop_it_starts_nothing_more_while_the_runs_end(house):
@@ -134,7 +130,7 @@ def test_told_to_stop_it_starts_nothing_more_while_the_runs_end(house):
         started = daemon.said.count("job=tick by=")
         assert daemon.status() == 0
     assert daemon.said.count("job=tick by=") == started
-    assert outcomes(house, "slow") == ["succeeded"]
+    assert house.outcomes("slow") == ["succeeded"]
 
 
 def test_secrets_that_are_wrong_when_read_again_are_told_and_the_daemon_lives_on(house):
@@ -170,11 +166,11 @@ def test_killed_it_leaves_a_whole_history_and_starts_again_without_running_a_slo
     house.write(TICK, QUIET)
     for _ in range(2):
         with up(house) as daemon:
-            before = len(house.json("jobs", "history"))
-            until(lambda before=before: len(house.json("jobs", "history")) > before)
+            before = len(house.runs())
+            until(lambda before=before: len(house.runs()) > before)
             daemon.hears(signal.SIGKILL)
             daemon.status()
-    until(lambda: None not in outcomes(house, "tick"))
+    until(lambda: None not in house.outcomes("tick"))
     runs = house.json("jobs", "history", "--count", "99")
     assert len({run["due"] for run in runs}) == len(runs)
 
@@ -188,7 +184,7 @@ def test_the_runs_of_a_killed_daemon_go_on_to_their_end(house):
         daemon.hears(signal.SIGKILL)
         daemon.status()
         assert alive(child)
-    until(lambda: outcomes(house, "slow") == ["succeeded"])
+    until(lambda: house.outcomes("slow") == ["succeeded"])
 
 
 def test_systemd_hears_when_it_is_ready_alive_and_stopping(house):
@@ -225,7 +221,7 @@ def test_without_any_mpd_everything_else_works(house):
     with up(house, {"PATH": str(empty)}) as daemon:
         with urllib.request.urlopen(f"{daemon.page}/", timeout=5) as answer:
             assert "mpd" in answer.read().decode().lower()
-        until(lambda: "succeeded" in outcomes(house, "tick"))
+        until(lambda: "succeeded" in house.outcomes("tick"))
         daemon.hears(signal.SIGTERM)
         assert daemon.status() == 0
 

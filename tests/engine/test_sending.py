@@ -4,25 +4,37 @@ A world of networks in memory, which take, lose, refuse and forget, over a real 
 real processes and sockets add to that is tried in tests/faults/test_posts.py.
 """
 
+import contextlib
 from collections.abc import Iterator
 from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pi_appliance.model.post import OPEN, Picture, Post, Sent, State
 from pi_appliance.store.posts import Posts
 from tests.engine.desk import Desk, FreeRules, World
+from tests.house import in_memory
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Desk]:
-    made = Desk(tmp_path / "history.db")
-    yield made
-    made.store.close()
+def desk() -> Iterator[Desk]:
+    with new_desk() as made:
+        yield made
+
+
+@contextlib.contextmanager
+def new_desk() -> Iterator[Desk]:
+    """Give a desk whose ledger is a file in memory: the power goes for the process, never for the disk."""
+    with in_memory() as folder:
+        made = Desk(Path(folder, "history.db"))
+        try:
+            yield made
+        finally:
+            made.store.close()
 
 
 def one(desk: Desk, **more) -> World:
@@ -253,7 +265,7 @@ WORLDS = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=150)
 @given(
     worlds=st.lists(WORLDS, min_size=1, max_size=3),
     rounds=st.lists(
@@ -265,11 +277,8 @@ WORLDS = st.fixed_dictionaries(
     ),
     parts=st.integers(1, 3),
 )
-def test_through_any_accidents_each_post_is_there_once_at_most_and_the_ledger_is_true(
-    tmp_path_factory, worlds, rounds, parts
-):
-    desk = Desk(tmp_path_factory.mktemp("desk") / "history.db")
-    try:
+def test_through_any_accidents_each_post_is_there_once_at_most_and_the_ledger_is_true(worlds, rounds, parts):
+    with new_desk() as desk:
         for number, world in enumerate(worlds):
             desk.networks[f"net{number}"] = World(desk.steps, **world)
         for number, (fresh, power, faults, blind) in enumerate(rounds):
@@ -288,8 +297,6 @@ def test_through_any_accidents_each_post_is_there_once_at_most_and_the_ledger_is
             desk.send()
         _check(desk)
         assert not [each for each in desk.all() if each.state in OPEN]
-    finally:
-        desk.store.close()
 
 
 def _check(desk: Desk) -> None:

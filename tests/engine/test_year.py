@@ -6,14 +6,13 @@ from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 from random import Random
-from tempfile import TemporaryDirectory
 
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_state_machine_as_test
 
 from tests.engine.life import NEW_YEAR, Life
-from tests.house import House
+from tests.house import House, in_memory
 
 DAY = timedelta(days=1)
 YEARS = 365 * DAY
@@ -64,11 +63,6 @@ def two_hundred(random: Random) -> Iterator[str]:
         if number % 18 == 0:
             more["overlap"] = "queue"
         yield job(name, when, **more)
-
-
-def in_memory() -> "TemporaryDirectory[str]":
-    """Return a folder in memory, where a year of flushes to the disk costs nothing."""
-    return TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None)  # noqa: S108 - made by tempfile
 
 
 def test_a_year_with_200_jobs() -> None:

@@ -19,8 +19,7 @@ from pi_appliance.store.posts import Posts
 from pi_appliance.store.sqlite import LOST, Store
 from pi_appliance.system import files
 from tests.engine.test_daemon import up
-from tests.engine.test_year import in_memory
-from tests.house import PROGRAM, House, until
+from tests.house import PROGRAM, House, in_memory, until
 
 PAGE = 4096
 NOW = datetime.now(UTC).replace(microsecond=0)

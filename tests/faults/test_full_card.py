@@ -144,7 +144,7 @@ def test_the_daemon_lives_on_says_it_once_and_loses_no_slot(house, card):
         daemon.hears(1)  # SIGHUP: look now, not in a minute
         until(lambda: len(marks.read_text("ascii").split()) > ran + 1, 90)
         assert len(told(daemon.said)) == len(set(told(daemon.said)))
-    until(lambda: all(run["outcome"] for run in house.json("jobs", "history", "--count", "50")))
+    until(lambda: all(house.outcomes()))
     slots = house.json("jobs", "history", "--slots", "--count", "1000")
     holes = [slot for slot in slots[3:] if slot["run"] is None]  # the newest may have been about to start
     assert not holes

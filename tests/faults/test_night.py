@@ -19,6 +19,7 @@ import pytest
 
 from pi_appliance.core import sound
 from pi_appliance.engine.assemble import Appliance
+from pi_appliance.model.run import Outcome
 from pi_appliance.system import clock, doorbell
 from tests.engine.test_daemon import up
 from tests.fakes.mpd_server import MpdServer, needs_mpd, running_mpd, running_radio
@@ -120,11 +121,8 @@ class Night(House):
 
     def ended(self, job: str, seconds: float = 25) -> dict:
         """Wait until a run of JOB has succeeded and return it."""
-
-        def succeeded() -> list[dict]:
-            return [run for run in self.json("jobs", "history", job) if run["outcome"] == "succeeded"]
-
-        return until(succeeded, seconds)[0]
+        until(lambda: Outcome.SUCCEEDED in self.outcomes(job), seconds)
+        return next(run for run in self.json("jobs", "history", job) if run["outcome"] == "succeeded")
 
     @property
     def volume(self) -> int:
@@ -174,7 +172,7 @@ def test_three_announcements_one_after_the_other_and_the_music_goes_on(night: Ni
         music(night)
         for text in odd:
             night.begin("announce", say=text, volume=30)
-        until(lambda: [run["outcome"] for run in night.json("jobs", "history")].count("succeeded") == 3, 30)
+        until(lambda: night.outcomes().count(Outcome.SUCCEEDED) == 3, 30)
         assert "fell silent" not in daemon.said
     assert (night.folder / "said.text").read_text("utf-8") == "".join(odd)
     assert set(re.findall(r"(?m)^-.*", (night.folder / "said.args").read_text("utf-8"))) == {"-f", "-w"}

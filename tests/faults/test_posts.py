@@ -133,12 +133,7 @@ def one_run(house: House, random: Random, told: Told, *words: str) -> None:
                 process.send_signal(signal.SIGKILL)
                 told.kills += 1
         assert "Traceback" not in (process.stderr.read() if process.stderr else "")
-    until(lambda: not going_on(house), 30)
-
-
-def going_on(house: House) -> bool:
-    """Say whether a process of the run still lives: the guard ends it in a moment."""
-    return any(run["outcome"] is None for run in house.json("jobs", "history", "bird", "--count", "1"))
+    until(lambda: None not in house.outcomes("bird"), 30)  # a process of it may live: the guard ends it in a moment
 
 
 def left(house: House) -> list[Intent]:

@@ -283,7 +283,7 @@ def test_one_check_that_fails_is_named_after_all_have_had_their_say(tmp_path: Pa
     said["python"] = f"[ $1 = -c ] && echo made && exit; {said['python']}"
     made_environment(clone / ".venv-test", "[test]", **said)
     ended = sh(clone / "deploy" / "test.sh", status=1, **path)
-    assert ended.stdout.splitlines() == ["ruff spoke", "ruff spoke", "python spoke", "mypy spoke"]
+    assert ended.stdout.splitlines() == ["ruff spoke", "ruff spoke", "mypy spoke", "python spoke"]
     assert ended.stderr == f"pi-appliance: not well: {named}\n"
 
 

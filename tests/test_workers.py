@@ -1,0 +1,29 @@
+"""How the tests are shared among the workers of one run."""
+
+import os
+import re
+import subprocess
+import sys
+
+from tests.house import ROOT
+
+
+def test_what_changes_the_machine_is_run_by_one_worker() -> None:
+    words = [
+        "-n",
+        "2",
+        "-v",
+        "-p",
+        "no:cacheprovider",
+        "tests/unit/test_durations.py",
+        "tests/system/test_marked_block.py",
+    ]
+    # Of this run it knows nothing: xdist and pytest tell their workers by the environment what they are.
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", *words], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout
+    ran = re.findall(r"\[(gw\d)\] .* PASSED (tests/\w+)/", done.stdout)
+    assert len({worker for worker, folder in ran if folder == "tests/system"}) == 1
+    assert {worker for worker, _ in ran} == {"gw0", "gw1"}
