@@ -242,5 +242,5 @@ def _writing(output: Path | None, line: ProgressLine) -> Iterator[Callable[[str]
 
         yield write
     else:
-        with files.replacing_text(output) as file:
+        with files.replacing_text(output.resolve()) as file:
             yield file.write

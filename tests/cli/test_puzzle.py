@@ -90,7 +90,7 @@ def test_the_check_refuses_solutions_that_miss_the_goal(tmp_path: Path) -> None:
     puzzle("solve", "peg-solitaire", "--board", "cross", "--solutions", "all", "--output", file)
     error = refused("check", "peg-solitaire", file, "--rule", "goal=3,3")
     assert error.exit_status == 1
-    assert "solution 2 of the board with 6 pegs" in str(error)
+    assert "solution 2 of the board (6 pegs in 33 holes" in str(error)
 
 
 def test_the_check_refuses_a_solution_cut_short_and_a_file_that_lists_none(tmp_path: Path) -> None:
@@ -147,7 +147,7 @@ def test_what_is_drawn_and_wrong_is_told_by_its_place_and_what_looks_like_a_name
 def test_one_line_is_checked_by_its_notation() -> None:
     assert puzzle("check", "peg-solitaire", "--board", "XXO", "--line", "0,0-2,0").stdout == "right\n"
     error = refused("check", "peg-solitaire", "--board", "XXO", "--line", "2,0-0,0")
-    assert (error.exit_status, "is no solution of the board with 2 pegs" in str(error)) == (1, True)
+    assert (error.exit_status, "this is no solution of the board (2 pegs" in str(error)) == (1, True)
     assert refused("check", "peg-solitaire", "--line", "over the moon").exit_status == 2
     for more in ((), ("result.txt", "--line", "0,0-2,0"), ("result.txt", "--board", "full")):
         assert "name a FILE, or a --board and a --line" in puzzle("check", "peg-solitaire", *more).stderr
@@ -180,7 +180,7 @@ def test_the_puzzles_are_listed_and_their_rules() -> None:
     [
         (("make", "peg-solitaire"), "makes no boards"),
         (("prepare", "peg-solitaire"), "has nothing to prepare"),
-        (("solve", "peg-solitaire", "--rule", "goal"), "write name=value, such as goal=3,3"),
+        (("solve", "peg-solitaire", "--rule", "goal"), "write name=value, as"),
         (("solve", "peg-solitaire", "--for", "soon"), "write a length of time such as 90s"),
         (("solve", "peg-solitaire", "--cores", "0"), "0 is not in the range"),
     ],
