@@ -216,7 +216,7 @@ def stopped_cleanly(
         _say_stopped(told)
     except KeyboardInterrupt:
         line.clear()
-        _say_stopped("nothing is known")
+        _say_stopped(line.note or "nothing is known")
     finally:
         line.clear()
 

@@ -1,5 +1,6 @@
 """What is printed goes to all sorts of places: full disks, old terminals, nowhere. None of them gets a traceback."""
 
+import signal
 import subprocess
 
 import pytest
@@ -50,3 +51,17 @@ def test_a_terminal_that_knows_few_letters_gets_the_rest_as_question_marks(named
     done = shell(named, words, "", environment)
     assert done.returncode == 0, done.stderr
     assert "/no/such/gr" in done.stdout
+
+
+def test_ctrl_c_is_one_line_whenever_it_comes(house):
+    process = subprocess.Popen(
+        [*house.program, "puzzle", "show", "peg-solitaire", "--board", "-"],
+        env=house.environment(),
+        stdin=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    with process:
+        process.stdin.write(b"X\n" * 40_000)  # more than a pipe holds: it is through when the program reads
+        process.send_signal(signal.SIGINT)
+        assert process.stderr.read().strip() == b"pi-appliance: stopped"
+        assert process.wait(10) == 130

@@ -311,11 +311,15 @@ def test_ctrl_c_ends_the_check_with_status_130_and_one_line(tmp_path: Path) -> N
     solution = "Start Solution\n\nOOX\n\nEnd Solution\n\n"
     (tmp_path / "result.txt").write_text("Starting Board\nXXO\n\n" + solution * 500_000, "utf-8")
     command = ["check", "peg-solitaire", "result.txt"]
-    stopped(command, tmp_path, b"solutions read", b"\r\x1b[Kpi-appliance: stopped; so far: nothing is known\r\n")
+    seen = stopped(command, tmp_path, b"solutions read", b" solutions read\r\n")
+    assert b"\r\x1b[Kpi-appliance: stopped; so far: " in seen
 
 
-def stopped(command: list[str], folder: Path, when: bytes, told: bytes) -> None:
-    """Run COMMAND in FOLDER on a terminal and press Ctrl-C WHEN this is shown; it must end with TOLD and status 130."""
+def stopped(command: list[str], folder: Path, when: bytes, told: bytes) -> bytes:
+    """Run COMMAND in FOLDER on a terminal and press Ctrl-C WHEN this is shown; it must end with TOLD and status 130.
+
+    Return all that the terminal saw.
+    """
     terminal, side = pty.openpty()
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     whole = [sys.executable, "-m", "pi_appliance", "puzzle", *command]
@@ -328,6 +332,7 @@ def stopped(command: list[str], folder: Path, when: bytes, told: bytes) -> None:
     os.close(terminal)
     assert b"Traceback" not in seen
     assert seen.endswith(told)
+    return seen
 
 
 def read_until(terminal: int, wanted: bytes) -> bytes:
