@@ -30,7 +30,7 @@ class Commands(click.Group):
             formatter.write_dl([(name, _subject(name)) for name in self.list_commands(ctx)])
 
     def invoke(self, ctx: click.Context) -> object:
-        """As click does; Ctrl-C where a command has nothing to say of it is one line, and the status that shells know."""
+        """As click does; Ctrl-C where a command says nothing of it is one line, and the status that shells know."""
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
