@@ -18,7 +18,7 @@ from pi_appliance.jobs._puzzle_night import LIMIT
 from pi_appliance.jobs._puzzle_page import Page
 from pi_appliance.jobs._puzzle_told import Told, answer_values, ask, in_words, prepared_text, so_far, values
 from pi_appliance.puzzles import Puzzle, Wish
-from pi_appliance.puzzles._result import label, rendered, spoken
+from pi_appliance.puzzles._result import rendered, told_facts
 from pi_appliance.system import files
 
 _SEEDS = 1_000_000_000
@@ -186,7 +186,7 @@ def make(
         made = maker(seed, model, work)
     click.echo(puzzle.render_svg(made.board) if svg else puzzle.render(made.board), nl=False)
     known = {"Board": puzzle.describe(made.board), "Seed": str(seed)}
-    known |= {label(fact): spoken(value) for fact, value in made.facts.items()}
+    known |= told_facts(made.facts)
     click.echo(rendered(known), err=True, nl=False)
 
 

@@ -77,7 +77,11 @@ def so_far(interrupted: Interrupted) -> str:
 
 def text(puzzle: Puzzle, told: Told) -> str:
     """Return what stands below the solutions."""
-    rows = {"Made": "; ".join(f"{name} {spoken(value)}" for name, value in told.made.items())} if told.made else {}
+    rows = (
+        {"Made": "; ".join(f"{name.replace('-', ' ')} {spoken(value)}" for name, value in told.made.items())}
+        if told.made
+        else {}
+    )
     if told.answer is not None:
         body = known(puzzle, told.board, told.answer, told.listed.number)
     else:

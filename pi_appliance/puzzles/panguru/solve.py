@@ -194,4 +194,4 @@ class Search:
 
     def facts(self) -> dict[str, int | float | str]:
         """Return what is known of the board."""
-        return {"moves": self.length, "nodes": self.tried, "kernel": way_of(kernel)}
+        return {"moves": self.length, "kernel": way_of(kernel)}

@@ -61,7 +61,7 @@ def solve(board: Board, wish: Wish, work: Work) -> Answer:
             "moves": near[start],
             "optimal": "proven",
             "shortest-solutions": count,
-            "gods-number": GODS_NUMBER,
+            "god's-number": GODS_NUMBER,
             "kernel": way_of(table_kernel),
         },
         tables=[census(near)],

@@ -135,8 +135,7 @@ def _facts(best: _Best) -> dict[str, int | float | str]:
         "moves": best.moves,
         "first-phase": best.found.split[0],
         "second-phase": best.found.split[1],
-        "positions": best.nodes,
-        "at-least": best.least,
+        "moves-at-least": best.least,
         "optimal": "proven" if proven else "not proven",
         "kernel": way_of(kernel),
     }
@@ -169,7 +168,6 @@ def _shortest(board: Board, wish: Wish, with_tables: Tables, work: Work) -> Answ
     facts: Mapping[str, int | float | str] = {
         "moves": search.proven.length,
         "shortest-solutions": len(lines),
-        "positions": nodes,
         "optimal": "proven",
         "kernel": way_of(kernel),
     }
