@@ -16,7 +16,16 @@ from pi_appliance.cli._progress import ProgressLine
 from pi_appliance.config.load import load
 from pi_appliance.core import durations
 from pi_appliance.errors import NoConfig, OutOfTime, Unavailable
-from pi_appliance.jobs._puzzle_boards import MOST, board_of, is_file, load_puzzle, most_of, name_of, text_of
+from pi_appliance.jobs._puzzle_boards import (
+    MOST,
+    MOST_OF_ONE,
+    board_of,
+    is_file,
+    load_puzzle,
+    most_of,
+    name_of,
+    text_of,
+)
 from pi_appliance.ports_work import Interrupted, Shelf, Work
 from pi_appliance.puzzles import Puzzle
 from pi_appliance.system import bench
@@ -62,6 +71,15 @@ class Asked:
 
     def load(self) -> tuple[Puzzle, Any]:
         """Return the puzzle and the board. Raises UnknownName, WrongArgument or ConfigError."""
+        line = ProgressLine()
+        try:
+            if self.board is not None and is_file(Path(self.board)) and Path(self.board).stat().st_size > MOST_OF_ONE:
+                line.show(None, f"reading {self.board}")
+            return self._load()
+        finally:
+            line.clear()
+
+    def _load(self) -> tuple[Puzzle, Any]:
         puzzle = load_puzzle(self.name)
         if self.board == "-":
             return puzzle, puzzle.with_rules(puzzle.parse(read_stdin(most_of(puzzle)), STDIN), self.rules)

@@ -315,6 +315,11 @@ def test_ctrl_c_ends_the_check_with_status_130_and_one_line(tmp_path: Path) -> N
     assert b"\r\x1b[Kpi-appliance: stopped; so far: " in seen
 
 
+def test_a_long_file_is_said_to_be_read_and_ctrl_c_ends_that(tmp_path: Path) -> None:
+    (tmp_path / "many.txt").write_text(f"{'.' * 80}1\n" * 100_000, "utf-8")
+    stopped(["show", "sudoku", "--board", "many.txt"], tmp_path, b"reading many.txt", b"pi-appliance: stopped\r\n")
+
+
 def stopped(command: list[str], folder: Path, when: bytes, told: bytes) -> bytes:
     """Run COMMAND in FOLDER on a terminal and press Ctrl-C WHEN this is shown; it must end with TOLD and status 130.
 
