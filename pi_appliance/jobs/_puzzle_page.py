@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any
 
 from pi_appliance.jobs import _puzzle_player
-from pi_appliance.jobs._puzzle_told import Told, duration, in_words
+from pi_appliance.jobs._puzzle_told import Told, by_making, duration, in_words
 from pi_appliance.puzzles import Puzzle, Step, Table, counted
 from pi_appliance.puzzles._result import label, spoken, told_facts
 
@@ -124,11 +124,7 @@ class Page:
         rows = {f"{self._puzzle.MOVES.capitalize()} tried": spoken(told.answer.tried())}
         if told.listed.number > 1:
             rows["Solutions in result.txt"] = spoken(told.listed.number)
-        known = {**told.made, **told.answer.facts}
-        if told.made:  # it is folded up above
-            solutions = {self._puzzle.notate(told.board, line) for line in told.listed.lines}
-            known = {name: value for name, value in known.items() if value not in solutions}
-        rows |= told_facts(known)
+        rows |= told_facts({**by_making(self._puzzle, told), **told.answer.facts})
         drawn = "".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in rows.items())
         return f"<dl>{drawn}</dl>"
 

@@ -417,3 +417,14 @@ def test_facts_end_with_how_they_were_computed_and_tables_stand_apart_from_the_t
     assert prepared_text(answer, 1.5) == (
         "God's number: 11\nKernel: plain\n\nLengths\nmoves\n    1\n\nTime: 1.50 s\n\n"
     )
+
+
+def test_what_is_known_by_making_is_not_told_twice(tmp_path: Path) -> None:
+    run(Options(puzzle="sudoku", make=1), FolderContext(tmp_path))
+    text, page = ((tmp_path / f"result.{suffix}").read_text("utf-8") for suffix in ("txt", "html"))
+    made = next(row for row in text.splitlines() if row.startswith("Made: "))
+    assert made.startswith("Made: seed 20270301001; tries ")
+    assert "solution" not in made
+    assert (text.count("Difficulty: "), page.count("<dt>Difficulty</dt>")) == (1, 1)
+    assert "<dt>Seed</dt>" in page
+    assert "<dt>Solution</dt>" not in page
