@@ -68,7 +68,7 @@ def solve(
         working(line, means) as work,
         _writing(output, line) as write,
     ):
-        page = output is not None and output.suffix == ".html"
+        page = output is not None and output.suffix.lower() in (".html", ".htm")
         ask(puzzle, told, limit or LIMIT, work, _nowhere if as_json or page else write)
         if told.refused:
             raise told.refused

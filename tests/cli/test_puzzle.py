@@ -158,8 +158,9 @@ def test_a_listing_may_be_piped_in() -> None:
     assert puzzle("check", "peg-solitaire", "-", piped=listing).stdout == "stdin: 4 solutions, all right\n"
 
 
-def test_a_page_that_plays_the_solution_is_written_where_the_file_is_called_so(tmp_path: Path) -> None:
-    file = tmp_path / "cross.html"
+@pytest.mark.parametrize("suffix", ["html", "HTML", "htm"])
+def test_a_page_that_plays_the_solution_is_written_where_the_file_is_called_so(suffix: str, tmp_path: Path) -> None:
+    file = tmp_path / f"cross.{suffix}"
     assert puzzle("solve", "peg-solitaire", "--board", "cross", "--output", file).stdout == f"solved; wrote {file}\n"
     assert file.read_text("utf-8").count('<figure class="frame"') == 6
 
