@@ -9,7 +9,14 @@ from pi_appliance.engine import shortcut
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Run one command. Errors that a person may see become one line on stderr and an exit status."""
+    """Run one command. Errors that a person may see become one line on stderr and an exit status, as Ctrl-C does."""
+    try:
+        _main(argv)
+    except KeyboardInterrupt:  # while it loads; later each command says what it left
+        sys.exit(130)
+
+
+def _main(argv: list[str] | None) -> None:
     _open_what_is_closed()
     if shortcut.skipped(sys.argv[1:] if argv is None else argv, time.time()):
         return

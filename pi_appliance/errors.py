@@ -17,6 +17,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 _FEW = 30  # names in one line
+_MANY = 50  # problems; whoever mends that many looks again
 _LONG = 300  # characters; what is wrong may quote a word of a file that has no end
 
 
@@ -49,7 +50,9 @@ class ConfigError(ApplianceError):
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = tuple(sorted(set(problems)))
-        super().__init__("\n".join(str(problem) for problem in self.problems))
+        more = len(self.problems) - _MANY
+        rest = [f"{self.problems[0].file}: and {more:,} more"] if more > 0 else []
+        super().__init__("\n".join([*map(str, self.problems[:_MANY]), *rest]))
 
 
 class NoConfig(ConfigError):

@@ -29,6 +29,14 @@ class Commands(click.Group):
         with formatter.section("Commands"):
             formatter.write_dl([(name, _subject(name)) for name in self.list_commands(ctx)])
 
+    def invoke(self, ctx: click.Context) -> object:
+        """As click does; Ctrl-C where a command says nothing of it is one line, and the status that shells know."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            click.echo("\npi-appliance: stopped", err=True)
+            ctx.exit(130)
+
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:

@@ -14,9 +14,12 @@ class ProgressLine:
     def __init__(self) -> None:
         self._watched = sys.stderr is not None and sys.stderr.isatty()  # None: closed before we began
         self._drawn = False
+        self.note = ""
+        """What was shown last, also where nobody watches."""
 
     def show(self, done: float | None, note: str) -> None:
         """Draw DONE (0 to 1, None where nobody can tell) and NOTE."""
+        self.note = note
         if not self._watched:
             return
         filled = round(_BAR * min(1.0, done or 0.0))

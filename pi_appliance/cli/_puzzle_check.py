@@ -48,7 +48,7 @@ def check(asked: Asked, file: str | None, notation: str | None) -> None:
 def _check_line(puzzle: Puzzle, board: Any, notation: str) -> None:
     checked = puzzle.check(board, puzzle.parse_line(board, notation, "line"))
     if not checked:
-        raise Refused(f"{notation} is no solution of the board with {puzzle.describe(board)}: {checked.wrong}")
+        raise Refused(f"this is no solution of the board ({puzzle.describe(board)}): {checked.wrong}")
     click.echo("right")
 
 
@@ -61,7 +61,7 @@ def _check_listing(puzzle: Puzzle, rules: dict[str, str], text: str, file: str, 
             checked = puzzle.check(board, line)
             if not checked:
                 size = puzzle.describe(question)
-                raise Refused(f"{file}: solution {number} of the board with {size} is wrong: {checked.wrong}")
+                raise Refused(f"{file}: solution {number} of the board ({size}) is wrong: {checked.wrong}")
             right += 1
             if not right % OFTEN:
                 progress.show(number / len(lines), f"{right:,} solutions checked")

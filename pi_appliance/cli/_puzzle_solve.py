@@ -18,7 +18,7 @@ from pi_appliance.jobs._puzzle_night import LIMIT
 from pi_appliance.jobs._puzzle_page import Page
 from pi_appliance.jobs._puzzle_told import Told, answer_values, ask, in_words, prepared_text, so_far, values
 from pi_appliance.puzzles import Puzzle, Wish
-from pi_appliance.puzzles._result import label, rendered, spoken
+from pi_appliance.puzzles._result import rendered, told_facts
 from pi_appliance.system import files
 
 _SEEDS = 1_000_000_000
@@ -68,7 +68,7 @@ def solve(
         working(line, means) as work,
         _writing(output, line) as write,
     ):
-        page = output is not None and output.suffix == ".html"
+        page = output is not None and output.suffix.lower() in (".html", ".htm")
         ask(puzzle, told, limit or LIMIT, work, _nowhere if as_json or page else write)
         if told.refused:
             raise told.refused
@@ -186,7 +186,7 @@ def make(
         made = maker(seed, model, work)
     click.echo(puzzle.render_svg(made.board) if svg else puzzle.render(made.board), nl=False)
     known = {"Board": puzzle.describe(made.board), "Seed": str(seed)}
-    known |= {label(fact): spoken(value) for fact, value in made.facts.items()}
+    known |= told_facts(made.facts)
     click.echo(rendered(known), err=True, nl=False)
 
 
@@ -242,5 +242,5 @@ def _writing(output: Path | None, line: ProgressLine) -> Iterator[Callable[[str]
 
         yield write
     else:
-        with files.replacing_text(output) as file:
+        with files.replacing_text(output.resolve()) as file:
             yield file.write

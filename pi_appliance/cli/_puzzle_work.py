@@ -17,7 +17,17 @@ from pi_appliance.config.load import load
 from pi_appliance.core import durations
 from pi_appliance.core.estimate import Estimate
 from pi_appliance.errors import NoConfig, OutOfTime, Unavailable
-from pi_appliance.jobs._puzzle_boards import board_of, is_file, load_puzzle, name_of, read_most, text_of
+from pi_appliance.jobs._puzzle_boards import (
+    MOST,
+    MOST_OF_ONE,
+    board_of,
+    is_file,
+    load_puzzle,
+    most_of,
+    name_of,
+    read_most,
+    text_of,
+)
 from pi_appliance.ports_work import Interrupted, Shelf, Work
 from pi_appliance.puzzles import Puzzle
 from pi_appliance.system import bench
@@ -32,7 +42,9 @@ def _ruled(_: click.Context, __: click.Parameter, given: Sequence[str]) -> dict[
     for words in given:
         name, equals, value = words.partition("=")
         if not equals:
-            raise click.BadParameter(f"{words!r} is no rule; write name=value, such as goal=3,3")
+            raise click.BadParameter(
+                f"{words!r} is no rule; write name=value, as `pi-appliance puzzle rules` tells them"
+            )
         rules[name.strip()] = value.strip()
     return rules
 
@@ -44,9 +56,9 @@ def _length(_: click.Context, __: click.Parameter, value: str | None) -> timedel
         raise click.BadParameter(str(error)) from None
 
 
-def read_stdin() -> str:
-    """Return what is piped in. Raises ConfigError if it is no text, or has no end."""
-    return text_of(read_most(sys.stdin.buffer), STDIN)
+def read_stdin(most: int = MOST) -> str:
+    """Return what is piped in, nothing where stdin is closed. Raises ConfigError if it is no text, or above MOST."""
+    return text_of(b"" if sys.stdin is None else read_most(sys.stdin.buffer, most), STDIN, most)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +71,18 @@ class Asked:
 
     def load(self) -> tuple[Puzzle, Any]:
         """Return the puzzle and the board. Raises UnknownName, WrongArgument or ConfigError."""
+        line = ProgressLine()
+        try:
+            if self.board is not None and is_file(Path(self.board)) and Path(self.board).stat().st_size > MOST_OF_ONE:
+                line.show(None, f"reading {self.board}")
+            return self._load()
+        finally:
+            line.clear()
+
+    def _load(self) -> tuple[Puzzle, Any]:
         puzzle = load_puzzle(self.name)
         if self.board == "-":
-            return puzzle, puzzle.with_rules(puzzle.parse(read_stdin(), STDIN), self.rules)
+            return puzzle, puzzle.with_rules(puzzle.parse(read_stdin(most_of(puzzle)), STDIN), self.rules)
         return puzzle, board_of(puzzle, next(iter(puzzle.BOARDS)) if self.board is None else self.board, self.rules)
 
     def title(self, puzzle: Puzzle) -> str:
@@ -190,7 +211,7 @@ def stopped_cleanly(
         _say_stopped(told)
     except KeyboardInterrupt:
         line.clear()
-        _say_stopped("nothing is known")
+        _say_stopped(line.note or "nothing is known")
     finally:
         line.clear()
 

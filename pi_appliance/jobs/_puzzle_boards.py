@@ -15,6 +15,7 @@ _LONGEST_NAME = 24  # characters; what is longer, and no file, is a drawing
 _NAME = re.compile(r"[a-z][a-z-]*|.*\w\.[a-z]\w*", re.IGNORECASE)  # of a board, or of a file with its suffix
 _LONGEST_STEM = 120  # bytes: it names files of the report, with something behind it
 MOST = 256_000_000  # bytes; a million sudokus with their solutions are 164 MB
+MOST_OF_ONE = 100_000  # bytes of a text with one board; a larger one is something else, and would be complained of long
 _LARGE = 100_000  # bytes; 1,200 sudokus, a twentieth of a second
 _PIECE = 1_000_000  # bytes
 _ENDLESS = re.compile(r"[^\n]{100001}")  # no puzzle has rows as long, and none could be shown
@@ -23,6 +24,11 @@ _ENDLESS = re.compile(r"[^\n]{100001}")  # no puzzle has rows as long, and none 
 def load_puzzle(name: str) -> Puzzle:
     """Return the puzzle NAME. Raises UnknownName."""
     return cast(Puzzle, registry.load("puzzles", name))
+
+
+def most_of(puzzle: Puzzle) -> int:
+    """Return how many bytes a text with a board of PUZZLE may have."""
+    return MOST if getattr(puzzle, "MANY", False) else MOST_OF_ONE
 
 
 def read_board(puzzle: Puzzle, where: Path, rules: Mapping[str, str]) -> Any:
@@ -36,7 +42,7 @@ def read_board(puzzle: Puzzle, where: Path, rules: Mapping[str, str]) -> Any:
         raise UnknownName("board", where.name, tuple(puzzle.BOARDS))
     if where.exists() and not where.is_file() and not where.is_dir():  # a pipe, or a device without an end
         raise ConfigError([Problem(shown(where), 1, 1, "this is no file with a board", "name a text file")])
-    return puzzle.with_rules(puzzle.parse(read_text(where), shown(where)), rules)
+    return puzzle.with_rules(puzzle.parse(read_text(where, most_of(puzzle)), shown(where)), rules)
 
 
 def board_of(puzzle: Puzzle, words: str, rules: Mapping[str, str]) -> Any:
@@ -50,6 +56,8 @@ def board_of(puzzle: Puzzle, words: str, rules: Mapping[str, str]) -> Any:
     try:
         board = puzzle.parse(words, "board")
     except ConfigError:
+        if words and _is_there(where):
+            raise ConfigError([Problem(words, 1, 1, "this is no file with a board", "name a text file")]) from None
         if not _is_meant_as_name(words):
             raise
         return read_board(puzzle, where, rules)  # which says what there is in place of it
@@ -76,39 +84,49 @@ def is_large(where: Path) -> bool:
     return is_file(where) and where.stat().st_size > _LARGE
 
 
+def _is_there(where: Path) -> bool:
+    try:
+        return where.exists()
+    except (OSError, ValueError):
+        return False
+
+
 def name_of(where: Path) -> str:
     """Return what the board WHERE is called in a report, and its files there: one line, of marks that can be shown."""
     plain = "".join(mark if mark.isprintable() else "?" for mark in where.stem)
     return plain.encode()[:_LONGEST_STEM].decode(errors="ignore")
 
 
-def read_text(path: Path) -> str:
-    """Return what stands in the file PATH. Raises ConfigError if it cannot be read, is no text or is too large."""
+def read_text(path: Path, most: int = MOST) -> str:
+    """Return what stands in the file PATH. Raises ConfigError if it cannot be read, is no text, or above MOST bytes."""
     try:
         with path.open("rb") as file:
-            if path.stat().st_size > MOST:  # said before it fills the memory
-                raise _too_large(shown(path))
-            content = read_most(file)
+            if path.stat().st_size > most:  # said before it fills the memory
+                raise _too_large(shown(path), most)
+            content = read_most(file, most)
     except OSError as error:
         raise ConfigError(
             [Problem(shown(path), 1, 1, f"cannot be read: {error.strerror}", "check its name and rights")]
         ) from None
-    return text_of(content, shown(path))
+    return text_of(content, shown(path), most)
 
 
-def read_most(file: IO[bytes]) -> bytes:
-    """Return what FILE holds, cut off where it is too large. Reading all at once would take room for the most."""
-    found, left = bytearray(), MOST + 1
+def read_most(file: IO[bytes], most: int) -> bytes:
+    """Return what FILE holds, MOST bytes and one. Reading all at once would take room for the most."""
+    found, left = bytearray(), most + 1
     while left and (piece := file.read(min(left, _PIECE))):
         found += piece
         left -= len(piece)
     return bytes(found)
 
 
-def text_of(content: bytes, file: str) -> str:
-    """Return CONTENT of FILE as a text whose lines end with a line feed. Raises ConfigError if it cannot be one."""
-    if len(content) > MOST:
-        raise _too_large(file)
+def text_of(content: bytes, file: str, most: int = MOST) -> str:
+    """Return CONTENT of FILE as a text whose lines end with a line feed. Raises ConfigError if it cannot be one.
+
+    MOST is how many bytes it may have.
+    """
+    if len(content) > most:
+        raise _too_large(file, most)
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -122,5 +140,6 @@ def text_of(content: bytes, file: str) -> str:
     return text
 
 
-def _too_large(file: str) -> ConfigError:
-    return ConfigError([Problem(file, 1, 1, f"there are more than {render_size(MOST)} of it", "take it apart")])
+def _too_large(file: str, most: int) -> ConfigError:
+    right = "take it apart" if most == MOST else "draw one board, and nothing else"
+    return ConfigError([Problem(file, 1, 1, f"there are more than {render_size(most)} of it", right)])

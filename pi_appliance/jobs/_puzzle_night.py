@@ -34,7 +34,7 @@ from pi_appliance.jobs._puzzle_told import (
 from pi_appliance.model.run import Result
 from pi_appliance.ports import Context, Edition
 from pi_appliance.puzzles import Answer, Interrupted, Puzzle, Wish, Work, counted
-from pi_appliance.puzzles._result import label, rendered, spoken
+from pi_appliance.puzzles._result import rendered, told_facts
 
 RESULT = "result.txt"
 LIMIT = 10_000  # solutions; ten thousand of the longest fill some 20 MB
@@ -132,8 +132,7 @@ class Night:
             return
         self.seconds = work.seconds() - begun
         file.write("Prepared\n========\n" + prepared_text(self.prepared, self.seconds))
-        facts = {label(name): spoken(value) for name, value in self.prepared.facts.items()}
-        page.prepared(f"Through, in {duration(self.seconds)}.", facts, self.prepared.tables)
+        page.prepared(f"Through, in {duration(self.seconds)}.", told_facts(self.prepared.facts), self.prepared.tables)
 
     def _leave_out(self, name: str, error: ApplianceError, page: Page, file: IO[str]) -> None:
         """Tell that NAME is not there, because of ERROR, and go on: what else was done is worth a report."""

@@ -7,9 +7,9 @@ from itertools import islice
 from typing import Any
 
 from pi_appliance.jobs import _puzzle_player
-from pi_appliance.jobs._puzzle_told import Told, duration, in_words
+from pi_appliance.jobs._puzzle_told import Told, by_making, duration, in_words
 from pi_appliance.puzzles import Puzzle, Step, Table, counted
-from pi_appliance.puzzles._result import label, spoken
+from pi_appliance.puzzles._result import label, spoken, told_facts
 
 ROOM = 700_000  # characters of played lines; of what is too much, only the end is shown
 _ROWS = 200  # of a table
@@ -34,7 +34,7 @@ dl{display:grid;grid-template-columns:fit-content(48%) 1fr;gap:.1rem 1rem;margin
 dd{margin:0;overflow-wrap:anywhere}
 .wide{overflow-x:auto}
 table{border-collapse:collapse;font-variant-numeric:tabular-nums}
-th,td{padding:.2rem .7rem .2rem 0;text-align:right;white-space:nowrap}
+th,td{padding:.2rem .5rem .2rem 0;text-align:right;white-space:nowrap}
 th:first-child,td:first-child,.words{text-align:left}.words{white-space:normal}th{color:var(--quiet);font-weight:normal;white-space:normal;vertical-align:bottom}
 details>summary{padding:.6rem 0;cursor:pointer}"""
 
@@ -115,7 +115,8 @@ class Page:
             return ""
         self._room -= len(played.markup)
         self._styles |= dict.fromkeys(played.styles)
-        return played.markup
+        told = f"The first {_puzzle_player.MOST_STEPS} steps are played; there are more of them."
+        return played.markup + ("" if played.whole else f'<p class="quiet">{told}</p>')
 
     def _notated(self, board: Any, line: Any) -> str:
         notation = self._puzzle.notate(board, line)
@@ -127,11 +128,7 @@ class Page:
         rows = {f"{self._puzzle.MOVES.capitalize()} tried": spoken(told.answer.tried())}
         if told.listed.number > 1:
             rows["Solutions in result.txt"] = spoken(told.listed.number)
-        known = {**told.made, **told.answer.facts}
-        if told.made:  # it is folded up above
-            solutions = {self._puzzle.notate(told.board, line) for line in told.listed.lines}
-            known = {name: value for name, value in known.items() if value not in solutions}
-        rows |= {label(name): spoken(value) for name, value in known.items()}
+        rows |= told_facts({**by_making(self._puzzle, told), **told.answer.facts})
         drawn = "".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in rows.items())
         return f"<dl>{drawn}</dl>"
 

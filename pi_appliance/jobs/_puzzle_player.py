@@ -8,7 +8,7 @@ moves takes tens of kilobytes.
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from html import escape
-from itertools import takewhile
+from itertools import islice, takewhile
 from typing import NamedTuple
 from xml.etree import ElementTree
 
@@ -43,6 +43,8 @@ class Player(NamedTuple):
 
     markup: str
     styles: tuple[str, ...]
+    whole: bool
+    """Whether all steps are played; else the first MOST_STEPS are."""
 
 
 class _Picture(NamedTuple):
@@ -53,7 +55,8 @@ class _Picture(NamedTuple):
 
 def player(steps: Iterable[Step], name: str) -> Player:
     """Return what plays STEPS in a page; NAME, of letters and digits, is the player's own there."""
-    taken = [step for step, _ in zip(steps, range(MOST_STEPS), strict=False)]
+    steps = iter(steps)
+    taken = list(islice(steps, MOST_STEPS))
     pictures = [_picture(step.svg) for step in taken]
     common = _common(pictures)
     times = Counter(part for picture in pictures for part in set(picture.parts[common:]))
@@ -71,7 +74,8 @@ def player(steps: Iterable[Step], name: str) -> Player:
         f'<div class="player"><input type="radio" class="play" name="{name}" id="{name}p" checked aria-label="Play">'
         f"{frames}</div>{_all(name, taken)}"
     )
-    return Player(markup, tuple(dict.fromkeys(style for picture in pictures for style in picture.styles)))
+    styles = tuple(dict.fromkeys(style for picture in pictures for style in picture.styles))
+    return Player(markup, styles, whole=next(steps, None) is None)
 
 
 def _picture(svg: str) -> _Picture:

@@ -89,13 +89,23 @@ def so_far(interrupted: Interrupted) -> str:
 
 def text(puzzle: Puzzle, told: Told) -> str:
     """Return what stands below the solutions."""
-    rows = {"Made": "; ".join(f"{name} {spoken(value)}" for name, value in told.made.items())} if told.made else {}
+    made = "; ".join(f"{name.replace('-', ' ')} {spoken(value)}" for name, value in by_making(puzzle, told).items())
+    rows = {"Made": made} if made else {}
     if told.answer is not None:
         body = known(puzzle, told.board, told.answer, told.listed.number)
     else:
         body = rendered({"Board": puzzle.describe(told.board)})
     end = {"So far": told.cut_off, "Refused": str(told.refused or ""), "Time": duration(told.seconds)}
     return rendered(rows) + body + rendered({name: words for name, words in end.items() if words}) + "\n"
+
+
+def by_making(puzzle: Puzzle, told: Told) -> dict[str, int | float | str]:
+    """Return what is known of the board by its making alone, and is not said with its answer anyway."""
+    if not told.made:
+        return {}
+    said = told.answer.facts if told.answer else {}
+    solutions = {puzzle.notate(told.board, line) for line in told.listed.lines}
+    return {name: value for name, value in told.made.items() if said.get(name) != value and value not in solutions}
 
 
 def in_words(told: Told) -> str:

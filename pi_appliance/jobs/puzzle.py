@@ -20,7 +20,7 @@ _MOST_MADE = 1_000
 class Options:
     """The keys a job of this kind takes under `with:`."""
 
-    puzzle: Annotated[str, "which puzzle: the name of a file in pi_appliance/puzzles"]
+    puzzle: Annotated[str, "which puzzle, such as sudoku; `pi-appliance puzzle list` names them all"]
     boards: Annotated[
         list[Path], "known boards by name, own ones by file; without it, and without `make` and `prepare`, all known"
     ] = field(default_factory=list)

@@ -135,7 +135,7 @@ class Puzzle(Protocol):
     It may also have what not every puzzle can: `make(seed, board, work) -> Made` makes a new board, with the size and
     the rules of BOARD, the same for the same seed; `hint(board, work) -> str` tells the next move in words;
     `prepare(work) -> Answer` builds on the shelf what makes `solve` fast, goes on where it was cut off, and is
-    through at once when all is there.
+    through at once when all is there; `MANY = True` says that a text may hold a great many boards.
     """
 
     TITLE: str

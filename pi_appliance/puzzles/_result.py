@@ -66,8 +66,14 @@ def solutions(answer: Answer, listed: int) -> str:
 
 def facts_and_tables(answer: Answer) -> str:
     """Return what else ANSWER knows: its facts, a row each, and its tables."""
-    drawn = rendered({label(name): spoken(value) for name, value in answer.facts.items()})
-    return drawn + "".join(f"\n{render_table(table)}" for table in answer.tables)
+    tables = "".join(f"\n{render_table(table)}" for table in answer.tables)
+    return rendered(told_facts(answer.facts)) + tables + ("\n" if tables else "")
+
+
+def told_facts(facts: Mapping[str, int | float | str]) -> dict[str, str]:
+    """Return FACTS as a person reads them; how it was computed comes last."""
+    in_order = sorted(facts.items(), key=lambda fact: fact[0] == "kernel")
+    return {label(name): spoken(value) for name, value in in_order}
 
 
 def rendered(rows: Mapping[str, str]) -> str:

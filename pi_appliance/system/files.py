@@ -18,8 +18,11 @@ _LITTLE = 128 * 1024  # bytes; a run that begins needs a little less for what is
 def replacing(path: Path, *, mode: int = 0o644) -> Iterator[IO[bytes]]:
     """Give a file to write; it takes the place of PATH when the block ends well, else PATH stays as it was.
 
-    The folder must exist. Raises Unavailable when the disk is full or the folder cannot be written.
+    The folder must exist. Raises Unavailable when the disk is full or the folder cannot be written, and when PATH is
+    something else than a file: put in the place of /dev/null, a file would be the ruin of the machine.
     """
+    if path.exists() and not path.is_file():
+        raise Unavailable(f"{path} is no file, so none is put in its place; name another")
     draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}.new")
     try:
         try:

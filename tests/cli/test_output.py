@@ -1,10 +1,15 @@
 """What is printed goes to all sorts of places: full disks, old terminals, nowhere. None of them gets a traceback."""
 
+import fcntl
+import signal
 import subprocess
+import sys
+import termios
+from pathlib import Path
 
 import pytest
 
-from tests.house import House
+from tests.house import House, until
 
 
 def shell(
@@ -50,3 +55,23 @@ def test_a_terminal_that_knows_few_letters_gets_the_rest_as_question_marks(named
     done = shell(named, words, "", environment)
     assert done.returncode == 0, done.stderr
     assert "/no/such/gr" in done.stdout
+
+
+def unread(pipe):
+    """Return how many bytes in PIPE nobody has read."""
+    return int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)), sys.byteorder)
+
+
+def test_ctrl_c_is_one_line_whenever_it_comes(house):
+    process = subprocess.Popen(
+        [*house.program, "puzzle", "show", "peg-solitaire", "--board", "-"],
+        env=house.environment(),
+        stdin=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    with process:
+        process.stdin.write(b"X\n" * 40_000)  # more than a pipe holds: it is through when the program reads
+        until(lambda: " S " in Path(f"/proc/{process.pid}/stat").read_text("utf-8") and unread(process.stdin) == 0)
+        process.send_signal(signal.SIGINT)
+        assert process.stderr.read().strip() == b"pi-appliance: stopped"
+        assert process.wait(10) == 130

@@ -1,6 +1,8 @@
 """pi-appliance puzzle and the job kind, given what is no board: one line each, and soon."""
 
 import os
+import shlex
+import subprocess
 import sys
 from pathlib import Path
 
@@ -28,13 +30,52 @@ def refusal(*arguments: str | Path, piped: bytes | None = None) -> str:
 @pytest.mark.parametrize("name", PUZZLES)
 def test_zeros_and_lines_without_end_are_no_board(name: str, tmp_path: Path) -> None:
     file = tmp_path / "board.txt"
-    file.write_bytes(bytes(5_000_000))
+    file.write_bytes(bytes(50_000))
     assert "this is not a text file; save it as UTF-8" in refusal("show", name, "--board", file)
-    file.write_bytes(b"# a comment\n" + b"X" * 5_000_000)
-    assert "board.txt:2:1: this line has more than 100,000 characters" in refusal("show", name, "--board", file)
-    assert "stdin:1:1: this line has more than" in refusal("show", name, "--board", "-", piped=b"1" * 200_000)
+    for content in (b"# a comment\n" + b"X" * 5_000_000, b"no board\n" * 20_000)[: 1 if name == "sudoku" else 2]:
+        file.write_bytes(content)
+        wrong = "1:1: there are more than 100kB of it; draw one board"
+        if name == "sudoku":
+            wrong = "2:1: this line has more than 100,000 characters"
+        assert f"board.txt:{wrong}" in refusal("show", name, "--board", file)
+        assert f"stdin:{wrong}" in refusal("show", name, "--board", "-", piped=content)
     file.write_bytes(b"Z" * 100_000)
     refusal("show", name, "--board", file)
+
+
+def test_of_very_many_mistakes_the_first_fifty_are_told(tmp_path: Path) -> None:
+    file = tmp_path / "board.txt"
+    file.write_text("hello\n" * 5_000, "utf-8")
+    error = CliRunner().invoke(cli, ["puzzle", "show", "peg-solitaire", "--board", str(file)]).exception
+    told = str(error).splitlines()
+    assert (len(told), told[-1].rpartition(": ")[2]) == (51, "and 4,950 more")
+
+
+def test_a_folder_or_a_device_is_no_name_of_a_board(tmp_path: Path) -> None:
+    for place in (tmp_path, Path("/dev/null")):
+        assert f"{place}:1:1: this is no file with a board" in refusal("show", "sudoku", "--board", place)
+
+
+def test_a_closed_stdin_has_no_board(tmp_path: Path) -> None:
+    words = [sys.executable, "-m", "pi_appliance", "puzzle", "show", "sudoku", "--board", "-"]
+    script = f"{shlex.join(words)} <&-"
+    done = subprocess.run(
+        ["sh", "-c", script], env=House(tmp_path).environment(), capture_output=True, text=True, timeout=30, check=False
+    )
+    assert (done.returncode, done.stderr.partition(";")[0]) == (2, "stdin:1:1: no grid is drawn here")
+
+
+def test_an_output_is_put_in_the_place_of_files_only(tmp_path: Path) -> None:
+    pipe, kept, link = tmp_path / "pipe", tmp_path / "kept.txt", tmp_path / "link.txt"
+    os.mkfifo(pipe)
+    kept.touch()
+    link.symlink_to(kept)
+    wrong = refusal("solve", "panguru", "--output", pipe)
+    assert "is no file, so none is put in its place; name another" in wrong
+    assert pipe.is_fifo()
+    assert CliRunner().invoke(cli, ["puzzle", "solve", "panguru", "--output", str(link)]).exit_code == 0
+    assert link.is_symlink()
+    assert kept.read_text("utf-8").startswith("Starting Board")
 
 
 def test_a_file_that_is_too_large_is_not_read_to_its_end(tmp_path: Path) -> None:

@@ -234,5 +234,5 @@ def test_lines_come_one_by_one() -> None:
 def test_steps_lay_ship_after_ship() -> None:
     board = battleship.parse(battleship.BOARDS["tidy"], "tidy")
     steps = list(battleship.steps(board, next(battleship.solve(board, Wish.FIRST, Alone()).lines)))
-    assert [step.caption for step in steps[:3]] == ["what is known", "A1-D1, 4 squares", "A3-A5, 3 squares"]
+    assert [step.caption for step in steps[:3]] == ["What is known", "A1-D1, 4 squares", "A3-A5, 3 squares"]
     assert [step.svg.count('class="bs-ship"') for step in steps] == list(range(11))

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from xml.etree import ElementTree
 
@@ -13,8 +14,12 @@ import pytest
 
 from pi_appliance.config.load import load
 from pi_appliance.errors import ConfigError, OutOfTime, Refused, Unavailable
+from pi_appliance.jobs._puzzle_page import Page
+from pi_appliance.jobs._puzzle_player import MOST_STEPS
+from pi_appliance.jobs._puzzle_told import Told, prepared_text
 from pi_appliance.jobs.puzzle import Options, run
-from pi_appliance.puzzles import Alone, Interrupted, Shelf, Wish, Work
+from pi_appliance.puzzles import Alone, Answer, Interrupted, Shelf, Step, Table, Wish, Work
+from pi_appliance.puzzles._result import Listed
 from pi_appliance.puzzles.peg_solitaire import check, parse_listing
 from tests.fakes.context import FolderContext
 
@@ -387,3 +392,39 @@ def test_a_board_for_which_memory_is_too_small_after_all_is_told(tmp_path: Path)
     with pytest.raises(Refused, match=r"^arrow: it takes more memory than it may have; "):
         run(peg("arrow", "cross"), Tight(tmp_path))
     assert [board["answered"] for board in values(tmp_path)["boards"]] == [False, True]
+
+
+@pytest.mark.parametrize("more", [0, 1])
+def test_of_a_very_long_line_the_page_says_that_its_beginning_is_played(more: int) -> None:
+    drawn = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9"><rect width="9" height="9"/></svg>'
+    steps = [Step(f"step {number}", drawn) for number in range(MOST_STEPS + more)]
+    puzzle = SimpleNamespace(
+        TITLE="Long",
+        MOVES="moves",
+        steps=lambda *_: iter(steps),
+        render_svg=lambda _: drawn,
+        describe=lambda _: "long",
+        notate=lambda *_: "a line",
+    )
+    page = Page(puzzle, "job")  # type: ignore[arg-type]
+    page.add(Told(name="long", board=None, wish=Wish.FIRST, answer=Answer(), listed=Listed(1, ["a line"])))
+    assert page.render("solved", "").count('class="frame"') == MOST_STEPS
+    assert ("The first 200 steps are played; there are more of them." in page.render("solved", "")) == bool(more)
+
+
+def test_facts_end_with_how_they_were_computed_and_tables_stand_apart_from_the_time() -> None:
+    answer = Answer(facts={"kernel": "plain", "god's-number": 11}, tables=[Table("Lengths", ("moves",), [(1,)])])
+    assert prepared_text(answer, 1.5) == (
+        "God's number: 11\nKernel: plain\n\nLengths\nmoves\n    1\n\nTime: 1.50 s\n\n"
+    )
+
+
+def test_what_is_known_by_making_is_not_told_twice(tmp_path: Path) -> None:
+    run(Options(puzzle="sudoku", make=1), FolderContext(tmp_path))
+    text, page = ((tmp_path / f"result.{suffix}").read_text("utf-8") for suffix in ("txt", "html"))
+    made = next(row for row in text.splitlines() if row.startswith("Made: "))
+    assert made.startswith("Made: seed 20270301001; tries ")
+    assert "solution" not in made
+    assert (text.count("Difficulty: "), page.count("<dt>Difficulty</dt>")) == (1, 1)
+    assert "<dt>Seed</dt>" in page
+    assert "<dt>Solution</dt>" not in page

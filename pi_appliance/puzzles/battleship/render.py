@@ -82,7 +82,7 @@ def render_svg(board: Board) -> str:
 
 def steps(board: Board, line: Line) -> Iterator[Step]:
     """Yield BOARD as it is known, then the fleet of LINE, one ship more each time."""
-    yield Step("what is known", render_svg(board))
+    yield Step("What is known", render_svg(board))
     for number, ship in enumerate(line, 1):
         length = len(ship.squares)
         caption = f"{ship}, {counted(length, 'square')}"

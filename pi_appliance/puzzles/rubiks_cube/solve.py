@@ -137,7 +137,7 @@ def _facts(best: _Best) -> dict[str, int | float | str]:
         "moves": best.moves,
         "first-phase": best.found.split[0],
         "second-phase": best.found.split[1],
-        "at-least": best.least,
+        "moves-at-least": best.least,
         "optimal": "proven" if proven else "not proven",
         "kernel": way_of(kernel),
     }

@@ -13,10 +13,12 @@ from pi_appliance.puzzles.sudoku.text import notate, parse_listing, render, rend
 
 TITLE = "Sudoku"
 MOVES = "guesses"
+MANY = True
 WISHES = (Wish.ALL, Wish.FIRST, Wish.COUNT)
 
 __all__ = [
     "BOARDS",
+    "MANY",
     "MOVES",
     "RULES",
     "TITLE",
