@@ -165,6 +165,7 @@ def widen(work: Work) -> list[int]:
     """See that the wide table is on the shelf; return how many entries have each distance. Raises Interrupted."""
     ready = kept.load(work.shelf, WIDE, WIDE_SIZE + _COUNTS.size)
     if ready is not None:
+        work.shelf.remove(BEGUN)  # a power cut may have left it
         return list(_COUNTS.unpack(ready[WIDE_SIZE:]))
     parts, _ = small(work)
     growing = _go_on(work)
