@@ -143,6 +143,15 @@ def test_where_the_report_cannot_be_written_the_history_tells_what_was_found(tmp
     assert not (tmp_path / "result.txt").exists()
 
 
+def test_where_it_is_cut_off_and_cannot_be_written_the_history_tells_what_is_known(tmp_path: Path) -> None:
+    class Both(CutOff, FullCard):
+        pass
+
+    words = r"^result.html cannot be written: .*; pyramid: Solved; .*; arrow: Not answered yet: 12 of 16 levels"
+    with pytest.raises(OutOfTime, match=words):
+        run(peg("pyramid", "arrow"), Both(tmp_path))
+
+
 def test_how_long_the_board_in_work_will_take_is_told_where_somebody_knows(tmp_path: Path) -> None:
     context, moments = FolderContext(tmp_path), iter([0.0, 0.0, 10.0, 10.0])
     share = Share(context, 2, seconds=lambda: next(moments))
