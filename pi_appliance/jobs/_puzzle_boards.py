@@ -10,6 +10,7 @@ from pi_appliance.config.load import shown
 from pi_appliance.core.amounts import render_size
 from pi_appliance.errors import ConfigError, Problem, UnknownName
 from pi_appliance.puzzles import Puzzle
+from pi_appliance.puzzles._listing import BOARD, END, START
 
 _LONGEST_NAME = 24  # characters; what is longer, and no file, is a drawing
 _NAME = re.compile(r"[a-z][a-z-]*|.*\w\.[a-z]\w*", re.IGNORECASE)  # of a board, or of a file with its suffix
@@ -94,6 +95,8 @@ def _is_there(where: Path) -> bool:
 def name_of(where: Path) -> str:
     """Return what the board WHERE is called in a report, and its files there: one line, of marks that can be shown."""
     plain = "".join(mark if mark.isprintable() else "?" for mark in where.stem)
+    if plain in (BOARD, START, END):  # a row of that name would be read as one of the listing's own
+        plain += "?"
     return plain.encode()[:_LONGEST_STEM].decode(errors="ignore")
 
 

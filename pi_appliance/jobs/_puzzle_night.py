@@ -86,14 +86,19 @@ class Night:
         self.share = Share(self.context, max(1, plan.prepare + len(plan.boards) + plan.make))
 
     def work(self) -> Result:
-        """Do it, and report. Interruptions and refusals are in the report, and in `failure`. Raises Unavailable."""
+        """Do it, and report. Interruptions and refusals are in the report, and in `failure`.
+
+        Raises Unavailable, or OutOfTime, if there can be no report.
+        """
         try:
             # Also while the report is written and put in its place, a request to end is not the end of the process.
             with self._work() as work, self.context.edition(self.plan.keep) as self.edition:
                 return self._reported(work)
         except Unavailable as error:  # the report cannot be written: then the history tells what was found
-            found = (f"; {told.name}: {in_words(told).rstrip('.')}" for told in self.told if told.answer)
-            raise Unavailable("".join((str(error), *islice(found, _FOUND)))) from None
+            known = (each for each in self.told if each.answer or each.cut_off)
+            found = (f"; {told.name}: {in_words(told).rstrip('.')}" for told in known)
+            words = "".join((str(error), *islice(found, _FOUND)))
+            raise (OutOfTime(words) if self.cut_off else Unavailable(words)) from None
 
     @contextlib.contextmanager
     def _work(self) -> Iterator[Work]:

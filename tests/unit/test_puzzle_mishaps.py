@@ -143,6 +143,29 @@ def test_where_the_report_cannot_be_written_the_history_tells_what_was_found(tmp
     assert not (tmp_path / "result.txt").exists()
 
 
+def test_where_it_is_cut_off_and_cannot_be_written_the_history_tells_what_is_known(tmp_path: Path) -> None:
+    class Both(CutOff, FullCard):
+        pass
+
+    words = r"^result.html cannot be written: .*; pyramid: Solved; .*; arrow: Not answered yet: 12 of 16 levels"
+    with pytest.raises(OutOfTime, match=words):
+        run(peg("pyramid", "arrow"), Both(tmp_path))
+
+
+def test_no_name_of_a_file_spoils_the_report(tmp_path: Path) -> None:
+    names = ["Starting Board", "End Solution", "<script>alert(1)<∕script>", "a\"b'&c", "new\nline", "..", "</title>"]
+    places = [tmp_path / f"{name.replace('/', '∕')}.txt" for name in names]
+    for place in places:
+        place.write_text("XXO\n", "utf-8")
+    run(peg(*places), FolderContext(tmp_path / "reports"))
+    text = (tmp_path / "reports" / "result.txt").read_text("utf-8")
+    assert [len(lines) for _, lines in parse_listing(text, "result.txt", lambda *_: None)] == [1] * 7
+    page = (tmp_path / "reports" / "result.html").read_text("utf-8")
+    assert "<script" not in page
+    assert "&lt;script&gt;" in page
+    assert [board["name"] for board in values(tmp_path / "reports")["boards"]][4] == "new?line"
+
+
 def test_how_long_the_board_in_work_will_take_is_told_where_somebody_knows(tmp_path: Path) -> None:
     context, moments = FolderContext(tmp_path), iter([0.0, 0.0, 10.0, 10.0])
     share = Share(context, 2, seconds=lambda: next(moments))
