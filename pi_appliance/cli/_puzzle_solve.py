@@ -242,5 +242,7 @@ def _writing(output: Path | None, line: ProgressLine) -> Iterator[Callable[[str]
 
         yield write
     else:
-        with files.replacing_text(output.resolve()) as file:
+        # A link stays, and what it leads to is written; what is no file is refused by its own name.
+        place = output if output.exists() and not output.is_file() else output.resolve()
+        with files.replacing_text(place) as file:
             yield file.write
