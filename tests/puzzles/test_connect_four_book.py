@@ -2,6 +2,7 @@
 
 import random
 from array import array
+from itertools import count
 
 import pytest
 
@@ -107,6 +108,24 @@ def test_an_end_is_heard_while_positions_are_only_gone_through() -> None:
     with pytest.raises(Interrupted):
         book.deepen(work, NOTHING, (6,))
     assert work.signs > 10
+
+
+def test_what_is_killed_has_kept_what_it_found_until_a_moment_before() -> None:
+    class Killed(BaseException):
+        pass
+
+    class Mortal(Alone):
+        found = 0
+
+        def progress(self, part: float | None, note: str) -> None:
+            self.found += part is not None and "of" in note
+            if self.found > 20:
+                raise Killed
+
+    work = Mortal(count(0, 3).__next__)
+    with pytest.raises(Killed):
+        book.deepen(work, START, (3,))
+    assert 10 < len(book.load(work.shelf, START)) <= 21
 
 
 class Timed(Alone):
