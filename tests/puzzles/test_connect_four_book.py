@@ -2,6 +2,7 @@
 
 import random
 from array import array
+from itertools import count
 
 import pytest
 
@@ -88,9 +89,43 @@ def test_a_complete_book_is_through_at_once_and_says_how_far_it_is() -> None:
     work, right = whole()
     answer = book.deepen(Cut(0, work), START, STAGES)
     assert answer.tried() == 0
+    assert not answer.tables, "nobody has looked at the plies"
     assert answer.facts["complete-plies"] == 3
     assert answer.facts["positions"] == len(book.load(work.shelf, START))
     assert bytes(work.shelf.load(book.NAME) or b"") == right
+
+
+def test_an_end_is_heard_while_positions_are_only_gone_through() -> None:
+    class Heard(Alone):
+        signs = 0
+
+        def progress(self, part: float | None, note: str) -> None:
+            if part is not None or not note.startswith("opening book: the positions of ply "):
+                raise Interrupted("so far it was only gone through")
+            self.signs += 1
+
+    work = Heard()
+    with pytest.raises(Interrupted):
+        book.deepen(work, NOTHING, (6,))
+    assert work.signs > 10
+
+
+def test_what_is_killed_has_kept_what_it_found_until_a_moment_before() -> None:
+    class Killed(BaseException):
+        pass
+
+    class Mortal(Alone):
+        found = 0
+
+        def progress(self, part: float | None, note: str) -> None:
+            self.found += part is not None and "of" in note
+            if self.found > 20:
+                raise Killed
+
+    work = Mortal(count(0, 3).__next__)
+    with pytest.raises(Killed):
+        book.deepen(work, START, (3,))
+    assert 10 < len(book.load(work.shelf, START)) <= 21
 
 
 class Timed(Alone):

@@ -277,6 +277,12 @@ def test_what_is_made_has_one_best_column_and_no_win_at_once(seed: int) -> None:
     assert connect_four.make(seed, like, Alone()) == made
 
 
+def test_an_end_is_heard_while_chance_plays() -> None:
+    like = Board(("......R", *("RYRYRYY",) * 5), Colour.RED)
+    with pytest.raises(Interrupted):
+        connect_four.make(1, like, Short(0, Alone()))
+
+
 def test_a_hint_names_the_best_column() -> None:
     board = connect_four.parse(connect_four.BOARDS["squeeze"], "squeeze")
     assert connect_four.hint(board, Alone()) == "Red plays column 3, to C3: Red wins with move 41"

@@ -40,6 +40,15 @@ def test_the_known_grids_have_as_many_clues_as_is_known_and_the_named_ones_as_ma
     assert set(counts.values()) == {1}
 
 
+def test_a_number_stands_among_the_facts_once() -> None:
+    for grid in [*UNIQUE, *NONE]:
+        assert "guesses-needed" not in sudoku.solve(board(grid), Wish.ALL, Alone()).facts, (
+            "all that were tried are told"
+        )
+    several = sudoku.solve(board(next(iter(SEVERAL))), Wish.ALL, Alone())
+    assert int(several.facts["guesses-needed"]) < several.tried()
+
+
 @pytest.mark.parametrize("grid", SEVERAL)
 def test_all_solutions_are_listed_each_once_and_counted(grid: str) -> None:
     answer = sudoku.solve(board(grid), Wish.ALL, Alone())

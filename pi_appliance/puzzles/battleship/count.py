@@ -18,7 +18,7 @@ from pi_appliance.puzzles.battleship.kernel import Cell, Layer
 from pi_appliance.puzzles.battleship.memory import needs
 from pi_appliance.puzzles.battleship.plan import Rows, is_turned, plan, size_of
 
-STEP = 4_096  # keys in one call of the kernel: hundredths of a second even on a small Pi
+STEP = 1_024  # keys in one call of the kernel: hundredths of a second, a few tenths on a small Pi with a fleet of ten
 NOTICED = 50_000_000  # bytes; what takes less fits everywhere
 
 

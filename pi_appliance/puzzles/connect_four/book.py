@@ -19,7 +19,10 @@ NAME = "connect-four/book-2"
 STAGES = (6, 8)  # plies, of 8,231 and 91,295 positions: about a day of one good core; each is a matter of seconds
 _MAGIC = 0x626F6F6B2D666F75  # another number on a machine that writes numbers the other way round
 _HEAD = 4  # numbers before the entries: what it is, where it begins, its complete plies, and the ply in work
-_SAVED = 300.0  # seconds between two times that an unfinished stage is written: a card does not last forever
+_SAVED, _MORE = (
+    10.0,
+    0.003,
+)  # seconds between two writes of an unfinished stage, and for each position in it: a card wears
 _CHUNKS = 10_000  # of a ply; several positions in one call, so that a hard one among them keeps no core waiting
 _MARGIN = 2.0  # seconds that are left for writing at the end
 _OFTEN = 1_000  # positions between two signs of life, where they are only gone through
@@ -124,7 +127,7 @@ class _Builder:
             self.longest = max(self.longest, seconds)
             done += len(scores)
             self.work.progress(done / len(level), f"ply {plies}: {done:,} of {counted(len(level), 'position')}")
-            if self.work.seconds() - self.saved > _SAVED:
+            if self.work.seconds() - self.saved > _SAVED + _MORE * len(self.scores):
                 self.save()
         if done < len(level):
             raise Interrupted("there is no time for more of the opening book")
