@@ -1,6 +1,7 @@
 """Fixtures that every test may use, and which worker runs what when several do."""
 
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +20,20 @@ settings.load_profile("appliance")
 
 
 LONG = {"faults", "test_year.py"}  # the folder and the file whose tests take longest
+SHARED = re.compile(r"browser\.py|/test_music")  # files whose tests have one Chromium or one MPD together
 
 
 class Sharing(LoadScopeScheduling):
-    """Gives each worker that is free one more test. All that changes the machine goes to one: there is one crontab."""
+    """Gives each worker that is free one more test, or one more file of those that take long to set up.
+
+    All that changes the machine goes to one worker: there is one crontab.
+    """
 
     def _split_scope(self, nodeid: str) -> str:
-        return "the machine" if "tests/system/" in nodeid else nodeid
+        file = nodeid.partition("::")[0]
+        if "tests/system/" in file:
+            return "the machine"
+        return file if SHARED.search(file) else nodeid
 
 
 @pytest.hookimpl(optionalhook=True)  # there is none with -p no:xdist

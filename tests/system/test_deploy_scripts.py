@@ -252,6 +252,8 @@ def test_run_makes_what_is_missing_once_and_never_trusts_half_of_it(clone: Path,
     assert "Is this machine online? Try: ping" in broken.stderr.splitlines()[-1]
     first = sh(run, "--help").stdout
     assert "making the environment .venv" in first
+    (link,) = (clone / ".venv").rglob("__editable__*.pth")
+    assert link.read_text().strip() == str(clone), "a path: a finder would make each start longer"
     second = sh(run, "--help").stdout
     assert "environment" not in second
     assert "Usage: pi-appliance up" in second
