@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from copy import copy
 from functools import cached_property
 from pathlib import Path
 from types import SimpleNamespace
@@ -117,7 +118,7 @@ class CutOff(FolderContext):
         def told(part: float | None, note: str) -> None:
             (progress or context.progress)(part, note)
             if context.told[-1][1].startswith(context.where):
-                raise context.why
+                raise copy(context.why)  # what is cut off may add to it
 
         work.progress = told  # type: ignore[method-assign]
         yield work
