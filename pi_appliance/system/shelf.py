@@ -13,6 +13,7 @@ import time
 import zlib
 from collections.abc import Iterable
 from pathlib import Path
+from typing import IO
 
 from pi_appliance.ports_work import is_of_a_board
 from pi_appliance.system import files
@@ -24,6 +25,7 @@ _DAY = 86_400.0  # seconds
 _PATIENCE = 30 * _DAY  # until nobody asks any more for what is of one board, or was damaged
 _HEADER = struct.Struct("<8sIQ")
 _MAGIC = b"pi-shelf"
+_PIECE = 1_000_000  # bytes that are read at once
 
 
 class FileShelf:
@@ -38,15 +40,14 @@ class FileShelf:
         A damaged file is set aside.
         """
         path = self._path(name)
+        content = None
         try:
             with path.open("rb") as file:
-                kept = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
-        except ValueError:  # an empty file cannot be mapped
-            kept = memoryview(b"")
+                if _is_whole(file):
+                    content = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))[_HEADER.size :]
         except OSError:
             return None
-        if (content := _content(kept)) is None:
-            kept.release()
+        if content is None:
             with contextlib.suppress(OSError):  # one damaged file a name is enough to look at
                 path.replace(path.with_suffix(_DAMAGED))
         elif is_of_a_board(name):
@@ -105,13 +106,15 @@ def _touch(path: Path) -> None:
             os.utime(path)
 
 
-def _content(kept: memoryview) -> memoryview | None:
-    """Return what stands behind the header of KEPT; None if it is not what was written."""
-    if len(kept) < _HEADER.size:
-        return None
-    magic, checksum, length = _HEADER.unpack_from(kept)
-    content = kept[_HEADER.size :]
-    if magic == _MAGIC and length == len(content) and zlib.crc32(content) == checksum:
-        return content
-    content.release()
-    return None
+def _is_whole(file: IO[bytes]) -> bool:
+    """Say whether FILE holds what was written. Raises OSError, where a worn card does not give it back.
+
+    Of a mapped file that would be a signal, and the end of the process.
+    """
+    header = file.read(_HEADER.size)
+    if len(header) < _HEADER.size:
+        return False
+    length = checksum = 0
+    while piece := file.read(_PIECE):
+        checksum, length = zlib.crc32(piece, checksum), length + len(piece)
+    return header == _HEADER.pack(_MAGIC, checksum, length)

@@ -126,10 +126,10 @@ class Frontier:
         """Put CELLS into the level after this one."""
         kernel.absorb(cells, 0, len(cells) // 3, self.after)
 
-    def save(self) -> tuple[list[bytes], dict[str, Any]]:
-        """Return all there is: bytes, and words that tell how they are to be read."""
+    def save(self) -> tuple[list[bytes | memoryview], dict[str, Any]]:
+        """Return all there is: its numbers, not copied, and words that tell how they are to be read."""
         after = packed(self.after, lambda: None)
-        parts = [self.cells.tobytes(), self.before.tobytes(), after.tobytes()]
+        parts: list[bytes | memoryview] = [memoryview(each).cast("B") for each in (self.cells, self.before, after)]
         about = {
             "level": self.level,
             "rows": self.rows,
@@ -186,7 +186,7 @@ def packed(table: kernel.Table, tell: Callable[[], None]) -> "array[int]":
     return level
 
 
-def written(about: Mapping[str, Any], parts: list[bytes]) -> list[bytes]:
+def written(about: Mapping[str, Any], parts: list[bytes | memoryview]) -> list[bytes | memoryview]:
     """Return PARTS with words ABOUT them, as they go to a shelf."""
     words = json.dumps(about).encode()
     return [MAGIC, len(words).to_bytes(8, "little"), words, *parts]

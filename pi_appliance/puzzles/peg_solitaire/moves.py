@@ -71,10 +71,10 @@ class Layers(Frontier):
     def _put(self, cells: "array[int]") -> None:
         kernel.absorb_new(cells, 0, len(cells) // 3, self.seen, self.after)
 
-    def save(self) -> tuple[list[bytes], dict[str, Any]]:
+    def save(self) -> tuple[list[bytes | memoryview], dict[str, Any]]:
         """Return all there is, as of a frontier; behind it come the layers."""
         parts, about = super().save()
-        return [*parts, *(keys.tobytes() for keys in self.layers)], about | {
+        return [*parts, *(memoryview(keys).cast("B") for keys in self.layers)], about | {
             "layers": [len(each) for each in self.layers]
         }
 
