@@ -126,6 +126,7 @@ class Night:
         self.share.next("prepare")
         begun = work.seconds()
         try:
+            # The options have refused it of a puzzle that cannot; so with `make` below.
             self.prepared = self.plan.puzzle.prepare(work)  # type: ignore[attr-defined]
         except Interrupted as interrupted:
             self.prepared_so_far = so_far(interrupted)

@@ -19,10 +19,8 @@ NAME = "connect-four/book-2"
 STAGES = (6, 8)  # plies, of 8,231 and 91,295 positions: about a day of one good core; each is a matter of seconds
 _MAGIC = 0x626F6F6B2D666F75  # another number on a machine that writes numbers the other way round
 _HEAD = 4  # numbers before the entries: what it is, where it begins, its complete plies, and the ply in work
-_SAVED, _MORE = (
-    10.0,
-    0.003,
-)  # seconds between two writes of an unfinished stage, and for each position in it: a card wears
+_SAVED = 10.0  # seconds between two times that an unfinished stage is written
+_MORE = 0.003  # seconds that are added for each position there is: a card does not last forever
 _CHUNKS = 10_000  # of a ply; several positions in one call, so that a hard one among them keeps no core waiting
 _MARGIN = 2.0  # seconds that are left for writing at the end
 _OFTEN = 1_000  # positions between two signs of life, where they are only gone through

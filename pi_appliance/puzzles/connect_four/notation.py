@@ -153,7 +153,8 @@ def notate(board: Board, line: Line) -> str:  # noqa: ARG001
 
 def parse_line(board: Board, text: str, file: str) -> Line:  # noqa: ARG001
     """Return the line that TEXT notates, as `notate` writes it. Raises ConfigError."""
-    moves, end = re.fullmatch(r"([1-7\s]*)(.*)", text, re.DOTALL).groups()  # type: ignore[union-attr]
+    end = re.sub(r"^[1-7\s]*", "", text)
+    moves = text.removesuffix(end)
     known = {end.value.casefold(): end for end in End}
     ended = known.get(" ".join(end.split()).casefold())
     if ended is None:

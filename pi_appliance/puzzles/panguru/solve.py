@@ -96,7 +96,15 @@ class _Within(Alone):
 
     def __init__(self, work: Work) -> None:
         super().__init__()
-        self.progress, self.require_memory = work.progress, work.require_memory  # type: ignore[method-assign]
+        self._work = work
+
+    def progress(self, part: float | None, note: str) -> None:
+        """Tell it to whoever waits for all of the work. Raises Interrupted."""
+        self._work.progress(part, note)
+
+    def require_memory(self, size: int, what: str) -> None:
+        """Ask there whether it fits. Raises Refused."""
+        self._work.require_memory(size, what)
 
 
 def _hard(seed: int, board: Board, work: Work) -> tuple[int, int, int]:
