@@ -1,11 +1,8 @@
-"""The command line's door. It loads the program only where there is something to do (engine/shortcut.py)."""
+"""The entry point of the command line."""
 
 import io
 import os
 import sys
-import time
-
-from pi_appliance.engine import shortcut
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -18,13 +15,11 @@ def main(argv: list[str] | None = None) -> None:
 
 def _main(argv: list[str] | None) -> None:
     _open_what_is_closed()
-    if shortcut.skipped(sys.argv[1:] if argv is None else argv, time.time()):
-        return
     if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
         sys.stdout.reconfigure(errors="replace")  # a terminal that knows no … shows a ?
-    from pi_appliance.cli import _program  # not before: click alone takes longer to load than a skip takes
+    from pi_appliance.cli import program  # not before: click alone takes longer to load than a skip takes
 
-    _program.run(argv)
+    program.run(argv)
 
 
 def _open_what_is_closed() -> None:

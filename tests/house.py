@@ -10,8 +10,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from pi_appliance.engine.assemble import Appliance
-from pi_appliance.model.run import Outcome, Run
+from pi_appliance.scheduling.appliance import Appliance
+from pi_appliance.storage.model import Outcome, Run
 
 ROOT = Path(__file__).parents[1]
 PROGRAM = (sys.executable, "-m", "pi_appliance")

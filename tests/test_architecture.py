@@ -24,21 +24,21 @@ PURE = {"errors", "model", "core", "puzzles", "ports", "ports_player", "ports_wo
 IMPURE = {"asyncio", "http", "os", "shutil", "socket", "sqlite3", "subprocess", "threading", "time", "urllib"}
 PLUGINS = {"jobs", "networks", "notices", "players", "cli"}
 ONE_HOME = {
-    "PIL": {"reports/as_jpeg.py", "reports/as_png.py"},
-    "apprise": {"notices/apprise.py"},
-    "mastodon": {"networks/_mastodon_line.py"},
-    "tweepy": {"networks/x.py"},
-    "mpd": {"players/_mpd_line.py"},
-    "h11": {"players/_volumio_line.py", "players/_volumio_ear.py"},  # a line to Volumio, and what it calls back on
-    "crontab": {"system/crontab.py"},
-    "yaml": {"config/yaml_tree.py"},
-    "cattrs": {"config/structure.py"},
-    "cronsim": {"core/cron_expression.py"},
-    "wcwidth": {"core/graphemes.py"},
+    "PIL": {"music/thumbnails.py", "puzzles/picture.py"},
+    "apprise": {"notify/notifiers/apprise.py"},
+    "mastodon": {"posting/networks/_mastodon_client.py"},
+    "tweepy": {"posting/networks/x.py"},
+    "mpd": {"music/mpd/connection.py"},
+    "h11": {"music/volumio/client.py", "music/volumio/push.py"},  # a line to Volumio, and what it calls back on
+    "crontab": {"scheduling/crontab.py"},
+    "yaml": {"config/yaml_source.py"},
+    "cattrs": {"config/binding.py"},
+    "cronsim": {"scheduling/cron.py"},
+    "wcwidth": {"posting/x_text.py"},
     "pysat": {"puzzles/sudoku/sat.py"},
-    "segno": {"cli/_qr_code.py"},
-    "zeroconf": {"bridge/_announcer.py"},
-    "sqlite3": {"store/database.py", "store/salvage.py", "store/skip.py"},
+    "segno": {"qr_code.py"},
+    "zeroconf": {"mdns.py"},
+    "sqlite3": {"storage/database.py", "storage/recovery.py", "scheduling/fast_skip.py"},
     "prometheus_client": set(),  # the tests alone: it would cost the idle daemon 13 MB
 }
 FILES = sorted(PACKAGE.rglob("*.py"))

@@ -8,10 +8,10 @@ import click
 import pytest
 
 from pi_appliance.__main__ import main
-from pi_appliance.cli._program import cli
-from pi_appliance.config import describe
-from pi_appliance.config.load import load
-from pi_appliance.config.yaml_tree import parse
+from pi_appliance.cli.program import cli
+from pi_appliance.config import schema
+from pi_appliance.config.loader import load
+from pi_appliance.config.yaml_source import parse
 from pi_appliance.puzzles import Puzzle
 from tests.house import ROOT
 
@@ -70,7 +70,7 @@ def test_every_command_is_in_the_docs_and_its_help_ends_with_its_exit_statuses(w
 def test_the_table_of_keys_is_what_the_data_classes_say():
     page = (ROOT / "docs" / "configuration.md").read_text("utf-8")
     shown = page.partition("<!-- pi-appliance config keys -->\n")[2].partition("<!-- end -->")[0]
-    assert shown.strip() == describe.tables().strip(), "paste what this prints: pi-appliance config keys"
+    assert shown.strip() == schema.tables().strip(), "paste what this prints: pi-appliance config keys"
 
 
 def test_the_pages_for_who_adds_a_puzzle_name_the_same_things():

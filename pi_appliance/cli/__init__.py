@@ -1,1 +1,1 @@
-"""The command line, one command group a file. Floor 6."""
+"""The framework of the command line: program, shared options and text output."""

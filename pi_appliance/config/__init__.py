@@ -1,1 +1,1 @@
-"""YAML to data classes, and the data classes described. Floor 2."""
+"""The configuration: data classes, loader, schema, secrets and units."""

@@ -1,1 +1,1 @@
-"""Job kinds, one file each: Options and run(options, context). Floor 3."""
+"""Runs of jobs: runner, attempts, worker process, job context and reports."""

@@ -17,9 +17,9 @@ from enum import StrEnum
 from types import ModuleType
 from typing import Any, Protocol
 
-from pi_appliance.ports_work import Interrupted, Shelf, Work
 from pi_appliance.puzzles import _kernels
-from pi_appliance.puzzles._alone import Alone
+from pi_appliance.puzzles.runtime.interface import Interrupted, Shelf, Work
+from pi_appliance.puzzles.runtime.serial import Alone
 
 __all__ = [
     "Alone",

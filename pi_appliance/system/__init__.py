@@ -1,1 +1,1 @@
-"""The machine around us: files, processes, crontab, notify socket. Floor 3."""
+"""The platform: files, locks, clock, processes, limits, sensors, network and systemd."""

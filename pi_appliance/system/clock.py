@@ -1,9 +1,59 @@
-"""The clocks of the machine, and whether the one on the wall was set by somebody who knows."""
+"""Whether the wall clock is to be believed, and by how much it was put forward or back. Pure: told what clocks show.
+
+A Pi without a battery starts with the time of its last shutdown, or with 1970, until somebody on the network is asked.
+"""
 
 import ctypes
 import time
-from datetime import UTC, datetime
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
 from pathlib import Path
+
+_NOT_A_STEP = timedelta(milliseconds=500)  # a clock that is steered gains 30 ms in a minute at the most (500 ppm)
+
+
+class ClockState(StrEnum):
+    """What is thought of the wall clock."""
+
+    UNTRUSTED = "untrusted"  # nobody has set it yet, and there is still hope that somebody will
+    TRUSTED = "trusted"
+    STEPPED = "stepped"  # it was put forward or back since the last look
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """What one look at the clocks told: the state, and how far the wall clock was put (back: negative)."""
+
+    state: ClockState
+    step: timedelta = timedelta(0)
+
+
+class ClockWatch:
+    """Looks at the clocks again and again."""
+
+    def __init__(self, wait: timedelta) -> None:
+        """WAIT: how long after the start of the machine a clock that nobody has set is waited for."""
+        self.wait = wait
+        self.trusted = False
+        self._last: tuple[datetime, float] | None = None
+
+    def look(self, wall: datetime, steady: float, *, synchronised: bool) -> Sight:
+        """Return what WALL, and STEADY seconds since the machine started, tell. SYNCHRONISED: somebody has set WALL."""
+        self.trusted = self.trusted or synchronised or steady >= self.wait.total_seconds()
+        step = timedelta(0)
+        if self._last is not None:
+            before, then = self._last
+            step = wall - before - timedelta(seconds=steady - then)
+        self._last = wall, steady
+        if abs(step) < _NOT_A_STEP:
+            return Sight(ClockState.TRUSTED if self.trusted else ClockState.UNTRUSTED)
+        return Sight(ClockState.STEPPED if self.trusted else ClockState.UNTRUSTED, step)
+
+    def seconds_left(self, steady: float) -> float:
+        """Return how long the clock will still be waited for."""
+        return 0.0 if self.trusted else max(0.0, self.wait.total_seconds() - steady)
+
 
 _SYNCHRONISED = Path("/run/systemd/timesync/synchronized")  # made by systemd-timesyncd, once a boot
 _STA_UNSYNC = 0x40  # linux/timex.h
@@ -35,7 +85,7 @@ def boot_name() -> str:
 
 
 class MachineClock:
-    """The clock of this machine: the Clock of ports.py."""
+    """The clock of this machine: the Clock of jobs/interface.py."""
 
     def now(self) -> datetime:
         """Return the wall clock's instant."""

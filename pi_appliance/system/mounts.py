@@ -1,8 +1,10 @@
 """What is mounted where, by the kernel's own list: who can be written to, and who will still know it tomorrow."""
 
+import asyncio
 import contextlib
 import re
-from collections.abc import Sequence
+import select
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -78,3 +80,38 @@ def _parse(line: str) -> Mount | None:
 def _plain(text: str) -> str:
     """Undo the kernel's way to write spaces and the like."""
     return _ESCAPE.sub(lambda match: chr(int(match[1], 8)), text)
+
+
+class MountAlarm:
+    """Calls RING in the running loop after each change of the LIST of mounts."""
+
+    def __init__(self, ring: Callable[[], None], path: Path = LIST) -> None:
+        self._ring, self._loop = ring, asyncio.get_running_loop()
+        self._epoll: select.epoll | None = None
+        try:
+            self._file = path.open("rb")
+        except OSError:  # no such list here: nothing rings
+            return
+        epoll = select.epoll()
+        try:
+            epoll.register(self._file.fileno(), select.EPOLLPRI)
+        except PermissionError:  # a plain file
+            epoll.close()
+            self._file.close()
+            return
+        self._epoll = epoll
+        self._loop.add_reader(epoll.fileno(), self._rung)
+
+    def close(self) -> None:
+        """Ring no more."""
+        if self._epoll is not None:
+            self._loop.remove_reader(self._epoll.fileno())
+            self._epoll.close()
+            self._file.close()
+            self._epoll = None
+
+    def _rung(self) -> None:
+        assert self._epoll is not None
+        with contextlib.suppress(InterruptedError):
+            self._epoll.poll(0)  # else it would be told again and again
+        self._ring()

@@ -1,1 +1,1 @@
-"""The page on the phone. Floor 5."""
+"""The framework of the page and the JSON API."""

@@ -5,16 +5,16 @@ from datetime import datetime, timedelta
 
 from starlette.exceptions import HTTPException
 
-from pi_appliance.core import durations
-from pi_appliance.engine.stations import Stations
+from pi_appliance.config import units
 from pi_appliance.errors import Refused, nearest
-from pi_appliance.model.post import ANSWERS, Intent
-from pi_appliance.model.run import Run, Trigger
-from pi_appliance.store.posts import Posts
-from pi_appliance.store.slots import Pause
-from pi_appliance.web import player
-from pi_appliance.web.keys import Given
-from pi_appliance.web.world import Daemon
+from pi_appliance.music import player_commands
+from pi_appliance.music.stations.service import Stations
+from pi_appliance.posting.model import ANSWERS, Intent
+from pi_appliance.posting.store import Posts
+from pi_appliance.storage.model import Run, Trigger
+from pi_appliance.storage.slots import Pause
+from pi_appliance.web.interface import Daemon
+from pi_appliance.web.params import Given
 
 _LONGEST = timedelta(days=3650)  # of a pause that ends by itself
 
@@ -37,7 +37,7 @@ class Actions:
 
     async def ask_player(self, command: str, given: Given) -> None:
         """Do COMMAND. Raises as player.command does."""
-        await player.command(self._daemon.hub, command, given, self.stations)
+        await player_commands.command(self._daemon.hub, command, given, self.stations)
 
     async def run_job(self, name: str) -> None:
         """Start a run of the job NAME. Raises UnknownName, or Refused if a run of it goes on."""
@@ -88,7 +88,7 @@ def _length(given: Mapping[str, object]) -> timedelta | None:
     if not isinstance(text, str):
         raise HTTPException(400, "'for' must be a length of time such as 90s, 15m, 1h30m or 2d")
     try:
-        length = durations.parse(text) if text else None
+        length = units.parse_duration(text) if text else None
     except ValueError as error:
         raise HTTPException(400, f"'for' is wrong: {error}") from None
     if length is not None and not timedelta(0) < length <= _LONGEST:

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from pi_appliance.core.trust import ClockState
-from pi_appliance.engine.alarms import Alarm, alarms
-from pi_appliance.engine.assemble import JobView
-from pi_appliance.model.run import Run
-from pi_appliance.web import values
-from pi_appliance.web.world import Daemon, Scheduler
+from pi_appliance.music.alarms.service import Alarm, alarms
+from pi_appliance.scheduling.appliance import JobView
+from pi_appliance.storage.model import Run
+from pi_appliance.system.clock import ClockState
+from pi_appliance.web import state
+from pi_appliance.web.interface import Daemon, Scheduler
 
 _MOST = 3  # jobs that are named
 
@@ -27,7 +27,7 @@ class Banner:
 
 def of(daemon: Daemon, views: Sequence[JobView], now: datetime) -> Banner:
     """Return what to say of DAEMON with its jobs as VIEWS."""
-    found = [run for view in views if (run := values.failure(daemon.appliance, view))]
+    found = [run for view in views if (run := state.failure(daemon.appliance, view))]
     found.sort(key=lambda run: (run.started, run.id), reverse=True)
     ringing = [alarm for alarm in alarms(daemon.appliance, now) if alarm.session]
     return Banner(_sentences(daemon.scheduler), ringing, found[:_MOST], len(found[_MOST:]))

@@ -8,9 +8,10 @@ import time
 from collections.abc import Callable, Iterator
 from random import Random
 
-from pi_appliance.puzzles import Alone, Wish, battleship
+from pi_appliance.puzzles import Wish, battleship
 from pi_appliance.puzzles.battleship.board import FLEET
 from pi_appliance.puzzles.battleship.search import Search
+from pi_appliance.puzzles.runtime.serial import Alone
 from tests.puzzles.battleship_plain import fleets
 
 SEED = 20261121

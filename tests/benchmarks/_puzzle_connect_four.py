@@ -9,11 +9,12 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from pi_appliance.puzzles import Alone, connect_four, way_of
+from pi_appliance.puzzles import connect_four, way_of
 from pi_appliance.puzzles.connect_four import kernel
 from pi_appliance.puzzles.connect_four.board import ended
 from pi_appliance.puzzles.connect_four.position import NOTHING, Position, last_move
 from pi_appliance.puzzles.connect_four.search import Search
+from pi_appliance.puzzles.runtime.serial import Alone
 
 GAMES = 300
 POSITIONS = {22: 200, 18: 100, 14: 40, 12: 20}  # how many of each number of discs

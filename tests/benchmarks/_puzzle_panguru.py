@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterator
 from statistics import median
 from typing import Any
 
-from pi_appliance.puzzles import Alone, Wish, panguru
+from pi_appliance.puzzles import Wish, panguru
 from pi_appliance.puzzles.panguru import Board
+from pi_appliance.puzzles.runtime.serial import Alone
 
 EXAMPLE = Board("WCBRBOGYGPCORPY", "-PCBRYOGYGBCORP")
 MANY = 1_000  # random boards: seconds compiled, half a minute plain

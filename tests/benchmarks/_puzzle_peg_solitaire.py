@@ -14,7 +14,7 @@ from pathlib import Path
 
 from pi_appliance.puzzles import Answer, Wish, peg_solitaire, way_of
 from pi_appliance.puzzles.peg_solitaire import kernel
-from pi_appliance.system.bench import open_bench
+from pi_appliance.puzzles.runtime.local import open_bench
 
 WAYS = ((1, 0), (-1, 0), (0, 1), (0, -1))
 MEGA = 1024  # kilobytes

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from statistics import mean
 
-from pi_appliance.puzzles import Alone, way_of
+from pi_appliance.puzzles import way_of
 from pi_appliance.puzzles.rubiks_cube import kernel, pocket
 from pi_appliance.puzzles.rubiks_cube.board import TURNS
 from pi_appliance.puzzles.rubiks_cube.cubies import State, facelets_of
@@ -18,6 +18,7 @@ from pi_appliance.puzzles.rubiks_cube.made import random_state
 from pi_appliance.puzzles.rubiks_cube.tables import tables, widen
 from pi_appliance.puzzles.rubiks_cube.turns import read_turn, turned
 from pi_appliance.puzzles.rubiks_cube.two_phase import Hunt
+from pi_appliance.puzzles.runtime.serial import Alone
 
 COMPILED = way_of(kernel) == "compiled"
 CUBES = 100 if COMPILED else 10

@@ -13,8 +13,9 @@ from functools import cache
 from types import ModuleType
 from typing import Any
 
-from pi_appliance.puzzles import Alone, Wish
+from pi_appliance.puzzles import Wish
 from pi_appliance.puzzles import solitaire_chess as ours
+from pi_appliance.puzzles.runtime.serial import Alone
 from pi_appliance.puzzles.solitaire_chess import Board, Square
 
 SMALL = "RBK./.N.B/.NQR/...."  # eight pieces: with one more the original takes a minute, and then all the memory

@@ -17,7 +17,8 @@ from functools import cache
 from itertools import islice
 from types import ModuleType
 
-from pi_appliance.puzzles import Alone, way_of
+from pi_appliance.puzzles import way_of
+from pi_appliance.puzzles.runtime.serial import Alone
 from pi_appliance.puzzles.sudoku import kernel
 from pi_appliance.puzzles.sudoku.sat import Sat
 from tests.puzzles.sudokus import NONE, varied

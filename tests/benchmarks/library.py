@@ -15,9 +15,9 @@ from typing import Any
 
 from mpd.asyncio import MPDClient
 
-from pi_appliance.model.music import Kind, Wanted
-from pi_appliance.players import mpd as ours
-from pi_appliance.ports_player import Player
+from pi_appliance.music.model import Kind, Wanted
+from pi_appliance.music.mpd import player as ours
+from pi_appliance.music.player import Player
 from tests.benchmarks import process_cost
 from tests.fakes.big_library import FLAT, Size, album, artist, write_database
 from tests.fakes.mpd_server import MpdServer

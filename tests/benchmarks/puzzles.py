@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from pi_appliance.puzzles import _kernels
-from pi_appliance.system import room
+from pi_appliance.puzzles.runtime import memory
 
 Rows = Callable[[], Iterator[tuple[str, str, str, str]]]
 _PREFIX = "_puzzle_"
@@ -37,7 +37,7 @@ def conditions(states: Mapping[str, str], processor: str) -> str:
     kernels = ", ".join(f"{number} {way}" for way, number in ways.items()) or "none"
     load = " ".join(f"{each:.1f}" for each in os.getloadavg())
     python = f"{platform.python_implementation()} {platform.python_version()}"
-    return f"{processor}, {room.cores()} cores · {python} · kernels: {kernels} · load before: {load}"
+    return f"{processor}, {memory.cores()} cores · {python} · kernels: {kernels} · load before: {load}"
 
 
 def processor() -> str:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pi_appliance import registry
+from pi_appliance import plugins
 from tests.benchmarks import idle, library, pages, phones, process_cost, puzzles, skip
 from tests.fakes.mpd_server import needs_mpd
 
@@ -63,4 +63,4 @@ def test_the_benchmark_of_puzzles_is_one_table_of_all_there_are(capsys: pytest.C
 
 
 def test_every_benchmark_of_a_puzzle_is_found_by_its_name() -> None:
-    assert set(puzzles.benchmarks()) <= set(registry.names("puzzles"))
+    assert set(puzzles.benchmarks()) <= set(plugins.names("puzzles"))

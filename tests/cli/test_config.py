@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from pi_appliance import registry
+from pi_appliance import plugins
 from pi_appliance.__main__ import main
-from pi_appliance.config import load
-from pi_appliance.config.yaml_tree import parse
+from pi_appliance.config import loader
+from pi_appliance.config.yaml_source import parse
 from tests.house import ROOT
 
 GOOD = """\
@@ -89,7 +89,7 @@ def test_every_problem_is_told_at_once_with_line_column_and_what_would_be_right(
     assert told == [
         "2:12: no time zone is called 'Europe/Londn'; write an IANA name such as Europe/London",
         "3:13: 'eighty' is not a whole number",
-        f"5:16: no kind of network is called 'twiter'; known: {', '.join(registry.names('networks'))}",
+        f"5:16: no kind of network is called 'twiter'; known: {', '.join(plugins.names('networks'))}",
         "8:11: no kind of job is called 'comand'; did you mean 'command'?",
         "9:5: unknown key 'schedul'; did you mean 'schedule'?",
         "17:3: 'Three' cannot be a name; use up to 60 small letters, digits and - such as nightly-puzzles",
@@ -155,7 +155,7 @@ def test_the_zone_of_the_environment_is_taken_by_name_or_by_file(tmp_path, monke
     link.symlink_to("/usr/share/zoneinfo/Asia/Tokyo")
     (tmp_path / "appliance.yaml").write_text("state: state\n", "utf-8")
     monkeypatch.setenv("TZ", given.format(link=link))
-    assert load.load(tmp_path / "appliance.yaml").time_zone.key == zone
+    assert loader.load(tmp_path / "appliance.yaml").time_zone.key == zone
 
 
 @pytest.mark.parametrize("section", ["web", "mpd-port"])

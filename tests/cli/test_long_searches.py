@@ -8,7 +8,7 @@ import subprocess
 import time
 from pathlib import Path
 
-from pi_appliance.system.descendants import below
+from pi_appliance.system.process import below
 from tests.house import PROGRAM, House, alive, until
 
 BOOK = "book:\n  kind: puzzle\n  {keys}\n  with: {{puzzle: connect-four, prepare: true}}"

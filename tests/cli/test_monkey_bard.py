@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from pi_appliance.core.monkey import Keyboard, Place, go_on, take
+from pi_appliance.posting.monkey_bard.typing import Keyboard, Place, go_on, take
 from tests.house import ROOT, House, until
 
 SEED, KILLS = 7, 12

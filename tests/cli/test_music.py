@@ -10,10 +10,10 @@ from pathlib import Path
 import click
 import pytest
 
-from pi_appliance.cli._music_group import SECTIONS
-from pi_appliance.cli.music import command as music
-from pi_appliance.engine.hub import FOLDER
-from pi_appliance.system import private_mpd
+from pi_appliance.music.cli.group import SECTIONS
+from pi_appliance.music.cli.group import command as music
+from pi_appliance.music.hub import FOLDER
+from pi_appliance.music.mpd import private
 from tests.cli.music_room import EINS, NOWHERE, ONE, ZWEI, Room
 from tests.fakes.mpd_server import MpdServer, free_port, needs_mpd, running_mpd
 from tests.house import PROGRAM
@@ -170,7 +170,7 @@ def test_each_button_says_in_one_short_line_that_it_moves_only_the_stand_in(tmp_
     room = Room(tmp_path, address, stand_in=True)
 
     async def scene() -> None:
-        async with private_mpd.running(tmp_path / "state" / FOLDER, None):
+        async with private.running(tmp_path / "state" / FOLDER, None):
             for words in (["status"], ["volume", "30"]):
                 said = await asyncio.to_thread(room.music, *words)
                 assert said.status == 0
@@ -213,5 +213,5 @@ def test_help_loads_neither_asyncio_nor_a_player(empty_room: Room, words: list[s
     surroundings = empty_room.environment()
     done = subprocess.run(command, env=surroundings, capture_output=True, text=True, check=True, timeout=60)
     loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
-    assert "pi_appliance.cli._program" in loaded
-    assert loaded.isdisjoint({"asyncio", "mpd", "pi_appliance.engine.hub"})
+    assert "pi_appliance.cli.program" in loaded
+    assert loaded.isdisjoint({"asyncio", "mpd", "pi_appliance.music.hub"})

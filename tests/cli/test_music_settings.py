@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pi_appliance.model.music import Can
+from pi_appliance.music.model import Can
 from tests.cli.music_room import NOWHERE, ONE, Room
 from tests.fakes.mpd_server import MpdServer, needs_mpd, running_mpd
 

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from pi_appliance import registry
-from pi_appliance.cli._program import cli
+from pi_appliance import plugins
+from pi_appliance.cli.program import cli
 from pi_appliance.errors import ApplianceError, ConfigError, OutOfTime
 from pi_appliance.puzzles.peg_solitaire import BOARDS, parse_listing
 
@@ -167,7 +167,7 @@ def test_a_page_that_plays_the_solution_is_written_where_the_file_is_called_so(s
 
 def test_the_puzzles_are_listed_and_their_rules() -> None:
     lines = puzzle("list").stdout.splitlines()
-    assert [line.split()[0] for line in lines] == list(registry.names("puzzles"))
+    assert [line.split()[0] for line in lines] == list(plugins.names("puzzles"))
     assert any(line.startswith("peg-solitaire   Peg solitaire: jump peg over peg") for line in lines)
     told = json.loads(puzzle("list", "--json").stdout)
     assert {"full", "cross"} <= set(next(each["boards"] for each in told if each["puzzle"] == "peg-solitaire"))
@@ -204,7 +204,7 @@ def test_the_help_names_every_puzzle_and_commands_to_begin_with_that_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told = puzzle("--help").stdout
-    assert all(name in " ".join(told.split()).replace("- ", "-") for name in registry.names("puzzles"))
+    assert all(name in " ".join(told.split()).replace("- ", "-") for name in plugins.names("puzzles"))
     monkeypatch.chdir(tmp_path)
     lines = re.findall(r"^ +pi-appliance puzzle (.*)$", told, re.MULTILINE)
     assert len(lines) == 5

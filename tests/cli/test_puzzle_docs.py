@@ -10,12 +10,12 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from pi_appliance import registry
-from pi_appliance.cli._program import cli
-from pi_appliance.cli._puzzle_work import Asked
-from pi_appliance.config.load import load
-from pi_appliance.jobs.puzzle import Options, run
+from pi_appliance import plugins
+from pi_appliance.cli.program import cli
+from pi_appliance.config.loader import load
 from pi_appliance.puzzles import way_of
+from pi_appliance.puzzles.cli.request import Asked
+from pi_appliance.puzzles.puzzle_job import Options, run
 from pi_appliance.puzzles.rubiks_cube import kernel
 from tests.fakes.context import FolderContext
 
@@ -95,8 +95,8 @@ def test_the_configuration_of_the_page_loads_beside_the_example_boards(tmp_path:
 
 def test_every_puzzle_is_in_the_table_with_a_page_of_its_own() -> None:
     linked = dict(re.findall(r"^\| \[`([a-z-]+)`\]\(([^)]+)\)", PAGE, re.MULTILINE))
-    assert set(linked) >= set(registry.names("puzzles"))
-    for name in registry.names("puzzles"):
+    assert set(linked) >= set(plugins.names("puzzles"))
+    for name in plugins.names("puzzles"):
         assert (ROOT / "docs" / linked[name]).is_file()
 
 

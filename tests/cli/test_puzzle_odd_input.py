@@ -9,11 +9,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from pi_appliance.cli._program import cli
-from pi_appliance.config.load import load
+from pi_appliance.cli.program import cli
+from pi_appliance.config.loader import load
 from pi_appliance.errors import ApplianceError, ConfigError
-from pi_appliance.jobs import _puzzle_boards
-from pi_appliance.puzzles import rubiks_cube
+from pi_appliance.puzzles import boards, rubiks_cube
 from tests.house import House
 
 PUZZLES = ("battleship", "connect-four", "panguru", "peg-solitaire", "rubiks-cube", "solitaire-chess", "sudoku")
@@ -83,7 +82,7 @@ def test_an_output_is_put_in_the_place_of_files_only(tmp_path: Path) -> None:
 def test_a_file_that_is_too_large_is_not_read_to_its_end(tmp_path: Path) -> None:
     file = tmp_path / "board.txt"
     with file.open("wb") as hole:
-        hole.truncate(_puzzle_boards.MOST + 1)
+        hole.truncate(boards.MOST + 1)
     assert "there are more than 256MB of it" in refusal("show", "sudoku", "--board", file)
 
 
@@ -112,7 +111,7 @@ def test_a_file_of_an_odd_name_is_solved_and_called_so_that_it_can_be_written(na
     done = house.run("puzzle", "solve", "peg-solitaire", "--board", str(board), "--output", str(page))
     assert done.returncode == 0, done.stderr
     assert "<h2>" in page.read_text("utf-8")
-    called = _puzzle_boards.name_of(board)
+    called = boards.name_of(board)
     assert called.isprintable()
     assert len(f".{called}-probability.svg.12345678.new".encode()) < 256
 

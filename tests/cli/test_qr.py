@@ -7,15 +7,15 @@ import pytest
 import zxingcpp
 from PIL import Image
 
-from pi_appliance.cli import _qr_code, qr
+from pi_appliance import qr, qr_code
+from pi_appliance.config.model import Web
 from pi_appliance.errors import Refused, Unavailable
-from pi_appliance.model.config import Web
-from pi_appliance.system import lan
+from pi_appliance.system import network
 from tests.house import House
 
 CELLS = {" ": (255, 255), "▀": (0, 255), "▄": (255, 0), "█": (0, 0)}
 EVERYWHERE = "0.0.0.0"  # noqa: S104 - nothing listens
-needs_address = pytest.mark.skipif(not lan.addresses(), reason="this machine has no address but its own")
+needs_address = pytest.mark.skipif(not network.addresses(), reason="this machine has no address but its own")
 
 
 def seen(lines: list[str], scale: int = 6) -> str:
@@ -36,7 +36,7 @@ def seen(lines: list[str], scale: int = 6) -> str:
     "text", ["http://192.168.1.20:8080/", "http://a.local/", f"http://{'long-name-' * 6}.local:8080/"]
 )
 def test_a_camera_reads_what_the_terminal_shows(text: str) -> None:
-    lines = list(_qr_code.lines(text))
+    lines = list(qr_code.lines(text))
     assert seen(lines) == text
     for line in lines:
         plain = line.removeprefix("\x1b[38;5;16;48;5;231m").removesuffix("\x1b[0m")
@@ -47,7 +47,7 @@ def test_a_camera_reads_what_the_terminal_shows(text: str) -> None:
 
 def test_a_camera_reads_the_picture() -> None:
     text = "http://192.168.1.20:8080/"
-    picture = _qr_code.svg(text).decode()
+    picture = qr_code.svg(text).decode()
     (size,) = {int(each) for each in re.findall(r'(?:width|height)="(\d+)"', picture)}
     assert 'fill="#fff"' in picture
     seen = Image.new("L", (size, size), 255)
@@ -72,7 +72,7 @@ def test_the_command_shows_the_address_and_never_the_password(house: House) -> N
     done = house.run("qr", environment={"PYTHONUTF8": "1"})
     assert done.returncode == 0, done.stderr
     *code, first, name = [each for each in done.stdout.splitlines() if not each.startswith("or http://1")]
-    assert seen(code) == first == f"http://{lan.addresses()[0]}:8123/"
+    assert seen(code) == first == f"http://{network.addresses()[0]}:8123/"
     assert name == f"or http://{socket.gethostname().partition('.')[0]}.local:8123/"
     assert "sesame" not in done.stdout
     picture = house.folder / "code.svg"

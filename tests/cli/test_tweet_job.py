@@ -6,8 +6,8 @@ import subprocess
 
 import pytest
 
-from pi_appliance.store.posts import Posts
-from pi_appliance.store.sqlite import Store
+from pi_appliance.posting.store import Posts
+from pi_appliance.storage.runs import Store
 from tests.fakes.x_server import SECRETS, fake_x
 from tests.house import House, until
 

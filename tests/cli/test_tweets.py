@@ -9,11 +9,10 @@ from typing import Any
 
 import pytest
 
-from pi_appliance.core.chance import draw, picks
-from pi_appliance.core.lines import parse
-from pi_appliance.core.shuffle_bag import Choose, fingerprint, pick, use
-from pi_appliance.model.post import Used
-from pi_appliance.model.schedule import Chance
+from pi_appliance.posting.lines import Choose, fingerprint, parse, pick, use
+from pi_appliance.posting.model import Used
+from pi_appliance.scheduling.due import draw, picks
+from pi_appliance.scheduling.model import Chance
 from tests.house import House
 
 NETWORKS = "networks:\n  x: {kind: x, with: {monthly-cap: 5}}\n  wall: {kind: preview, with: {limit: 500}}"

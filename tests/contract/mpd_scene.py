@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from pi_appliance.players import mpd
-from pi_appliance.ports_player import Player
+from pi_appliance.music.mpd import player as mpd
+from pi_appliance.music.player import Player
 from tests.fakes.mpd_server import MpdServer, Tags
 
 EINS, ZWEI, ONE = "Ärzte/eins.wav", "Ärzte/zwei — 二.wav", "one.wav"

@@ -5,7 +5,7 @@ from typing import get_args, get_type_hints
 
 import pytest
 
-from pi_appliance import registry
+from pi_appliance import plugins
 
 EXAMPLES = {
     "apprise": {"url": "json://host/hush/${HOOK}"},
@@ -13,9 +13,9 @@ EXAMPLES = {
 }
 
 
-@pytest.mark.parametrize("kind", registry.names("notices"))
+@pytest.mark.parametrize("kind", plugins.names("notifiers"))
 def test_a_kind_of_notice_has_what_is_asked_of_it(kind):
-    module = registry.load("notices", kind)
+    module = plugins.load("notifiers", kind)
     hints = get_type_hints(module.Options, include_extras=True)
     assert all(get_args(hints[each.name])[1] for each in fields(module.Options)), "every key is described"
     options = module.Options(**EXAMPLES[kind])

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from pi_appliance.errors import Refused
-from pi_appliance.model.music import Can, Gain, Mode, Play
-from pi_appliance.ports_player import Player
+from pi_appliance.music.model import Can, Gain, Mode, Play
+from pi_appliance.music.player import Player
 from tests.contract.mpd_scene import ONE, ZWEI, ask
 from tests.fakes.mpd_server import SECONDS, MpdServer, needs_mpd, running_mpd
 from tests.house import until

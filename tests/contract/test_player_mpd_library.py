@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from pi_appliance.errors import Refused
-from pi_appliance.model.music import Counts, Entry, Kind, Uri, Wanted, Where, Window
+from pi_appliance.music.model import Counts, Entry, Kind, Uri, Wanted, Where, Window
 from tests.contract.mpd_scene import SHOUT, ask
 from tests.fakes.big_library import FLAT, Size, write_database
 from tests.fakes.mpd_server import SECONDS, MpdServer, needs_mpd

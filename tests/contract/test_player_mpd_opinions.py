@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from pi_appliance.errors import Refused
-from pi_appliance.model.music import Art, Opinion
+from pi_appliance.music.model import Art, Opinion
 from tests.contract.mpd_scene import JPEG, SHOUT, ask
 from tests.fakes.mpd_server import PICTURE, MpdServer, needs_mpd, running_mpd
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from pi_appliance.errors import Refused
-from pi_appliance.model.music import Uri
-from pi_appliance.players import mpd
-from pi_appliance.ports_player import Player
+from pi_appliance.music.model import Uri
+from pi_appliance.music.mpd import player as mpd
+from pi_appliance.music.player import Player
 from tests.contract.mpd_scene import EINS, ONE, ask
 from tests.fakes.mpd_server import MpdServer, needs_mpd, running_mpd
 

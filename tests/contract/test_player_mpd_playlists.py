@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from pi_appliance.errors import Refused
-from pi_appliance.model.music import Kind, Saved, Source, Uri, Wanted
+from pi_appliance.music.model import Kind, Saved, Source, Uri, Wanted
 from tests.contract.mpd_scene import SHOUT, ask
 from tests.fakes.mpd_server import MpdServer, needs_mpd
 

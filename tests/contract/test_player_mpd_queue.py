@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from pi_appliance.errors import Refused
-from pi_appliance.model.music import Play, Saved, Source, Uri, Wanted, Where
-from pi_appliance.ports_player import Player
+from pi_appliance.music.model import Play, Saved, Source, Uri, Wanted, Where
+from pi_appliance.music.player import Player
 from tests.contract.mpd_scene import EINS, ONE, ZWEI, ask
 from tests.fakes.mpd_server import MpdServer, needs_mpd, running_mpd, running_radio
 

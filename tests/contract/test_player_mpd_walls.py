@@ -9,10 +9,10 @@ from typing import TypeVar
 import pytest
 
 from pi_appliance.errors import Refused
-from pi_appliance.model.music import Saved, Uri
-from pi_appliance.players import mpd
-from pi_appliance.ports_player import Player
-from pi_appliance.system import private_mpd
+from pi_appliance.music.model import Saved, Uri
+from pi_appliance.music.mpd import player as mpd
+from pi_appliance.music.mpd import private as private_mpd
+from pi_appliance.music.player import Player
 from tests.fakes.mpd_server import PICTURE, make_music, needs_mpd
 
 pytestmark = needs_mpd

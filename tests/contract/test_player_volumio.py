@@ -7,10 +7,10 @@ from typing import Any, TypeVar
 
 import pytest
 
-from pi_appliance import registry
+from pi_appliance import plugins
 from pi_appliance.errors import Refused
-from pi_appliance.model.music import Can, Gain, Kind, Mode, Opinion, Play, Saved, Uri, Wanted, Where
-from pi_appliance.ports_player import Player
+from pi_appliance.music.model import Can, Gain, Kind, Mode, Opinion, Play, Saved, Uri, Wanted, Where
+from pi_appliance.music.player import Player
 from tests.contract.volumio_scene import Clock, clock, server
 from tests.fakes.volumio_library import MORNING, PICTURE, ROADS, SONGS
 from tests.fakes.volumio_server import VolumioServer
@@ -30,7 +30,7 @@ def three(server: VolumioServer) -> VolumioServer:
 
 
 def connect(server: VolumioServer, **options: Any) -> Player:
-    volumio = registry.load("players", "volumio")
+    volumio = plugins.load("players", "volumio")
     player: Player = volumio.connect(volumio.Options(address=server.address, **options), {})
     return player
 

@@ -14,22 +14,24 @@ from xml.etree import ElementTree
 
 import pytest
 
-from pi_appliance import registry
+from pi_appliance import plugins
 from pi_appliance.errors import ApplianceError, ConfigError, UnknownName, WrongArgument
-from pi_appliance.puzzles import Alone, Answer, Interrupted, Puzzle, Wish
+from pi_appliance.puzzles import Answer, Puzzle, Wish
 from pi_appliance.puzzles._result import list_solutions
+from pi_appliance.puzzles.runtime.interface import Interrupted
+from pi_appliance.puzzles.runtime.serial import Alone
 
-NAMES = registry.names("puzzles")
-PUZZLES = [pytest.param(registry.load("puzzles", name), id=name) for name in NAMES]
+NAMES = plugins.names("puzzles")
+PUZZLES = [pytest.param(plugins.load("puzzles", name), id=name) for name in NAMES]
 BOARDS = [
-    pytest.param(registry.load("puzzles", name), board, id=f"{name}-{board}")
+    pytest.param(plugins.load("puzzles", name), board, id=f"{name}-{board}")
     for name in NAMES
-    for board in registry.load("puzzles", name).BOARDS
+    for board in plugins.load("puzzles", name).BOARDS
 ]
 ASKED = [
-    pytest.param(registry.load("puzzles", name), wish, id=f"{name}-{wish}")
+    pytest.param(plugins.load("puzzles", name), wish, id=f"{name}-{wish}")
     for name in NAMES
-    for wish in registry.load("puzzles", name).WISHES
+    for wish in plugins.load("puzzles", name).WISHES
 ]
 PATIENCE = 2.0  # seconds for one board, of those that are asked for their answers
 ENOUGH = 2  # boards of a puzzle that are answered for each wish
@@ -354,6 +356,6 @@ def _imported(module: ModuleType, package: str) -> set[str]:
 
 
 def test_a_puzzle_is_asked_for_by_name() -> None:
-    assert cast(Puzzle, registry.load("puzzles", "peg-solitaire")).TITLE == "Peg solitaire"
+    assert cast(Puzzle, plugins.load("puzzles", "peg-solitaire")).TITLE == "Peg solitaire"
     with pytest.raises(UnknownName, match="did you mean 'peg-solitaire'"):
-        registry.load("puzzles", "peg-solitare")
+        plugins.load("puzzles", "peg-solitare")

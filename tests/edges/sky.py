@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from pi_appliance.model.post import Place
-from pi_appliance.networks import bluesky
+from pi_appliance.posting.model import Place
+from pi_appliance.posting.networks import bluesky
 from tests.fakes.bluesky_account import HANDLE, SECRETS, FakeBluesky
 from tests.fakes.bluesky_server import fake_bluesky
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pi_appliance.model.post import Place, Post
-from pi_appliance.networks import bluesky
+from pi_appliance.posting.model import Place, Post
+from pi_appliance.posting.networks import bluesky
 from tests.fakes.bluesky_account import HANDLE, SECRETS, FakeBluesky
 from tests.fakes.bluesky_server import fake_bluesky
 

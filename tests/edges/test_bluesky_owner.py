@@ -5,10 +5,10 @@ from datetime import timedelta
 
 import pytest
 
-from pi_appliance.core import graphemes
 from pi_appliance.errors import Refused
-from pi_appliance.model.post import Picture, Post
-from pi_appliance.networks import bluesky
+from pi_appliance.posting import x_text
+from pi_appliance.posting.model import Picture, Post
+from pi_appliance.posting.networks import bluesky
 from tests.edges.sky import KEY, connected, options, place, png, server
 from tests.fakes.bluesky_account import DID, HANDLE, PASSWORD
 
@@ -75,7 +75,7 @@ def test_options_that_cannot_work_are_told(keys, where):
 def test_what_is_too_much_is_told_with_its_count(server, place, post, wrong):
     rules = bluesky.rules(options(server), place)
     assert rules.wrong(post) == wrong
-    assert rules.weigh(post.text) == graphemes.count(post.text)
+    assert rules.weigh(post.text) == x_text.count(post.text)
     assert (rules.limit, rules.price(post), rules.look_price, rules.cap) == (300, 0, 0, None)
     assert server.seen == [], "nobody is asked"
 

@@ -14,8 +14,8 @@ import pytest
 from zeroconf import IPVersion, ServiceStateChange
 from zeroconf.asyncio import AsyncServiceBrowser, AsyncServiceInfo, AsyncZeroconf
 
-from pi_appliance.bridge.discovery import DiscoveryService, offered
-from pi_appliance.model.config import Config, MpdPort, Web
+from pi_appliance.config.model import Config, MpdPort, Web
+from pi_appliance.discovery import DiscoveryService, offered
 
 KINDS = ["_http._tcp.local.", "_mpd._tcp.local."]
 LOOPBACK, EVERYWHERE = "127.0.0.1", "0.0.0.0"  # noqa: S104 - only over loopback
@@ -172,7 +172,7 @@ def test_an_address_that_cannot_be_used_is_told_once_and_ends_nothing(
 
 
 def test_the_daemon_of_a_machine_without_zeroconf_starts_as_ever(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pi_appliance.bridge.discovery.find_spec", lambda _: None)
+    monkeypatch.setattr("pi_appliance.discovery.find_spec", lambda _: None)
 
     async def scene() -> None:
         async with announced(name, config()) as service:

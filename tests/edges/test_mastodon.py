@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pi_appliance.errors import ApplianceError, Refused, Unavailable, Uncertain
-from pi_appliance.model.post import Picture, Place, Post, Sent
-from pi_appliance.networks import mastodon
+from pi_appliance.posting.model import Picture, Place, Post, Sent
+from pi_appliance.posting.networks import mastodon
 from tests.fakes.mastodon_server import ACCOUNT, TOKEN, FakeMastodon, fake_mastodon
 
 PICTURE = Picture(b"\x89PNG\r\n--a picture\x00\xff", "image/png", "A solved board: one peg is left")
@@ -522,7 +522,7 @@ import sys
 sys.modules["mastodon"] = None
 from pathlib import Path
 from pi_appliance.errors import Refused
-from pi_appliance.model.post import Place, Post
+from pi_appliance.posting.model import Place, Post
 from pi_appliance.networks import mastodon
 options = mastodon.Options(server="https://mastodon.social")
 place = Place(Path({str(tmp_path)!r}), Path({str(tmp_path)!r}))
@@ -546,7 +546,7 @@ for call in (lambda: mastodon.connect(options, secrets, place), lambda: mastodon
 
 def test_neither_the_rules_nor_the_module_load_the_library(tmp_path):
     script = (
-        "import sys; from pi_appliance.networks import mastodon; from pi_appliance.model.post import Place;"
+        "import sys; from pi_appliance.networks import mastodon; from pi_appliance.posting.model import Place;"
         "from pathlib import Path; p = Path('/nowhere');"
         "mastodon.rules(mastodon.Options(server='https://mastodon.social'), Place(p, p)).weigh('a');"
         "print([name for name in ('mastodon', 'requests', 'dateutil') if name in sys.modules])"

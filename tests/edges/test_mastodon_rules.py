@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from mastodon._url_regex import url_regex
 
 from pi_appliance.errors import Refused
-from pi_appliance.model.post import Picture, Place, Post
-from pi_appliance.networks import mastodon
-from pi_appliance.ports import Rules
+from pi_appliance.jobs.interface import Rules
+from pi_appliance.posting.model import Picture, Place, Post
+from pi_appliance.posting.networks import mastodon
 from tests.fakes.mastodon_server import TOKEN, FakeMastodon, fake_mastodon
 
 NOON = datetime(2026, 6, 1, 12, tzinfo=UTC)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from pi_appliance.config.load import load
+from pi_appliance.config.loader import load
 from pi_appliance.errors import ConfigError
 
 

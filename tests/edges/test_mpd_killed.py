@@ -14,9 +14,9 @@ from pathlib import Path
 from random import Random
 
 from pi_appliance.errors import ApplianceError, Refused, Unavailable, Uncertain
-from pi_appliance.model.music import Kind, Uri, Wanted, Where
-from pi_appliance.players import mpd
-from pi_appliance.ports_player import Player
+from pi_appliance.music.model import Kind, Uri, Wanted, Where
+from pi_appliance.music.mpd import player as mpd
+from pi_appliance.music.player import Player
 from tests.fakes.mpd_server import MpdServer, needs_mpd, running_mpd
 
 pytestmark = needs_mpd

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from pi_appliance.errors import ApplianceError, Unavailable, Uncertain
-from pi_appliance.model.music import Kind, Opinion, Saved, Uri, Wanted, Where
-from pi_appliance.players import mpd
-from pi_appliance.ports_player import Player
+from pi_appliance.music.model import Kind, Opinion, Saved, Uri, Wanted, Where
+from pi_appliance.music.mpd import player as mpd
+from pi_appliance.music.player import Player
 from tests.fakes.mpd_server import MpdServer, free_port, needs_mpd, running_mpd
 
 SOON = 1.9  # a second, and what a busy machine adds

@@ -9,12 +9,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from pi_appliance.bridge.mpd_port import MpdPortService, Relay
-from pi_appliance.engine.governed import House
-from pi_appliance.engine.hub import Hub, Patience
+from pi_appliance.config.model import MpdPort, Part, VolumePolicy
 from pi_appliance.errors import Refused, Unavailable
-from pi_appliance.model.config import MpdPort, Part, VolumePolicy
-from pi_appliance.players import mpd
+from pi_appliance.music.hub import Hub, Patience
+from pi_appliance.music.limited_player import House
+from pi_appliance.music.mpd import player
+from pi_appliance.music.mpd.proxy import MpdPortService, Relay
 from tests.fakes.mpd_server import PICTURE, MpdServer, free_port, needs_mpd, running_mpd
 
 HOST = "127.0.0.1"
@@ -28,7 +28,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MpdServer]:
 
 
 def hub_for(address: str, policy: VolumePolicy | None = None) -> Hub:
-    part = Part(kind="mpd", with_=mpd.Options(address=address, stand_in=False))
+    part = Part(kind="mpd", with_=player.Options(address=address, stand_in=False))
     return Hub(part, Path("/nowhere"), {}, house=House(policy=policy))
 
 
@@ -328,7 +328,7 @@ def test_more_clients_than_it_takes_are_turned_away(server: MpdServer) -> None:
 @needs_mpd
 def test_it_follows_the_hub_to_the_stand_in_and_away_from_it(tmp_path: Path) -> None:
     async def scene() -> None:
-        settings = mpd.Options(address=f"{HOST}:{free_port()}")
+        settings = player.Options(address=f"{HOST}:{free_port()}")
         hub = Hub(Part(kind="mpd", with_=settings), tmp_path, {}, patience=Patience())
         running = asyncio.create_task(hub.run())
         service = MpdPortService()

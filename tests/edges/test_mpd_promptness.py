@@ -4,7 +4,7 @@ import asyncio
 import time
 from pathlib import Path
 
-from pi_appliance.players import mpd
+from pi_appliance.music.mpd import player as mpd
 from tests.fakes.mpd_server import needs_mpd, running_mpd
 
 pytestmark = needs_mpd

@@ -9,14 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from pi_appliance.core import sound
 from pi_appliance.errors import Refused
-from pi_appliance.jobs import music
-from pi_appliance.model.music import PlayerState
-from pi_appliance.model.run import Result
-from pi_appliance.players import mpd
-from pi_appliance.ports import Moment
-from pi_appliance.ports_player import Player
+from pi_appliance.jobs.interface import Moment
+from pi_appliance.music.alarms import chime, music_job
+from pi_appliance.music.model import PlayerState
+from pi_appliance.music.mpd import player as mpd
+from pi_appliance.music.player import Player
+from pi_appliance.storage.model import Result
 from tests.fakes.bedroom import options
 from tests.fakes.context import FolderContext
 from tests.fakes.mpd_server import MpdServer, free_port, needs_mpd, running_mpd
@@ -55,9 +54,9 @@ class RealTime(FolderContext):
         return "stop" if self.until(self.saw) else ""
 
 
-def run(server: MpdServer, folder: Path, wanted: music.Options, **keys: object) -> tuple[Result, RealTime]:
+def run(server: MpdServer, folder: Path, wanted: music_job.Options, **keys: object) -> tuple[Result, RealTime]:
     context = RealTime(folder, address=server.address, **keys)  # type: ignore[arg-type] # its own fields
-    return music.run(wanted, context), context
+    return music_job.run(wanted, context), context
 
 
 def test_a_dead_stream_gives_way_to_the_next_source(server, tmp_path):
@@ -141,4 +140,4 @@ def test_a_sleep_pauses_the_file_where_it_is_and_restores_the_volume(server, tmp
 
 def short_sound() -> bytes:
     """Return a second and a half of the chime, as WAV."""
-    return sound.wav(sound.chime()[: sound.RATE * 3])
+    return chime.wav(chime.chime()[: chime.RATE * 3])

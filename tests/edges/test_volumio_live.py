@@ -13,12 +13,13 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from pi_appliance.engine.hub import Hub, Patience
+from pi_appliance.config.model import Part
 from pi_appliance.errors import Unavailable
-from pi_appliance.model.config import Part
-from pi_appliance.model.music import Play, Uri, Where
-from pi_appliance.players import _volumio_ear, volumio
-from pi_appliance.players._volumio_player import Volumio
+from pi_appliance.music.hub import Hub, Patience
+from pi_appliance.music.model import Play, Uri, Where
+from pi_appliance.music.volumio import player as volumio
+from pi_appliance.music.volumio import push as _volumio_ear
+from pi_appliance.music.volumio.playback import Volumio
 from tests.fakes.mpd_server import free_port
 from tests.fakes.volumio_server import VolumioServer, running_volumio
 from tests.house import House

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from pi_appliance.errors import ApplianceError, Refused, Unavailable, Uncertain
-from pi_appliance.model.music import Kind, Saved, Uri, Where
-from pi_appliance.players import volumio
-from pi_appliance.ports_player import Player
+from pi_appliance.music.model import Kind, Saved, Uri, Where
+from pi_appliance.music.player import Player
+from pi_appliance.music.volumio import player as volumio
 from tests.fakes.mpd_server import free_port
 from tests.fakes.volumio_library import MORNING
 from tests.fakes.volumio_server import VolumioServer, running_volumio

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from pi_appliance.errors import ApplianceError, Refused, Unavailable
-from pi_appliance.networks import x
+from pi_appliance.posting.networks import x
 from tests.edges.x_account import server
 from tests.fakes.x_server import SECRETS, FakeX, Raw
 

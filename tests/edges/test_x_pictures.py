@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from pi_appliance.errors import ApplianceError, Refused, Unavailable, Uncertain
-from pi_appliance.model.post import Picture, Place, Post
-from pi_appliance.networks import x
+from pi_appliance.posting.model import Picture, Place, Post
+from pi_appliance.posting.networks import x
 from tests.edges.x_account import connected, server
 from tests.fakes.x_server import Raw
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from pi_appliance.model.post import Place, Post
-from pi_appliance.networks import x
+from pi_appliance.posting.model import Place, Post
+from pi_appliance.posting.networks import x
 from tests.fakes.x_server import SECRETS, FakeX, fake_x
 
 HELLO = Post("hello")

@@ -7,10 +7,10 @@ from decimal import Decimal
 from pathlib import Path
 
 from pi_appliance.errors import Duplicate, Refused, Unavailable, Uncertain
-from pi_appliance.jobs._sender import Sender
-from pi_appliance.model.post import Intent, Post, Sent
-from pi_appliance.store.posts import Posts
-from pi_appliance.store.sqlite import Store
+from pi_appliance.posting.model import Intent, Post, Sent
+from pi_appliance.posting.sender import Sender
+from pi_appliance.posting.store import Posts
+from pi_appliance.storage.runs import Store
 
 BEGIN = datetime(2027, 3, 1, 6, 0, tzinfo=UTC)
 

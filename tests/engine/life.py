@@ -6,12 +6,12 @@ from datetime import UTC, datetime, timedelta
 from itertools import islice
 from zoneinfo import ZoneInfo
 
-from pi_appliance.core import cron
-from pi_appliance.core.trust import ClockState
-from pi_appliance.engine.accounts import accounts
-from pi_appliance.engine.assemble import Appliance
-from pi_appliance.engine.scheduler import Scheduler
-from pi_appliance.model.config import Job
+from pi_appliance.config.model import Job
+from pi_appliance.scheduling import cron
+from pi_appliance.scheduling.appliance import Appliance
+from pi_appliance.scheduling.scheduler import Scheduler
+from pi_appliance.scheduling.slot_ledger import accounts
+from pi_appliance.system.clock import ClockState
 from tests.engine.virtual import VirtualClock, VirtualRuns
 from tests.house import House
 

@@ -5,14 +5,14 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from pi_appliance.config import arguments
-from pi_appliance.engine import alarms, sleep_timer
-from pi_appliance.engine.assemble import Appliance
+from pi_appliance.config import loader
+from pi_appliance.config.units import Names
 from pi_appliance.errors import Refused, UnknownName, WrongArgument
-from pi_appliance.jobs._music_options import Do, Options
-from pi_appliance.jobs._music_session import Phase, Session, dump
-from pi_appliance.model.units import Names
-from pi_appliance.ports import Moment
+from pi_appliance.jobs.interface import Moment
+from pi_appliance.music.alarms import service
+from pi_appliance.music.alarms.options import Do, Options
+from pi_appliance.music.alarms.session import Phase, Session, dump
+from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.system import clock
 from tests.house import House
 
@@ -38,8 +38,8 @@ def home(house: House) -> Iterator[Appliance]:
         yield appliance
 
 
-def the(home: Appliance, now: datetime = FRIDAY) -> alarms.Alarm:
-    (found,) = alarms.alarms(home, now)
+def the(home: Appliance, now: datetime = FRIDAY) -> service.Alarm:
+    (found,) = service.alarms(home, now)
     return found
 
 
@@ -55,9 +55,9 @@ def rings(home: Appliance, phase: Phase, ago: timedelta = timedelta(0), seconds:
 
 def test_a_button_that_hangs_asks_for_twenty_runs_and_no_more(home):
     for _ in range(20):
-        sleep_timer.announce(home, now=FRIDAY, say="dinner")
+        service.announce(home, now=FRIDAY, say="dinner")
     with pytest.raises(Refused, match="20 runs of announce are asked for already"):
-        sleep_timer.announce(home, now=FRIDAY, say="dinner")
+        service.announce(home, now=FRIDAY, say="dinner")
     assert len(home.store.asks.all("announce")) == 20
 
 
@@ -69,10 +69,10 @@ def test_an_alarm_says_when_it_rings_and_what(home):
 
 
 def test_skipped_it_rings_the_day_after(home):
-    assert alarms.skip(home, "wake", now=FRIDAY) == MONDAY
+    assert service.skip(home, "wake", now=FRIDAY) == MONDAY
     assert (the(home).skipped, the(home).rings) == (MONDAY, MONDAY + timedelta(days=1))
-    assert alarms.values(the(home))["skipped"] == "2027-03-29T04:45:00Z"
-    assert alarms.unskip(home, "wake", now=FRIDAY) == MONDAY
+    assert service.alarm_values(the(home))["skipped"] == "2027-03-29T04:45:00Z"
+    assert service.unskip(home, "wake", now=FRIDAY) == MONDAY
     assert the(home).rings == MONDAY
 
 
@@ -94,75 +94,75 @@ def test_paused_it_does_not_ring_until_its_pause_ends(home):
     ],
 )
 def test_once_at_half_past_two_is_when_its_own_wall_shows_it_next(home, now, due):
-    assert alarms.ring_at(home, "wake", "2:30", now=now).due == due
-    assert alarms.ring_at(home, "wake", "02:30", now=now).due == due
+    assert service.ring_at(home, "wake", "2:30", now=now).due == due
+    assert service.ring_at(home, "wake", "02:30", now=now).due == due
     assert [ask.due for ask in the(home, now).asks] == [due]
     assert the(home, now).soonest == min(due, the(home, now).rings)
-    assert alarms.forget_once(home, "wake") == 1
+    assert service.forget_once(home, "wake") == 1
     with pytest.raises(Refused, match="was not asked to ring at a time of its own"):
-        alarms.forget_once(home, "wake")
+        service.forget_once(home, "wake")
 
 
 @pytest.mark.parametrize("at", ["", "25:00", "7", "07:60", "-1:30", "7:3", "seven", "٠٧:٣٠:00"])
 def test_what_is_no_time_is_refused(home, at):
     with pytest.raises(WrongArgument, match='write a time such as "06:45"'):
-        alarms.ring_at(home, "wake", at, now=FRIDAY)
+        service.ring_at(home, "wake", at, now=FRIDAY)
 
 
 def test_what_rings_and_what_snoozes_is_told(home):
     rings(home, Phase.RINGING)
-    told = alarms.values(the(home))
+    told = service.alarm_values(the(home))
     assert (told["ringing"], told["snoozed-until"]) == (True, None)
     rings(home, Phase.SNOOZING, timedelta(minutes=4), seconds=540.0)
     alarm = the(home)
     assert abs(alarm.session.ends - clock.now() - timedelta(minutes=5)) < timedelta(seconds=5)
-    assert (alarms.values(alarm)["ringing"], alarm.soonest) == (False, alarm.session.ends)
+    assert (service.alarm_values(alarm)["ringing"], alarm.soonest) == (False, alarm.session.ends)
     home.store.asks.hold("wake", "of another release", now=clock.now())
-    assert alarms.values(the(home))["ringing"]
+    assert service.alarm_values(the(home))["ringing"]
 
 
 def test_a_word_reaches_the_one_that_rings_and_where_none_does_that_is_said(home):
-    for say, name in ((alarms.snooze, None), (alarms.stop_ringing, "wake")):
+    for say, name in ((service.snooze, None), (service.stop_ringing, "wake")):
         with pytest.raises(Refused, match="just now"):
             say(home, name)
     rings(home, Phase.RINGING)
-    assert alarms.snooze(home) == ["wake"]
+    assert service.snooze(home) == ["wake"]
     assert home.store.asks.hear("wake") == "snooze"
-    assert alarms.stop_ringing(home, "wake") == ["wake"]
+    assert service.stop_ringing(home, "wake") == ["wake"]
     assert home.store.asks.hear("wake") == "stop"
     with pytest.raises(UnknownName, match="no alarm is called 'wak'; did you mean 'wake'"):
-        alarms.snooze(home, "wak")
+        service.snooze(home, "wak")
 
 
 def test_a_sleep_timer_takes_the_keys_of_the_file_out_that_it_replaces(home):
-    ask = sleep_timer.set_sleep(home, now=FRIDAY, in_=timedelta(minutes=30))
+    ask = service.set_sleep(home, now=FRIDAY, in_=timedelta(minutes=30))
     assert (ask.job, ask.due, ask.arguments) == ("sleep", FRIDAY, {"in": "30m", "at": None, "finish": None})
-    assert sleep_timer.set_sleep(home, now=FRIDAY).arguments == {}
-    assert sleep_timer.set_sleep(home, now=FRIDAY, fade=timedelta(seconds=5)).arguments == {"fade": "5s"}
+    assert service.set_sleep(home, now=FRIDAY).arguments == {}
+    assert service.set_sleep(home, now=FRIDAY, fade=timedelta(seconds=5)).arguments == {"fade": "5s"}
     assert len(home.store.asks.all()) == 1, "the last one counts"
-    assert sleep_timer.sleep_state(home).phase == "begins"
+    assert service.sleep_state(home).phase == "begins"
 
 
 def test_a_timer_that_goes_on_is_ended_by_the_next_whichever_job_it_is_of(home):
     home.store.asks.hold("night", "something", now=FRIDAY)
-    sleep_timer.set_sleep(home, now=FRIDAY, at="22:00", finish="track")
+    service.set_sleep(home, now=FRIDAY, at="22:00", finish="track")
     assert home.store.asks.hear("night") == "stop"
-    sleep_timer.cancel_sleep(home)
+    service.cancel_sleep(home)
     assert home.store.asks.all() == []
     home.store.asks.let_go("night")
     with pytest.raises(Refused, match="no sleep timer is set"):
-        sleep_timer.cancel_sleep(home)
+        service.cancel_sleep(home)
 
 
 def test_until_when_the_music_plays_is_told(home):
-    assert sleep_timer.values(sleep_timer.sleep_state(home))["set"] is False
+    assert service.sleep_values(service.sleep_state(home))["set"] is False
     rings(home, Phase.WAITING, timedelta(minutes=10), seconds=1800.0)
-    found = sleep_timer.sleep_state(home)
+    found = service.sleep_state(home)
     assert abs(found.ends - clock.now() - timedelta(minutes=20)) < timedelta(seconds=5)
     assert (found.phase, found.note) == ("waiting", "cut off; the daemon goes on with it")
     rings(home, Phase.WAITING, until="2027-03-28T23:30:00")
-    assert sleep_timer.values(sleep_timer.sleep_state(home))["ends"] == "2027-03-28T23:30:00Z"
-    sleep_timer.cancel_sleep(home)
+    assert service.sleep_values(service.sleep_state(home))["ends"] == "2027-03-28T23:30:00Z"
+    service.cancel_sleep(home)
     assert home.store.asks.hear("sleep") == "stop"
 
 
@@ -179,7 +179,7 @@ def test_until_when_the_music_plays_is_told(home):
 def test_what_cannot_be_is_told_before_anything_is_written_or_ended(home, given, said):
     home.store.asks.hold("night", "something", now=FRIDAY)
     with pytest.raises(WrongArgument) as error:
-        sleep_timer.set_sleep(home, now=FRIDAY, **given)
+        service.set_sleep(home, now=FRIDAY, **given)
     assert str(error.value).startswith(said)
     assert "\n" not in str(error.value)
     assert home.store.asks.all() == []
@@ -187,29 +187,29 @@ def test_what_cannot_be_is_told_before_anything_is_written_or_ended(home, given,
 
 
 def test_a_key_that_is_given_as_nothing_is_taken_out(home):
-    taken = arguments.options(home.config, home.job("wake"), {"volume": None, "snooze": None})
+    taken = loader.options(home.config, home.job("wake"), {"volume": None, "snooze": None})
     assert (taken.loudness, taken.snooze, taken.play) == (40, timedelta(minutes=9), ("fip", "album:Blue"))
     with pytest.raises(WrongArgument, match="wake is not run so: 'do' is missing"):
-        arguments.options(home.config, home.job("wake"), {"do": None})
+        loader.options(home.config, home.job("wake"), {"do": None})
 
 
 def test_an_announcement_is_written_down_with_its_words(home):
-    ask = sleep_timer.announce(home, now=FRIDAY, say="dinner", volume=50)
+    ask = service.announce(home, now=FRIDAY, say="dinner", volume=50)
     assert (ask.job, ask.at_once, ask.arguments) == ("announce", True, {"say": "dinner", "sound": None, "volume": 50})
     for given in ({}, {"say": "a", "sound": "b"}, {"say": "a", "volume": 101}):
         with pytest.raises(WrongArgument):
-            sleep_timer.announce(home, now=FRIDAY, **given)
+            service.announce(home, now=FRIDAY, **given)
     assert len(home.store.asks.all()) == 1
 
 
 def test_where_the_file_has_no_such_job_what_to_write_is_said(house):
     house.write("other: {kind: command, with: {run: ['true']}}")
     with Appliance.open(house.config) as home:
-        assert alarms.alarms(home, FRIDAY) == []
+        assert service.alarms(home, FRIDAY) == []
         for ask, write in (
-            (lambda: sleep_timer.set_sleep(home, now=FRIDAY), "sleep: {kind: music, with: {do: sleep}}"),
-            (lambda: sleep_timer.announce(home, now=FRIDAY, say="a"), "announce: {kind: music, with: {do: announce}}"),
-            (lambda: alarms.ring_at(home, "wake", "7:00", now=FRIDAY), "wake: {kind: music, schedule: "),
+            (lambda: service.set_sleep(home, now=FRIDAY), "sleep: {kind: music, with: {do: sleep}}"),
+            (lambda: service.announce(home, now=FRIDAY, say="a"), "announce: {kind: music, with: {do: announce}}"),
+            (lambda: service.ring_at(home, "wake", "7:00", now=FRIDAY), "wake: {kind: music, schedule: "),
         ):
             with pytest.raises(Refused) as error:
                 ask()

@@ -7,11 +7,10 @@ from itertools import islice, pairwise
 
 import pytest
 
-from pi_appliance.core import cron
-from pi_appliance.engine import skips
-from pi_appliance.engine.asking import Asking
 from pi_appliance.errors import Refused
-from pi_appliance.model.run import Outcome, Trigger
+from pi_appliance.scheduling import cron, slot_ledger
+from pi_appliance.scheduling.run_requests import Asking
+from pi_appliance.storage.model import Outcome, Trigger
 from tests.engine.virtual import NOON, World, world
 from tests.house import House
 
@@ -176,7 +175,7 @@ def test_what_is_too_old_or_of_a_job_that_is_gone_is_dropped_with_a_word(house, 
 
 
 def skip(made: World) -> str:
-    return cron.due_name(skips.skip(made.appliance, "wake", now=made.clock.wall).at)
+    return cron.due_name(slot_ledger.skip(made.appliance, "wake", now=made.clock.wall).at)
 
 
 def test_the_next_slot_is_left_out_and_told_and_the_one_after_it_used(house):
@@ -209,7 +208,7 @@ def test_it_is_used_after_all_when_a_person_says_so(house):
     with world(house, DAILY) as made:
         made.live(NOON + MINUTE)
         skip(made)
-        skips.unskip(made.appliance, "wake", now=made.clock.wall)
+        slot_ledger.unskip(made.appliance, "wake", now=made.clock.wall)
         made.live(NOON + timedelta(days=1))
         assert made.outcomes() == [("2026-05-02T07:00:00Z", Outcome.SUCCEEDED)]
 
@@ -227,10 +226,10 @@ def test_where_there_is_nothing_to_skip_that_is_said(house, jobs, before: Callab
         with pytest.raises(Refused, match=said):
             skip(made)
         with pytest.raises(Refused, match="no slot of wake is to be skipped"):
-            skips.unskip(made.appliance, "wake", now=NOON)
+            slot_ledger.unskip(made.appliance, "wake", now=NOON)
 
 
 def test_the_name_of_a_day_long_ago_is_no_slot_to_skip(house):
     with world(house, DAILY) as made:
         made.appliance.store.asks.skip("wake", "2020-05-02T07:00:00Z")
-        assert skips.skipped(made.appliance, "wake", datetime(2026, 1, 1, tzinfo=UTC)) is None
+        assert slot_ledger.skipped(made.appliance, "wake", datetime(2026, 1, 1, tzinfo=UTC)) is None

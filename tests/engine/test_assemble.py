@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from pi_appliance.engine.assemble import Appliance
 from pi_appliance.errors import ConfigError, Refused, UnknownName
+from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.system import clock
 from tests.house import House
 
@@ -33,7 +33,7 @@ def appliance(house: House) -> Appliance:
 def test_the_secret_is_made_once_for_its_owner_alone_also_by_many_at_once(house):
     house.write(JOBS)
     code = (
-        "import sys; from pathlib import Path; from pi_appliance.engine.assemble import Appliance;"
+        "import sys; from pathlib import Path; from pi_appliance.scheduling.appliance import Appliance;"
         "print(Appliance.open(Path(sys.argv[1])).secret.hex())"
     )
     words = [sys.executable, "-c", code, str(house.config)]

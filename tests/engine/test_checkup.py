@@ -13,15 +13,14 @@ from pathlib import Path
 
 import pytest
 
-from pi_appliance.engine import bundle, checkup
-from pi_appliance.engine.checks import puzzles
-from pi_appliance.engine.checks.patient import Patient
-from pi_appliance.model.finding import Finding, Verdict
-from pi_appliance.model.post import Post, State
-from pi_appliance.model.run import Outcome, Trigger
-from pi_appliance.store.posts import Posts
-from pi_appliance.store.sqlite import Store
-from pi_appliance.system.units import MAIN, shipped
+from pi_appliance.diagnostics import bundle, checkup, feature_checks
+from pi_appliance.diagnostics.context import Patient
+from pi_appliance.diagnostics.result import Finding, Verdict
+from pi_appliance.posting.model import Post, State
+from pi_appliance.posting.store import Posts
+from pi_appliance.storage.model import Outcome, Trigger
+from pi_appliance.storage.runs import Store
+from pi_appliance.system.systemd import MAIN, shipped
 
 NOW = datetime(2026, 5, 4, 12, 0, tzinfo=UTC)  # a Monday
 DAILY = "  greet: {kind: command, schedule: '0 6 * * *', with: {run: ['true']}}\n"
@@ -652,6 +651,6 @@ def test_posts_that_are_left_or_uncertain(machine: Machine, state: State, verdic
     ],
 )
 def test_kernels_of_puzzles_are_told_by_how_they_run(states: dict[str, str], verdict: Verdict, told: str) -> None:
-    found = puzzles.of_states(states)
+    found = feature_checks.of_states(states)
     assert found.verdict is verdict
     assert told in found.found

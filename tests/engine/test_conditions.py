@@ -9,13 +9,13 @@ from random import Random
 
 import pytest
 
-from pi_appliance.config.load import load
-from pi_appliance.core.amounts import parse_size
-from pi_appliance.engine import conditions
-from pi_appliance.engine.assemble import Appliance
-from pi_appliance.engine.attempts import Attempts, Listener, Verdict
-from pi_appliance.model.config import Conditions, PauseWhen
-from pi_appliance.model.run import Trigger
+from pi_appliance.config.loader import load
+from pi_appliance.config.model import Conditions, PauseWhen
+from pi_appliance.config.units import parse_size
+from pi_appliance.jobs.attempts import Attempts, Listener, Verdict
+from pi_appliance.scheduling import conditions
+from pi_appliance.scheduling.appliance import Appliance
+from pi_appliance.storage.model import Trigger
 from pi_appliance.system import clock, locks, logs, process
 from pi_appliance.system.sensors import Sensors
 from tests.house import ROOT, alive, until

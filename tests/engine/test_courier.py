@@ -12,11 +12,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from pi_appliance.engine.assemble import Appliance
-from pi_appliance.engine.courier_call import Courier
-from pi_appliance.model.notice import Message, Told
-from pi_appliance.model.run import Outcome, Trigger
-from pi_appliance.store.outbox import Outbox
+from pi_appliance.config.notifications import Message, Told
+from pi_appliance.notify.worker import Courier
+from pi_appliance.scheduling.appliance import Appliance
+from pi_appliance.storage.model import Outcome, Trigger
+from pi_appliance.storage.outbox import Outbox
 from tests.fakes.http_ear import Ear, http_ear
 from tests.house import House, until
 
@@ -44,7 +44,7 @@ def appliance(house: House, ear: Ear) -> Iterator[Appliance]:
 def start(house: House) -> subprocess.Popen[str]:
     """Start the courier as a run does at its end."""
     return subprocess.Popen(
-        [sys.executable, "-m", "pi_appliance.engine.courier", str(os.getpid()), str(house.config), str(house.state)],
+        [sys.executable, "-m", "pi_appliance.notify.worker", str(os.getpid()), str(house.config), str(house.state)],
         env=house.environment(),
         stderr=subprocess.PIPE,
         text=True,
@@ -102,7 +102,7 @@ def test_it_dies_with_whoever_started_it(house, appliance, ear):
     ear.faults.append("hold")
     code = (
         "import os, subprocess, sys\n"
-        "words = [sys.executable, '-m', 'pi_appliance.engine.courier', str(os.getpid()), *sys.argv[1:]]\n"
+        "words = [sys.executable, '-m', 'pi_appliance.notify.worker', str(os.getpid()), *sys.argv[1:]]\n"
         "courier = subprocess.Popen(words, start_new_session=True)\n"
         "print(courier.pid, flush=True)\n"
         "courier.wait()\n"
@@ -205,7 +205,7 @@ def test_a_store_that_fails_is_told_once_and_does_not_end_the_daemon(appliance, 
 
 def test_neither_a_run_nor_the_daemon_loads_what_sends(house):
     code = (
-        "import sys, pi_appliance.cli.jobs, pi_appliance.cli.up\n"
+        "import sys, pi_appliance.jobs.cli.group, pi_appliance.daemon_cli\n"
         "print([name for name in ('apprise', 'urllib.request') if name in sys.modules])"
     )
     done = subprocess.run(

@@ -5,9 +5,9 @@ from random import Random
 
 import pytest
 
-from pi_appliance.engine import runner
-from pi_appliance.engine.assemble import Appliance
-from pi_appliance.model.run import Outcome, Trigger
+from pi_appliance.jobs import runner
+from pi_appliance.scheduling.appliance import Appliance
+from pi_appliance.storage.model import Outcome, Trigger
 from tests.house import House
 
 JOB = "bot: {kind: command, runs-by: cron, schedule: '@hourly', chance: 1/1000000, with: {run: ['true']}}"

@@ -7,13 +7,13 @@ from random import Random
 
 import pytest
 
-from pi_appliance.config.addressees import addresses
-from pi_appliance.engine.delivery import Round
+from pi_appliance.config.notifications import Message, Told
 from pi_appliance.errors import Unavailable
-from pi_appliance.model.notice import Message, Told
-from pi_appliance.model.run import Outcome, Trigger
-from pi_appliance.store.outbox import Outbox
-from pi_appliance.store.sqlite import Store
+from pi_appliance.notify.addresses import notifier_addresses
+from pi_appliance.notify.worker import Round
+from pi_appliance.storage.model import Outcome, Trigger
+from pi_appliance.storage.outbox import Outbox
+from pi_appliance.storage.runs import Store
 from tests.fakes.http_ear import Ear, http_ear
 from tests.house import House
 
@@ -33,7 +33,7 @@ class Post:
             jobs if pings else "", f"notices:\n  phone: {{kind: apprise, with: {{url: 'json://{ear.address}'}}}}"
         )
         house.state.mkdir()
-        self.to, self.store, self.now = addresses(house.config), Store(house.state / "history.db"), NOON
+        self.to, self.store, self.now = notifier_addresses(house.config), Store(house.state / "history.db"), NOON
         self.outbox = Outbox(self.store)
 
     def end(self, job: str, outcome: Outcome, told: Told = TOLD) -> None:

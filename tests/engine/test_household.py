@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from pi_appliance.engine import household
-from pi_appliance.engine.hub import Hub
-from pi_appliance.model.config import Config, Part, Radio, VolumePolicy
-from pi_appliance.model.music import Mode, Play, PlayerState, Uri, Where
-from pi_appliance.players import mpd
-from pi_appliance.store.sqlite import Store
+from pi_appliance.config.model import Config, Part, Radio, VolumePolicy
+from pi_appliance.music import services
+from pi_appliance.music.hub import Hub
+from pi_appliance.music.model import Mode, Play, PlayerState, Uri, Where
+from pi_appliance.music.mpd import player as mpd
+from pi_appliance.storage.runs import Store
 from tests.fakes.mpd_server import MpdServer, free_port, needs_mpd, running_mpd
 from tests.fakes.radio_server import on_air
 from tests.house import House
@@ -41,8 +41,8 @@ async def living(config: Config) -> AsyncIterator[Hub]:
     """Have all that looks after the music live within the block."""
     config.state.mkdir(exist_ok=True)
     with Store(config.state / "history.db") as store:
-        hub = household.new_hub(config, store, {})
-        task = asyncio.create_task(household.live(hub, config))
+        hub = services.new_hub(config, store, {})
+        task = asyncio.create_task(services.live(hub, config))
         try:
             await until(hub, lambda _: True)
             yield hub

@@ -17,13 +17,12 @@ from pathlib import Path
 
 import pytest
 
-from pi_appliance.engine.hub import Hub, Patience, open_player
-from pi_appliance.engine.news import CONNECTION
+from pi_appliance.config.model import Config, Part, VolumePolicy
 from pi_appliance.errors import Refused, Unavailable
-from pi_appliance.model.config import Config, Part, VolumePolicy
-from pi_appliance.model.music import Can, Play, Uri, Where
-from pi_appliance.players import mpd
-from pi_appliance.ports_player import Player
+from pi_appliance.music.hub import CONNECTION, Hub, Patience, open_player
+from pi_appliance.music.model import Can, Play, Uri, Where
+from pi_appliance.music.mpd import player as mpd
+from pi_appliance.music.player import Player
 from tests.fakes.mpd_server import MpdServer, free_port, make_music, needs_mpd, running_mpd
 from tests.house import until as eventually
 
@@ -229,8 +228,8 @@ def pids_of(folder: Path) -> list[int]:
 @needs_mpd
 def test_no_orphan_stays_when_the_appliance_is_killed(tmp_path: Path) -> None:
     program = (
-        "import asyncio, sys; from pathlib import Path; from pi_appliance.engine.hub import Hub\n"
-        "from pi_appliance.model.config import Part; from pi_appliance.players import mpd\n"
+        "import asyncio, sys; from pathlib import Path; from pi_appliance.music.hub import Hub\n"
+        "from pi_appliance.config.model import Part; from pi_appliance.players import mpd\n"
         f"part = Part(kind='mpd', with_=mpd.Options(address='127.0.0.1:{free_port()}'))\n"
         "async def main():\n"
         "    hub = Hub(part, Path(sys.argv[1]), {}); task = asyncio.create_task(hub.run())\n"

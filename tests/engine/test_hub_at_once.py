@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from pi_appliance.engine.hub import Hub
 from pi_appliance.errors import Unavailable
-from pi_appliance.model.music import Can
+from pi_appliance.music.hub import Hub
+from pi_appliance.music.model import Can
 from tests.fakes.driven_time import DrivenTime
 from tests.fakes.soft_player import SoftPlayer, soft_kind, soft_part
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pi_appliance.system import cgroups, limits
+from pi_appliance.system import limits
 from pi_appliance.system.limits import Limits
 from tests.house import ROOT, alive, until
 
@@ -100,7 +100,7 @@ def tree(tmp_path):
 
 def own(tree: Path, line: str) -> Path | None:
     (tree.parent / "membership").write_text(f"{line}\n", "ascii")
-    return cgroups.own(tree, tree.parent / "membership")
+    return limits.own(tree, tree.parent / "membership")
 
 
 def test_a_cgroup_is_ours_if_it_was_given_to_us_not_if_we_could_write_there(tree):

@@ -3,8 +3,8 @@
 from datetime import timedelta
 from itertools import pairwise
 
-from pi_appliance.engine.accounts import accounts
-from pi_appliance.model.run import Outcome, Trigger
+from pi_appliance.scheduling.slot_ledger import accounts
+from pi_appliance.storage.model import Outcome, Trigger
 from tests.engine.virtual import NOON, World, world
 from tests.house import House
 

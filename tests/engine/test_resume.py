@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from pi_appliance.engine.governed import House
-from pi_appliance.engine.hub import Hub
-from pi_appliance.engine.music_work import Work
-from pi_appliance.engine.resume import Resume
-from pi_appliance.model.config import Config, QuietHours, VolumePolicy
-from pi_appliance.model.music import Mode, Play, Uri
-from pi_appliance.store.sqlite import Store
+from pi_appliance.config.model import Config, QuietHours, VolumePolicy
+from pi_appliance.music.alarms.active import Work
+from pi_appliance.music.hub import Hub
+from pi_appliance.music.limited_player import House
+from pi_appliance.music.model import Mode, Play, Uri
+from pi_appliance.music.resume import Resume
+from pi_appliance.storage.runs import Store
 from tests.fakes.driven_time import DrivenTime
 from tests.fakes.soft_player import SoftPlayer, soft_kind, soft_part
 

@@ -7,9 +7,9 @@ from datetime import timedelta
 
 import pytest
 
-from pi_appliance.engine.assemble import Appliance
-from pi_appliance.engine.scheduler import nap_until
-from pi_appliance.model.run import Outcome
+from pi_appliance.scheduling.appliance import Appliance
+from pi_appliance.scheduling.scheduler import nap_until
+from pi_appliance.storage.model import Outcome
 from pi_appliance.system import locks
 from tests.engine.virtual import NOON, World, world
 from tests.house import House

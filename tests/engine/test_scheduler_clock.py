@@ -4,8 +4,8 @@ from datetime import timedelta
 
 import pytest
 
-from pi_appliance.core.trust import ClockState
-from pi_appliance.model.run import Outcome
+from pi_appliance.storage.model import Outcome
+from pi_appliance.system.clock import ClockState
 from tests.engine.virtual import NOON, World, world
 from tests.house import House
 

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pi_appliance.model.post import OPEN, Picture, Post, Sent, State
-from pi_appliance.store.posts import Posts
+from pi_appliance.posting.model import OPEN, Picture, Post, Sent, State
+from pi_appliance.posting.store import Posts
 from tests.engine.desk import Desk, FreeRules, World
 from tests.house import in_memory
 

@@ -5,12 +5,12 @@ from datetime import timedelta
 
 import pytest
 
-from pi_appliance.engine.assemble import Appliance
-from pi_appliance.engine.settling import Settling
 from pi_appliance.errors import Unavailable
-from pi_appliance.model.post import Post, State
-from pi_appliance.model.run import LEFT, Trigger
-from pi_appliance.store.posts import Posts
+from pi_appliance.posting.model import Post, State
+from pi_appliance.posting.sender import Settling
+from pi_appliance.posting.store import Posts
+from pi_appliance.scheduling.appliance import Appliance
+from pi_appliance.storage.model import LEFT, Trigger
 from pi_appliance.system import clock
 from tests.house import House
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from pi_appliance.engine import tuning
-from pi_appliance.engine.stations import NAME, Stations
 from pi_appliance.errors import ConfigError, Refused, Unavailable, UnknownName
-from pi_appliance.model.music import Station
+from pi_appliance.music.model import Station
+from pi_appliance.music.stations import service
+from pi_appliance.music.stations.service import NAME, Stations
 from tests.fakes.loopback import serving
 
 FILE = "# mine\n- {name: FIP, url: 'http://fip.example/live'}\n- {name: Groove, url: 'http://groove.example/live'}\n"
@@ -225,7 +225,7 @@ def web() -> Iterator[Web]:
     ],
 )
 def test_the_stream_behind_an_address(web: Web, path: str, leads_to: str) -> None:
-    assert tuning.tune(f"{web.address}/{path}") == f"{web.address}/{leads_to}"
+    assert service.tune(f"{web.address}/{path}") == f"{web.address}/{leads_to}"
 
 
 @pytest.mark.parametrize(
@@ -242,23 +242,23 @@ def test_the_stream_behind_an_address(web: Web, path: str, leads_to: str) -> Non
 )
 def test_an_address_that_leads_nowhere_is_refused_and_left_to_the_player_at_play(web: Web, path: str, why: str) -> None:
     with pytest.raises(Refused, match=why) as told:
-        tuning.tune(f"{web.address}/{path}")
+        service.tune(f"{web.address}/{path}")
     assert "\n" not in str(told.value)
-    assert tuning.tune_to_play(f"{web.address}/{path}") == f"{web.address}/{path}"
+    assert service.tune_to_play(f"{web.address}/{path}") == f"{web.address}/{path}"
 
 
 @pytest.mark.parametrize("path", ["drips", "drips.m3u"])
 def test_a_server_that_drips_is_given_up_when_the_time_is_over(web: Web, path: str) -> None:
     began = time.monotonic()
     with pytest.raises(Unavailable, match=r"is too slow|is no web server"):
-        tuning.tune(f"{web.address}/{path}", seconds=0.3)
+        service.tune(f"{web.address}/{path}", seconds=0.3)
     assert time.monotonic() - began < 3, "each byte began the wait anew"
 
 
 def test_a_few_addresses_are_tried_at_once_and_more_are_told_at_once(web: Web) -> None:
     def in_vain() -> None:
         with pytest.raises(Unavailable):
-            tuning.tune(f"{web.address}/drips", seconds=1.5)
+            service.tune(f"{web.address}/drips", seconds=1.5)
 
     tries = [threading.Thread(target=in_vain) for _ in range(3)]
     for each in tries:
@@ -266,11 +266,11 @@ def test_a_few_addresses_are_tried_at_once_and_more_are_told_at_once(web: Web) -
     while len(web.asked) < 3:
         threading.Event().wait(0.01)
     with pytest.raises(Unavailable, match="being tried just now"):
-        tuning.tune(f"{web.address}/stream")
-    assert tuning.tune_to_play(f"{web.address}/a.m3u") == f"{web.address}/a.m3u", "the player will find out"
+        service.tune(f"{web.address}/stream")
+    assert service.tune_to_play(f"{web.address}/a.m3u") == f"{web.address}/a.m3u", "the player will find out"
     for each in tries:
         each.join(20)
-    assert tuning.tune(f"{web.address}/a.m3u") == f"{web.address}/stream"
+    assert service.tune(f"{web.address}/a.m3u") == f"{web.address}/stream"
 
 
 def test_an_address_where_nothing_listens_is_unavailable(stations: Stations) -> None:

@@ -9,13 +9,11 @@ from typing import Any
 
 import pytest
 
-from pi_appliance.engine.usb import Sticks
-from pi_appliance.engine.usb_removal import Places
+from pi_appliance.config.model import Usb
 from pi_appliance.errors import Refused, Unavailable, UnknownName
-from pi_appliance.model.config import Usb
-from pi_appliance.model.music import Can, Counts, Play, PlayerState, Queue, Track
-from pi_appliance.model.usb import StickState
-from pi_appliance.system import usb_root
+from pi_appliance.music.model import Can, Counts, Play, PlayerState, Queue, Track
+from pi_appliance.music.usb import root_helper
+from pi_appliance.music.usb.drives import Places, Sticks, StickState
 
 STICK = Path("USB", "Blue")
 
@@ -102,7 +100,7 @@ class Home:
         self.usb: Usb | None = Usb(folder=self.folder)
         places = Places(
             mounts=self.list,
-            root=usb_root.Places(self.run, folder / "sticks.json", self.request),
+            root=root_helper.Places(self.run, folder / "sticks.json", self.request),
             tick=0,
             patience=0.2,
             may_unmount=False,

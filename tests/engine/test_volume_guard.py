@@ -9,14 +9,14 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from pi_appliance.engine.governed import House, govern
-from pi_appliance.engine.hub import Hub
-from pi_appliance.engine.volume_guard import Guard
+from pi_appliance.config.model import QuietHours, VolumePolicy
 from pi_appliance.errors import Refused
-from pi_appliance.model.config import QuietHours, VolumePolicy
-from pi_appliance.model.music import Can, Opinion, Play, Uri, Where
-from pi_appliance.ports_player import Player
-from pi_appliance.store.sqlite import Store
+from pi_appliance.music.hub import Hub
+from pi_appliance.music.limited_player import House, govern
+from pi_appliance.music.model import Can, Opinion, Play, Uri, Where
+from pi_appliance.music.player import Player
+from pi_appliance.music.volume_limiter import Guard
+from pi_appliance.storage.runs import Store
 from tests.fakes.driven_time import DrivenTime
 from tests.fakes.soft_player import SoftPlayer, soft_kind, soft_part
 

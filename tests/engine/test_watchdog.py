@@ -9,10 +9,10 @@ from random import Random
 
 import pytest
 
-from pi_appliance.engine.hub import Hub
-from pi_appliance.engine.watchdog import Watchdog
-from pi_appliance.model.config import Radio
-from pi_appliance.model.music import Play, Uri
+from pi_appliance.config.model import Radio
+from pi_appliance.music.hub import Hub
+from pi_appliance.music.model import Play, Uri
+from pi_appliance.music.reconnect import Watchdog
 from tests.fakes.driven_time import DrivenTime
 from tests.fakes.soft_player import SoftPlayer, soft_kind, soft_part
 

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from pi_appliance.core.trust import ClockState
-from pi_appliance.engine.asking import Asking
-from pi_appliance.engine.assemble import Appliance
-from pi_appliance.engine.runs import Runs
-from pi_appliance.engine.scheduler import Scheduler
 from pi_appliance.errors import Unavailable
-from pi_appliance.model.run import LEFT, Outcome, Trigger
+from pi_appliance.scheduling.appliance import Appliance
+from pi_appliance.scheduling.child_runs import Runs
+from pi_appliance.scheduling.run_requests import Asking
+from pi_appliance.scheduling.scheduler import Scheduler
+from pi_appliance.storage.model import LEFT, Outcome, Trigger
+from pi_appliance.system.clock import ClockState
 from tests.house import House
 
 NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)

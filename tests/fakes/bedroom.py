@@ -6,11 +6,11 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
 from typing import Any
 
-from pi_appliance.core import durations
-from pi_appliance.jobs import music
-from pi_appliance.model.music import Station
-from pi_appliance.model.run import Result
-from pi_appliance.model.units import Names
+from pi_appliance.config import units
+from pi_appliance.config.units import Names
+from pi_appliance.music.alarms import music_job
+from pi_appliance.music.model import Station
+from pi_appliance.storage.model import Result
 from tests.fakes.context import FolderContext
 from tests.fakes.timed_player import CutOff, Sound, TimedPlayer, Timeline
 
@@ -18,17 +18,17 @@ SEVEN = datetime(2027, 3, 1, 7, 0, tzinfo=UTC)
 FIP, RADIO = "http://radio/fip", "http://radio/other"
 
 
-def options(do: str, **keys: Any) -> music.Options:
+def options(do: str, **keys: Any) -> music_job.Options:
     """Return options as the YAML makes them: lengths of time are texts."""
     values = dict(keys)
     for name in ("fade", "for_", "snooze", "in_"):
         if isinstance(values.get(name), str):
-            values[name] = durations.parse(values[name])
+            values[name] = units.parse_duration(values[name])
     if "play" in values:
         values["play"] = Names([values["play"]] if isinstance(values["play"], str) else values["play"])
     if "finish" in values:
-        values["finish"] = music.Finish(values["finish"])
-    return music.Options(do=music.Do(do), **values)
+        values["finish"] = music_job.Finish(values["finish"])
+    return music_job.Options(do=music_job.Do(do), **values)
 
 
 @dataclass
@@ -84,7 +84,7 @@ class Bedroom:
         self.time.wall += timedelta(seconds=seconds)
         self.time.steady, self.time.boot = 5.0, "boot-2"
 
-    def _run(self, wanted: music.Options, *, left: bool) -> Result:
+    def _run(self, wanted: music_job.Options, *, left: bool) -> Result:
         context = FolderContext(
             self.folder,
             only_left=left,
@@ -97,7 +97,7 @@ class Bedroom:
             told=self.notes,
         )
         try:
-            return music.run(wanted, context)
+            return music_job.run(wanted, context)
         finally:
             self.held = context.in_the_middle
 

@@ -10,17 +10,17 @@ from pathlib import Path
 from random import Random
 from typing import IO
 
-from pi_appliance.engine import editions
 from pi_appliance.errors import Unavailable, UnknownName
-from pi_appliance.model.music import Source, Station
-from pi_appliance.model.post import Report
-from pi_appliance.ports import Edition, Ledger, Moment, Network, Rules
-from pi_appliance.ports_player import Player
-from pi_appliance.ports_work import Work
-from pi_appliance.store.posts import Posts
-from pi_appliance.store.sqlite import Store
+from pi_appliance.jobs import reports
+from pi_appliance.jobs.interface import Edition, Ledger, Moment, Network, Rules
+from pi_appliance.music.model import Source, Station
+from pi_appliance.music.player import Player
+from pi_appliance.posting.model import Report
+from pi_appliance.posting.store import Posts
+from pi_appliance.puzzles.runtime.interface import Work
+from pi_appliance.puzzles.runtime.local import open_bench
+from pi_appliance.storage.runs import Store
 from pi_appliance.system import files
-from pi_appliance.system.bench import open_bench
 from tests.fakes.timed_player import Timeline
 
 
@@ -101,7 +101,7 @@ class FolderContext:
 
     def edition(self, keep: int) -> AbstractContextManager[Edition]:
         """Give what takes all reports of this run, in a folder named by `now`."""
-        return editions.edition(self.folder, self.now, keep=keep)
+        return reports.edition(self.folder, self.now, keep=keep)
 
     def progress(self, done: float | None, note: str = "") -> None:
         """Keep what was told in `told`."""

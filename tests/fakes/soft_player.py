@@ -9,11 +9,10 @@ from typing import Any
 
 import pytest
 
-import pi_appliance.players
-from pi_appliance import registry
+from pi_appliance import plugins
+from pi_appliance.config.model import Part
 from pi_appliance.errors import Refused, Unavailable
-from pi_appliance.model.config import Part
-from pi_appliance.model.music import Added, Can, Mode, Play, PlayerState, Queue, Source, Track, Uri, Where
+from pi_appliance.music.model import Added, Can, Mode, Play, PlayerState, Queue, Source, Track, Uri, Where
 from tests.fakes.driven_time import DrivenTime
 
 ALL = frozenset({Can.VOLUME, Can.SEEK, Can.REMOVE, Can.NEXT})
@@ -254,12 +253,11 @@ class SoftPlayer:
 @contextmanager
 def soft_kind() -> Iterator[None]:
     """Let `kind: soft` be a player within the block."""
-    folder = str(Path(__file__).parent / "kinds" / "players")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pi_appliance.players, "__path__", [*pi_appliance.players.__path__, folder])
-        registry.names.cache_clear()
+        patch.syspath_prepend(str(Path(__file__).parent / "kinds"))
+        plugins.forget_installed()
         yield
-    registry.names.cache_clear()
+    plugins.forget_installed()
 
 
 def soft_part(player: SoftPlayer) -> Part:

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from pi_appliance.errors import Refused, Unavailable
-from pi_appliance.model.music import Added, Can, Mode, Play, PlayerState, Queue, Saved, Source, Track, Uri, Where
-from pi_appliance.ports import Moment
+from pi_appliance.jobs.interface import Moment
+from pi_appliance.music.model import Added, Can, Mode, Play, PlayerState, Queue, Saved, Source, Track, Uri, Where
 
 ALL = frozenset(Can)
 

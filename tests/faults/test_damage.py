@@ -12,11 +12,11 @@ from random import Random
 
 import pytest
 
-from pi_appliance.engine.mending import open_history
-from pi_appliance.model.post import Picture, Post, Sent, State
-from pi_appliance.model.run import Outcome, Trigger
-from pi_appliance.store.posts import Posts
-from pi_appliance.store.sqlite import LOST, Store
+from pi_appliance.posting.model import Picture, Post, Sent, State
+from pi_appliance.posting.store import Posts
+from pi_appliance.storage.model import Outcome, Trigger
+from pi_appliance.storage.recovery import open_history
+from pi_appliance.storage.runs import LOST, Store
 from pi_appliance.system import files
 from tests.engine.test_daemon import up
 from tests.house import PROGRAM, House, in_memory, until
@@ -272,7 +272,7 @@ def test_mending_killed_at_any_moment_loses_nothing(state):
     path = state / "history.db"
     spoilt = path.read_bytes()[: -PAGE - 100]
     code = (
-        "import sys; from pathlib import Path; from pi_appliance.engine.mending import open_history;"
+        "import sys; from pathlib import Path; from pi_appliance.storage.recovery import open_history;"
         "print('go', flush=True); store = open_history(Path(sys.argv[1])); store.require_whole(); print('done')"
     )
     random, cut_off = Random(5), 0

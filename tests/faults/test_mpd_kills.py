@@ -17,14 +17,14 @@ from random import Random
 import mpd as python_mpd2
 import pytest
 
-from pi_appliance.bridge.mpd_port import Relay
-from pi_appliance.engine import household
-from pi_appliance.engine.hub import Hub
+from pi_appliance.config.model import Config, MpdPort, Part, VolumePolicy
 from pi_appliance.errors import Unavailable, Uncertain
-from pi_appliance.model.config import Config, MpdPort, Part, VolumePolicy
-from pi_appliance.model.music import Uri
-from pi_appliance.players import mpd
-from pi_appliance.store.sqlite import Store
+from pi_appliance.music import services
+from pi_appliance.music.hub import Hub
+from pi_appliance.music.model import Uri
+from pi_appliance.music.mpd import player
+from pi_appliance.music.mpd.proxy import Relay
+from pi_appliance.storage.runs import Store
 from tests.fakes.mpd_server import PICTURE, MpdServer, needs_mpd, running_mpd
 
 KILLS = int(os.environ.get("PI_APPLIANCE_MPD_KILLS", "5"))
@@ -170,8 +170,8 @@ async def living(config: Config) -> AsyncIterator[tuple[Hub, int]]:
     """Have the hub, all that looks after the music, and the MPD port live within the block."""
     config.state.mkdir()
     with Store(config.state / "history.db") as store:
-        hub = household.new_hub(config, store, {})
-        task = asyncio.create_task(household.live(hub, config))
+        hub = services.new_hub(config, store, {})
+        task = asyncio.create_task(services.live(hub, config))
         relay = Relay(hub, MpdPort(port=0))
         try:
             yield hub, await relay.start()
@@ -182,7 +182,7 @@ async def living(config: Config) -> AsyncIterator[tuple[Hub, int]]:
 
 
 def test_whatever_mpd_dies_of_everybody_comes_back_and_nothing_is_done_twice(server: MpdServer, tmp_path: Path) -> None:
-    part = Part(kind="mpd", with_=mpd.Options(address=server.address, stand_in=False))
+    part = Part(kind="mpd", with_=player.Options(address=server.address, stand_in=False))
     config = Config(player=part, state=tmp_path / "state", volume=VolumePolicy(maximum=90))
     random = Random(SEED)
     late = list[tuple[float, str]]()  # of each kill: seconds until all were served again, and who was the last

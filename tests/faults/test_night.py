@@ -17,10 +17,10 @@ from pathlib import Path
 
 import pytest
 
-from pi_appliance.core import sound
-from pi_appliance.engine.assemble import Appliance
-from pi_appliance.model.run import Outcome
-from pi_appliance.system import clock, doorbell
+from pi_appliance.music.alarms import chime
+from pi_appliance.scheduling.appliance import Appliance
+from pi_appliance.storage.model import Outcome
+from pi_appliance.system import clock, wakeup
 from tests.engine.test_daemon import up
 from tests.fakes.mpd_server import MpdServer, needs_mpd, running_mpd, running_radio
 from tests.fakes.radio_server import RadioServer, on_air
@@ -106,7 +106,7 @@ class Night(House):
         with Appliance.open(self.config) as appliance:
             for job in jobs:
                 appliance.store.asks.add(job, clock.now(), given, now=clock.now())
-            doorbell.ring(appliance.config.state / doorbell.NAME)
+            wakeup.ring(appliance.config.state / wakeup.NAME)
 
     def pid(self, job: str) -> int:
         """Return the process of the run of JOB that goes on."""
@@ -140,7 +140,7 @@ def night(tmp_path: Path) -> Iterator[Night]:
         thread.start()
         made = Night(tmp_path, server, ear)
         made.furnish()
-        voice = sound.wav(sound.chime()[: sound.RATE * 2])
+        voice = chime.wav(chime.chime()[: chime.RATE * 2])
         (tmp_path / "voice.wav").write_bytes(voice)
         (tmp_path / "bin").mkdir()
         (tmp_path / "bin" / "espeak-ng").write_text(SPEAKER.format(folder=tmp_path), "utf-8")

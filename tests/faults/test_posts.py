@@ -17,9 +17,9 @@ from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import Any
 
-from pi_appliance.model.post import GONE, OPEN, Intent, State
-from pi_appliance.store.posts import Posts
-from pi_appliance.store.sqlite import Store
+from pi_appliance.posting.model import GONE, OPEN, Intent, State
+from pi_appliance.posting.store import Posts
+from pi_appliance.storage.runs import Store
 from tests.fakes import bluesky_account, mastodon_server, x_server
 from tests.fakes.bluesky_server import fake_bluesky
 from tests.fakes.mastodon_server import fake_mastodon

@@ -4,8 +4,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from pi_appliance.puzzles import Alone, Interrupted
 from pi_appliance.puzzles.peg_solitaire import BOARDS, Board, Hole, Jump, parse, with_rules
+from pi_appliance.puzzles.runtime.interface import Interrupted
+from pi_appliance.puzzles.runtime.serial import Alone
 
 EXAMPLES = Path(__file__).parents[2] / "config" / "boards"
 

@@ -3,8 +3,8 @@
 import random
 from collections.abc import Callable, Iterable, Iterator
 
-from pi_appliance.ports_work import Came, Interrupted, Item
-from pi_appliance.puzzles import Alone
+from pi_appliance.puzzles.runtime.interface import Came, Interrupted, Item
+from pi_appliance.puzzles.runtime.serial import Alone
 
 # Puzzle, solution. The first two are the samples the project set out from; each was made sure of by two counters.
 UNIQUE = {

@@ -7,8 +7,9 @@ from itertools import islice
 import pytest
 
 from pi_appliance.errors import Refused, UnknownName, WrongArgument
-from pi_appliance.puzzles import Alone, Proof, Wish, battleship
+from pi_appliance.puzzles import Proof, Wish, battleship
 from pi_appliance.puzzles.battleship.heat import SHADES
+from pi_appliance.puzzles.runtime.serial import Alone
 
 # Ten rows (an empty one is water), the ways to split them into the original's fleet, and those without touching.
 GRIDS = [

@@ -6,8 +6,9 @@ from random import Random
 
 import pytest
 
-from pi_appliance.puzzles import Alone, Wish, battleship
+from pi_appliance.puzzles import Wish, battleship
 from pi_appliance.puzzles.battleship import Board, Line, Ship, Square
+from pi_appliance.puzzles.runtime.serial import Alone
 from tests.puzzles.battleship_plain import agrees, touch
 
 MUTATIONS = 12_000

@@ -9,9 +9,10 @@ from types import ModuleType
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
-from pi_appliance.puzzles import Alone, Wish, battleship
+from pi_appliance.puzzles import Wish, battleship
 from pi_appliance.puzzles.battleship.count import Sweep
 from pi_appliance.puzzles.battleship.fit import places
+from pi_appliance.puzzles.runtime.serial import Alone
 from tests.puzzles.battleship_plain import Cells, agrees, fleets
 
 FLEETS = ((2, 1), (3, 2), (2, 2, 1), (3, 1, 1), (1, 1, 1), (3, 2, 1), (4, 2), (2, 2, 2))

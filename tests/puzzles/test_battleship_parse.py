@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from pi_appliance.errors import ConfigError
-from pi_appliance.puzzles import Alone, Wish, battleship
+from pi_appliance.puzzles import Wish, battleship
+from pi_appliance.puzzles.runtime.serial import Alone
 from tests.puzzles.test_battleship_count import boards
 
 SMALL = ("?.X#", ".#??", "?#?X")

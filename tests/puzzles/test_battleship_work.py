@@ -6,10 +6,10 @@ from itertools import count
 import pytest
 
 from pi_appliance.errors import Refused, Unavailable
-from pi_appliance.ports_work import Interrupted, Shelf
-from pi_appliance.puzzles import Alone, Answer, Wish, battleship
-from pi_appliance.puzzles._alone import MemoryShelf
+from pi_appliance.puzzles import Answer, Wish, battleship
 from pi_appliance.puzzles.battleship.kept import pack, unpack
+from pi_appliance.puzzles.runtime.interface import Interrupted, Shelf
+from pi_appliance.puzzles.runtime.serial import Alone, MemoryShelf
 
 BOARD = battleship.parse("size: 7x7\nfleet: 4,3,2,2\ntouching: corners\nB2 hit, D5 miss\n", "mine")
 

@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pi_appliance.errors import ConfigError, UnknownName, WrongArgument
-from pi_appliance.puzzles import Alone, Wish, connect_four
+from pi_appliance.puzzles import Wish, connect_four
 from pi_appliance.puzzles.connect_four.board import Board, Colour, End, fours
+from pi_appliance.puzzles.runtime.serial import Alone
 
 GAME = """\
 F_Yellow, G_Red, D_Yellow, C_Red, A_Yellow, A_Red, E_Yellow, D_Red, D_Yellow, F_Red, B_Yellow

@@ -6,10 +6,12 @@ from itertools import count
 
 import pytest
 
-from pi_appliance.puzzles import Alone, Interrupted, Wish, connect_four
+from pi_appliance.puzzles import Wish, connect_four
 from pi_appliance.puzzles.connect_four import book
 from pi_appliance.puzzles.connect_four.position import NOTHING, Position, position_of
 from pi_appliance.puzzles.connect_four.search import Search
+from pi_appliance.puzzles.runtime.interface import Interrupted
+from pi_appliance.puzzles.runtime.serial import Alone
 
 START = position_of(connect_four.parse("333115733355541712672671", "mine"))
 STAGES = (1, 2, 3)

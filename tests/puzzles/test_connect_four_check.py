@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from pi_appliance.puzzles import Alone, Wish, connect_four
+from pi_appliance.puzzles import Wish, connect_four
 from pi_appliance.puzzles.connect_four.board import Board, End
+from pi_appliance.puzzles.runtime.serial import Alone
 from tests.puzzles.test_connect_four import played
 
 # A column is six letters and a bar, so that a step to the next one is seven; and what leans by one is six or eight.

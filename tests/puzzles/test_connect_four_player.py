@@ -10,13 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pi_appliance.puzzles import Alone, Interrupted, Wish, connect_four
-from pi_appliance.puzzles._alone import MemoryShelf
+from pi_appliance.puzzles import Wish, connect_four
 from pi_appliance.puzzles.connect_four import kernel, position
 from pi_appliance.puzzles.connect_four.board import Board, Colour, End, ended
 from pi_appliance.puzzles.connect_four.check import check
 from pi_appliance.puzzles.connect_four.search import Search
 from pi_appliance.puzzles.connect_four.solve import KEPT
+from pi_appliance.puzzles.runtime.interface import Interrupted
+from pi_appliance.puzzles.runtime.serial import Alone, MemoryShelf
 
 # Positions and their scores, as a public solver that we share no line with gives them.
 KNOWN = {

@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pi_appliance.errors import ConfigError, UnknownName, WrongArgument
-from pi_appliance.puzzles import Alone, Wish, panguru
+from pi_appliance.puzzles import Wish, panguru
 from pi_appliance.puzzles.panguru import Board
+from pi_appliance.puzzles.runtime.serial import Alone
 from tests.puzzles.panguru_plain import SMALL_TABLE, TABLE, replayed
 
 ORIGINAL = Board("WCBRBOGYGPCORPY", "-PCBRYOGYGBCORP")

@@ -11,10 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pi_appliance.puzzles import Alone, Interrupted, Proof, Wish, panguru, way_of
+from pi_appliance.puzzles import Proof, Wish, panguru, way_of
 from pi_appliance.puzzles.panguru import Board, kernel
 from pi_appliance.puzzles.panguru.ground import position_of
 from pi_appliance.puzzles.panguru.solve import Search
+from pi_appliance.puzzles.runtime.interface import Interrupted
+from pi_appliance.puzzles.runtime.serial import Alone
 from tests.house import ROOT
 from tests.puzzles.panguru_plain import SMALL_TABLE, breadth_first, reached, replayed, scrambled
 

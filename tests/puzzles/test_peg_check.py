@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pi_appliance.puzzles import Alone, Wish
+from pi_appliance.puzzles import Wish
 from pi_appliance.puzzles.peg_solitaire import BOARDS, Board, Hole, Jump, check, parse, solve, with_rules
+from pi_appliance.puzzles.runtime.serial import Alone
 
 ROW = parse("XXO\nXO ", "row")
 

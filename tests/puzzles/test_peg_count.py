@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pi_appliance.errors import Refused
-from pi_appliance.puzzles import Alone, Answer, Interrupted, Wish
+from pi_appliance.puzzles import Answer, Wish
 from pi_appliance.puzzles.peg_solitaire import BOARDS, Board, Hole, kernel, parse, solve, with_rules
 from pi_appliance.puzzles.peg_solitaire.count import Count, TooMany
 from pi_appliance.puzzles.peg_solitaire.counted import Counted
@@ -19,6 +19,8 @@ from pi_appliance.puzzles.peg_solitaire.field import field_of, game_of, turned
 from pi_appliance.puzzles.peg_solitaire.frontier import Frontier
 from pi_appliance.puzzles.peg_solitaire.parity import forbids
 from pi_appliance.puzzles.peg_solitaire.proofs import find_proofs, is_proof
+from pi_appliance.puzzles.runtime.interface import Interrupted
+from pi_appliance.puzzles.runtime.serial import Alone
 from tests.puzzles.pegs import Ending, jumps, known, levels, triangle
 
 LONG = pytest.mark.skipif(

@@ -7,9 +7,10 @@ from types import FrameType
 import pytest
 
 from pi_appliance.errors import ApplianceError, ConfigError, Refused
-from pi_appliance.puzzles import Alone, Wish, peg_solitaire
+from pi_appliance.puzzles import Wish, peg_solitaire
 from pi_appliance.puzzles._result import known, list_solutions
 from pi_appliance.puzzles.peg_solitaire import BOARDS, parse, parse_listing, solve
+from pi_appliance.puzzles.runtime.serial import Alone
 
 
 def listed(drawing: str, limit: int = 10, wish: Wish = Wish.FIRST) -> str:

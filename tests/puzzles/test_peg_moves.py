@@ -7,10 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pi_appliance.puzzles import Alone, Interrupted, Proof, Wish
+from pi_appliance.puzzles import Proof, Wish
 from pi_appliance.puzzles.peg_solitaire import Board, Hole, check, parse, solve
 from pi_appliance.puzzles.peg_solitaire.field import field_of
 from pi_appliance.puzzles.peg_solitaire.moves import Fewest
+from pi_appliance.puzzles.runtime.interface import Interrupted
+from pi_appliance.puzzles.runtime.serial import Alone
 from tests.puzzles.pegs import Ending, known, moves, plain, triangle
 
 LONG = pytest.mark.skipif(

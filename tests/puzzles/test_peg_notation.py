@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pi_appliance.errors import ConfigError
-from pi_appliance.puzzles import Alone, Wish
+from pi_appliance.puzzles import Wish
 from pi_appliance.puzzles.peg_solitaire import Board, Hole, Jump, check, hint, notate, parse_line, solve, steps
+from pi_appliance.puzzles.runtime.serial import Alone
 from tests.puzzles.pegs import known, moves, triangle
 
 

@@ -8,8 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pi_appliance.puzzles import Alone, Answer, Interrupted, Proof, Wish
+from pi_appliance.puzzles import Answer, Proof, Wish
 from pi_appliance.puzzles.peg_solitaire import BOARDS, Board, Hole, Jump, check, parse, solve, walk, with_rules
+from pi_appliance.puzzles.runtime.interface import Interrupted
+from pi_appliance.puzzles.runtime.serial import Alone
 
 EXAMPLES = Path(__file__).parents[2] / "config" / "boards"
 # Pairs that can jump once each and never meet: every choice of them is a position of its own.

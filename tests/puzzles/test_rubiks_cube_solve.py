@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pi_appliance.puzzles import Alone, Interrupted, Wish, way_of
+from pi_appliance.puzzles import Wish, way_of
 from pi_appliance.puzzles import rubiks_cube as cube
 from pi_appliance.puzzles.rubiks_cube import kernel, pocket
 from pi_appliance.puzzles.rubiks_cube.board import TURNS, Board
@@ -23,7 +23,9 @@ from pi_appliance.puzzles.rubiks_cube.solve import told
 from pi_appliance.puzzles.rubiks_cube.tables import tables
 from pi_appliance.puzzles.rubiks_cube.turns import read_turn, turned
 from pi_appliance.puzzles.rubiks_cube.two_phase import NONE, SECOND, first_turns, room, views
-from pi_appliance.system.bench import open_bench
+from pi_appliance.puzzles.runtime.interface import Interrupted
+from pi_appliance.puzzles.runtime.local import open_bench
+from pi_appliance.puzzles.runtime.serial import Alone
 from tests.puzzles import cubes
 
 LONG = os.environ.get("PI_APPLIANCE_LONG") == "1"

@@ -8,13 +8,15 @@ from types import ModuleType
 
 import pytest
 
-from pi_appliance.puzzles import Alone, Interrupted, way_of
 from pi_appliance.puzzles import rubiks_cube as cube
+from pi_appliance.puzzles import way_of
 from pi_appliance.puzzles.rubiks_cube import coordinates as c
 from pi_appliance.puzzles.rubiks_cube import cubies, kept, table_kernel
 from pi_appliance.puzzles.rubiks_cube import tables as t
 from pi_appliance.puzzles.rubiks_cube.made import random_state
 from pi_appliance.puzzles.rubiks_cube.two_phase import NONE, SECOND, View, room, views
+from pi_appliance.puzzles.runtime.interface import Interrupted
+from pi_appliance.puzzles.runtime.serial import Alone
 from tests.puzzles import cubes
 
 LONG = pytest.mark.skipif(

@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pi_appliance.errors import ConfigError, UnknownName, WrongArgument
-from pi_appliance.puzzles import Alone, Wish
+from pi_appliance.puzzles import Wish
 from pi_appliance.puzzles import solitaire_chess as chess
+from pi_appliance.puzzles.runtime.serial import Alone
 from pi_appliance.puzzles.solitaire_chess import Board, Capture, Pawns, Square
 
 SMALL = Board(("..RP", ".RN.", "BN..", "PB.."))

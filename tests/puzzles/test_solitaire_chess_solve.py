@@ -10,8 +10,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pi_appliance.errors import Refused
-from pi_appliance.puzzles import Alone, Interrupted, Proof, Wish
+from pi_appliance.puzzles import Proof, Wish
 from pi_appliance.puzzles import solitaire_chess as chess
+from pi_appliance.puzzles.runtime.interface import Interrupted
+from pi_appliance.puzzles.runtime.serial import Alone
 from pi_appliance.puzzles.solitaire_chess import Board, Square
 from pi_appliance.puzzles.solitaire_chess.levels import Levels
 from pi_appliance.puzzles.solitaire_chess.seats import position_of

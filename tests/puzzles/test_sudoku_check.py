@@ -5,7 +5,8 @@ from itertools import islice
 
 import pytest
 
-from pi_appliance.puzzles import Alone, Wish, sudoku
+from pi_appliance.puzzles import Wish, sudoku
+from pi_appliance.puzzles.runtime.serial import Alone
 from pi_appliance.puzzles.sudoku.board import BOXES
 from tests.puzzles.sudokus import SEVERAL, UNIQUE
 

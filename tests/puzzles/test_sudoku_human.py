@@ -7,7 +7,9 @@ from xml.etree import ElementTree
 import pytest
 
 from pi_appliance.errors import Refused
-from pi_appliance.puzzles import Alone, Interrupted, Wish, sudoku
+from pi_appliance.puzzles import Wish, sudoku
+from pi_appliance.puzzles.runtime.interface import Interrupted
+from pi_appliance.puzzles.runtime.serial import Alone
 from pi_appliance.puzzles.sudoku.human import CONTRADICTION, TECHNIQUES, Paper, walk
 from pi_appliance.puzzles.sudoku.sat import Sat
 from tests.puzzles.sudokus import NONE, SEVERAL, UNIQUE, Stops, varied

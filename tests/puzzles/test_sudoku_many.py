@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from pi_appliance.puzzles import Alone, Interrupted, Proof, Wish, sudoku
+from pi_appliance.puzzles import Proof, Wish, sudoku
+from pi_appliance.puzzles.runtime.interface import Interrupted
+from pi_appliance.puzzles.runtime.local import open_bench
+from pi_appliance.puzzles.runtime.serial import Alone
 from pi_appliance.puzzles.sudoku import bulk
-from pi_appliance.system.bench import open_bench
 from tests.puzzles.sudokus import NONE, SEVERAL, UNIQUE, Stops, varied
 
 

@@ -7,7 +7,9 @@ from itertools import islice
 import pytest
 
 from pi_appliance.errors import Refused
-from pi_appliance.puzzles import Alone, Interrupted, Proof, Wish, sudoku
+from pi_appliance.puzzles import Proof, Wish, sudoku
+from pi_appliance.puzzles.runtime.interface import Interrupted
+from pi_appliance.puzzles.runtime.serial import Alone
 from pi_appliance.puzzles.sudoku.sat import MISSING, Sat, TooHard
 from tests.puzzles.sudokus import Stops
 

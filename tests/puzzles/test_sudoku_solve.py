@@ -9,7 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pi_appliance.errors import UnknownName, WrongArgument
-from pi_appliance.puzzles import Alone, Interrupted, Proof, Wish, sudoku
+from pi_appliance.puzzles import Proof, Wish, sudoku
+from pi_appliance.puzzles.runtime.interface import Interrupted
+from pi_appliance.puzzles.runtime.serial import Alone
 from pi_appliance.puzzles.sudoku import kernel
 from pi_appliance.puzzles.sudoku.count import count
 from pi_appliance.puzzles.sudoku.judge import difficulty

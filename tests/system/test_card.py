@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pi_appliance.system.card import Errors, Wear, errors, wear
+from pi_appliance.system.sensors import Errors, Wear, errors, wear
 
 
 def put(sys: Path, **files: str) -> None:

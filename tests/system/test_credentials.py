@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from pi_appliance.config import secret_file
+from pi_appliance.config.secret_file import SecretFile
 from pi_appliance.errors import Refused
-from pi_appliance.system import credentials, trial
-from pi_appliance.system.secret_file import SecretFile
-from pi_appliance.system.units import Systemd
+from pi_appliance.system import files
+from pi_appliance.system.systemd import Systemd
 
 CONFIG = Path("/etc/pi-appliance/appliance.yaml")
 UNIT = f"# /etc/systemd/system/pi-appliance.service\n[Service]\nExecStart=/opt/x/pi-appliance up --config {CONFIG}\n"
@@ -65,22 +66,22 @@ def systemd(folder: Path) -> Systemd:
 )
 def test_the_unit_says_what_its_credential_is_made_of(systemd, folder, lines, file):
     (folder / "unit").write_text(f"{UNIT}{lines}\n", "ascii")
-    assert credentials.of_service(CONFIG, systemd) == file
-    assert credentials.place(CONFIG, systemd) == (file or SecretFile(CONFIG.parent / "secrets.env"))
+    assert secret_file.of_service(CONFIG, systemd) == file
+    assert secret_file.place(CONFIG, systemd) == (file or SecretFile(CONFIG.parent / "secrets.env"))
 
 
 def test_a_configuration_that_no_service_runs_has_its_secrets_beside_it(systemd, folder):
     (folder / "unit").write_text(f"{UNIT}LoadCredential=secrets.env:/root/x\n", "ascii")
     mine = folder / "appliance.yaml"
-    assert credentials.place(mine, systemd) == SecretFile(folder / "secrets.env")
+    assert secret_file.place(mine, systemd) == SecretFile(folder / "secrets.env")
     (folder / "bin" / "systemctl").unlink()
-    assert credentials.of_service(CONFIG, systemd) is None
+    assert secret_file.of_service(CONFIG, systemd) is None
 
 
 def test_secrets_in_the_unit_itself_are_not_ours_to_change(systemd, folder):
     (folder / "unit").write_text(f"{UNIT}SetCredential=secrets.env:A=hush\n", "ascii")
     with pytest.raises(Refused, match=r"stand in pi-appliance\.service itself \(SetCredential=\)") as told:
-        credentials.place(CONFIG, systemd)
+        secret_file.place(CONFIG, systemd)
     assert "hush" not in str(told.value)
 
 
@@ -89,7 +90,7 @@ def test_root_reads_what_the_service_has(systemd, folder):
     file = folder / "mine.env"
     (folder / "unit").write_text(f"{UNIT}LoadCredential=secrets.env:{file}\n", "ascii")
     SecretFile(file, credential=True).put({"X_KEY": "hush", "OTHER": "b"}, owner=folder)
-    found = credentials.load(CONFIG, {"X_KEY": "mine"}, ["X_KEY"], systemd)
+    found = secret_file.load(CONFIG, {"X_KEY": "mine"}, ["X_KEY"], systemd)
     assert (dict(found), found.origin("X_KEY"), found.origin("OTHER")) == (
         {"X_KEY": "mine", "OTHER": "b"},
         "the environment",
@@ -101,10 +102,10 @@ def test_root_reads_what_the_service_has(systemd, folder):
 def test_others_are_told_who_can(systemd, folder):
     (folder / "unit").write_text(f"{UNIT}LoadCredential=secrets.env:/root/x\n", "ascii")
     with (
-        trial.acting_as(65534),
+        files.acting_as(65534),
         pytest.raises(Refused, match="from /root/x, not for nobody to read; run this with sudo"),
     ):
-        credentials.load(CONFIG, {}, (), systemd)
+        secret_file.load(CONFIG, {}, (), systemd)
 
 
 def test_an_encrypted_credential_is_decrypted_changed_and_encrypted_again(systemd, folder, monkeypatch):

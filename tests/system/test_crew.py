@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from pi_appliance.errors import ConfigError, Problem, Refused, UnknownName
-from pi_appliance.ports_work import Interrupted
-from pi_appliance.system.bench import Bench, open_bench
-from pi_appliance.system.descendants import below
+from pi_appliance.puzzles.runtime.interface import Interrupted
+from pi_appliance.puzzles.runtime.local import Bench, open_bench
+from pi_appliance.system.process import below
 from tests.house import ROOT, alive, until
 
 # pytest-xdist has a thread of its own; what is forked here uses nothing that it may hold.
@@ -213,7 +213,7 @@ def started(folder: Path, code: str) -> Iterator[subprocess.Popen[str]]:
     script = f"""
         import os, time
         from pathlib import Path
-        from pi_appliance.system.bench import Interrupted, open_bench
+        from pi_appliance.puzzles.runtime.local import Interrupted, open_bench
         with open_bench(Path({str(folder)!r}), cores=2, seconds=30) as work:
             {textwrap.indent(textwrap.dedent(code).strip(), " " * 12).strip()}
     """

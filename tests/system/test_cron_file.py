@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pi_appliance.system.cron_file import faults, misnamed
+from pi_appliance.scheduling.crontab import faults, misnamed
 
 ENTRY = b"0 6 * * * pi /usr/local/bin/pi-appliance jobs run greet --by cron --config /etc/pi-appliance/appliance.yaml\n"
 

@@ -11,7 +11,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from pi_appliance.errors import Refused
-from pi_appliance.system.cron_places import NOTICE, SystemCrontab, UserCrontab
+from pi_appliance.scheduling.crontab_files import NOTICE, SystemCrontab, UserCrontab
 from tests.system.scratch_cron import Crontab, scratch_crontab
 
 CONFIG = Path("/home/pi/my appliance/appliance.yaml")
@@ -126,7 +126,7 @@ def test_install_install_uninstall_gives_back_the_same_bytes(crontab: Crontab, l
 def test_many_installs_at_once_lose_nothing(crontab: Crontab) -> None:
     crontab.set(b"# mine\n")
     code = (
-        "import sys; from pathlib import Path; from pi_appliance.system.cron_places import UserCrontab\n"
+        "import sys; from pathlib import Path; from pi_appliance.scheduling.crontab_files import UserCrontab\n"
         "UserCrontab(Path(sys.argv[1]), user=sys.argv[2] or None).install([f'0 6 * * * true {sys.argv[1]}'])"
     )
     configs = [f"/home/pi/{number}.yaml" for number in range(6)]

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pi_appliance.config.load import load
-from pi_appliance.core import cron_expression
+from pi_appliance.config.loader import load
+from pi_appliance.config.model import Config
 from pi_appliance.errors import Refused
-from pi_appliance.model.config import Config
-from pi_appliance.system.crontab import lines, same_clock
+from pi_appliance.scheduling import cron
+from pi_appliance.scheduling.crontab import lines, same_clock
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 UTC_ZONE = ZoneInfo("UTC")
@@ -138,7 +138,7 @@ def expressions(draw: st.DrawFn) -> str:
 def readable(expression: str) -> bool:
     """Answer whether our own reader takes EXPRESSION."""
     try:
-        return bool(cron_expression.parse(expression))
+        return bool(cron.parse(expression))
     except ValueError:
         return False
 

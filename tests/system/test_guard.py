@@ -36,13 +36,13 @@ from pi_appliance.system import process
 ready = Path(sys.argv[1])
 hold = process.Hold(lambda: "hot" if ready.is_file() and ready.read_bytes() else "", every=0.05)
 with process.Stop().caught() as stop:
-    guard = [sys.executable, "-m", "pi_appliance.system.guard", str(os.getpid()), "/", "{fd}", ""]
+    guard = [sys.executable, "-m", "pi_appliance.system.supervisor", str(os.getpid()), "/", "{fd}", ""]
     process.watch(guard + sys.argv[2:], stop=stop, seconds=60, on_output=lambda _: None, on_line=print, hold=hold)
 """
 
 
 def guarded(*words: str | Path) -> list[str]:
-    return [sys.executable, "-m", "pi_appliance.system.guard", str(os.getpid()), "/", "{fd}", "", *map(str, words)]
+    return [sys.executable, "-m", "pi_appliance.system.supervisor", str(os.getpid()), "/", "{fd}", "", *map(str, words)]
 
 
 def watched(

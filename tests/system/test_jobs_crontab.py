@@ -16,11 +16,11 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from pi_appliance.cli._jobs_crontab import install, plan, program, uninstall
-from pi_appliance.config.load import load, machine_zone
+from pi_appliance.config.loader import load, machine_zone
 from pi_appliance.errors import ConfigError, Refused
-from pi_appliance.system.cron_places import UserCrontab, current_user
-from pi_appliance.system.crontab import daemon_runs, lines
+from pi_appliance.jobs.cli.crontab import install, plan, program, uninstall
+from pi_appliance.scheduling.crontab import daemon_runs, lines
+from pi_appliance.scheduling.crontab_files import UserCrontab, current_user
 from tests.system.scratch_cron import Crontab, scratch_crontab
 
 ROOT = Path(__file__).parents[2]

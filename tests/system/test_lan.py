@@ -7,16 +7,16 @@ import uuid
 
 import pytest
 
-from pi_appliance.system import lan
+from pi_appliance.system import network
 from tests.fakes.stick import needs_loop
 
 
 def test_own_addresses_are_none_that_only_this_machine_reaches() -> None:
-    found = lan.addresses()
+    found = network.addresses()
     assert len(found) == len(set(found))
     assert not any(ipaddress.ip_address(each).is_loopback for each in found)
-    assert lan.name()
-    assert "." not in lan.name()
+    assert network.name()
+    assert "." not in network.name()
 
 
 @pytest.mark.parametrize(
@@ -32,8 +32,8 @@ def test_own_addresses_are_none_that_only_this_machine_reaches() -> None:
     ],
 )
 def test_who_listens_where_is_reached_there(host: str, reached: list[str], only_here: bool) -> None:
-    assert lan.reached_at(host, lambda: ["10.0.0.7", "10.1.0.7"]) == reached
-    assert lan.only_here(host) == only_here
+    assert network.reached_at(host, lambda: ["10.0.0.7", "10.1.0.7"]) == reached
+    assert network.only_here(host) == only_here
 
 
 @needs_loop
@@ -42,7 +42,7 @@ def test_the_alarm_rings_when_an_address_comes_or_goes() -> None:
 
     async def scene() -> None:
         rung = asyncio.Event()
-        alarm = lan.AddressAlarm(rung.set)
+        alarm = network.AddressAlarm(rung.set)
         try:
             for verb in ("add", "del"):
                 done = await asyncio.to_thread(

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pi_appliance.errors import Refused
-from pi_appliance.system.marked_block import put, take_out
+from pi_appliance.scheduling.crontab_block import put, take_out
 
 MINE, YOURS = b"/etc/mine.yaml", b"/home/pi/my config (2)/yours.yaml"
 LINES = [b"0 6 * * * true", b"@reboot true"]

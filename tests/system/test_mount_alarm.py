@@ -5,7 +5,7 @@ import subprocess
 import time
 from pathlib import Path
 
-from pi_appliance.system.mount_alarm import MountAlarm
+from pi_appliance.system.mounts import MountAlarm
 from tests.fakes.stick import needs_loop
 
 

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pi_appliance.config import secrets
+from pi_appliance.config.secret_file import SecretFile
 from pi_appliance.errors import ApplianceError, ConfigError, Refused
-from pi_appliance.system import secrets
-from pi_appliance.system.secret_file import SecretFile
 from tests.house import ROOT
 from tests.nobody import NOBODY
 
@@ -135,7 +135,7 @@ def test_a_file_keeps_its_owner(tmp_path):
 ONE = """
 import sys
 from pathlib import Path
-from pi_appliance.system.secret_file import SecretFile
+from pi_appliance.config.secret_file import SecretFile
 path = Path(sys.argv[1])
 for number in range(20):
     SecretFile(path).put({f"{sys.argv[2]}_{number}": "x"}, owner=path.parent)

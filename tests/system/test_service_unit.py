@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pi_appliance.system import usb_root
+from pi_appliance.music.usb import root_helper
 from tests.house import House
 
 UNITS = Path(__file__).parents[2] / "systemd"
@@ -107,7 +107,7 @@ def test_nothing_that_is_written_on_a_stick_comes_into_a_unit() -> None:
 
 
 def test_the_door_to_the_unit_that_unmounts_is_where_the_service_knocks() -> None:
-    asked = usb_root.Places.of({}).request
+    asked = root_helper.Places.of({}).request
     assert f"PathExists={asked}\n" in USB[2].read_text()
     assert f"RuntimeDirectory={asked.parent.name}\n" in UNIT.read_text()
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pi_appliance.errors import Unavailable
-from pi_appliance.system.shelf import FileShelf
+from pi_appliance.puzzles.runtime.cache import FileShelf
 
 
 @pytest.fixture

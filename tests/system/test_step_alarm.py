@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pi_appliance.system.step_alarm import StepAlarm
+from pi_appliance.system.clock_steps import StepAlarm
 
 
 def timers() -> int:

@@ -6,31 +6,31 @@ from pathlib import Path
 
 import pytest
 
-from pi_appliance.system import trial
+from pi_appliance.system import files
 
 NOBODY = 65534
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can act as somebody else")
 
 
 def test_a_good_folder_is_as_it_was(tmp_path: Path) -> None:
-    assert trial.write(tmp_path) == ""
+    assert files.probe_write(tmp_path) == ""
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("name", ["missing", "/proc/self"])
 def test_why_not(tmp_path: Path, name: str) -> None:
-    assert trial.write(tmp_path / name)
+    assert files.probe_write(tmp_path / name)
 
 
 @as_root
 def test_root_tries_as_the_owner_and_is_root_again(tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
     before = os.geteuid(), os.getegid(), os.getgroups()
-    with trial.acting_as(NOBODY):
+    with files.acting_as(NOBODY):
         assert os.geteuid() == NOBODY
-        assert trial.write(tmp_path) == "Permission denied"
+        assert files.probe_write(tmp_path) == "Permission denied"
     assert (os.geteuid(), os.getegid(), os.getgroups()) == before
-    assert trial.write(tmp_path) == ""
+    assert files.probe_write(tmp_path) == ""
 
 
 @as_root
@@ -42,16 +42,16 @@ def test_a_full_file_system_is_told(tmp_path: Path) -> None:
         pytest.skip("nothing can be mounted here")
     try:
         (small / "all of it").write_bytes(b"x" * 16384)
-        assert trial.write(small) == "No space left on device"
+        assert files.probe_write(small) == "No space left on device"
         assert [path.name for path in small.iterdir()] == ["all of it"]
     finally:
         subprocess.run(["umount", small], check=True)
 
 
 def test_the_nearest_folder_that_is_there(tmp_path: Path) -> None:
-    assert trial.nearest(tmp_path / "a" / "b") == tmp_path
-    assert trial.nearest(tmp_path) == tmp_path
+    assert files.nearest(tmp_path / "a" / "b") == tmp_path
+    assert files.nearest(tmp_path) == tmp_path
 
 
 def test_names_of_users() -> None:
-    assert (trial.name_of(0), trial.name_of(4_000_000_000 % 2**31)) == ("root", f"#{4_000_000_000 % 2**31}")
+    assert (files.name_of(0), files.name_of(4_000_000_000 % 2**31)) == ("root", f"#{4_000_000_000 % 2**31}")

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from pi_appliance.system.units import Systemd, Unit, shipped
+from pi_appliance.system.systemd import Systemd, Unit, shipped
 
 ROOT = Path(__file__).parents[2]
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pi_appliance.core import addresses
+from pi_appliance.config import addresses
 
 SECRETS = {"TOKEN": "p@ss:w/o rd", "URL": "ntfys://ntfy.sh/mine"}
 

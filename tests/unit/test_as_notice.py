@@ -5,10 +5,10 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from pi_appliance.model.notice import Event
-from pi_appliance.model.run import Outcome, Run, Trigger
-from pi_appliance.reports import as_notice
-from pi_appliance.reports.as_notice import News
+from pi_appliance.config.notifications import Event
+from pi_appliance.notify import messages
+from pi_appliance.notify.messages import News
+from pi_appliance.storage.model import Outcome, Run, Trigger
 
 BEGAN = datetime(2026, 5, 1, 4, 15, tzinfo=UTC)
 ZONE = ZoneInfo("Europe/Berlin")
@@ -34,7 +34,7 @@ def news(
 
 
 def test_a_failure_says_what_when_how_often_and_what_to_do():
-    message = as_notice.message(news(log="copying\nno space left\n"), host="raspberrypi", zone=ZONE)
+    message = messages.message(news(log="copying\nno space left\n"), host="raspberrypi", zone=ZONE)
     assert message.title == "backup failed on raspberrypi"
     assert message.body == (
         "rsync ended with status 23\n\n"
@@ -54,34 +54,34 @@ def test_a_failure_says_what_when_how_often_and_what_to_do():
     ],
 )
 def test_the_first_line_says_how_it_went_wrong(outcome, title):
-    assert as_notice.message(news(outcome), host="pi", zone=ZONE).title == title
+    assert messages.message(news(outcome), host="pi", zone=ZONE).title == title
 
 
 def test_a_recovery_says_how_long_it_was_broken():
     recovered = news(Outcome.SUCCEEDED, "all copied", event=Event.RECOVERY, failures=3, since=BEGAN)
-    message = as_notice.message(recovered, host="pi", zone=ZONE)
+    message = messages.message(recovered, host="pi", zone=ZONE)
     assert message.title == "backup works again on pi"
     assert message.body.startswith("all copied\n\nAfter 3 failures since Fri 2026-05-01 06:15.\n\nRun 12, ")
 
 
 def test_a_log_is_cut_to_its_last_lines_and_no_screen_is_painted_by_it():
     log = "".join(f"\x1b[31mline {number}\x1b[0m\a\r\n" for number in range(1000))
-    shown = as_notice.message(news(log=log), host="pi", zone=ZONE).body.partition("printed:\n")[2]
+    shown = messages.message(news(log=log), host="pi", zone=ZONE).body.partition("printed:\n")[2]
     assert shown == "\n".join(f"line {number}" for number in range(980, 1000))
-    long = as_notice.message(news(log="x" * 1_000_000), host="pi", zone=ZONE).body.partition("printed:\n")[2]
+    long = messages.message(news(log="x" * 1_000_000), host="pi", zone=ZONE).body.partition("printed:\n")[2]
     assert long == "…" + "x" * 1999
-    assert len(as_notice.message(news(summary="y" * 9000), host="pi", zone=ZONE).body) < 1000
+    assert len(messages.message(news(summary="y" * 9000), host="pi", zone=ZONE).body) < 1000
 
 
 def test_a_run_that_history_has_forgotten_is_told_all_the_same():
-    message = as_notice.message(news(run=None), host="pi", zone=ZONE)
+    message = messages.message(news(run=None), host="pi", zone=ZONE)
     assert message.title == "backup failed on pi"
     assert message.body == "Run 12 of backup; history does not have it any more."
 
 
 def test_many_are_one_message_with_a_line_each():
     many = [news(summary="no way\nsecond line")] * 40 + [news(event=Event.RECOVERY)]
-    message = as_notice.together(many, host="pi")
+    message = messages.together(many, host="pi")
     assert message.title == "40 failures, 1 recovery on pi"
     lines = message.body.splitlines()
     assert lines[0] == "- backup failed (run 12): no way"
@@ -89,6 +89,6 @@ def test_many_are_one_message_with_a_line_each():
 
 
 def test_own_words_become_one_line_and_what_stands_below():
-    message = as_notice.words(" the appliance\nfell over \x1b[1m", "a\x00b\r\nc\n")
+    message = messages.words(" the appliance\nfell over \x1b[1m", "a\x00b\r\nc\n")
     assert (message.title, message.body) == ("the appliance fell over", "ab\nc")
-    assert len(as_notice.words("long", "d" * 20_000).body) == 10_000
+    assert len(messages.words("long", "d" * 20_000).body) == 10_000

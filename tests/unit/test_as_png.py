@@ -8,10 +8,10 @@ import pytest
 from PIL import Image
 
 from pi_appliance.errors import Refused
-from pi_appliance.jobs.puzzle import Options, run
-from pi_appliance.model.post import Picture
+from pi_appliance.posting.model import Picture
 from pi_appliance.puzzles import Wish
-from pi_appliance.reports import as_png
+from pi_appliance.puzzles import picture as as_png
+from pi_appliance.puzzles.puzzle_job import Options, run
 from tests.fakes.context import FolderContext
 
 ONE_JUMP = """\

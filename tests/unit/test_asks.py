@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from pi_appliance.engine.mending import open_history
-from pi_appliance.model.run import Outcome, Trigger
-from pi_appliance.store.sqlite import LOST, Store
+from pi_appliance.storage.model import Outcome, Trigger
+from pi_appliance.storage.recovery import open_history
+from pi_appliance.storage.runs import LOST, Store
 from pi_appliance.system import files
 
 NOW = datetime(2027, 3, 1, 22, 0, tzinfo=UTC)

@@ -2,9 +2,9 @@
 
 import pytest
 
-from pi_appliance.core.chance import picks, share
-from pi_appliance.core.schedules import parse_chance
-from pi_appliance.model.schedule import Chance
+from pi_appliance.scheduling.due import picks, share
+from pi_appliance.scheduling.model import Chance
+from pi_appliance.scheduling.schedule import parse_chance
 
 SECRET = b"s" * 32
 

@@ -12,9 +12,9 @@ from itertools import groupby, pairwise
 
 import pytest
 
-from pi_appliance.core import cron
-from pi_appliance.core.chance import draw, picks, share
-from pi_appliance.model.schedule import Chance
+from pi_appliance.scheduling import cron
+from pi_appliance.scheduling.due import draw, picks, share
+from pi_appliance.scheduling.model import Chance
 from tests.unit import chi_squared
 
 DRAWS = 100_000

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pi_appliance.core import clock_changes, cron, wall_clock
-from pi_appliance.model.schedule import Cron, Every
+from pi_appliance.scheduling import clock_changes, cron, dst
+from pi_appliance.scheduling.model import Cron, Every
 from tests.unit.expressions import expressions
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
@@ -106,6 +106,6 @@ def _count(expression: str, zone: ZoneInfo, first: datetime, end: datetime) -> i
 
 def test_clocks_that_differ_in_summer_only_do_not_agree() -> None:
     zones = [ZoneInfo(name) for name in ("Europe/Berlin", "Europe/Paris", "Africa/Algiers")]
-    assert wall_clock.agree(zones[0], zones[1], NOW, NOW + timedelta(days=400))
-    assert not wall_clock.agree(zones[0], zones[2], NOW, NOW + timedelta(days=400))
-    assert wall_clock.agree(zones[0], zones[2], NOW, NOW + timedelta(days=60))  # a winter
+    assert dst.agree(zones[0], zones[1], NOW, NOW + timedelta(days=400))
+    assert not dst.agree(zones[0], zones[2], NOW, NOW + timedelta(days=400))
+    assert dst.agree(zones[0], zones[2], NOW, NOW + timedelta(days=60))  # a winter

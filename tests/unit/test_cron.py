@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pi_appliance.core import cron, schedules
-from pi_appliance.model.schedule import AtBoot, Cron, Every
+from pi_appliance.scheduling import cron
+from pi_appliance.scheduling import schedule as schedules
+from pi_appliance.scheduling.model import AtBoot, Cron, Every
 
 BERLIN = ZoneInfo("Europe/Berlin")
 SPRING = datetime(2027, 3, 28, tzinfo=BERLIN)  # 02:00 becomes 03:00
@@ -33,7 +34,7 @@ AUTUMN = datetime(2027, 10, 31, tzinfo=BERLIN)  # 03:00 becomes 02:00
     ],
 )
 def test_a_schedule_is_read_as_people_write_it(written, schedule):
-    assert schedules.parse(written) == schedule
+    assert schedules.parse_schedule(written) == schedule
 
 
 @pytest.mark.parametrize(
@@ -67,7 +68,7 @@ def test_a_schedule_is_read_as_people_write_it(written, schedule):
 )
 def test_what_cron_would_not_take_or_take_for_something_else_is_refused(written, says):
     with pytest.raises(ValueError, match=says):
-        schedules.parse(written)
+        schedules.parse_schedule(written)
 
 
 def hours(schedule: Cron, day: datetime) -> list[str]:

@@ -7,8 +7,8 @@ from zoneinfo import ZoneInfo
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from pi_appliance.core import cron
-from pi_appliance.model.schedule import AtBoot, Cron, Every, Schedule
+from pi_appliance.scheduling import cron
+from pi_appliance.scheduling.model import AtBoot, Cron, Every, Schedule
 from tests.unit.expressions import expressions
 
 ZONES = ["UTC", "Europe/Berlin", "Australia/Lord_Howe", "America/New_York", "Africa/Casablanca", "Pacific/Apia"]

@@ -12,8 +12,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from pi_appliance.core import cron, cron_expression
-from pi_appliance.model.schedule import Cron
+from pi_appliance.scheduling import cron
+from pi_appliance.scheduling.model import Cron
 from tests.unit import debian_cron
 
 EXPRESSIONS = 3_200
@@ -63,7 +63,7 @@ def test_on_a_clock_that_never_jumps_every_expression_has_debians_instants() -> 
     draw = random.Random(162)
     for expression in random_expressions(3, EXPRESSIONS):
         first = datetime(2026, 1, 1) + timedelta(minutes=draw.randrange(3 * 366 * 1440))  # noqa: DTZ001
-        entry, ours = debian_cron.read(expression), cron_expression.parse(expression)
+        entry, ours = debian_cron.read(expression), cron.parse(expression)
         debians = list(islice(entry.times(first, first + timedelta(days=1500)), 40))
         after = first.replace(tzinfo=UTC) - timedelta(seconds=1)
         found = cron.upcoming(Cron((ours,)), after, GREENWICH, len(debians))
@@ -111,7 +111,7 @@ def minutes_around(zone: ZoneInfo, change: datetime) -> debian_cron.Minutes:
 def ours(expression: str, zone: ZoneInfo, minutes: debian_cron.Minutes) -> list[datetime]:
     """Return the slots of EXPRESSION within MINUTES."""
     end, slots = minutes[-1][0], []
-    for slot in cron.slots(Cron((cron_expression.parse(expression),)), minutes[0][0] - timedelta(seconds=1), zone):
+    for slot in cron.slots(Cron((cron.parse(expression),)), minutes[0][0] - timedelta(seconds=1), zone):
         if slot > end:
             break
         slots.append(slot)
@@ -172,7 +172,7 @@ REFUSED = {
 @pytest.mark.parametrize("expression", [each for forms in REFUSED.values() for each in forms])
 def test_what_cron_reads_in_its_own_way_is_refused(expression: str) -> None:
     with pytest.raises(ValueError, match=r"\w"):
-        cron_expression.parse(expression)
+        cron.parse(expression)
 
 
 def junk(seed: int, count: int) -> Iterator[str]:
@@ -190,7 +190,7 @@ def test_what_is_taken_of_any_junk_is_taken_by_cron_and_means_the_same() -> None
     first, taken = datetime(2027, 1, 30, 22, tzinfo=UTC), 0
     for expression in junk(4, 20_000):
         try:
-            schedule = Cron((cron_expression.parse(expression),))
+            schedule = Cron((cron.parse(expression),))
         except ValueError:
             continue
         taken += 1

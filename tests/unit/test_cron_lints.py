@@ -6,8 +6,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from pi_appliance.config import load
-from pi_appliance.core import cron_expression, cron_lints
+from pi_appliance.config import loader
+from pi_appliance.scheduling import cron, lints
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -15,8 +15,8 @@ BERLIN = ZoneInfo("Europe/Berlin")
 
 def told(expression: str, zone: ZoneInfo = BERLIN) -> list[str]:
     """Return every lint of EXPRESSION in ZONE, what is odd and what would be better in one line."""
-    read = cron_expression.parse(expression)
-    return ["; ".join(lint) for lint in (*cron_lints.lints(read), *cron_lints.change_lints(read, zone, NOW))]
+    read = cron.parse(expression)
+    return ["; ".join(lint) for lint in (*lints.lints(read), *lints.change_lints(read, zone, NOW))]
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_config_check_places_each_warning_at_its_item_and_asks_the_zone_of_the_j
         "  seven: {kind: command, schedule: '*/70 * * * *', with: {run: [/bin/true]}}\n",
         "utf-8",
     )
-    found = load.warnings(load.load(file), {}, NOW)
+    found = loader.warnings(loader.load(file), {}, NOW)
     assert [(each.line, each.column, each.wrong.split()[0]) for each in found] == [
         (6, 25, "*/45"),
         (6, 41, "there"),

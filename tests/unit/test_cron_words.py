@@ -2,7 +2,7 @@
 
 import pytest
 
-from pi_appliance.core.cron_expression import in_words
+from pi_appliance.scheduling.cron import in_words
 
 
 @pytest.mark.parametrize(

@@ -7,19 +7,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pi_appliance.core import backoff, durations
+from pi_appliance.config import units
+from pi_appliance.system import backoff
 
 
 @given(st.integers(0, 10**8))
 def test_what_is_written_is_read_again(seconds):
     length = timedelta(seconds=seconds)
-    assert durations.parse(durations.render(length)) == length
+    assert units.parse_duration(units.format_duration(length)) == length
 
 
 @pytest.mark.parametrize("text", ["", "5", "5x", "m5", "1m1h", "-5m", "1.5h", "9" * 40 + "d"])
 def test_what_is_no_length_is_refused(text):
     with pytest.raises(ValueError, match=r"length of time|calendar"):
-        durations.parse(text)
+        units.parse_duration(text)
 
 
 @given(st.integers(1, 10_000), st.integers())

@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pi_appliance.core.endings import how
-from pi_appliance.core.last_line import LONGEST, last_line
+from pi_appliance.system.process import LONGEST, how, last_line
 
 
 @pytest.mark.parametrize(

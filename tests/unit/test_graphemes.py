@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from wcwidth import grapheme as plain_wcwidth
 
-from pi_appliance.core import graphemes
+from pi_appliance.posting import x_text
 
 ONE = regex.compile(r"\X")
 
@@ -64,19 +64,19 @@ dense = st.lists(st.sampled_from(PARTS), max_size=12).map("".join)
     ],
 )
 def test_a_character_is_what_a_reader_takes_for_one(text, characters):
-    assert graphemes.split(text) == characters
-    assert graphemes.count(text) == len(characters)
+    assert x_text.split(text) == characters
+    assert x_text.count(text) == len(characters)
 
 
 @given(st.one_of(dense, known, st.text(st.characters(max_codepoint=127))))
 def test_two_other_countings_agree_on_any_text(text):
-    assert graphemes.split(text) == ONE.findall(text)
-    assert graphemes.count(text) == len(ONE.findall(text)) == len(list(plain_wcwidth.iter_graphemes(text)))
+    assert x_text.split(text) == ONE.findall(text)
+    assert x_text.count(text) == len(ONE.findall(text)) == len(list(plain_wcwidth.iter_graphemes(text)))
 
 
 @given(dense)
 def test_the_characters_together_are_the_text(text):
-    assert "".join(graphemes.split(text)) == text
+    assert "".join(x_text.split(text)) == text
 
 
 def test_plain_text_is_counted_without_the_tables():

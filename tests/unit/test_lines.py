@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pi_appliance.core.lines import WORDS, Line, fill, parse, words
+from pi_appliance.posting.lines import WORDS, Line, fill, parse, words
 
 
 def one(text: str) -> Line:

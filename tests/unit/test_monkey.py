@@ -9,9 +9,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from pi_appliance.core import large_numbers
-from pi_appliance.core.monkey import BLOCK, Keyboard, Place, Record, Target, expected, go_on, hits, take
 from pi_appliance.errors import ConfigError
+from pi_appliance.posting.monkey_bard import report
+from pi_appliance.posting.monkey_bard.typing import BLOCK, Keyboard, Place, Record, Target, expected, go_on, hits, take
 from tests.house import ROOT
 
 LETTERS, TYPEWRITER = Keyboard.LETTERS, Keyboard.TYPEWRITER
@@ -257,4 +257,4 @@ def test_the_table_in_the_docs_is_what_comes_out():
     assert len(rows) == 7
     for text, keystrokes, time in rows:
         wanted = expected(letters(text), Place(matched=len(text) - 1))
-        assert (large_numbers.count(wanted), large_numbers.span(wanted * 3600 // 100_000)) == (keystrokes, time)
+        assert (report.format_count(wanted), report.format_span(wanted * 3600 // 100_000)) == (keystrokes, time)

@@ -9,16 +9,17 @@ from typing import Any
 
 import pytest
 
-from pi_appliance.core.monkey import Keyboard, hits
-from pi_appliance.core.posts import weigh
+from pi_appliance.config.units import Names
 from pi_appliance.errors import ConfigError, Refused, Unavailable
-from pi_appliance.jobs import _monkey_words, monkey_bard
-from pi_appliance.jobs.monkey_bard import Options, Tell
-from pi_appliance.model.post import Place, Post, Sent
-from pi_appliance.model.run import Result
-from pi_appliance.model.units import Names
-from pi_appliance.networks import preview
-from pi_appliance.ports import Network
+from pi_appliance.jobs.interface import Network
+from pi_appliance.posting.model import Place, Post, Sent
+from pi_appliance.posting.monkey_bard import monkey_bard_job
+from pi_appliance.posting.monkey_bard import report as _monkey_words
+from pi_appliance.posting.monkey_bard.monkey_bard_job import Options, Tell
+from pi_appliance.posting.monkey_bard.typing import Keyboard, hits
+from pi_appliance.posting.networks import preview
+from pi_appliance.posting.x_text import weigh
+from pi_appliance.storage.model import Result
 from tests.fakes.context import FolderContext
 
 SEED = 7
@@ -47,7 +48,7 @@ class Cage:
         """Let a run begin that many days after the first one; RUN names one that was begun before."""
         context = self.context(day=day, run=run)
         try:
-            return monkey_bard.run(self.options(**options), context)
+            return monkey_bard_job.run(self.options(**options), context)
         finally:
             self.memory = context.memory
 
@@ -192,11 +193,11 @@ def test_the_text_must_be_there_and_typeable(cage):
     options = cage.options()
     options.text.unlink()
     with pytest.raises(ConfigError, match=r"poem.txt:1:1: cannot be read: No such file or directory"):
-        monkey_bard.run(options, cage.context())
+        monkey_bard_job.run(options, cage.context())
     assert options.warnings()[0][0] == ("text",)
     options.text.write_bytes(b"caf\xe9")
     with pytest.raises(ConfigError, match="this is not a text file; save it as UTF-8"):
-        monkey_bard.run(options, cage.context())
+        monkey_bard_job.run(options, cage.context())
     options.text.write_text("one\n7\n", "utf-8")
     ((where, wrong, right),) = options.warnings()
     assert where == ("text",)
@@ -256,7 +257,7 @@ def test_what_was_typed_before_a_power_cut_is_gone_on_with(cage, tmp_path):
     options = cage.options(keystrokes=400_000)
     cut_off = Slow(tmp_path)
     with pytest.raises(KeyboardInterrupt):
-        monkey_bard.run(options, cut_off)
+        monkey_bard_job.run(options, cut_off)
     cage.memory = cut_off.memory
     saved = cage.remembered["place"][0]
     assert 100_000 < saved < 300_000
@@ -344,7 +345,7 @@ def test_a_run_for_what_was_left_types_nothing(cage, wall):
     wall.answers = True
     context = cage.context(day=0.1)
     context.only_left = True
-    assert monkey_bard.run(cage.options(**TOLD), context).summary.startswith("posted to wall: of run 1: ")
+    assert monkey_bard_job.run(cage.options(**TOLD), context).summary.startswith("posted to wall: of run 1: ")
     assert cage.remembered["place"][0] == 1000
 
 
@@ -355,7 +356,7 @@ def test_cut_off_before_the_post_was_written_down_it_is_told_by_the_next_run(cag
 
     context = NoRules(cage.folder, cage.networks)
     with pytest.raises(KeyboardInterrupt):
-        monkey_bard.run(cage.options(**TOLD), context)
+        monkey_bard_job.run(cage.options(**TOLD), context)
     cage.memory, cage.runs = context.memory, 1
     cage.run(day=0.1, **TOLD)
     assert len(wall.texts) == 1
@@ -370,7 +371,7 @@ def test_cut_off_after_the_post_was_sent_it_is_not_told_again(cage, wall):
 
     context = Forgets(cage.folder, cage.networks)
     with pytest.raises(KeyboardInterrupt):
-        monkey_bard.run(cage.options(**TOLD), context)
+        monkey_bard_job.run(cage.options(**TOLD), context)
     cage.memory, cage.runs = context.memory, 1
     assert cage.run(run=1, **TOLD).facts["link-wall"] == "wall/1"
     cage.run(day=5, **TOLD)
@@ -382,17 +383,17 @@ def test_cut_off_after_the_post_was_sent_it_is_not_told_again(cage, wall):
 
 @pytest.mark.parametrize("wording", range(len(_monkey_words._SENTENCES)))
 def test_every_wording_fits_even_if_the_numbers_are_long(cage, wording):
-    memory = monkey_bard.Memory(
+    memory = monkey_bard_job.Memory(
         text="poem.txt",
         digest="",
         keyboard=Keyboard.LETTERS,
         seed=1,
         began=NINE,
-        place=monkey_bard.monkey.Place(keystrokes=10**15, matched=20),
+        place=monkey_bard_job.monkey.Place(keystrokes=10**15, matched=20),
         typed=POEM[:20],
         ends=((NINE, 0), (NINE + timedelta(days=300), 10**9)),
     )
-    view = _monkey_words.View(memory, monkey_bard._take(cage.options()), 1000, UTC)
+    view = _monkey_words.View(memory, monkey_bard_job._take(cage.options()), 1000, UTC)
     text = _monkey_words.sentence(view, (wording + 0.5) / len(_monkey_words._SENTENCES), lambda _: True)
     assert "1,000,000,000,000,000 key" in text
     assert "“Shall I compare thee”" in text

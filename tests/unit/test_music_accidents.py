@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pi_appliance.errors import Unavailable
-from pi_appliance.model.music import Play
+from pi_appliance.music.model import Play
 from tests.fakes.bedroom import FIP, RADIO, Bedroom
 from tests.fakes.timed_player import CutOff, Sound
 

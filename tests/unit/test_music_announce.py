@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from pi_appliance.errors import Refused, Unavailable
-from pi_appliance.model.music import Can, Mode, Play
+from pi_appliance.music.model import Can, Mode, Play
 from tests.fakes.bedroom import FIP, Bedroom
 from tests.fakes.timed_player import ALL, Sound
 

@@ -15,16 +15,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pi_appliance.config.load import load
-from pi_appliance.core import sound, wall_times
-from pi_appliance.core.fades import Fade, amplitude, decibels
-from pi_appliance.core.hearing import Heard, Hearing
+from pi_appliance.config.loader import load
 from pi_appliance.errors import ConfigError
-from pi_appliance.jobs import _music_session
-from pi_appliance.jobs._music_served import Served
-from pi_appliance.jobs._music_session import Modes, Phase, Place, Session
-from pi_appliance.model.music import Mode, Play, PlayerState, Track
-from pi_appliance.ports import Moment
+from pi_appliance.jobs.interface import Moment
+from pi_appliance.music.alarms import chime
+from pi_appliance.music.alarms import session as _music_session
+from pi_appliance.music.alarms.playback import Fade, Heard, Hearing, amplitude, decibels
+from pi_appliance.music.alarms.session import Modes, Phase, Place, Session
+from pi_appliance.music.alarms.sounds import Served
+from pi_appliance.music.model import Mode, Play, PlayerState, Track
+from pi_appliance.scheduling import schedule
 from tests.fakes.bedroom import options
 
 NEW_YORK = ZoneInfo("America/New_York")
@@ -59,9 +59,9 @@ def test_amplitudes_are_those_of_the_mixer_of_mpd():
 
 
 def test_the_chime_is_a_wave_of_its_length_that_never_clips_and_ends_softly():
-    with wave.open(io.BytesIO(sound.wav(sound.chime()))) as file:
-        assert (file.getnchannels(), file.getsampwidth(), file.getframerate()) == (1, 2, sound.RATE)
-        assert file.getnframes() == sound.RATE * sound.SECONDS
+    with wave.open(io.BytesIO(chime.wav(chime.chime()))) as file:
+        assert (file.getnchannels(), file.getsampwidth(), file.getframerate()) == (1, 2, chime.RATE)
+        assert file.getnframes() == chime.RATE * chime.SECONDS
         samples = array("h", file.readframes(file.getnframes()))
     assert 20_000 < max(abs(each) for each in samples) < 32_767
     assert abs(samples[0]) < 10  # no click
@@ -70,7 +70,7 @@ def test_the_chime_is_a_wave_of_its_length_that_never_clips_and_ends_softly():
 
 
 def test_a_soft_chime_is_softer():
-    loud, soft = (array("h", sound.chime(each)) for each in (1.0, 0.25))
+    loud, soft = (array("h", chime.chime(each)) for each in (1.0, 0.25))
     assert max(soft) == pytest.approx(max(loud) / 4, abs=2)
 
 
@@ -159,8 +159,8 @@ def test_what_does_not_begin_to_play_is_silent_soon():
 @given(st.integers(0, 730 * 86_400), st.integers(0, 23), st.integers(0, 59))
 def test_the_next_time_is_within_a_day_and_an_hour(second, hour, minute):
     now = (datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=second)).astimezone(NEW_YORK)
-    then = wall_times.next_time(f"{hour}:{minute:02}", now)
-    left = wall_times.seconds_until(then, now)
+    then = schedule.next_time(f"{hour}:{minute:02}", now)
+    left = schedule.seconds_until(then, now)
     assert -3600 <= left <= 25 * 3600
     shown = (now.astimezone(UTC) + timedelta(seconds=left)).astimezone(NEW_YORK)
     assert (shown.hour, shown.minute) in {(hour, minute), ((hour + 1) % 24, minute)}

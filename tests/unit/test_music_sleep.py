@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from pi_appliance.errors import Refused, Unavailable
-from pi_appliance.model.music import Play
+from pi_appliance.music.model import Play
 from tests.fakes.bedroom import FIP, Bedroom
 from tests.fakes.timed_player import Sound
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from pi_appliance.core.lines import parse
-from pi_appliance.core.near import NEAR, find, ratio
+from pi_appliance.posting.lines import parse
+from pi_appliance.posting.lint import NEAR, find, ratio
 
 
 def near(*lines: str) -> list[tuple[int, int]]:

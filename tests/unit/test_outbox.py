@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from pi_appliance.model.notice import Event, Message, Told
-from pi_appliance.model.run import Outcome, Trigger
-from pi_appliance.store.outbox import Outbox
-from pi_appliance.store.sqlite import Store
+from pi_appliance.config.notifications import Event, Message, Told
+from pi_appliance.storage.model import Outcome, Trigger
+from pi_appliance.storage.outbox import Outbox
+from pi_appliance.storage.runs import Store
 
 NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)

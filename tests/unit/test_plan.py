@@ -6,10 +6,10 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from pi_appliance.core import plan
-from pi_appliance.model.config import CatchUp, Job
-from pi_appliance.model.run import Outcome
-from pi_appliance.model.schedule import AtBoot, Chance, Cron, Every
+from pi_appliance.config.model import CatchUp, Job
+from pi_appliance.scheduling import due as plan
+from pi_appliance.scheduling.model import AtBoot, Chance, Cron, Every
+from pi_appliance.storage.model import Outcome
 
 UTC_ZONE = ZoneInfo("UTC")
 NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)

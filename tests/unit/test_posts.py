@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pi_appliance.core.posts import X_LIMIT, has_link, refuses, weigh
+from pi_appliance.posting.x_text import X_LIMIT, has_link, refuses, weigh
 
 LINK = 23
 JOIN, COLOUR = "\u200d", "\ufe0f"

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pi_appliance.core.emoji import sequences
-from pi_appliance.core.posts import weigh
+from pi_appliance.posting.x_text import sequences, weigh
 from tests.unit import second_opinion
 
 EMOJI = second_opinion.emoji()

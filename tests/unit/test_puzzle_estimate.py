@@ -2,7 +2,7 @@
 
 import pytest
 
-from pi_appliance.core.estimate import Estimate
+from pi_appliance.puzzles.runtime.estimate import Estimate
 
 
 class Clock:

@@ -13,15 +13,16 @@ from xml.etree import ElementTree
 
 import pytest
 
-from pi_appliance.config.load import load
+from pi_appliance.config.loader import load
 from pi_appliance.errors import ConfigError, OutOfTime, Refused, Unavailable
-from pi_appliance.jobs._puzzle_page import Page
-from pi_appliance.jobs._puzzle_player import MOST_STEPS
-from pi_appliance.jobs._puzzle_told import Told, prepared_text
-from pi_appliance.jobs.puzzle import Options, run
-from pi_appliance.puzzles import Alone, Answer, Interrupted, Shelf, Step, Table, Wish, Work
+from pi_appliance.puzzles import Answer, Step, Table, Wish
 from pi_appliance.puzzles._result import Listed
+from pi_appliance.puzzles.page import MOST_STEPS, Page
 from pi_appliance.puzzles.peg_solitaire import check, parse_listing
+from pi_appliance.puzzles.puzzle_job import Options, run
+from pi_appliance.puzzles.report import Told, prepared_text
+from pi_appliance.puzzles.runtime.interface import Interrupted, Shelf, Work
+from pi_appliance.puzzles.runtime.serial import Alone
 from tests.fakes.context import FolderContext
 
 NAMES = ["full", "cross", "plus", "fireplace", "pyramid", "arrow", "diamond"]

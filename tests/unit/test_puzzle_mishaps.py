@@ -12,14 +12,16 @@ from typing import IO, Any, cast
 import pytest
 
 from pi_appliance.errors import OutOfTime, Refused, Unavailable
-from pi_appliance.jobs._puzzle_boards import load_puzzle
-from pi_appliance.jobs._puzzle_page import Page
-from pi_appliance.jobs._puzzle_share import Share
-from pi_appliance.jobs._puzzle_told import Told, ask
-from pi_appliance.jobs.puzzle import Options, run
-from pi_appliance.ports import Edition
-from pi_appliance.puzzles import Alone, Answer, Interrupted, Puzzle, Step, Wish, Work
+from pi_appliance.jobs.interface import Edition
+from pi_appliance.puzzles import Answer, Puzzle, Step, Wish
+from pi_appliance.puzzles.batch import Share
+from pi_appliance.puzzles.boards import load_puzzle
+from pi_appliance.puzzles.page import Page
 from pi_appliance.puzzles.peg_solitaire import parse_listing
+from pi_appliance.puzzles.puzzle_job import Options, run
+from pi_appliance.puzzles.report import Told, ask
+from pi_appliance.puzzles.runtime.interface import Interrupted, Work
+from pi_appliance.puzzles.runtime.serial import Alone
 from tests.fakes.context import FolderContext
 from tests.unit.test_puzzle_job import CutOff, peg, values
 

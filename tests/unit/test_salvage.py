@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from pi_appliance.config.salvage import salvage
+from pi_appliance.config.loader import salvage
 
 GOOD = "state: here\nweb: {port: 8123}\ntime-zone: Europe/London\n"
 

@@ -8,9 +8,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from pi_appliance.core.lines import parse
-from pi_appliance.core.shuffle_bag import Choose, fingerprint, pick, use
-from pi_appliance.model.post import Used
+from pi_appliance.posting.lines import Choose, fingerprint, parse, pick, use
+from pi_appliance.posting.model import Used
 
 
 def prints(*lines: str) -> list[str]:

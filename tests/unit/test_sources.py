@@ -2,9 +2,9 @@
 
 import pytest
 
-from pi_appliance.core.sources import describe, in_words, parse
 from pi_appliance.errors import UnknownName
-from pi_appliance.model.music import Saved, Source, Station, Uri, Wanted
+from pi_appliance.music.model import Saved, Source, Station, Uri, Wanted
+from pi_appliance.music.sources import describe, in_words, parse
 
 FIP = Station(name="FIP", url="http://radio.example/fip")
 

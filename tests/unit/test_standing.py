@@ -4,8 +4,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from pi_appliance.core.standing import fails, last_word
-from pi_appliance.model.run import Outcome, Run, Trigger
+from pi_appliance.storage.job_health import fails, last_word
+from pi_appliance.storage.model import Outcome, Run, Trigger
 
 
 def runs(*outcomes: Outcome | None) -> list[Run]:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from pi_appliance.core.stick_names import clean, name_for
+from pi_appliance.music.usb.mounted import clean, name_for
 
 
 @pytest.mark.parametrize(

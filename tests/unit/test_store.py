@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from pi_appliance.config.model import Keep
 from pi_appliance.errors import ApplianceError, Unavailable
-from pi_appliance.model.config import Keep
-from pi_appliance.model.run import Outcome, Trigger
-from pi_appliance.store.sqlite import Store
+from pi_appliance.storage.model import Outcome, Trigger
+from pi_appliance.storage.runs import Store
 from tests.house import ROOT
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
@@ -66,8 +66,8 @@ def test_many_processes_at_once_lose_nothing_and_share_no_slot(path):
         "import sys\n"
         "from datetime import UTC, datetime\n"
         "from pathlib import Path\n"
-        "from pi_appliance.model.run import Trigger\n"
-        "from pi_appliance.store.sqlite import Store\n"
+        "from pi_appliance.storage.model import Trigger\n"
+        "from pi_appliance.storage.runs import Store\n"
         "with Store(Path(sys.argv[1])) as store:\n"
         "    for n in range(25):\n"
         "        store.begin(job='a', kind='k', trigger=Trigger.CRON, due=str(n), now=datetime.now(UTC))\n"

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from pi_appliance.errors import Uncertain, UnknownName
-from pi_appliance.model.post import Post, Sent, State
-from pi_appliance.store.posts import JobPosts, Posts
-from pi_appliance.store.sqlite import Store
+from pi_appliance.posting.model import Post, Sent, State
+from pi_appliance.posting.store import JobPosts, Posts
+from pi_appliance.storage.runs import Store
 
 NOW = datetime(2027, 3, 31, 23, 30, tzinfo=UTC)
 LATE = NOW + timedelta(hours=6)

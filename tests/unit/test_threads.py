@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pi_appliance.core.posts import X_LIMIT, weigh
-from pi_appliance.core.threads import split
+from pi_appliance.posting.lines import split
+from pi_appliance.posting.x_text import X_LIMIT, weigh
 
 
 def shorter(limit: int):

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from pi_appliance.core.trust import ClockState, ClockWatch
+from pi_appliance.system.clock import ClockState, ClockWatch
 
 NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
 WAIT = timedelta(minutes=10)

@@ -6,11 +6,11 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from pi_appliance.config.load import load
-from pi_appliance.core.volume import allowed, next_change
+from pi_appliance.config.loader import load
+from pi_appliance.config.model import QuietHours, VolumePolicy
+from pi_appliance.config.units import Days
 from pi_appliance.errors import ConfigError
-from pi_appliance.model.config import QuietHours, VolumePolicy
-from pi_appliance.model.units import Days
+from pi_appliance.music.limited_player import allowed, next_change
 
 BERLIN = ZoneInfo("Europe/Berlin")
 NIGHT = QuietHours(from_=time(22), to=time(7), maximum=20)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pi_appliance.bridge.volume_lines import LONGEST, VolumeLines
+from pi_appliance.music.mpd.proxy import LONGEST, VolumeLines
 
 
 def passed(data: bytes, allowed: int = 30) -> bytes:

@@ -6,7 +6,7 @@ from pathlib import PurePosixPath
 from typing import Any, TypeVar
 
 from pi_appliance.errors import Refused
-from pi_appliance.model.music import (
+from pi_appliance.music.model import (
     Art,
     Can,
     Counts,

@@ -6,21 +6,10 @@ import itertools
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from typing import Any
 
-from pi_appliance.core import sources
 from pi_appliance.errors import Refused, Unavailable
-from pi_appliance.model.music import (
-    Added,
-    Can,
-    Gain,
-    Mode,
-    Play,
-    PlayerState,
-    Queue,
-    Source,
-    Track,
-    Where,
-)
-from pi_appliance.ports_player import Player
+from pi_appliance.music import sources
+from pi_appliance.music.model import Added, Can, Gain, Mode, Play, PlayerState, Queue, Source, Track, Where
+from pi_appliance.music.player import Player
 from tests.web.list_library import ListLibrary
 
 COLTRANE = "John Coltrane"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pi_appliance.store.asks import Asks
+from pi_appliance.storage.run_requests import Asks
 from pi_appliance.system import clock
 from tests.web.world import World, configuration, served
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from pi_appliance.errors import Unavailable
-from pi_appliance.model.music import Play
+from pi_appliance.music.model import Play
 from tests.web.list_player import ListMusic
 from tests.web.test_pages import STATIONS, report
 from tests.web.world import World, configuration, job, served

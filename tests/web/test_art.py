@@ -10,8 +10,8 @@ import pytest
 from PIL import Image
 
 from pi_appliance.errors import Refused
-from pi_appliance.model.music import Art
-from pi_appliance.reports import as_jpeg
+from pi_appliance.music import thumbnails
+from pi_appliance.music.model import Art
 from tests.web.world import Answer, World
 
 PATH = "/api/v1/player/art"
@@ -146,7 +146,7 @@ def test_a_jpeg_that_lies_on_its_side_is_put_upright() -> None:
     exif[0x0112] = 6
     file = io.BytesIO()
     image.save(file, "JPEG", exif=exif)
-    found = as_jpeg.scaled(file.getvalue(), 64)
+    found = thumbnails.scaled(file.getvalue(), 64)
     assert found is not None
     with Image.open(io.BytesIO(found)) as upright:
         assert upright.size == (32, 64)
@@ -157,9 +157,9 @@ def test_what_is_small_on_the_disk_and_huge_in_memory_is_left_alone(kind: str, s
     data = drawn(kind, (side, side))
     assert len(data) < 400_000
     with pytest.raises(Refused, match="too large to show"):
-        as_jpeg.scaled(data, 64)
+        thumbnails.scaled(data, 64)
 
 
 def test_one_of_far_too_many_pixels_is_not_even_unpacked() -> None:
     with pytest.raises(Refused, match="30000 by 30000 pixels is too large"):
-        as_jpeg.scaled(huge(), 64)
+        thumbnails.scaled(huge(), 64)

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Dialog, Page, Route, expect, sync_playwright
 
-from pi_appliance.core.plan import store_text
-from pi_appliance.core.trust import ClockState
-from pi_appliance.model.music import Play
-from pi_appliance.model.post import State
-from pi_appliance.model.run import Outcome
+from pi_appliance.music.model import Play
+from pi_appliance.posting.model import State
+from pi_appliance.scheduling.due import store_text
+from pi_appliance.storage.model import Outcome
 from pi_appliance.system import clock
+from pi_appliance.system.clock import ClockState
 from tests.web.test_pages import STATIONS, record, report
 from tests.web.test_posts import put, settings
 from tests.web.world import World, configuration, job, served, set_password

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from pi_appliance.engine.assemble import Appliance
+from pi_appliance.scheduling.appliance import Appliance
 from tests.engine.test_daemon import Up, up
 from tests.fakes.mpd_server import MpdServer, needs_mpd, running_mpd
 from tests.house import House, until

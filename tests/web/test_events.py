@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from pi_appliance.engine.assemble import Appliance
-from pi_appliance.model.run import Trigger
+from pi_appliance.scheduling.appliance import Appliance
+from pi_appliance.storage.model import Trigger
 from pi_appliance.system import clock, locks
 from tests.web.world import Events, World, configuration, served
 

@@ -4,7 +4,7 @@ import socket
 
 import pytest
 
-from pi_appliance.model.music import Play
+from pi_appliance.music.model import Play
 from tests.web.world import World
 
 ANNOUNCED = f"{socket.gethostname().partition('.')[0]}-appliance.local"

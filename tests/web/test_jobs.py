@@ -9,11 +9,12 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from pi_appliance.core import cron, plan
-from pi_appliance.core.trust import ClockState
-from pi_appliance.model.run import Outcome, Trigger
-from pi_appliance.store.slots import Settled
+from pi_appliance.scheduling import cron
+from pi_appliance.scheduling import due as plan
+from pi_appliance.storage.model import Outcome, Trigger
+from pi_appliance.storage.slots import Settled
 from pi_appliance.system import clock
+from pi_appliance.system.clock import ClockState
 from tests.web.test_pages import record
 from tests.web.world import World, configuration, job, served
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from pi_appliance.model.music import Art, Play, Track
-from pi_appliance.model.run import Trigger
+from pi_appliance.music.model import Art, Play, Track
+from pi_appliance.storage.model import Trigger
 from pi_appliance.system import clock, locks
 from tests.web.list_player import SHELF, SONG, ListMusic, ListPlayer
 from tests.web.test_art import drawn

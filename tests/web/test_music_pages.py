@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from pi_appliance.model.music import Can, Gain, Mode, Opinion, Track
+from pi_appliance.music.model import Can, Gain, Mode, Opinion, Track
 from tests.web.list_player import OTHER, SONG, ListMusic, ListPlayer
 from tests.web.world import Answer, World, configuration, served
 

@@ -9,15 +9,15 @@ import jsonschema
 import pytest
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
-from pi_appliance.engine.assemble import Appliance
-from pi_appliance.engine.runs import Runs
-from pi_appliance.model.music import Art
+from pi_appliance.app import Api
+from pi_appliance.music.covers import Covers
+from pi_appliance.music.events import PlayerEvents
+from pi_appliance.music.model import Art
+from pi_appliance.scheduling.appliance import Appliance
+from pi_appliance.scheduling.child_runs import Runs
 from pi_appliance.system import clock
 from pi_appliance.web import openapi
 from pi_appliance.web.actions import Actions
-from pi_appliance.web.api import Api
-from pi_appliance.web.covers import Covers
-from pi_appliance.web.player_events import PlayerEvents
 from tests.house import ROOT
 from tests.web.list_player import ListMusic, ListPlayer
 from tests.web.test_art import drawn

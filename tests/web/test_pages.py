@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from pi_appliance.engine import editions
-from pi_appliance.model.music import Play, PlayerState
-from pi_appliance.model.run import Outcome, Trigger
+from pi_appliance.jobs import reports
+from pi_appliance.music.model import Play, PlayerState
+from pi_appliance.storage.model import Outcome, Trigger
 from pi_appliance.system import clock
 from tests.web.list_player import SONG, ListMusic
 from tests.web.world import World, configuration, job, served
@@ -241,7 +241,7 @@ def test_the_lists_of_reports_hold_while_a_run_puts_new_ones_in_the_place_of_old
         moment = datetime(2026, 1, 1, tzinfo=UTC)
         while not done.is_set():
             moment += timedelta(days=1)
-            with editions.edition(folder, moment, keep=1) as draft:
+            with reports.edition(folder, moment, keep=1) as draft:
                 for number in range(5):
                     with draft.file(f"{moment.day + number}.svg") as file:
                         file.write("<svg/>")
@@ -251,7 +251,7 @@ def test_the_lists_of_reports_hold_while_a_run_puts_new_ones_in_the_place_of_old
     try:
         for _ in range(60):
             assert world.ask("/reports").status == world.ask("/jobs/hello").status == 200
-            for name in editions.names(folder):
+            for name in reports.names(folder):
                 assert world.ask(f"/reports/hello/{name}").status in (200, 404)
     finally:
         done.set()

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from pi_appliance.model.music import Can, Gain, Mode, Play, Track
+from pi_appliance.music.model import Can, Gain, Mode, Play, Track
 from tests.web.list_player import COLTRANE, ListMusic, ListPlayer
 from tests.web.test_pages import STATIONS
 from tests.web.world import World, configuration, served

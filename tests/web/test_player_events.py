@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from pi_appliance.model.music import Can
-from pi_appliance.web.ring import Ring
+from pi_appliance.music.model import Can
+from pi_appliance.web.sse import Ring
 from tests.web.world import Event, Events, World
 
 PATH = "/api/v1/player/events"

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from pi_appliance.model.post import Intent, Post, Sent, State
-from pi_appliance.store.posts import JobPosts, Posts
+from pi_appliance.posting.model import Intent, Post, Sent, State
+from pi_appliance.posting.store import JobPosts, Posts
 from pi_appliance.system import clock
 from tests.web.world import World, configuration, job, served, set_password
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, FrameLocator, expect
 
-from pi_appliance.jobs.puzzle import Options, run
+from pi_appliance.puzzles.puzzle_job import Options, run
 from tests.fakes.context import FolderContext
 from tests.web.test_browser import CHROMIUM, TOO_SMALL, WIDTHS, browser, phone
 from tests.web.world import World, configuration, job, served

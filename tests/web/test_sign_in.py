@@ -6,7 +6,7 @@ from urllib.parse import quote
 import pytest
 from starlette.requests import HTTPConnection
 
-from pi_appliance.web.auth import Door, address_of
+from pi_appliance.web.security import Door, address_of
 from tests.web.world import Answer, World
 
 

@@ -6,9 +6,9 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from pi_appliance.model.run import Outcome, Run, Trigger
-from pi_appliance.reports.as_svg import mark, slots, strip
-from pi_appliance.web import words
+from pi_appliance.jobs.history_svg import mark, slots, strip
+from pi_appliance.storage.model import Outcome, Run, Trigger
+from pi_appliance.web import filters
 
 LONDON = ZoneInfo("Europe/London")
 NOW = datetime(2026, 3, 27, 12, 0, tzinfo=UTC)  # a Friday, two days before summer time
@@ -92,7 +92,7 @@ def test_no_slot_yet_is_said() -> None:
     ],
 )
 def test_how_long_ago(before: timedelta, said: str) -> None:
-    assert words.ago(NOW - before, NOW) == said
+    assert filters.ago(NOW - before, NOW) == said
 
 
 @pytest.mark.parametrize(
@@ -106,9 +106,9 @@ def test_how_long_ago(before: timedelta, said: str) -> None:
     ],
 )
 def test_the_day_and_time_in_the_zone_of_the_owner(ahead: timedelta, said: str) -> None:
-    assert words.day_and_time(NOW + ahead, NOW, LONDON) == said
+    assert filters.day_and_time(NOW + ahead, NOW, LONDON) == said
 
 
 @pytest.mark.parametrize(("seconds", "said"), [(None, ""), (0, "0:00"), (187.9, "3:07"), (3765, "1:02:45")])
 def test_a_place_in_a_track(seconds: float | None, said: str) -> None:
-    assert words.clock(seconds) == said
+    assert filters.clock(seconds) == said

@@ -3,7 +3,7 @@
 import dataclasses
 
 from pi_appliance.errors import Refused, Unavailable, UnknownName
-from pi_appliance.model.usb import Stick, StickState
+from pi_appliance.music.usb.drives import Stick, StickState
 
 
 class TheSticks:

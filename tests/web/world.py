@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pi_appliance.core.trust import ClockState
-from pi_appliance.engine.assemble import Appliance
-from pi_appliance.engine.runs import Runs
-from pi_appliance.web.service import WebService
+from pi_appliance.app import WebService
+from pi_appliance.scheduling.appliance import Appliance
+from pi_appliance.scheduling.child_runs import Runs
+from pi_appliance.system.clock import ClockState
 from tests.web.list_player import ListMusic, ListPlayer
 from tests.web.the_sticks import TheSticks
 

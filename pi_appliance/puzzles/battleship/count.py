@@ -9,7 +9,6 @@ from math import factorial, prod
 from types import ModuleType
 from typing import NamedTuple
 
-from pi_appliance.puzzles import Interrupted, Work
 from pi_appliance.puzzles.battleship import kernel
 from pi_appliance.puzzles.battleship.board import Board
 from pi_appliance.puzzles.battleship.fit import Place
@@ -17,6 +16,7 @@ from pi_appliance.puzzles.battleship.kept import Kept, pack, unpacked
 from pi_appliance.puzzles.battleship.kernel import Cell, Layer
 from pi_appliance.puzzles.battleship.memory import needs
 from pi_appliance.puzzles.battleship.plan import Rows, is_turned, plan, size_of
+from pi_appliance.puzzles.runtime.interface import Interrupted, Work
 
 STEP = 1_024  # keys in one call of the kernel: hundredths of a second, a few tenths on a small Pi with a fleet of ten
 NOTICED = 50_000_000  # bytes; what takes less fits everywhere

@@ -6,9 +6,9 @@ from hashlib import sha256
 from itertools import accumulate, pairwise
 
 from pi_appliance.errors import Refused, Unavailable
-from pi_appliance.puzzles import Work
 from pi_appliance.puzzles.battleship.board import Board
 from pi_appliance.puzzles.battleship.kernel import Layer
+from pi_appliance.puzzles.runtime.interface import Work
 
 SLOW = 10  # seconds; what takes less is not worth the card's wear
 MAGIC = b"battles1"  # names the format of what lies on the shelf

@@ -4,9 +4,10 @@ from dataclasses import replace
 from random import Random
 
 from pi_appliance.errors import Refused
-from pi_appliance.puzzles import Made, Work
+from pi_appliance.puzzles import Made
 from pi_appliance.puzzles.battleship.board import HIT, MISS, SUNK, UNKNOWN, Board, Square
 from pi_appliance.puzzles.battleship.fit import Place, places
+from pi_appliance.puzzles.runtime.interface import Work
 
 STARTS = 2_000  # fleets begun before it is given up; one in a few is laid to the end where there is room to spare
 SHOT = 0.35  # of all squares

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from itertools import chain, islice
 
 from pi_appliance.errors import Refused
-from pi_appliance.puzzles import Answer, Interrupted, Proof, Wish, Work, counted, way_of
+from pi_appliance.puzzles import Answer, Proof, Wish, counted, way_of
 from pi_appliance.puzzles.battleship import kernel
 from pi_appliance.puzzles.battleship.board import UNKNOWN, Board, Line
 from pi_appliance.puzzles.battleship.count import Survey, Sweep, names, orders
@@ -13,6 +13,7 @@ from pi_appliance.puzzles.battleship.fit import places
 from pi_appliance.puzzles.battleship.heat import best_shot, heat_map, percent, tables
 from pi_appliance.puzzles.battleship.reason import reason, seen_at_once
 from pi_appliance.puzzles.battleship.search import GaveUp, Search
+from pi_appliance.puzzles.runtime.interface import Interrupted, Work
 
 Facts = dict[str, int | float | str]
 PATIENCE = 20_000  # ships tried: about a second; nearly every board needs fewer than a hundred

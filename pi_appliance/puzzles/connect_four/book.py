@@ -10,10 +10,11 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
-from pi_appliance.puzzles import Answer, Interrupted, Shelf, Table, Work, counted, way_of
+from pi_appliance.puzzles import Answer, Table, counted, way_of
 from pi_appliance.puzzles.connect_four import kernel
 from pi_appliance.puzzles.connect_four.position import NOTHING, Position
 from pi_appliance.puzzles.connect_four.search import Search
+from pi_appliance.puzzles.runtime.interface import Interrupted, Shelf, Work
 
 NAME = "connect-four/book-2"
 STAGES = (6, 8)  # plies, of 8,231 and 91,295 positions: about a day of one good core; each is a matter of seconds

@@ -2,10 +2,11 @@
 
 from random import Random
 
-from pi_appliance.puzzles import Made, Work
+from pi_appliance.puzzles import Made
 from pi_appliance.puzzles.connect_four.board import LETTERS, NOTHING, Board, ended, with_rules
 from pi_appliance.puzzles.connect_four.position import Position, in_words, position_of
 from pi_appliance.puzzles.connect_four.solve import Player
+from pi_appliance.puzzles.runtime.interface import Work
 
 FEWEST, MOST = 12, 34  # discs: with fewer it takes too long, with more there is too little to think about
 

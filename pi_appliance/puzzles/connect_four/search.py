@@ -2,9 +2,9 @@
 
 from collections.abc import Callable
 
-from pi_appliance.puzzles import Work
 from pi_appliance.puzzles.connect_four import kernel
 from pi_appliance.puzzles.connect_four.position import Position, highest, lowest
+from pi_appliance.puzzles.runtime.interface import Work
 
 # Up to so many discs, a table of 2 ** so many positions of 8 bytes. Four times the larger one would save the empty
 # board an eighth of its positions.

@@ -3,8 +3,7 @@
 from array import array
 from collections.abc import Mapping
 
-from pi_appliance.puzzles import Answer, Interrupted, Table, Wish, Work, way_of
-from pi_appliance.puzzles._keep import keep
+from pi_appliance.puzzles import Answer, Table, Wish, way_of
 from pi_appliance.puzzles.connect_four import kernel
 from pi_appliance.puzzles.connect_four.board import LETTERS, SQUARES, Board, End, Line, ended, fours, winning
 from pi_appliance.puzzles.connect_four.book import Book, load
@@ -18,6 +17,8 @@ from pi_appliance.puzzles.connect_four.position import (
 )
 from pi_appliance.puzzles.connect_four.render import render_scores, render_svg
 from pi_appliance.puzzles.connect_four.search import Search
+from pi_appliance.puzzles.runtime.interface import Interrupted, Work
+from pi_appliance.puzzles.runtime.serial import keep
 
 KEPT = "connect-four/bounds-2-"  # what is proven of a position, whose key follows
 _MAGIC = 0x626F756E64733031

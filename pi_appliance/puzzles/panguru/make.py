@@ -3,9 +3,10 @@
 from dataclasses import replace
 from random import Random
 
-from pi_appliance.puzzles import Made, Work
+from pi_appliance.puzzles import Made
 from pi_appliance.puzzles.panguru.board import HOLE, HOME, Board, reach
 from pi_appliance.puzzles.panguru.solvable import why_not
+from pi_appliance.puzzles.runtime.interface import Work
 
 STEPS = 1_000  # of a walk at random: far more than any board needs
 

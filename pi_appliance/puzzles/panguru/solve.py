@@ -12,13 +12,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from statistics import median
 
-from pi_appliance.puzzles import Alone, Answer, Interrupted, Proof, Table, Wish, Work, counted, way_of
-from pi_appliance.puzzles._keep import keep
+from pi_appliance.puzzles import Answer, Proof, Table, Wish, counted, way_of
 from pi_appliance.puzzles.panguru import kernel
 from pi_appliance.puzzles.panguru.board import Board, Line
 from pi_appliance.puzzles.panguru.ground import Position, position_of
 from pi_appliance.puzzles.panguru.make import shuffled
 from pi_appliance.puzzles.panguru.solvable import why_not
+from pi_appliance.puzzles.runtime.interface import Interrupted, Work
+from pi_appliance.puzzles.runtime.serial import Alone, keep
 
 MOVES_A_RUN = 20_000  # in one call of the kernel: 0.1 s of a slow Pi in plain Python
 POSITIONS_A_RUN = 500  # the same time

@@ -11,14 +11,15 @@ from itertools import zip_longest
 from typing import Any
 
 from pi_appliance.errors import Refused
-from pi_appliance.puzzles import Interrupted, Work, counted
-from pi_appliance.puzzles._keep import keep
+from pi_appliance.puzzles import counted
 from pi_appliance.puzzles.peg_solitaire import kernel
 from pi_appliance.puzzles.peg_solitaire.board import Hole
 from pi_appliance.puzzles.peg_solitaire.counted import Counted
 from pi_appliance.puzzles.peg_solitaire.field import Field, Proof, game_of, turned
 from pi_appliance.puzzles.peg_solitaire.frontier import LARGE, Frontier, read, table_of, written
 from pi_appliance.puzzles.peg_solitaire.proofs import find_proofs, is_proof
+from pi_appliance.puzzles.runtime.interface import Interrupted, Work
+from pi_appliance.puzzles.runtime.serial import keep
 
 SMALL = 100_000  # classes: a board with no more is counted to its end, for all its tables
 MEETING = 220_000_000  # bytes: what the full board takes; a larger table asks once more

@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise
 from typing import Any
 
-from pi_appliance.puzzles import Work, way_of
+from pi_appliance.puzzles import way_of
 from pi_appliance.puzzles.peg_solitaire import kernel
+from pi_appliance.puzzles.runtime.interface import Work
 
 ITEM = 8_192 if way_of(kernel) == "compiled" else 192  # classes a call: hundredths of a second
 SPAN = 16 * ITEM  # cells that are copied in about that time

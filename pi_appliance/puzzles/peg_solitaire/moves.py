@@ -11,14 +11,15 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise
 from typing import Any
 
-from pi_appliance.puzzles import Interrupted, Work, counted
-from pi_appliance.puzzles._keep import keep
+from pi_appliance.puzzles import counted
 from pi_appliance.puzzles.peg_solitaire import kernel
 from pi_appliance.puzzles.peg_solitaire.board import Line
 from pi_appliance.puzzles.peg_solitaire.field import Field, Move, game_of
 from pi_appliance.puzzles.peg_solitaire.frontier import ITEM, LARGE, SPAN, Came, Frontier, Tell, packed, read, written
 from pi_appliance.puzzles.peg_solitaire.parity import parity
 from pi_appliance.puzzles.peg_solitaire.proofs import find_proofs
+from pi_appliance.puzzles.runtime.interface import Interrupted, Work
+from pi_appliance.puzzles.runtime.serial import keep
 
 WORD = 8  # bytes
 LEAST = 20  # pegs: with fewer, there are so few positions that proofs would take longer than they save

@@ -9,9 +9,10 @@ What is found is rounded to whole numbers and kept only if it is exactly right i
 from collections.abc import Sequence
 from random import Random
 
-from pi_appliance.puzzles import Work, counted
+from pi_appliance.puzzles import counted
 from pi_appliance.puzzles.peg_solitaire import kernel
 from pi_appliance.puzzles.peg_solitaire.field import Field, Move, Proof, Turn, game_of
+from pi_appliance.puzzles.runtime.interface import Work
 
 WORDS = 16  # of eight proofs, turned ones too: more cost more than they save
 TRIES = 120  # linear programs, each some thousandths of a second

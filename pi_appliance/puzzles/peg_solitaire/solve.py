@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from itertools import chain
 
 from pi_appliance.errors import Refused
-from pi_appliance.puzzles import Answer, Proof, Table, Wish, Work, counted, way_of
+from pi_appliance.puzzles import Answer, Proof, Table, Wish, counted, way_of
 from pi_appliance.puzzles.peg_solitaire import kernel, walk
 from pi_appliance.puzzles.peg_solitaire.board import Board
 from pi_appliance.puzzles.peg_solitaire.count import Count
@@ -17,6 +17,7 @@ from pi_appliance.puzzles.peg_solitaire.counted import Counted
 from pi_appliance.puzzles.peg_solitaire.field import Field, Move, field_of
 from pi_appliance.puzzles.peg_solitaire.moves import Fewest
 from pi_appliance.puzzles.peg_solitaire.parity import forbids
+from pi_appliance.puzzles.runtime.interface import Work
 
 PATIENCE = 50_000  # dead positions: a fraction of a second
 WIDTHS = (100, 1_000, 10_000)  # 100 solves nearly every board, within hundredths of a second

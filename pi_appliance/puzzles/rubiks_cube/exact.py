@@ -6,14 +6,14 @@ from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from pi_appliance.ports_work import Interrupted, Work
 from pi_appliance.puzzles import counted
-from pi_appliance.puzzles._keep import keep
 from pi_appliance.puzzles.rubiks_cube import cubies, kept
 from pi_appliance.puzzles.rubiks_cube.board import FACES
 from pi_appliance.puzzles.rubiks_cube.coordinates import ORDERS, Coordinates, coordinates
 from pi_appliance.puzzles.rubiks_cube.kernel import DONE, FOUND, LONGEST, Exact, Tables
 from pi_appliance.puzzles.rubiks_cube.two_phase import NONE, axes, first_turns
+from pi_appliance.puzzles.runtime.interface import Interrupted, Work
+from pi_appliance.puzzles.runtime.serial import keep
 
 BUDGET = 5_000  # positions between two looks around
 # Ways of fewer turns are one piece of work; longer ones are shared out by their first two turns, then by three.

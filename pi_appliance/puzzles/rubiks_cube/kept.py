@@ -4,7 +4,7 @@ import struct
 import zlib
 from collections.abc import Iterable
 
-from pi_appliance.ports_work import Shelf
+from pi_appliance.puzzles.runtime.interface import Shelf
 
 _SEAL = struct.Struct("<8sIQ")
 _MAGIC = b"pi-cube1"

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from random import Random
 
-from pi_appliance.ports_work import Work
 from pi_appliance.puzzles import Answer, Made, Table, Wish, counted, way_of
 from pi_appliance.puzzles.rubiks_cube import pocket, table_kernel
 from pi_appliance.puzzles.rubiks_cube.board import TURNS, Board, Line, uniform
@@ -13,6 +12,7 @@ from pi_appliance.puzzles.rubiks_cube.render import in_words
 from pi_appliance.puzzles.rubiks_cube.solve import solve, told
 from pi_appliance.puzzles.rubiks_cube.tables import WIDE_SIZE, tables, widen
 from pi_appliance.puzzles.rubiks_cube.two_phase import Hunt
+from pi_appliance.puzzles.runtime.interface import Work
 
 _FIXED = CORNERS.index("DBL")  # of a 2x2x2, whose other corners move around it
 

@@ -9,14 +9,14 @@ from collections.abc import Iterator
 from functools import lru_cache
 from itertools import permutations
 
-from pi_appliance.ports_work import Work
 from pi_appliance.puzzles import Answer, Table, Wish, way_of
-from pi_appliance.puzzles._keep import keep
 from pi_appliance.puzzles.rubiks_cube import kept, table_kernel
 from pi_appliance.puzzles.rubiks_cube.board import TURNS, Board, Line
 from pi_appliance.puzzles.rubiks_cube.cubies import CORNERS, State, turn_states
 from pi_appliance.puzzles.rubiks_cube.legal import state_of
 from pi_appliance.puzzles.rubiks_cube.tables import fill
+from pi_appliance.puzzles.runtime.interface import Work
+from pi_appliance.puzzles.runtime.serial import keep
 
 NAME = "rubiks-cube/pocket-1"
 ORDERS, TWISTS, WIDTH = 5040, 729, 9

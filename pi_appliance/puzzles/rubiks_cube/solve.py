@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from pi_appliance.ports_work import Interrupted, Work
 from pi_appliance.puzzles import Answer, Table, Wish, counted, way_of
 from pi_appliance.puzzles.rubiks_cube import kernel, pocket
 from pi_appliance.puzzles.rubiks_cube.board import TURNS, Board, Line, uniform
@@ -14,6 +13,7 @@ from pi_appliance.puzzles.rubiks_cube.legal import state_of
 from pi_appliance.puzzles.rubiks_cube.tables import tables
 from pi_appliance.puzzles.rubiks_cube.together import Together
 from pi_appliance.puzzles.rubiks_cube.two_phase import Found, Hunt
+from pi_appliance.puzzles.runtime.interface import Interrupted, Work
 
 SHORT = 14  # moves: it is proven within a second that there is no shorter solution, or that there is
 HURRY = 0.5  # seconds before the deadline in which the answer is written down

@@ -10,12 +10,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from pi_appliance.ports_work import Interrupted, Shelf, Work
 from pi_appliance.puzzles import way_of
-from pi_appliance.puzzles._keep import keep
 from pi_appliance.puzzles.rubiks_cube import coordinates as c
 from pi_appliance.puzzles.rubiks_cube import kept, table_kernel
 from pi_appliance.puzzles.rubiks_cube.kernel import Tables
+from pi_appliance.puzzles.runtime.interface import Interrupted, Shelf, Work
+from pi_appliance.puzzles.runtime.serial import keep
 
 TURNS, NEAR, WIDE, BEGUN = (f"rubiks-cube/{name}-1" for name in ("turns", "near", "wide", "wide-begun"))
 CLASSES = 64_430

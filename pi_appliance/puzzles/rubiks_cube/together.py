@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from itertools import product
 from typing import NamedTuple
 
-from pi_appliance.ports_work import Work
 from pi_appliance.puzzles.rubiks_cube import cubies
 from pi_appliance.puzzles.rubiks_cube.kernel import DONE, FOUND, LONGEST, Tables
 from pi_appliance.puzzles.rubiks_cube.two_phase import (
@@ -19,6 +18,7 @@ from pi_appliance.puzzles.rubiks_cube.two_phase import (
     first_turns,
     for_ever,
 )
+from pi_appliance.puzzles.runtime.interface import Work
 
 # First phases of fewer turns than this are looked through in so many parts, whatever the cube is: a part takes some
 # hundredths of a second, in plain Python a second.

@@ -7,8 +7,9 @@ cut off: a level is written down then.
 import hashlib
 import json
 
-from pi_appliance.puzzles import Interrupted, Work, counted
-from pi_appliance.puzzles._keep import keep
+from pi_appliance.puzzles import counted
+from pi_appliance.puzzles.runtime.interface import Interrupted, Work
+from pi_appliance.puzzles.runtime.serial import keep
 from pi_appliance.puzzles.solitaire_chess.board import Board
 from pi_appliance.puzzles.solitaire_chess.seats import Position
 

@@ -10,7 +10,8 @@ from dataclasses import replace
 from random import Random
 
 from pi_appliance.errors import Refused
-from pi_appliance.puzzles import Made, Work, counted
+from pi_appliance.puzzles import Made, counted
+from pi_appliance.puzzles.runtime.interface import Work
 from pi_appliance.puzzles.solitaire_chess import kernel
 from pi_appliance.puzzles.solitaire_chess.board import EMPTY, PIECES, Board, King
 from pi_appliance.puzzles.solitaire_chess.seats import position_of

@@ -8,7 +8,8 @@ over positions, not one by one: there are soon hundreds of millions of lines, bu
 from collections.abc import Iterator
 from itertools import chain
 
-from pi_appliance.puzzles import Answer, Interrupted, Proof, Table, Wish, Work, counted, way_of
+from pi_appliance.puzzles import Answer, Proof, Table, Wish, counted, way_of
+from pi_appliance.puzzles.runtime.interface import Interrupted, Work
 from pi_appliance.puzzles.solitaire_chess import kernel
 from pi_appliance.puzzles.solitaire_chess.board import NAMES, PIECES, Board, King, Line, Search
 from pi_appliance.puzzles.solitaire_chess.levels import Levels, Ways

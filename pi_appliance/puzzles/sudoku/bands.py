@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from pi_appliance.ports_work import Work
+from pi_appliance.puzzles.runtime.interface import Work
 from pi_appliance.puzzles.sudoku import kernel
 
 BUDGET = 50_000 if kernel.COMPILED else 500  # guesses between two signs of life: at most 0.3 s on a small Pi

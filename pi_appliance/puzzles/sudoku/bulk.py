@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from hashlib import sha256
 from heapq import nlargest
 
-from pi_appliance.ports_work import Interrupted, Shelf, Work
 from pi_appliance.puzzles import Answer, Proof, Table, Wish, way_of
-from pi_appliance.puzzles._keep import keep
+from pi_appliance.puzzles.runtime.interface import Interrupted, Shelf, Work
+from pi_appliance.puzzles.runtime.serial import keep
 from pi_appliance.puzzles.sudoku import judge, kernel
 from pi_appliance.puzzles.sudoku.bands import Bands
 from pi_appliance.puzzles.sudoku.board import EMPTY, LEVELS, Board, Line

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from hashlib import sha256
 
-from pi_appliance.ports_work import Interrupted, Shelf, Work
 from pi_appliance.puzzles import counted
-from pi_appliance.puzzles._keep import keep
+from pi_appliance.puzzles.runtime.interface import Interrupted, Shelf, Work
+from pi_appliance.puzzles.runtime.serial import keep
 from pi_appliance.puzzles.sudoku import kernel
 
 BUDGET = 100_000 if kernel.COMPILED else 2_000  # guesses for one look: a tenth of a second, more on a small Pi

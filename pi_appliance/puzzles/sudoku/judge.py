@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from pi_appliance.ports_work import Work
+from pi_appliance.puzzles.runtime.interface import Work
 from pi_appliance.puzzles.sudoku import kernel
 from pi_appliance.puzzles.sudoku.board import EMPTY, LEVELS, place, shape
 from pi_appliance.puzzles.sudoku.human import CONTRADICTION, TECHNIQUES, Move, Paper, walk

@@ -5,8 +5,9 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from pi_appliance.errors import Refused
-from pi_appliance.ports_work import Work
-from pi_appliance.puzzles import Alone, Made, counted
+from pi_appliance.puzzles import Made, counted
+from pi_appliance.puzzles.runtime.interface import Work
+from pi_appliance.puzzles.runtime.serial import Alone
 from pi_appliance.puzzles.sudoku import judge
 from pi_appliance.puzzles.sudoku.bands import Bands
 from pi_appliance.puzzles.sudoku.board import BOXES, EMPTY, LEVELS, SYMBOLS, Board

@@ -3,8 +3,8 @@
 from itertools import islice
 from typing import NamedTuple
 
-from pi_appliance.ports_work import Interrupted, Work
 from pi_appliance.puzzles import counted
+from pi_appliance.puzzles.runtime.interface import Interrupted, Work
 from pi_appliance.puzzles.sudoku import count as nine
 from pi_appliance.puzzles.sudoku.sat import Sat
 

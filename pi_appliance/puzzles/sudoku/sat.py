@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from pi_appliance.errors import Refused
-from pi_appliance.ports_work import Work
+from pi_appliance.puzzles.runtime.interface import Work
 from pi_appliance.puzzles.sudoku.board import EMPTY, SYMBOLS, shape
 
 OFTEN = 20_000  # rules between two signs of life: the largest grid has a million

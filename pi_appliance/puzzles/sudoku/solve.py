@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from itertools import chain, islice
 
-from pi_appliance.ports_work import Interrupted, Work
 from pi_appliance.puzzles import Answer, Proof, Table, Wish, way_of
+from pi_appliance.puzzles.runtime.interface import Interrupted, Work
 from pi_appliance.puzzles.sudoku import bulk, judge, kernel
 from pi_appliance.puzzles.sudoku.bands import Bands
 from pi_appliance.puzzles.sudoku.board import EMPTY, Board, Line, place

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from pi_appliance.ports_work import Work
 from pi_appliance.puzzles import Step
+from pi_appliance.puzzles.runtime.interface import Work
 from pi_appliance.puzzles.sudoku import judge
 from pi_appliance.puzzles.sudoku.board import EMPTY, SYMBOLS, Board, Line, shape
 from pi_appliance.puzzles.sudoku.human import CONTRADICTION, Move, Paper, walk

@@ -1,1 +1,0 @@
-"""The ways in that other programs speak. Floor 5."""

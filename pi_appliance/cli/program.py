@@ -1,0 +1,91 @@
+"""All commands: found by file name, imported when asked for, with every error turned into one line and a status."""
+
+import importlib
+import os
+import sys
+
+import click
+
+from pi_appliance import __version__
+from pi_appliance.errors import ApplianceError, ConfigError, nearest
+
+COMMANDS = {
+    "config": ("pi_appliance.config.cli", "Check, describe and start a configuration."),
+    "doctor": ("pi_appliance.diagnostics.cli", "Check the whole appliance, and say how to fix what is wrong."),
+    "jobs": ("pi_appliance.jobs.cli.group", "Run, list, preview and remember jobs."),
+    "music": ("pi_appliance.music.cli.group", "What plays, the queue, the library, radio, alarms."),
+    "networks": ("pi_appliance.posting.cli_networks", "Where posts go, and the keys for it."),
+    "notices": ("pi_appliance.notify.cli", "Who is notified, and what waits to be sent."),
+    "puzzle": ("pi_appliance.puzzles.cli.group", "Solve, count, check, show and generate puzzles."),
+    "qr": ("pi_appliance.qr", "Show the address of the page as a QR code."),
+    "tweets": ("pi_appliance.posting.cli", "Check, preview and account for posts."),
+    "up": ("pi_appliance.daemon_cli", "Run the appliance, with its scheduler, player and page."),
+}
+"""The module of each command and its line in the list. A module defines `command`; only the one needed is imported."""
+
+
+class Commands(click.Group):
+    """One command (or group) a file in pi_appliance/cli; only the one asked for is imported."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of all commands, from the names of their files."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import and return one command, None if there is none of that name."""
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = importlib.import_module(COMMANDS[cmd_name][0]).command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands by the first lines of their files: importing all would load the whole appliance."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, about) for name, (_, about) in COMMANDS.items()])
+
+    def invoke(self, ctx: click.Context) -> object:
+        """As click does; Ctrl-C where a command says nothing of it is one line, and the status that shells know."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            click.echo("\npi-appliance: stopped", err=True)
+            ctx.exit(130)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As click does, with the nearest known name where there is no such command."""
+        if args and not args[0].startswith("-") and args[0] not in COMMANDS:
+            ctx.fail(f"no command is called {args[0]!r}; {nearest(args[0], list(COMMANDS))}")
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(__version__, prog_name="pi-appliance")
+def cli() -> None:
+    """Turn this machine into an appliance: jobs, posts, music and puzzles from one YAML file."""
+
+
+def run(argv: list[str] | None = None) -> None:
+    """Run one command. Errors that a person may see become one line on stderr and an exit status."""
+    try:
+        cli.main(args=argv, prog_name="pi-appliance")
+    except ConfigError as error:
+        # file:line:column first, so that an editor can jump there
+        click.echo(str(error) if error.problems else f"pi-appliance: {error}", err=True)
+        sys.exit(error.exit_status)
+    except ApplianceError as error:
+        click.echo(f"pi-appliance: {error}", err=True)
+        sys.exit(error.exit_status)
+    except OSError as error:  # what is printed finds no room, or something here cannot be read or written
+        where = f"{error.filename}: " if error.filename else ""
+        todo = "check its name" if isinstance(error, FileNotFoundError) else "check the rights, and the free space"
+        click.echo(f"pi-appliance: {where}{error.strerror}; {todo}", err=True)
+        _leave_unsaid()
+        sys.exit(1)
+
+
+def _leave_unsaid() -> None:
+    """Let what was not printed yet go nowhere, or Python would stumble over it once more at its end."""
+    if sys.stdout is not None:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

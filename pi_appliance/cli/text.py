@@ -1,0 +1,76 @@
+"""Data to text for a terminal: tables that line up, and one line for one run."""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+from zoneinfo import ZoneInfo
+
+from pi_appliance.config import units
+from pi_appliance.storage.model import Outcome, Run
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return HEAD and ROWS as columns that line up; the last one may be as long as it likes."""
+    lines = [tuple(head), *(tuple(row) for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
+    )
+
+
+def instant(when: datetime | None, zone: ZoneInfo) -> str:
+    """Return WHEN in ZONE, to the minute, with its weekday; a dash where there is none."""
+    return when.astimezone(zone).strftime("%a %Y-%m-%d %H:%M") if when else "-"
+
+
+def slot(at: datetime, zone: ZoneInfo) -> str:
+    """Return the slot AT in ZONE, with its weekday: to the minute, or to the second where it has some."""
+    return instant(at, zone) + (f":{at.second:02}" if at.second else "")
+
+
+def length(took: timedelta | None) -> str:
+    """Return how long something took: tenths of a second where it was quick."""
+    if took is None:
+        return "-"
+    seconds = took.total_seconds()
+    return f"{seconds:.1f}s" if seconds < 10 else units.format_duration(timedelta(seconds=round(seconds)))
+
+
+def outcome(run: Run | None) -> str:
+    """Return how RUN ended in one word, or how far it is."""
+    if run is None:
+        return "-"
+    if run.outcome is None:
+        return "running" if run.progress is None else f"running {run.progress:.0%}"
+    return str(run.outcome)
+
+
+def one_run(run: Run) -> str:
+    """Return RUN in one line."""
+    how = outcome(run)
+    took = f" in {length(run.took)}" if run.attempts else ""
+    tries = f" at try {run.attempts}" if run.attempts > 1 else ""
+    return f"{run.job}: {how}{took}{tries}: {run.summary or run.note or 'nothing to say'}"
+
+
+def history(runs: Iterable[Run], zone: ZoneInfo) -> str:
+    """Return RUNS as a table, a line each."""
+    return table(
+        ("RUN", "JOB", "STARTED", "BY", "TOOK", "OUTCOME", "SUMMARY"),
+        (
+            (
+                str(run.id),
+                run.job,
+                instant(run.started, zone),
+                str(run.trigger),
+                length(run.took) if run.attempts else "-",
+                outcome(run),
+                run.summary or run.note,
+            )
+            for run in runs
+        ),
+    )
+
+
+def good(run: Run) -> bool:
+    """Say whether RUN ended as it should: it did its work, or was meant not to."""
+    return run.outcome in (Outcome.SUCCEEDED, Outcome.SKIPPED)

@@ -1,0 +1,221 @@
+"""Plain data to data classes, by cattrs: strict, kebab-case keys, every problem at once and each with its place."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, fields, is_dataclass
+from datetime import time, timedelta
+from enum import StrEnum
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
+from zoneinfo import ZoneInfo
+
+from cattrs import Converter, IterableValidationError
+from cattrs.cols import is_mapping, is_sequence, list_structure_factory, mapping_structure_factory
+from cattrs.errors import ClassValidationError, ForbiddenExtraKeysError
+from cattrs.gen import make_dict_structure_fn, override
+
+from pi_appliance.config import units, yaml_source
+from pi_appliance.config.units import Days, Money, Names, Percent, Size
+from pi_appliance.config.yaml_source import Tree
+from pi_appliance.errors import Problem, nearest
+from pi_appliance.scheduling import schedule
+from pi_appliance.scheduling.model import Chance, Schedule
+
+T = TypeVar("T")
+
+
+def key_of(name: str) -> str:
+    """Return the YAML key of the field NAME: runs_by is runs-by, with_ is with."""
+    return name.rstrip("_").replace("_", "-")
+
+
+def keys_of(cls: type) -> list[str]:
+    """Return the YAML keys that the data class CLS takes."""
+    return [key_of(each.name) for each in fields(cls) if each.metadata.get("yaml", True)]
+
+
+def structure(
+    tree: Tree, path: yaml_source.Path, data: object, cls: type[T], base: Path
+) -> tuple[T | None, list[Problem]]:
+    """Make a CLS of DATA, which stands at PATH of TREE; relative file names are taken from BASE.
+
+    Returns the object, or None and every problem found.
+    """
+    if data is None:
+        data = {}
+    try:
+        return _converter(base).structure(data, cls), []
+    except Exception as error:  # noqa: BLE001 - cattrs raises groups of whatever the hooks raise
+        return None, list(_problems(tree, path, error, cls))
+
+
+@cache  # cattrs writes a function for each data class, and that once is enough
+def _converter(base: Path) -> Converter:
+    converter = Converter(forbid_extra_keys=True, detailed_validation=True)
+
+    def parsed_by(parse: Callable[[Any], object]) -> Callable[[object, Any], Any]:
+        return lambda value, _: parse(value)
+
+    def by_text(parse: Callable[[str], object], right: str) -> Callable[[object, Any], Any]:
+        return lambda value, _: parse(_text(value, right))
+
+    for kind, name in ((int, "a whole number"), (bool, "true or false"), (float, "a number"), (str, "a text")):
+        converter.register_structure_hook(kind, _exactly(kind, name))
+    converter.register_structure_hook(StrEnum, _one_of)  # nearer to each of them than the hook for str
+    converter.register_structure_hook(timedelta, by_text(units.parse_duration, "a length of time such as 15m"))
+    converter.register_structure_hook(Size, by_text(units.parse_size, "an amount such as 500MB"))
+    converter.register_structure_hook(Percent, by_text(units.parse_percent, "a share of a processor such as 50%"))
+    converter.register_structure_hook(time, by_text(schedule.parse_time, 'a time of day such as "22:00"'))
+    converter.register_structure_hook(Days, parsed_by(schedule.parse_days))
+    converter.register_structure_hook(Money, parsed_by(units.parse_money))
+    converter.register_structure_hook(Names, parsed_by(_names))
+    converter.register_structure_hook(ZoneInfo, by_text(_zone, "a time zone such as Europe/London"))
+    converter.register_structure_hook(Path, by_text(lambda text: base / Path(text).expanduser(), "a file name"))
+    converter.register_structure_hook(Chance, parsed_by(schedule.parse_chance))
+    converter.register_structure_hook_func(lambda cls: cls == Schedule, parsed_by(schedule.parse_schedule))
+    optional = Union[Schedule, None]  # noqa: UP007 - X | None of a union of classes is flattened, and must be found as such
+    converter.register_structure_hook_func(
+        lambda cls: cls == optional, lambda value, _: None if value is None else schedule.parse_schedule(value)
+    )
+    converter.register_structure_hook_factory(
+        is_sequence, lambda cls: _only(list, list_structure_factory(cls, converter))
+    )
+    converter.register_structure_hook_factory(
+        is_mapping, lambda cls: _only(dict, mapping_structure_factory(cls, converter))
+    )
+    converter.register_structure_hook_factory(is_dataclass, lambda cls: _mapping(cls, converter))
+    return converter
+
+
+def _only(kind: type, structure: Callable[[Any, Any], Any]) -> Callable[[object, Any], Any]:
+    """Return STRUCTURE behind a check: cattrs would take a text for a list of its letters."""
+    right = (
+        "a list; write it with [brackets], or one - item a line" if kind is list else "a section; write keys under it"
+    )
+
+    def structured(value: object, cls: Any) -> Any:
+        if not isinstance(value, kind):
+            raise ValueError(f"{_shown(value)} is not {right}")
+        return structure(value, cls)
+
+    return structured
+
+
+def _mapping(cls: type, converter: Converter) -> Callable[[object, Any], Any]:
+    names = {
+        each.name: override(rename=key_of(each.name), omit=not each.metadata.get("yaml", True)) for each in fields(cls)
+    }
+    make: Callable[[Any, Any], Any]
+    make = make_dict_structure_fn(cls, converter, _cattrs_forbid_extra_keys=True, **names)  # type: ignore[arg-type]
+
+    def structured(value: object, kind: Any) -> Any:
+        if value is None and all(_has_default(each) for each in fields(cls)):
+            value = {}
+        if not isinstance(value, Mapping):
+            raise ValueError(f"{_shown(value)} is not a section; write keys under it: {', '.join(keys_of(cls))}")
+        return make(value, kind)
+
+    return structured
+
+
+def _has_default(each: Any) -> bool:
+    return each.default is not MISSING or each.default_factory is not MISSING
+
+
+def _exactly(kind: type, name: str) -> Callable[[object, Any], Any]:
+    def structured(value: object, _: Any) -> Any:
+        if kind is float and type(value) is int:
+            return float(value)
+        if type(value) is not kind:
+            hint = '; put it in "quotes"' if kind is str and isinstance(value, (int, float, bool)) else ""
+            raise ValueError(f"{_shown(value)} is not {name}{hint}")
+        return value
+
+    return structured
+
+
+def _text(value: object, right: str) -> str:
+    if not isinstance(value, str) or not value:
+        raise ValueError(f"{_shown(value)} is not {right}")
+    return value
+
+
+def _names(value: object) -> Names:
+    names = [value] if isinstance(value, str) else value
+    if not isinstance(names, list) or not names or not all(isinstance(name, str) and name for name in names):
+        raise ValueError(f"{_shown(value)} is not a name or a list of names")
+    return Names(dict.fromkeys(names))
+
+
+def _zone(name: str) -> ZoneInfo:
+    try:
+        return ZoneInfo(name)
+    except (KeyError, ValueError, OSError):  # not found, a path, or a folder such as "Europe"
+        raise ValueError(f"no time zone is called {name!r}; write an IANA name such as Europe/London") from None
+
+
+def _one_of(value: object, kind: type[StrEnum]) -> StrEnum:
+    known = [member.value for member in kind]
+    if value in known:
+        return kind(value)
+    raise ValueError(f"{_shown(value)} is not known here; {nearest(str(value), known)}")
+
+
+def _shown(value: object) -> str:
+    match value:
+        case None:
+            return "nothing"
+        case bool():
+            return str(value).lower()
+        case Mapping():
+            return "a section"
+        case list():
+            return "a list"
+        case str():
+            return repr(value if len(value) <= 60 else value[:57] + "...")
+    return str(value)
+
+
+def _problems(tree: Tree, path: yaml_source.Path, error: BaseException, cls: Any) -> list[Problem]:
+    """Flatten cattrs' groups into problems, following the notes that say which field or item each part belongs to."""
+    if isinstance(error, ClassValidationError):
+        with_notes, without = error.group_exceptions()
+        found = [
+            problem
+            for inner, note in with_notes
+            for problem in _problems(tree, (*path, key_of(note.name)), inner, note.type)
+        ]
+        return found + [problem for inner in without for problem in _problems(tree, path, inner, error.cl)]
+    if isinstance(error, IterableValidationError):
+        items, others = error.group_exceptions()
+        found = [problem for inner, item in items for problem in _problems(tree, (*path, item.index), inner, item.type)]
+        return found + [problem for inner in others for problem in _problems(tree, path, inner, cls)]
+    if isinstance(error, ForbiddenExtraKeysError):
+        known = keys_of(error.cl)
+        return [
+            tree.problem((*path, key), f"unknown key {key!r}", nearest(key, known), at_key=True)
+            for key in sorted(error.extra_fields, key=str)
+        ]
+    if isinstance(error, KeyError):  # a field without a default that was not given: path ends in its key
+        return [tree.problem(path[:-1], f"{str(path[-1])!r} is missing", f"add {path[-1]}: {_example(cls)}")]
+    if isinstance(error, schedule.BadItem):
+        path = (*path, error.item)
+    wrong, _, right = str(error).partition("; ")
+    if isinstance(error, (TypeError, AttributeError)):  # cattrs met something it cannot walk through
+        wrong, right = f"{_shown(_at(tree.data, path))} does not fit here", "a section or a list is wanted"
+    return [tree.problem(path, wrong, right)]
+
+
+def _at(data: object, path: yaml_source.Path) -> object:
+    for step in path:
+        try:
+            data = data[step]  # type: ignore[index]
+        except (KeyError, IndexError, TypeError):
+            return None
+    return data
+
+
+def _example(cls: Any) -> str:
+    if get_origin(cls) is Annotated:
+        return f"… ({get_args(cls)[1]})"
+    return "…"

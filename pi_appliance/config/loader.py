@@ -1,0 +1,376 @@
+"""config/appliance.yaml to a Config: read once, every problem told at once."""
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from pi_appliance import plugins
+from pi_appliance.config import notifications, yaml_source
+from pi_appliance.config import secrets as secret_names
+from pi_appliance.config.binding import structure
+from pi_appliance.config.model import Config, Job, Part, RunsBy
+from pi_appliance.config.yaml_source import Tree
+from pi_appliance.errors import ConfigError, NoConfig, Problem, UnknownName, WrongArgument, nearest
+from pi_appliance.music.model import Station
+from pi_appliance.scheduling import lints as cron_lints
+from pi_appliance.scheduling import schedule as schedules
+from pi_appliance.scheduling.model import Every
+
+NAME = "appliance.yaml"
+
+
+def find(given: Path | None, environment: Mapping[str, str]) -> Path:
+    """Return the configuration file: the one given, $PI_APPLIANCE_CONFIG, ./config/, ./, or /etc/pi-appliance/.
+
+    Raises NoConfig, naming the places that were looked at.
+    """
+    if given is not None:
+        return given
+    if named := environment.get("PI_APPLIANCE_CONFIG"):
+        return Path(named)
+    places = (Path("config", NAME), Path(NAME), Path("/etc/pi-appliance", NAME))
+    for place in places:
+        if place.is_file():
+            return place
+    raise NoConfig(f"there is no {places[0]} here, no {places[1]}, and no {places[2]}; {_TODO}")
+
+
+_TODO = 'name yours with --config, or begin one with "pi-appliance config init FOLDER"'
+
+
+def load(path: Path) -> Config:
+    """Read the appliance's configuration. Raises ConfigError with every problem in it."""
+    path = path.absolute()
+    tree = read(path)
+    problems = list(tree.problems)
+    if not isinstance(tree.data, Mapping):
+        raise ConfigError([tree.problem((), "the file holds no keys", 'see "pi-appliance config init"')])
+    config, found = structure(tree, (), {"time-zone": local_zone(), **tree.data}, Config, path.parent)
+    problems += found
+    parts, found = _parts(tree, tree.data, path.parent)
+    problems += found
+    problems += _job_problems(tree, tree.data)
+    for name, section in _sections(config):
+        if section is not None:
+            problems += [tree.problem((name, *where), wrong, right) for where, wrong, right in section.check()]
+    if problems or config is None:
+        raise ConfigError(problems)
+    jobs = {
+        name: replace(job, name=name, with_=parts["jobs", name], deadline=_deadline(tree.data["jobs"][name], job))
+        for name, job in config.jobs.items()
+    }
+    networks = {name: replace(part, with_=parts["networks", name]) for name, part in config.networks.items()}
+    told_by = {name: replace(part, with_=parts["notices", name]) for name, part in config.notices.items()}
+    player = config.player and replace(config.player, with_=parts["player", ""])
+    problems = [*_unknown_networks(tree, jobs, networks), *_chain_problems(tree, jobs)]
+    problems += notifications.problems(tree, config)
+    if problems:
+        raise ConfigError(problems)
+    return replace(config, path=path, jobs=jobs, networks=networks, notices=told_by, player=player)
+
+
+def warnings(config: Config, secrets: Mapping[str, str], now: datetime) -> list[Problem]:
+    """Return what the next runs would stumble over, though the file itself is good.
+
+    Schedules that do not mean what they look like, lines to post, keys of networks.
+    """
+    tree = read(config.path)
+    found = list(_schedule_lints(tree, config, now))
+    for name, job in config.jobs.items():
+        for where, wrong, right in job.with_.warnings() if hasattr(job.with_, "warnings") else ():
+            found.append(tree.problem(("jobs", name, "with", *where), wrong, right))
+    for name, part in config.networks.items():
+        if lack := secret_names.missing(part, secrets):
+            right = f"run: pi-appliance networks login {name}"
+            found.append(tree.problem(("networks", name), lack, right, at_key=True))
+    return [*found, *notifications.warnings(tree, config, secrets)]
+
+
+def _schedule_lints(tree: Tree, config: Config, now: datetime) -> Iterator[Problem]:
+    jobs: Any = tree.data["jobs"] if isinstance(tree.data, Mapping) and config.jobs else {}
+    for name, job in config.jobs.items():
+        for place, schedule in schedules.parts(jobs[name]["schedule"]) if job.schedule else ():
+            for expression in schedule.expressions:
+                lints = (*cron_lints.lints(expression), *cron_lints.change_lints(expression, config.zone_of(job), now))
+                yield from (tree.problem(("jobs", name, "schedule", *place), wrong, right) for wrong, right in lints)
+
+
+def load_stations(path: Path | None) -> tuple[Station, ...]:
+    """Read the web radio stations, in the order of the file. Raises ConfigError with every problem in it."""
+    if path is None:
+        return ()
+    tree = read(path)
+    problems = list(tree.problems)
+    if not isinstance(tree.data, list):
+        raise ConfigError([*problems, tree.problem((), "this is not a list of stations", "begin each with - name: …")])
+    stations: list[Station] = []
+    for number, item in enumerate(tree.data):
+        station, found = structure(tree, (number,), item, Station, path.parent)
+        problems += found
+        if station is None:
+            continue
+        if not station.url.startswith(("http://", "https://")):
+            problems.append(
+                tree.problem((number, "url"), f"{station.url!r} is not a web address", "begin it with http")
+            )
+        if station.name in (other.name for other in stations):
+            problems.append(tree.problem((number, "name"), f"a second station {station.name!r}", "names are unique"))
+        stations.append(station)
+    if problems:
+        raise ConfigError(problems)
+    return tuple(stations)
+
+
+def read(path: Path) -> Tree:
+    """Read any YAML file into a Tree. Raises ConfigError if it cannot be read or is not YAML."""
+    file = shown(path)
+    try:
+        raw = path.read_bytes()
+    except OSError as error:
+        missing = isinstance(error, (FileNotFoundError, IsADirectoryError, NotADirectoryError))
+        hint = "check its name" if missing else "check its rights"
+        raise ConfigError([Problem(file, 1, 1, f"cannot be read: {error.strerror}", hint)]) from None
+    return yaml_source.parse(yaml_source.decode(raw, file), file)
+
+
+def shown(path: Path) -> str:
+    """Return PATH as a person would write it: from here if it is below here."""
+    try:
+        here = Path.cwd()
+        return str(path.relative_to(here)) if here != Path("/") else str(path)
+    except (ValueError, OSError):  # not below here, or "here" was removed
+        return str(path)
+
+
+def local_zone() -> str:
+    """Return the IANA name of the time zone of this process: $TZ, else the machine's."""
+    given = os.environ.get("TZ", "").lstrip(":")
+    return (_zone_of(given) if given.startswith("/") else given) or machine_zone()
+
+
+def machine_zone() -> str:
+    """Return the IANA name of the machine's time zone; UTC where it has none."""
+    name = _zone_of("/etc/localtime")
+    try:
+        return ZoneInfo(name).key if name else "UTC"
+    except (KeyError, ValueError, OSError):
+        return "UTC"
+
+
+def _zone_of(file: str) -> str:
+    """Return the name of the zone whose rules are in FILE: that of the file it links to; '' if that has none."""
+    return os.path.realpath(file).partition("zoneinfo/")[2]
+
+
+def _sections(config: Config | None) -> Iterator[tuple[str, Any]]:
+    """Yield what checks itself, by its key."""
+    if config is not None:
+        yield from (("web", config.web), ("mpd-port", config.mpd_port), ("history", config.history))
+        yield from (("volume", config.volume), ("radio", config.radio))
+
+
+def _parts(tree: Tree, data: Mapping[str, Any], base: Path) -> tuple[dict[tuple[str, str], Any], list[Problem]]:
+    """Structure each `with:` by the Options of its kind; also when other parts of the file are wrong."""
+    options: dict[tuple[str, str], Any] = {}
+    problems: list[Problem] = []
+    for family, name, path, entry in _entries(data):
+        kind = entry.get("kind")
+        if not isinstance(kind, str):
+            continue  # missing or wrong: already a problem of the entry itself
+        try:
+            module = plugins.load(family, kind)
+        except UnknownName:
+            word = plugins.label(family)
+            right = nearest(kind, plugins.names(family))
+            problems.append(tree.problem((*path, "kind"), f"no {word} is called {kind!r}", right))
+            continue
+        place = (*path, "with") if "with" in entry else path
+        made, found = structure(tree, (*path, "with"), entry.get("with"), module.Options, base)
+        problems += found
+        if made is not None and hasattr(made, "check"):
+            problems += [tree.problem((*place, *where), wrong, right) for where, wrong, right in made.check()]
+        options["player" if not name else family, name] = made
+    return options, problems
+
+
+def _entries(data: Mapping[str, Any]) -> Iterator[tuple[str, str, yaml_source.Path, Mapping[str, Any]]]:
+    for family in ("networks", "notices", "jobs"):
+        section = data.get(family)
+        if isinstance(section, Mapping):
+            for name, entry in section.items():
+                if isinstance(entry, Mapping):
+                    yield family, name, (family, name), entry
+    if isinstance(player := data.get("player"), Mapping):
+        yield "players", "", ("player",), player
+
+
+def _job_problems(tree: Tree, data: Mapping[str, Any]) -> Iterator[Problem]:
+    """Yield what is wrong with names, and between the keys of one job."""
+    for family in ("networks", "notices", "jobs"):
+        section = data.get(family)
+        for name, entry in section.items() if isinstance(section, Mapping) else ():
+            if not _is_name(name):  # names become the names of files
+                right = "use up to 60 small letters, digits and - such as nightly-puzzles"
+                yield tree.problem((family, name), f"{name!r} cannot be a name", right, at_key=True)
+            if family == "jobs" and isinstance(entry, Mapping):
+                yield from _schedule_problems(tree, (family, name), entry)
+
+
+def _schedule_problems(tree: Tree, path: yaml_source.Path, entry: Mapping[str, Any]) -> Iterator[Problem]:
+    job, found = structure(tree, path, entry, Job, Path())
+    if found or job is None:
+        return  # told already
+    for where, wrong, right in job.check():
+        yield tree.problem((*path, *where), wrong, right)
+    if job.schedule is None and (job.chance is not None or "runs-by" in entry):
+        key = "chance" if job.chance is not None else "runs-by"
+        yield tree.problem((*path, key), f"{key!r} means nothing without a schedule", "add schedule: …", at_key=True)
+    if job.runs_by is RunsBy.CRON and isinstance(job.schedule, Every):
+        right = "write a cron expression such as */15 * * * *, or runs-by: daemon"
+        yield tree.problem((*path, "schedule"), "cron does not know `every`", right)
+    if job.runs_by is RunsBy.CRON and job.catch_up.window:
+        yield tree.problem((*path, "catch-up"), "cron never looks back", "write runs-by: daemon", at_key=True)
+    if job.after and job.schedule is not None:
+        right = "leave one of them out"
+        yield tree.problem((*path, "after"), "a job has a schedule or comes after others", right, at_key=True)
+
+
+def _deadline(written: Mapping[str, Any], job: Job) -> timedelta:
+    """Return the deadline of JOB: where none is WRITTEN, that of its kind, if it has one of its own."""
+    if "deadline" in written:
+        return job.deadline
+    own: timedelta = getattr(plugins.load("jobs", job.kind), "DEADLINE", job.deadline)
+    return own
+
+
+def _chain_problems(tree: Tree, jobs: Mapping[str, Job]) -> Iterator[Problem]:
+    """Yield the jobs under `after:` that there are not, and those that come after themselves."""
+    for name, job in jobs.items():
+        for number, before in enumerate(job.after):
+            path = ("jobs", name, "after", number)
+            if before not in jobs:
+                yield tree.problem(path, f"no job is called {before!r}", nearest(before, tuple(jobs)))
+            elif name in _all_before(before, jobs):
+                yield tree.problem(path, f"{name} would come after itself", "take one job out of the ring")
+
+
+def _all_before(name: str, jobs: Mapping[str, Job]) -> set[str]:
+    """Return NAME and every job that must succeed before it."""
+    found, ahead = set[str](), [name]
+    while ahead:
+        each = ahead.pop()
+        if each not in found and each in jobs:
+            found.add(each)
+            ahead += jobs[each].after
+    return found
+
+
+def _is_name(name: str) -> bool:
+    return bool(name) and len(name) <= 60 and name.strip("-") == name and set(name) <= set(_LETTERS)
+
+
+_LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789-"
+
+
+def _unknown_networks(tree: Tree, jobs: Mapping[str, Job], networks: Mapping[str, Part]) -> Iterator[Problem]:
+    for name, job in jobs.items():
+        named = getattr(job.with_, "network", None) or ()
+        written: Any = tree.data
+        several = bool(named) and isinstance(written["jobs"][name]["with"]["network"], list)
+        for number, network in enumerate(named):
+            if network not in networks:
+                which: yaml_source.Path = (number,) if several else ()
+                path = ("jobs", name, "with", "network", *which)
+                yield tree.problem(path, f"no network is called {network!r}", nearest(network, tuple(networks)))
+        report_of = getattr(job.with_, "report_of", None)
+        if report_of is not None and report_of not in jobs:
+            where = ("jobs", name, "with", "report-of")
+            yield tree.problem(where, f"no job is called {report_of!r}", nearest(report_of, tuple(jobs)))
+
+
+_SECTION = re.compile(r"^(?=[^\s#])", re.MULTILINE)
+_NEED_OPTIONS = ("jobs", "player", "notices")  # of no use without what their kinds make of `with`
+
+
+def salvage(path: Path) -> Config | None:
+    """Return the sections of the file PATH that are good by themselves; None if it does not tell its state folder."""
+    path = path.absolute()
+    try:
+        text = yaml_source.decode(path.read_bytes(), path.name)
+    except (OSError, ConfigError):
+        return None
+    good: dict[str, object] = {"time-zone": local_zone()}
+    for section in _SECTION.split(text):
+        good |= _good_keys(section, path)
+    config, _ = structure(Tree(path.name), (), good, Config, path.parent)
+    return config and replace(config, networks=_networks(config, path))
+
+
+def _networks(config: Config, path: Path) -> dict[str, Part]:
+    """Return the networks of CONFIG whose kind there is, and makes something of their options."""
+    found: dict[str, Part] = {}
+    for name, part in config.networks.items():
+        if part.kind in plugins.names("networks"):
+            kind, tree = plugins.load("networks", part.kind), Tree(path.name)
+            options, _ = structure(tree, (), part.with_ or {}, kind.Options, path.parent)
+            found |= {name: replace(part, with_=options)} if options is not None else {}
+    return found
+
+
+def _good_keys(section: str, path: Path) -> dict[str, object]:
+    try:
+        tree = yaml_source.parse(section, path.name)
+    except ConfigError:
+        return {}
+    if not isinstance(tree.data, dict):
+        return {}
+    good = {}
+    for key, value in tree.data.items():
+        made, _ = structure(tree, (), {"state": ".", key: value}, Config, path.parent)
+        if made is not None and key not in _NEED_OPTIONS:
+            good[key] = value
+    return good
+
+
+def options(config: Config, job: Job, given: Mapping[str, object]) -> Any:
+    """Return the Options of JOB with the GIVEN keys in place of its own; a key that is given as None is taken out.
+
+    Raises WrongArgument, in one line, for a key or a value that the kind of job does not take.
+    """
+    if not given:
+        return job.with_
+    merged = {key: value for key, value in {**_written(config, job), **given}.items() if value is not None}
+    tree, kind = _Words(job.name), plugins.load("jobs", job.kind)
+    made, problems = structure(tree, (), merged, kind.Options, config.path.parent)
+    if made is not None and hasattr(made, "check"):
+        problems = [tree.problem(where, wrong, right) for where, wrong, right in made.check()]
+    if problems:
+        raise WrongArgument(f"{job.name} is not run so: " + "; also ".join(_line(each) for each in problems))
+    return made
+
+
+def _written(config: Config, job: Job) -> Mapping[str, object]:
+    """Return what stands under `with:` in the file."""
+    data: Any = read(config.path).data
+    try:
+        return dict(data["jobs"][job.name]["with"] or {})
+    except (KeyError, TypeError):  # nothing does
+        return {}
+
+
+@dataclass(slots=True)
+class _Words(Tree):
+    """A tree that was never a file: its problems name the key in place of line and column."""
+
+    def problem(self, path: yaml_source.Path, wrong: str, right: str = "", *, at_key: bool = False) -> Problem:
+        named = "" if at_key or not path else f"{'.'.join(map(str, path))}: "
+        return Problem(self.file, 0, 0, named + wrong, right)
+
+
+def _line(problem: Problem) -> str:
+    return problem.wrong + (f"; {problem.right}" if problem.right else "")

@@ -1,0 +1,192 @@
+"""The configuration described from its data classes: a JSON Schema for editors, tables for the docs."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, Field, fields, is_dataclass
+from datetime import time, timedelta
+from enum import StrEnum
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+from zoneinfo import ZoneInfo
+
+from pi_appliance import plugins
+from pi_appliance.config import units
+from pi_appliance.config.binding import key_of
+from pi_appliance.config.model import (
+    CatchUp,
+    Clock,
+    Conditions,
+    Config,
+    Job,
+    Keep,
+    MpdPort,
+    Part,
+    PauseWhen,
+    QuietHours,
+    Radio,
+    Retry,
+    Usb,
+    VolumePolicy,
+    Web,
+)
+from pi_appliance.config.units import Days, Money, Names, Percent, Size
+from pi_appliance.scheduling.model import AtBoot, Chance, Cron, Every
+
+_DURATION = {
+    "type": "string",
+    "pattern": r"^\s*(\d+d)?\s*(\d+h)?\s*(\d+m)?\s*(\d+s)?\s*$",
+    "examples": ["15m", "1h30m"],
+}
+_CHANCE = {"anyOf": [{"type": "string", "pattern": r"^\s*\d+\s*/\s*\d+\s*$"}, {"type": "number"}], "examples": ["1/4"]}
+_TEXTS = {"type": "array", "items": {"type": "string"}, "minItems": 1}
+_SCHEDULE = {
+    "anyOf": [
+        {"type": "string", "examples": ["0 6 * * *", "@daily", "@reboot", "every 15m"]},
+        _TEXTS,
+        {
+            "type": "object",
+            "additionalProperties": False,
+            "properties": {
+                "every": _DURATION,
+                "times": {"anyOf": [{"type": "string"}, _TEXTS]},
+                "days": {"anyOf": [{"type": "string"}, _TEXTS]},
+            },
+        },
+    ]
+}
+_PLAIN: Mapping[Any, Mapping[str, Any]] = {
+    str: {"type": "string"},
+    int: {"type": "integer"},
+    float: {"type": "number"},
+    bool: {"type": "boolean"},
+    Path: {"type": "string"},
+    ZoneInfo: {"type": "string", "examples": ["Europe/London"]},
+    timedelta: _DURATION,
+    Chance: _CHANCE,
+    Size: {"type": "string", "pattern": r"^\s*\d+(\.\d+)?\s*([kKmMgG]([iI]?[bB])?|[bB])?\s*$", "examples": ["500MB"]},
+    Percent: {"type": "string", "pattern": r"^\s*\d+\s*%\s*$", "examples": ["50%"]},
+    Money: {
+        "anyOf": [{"type": "number", "minimum": 0}, {"type": "string", "pattern": r"^\s*\$?\d+(\.\d+)?\s*$"}],
+        "examples": [5, 0.015],
+    },
+    time: {"type": "string", "pattern": r"^\s*([01]?\d|2[0-3]):[0-5]\d\s*$", "examples": ["22:00"]},
+    Days: {"anyOf": [{"type": "string"}, _TEXTS], "examples": [["mon-fri"]]},
+    Names: {"anyOf": [{"type": "string"}, _TEXTS], "examples": ["x", ["x", "mastodon"]]},
+    Any: {},
+}
+
+
+def json_schema() -> dict[str, Any]:
+    """Return the JSON Schema (draft 2020-12) of appliance.yaml, with the options of every kind there is."""
+    schema = _object(Config)
+    schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+    schema["title"] = "pi-appliance"
+    properties = schema["properties"]
+    properties["jobs"]["additionalProperties"] = _with_kinds(Job, "jobs")
+    for family in ("networks", "notices"):
+        properties[family]["additionalProperties"] = _with_kinds(Part, family)
+    properties["player"] = {**_with_kinds(Part, "players"), "description": properties["player"]["description"]}
+    return schema
+
+
+def tables() -> str:
+    """Return every key there is as Markdown tables: the file's own, then those of each kind."""
+    sections: list[tuple[str, type]] = [("The file", Config), ("web", Web), ("mpd-port", MpdPort), ("clock", Clock)]
+    sections += [("volume", VolumePolicy), ("volume: quiet", QuietHours), ("radio", Radio), ("usb", Usb)]
+    sections += [("history", Keep), ("jobs: NAME", Job), ("retry", Retry), ("catch-up", CatchUp)]
+    sections += [("only-if", Conditions), ("pause-when", PauseWhen)]
+    families = (("jobs", "jobs"), ("networks", "networks"), ("notices", "notices"), ("players", "player"))
+    for family, word in families:
+        sections += [
+            (f"{word}: with, kind {kind}", plugins.load(family, kind).Options) for kind in plugins.names(family)
+        ]
+    return "\n\n".join(_table(title, cls) for title, cls in sections) + "\n"
+
+
+def _table(title: str, cls: type) -> str:
+    lines = [f"### {title}", "", "| key | default | meaning |", "| --- | --- | --- |"]
+    for key, default, text in rows(cls):
+        lines.append(
+            f"| `{key}` | {f'`{default}`' if default not in ('', '-') else default or '**needed**'} | {text} |"
+        )
+    return "\n".join(lines)
+
+
+def rows(cls: type) -> list[tuple[str, str, str]]:
+    """Return a row for each key of CLS: the key, its default as written in YAML ('' if it must be given), its text."""
+    hints = get_type_hints(cls, include_extras=True)
+    return [(key_of(each.name), _default(each), _description(hints[each.name])) for each in _keys(cls)]
+
+
+def _with_kinds(cls: type, family: str) -> dict[str, Any]:
+    """Return the schema of CLS, in which `kind` names a plug-in of FAMILY and `with` follows from it."""
+    schema = _object(cls)
+    kinds = plugins.names(family)
+    schema["properties"]["kind"]["enum"] = list(kinds)
+    schema["allOf"] = [
+        {
+            "if": {"properties": {"kind": {"const": kind}}},
+            "then": {"properties": {"with": _object(plugins.load(family, kind).Options)}},
+        }
+        for kind in kinds
+    ]
+    return schema
+
+
+def _object(cls: type) -> dict[str, Any]:
+    hints = get_type_hints(cls, include_extras=True)
+    return {
+        "type": "object",
+        "additionalProperties": False,
+        "properties": {
+            key_of(each.name): {**_schema(hints[each.name]), "description": _description(hints[each.name])}
+            for each in _keys(cls)
+        },
+        "required": [key_of(each.name) for each in _keys(cls) if _must(each)],
+    }
+
+
+def _schema(hint: Any) -> dict[str, Any]:
+    origin, inner = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        return _schema(inner[0])
+    if hint in _PLAIN:
+        return dict(_PLAIN[hint])
+    if origin in (Union, UnionType):
+        members = [member for member in inner if member is not NoneType]
+        if {Cron, Every, AtBoot} <= set(members):
+            return dict(_SCHEDULE)
+        return _schema(members[0]) if len(members) == 1 else {"anyOf": [_schema(member) for member in members]}
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        return {"type": "object", "additionalProperties": _schema(inner[1])}
+    if isinstance(origin, type) and issubclass(origin, Sequence):
+        return {"type": "array", "items": _schema(inner[0])}
+    if isinstance(hint, type) and issubclass(hint, StrEnum):
+        return {"enum": [member.value for member in hint]}
+    assert is_dataclass(hint), f"no schema is known for {hint}"
+    return _object(hint) if isinstance(hint, type) else {}
+
+
+def _keys(cls: type) -> list[Field[Any]]:
+    return [each for each in fields(cls) if each.metadata.get("yaml", True)]
+
+
+def _must(each: Field[Any]) -> bool:
+    return each.default is MISSING and each.default_factory is MISSING
+
+
+def _description(hint: Any) -> str:
+    return str(get_args(hint)[1]) if get_origin(hint) is Annotated else ""
+
+
+def _default(each: Field[Any]) -> str:
+    if each.default is MISSING:
+        return "" if each.default_factory is MISSING else "-"
+    match each.default:
+        case None | Days():
+            return "-"
+        case bool():
+            return str(each.default).lower()
+        case timedelta():
+            return units.format_duration(each.default)
+    return str(each.default)

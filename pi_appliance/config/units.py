@@ -1,0 +1,100 @@
+"""Amounts as people write them: 500MB, 2GiB, 50%, 0.015 (dollars)."""
+
+import re
+from datetime import timedelta
+from decimal import Decimal
+
+_DURATION_UNITS = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
+_SHAPE = re.compile(r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?")
+
+
+def parse_duration(text: str) -> timedelta:
+    """Read TEXT such as 15m or 1h30m. Raises ValueError with what would be right."""
+    match = _SHAPE.fullmatch(text.replace(" ", ""))
+    if match is None or not any(match.groups()):
+        raise ValueError("write a length of time such as 90s, 15m, 1h30m or 2d")
+    parts = zip(match.groups(), _DURATION_UNITS.values(), strict=True)
+    try:
+        return timedelta(seconds=sum(int(count or 0) * unit for count, unit in parts))
+    except OverflowError:
+        raise ValueError("that is longer than a calendar; write something such as 2d") from None
+
+
+def format_duration(length: timedelta) -> str:
+    """Write LENGTH the way `parse` reads it, to the second; under ten seconds with tenths."""
+    seconds = length.total_seconds()
+    if 0 < seconds < 10 and seconds != int(seconds):
+        return f"{seconds:.1f}s"
+    left, parts = int(seconds), []
+    for unit, size in _DURATION_UNITS.items():
+        count, left = divmod(left, size)
+        if count:
+            parts.append(f"{count}{unit}")
+    return "".join(parts) or "0s"
+
+
+class Size(int):
+    """Bytes."""
+
+
+class Percent(int):
+    """Hundredths; of one processor, 100 is the whole of it."""
+
+
+class Money(Decimal):
+    """US dollars."""
+
+
+class Names(tuple[str, ...]):
+    """Names of other entries, each once: written as one name or as a list."""
+
+
+class Days(frozenset[int]):
+    """Days of the week; 0 is Sunday, 6 is Saturday."""
+
+
+EVERY_DAY = Days(range(7))
+
+
+_SIZE_UNITS = {"": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
+_BY_SMALL = {unit.lower(): size for unit, size in _SIZE_UNITS.items()} | {"k": 10**3, "m": 10**6, "g": 10**9, "b": 1}
+
+
+def parse_size(text: str) -> Size:
+    """Read TEXT such as 500MB or 2GiB. Raises ValueError with what would be right."""
+    match = re.fullmatch(r"(\d{1,12}(?:\.\d{1,3})?)\s*([A-Za-z]*)", text.strip())
+    unit = _BY_SMALL.get(match[2].lower()) if match else None
+    if match is None or unit is None or float(match[1]) == 0:
+        raise ValueError(f"{text!r} is no amount; write one such as 500MB or 2GB")
+    return Size(float(match[1]) * unit)
+
+
+def render_size(size: int) -> str:
+    """Write SIZE in the largest decimal unit that it fills, with a tenth where that says more."""
+    for unit in ("GB", "MB", "kB"):
+        if size >= _SIZE_UNITS[unit]:
+            return f"{size / _SIZE_UNITS[unit]:.1f}".removesuffix(".0") + unit
+    return f"{size}B"
+
+
+def parse_percent(text: str) -> Percent:
+    """Read TEXT such as 50%. Raises ValueError with what would be right."""
+    match = re.fullmatch(r"(\d{1,5})\s*%", text.strip())
+    if match is None or int(match[1]) == 0:
+        raise ValueError(f"{text!r} is no share of a processor; write one such as 50%")
+    return Percent(int(match[1]))
+
+
+def parse_money(value: object) -> Money:
+    """Read VALUE, US dollars such as 0.015, 5 or "$5". Raises ValueError with what would be right."""
+    text = str(value).strip().removeprefix("$") if isinstance(value, (int, float, str)) else ""
+    if isinstance(value, bool) or re.fullmatch(r"\d{1,6}(?:\.\d{1,6})?", text) is None:
+        raise ValueError(f"{value!r} is no amount of dollars; write one such as 0.015 or 5")
+    return Money(text)
+
+
+def render_money(amount: Decimal) -> str:
+    """Write AMOUNT of dollars with two decimals, more only where they say more: $5.00, $0.015."""
+    text = f"{amount:.6f}".rstrip("0")
+    whole, _, rest = text.partition(".")
+    return f"${whole}.{rest:0<2}"

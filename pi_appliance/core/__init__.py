@@ -1,1 +1,0 @@
-"""Pure rules: no clock, disk, network or thread. Floor 1."""

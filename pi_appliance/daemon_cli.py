@@ -1,0 +1,47 @@
+"""pi-appliance up: run the appliance, with its scheduler, player and page."""
+
+import asyncio
+import logging
+import sys
+from pathlib import Path
+
+import click
+
+from pi_appliance import __version__
+from pi_appliance.app import WebService
+from pi_appliance.cli.options import config_option
+from pi_appliance.config.loader import shown
+from pi_appliance.daemon import Daemon
+from pi_appliance.discovery import DiscoveryService
+from pi_appliance.music.mpd.proxy import MpdPortService
+from pi_appliance.scheduling.appliance import Appliance
+from pi_appliance.system import network
+
+
+@click.command("up", short_help="Run the appliance: scheduler, player and page.")
+@click.option("-v", "--verbose", is_flag=True, help="Tell each run that starts and ends.")
+@config_option
+def command(verbose: bool, config: Path) -> None:
+    """Run the appliance in the foreground until Ctrl-C or SIGTERM. SIGHUP reads the configuration again.
+
+    \b
+    Exit status:
+      0   it was asked to stop, and did
+      1   it could not start: the address is taken, or something else that the message says
+      2   the configuration is wrong
+      75  the state folder cannot be used
+    """
+    logging.basicConfig(level=logging.INFO if verbose else logging.WARNING, format="%(message)s")
+    with Appliance.open(config) as appliance:
+        jobs = f"{len(appliance.config.jobs)} jobs"
+        click.echo(
+            f"pi-appliance {__version__}: {shown(appliance.config.path)}, {jobs}, state in {appliance.config.state}"
+        )
+        if sys.stdout.isatty() and not network.only_here(appliance.config.web.host):
+            click.echo("on the phone: pi-appliance qr shows a code for its camera")
+        asyncio.run(_live(appliance))
+    click.echo("stopped")
+
+
+async def _live(appliance: Appliance) -> None:
+    await Daemon(appliance, [WebService, MpdPortService, DiscoveryService], click.echo).run()

@@ -1,0 +1,1 @@
+"""The doctor, the support bundle, metrics and health."""

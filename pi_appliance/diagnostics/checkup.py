@@ -1,0 +1,72 @@
+"""The doctor's checklist: every check in turn, whatever becomes of the one before."""
+
+from collections.abc import Callable, Iterator, Sequence
+
+from pi_appliance.diagnostics import feature_checks, job_checks, machine_checks, service_checks
+from pi_appliance.diagnostics.context import Patient
+from pi_appliance.diagnostics.result import Finding, Verdict, warn
+
+_TELL = "tell the makers of it: pi-appliance doctor --bundle doctor.tar.gz"
+CHECKS: tuple[tuple[str, Callable[[Patient], Iterator[Finding]]], ...] = (
+    ("configuration", feature_checks.configuration),
+    ("secrets", feature_checks.keys),
+    ("networks", feature_checks.networks),
+    ("clock", machine_checks.clock),
+    ("time zone", machine_checks.time_zone),
+    ("cron", job_checks.check_cron),
+    ("crontab", job_checks.table),
+    ("daemon", service_checks.daemon),
+    ("unit", service_checks.unit),
+    ("failed units", service_checks.failed),
+    ("state folder", service_checks.folder),
+    ("state is kept", service_checks.memory),
+    ("space", service_checks.space),
+    ("history", service_checks.history),
+    ("card", machine_checks.card),
+    ("temperature", machine_checks.temperature),
+    ("power", machine_checks.power),
+    ("player", feature_checks.player),
+    ("jobs", job_checks.jobs),
+    ("posts", feature_checks.posts),
+    ("puzzles", feature_checks.kernels),
+)
+
+
+def run(patient: Patient) -> Iterator[Finding]:
+    """Yield what each check found, as it is found. A check that falls over is a line like any other."""
+    for name, check in CHECKS:
+        try:
+            yield from check(patient)
+        except Exception as error:  # noqa: BLE001 - the edge: who looks for a fault must not be stopped by one
+            what = " ".join(f"{type(error).__name__}: {error}".split())
+            yield warn(name, f"could not look: {what}", _TELL)
+
+
+def fails(found: list[Finding]) -> bool:
+    """Say whether something does not work."""
+    return any(finding.verdict is Verdict.FAIL for finding in found)
+
+
+_WORDS = {Verdict.OK: "ok", Verdict.WARN: "warn", Verdict.FAIL: "FAIL", Verdict.NOT_HERE: "-"}
+_WIDTH = 15  # of the names of most checks
+
+
+def line(finding: Finding) -> str:
+    """Return FINDING in one line, and in a second one what mends it."""
+    text = f"{_WORDS[finding.verdict]:<4}  {finding.check:<{_WIDTH}}  {finding.found}"
+    return f"{text}\n      {'':<{_WIDTH}}  mend: {finding.mend}" if finding.mend else text
+
+
+def summary(found: Sequence[Finding]) -> str:
+    """Return the last line of the checklist."""
+    fails, warns = (sum(each.verdict is kind for each in found) for kind in (Verdict.FAIL, Verdict.WARN))
+    if not fails and not warns:
+        return "all well"
+    return (
+        f"{fails or 'nothing'} {'fails' if fails < 2 else 'fail'}, {warns or 'no'} warning{'' if warns == 1 else 's'}"
+    )
+
+
+def values(finding: Finding) -> dict[str, str]:
+    """Return FINDING as plain values."""
+    return {"check": finding.check, "state": finding.verdict, "found": finding.found, "mend": finding.mend}

@@ -1,0 +1,108 @@
+"""Who is looked at: one configuration, as far as it can be read, and the machine it is on."""
+
+import contextlib
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Self
+
+from pi_appliance.config import loader
+from pi_appliance.config.model import Config
+from pi_appliance.errors import ApplianceError
+from pi_appliance.jobs.interface import Clock
+from pi_appliance.storage.runs import Store
+from pi_appliance.system import files
+from pi_appliance.system.clock import MachineClock
+from pi_appliance.system.systemd import Systemd
+
+HISTORY = "history.db"
+UNKNOWN = "the configuration does not say"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Patient:
+    """`root` is where the files of the machine lie; tests put them elsewhere."""
+
+    path: Path | None
+    """The configuration file; None where there is none."""
+    config: Config | None
+    """What it says, as far as that can be used."""
+    trouble: ApplianceError | None
+    """Why it cannot be used, or not wholly."""
+    environment: Mapping[str, str]
+    clock: Clock = field(default_factory=MachineClock)
+    root: Path = Path("/")
+
+    @classmethod
+    def meet(cls, found: Path | ApplianceError, environment: Mapping[str, str]) -> Self:
+        """Read what can be read of the configuration FOUND, which is an error where there is none."""
+        if isinstance(found, ApplianceError):
+            return cls(path=None, config=None, trouble=found, environment=environment)
+        path = found.absolute()
+        try:
+            return cls(path=path, config=loader.load(path), trouble=None, environment=environment)
+        except ApplianceError as error:
+            return cls(path=path, config=loader.salvage(path), trouble=error, environment=environment)
+
+    @property
+    def systemd(self) -> Systemd:
+        """The systemd of the machine."""
+        return Systemd(self.root, self.environment)
+
+    @property
+    def owner(self) -> int | None:
+        """The number of the user whom the state folder belongs to; None where there is none, or nobody may know."""
+        with contextlib.suppress(OSError):
+            return self.config.state.stat().st_uid if self.config else None
+        return None
+
+    @property
+    def is_us(self) -> bool:
+        """Whether the appliance is of the user who looks; root looks for everybody."""
+        return self.owner in (None, os.geteuid()) or os.geteuid() == 0
+
+    @property
+    def kept_out(self) -> bool:
+        """Whether the state folder cannot even be seen: it lies in a folder that is not ours to enter."""
+        try:
+            if self.config is not None:
+                self.config.state.stat()
+        except OSError as error:
+            return isinstance(error, PermissionError)
+        return False
+
+    @property
+    def as_owner(self) -> str:
+        """The command that looks as the user whom the appliance belongs to."""
+        return f"sudo -u {files.name_of(self.owner or 0)} pi-appliance doctor{self.option}"
+
+    def command(self, words: str) -> str:
+        """Return the command of ours that does WORDS on this appliance, as the user whom it belongs to."""
+        user = f"sudo -u {files.name_of(self.owner)} " if os.geteuid() == 0 and self.owner else ""
+        return f"{user}pi-appliance {words}{self.option}"
+
+    @property
+    def option(self) -> str:
+        """What names this configuration to another command, with a space before it; '' where it is found anyway."""
+        if self.path is None or self.path == Path("/etc/pi-appliance", loader.NAME):
+            return ""
+        return f" --config {loader.shown(self.path)}"
+
+    @contextlib.contextmanager
+    def history(self) -> Iterator[Store | None]:
+        """Give the history to be read; None where there is none yet. Raises Unavailable if it cannot be."""
+        path = self.config.state / HISTORY if self.config else None
+        if path is None or not _is_there(path):
+            yield None
+            return
+        with Store(path, only_look=True) as store:
+            yield store
+
+
+def _is_there(path: Path) -> bool:
+    """Say whether there is a file PATH; one that lies where we may not look is there."""
+    try:
+        return path.exists()
+    except OSError:
+        return True

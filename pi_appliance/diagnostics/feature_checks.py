@@ -1,0 +1,218 @@
+"""Checks of what the owner wrote: the configuration, the secrets, the keys that networks need."""
+
+import asyncio
+import os
+import shlex
+import shutil
+from collections.abc import Iterator, Mapping
+
+from pi_appliance.config import loader, secret_file, secrets, units
+from pi_appliance.config.model import Config
+from pi_appliance.diagnostics.context import UNKNOWN, Patient
+from pi_appliance.diagnostics.result import Finding, fail, not_here, ok, told, warn
+from pi_appliance.errors import ApplianceError, ConfigError, Refused
+from pi_appliance.music.hub import open_player
+from pi_appliance.music.model import PlayerState
+from pi_appliance.posting.model import OPEN, State
+from pi_appliance.posting.store import Posts
+from pi_appliance.puzzles import _kernels
+from pi_appliance.system import files
+
+_CHECK = "pi-appliance config check"
+
+
+def configuration(patient: Patient) -> Iterator[Finding]:
+    """Tell every problem of the file, what the next runs would stumble over, and that the stations can be read."""
+    name = "configuration"
+    if patient.path is None:
+        yield fail(name, str(patient.trouble), "pi-appliance config init ~/appliance")
+        return
+    if isinstance(patient.trouble, ConfigError):
+        first, *more = map(str, patient.trouble.problems)
+        count = f" (and {len(more)} more)" if more else ""
+        yield fail(name, first + count, f"{_CHECK}{patient.option}")
+        return
+    assert patient.config is not None
+    config, mend = patient.config, f"{_CHECK}{patient.option}"
+    stumbles = list(_stumbles(config))
+    try:
+        stations = f", {_count(loader.load_stations(config.stations), 'station')}" if config.stations else ""
+    except ConfigError as error:
+        stations = ""
+        yield fail(name, str(error.problems[0]), mend)
+    for each in stumbles:
+        yield warn(name, each, mend)
+    if not stumbles:
+        counts = f"{_count(config.jobs, 'job')}, {_count(config.networks, 'network')}{stations}"
+        yield ok(name, f"{loader.shown(config.path)}: {counts}")
+
+
+def _stumbles(config: Config) -> Iterator[str]:
+    for job in config.jobs.values():
+        for _, wrong, right in job.with_.warnings() if hasattr(job.with_, "warnings") else ():
+            yield f"{job.name}: {wrong}; {right}"
+
+
+def _count(things: object, word: str) -> str:
+    number = len(things)  # type: ignore[arg-type]
+    return f"{number} {word}{'' if number == 1 else 's'}"
+
+
+def keys(patient: Patient) -> Iterator[Finding]:
+    """Tell whether the secrets can be read by who needs them, and by nobody else. No value is shown."""
+    name, mend = "secrets", f"{_CHECK}{patient.option}"
+    if patient.path is None:
+        yield not_here(name, "without a configuration there are none")
+        return
+    file = patient.path.parent / secrets.NAME
+    try:
+        found = secret_file.load(patient.path, patient.environment, _names(patient), patient.systemd)
+        place = secret_file.of_service(patient.path, patient.systemd)
+    except ApplianceError as error:
+        if patient.is_us:
+            yield fail(name, *told(error, mend))
+        else:
+            yield warn(name, f"{file} is not for {files.name_of(os.geteuid())} to read", patient.as_owner)
+        return
+    about = f"{len(found)} known: {', '.join(sorted(found))}" if found else "none are given"
+    owner = file.stat().st_uid if file.exists() and place is None else None
+    if owner is not None and patient.owner not in (None, owner):
+        user, quoted = files.name_of(patient.owner or 0), shlex.quote(str(file))
+        why = f"{file} belongs to {files.name_of(owner)}, so that the appliance, which is {user}'s, cannot read it"
+        yield fail(name, why, f"sudo chown {user} {quoted}")
+    else:
+        yield ok(name, about)
+
+
+def networks(patient: Patient) -> Iterator[Finding]:
+    """Tell for each network whether what it needs is there."""
+    if patient.config is None or not patient.config.networks:
+        yield not_here("networks", UNKNOWN if patient.trouble else "the configuration names none")
+        return
+    try:
+        known: Mapping[str, str] = secret_file.load(
+            patient.config.path, patient.environment, _names(patient), patient.systemd
+        )
+    except ApplianceError:
+        yield not_here("networks", "the secrets cannot be read, see there")
+        return
+    used = {name for job in patient.config.jobs.values() for name in getattr(job.with_, "network", None) or ()}
+    for name, part in patient.config.networks.items():
+        check = f"network {name}"
+        if lack := secrets.missing(part, known):
+            yield (fail if name in used else warn)(check, lack, _login(patient, name))
+        else:
+            wants = secrets.of_network(part)
+            yield ok(check, f"{part.kind}: {'every key is there' if wants else 'needs no keys'}")
+
+
+def _names(patient: Patient) -> frozenset[str]:
+    return secrets.secret_names(patient.config) if patient.config else frozenset()
+
+
+def _login(patient: Patient, name: str) -> str:
+    """Return the command that gets the keys of the network NAME: as root, where the folder of the secrets is root's."""
+    assert patient.path is not None
+    folder, owner = patient.path.parent.stat().st_uid, patient.owner
+    return f"{'sudo ' if folder == 0 and owner else ''}pi-appliance networks login {name}{patient.option}"
+
+
+_PATIENCE = 3.0  # seconds
+
+
+def player(patient: Patient) -> Iterator[Finding]:
+    """Ask the player what it does."""
+    name, config = "player", patient.config
+    if config is None or config.player is None:
+        yield not_here(name, "the configuration names none" if config and not patient.trouble else UNKNOWN)
+        return
+    try:
+        known = secrets.load(config.path, patient.environment)
+    except ApplianceError:
+        yield not_here(name, "the secrets cannot be read, see there")
+        return
+    kind, place = config.player.kind, getattr(config.player.with_, "address", "its address")
+    mend = f"sudo systemctl start mpd, or correct `address` under player: ({place})"
+    if shutil.which("mpd", path=patient.environment.get("PATH", os.defpath)) is None:
+        mend = mend.replace("systemctl start", "apt install")
+    absent = warn if getattr(config.player.with_, "stand_in", False) else fail  # a silent one is good enough for some
+    try:
+        state, stand_in = asyncio.run(asyncio.wait_for(_asked(config, known), _PATIENCE))
+    except TimeoutError:
+        yield fail(name, f"{kind} at {place} does not answer within {_PATIENCE:.0f} seconds", mend)
+    except Refused as error:
+        yield fail(name, *told(error, "write MPD_PASSWORD=… into secrets.env"))
+    except ApplianceError as error:
+        yield absent(name, told(error, "")[0], mend)
+    else:
+        doing = f"{state.play}, {state.queue_length} in the queue"
+        if stand_in:
+            yield warn(name, f"{kind} at {place} is not reached, so the silent stand-in plays ({doing})", mend)
+        elif state.error:
+            yield warn(
+                name, f"{kind} at {place}: {doing}; it says: {state.error}", "look at its log: journalctl -u mpd -n 30"
+            )
+        else:
+            yield ok(name, f"{kind} at {place}: {doing}")
+
+
+async def _asked(config: Config, known: Mapping[str, str]) -> tuple[PlayerState, bool]:
+    heard = list[str]()
+    found = await open_player(config, known, tell=heard.append)
+    try:
+        return await found.state(), bool(heard)
+    finally:
+        await found.close()
+
+
+_NAME = "posts"
+
+
+def posts(patient: Patient) -> Iterator[Finding]:
+    """Tell of posts that are uncertain or still to be sent, and what this month has cost."""
+    if patient.config is None or not patient.config.networks:
+        yield not_here(_NAME, UNKNOWN if patient.trouble else "the configuration names no network")
+        return
+    if patient.kept_out or not patient.is_us:
+        yield not_here(_NAME, "only the owner of the state folder can read the history")
+        return
+    try:
+        with patient.history() as store:
+            counts = Posts(store).counts() if store else {}
+            spent = Posts(store).spent(patient.clock.now()) if store else {}
+    except ApplianceError:
+        yield not_here(_NAME, "the history cannot be read, see there")
+        return
+    if uncertain := counts.get(State.UNCERTAIN, 0):
+        yield fail(
+            _NAME, f"{_count_posts(uncertain)} perhaps there; only its account shows it", patient.command("tweets list")
+        )
+    if left := sum(counts.get(state, 0) for state in OPEN):
+        yield warn(_NAME, f"{_count_posts(left)} still to be sent or looked up", patient.command("tweets list"))
+    if not uncertain and not left:
+        cost = "".join(f", {network} has cost {units.render_money(amount)}" for network, amount in spent.items())
+        yield ok(_NAME, f"none waits, none is uncertain{cost}{' this month' if cost else ''}")
+
+
+def _count_posts(number: int) -> str:
+    return "1 post is" if number == 1 else f"{number} posts are"
+
+
+def kernels(_: Patient) -> Iterator[Finding]:
+    """Tell whether the kernels run compiled, as plain Python, or so because they are newer than what was compiled."""
+    yield of_states(dict(_kernels.states()))
+
+
+def of_states(states: Mapping[str, str]) -> Finding:
+    """Return what there is to say of the kernels and their STATES."""
+    name = "puzzles"
+    plain = ", ".join(kernel for kernel, state in states.items() if state == "plain")
+    stale = ", ".join(kernel for kernel, state in states.items() if state == "stale")
+    if not states:
+        return not_here(name, "no kernels")
+    if stale:
+        why = f"kernels stale: {stale} changed since compiled, and so runs as plain Python, slower"
+        return warn(name, why, "start deploy/run.sh or deploy/install.sh again; both compile what has changed")
+    if "compiled" not in states.values():
+        return ok(name, "kernels plain: slower, with the same answers; a C compiler at install would make them fast")
+    return ok(name, "kernels compiled" + (f", but plain, slower: {plain}" if plain else ""))

@@ -1,0 +1,215 @@
+"""Checks of the state folder: it can be written, is kept, has room, and holds a whole history."""
+
+import os
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+from pi_appliance import __version__
+from pi_appliance.config.model import RunsBy
+from pi_appliance.config.units import render_size
+from pi_appliance.diagnostics.context import HISTORY, UNKNOWN, Patient
+from pi_appliance.diagnostics.result import Finding, fail, not_here, ok, warn
+from pi_appliance.errors import ApplianceError
+from pi_appliance.system import disk_health, files, mounts
+from pi_appliance.system import systemd as units
+
+_LITTLE, _TOO_LITTLE = 300_000_000, 30_000_000  # bytes: apt and logs need the first, the history the second
+_FEW = 1000  # inodes
+_MUCH = 1_000_000_000  # bytes of history and logs
+
+
+def folder(patient: Patient) -> Iterator[Finding]:
+    """Write a file into the state folder and remove it, as the user whom it belongs to."""
+    name = "state folder"
+    if patient.config is None:
+        yield not_here(name, UNKNOWN)
+        return
+    state = patient.config.state
+    there = files.nearest(state)
+    us = files.name_of(os.geteuid())
+    if patient.kept_out:
+        why = f"{state} cannot be reached by {us}: {there} keeps {us} out"
+        yield fail(name, why, f"look as the user whom it belongs to, or let `state:` name a folder of {us}")
+        return
+    if not patient.is_us:
+        yield warn(name, f"{state} belongs to {files.name_of(patient.owner or 0)}, not to {us}", patient.as_owner)
+        return
+    owner = patient.owner if patient.owner is not None else os.geteuid()
+    with files.acting_as(owner):
+        trouble = files.probe_write(there)
+    user, quoted = files.name_of(owner), shlex.quote(str(state))
+    if trouble:
+        why = f"{there} cannot be written by {user}: {trouble}"
+        known = mounts.mount_of(there, mounts.mounts())
+        frozen = known is not None and known.read_only
+        yield fail(name, why, _thaw(known) if frozen and known else f"sudo install -d -o {user} -m 750 {quoted}")
+    elif there != state:
+        yield ok(name, f"{state} is not there yet; the first start makes it")
+    else:
+        yield ok(name, f"{state} can be written by {user}")
+
+
+def _thaw(mount: mounts.Mount) -> str:
+    return (
+        f"sudo mount -o remount,rw {shlex.quote(str(mount.folder))}; if that fails, the card needs a check, see there"
+    )
+
+
+def memory(patient: Patient) -> Iterator[Finding]:
+    """Tell whether what is written there is still there after the next start."""
+    name = "state is kept"
+    if patient.config is None:
+        yield not_here(name, UNKNOWN)
+        return
+    known = mounts.mounts(patient.root / "proc/self/mountinfo")
+    mount = mounts.mount_of(files.nearest(patient.config.state), known)
+    if mount is None:
+        yield not_here(name, "the kernel does not say where the state folder is mounted")
+    elif mounts.forgets(mount, known):
+        why = f"{patient.config.state} is on {mount.kind} ({mount.folder}): history, and what was posted, is forgotten"
+        overlay = "or switch the overlay off: sudo raspi-config (Performance, Overlay File System)"
+        mend = "let `state:` name a folder on a drive that is kept" + (
+            f", {overlay}" if mount.kind == "overlay" else ""
+        )
+        yield warn(name, f"{why} at the next start", mend)
+    else:
+        yield ok(name, f"{mount.kind} on {mount.source}, mounted at {mount.folder}")
+
+
+def space(patient: Patient) -> Iterator[Finding]:
+    """Tell how many bytes and how many files more there is room for."""
+    name = "space"
+    if patient.config is None:
+        yield not_here(name, UNKNOWN)
+        return
+    there = files.nearest(patient.config.state)
+    found = os.statvfs(there)
+    left = found.f_bavail * found.f_frsize
+    text = f"{render_size(left)} of {render_size(found.f_blocks * found.f_frsize)} are free where {there} is"
+    mend = f"sudo apt clean; to see what is big: sudo du -xh {shlex.quote(str(there))} /var | sort -h | tail"
+    if found.f_files and found.f_favail < _FEW:
+        yield fail(name, f"only {found.f_favail} more files can be made where {there} is, however small", mend)
+    elif left < _LITTLE:
+        yield (fail if left < _TOO_LITTLE else warn)(name, text, mend)
+    else:
+        yield ok(name, text)
+
+
+def history(patient: Patient) -> Iterator[Finding]:
+    """Read the whole database, and tell how much room history and logs take."""
+    name = "history"
+    if patient.config is None:
+        yield not_here(name, UNKNOWN)
+        return
+    if patient.kept_out or not patient.is_us:
+        yield not_here(name, "only the owner of the state folder can read it")
+        return
+    state = patient.config.state
+    file = shlex.quote(str(state / HISTORY))
+    try:
+        with patient.history() as store:
+            if store is None:
+                yield not_here(name, "nothing has run yet")
+                return
+            damage, newest = store.check(), store.history(limit=1)
+    except ApplianceError as error:
+        yield fail(name, str(error), f"stop the appliance, then: mv {file} {file}.damaged")
+        return
+    if damage:
+        yield fail(
+            name, f"{state / HISTORY} is damaged: {damage}", f"stop the appliance, then: mv {file} {file}.damaged"
+        )
+        return
+    size = sum(_size(state / f"{HISTORY}{end}") for end in ("", "-wal", "-shm"))
+    logs = sum(_size(Path(folder, each)) for folder, _, names in os.walk(state / "logs") for each in names)
+    count = newest[0].id if newest else 0
+    runs = f"{count} run{'' if count == 1 else 's'} so far"
+    text = f"whole, {runs}; {render_size(size)}, and {render_size(logs)} of logs"
+    if size + logs > _MUCH:
+        yield warn(name, text, "keep less of it: history: {age: 30d, runs: 200} in the configuration")
+    else:
+        yield ok(name, text)
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
+
+
+_MOST = 3  # other people's failed units that are named
+
+
+def daemon(patient: Patient) -> Iterator[Finding]:
+    """Tell whether the daemon is up and well, by what its page says of itself."""
+    name, config = "daemon", patient.config
+    if config is None:
+        yield not_here(name, UNKNOWN)
+        return
+    unit = patient.systemd.unit(units.MAIN) if patient.systemd.here else None
+    active = unit is not None and unit.active == "active"
+    if config.web.port == 0:
+        word = "its unit is active" if active else "the page has another port at each start, so it cannot be asked"
+        yield (ok if active else not_here)(name, word)
+        return
+    where, told = (
+        disk_health.address(config.web.host, config.web.port),
+        disk_health.ask(config.web.host, config.web.port),
+    )
+    again = "sudo systemctl restart pi-appliance" if unit and unit.loaded else "stop it and start it again"
+    if told.answered and told.ours:
+        yield ok(name, f"up at {where}") if told.ok else fail(name, f"it is up at {where}, but {told.why}", again)
+    elif told.answered:
+        why = f"something else answers at {where}"
+        yield fail(name, why, f"choose another port under web:, or find it: sudo ss -ltnp sport = :{config.web.port}")
+    elif active:
+        yield fail(name, f"its unit is active, but nothing answers at {where}: {told.why}", again)
+    else:
+        needed = any(job.runs_by is RunsBy.DAEMON and job.schedule for job in config.jobs.values())
+        start = "sudo systemctl start pi-appliance" if unit and unit.loaded else f"pi-appliance up{patient.option}"
+        why = f"not up: nothing answers at {where}" + (", so the jobs that it starts do not run" if needed else "")
+        yield (fail if needed or patient.trouble else warn)(name, why, start)
+
+
+def unit(patient: Patient) -> Iterator[Finding]:
+    """Tell whether the installed units are those of this release."""
+    name, systemd = "unit", patient.systemd
+    if not systemd.here:
+        yield not_here(name, "systemd does not run this machine")
+        return
+    installed = {each: (text, there) for each, text in units.shipped().items() if (there := systemd.installed(each))}
+    if not installed:
+        yield not_here(name, "the appliance is not installed as a service")
+        return
+    other = [each for each, (text, there) in installed.items() if text != there]
+    main = systemd.unit(units.MAIN)
+    if other:
+        why = f"{', '.join(other)} is not the one of pi-appliance {__version__}"
+        yield warn(name, why, "sudo deploy/install.sh, in the clone; changes of your own: systemctl edit pi-appliance")
+    elif main is not None and main.outdated:
+        yield warn(name, "its file was changed, and systemd has not read it again", "sudo systemctl daemon-reload")
+    else:
+        yield ok(name, f"{', '.join(installed)}: as pi-appliance {__version__} brought it")
+
+
+def failed(patient: Patient) -> Iterator[Finding]:
+    """Tell which units have failed: ours is a failure of ours, others may explain one."""
+    name, systemd = "failed units", patient.systemd
+    if not systemd.here:
+        yield not_here(name, "systemd does not run this machine")
+        return
+    found = systemd.failed()
+    ours = [each for each in found if each.startswith("pi-appliance")]
+    others = [each for each in found if each not in ours]
+    for each in ours:
+        state = systemd.unit(each)
+        yield fail(
+            name, f"{each} has failed ({state.result if state else 'why is not known'})", f"journalctl -u {each} -n 30"
+        )
+    if others:
+        more = f" and {len(others) - _MOST} more" if len(others) > _MOST else ""
+        yield warn(name, f"not of the appliance: {', '.join(others[:_MOST])}{more}", f"systemctl status {others[0]}")
+    if not found:
+        yield ok(name, "none")

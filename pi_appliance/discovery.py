@@ -1,0 +1,113 @@
+"""Found by itself: announces the page and the MPD port to the house, for as long as they listen on its network.
+
+While the machine has no address yet, as a Pi whose Wi-Fi is still to come, it waits. When it has other addresses, all
+is announced anew. Without zeroconf, which not everybody installs, nothing is.
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Callable
+from datetime import timedelta
+from importlib.util import find_spec
+from random import Random
+from typing import TYPE_CHECKING
+
+from pi_appliance.config.model import Config
+from pi_appliance.daemon import Daemon
+from pi_appliance.errors import Unavailable
+from pi_appliance.system import backoff, network
+
+if TYPE_CHECKING:
+    from pi_appliance.mdns import Announcer
+
+_FIRST, _LONGEST = timedelta(seconds=5), timedelta(minutes=10)  # between tries that the network did not take
+_SETTLE = 2.0  # seconds; a network that comes up changes several times within them
+_log = logging.getLogger(__name__)
+
+Offer = tuple[tuple[str, ...], dict[str, int]]
+"""At which addresses something is reached, and the port of each kind of service."""
+
+
+class DiscoveryService:
+    """The announcements as a part of the daemon. OWN tells the addresses of the machine, which is called NAME."""
+
+    def __init__(
+        self, own: Callable[[], list[str]] = network.addresses, name: str | None = None, settle: float = _SETTLE
+    ) -> None:
+        self._own, self._name, self._settle = own, name or network.name(), settle
+        self._changed = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self.known_as: list[str] = []
+        """Under which names the services are announced at this moment."""
+
+    async def start(self, daemon: Daemon) -> str:
+        """Begin to announce what others can reach. Nothing is said of it here, for it takes a while."""
+        config = daemon.appliance.config
+        if config.discovery and _open(config) and find_spec("zeroconf") is not None:
+            self._task = asyncio.create_task(self._live(config))
+        return ""
+
+    async def stop(self) -> None:
+        """Say goodbye."""
+        if self._task is not None:
+            self._task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._task
+            self._task = None
+
+    def look(self) -> None:
+        """See whether the addresses are others now."""
+        self._changed.set()
+
+    async def _live(self, config: Config) -> None:
+        from pi_appliance.mdns import Announcer  # noqa: PLC0415 - 70 ms and 5 MB, for who wants it
+
+        alarm = network.AddressAlarm(self.look)
+        try:
+            while True:
+                offer = offered(config, self._own)
+                async with contextlib.aclosing(
+                    Announcer(self._name, network.announced(self._name), offer[0])
+                ) as announcer:
+                    await self._announced(announcer, offer, config)
+                    while offered(config, self._own) == offer:  # also when one went and came back
+                        await self._changed.wait()
+                        self._changed.clear()
+                        await asyncio.sleep(self._settle)
+        finally:
+            self.known_as = []
+            alarm.close()
+
+    async def _announced(self, announcer: "Announcer", offer: Offer, config: Config) -> None:
+        """Announce OFFER, however often the network must be asked; done, too, when there is none, or another."""
+        attempt = 0
+        while offer[0] and offered(config, self._own) == offer:
+            attempt += 1
+            try:
+                self.known_as = await announcer.announce(offer[1])
+            except Unavailable as error:
+                _log.log(logging.WARNING if attempt == 1 else logging.DEBUG, "discovery: %s", str(error))
+            else:
+                return _log.info("discovery: known as %s", ", ".join(self.known_as))
+            wait = backoff.wait(attempt, first=_FIRST, at_most=_LONGEST, random=Random())  # noqa: S311 - jitter
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._changed.wait(), wait.total_seconds())
+            self._changed.clear()
+        return None
+
+
+def offered(config: Config, own: Callable[[], list[str]]) -> Offer:
+    """Return what CONFIG offers to others at our OWN addresses: nothing of what listens on this machine alone."""
+    reached = {kind: network.reached_at(host, own) for kind, (host, _) in _open(config).items()}
+    addresses = dict.fromkeys(each for those in reached.values() for each in those)
+    return tuple(addresses), {kind: port for kind, (_, port) in _open(config).items() if reached[kind]}
+
+
+def _open(config: Config) -> dict[str, tuple[str, int]]:
+    """Return where what others may reach listens."""
+    places = {"_http._tcp": (config.web.host, config.web.port)}
+    if config.mpd_port is not None:
+        places["_mpd._tcp"] = (config.mpd_port.host, config.mpd_port.port)
+    # Port 0 is any that is free, which is for tests and not for phones.
+    return {kind: (host, port) for kind, (host, port) in places.items() if port and not network.only_here(host)}

@@ -1,0 +1,235 @@
+"""The API of the jobs: their slots and runs, the reports they wrote, and the posts they sent."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from itertools import islice
+from typing import Any
+
+from pi_appliance.jobs import pages, report_files
+from pi_appliance.posting import post_json
+from pi_appliance.posting.model import ANSWERS
+from pi_appliance.posting.store import Posts
+from pi_appliance.scheduling import slot_ledger
+from pi_appliance.storage import serializers
+from pi_appliance.web import state as values
+from pi_appliance.web.actions import Actions
+from pi_appliance.web.interface import Daemon
+from pi_appliance.web.params import NUMBER, Call, Endpoint, Key, text, whole
+
+_LIMIT = whole("limit", "how many at the most", 1, 500, otherwise=50, example=10)
+_BEFORE = whole("before", "only those with a smaller number", 1, 2**53)
+_LENGTH = text("for", "how long; without it until the job is resumed")
+_FOR = Key(
+    name="for",
+    what=_LENGTH.what,
+    must="a length of time such as 90s, 15m, 1h30m or 2d",
+    read=_LENGTH.read,
+    schema=_LENGTH.schema,
+)
+_SETTLED = {
+    "there": "You looked, and the uncertain post is there.",
+    "post": "You looked, and it is not there: post it.",
+    "drop": "You looked, it is not there, and it is not wanted any more.",
+}
+
+
+class JobApi:
+    """The endpoints under /jobs, /runs, /reports and /posts."""
+
+    def __init__(self, daemon: Daemon, actions: Actions) -> None:
+        self._daemon, self._actions = daemon, actions
+
+    def endpoints(self) -> list[Endpoint]:
+        """Return every row."""
+        return [*self._jobs(), *self._history(), *self._posts()]
+
+    def _jobs(self) -> list[Endpoint]:
+        one = "/jobs/{name}"
+        return [
+            Endpoint(
+                method="GET",
+                path="/jobs",
+                what="Each job: its next slot or what it comes after, its pause, its newest run.",
+                act=self.jobs,
+                answer="Jobs",
+            ),
+            Endpoint(
+                method="POST",
+                path=f"{one}/run",
+                what="Start a run; the history tells the rest.",
+                act=self.run_job,
+                answer="Started",
+                status=202,
+                example={"name": "hello"},
+            ),
+            Endpoint(
+                method="POST",
+                path=f"{one}/pause",
+                what="Use no slot until it is resumed, or for so long.",
+                act=self.pause_job,
+                body=(_FOR,),
+                answer="Pause",
+                example={"name": "daily", "for": "2h"},
+            ),
+            Endpoint(
+                method="POST",
+                path=f"{one}/resume",
+                what="Use its slots again; what came meanwhile is not made up for.",
+                act=self.resume_job,
+                answer="Pause",
+                example={"name": "daily"},
+            ),
+            Endpoint(
+                method="POST",
+                path=f"{one}/cancel",
+                what="Ask the run that goes on to end; the history tells when it has.",
+                act=self.cancel_job,
+                answer="Cancelled",
+                status=202,
+                example={"name": "hello"},
+            ),
+            Endpoint(
+                method="GET",
+                path=f"{one}/slots",
+                what="What became of its slots, the newest first: none is left out.",
+                act=self.slots,
+                query=(_LIMIT,),
+                answer="Slots",
+                example={"name": "daily"},
+            ),
+        ]
+
+    def _history(self) -> list[Endpoint]:
+        return [
+            Endpoint(
+                method="GET",
+                path="/runs",
+                what="The history, the newest first.",
+                act=self.runs,
+                query=(text("job", "only of this one"), _LIMIT, _BEFORE),
+                answer="Runs",
+            ),
+            Endpoint(
+                method="GET",
+                path=f"/runs/{NUMBER}",
+                what="One run and its log.",
+                act=self.run,
+                answer="Run",
+                example={"number": 1},
+            ),
+            Endpoint(
+                method="GET",
+                path="/reports",
+                what="The reports, the newest first; each is at /reports/JOB/FILE (as it is: `?raw=1`).",
+                act=self.reports,
+                answer="Reports",
+            ),
+            Endpoint(
+                method="GET",
+                path="/reports/{name}",
+                what="The dated reports of a job that are kept, the newest first; each is at /reports/JOB/DATE/FILE.",
+                act=self.dated_reports,
+                answer="DatedReports",
+                example={"name": "hello"},
+            ),
+        ]
+
+    def _posts(self) -> list[Endpoint]:
+        return [
+            Endpoint(
+                method="GET",
+                path="/posts",
+                what="The posts, the newest first; how many of each state; what the month has cost, in dollars.",
+                act=self.posts,
+                query=(text("state", "only those in it"), _LIMIT, _BEFORE),
+                answer="Posts",
+            ),
+            *(
+                Endpoint(
+                    method="POST",
+                    path=f"/posts/{NUMBER}/{answer}",
+                    what=_SETTLED[answer],
+                    act=self.settle,
+                    answer="Post",
+                    example={"number": 1},
+                )
+                for answer in ANSWERS
+            ),
+        ]
+
+    async def jobs(self, _: Call) -> object:
+        """Every job with its next slot and its newest run."""
+        return values.jobs(self._daemon.appliance, self._now())
+
+    async def run_job(self, call: Call) -> object:
+        """Start a run; the history tells how it goes."""
+        await self._actions.run_job(call.path["name"])
+        return {"started": call.path["name"]}
+
+    async def pause_job(self, call: Call) -> object:
+        """Let a job use no slot for a while, or for good."""
+        name, given = call.path["name"], {key: value for key, value in call.given.items() if value is not None}
+        return {"job": name, "paused": values.pause(self._actions.pause_job(name, given))}
+
+    async def resume_job(self, call: Call) -> object:
+        """Let a job use its slots again."""
+        self._actions.resume_job(call.path["name"])
+        return {"job": call.path["name"], "paused": None}
+
+    async def cancel_job(self, call: Call) -> object:
+        """Ask the run of a job to end; the history tells when it has."""
+        return {"cancelled": self._actions.cancel_job(call.path["name"]).id}
+
+    async def slots(self, call: Call) -> object:
+        """Return what became of the slots of a job, the newest first."""
+        found = pages.newest(self._daemon.appliance, call.path["name"], self._now())
+        return [slot_ledger.values(each) for each in islice(found, call.given["limit"])]
+
+    async def runs(self, call: Call) -> object:
+        """Return the history, the newest first."""
+        given = call.given
+        runs = self._daemon.appliance.history(job=given["job"], limit=given["limit"], before=given["before"])
+        return [serializers.run(run) for run in runs]
+
+    async def run(self, call: Call) -> object:
+        """One run and what it printed."""
+        run, log = self._daemon.appliance.log(call.path["number"])
+        return {**(serializers.run(run) or {}), "log": log}
+
+    async def reports(self, _: Call) -> object:
+        """Return the reports there are, the newest first."""
+        return [_report(report) for report in report_files.reports(self._daemon.appliance)]
+
+    async def dated_reports(self, call: Call) -> object:
+        """Return the editions of a job: none for one that writes no such reports."""
+        appliance, name = self._daemon.appliance, call.path["name"]
+        found = report_files.dates(appliance, name)
+        if not found:
+            appliance.job(name)  # neither here nor in the past: say so
+        return [
+            {"date": date, "files": [_report(report) for report in report_files.edition(appliance, name, date)]}
+            for date in found
+        ]
+
+    async def posts(self, call: Call) -> object:
+        """Return what became of posts, the newest first, and what the month has cost."""
+        appliance, state = self._daemon.appliance, post_json.state_of(call.request)
+        found = Posts(appliance.store).newest(limit=call.given["limit"], before=call.given["before"], state=state)
+        return post_json.newest(appliance, self._now(), found)
+
+    async def settle(self, call: Call) -> object:
+        """Take what the owner saw of an uncertain post."""
+        answer = call.request.url.path.rpartition("/")[2]
+        return serializers.post(self._actions.settle_post(call.path["number"], answer))
+
+    def _now(self) -> datetime:
+        return self._actions.now()
+
+
+def _report(report: report_files.Report) -> Mapping[str, Any]:
+    return {
+        "job": report.job,
+        "file": report.file,
+        "written": serializers.instant(report.written),
+        "bytes": report.size,
+    }

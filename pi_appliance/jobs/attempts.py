@@ -1,0 +1,304 @@
+"""The attempts of one run: a child process each, its limits and its pauses, and what it told of how it went."""
+
+import json
+import logging
+import os
+import signal
+import sys
+import threading
+import time
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from random import Random
+from typing import Any
+from urllib.parse import urlencode, urlsplit
+
+from pi_appliance import plugins
+from pi_appliance.config import addresses, secrets, units
+from pi_appliance.config.model import Job
+from pi_appliance.errors import ApplianceError, Refused, Unavailable
+from pi_appliance.scheduling import conditions
+from pi_appliance.scheduling.appliance import Appliance
+from pi_appliance.storage.model import Outcome
+from pi_appliance.system import backoff, limits, locks, process
+from pi_appliance.system import http as broken_lines
+from pi_appliance.system.logs import RunLog
+from pi_appliance.system.sensors import Sensors
+
+_AFTER = 0.5  # seconds after its deadline, by when it was asked to end, a run does so by itself
+LOOK = 15.0  # seconds between two looks at the sensors
+_KNOWN = 50  # runs looked back at, for what was told already
+_OUTCOMES = {"Uncertain": Outcome.UNCERTAIN, "OutOfTime": Outcome.TIMED_OUT}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listener:
+    """Who wants to hear of a run while it goes on."""
+
+    on_output: Callable[[bytes], None] = lambda _: None
+    on_progress: Callable[[float | None, str], None] = lambda _, __: None
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """How a run, or one attempt, ended."""
+
+    outcome: Outcome
+    summary: str
+    facts: dict[str, Any]
+    again_after: float | None = None  # seconds; set where trying again may help
+    so_far: str = ""  # the end of the summary, where it heard that it must end and said how far it is
+
+
+class Attempts:
+    """One run from its first attempt to its last."""
+
+    def __init__(
+        self,
+        appliance: Appliance,
+        job: Job,
+        number: int,
+        due: str | None,
+        lock: locks.Lock,
+        stop: process.Stop,
+        listener: Listener,
+    ) -> None:
+        self.appliance, self.job, self.number, self.due = appliance, job, number, due
+        self.lock, self.stop, self.listener = lock, stop, listener
+        self.log = RunLog(appliance.log_path(job.name, number))
+        self.given: Mapping[str, Any] = {}
+        """The keys that take the place of those under `with:`."""
+        self.told: dict[str, Any] = {}
+        self.facts: dict[str, Any] = {}  # of all attempts together
+        self.printed = b""  # the end of it
+        self.progress: tuple[float | None, str] = (None, "")
+        self.held = 0.0  # seconds
+        self.count = 0
+        self.unkept = ""  # why the log is not whole
+
+    def until_done(self, random: Random, sensors: Sensors | None = None, look: float = LOOK) -> Verdict:
+        """Try as often as the job's `retry` allows, within its deadline. Look at SENSORS every LOOK seconds."""
+        give_up = time.monotonic() + self.job.deadline.total_seconds()
+        retry = self.job.retry
+        sensors = sensors or Sensors()
+        hold = self._hold(sensors, look)
+        try:
+            self._tell_what_is_missing(sensors)
+            while not self.stop.signal:
+                self.count += 1
+                verdict = self._try(give_up + self.held - time.monotonic(), hold)
+                if verdict.again_after is None or self.count > retry.times:
+                    return self._with_facts(verdict)
+                own = backoff.wait(self.count, first=retry.wait, at_most=retry.at_most, random=random)
+                pause = max(own.total_seconds(), verdict.again_after)
+                if time.monotonic() + pause >= give_up + self.held:
+                    return self._with_facts(verdict)
+                self._say(None, f"try {self.count + 1} in {units.format_duration(timedelta(seconds=int(pause)))}")
+                if self.stop.wait(pause):
+                    why = f"stopped while it waited to try again: {verdict.summary}"
+                    return self._with_facts(Verdict(Outcome.STOPPED, why, {}))
+            return Verdict(Outcome.STOPPED, "stopped before it began", {})
+        finally:
+            self._keep(self.log.close)
+
+    def _try(self, seconds: float, hold: process.Hold | None) -> Verdict:
+        self.told, self.printed = {}, b""
+        config, job = self.appliance.config, self.job
+        wanted = limits.Limits(job.nice, job.memory, job.cpu)
+        with limits.held(wanted, f"{self.number}-{self.count}") as held:
+            self.facts |= held.facts
+            if held.note and self.count == 1:
+                self._note(held.note)
+            ended = process.watch(
+                [
+                    *(sys.executable, "-m", "pi_appliance.jobs.worker"),
+                    *(str(os.getpid()), str(config.path), str(config.state)),
+                    *(job.name, str(self.number), self.due or "", json.dumps(dict(self.given)), held.plan),
+                    *(f"{time.monotonic() + seconds + _AFTER:.3f}", "{fd}"),
+                ],
+                stop=self.stop,
+                seconds=seconds,
+                on_output=self._output,
+                on_line=self._line,
+                keep_open=(self.lock.number,),
+                hold=hold,
+            )
+            self.held += ended.held
+            return self._verdict(ended, out_of_memory=held.out_of_memory())
+
+    def _verdict(self, ended: process.Ended, *, out_of_memory: bool) -> Verdict:
+        if "summary" in self.told:
+            return Verdict(Outcome.SUCCEEDED, self._quoting(self.told["summary"]), self.told["facts"])
+        kind, message = self.told.get("error"), self.told.get("message", "")
+        if out_of_memory or kind == "memory":
+            limit = f"over its memory of {units.render_size(self.job.memory)}" if self.job.memory else "out of memory"
+            return Verdict(Outcome.FAILED, limit, {})
+        so_far = f"; {message}" if kind == "OutOfTime" else ""
+        if ended.timed_out:
+            why = f"ended at its deadline of {units.format_duration(self.job.deadline)}{so_far}"
+            return Verdict(Outcome.TIMED_OUT, why, {})
+        if ended.stopped:
+            who = "a person" if ended.stopped == signal.SIGINT else "a request to stop"
+            return Verdict(Outcome.STOPPED, f"ended by {who}{so_far}", {}, so_far=so_far)
+        if kind == "Unavailable":
+            return Verdict(Outcome.FAILED, message, {"unavailable": True}, self.told.get("after") or 0.0)
+        if kind == "fault":
+            return Verdict(Outcome.FAILED, f"a fault of the program: {message}; the log has the details", {})
+        if kind is not None:
+            return Verdict(_OUTCOMES.get(kind, Outcome.FAILED), self._quoting(message), {})
+        how = f"by signal {-ended.status}" if ended.status < 0 else f"with status {ended.status}"
+        return Verdict(Outcome.FAILED, f"its process ended {how} and said nothing; see the log", {})
+
+    def _with_facts(self, verdict: Verdict) -> Verdict:
+        if self.held:
+            self.facts["paused-seconds"] = round(self.held)
+        return replace(verdict, facts={**verdict.facts, **self.facts})
+
+    def _quoting(self, summary: str) -> str:
+        """Return SUMMARY with the last line that was printed, where the kind of job wants that."""
+        quotes = getattr(plugins.load("jobs", self.job.kind), "QUOTES", False)
+        line = process.last_line(self.printed) if quotes else ""
+        return f"{summary}: {line}" if line else summary
+
+    def _hold(self, sensors: Sensors, look: float) -> process.Hold | None:
+        if self.job.pause_when is None:
+            return None
+        return process.Hold(conditions.Pause(self.job.pause_when, sensors).why, self._paused, look)
+
+    def _paused(self, why: str) -> None:
+        done, note = self.progress
+        self._show(done, f"paused: {why}" if why else note)
+
+    def _tell_what_is_missing(self, sensors: Sensors) -> None:
+        """Put the sensors that are not there into the facts of every run, and into the log of the first such run."""
+        missing = conditions.missing(self.job, sensors)
+        if not missing:
+            return
+        self.facts["no-sensor"] = " ".join(missing)
+        before = self.appliance.store.history(job=self.job.name, limit=_KNOWN, before=self.number)
+        if all(run.facts.get("no-sensor") != self.facts["no-sensor"] for run in before):
+            self._note(f"no sensor of {' and '.join(missing)} here; what asks for it counts as met")
+
+    def _note(self, text: str) -> None:
+        """Say something of our own in the log."""
+        line = f"pi-appliance: {text}\n".encode()
+        self._keep(lambda: self.log.write(line))
+        self.listener.on_output(line)
+
+    def _output(self, chunk: bytes) -> None:
+        self.printed = (self.printed + chunk)[-process.KEEP :]
+        self._keep(lambda: self.log.write(chunk))
+        self.listener.on_output(chunk)
+
+    def _keep(self, write: Callable[[], None]) -> None:
+        """Do what keeps the log; that it cannot be kept is no reason to end a run that does its work."""
+        if not self.unkept:
+            try:
+                write()
+            except Unavailable as error:
+                self.unkept = f"; {error}"
+
+    def _line(self, line: bytes) -> None:
+        try:
+            message = json.loads(line)
+        except ValueError:
+            return  # cut off in the middle of a word by its end
+        if "progress" in message:
+            self._say(message["progress"], message["note"])
+            return
+        if "traceback" in message:
+            self._keep(lambda: self.log.write(message["traceback"].encode()))
+        self.told = message
+
+    def _say(self, done: float | None, note: str) -> None:
+        self.progress = (done, note)
+        self._show(done, note)
+
+    def _show(self, done: float | None, note: str) -> None:
+        self.lock.say(self.number, done, note)
+        self.listener.on_progress(done, note)
+
+
+_LONGEST = 10_000  # bytes of a body; a service keeps no more, or ten times as many
+_LATER = {408, 425, 429}
+
+
+def send(address: str, what: str, body: str = "", *, rid: str, seconds: float) -> None:
+    """Call ADDRESS with /WHAT behind it ('' for success), the run's id RID and BODY, waiting SECONDS for an answer.
+
+    Raises Unavailable if it was not reached, Refused if it does not want it; the words hold nothing of the address.
+    """
+    import http.client  # noqa: PLC0415 - these cost more than a short run does
+    import urllib.error  # noqa: PLC0415
+    import urllib.request  # noqa: PLC0415
+
+    try:
+        request = urllib.request.Request(_full(address, what, rid), _cut(body), method="POST")  # noqa: S310 - checked above
+        with urllib.request.urlopen(request, timeout=seconds) as answer:  # noqa: S310
+            answer.read(_LONGEST)
+    except urllib.error.HTTPError as error:
+        error.close()
+        later = error.code >= 500 or error.code in _LATER
+        raise (Unavailable if later else Refused)(f"the service answered {error.code}") from None
+    except (OSError, http.client.HTTPException) as error:
+        why = broken_lines.describe_network_error(str(error) or type(error).__name__)
+        raise Unavailable(f"not reached: {why}" if why else "not reached") from None
+    except ValueError:
+        raise Refused("this is no web address") from None
+
+
+def _full(address: str, what: str, rid: str) -> str:
+    parts = urlsplit(address)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError
+    path = parts.path.rstrip("/") + (f"/{what}" if what else "")
+    query = "&".join(filter(None, (parts.query, urlencode({"rid": rid}))))
+    return parts._replace(path=path, query=query, fragment="").geturl()
+
+
+def _cut(body: str) -> bytes:
+    """Return BODY as bytes, without half a letter at its end."""
+    return body.encode()[:_LONGEST].decode(errors="ignore").encode()
+
+
+log = logging.getLogger("pi_appliance.pings")
+_PATIENCE = 5.0  # seconds; no run waits longer for who watches it
+
+
+class Start:
+    """The word that a run starts: sent aside, while the run begins. Nothing that goes wrong with it is the run's."""
+
+    def __init__(self, appliance: Appliance, job: Job, run: int) -> None:
+        """Begin to send it, if JOB wants it."""
+        self._thread: threading.Thread | None = None
+        if job.ping:
+            self._thread = threading.Thread(target=_start, args=(appliance, job.ping, run), daemon=True)
+            self._thread.start()
+
+    def wait(self) -> None:
+        """Wait until it is sent, but not for long: the word that the run has ended must not come before it."""
+        if self._thread:
+            self._thread.join(_PATIENCE)
+
+
+def _start(appliance: Appliance, address: str, run: int) -> None:
+    try:
+        path = appliance.config.path
+        found = secrets.load(path, os.environ, addresses.names(address))
+        call(address, "start", secrets=found, rid=run_id(appliance.secret, run), seconds=_PATIENCE)
+    except ApplianceError as error:
+        log.info("run=%s its start was not pinged: %s", run, error)
+
+
+def call(address: str, what: str, body: str = "", *, secrets: Mapping[str, str], rid: str, seconds: float) -> None:
+    """Ping ADDRESS, filled with SECRETS. Raises Refused or Unavailable."""
+    if missing := addresses.missing(address, secrets):
+        raise Refused(f"no {', '.join(missing)} among the secrets; put it into secrets.env")
+    send(addresses.fill(address, secrets), what, body, rid=rid, seconds=seconds)
+
+
+def run_id(secret: bytes, run: int) -> str:
+    """Return the name that RUN has for who watches: the same at its start and its end, and nobody else's."""
+    return str(uuid.uuid5(uuid.UUID(bytes=secret[:16]), str(run)))

@@ -1,0 +1,256 @@
+"""pi-appliance jobs: run, list, foretell and remember jobs."""
+
+import json
+import re
+import sys
+from collections.abc import Callable
+from itertools import islice
+from pathlib import Path
+from random import SystemRandom
+from typing import Any, ParamSpec
+from zoneinfo import ZoneInfo
+
+import click
+
+from pi_appliance.cli import text
+from pi_appliance.cli.options import Number, config_option, json_option
+from pi_appliance.cli.progress import ProgressLine
+from pi_appliance.jobs import runner
+from pi_appliance.jobs.cli import control, crontab, simulate
+from pi_appliance.notify import worker
+from pi_appliance.posting.store import Posts
+from pi_appliance.scheduling import crontab as crontab_entries
+from pi_appliance.scheduling.appliance import Appliance, JobView, Slot
+from pi_appliance.scheduling.due import BY_A_PERSON
+from pi_appliance.storage import serializers as json_of
+from pi_appliance.storage.model import LEFT, Outcome, Run, Trigger
+from pi_appliance.system import clock
+
+P = ParamSpec("P")
+_SLOT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ|boot:[0-9a-f-]{36}|after:\d+(\+\d+)*|ask:\d+", re.ASCII)
+_TEMPORARY = 75  # as sysexits.h has it: try again later
+
+
+def _slot(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
+    """Return VALUE if it can be a slot: what is misspelt would claim a slot that never comes."""
+    if value is None or _SLOT.fullmatch(value):
+        return value
+    raise click.BadParameter(f"{value!r} is no slot; write it as the history does, such as 2026-05-01T06:00:00Z")
+
+
+@click.group("jobs", short_help="Run, list, foretell and remember jobs.")
+def command() -> None:
+    """Run, list, foretell and remember jobs; put them into cron."""
+
+
+for _each in (
+    crontab.plan,
+    crontab.install,
+    crontab.uninstall,
+    simulate.explain,
+    simulate.simulate,
+    control.pause,
+    control.resume,
+    control.skip,
+    control.unskip,
+    control.cancel,
+    control.history,
+    control.log,
+):
+    command.add_command(_each)
+
+
+@command.command("run", short_help="Run one job now.")
+@click.argument("name")
+@click.option(
+    "--by", "trigger", type=click.Choice([str(each) for each in Trigger]), default="hand", help="What starts it."
+)
+@click.option(
+    "--due", metavar="SLOT", callback=_slot, help="The slot or the ask it belongs to, as the history names it."
+)
+@click.option(
+    "--as-scheduled", is_flag=True, help="Use the slot of this moment, else the next one, and ask its chance."
+)
+@click.option("--left", is_flag=True, help="Only finish what earlier runs have left.")
+@json_option
+@config_option
+def run(name: str, trigger: str, due: str | None, as_scheduled: bool, left: bool, as_json: bool, config: Path) -> None:
+    """Run job NAME now and say how it went. By hand the chance is not asked.
+
+    \b
+    Exit status:
+      0   it succeeded, or was skipped as it should be
+      1   it failed, was stopped, misfired, or nobody can know
+      2   NAME or the configuration is wrong; nothing was run
+      75  something could not be reached; try again later
+    """
+    by_hand = trigger == Trigger.HAND and not as_json
+    line = ProgressLine()
+
+    def output(chunk: bytes) -> None:
+        line.clear()
+        sys.stdout.buffer.write(chunk)
+        sys.stdout.buffer.flush()
+
+    listener = runner.Listener(on_output=while_read(output), on_progress=while_read(line.show)) if by_hand else None
+    with Appliance.open(config) as appliance:
+        ended = runner.run(
+            appliance,
+            name,
+            Trigger(trigger),
+            due=LEFT if left else due,
+            as_scheduled=as_scheduled,
+            listener=listener,
+            random=SystemRandom(),
+        )
+        if ended.trigger is Trigger.CRON:
+            if ended.outcome is Outcome.SKIPPED and name in Posts(appliance.store).due(clock.now()):
+                # Cron knows no daemon: what is left would wait for the next slot that is used.
+                ended = runner.run(appliance, name, Trigger.CRON, due=LEFT, random=SystemRandom())
+        line.clear()
+        try:
+            _tell(ended, as_json=as_json, by_hand=by_hand)
+        finally:  # last, for it may take its time; not when we were asked to stop
+            if ended.outcome is not Outcome.STOPPED:
+                worker.deliver(appliance)
+    if not text.good(ended):
+        raise SystemExit(_TEMPORARY if ended.facts.get("unavailable") else 1)
+
+
+def _tell(ended: Run, *, as_json: bool, by_hand: bool) -> None:
+    if as_json:
+        click.echo(json.dumps(json_of.run(ended)))
+    elif not text.good(ended):  # cron mails what is printed, so it hears of trouble only
+        more = f"; see: pi-appliance jobs log {ended.id}" if ended.attempts else ""
+        click.echo(text.one_run(ended) + more, err=True)
+    elif by_hand:
+        click.echo(text.one_run(ended))
+
+
+def while_read(tell: Callable[P, None]) -> Callable[P, None]:
+    """Return TELL, silent from when nobody reads any more: the run goes on to its end all the same."""
+    deaf = sys.stdout is None
+
+    def told(*words: P.args, **more: P.kwargs) -> None:
+        nonlocal deaf
+        if not deaf:
+            try:
+                tell(*words, **more)
+            except OSError:
+                deaf = True
+
+    return told
+
+
+@command.command("list", short_help="List the jobs: next slot, last outcome.")
+@json_option
+@config_option
+def list_(as_json: bool, config: Path) -> None:
+    """List the jobs with their next slot and how their last run ended.
+
+    \b
+    Exit status:
+      0  always, unless the configuration is wrong (2)
+    """
+    with Appliance.open(config) as appliance:
+        views = appliance.jobs(clock.now())
+        _say_what_cron_lacks(appliance)
+        zone = appliance.config.time_zone
+    if as_json:
+        click.echo(json.dumps([job_values(view) for view in views]))
+        return
+    rows = [
+        (
+            view.job.name,
+            view.job.kind,
+            str(view.job.runs_by) if view.job.schedule or view.job.after else "hand",
+            _next(view, zone),
+            str(view.job.chance or "-"),
+            text.outcome(view.last),
+            view.last.summary or view.last.note if view.last else "",
+        )
+        for view in views
+    ]
+    click.echo(text.table(("JOB", "KIND", "BY", "NEXT SLOT", "CHANCE", "LAST", "SUMMARY"), rows))
+
+
+@command.command("next", short_help="Say what will run next, chance included.")
+@click.argument("name", required=False)
+@click.option("--count", type=Number(1, 1000), default=10, show_default=True, help="How many slots.")
+@json_option
+@config_option
+def next_(name: str | None, count: int, as_json: bool, config: Path) -> None:
+    """Say the next slots, of job NAME or of all, and which of them the chance will use.
+
+    \b
+    Exit status:
+      0  always, unless NAME or the configuration is wrong (2)
+    """
+    with Appliance.open(config) as appliance:
+        now = clock.now()
+        _say_what_cron_lacks(appliance)
+        names = [appliance.job(name).name] if name else list(appliance.config.jobs)
+        slots = [slot for each in names for slot in islice(appliance.slots(each, now), count)]
+        zone = appliance.config.time_zone
+        paused = appliance.store.slots.pauses()
+    slots = sorted(slots, key=lambda slot: slot.at)[:count]
+    if as_json:
+        click.echo(json.dumps([slot_values(slot) for slot in slots]))
+        return
+    rows = [
+        (
+            text.slot(slot.at, zone),
+            slot.job,
+            "skipped: paused" if slot.job in paused and paused[slot.job].holds(slot.at) else _becomes(slot, zone),
+        )
+        for slot in slots
+    ]
+    click.echo(text.table(("SLOT", "JOB", "WHAT BECOMES OF IT"), rows) if rows else "no job has a slot to come")
+
+
+def _becomes(slot: Slot, zone: ZoneInfo) -> str:
+    if slot.skipped and not slot.used:
+        return BY_A_PERSON
+    if slot.used or not slot.picked:
+        return "was used already" if slot.used else "skipped by chance"
+    return "runs" if slot.begins == slot.at else f"runs at {slot.begins.astimezone(zone):%H:%M:%S}"
+
+
+def _next(view: JobView, zone: ZoneInfo) -> str:
+    if view.pause is not None:
+        return "paused" + (f" until {text.instant(view.pause.until, zone)}" if view.pause.until else "")
+    if view.job.after:
+        return f"after {', '.join(view.job.after)}"
+    if view.next is None:
+        return "-"
+    return text.slot(view.next.at, zone) + (" (skipped)" if view.next.skipped and not view.next.used else "")
+
+
+def _say_what_cron_lacks(appliance: Appliance) -> None:
+    for note in crontab_entries.notes(appliance.config):
+        click.echo(note, err=True)
+
+
+def job_values(view: JobView) -> dict[str, Any]:
+    """Return VIEW as plain values."""
+    return {
+        "job": view.job.name,
+        "kind": view.job.kind,
+        "runs-by": view.job.runs_by if view.job.schedule or view.job.after else None,
+        "paused": view.pause is not None,
+        "chance": str(view.job.chance) if view.job.chance else None,
+        "next": slot_values(view.next) if view.next else None,
+        "last": json_of.run(view.last),
+    }
+
+
+def slot_values(slot: Slot) -> dict[str, Any]:
+    """Return SLOT as plain values."""
+    return {
+        "job": slot.job,
+        "slot": json_of.instant(slot.at),
+        "begins": json_of.instant(slot.begins),
+        "picked": slot.picked,
+        "used": slot.used,
+        "skipped": slot.skipped,
+    }

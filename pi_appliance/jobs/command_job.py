@@ -1,0 +1,115 @@
+"""Job kind 'command': run any program and keep what it prints."""
+
+import errno
+import os
+import shutil
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated
+
+from pi_appliance.errors import Refused
+from pi_appliance.jobs.interface import Context
+from pi_appliance.storage.model import Result
+from pi_appliance.system.process import how
+
+_HEAD = 256  # bytes; the kernel reads no more of a first line
+
+
+def find(name: str, *, here: Path) -> str:
+    """Return the program NAME: with a / in it a file, taken from HERE or from home (~); else one of $PATH."""
+    return str(here / Path(name).expanduser()) if "/" in name else name
+
+
+def why_not(name: str, program: str, directory: Path | None, error: OSError) -> str:
+    """Say why PROGRAM, called NAME by the owner, could not be run in DIRECTORY, and what to do."""
+    if directory is not None and not directory.is_dir():
+        return f"{name} cannot be run: {directory} is no folder; check `directory`"
+    found = shutil.which(program, mode=os.F_OK)
+    path = Path(found or program)
+    if path.is_dir():
+        return f"{name} cannot be run: it is a folder; name the program in it"
+    what = _trouble(path, error) if found else f"{error.strerror}; check `run`"
+    return f"{name} cannot be run: {what}"
+
+
+def _trouble(path: Path, error: OSError) -> str:
+    if error.errno == errno.EACCES and not os.access(path, os.X_OK):
+        return f"it may not be executed; say: chmod +x {path}"
+    first = _first_line(path)
+    if error.errno == errno.ENOEXEC and not first.startswith(b"\x7fELF"):
+        return "it has no #! line; begin it with one such as #!/bin/sh"
+    if error.errno == errno.ENOENT and first.startswith(b"#!"):
+        if first.endswith(b"\r"):
+            return f"its lines end as on Windows; say: sed -i 's/\\r$//' {path}"
+        words = first[2:].split()
+        interpreter = words[0].decode("utf-8", "replace") if words else "nothing"
+        return f"its first line names {interpreter}, which is not there"
+    return f"{error.strerror}; is it made for this machine, and may programs be run where it lies?"
+
+
+def _first_line(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(_HEAD).partition(b"\n")[0]
+    except OSError:
+        return b""
+
+
+QUOTES = True  # the last line it prints completes what is said of the run
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """The keys a job of this kind takes under `with:`."""
+
+    run: Annotated[
+        list[str], "the program and its arguments, as a list; no shell reads them; ./mine.sh lies beside this file"
+    ]
+    directory: Annotated[Path | None, "where it runs; without it, the folder of this file"] = None
+    environment: Annotated[Mapping[str, str], "variables added to its environment"] = field(default_factory=dict)
+    input: Annotated[str | None, "what it reads from its standard input; without it, nothing"] = None
+    ok_statuses: Annotated[list[int], "the exit statuses that mean success; without it, 0 alone"] = field(
+        default_factory=lambda: [0]
+    )
+
+    def check(self) -> list[tuple[tuple[str | int, ...], str, str]]:
+        """Return what is wrong between the keys: where, what, and what would be right."""
+        problems: list[tuple[tuple[str | int, ...], str, str]] = []
+        if not self.run or not self.run[0]:
+            problems.append((("run",), "no program is named", 'write run: ["/usr/bin/backup", "--all"]'))
+        problems += [
+            (("environment", name), f"{name!r} cannot be a variable", "write NAME: value")
+            for name in self.environment
+            if not name or "=" in name
+        ]
+        problems += [
+            (("ok-statuses", number), f"{status} is no exit status", "write 0 to 255")
+            for number, status in enumerate(self.ok_statuses)
+            if not 0 <= status <= 255
+        ]
+        return problems
+
+
+def run(options: Options, context: Context) -> Result:
+    """Run the program; what it prints goes to the run's log.
+
+    Raises Refused if it cannot be run, or ends with a status that does not mean success.
+    """
+    name, *arguments = options.run
+    program = find(name, here=Path.cwd())
+    context.progress(None, f"running {name}")
+    try:
+        status = subprocess.run(
+            [program, *arguments],
+            cwd=options.directory,
+            env={**os.environ, **options.environment},
+            input=(options.input or "").encode(),
+            check=False,
+        ).returncode
+    except OSError as error:
+        raise Refused(why_not(name, program, options.directory, error)) from None
+    if status not in options.ok_statuses:
+        raise Refused(f"{name} {how(status)}")
+    return Result(f"{name} ended well", facts={"status": status})

@@ -1,0 +1,327 @@
+"""The pages: rendered here, whole without a script; forms come back to them by 303."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader
+from markupsafe import Markup
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Response
+from starlette.routing import Route
+
+from pi_appliance import __version__
+from pi_appliance.cli import text
+from pi_appliance.cli import text as as_text
+from pi_appliance.config import units
+from pi_appliance.errors import ConfigError
+from pi_appliance.jobs import history_svg, report_files
+from pi_appliance.jobs import reports as editions
+from pi_appliance.music.model import Station
+from pi_appliance.posting import post_json
+from pi_appliance.scheduling import cron
+from pi_appliance.scheduling.appliance import Appliance, JobView, Slot
+from pi_appliance.scheduling.slot_ledger import Account, accounts
+from pi_appliance.storage import serializers
+from pi_appliance.storage.model import Run
+from pi_appliance.storage.slots import Pause
+from pi_appliance.web import banner, filters, state
+from pi_appliance.web.actions import Actions
+from pi_appliance.web.interface import Daemon
+from pi_appliance.web.params import NUMBER, asked, form
+from pi_appliance.web.security import Door, address_of, cookie, page_here
+
+_SLOT_STRIP = 60  # slots in the strip
+_SLOT_ROWS = 20  # slots in the list
+
+
+@dataclass(frozen=True, slots=True)
+class Slots:
+    """A strip of the newest slots, the bar of each thing that became of one, and the newest of them one by one."""
+
+    strip: Markup
+    legend: Sequence[tuple[str, Markup]]
+    rows: Sequence[Account]
+
+
+def newest(appliance: Appliance, name: str, now: datetime) -> Iterator[Account]:
+    """Yield what became of each slot of the job NAME up to NOW, the newest first. Raises UnknownName."""
+    job = appliance.job(name)
+    appliance.sweep()
+    return accounts(appliance, job, now)
+
+
+def shown(appliance: Appliance, name: str, now: datetime) -> Slots:
+    """Return what the page of the job NAME shows of its slots. Raises UnknownName."""
+    found, zone = list(islice(newest(appliance, name, now), _SLOT_STRIP)), appliance.config.time_zone
+    bars = [
+        (each.what, f"{text.instant(each.at, zone)}: {each.what}" + (f": {each.reason}" if each.reason else ""))
+        for each in found
+    ]
+    legend = [(what, _markup(history_svg.mark(what))) for what in dict.fromkeys(what for what, _ in bars)]
+    return Slots(_markup(history_svg.slots(bars, places=_SLOT_STRIP)), legend, found[:_SLOT_ROWS])
+
+
+def _markup(picture: str) -> Markup:
+    return Markup(picture)  # noqa: S704 - it escapes its texts
+
+
+_STRIP = 20  # runs in the strip of a job
+_ROWS = 50  # runs on the page of a job
+_NEWEST = 6  # reports on the first page
+_LONGEST = 400_000  # characters of a report that are shown; a phone chokes on more
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """A job as the first page shows it."""
+
+    view: JobView
+    used: Slot | None
+    strip: Markup
+
+    @property
+    def seen(self) -> str:
+        """What changes when the card must be drawn anew."""
+        return seen(self.view.last, self.view.pause)
+
+
+def seen(run: Run | None, pause: Pause | None = None) -> str:
+    """Return which run this is, whether it has ended, and a pause. static/jobs.js makes the same of the JSON."""
+    held = f"{serializers.instant(pause.since)}/{serializers.instant(pause.until) or ''}" if pause else ""
+    return (f"{run.id}:{run.outcome or ''}" if run else "") + f"|{held}"
+
+
+class Pages:
+    """The endpoints that answer with a page."""
+
+    def __init__(self, daemon: Daemon, actions: Actions, door: Door, name: str) -> None:
+        self._daemon, self._actions, self._door = daemon, actions, door
+        self._templates = Environment(
+            loader=FileSystemLoader(Path(__file__).parent / "templates"), autoescape=True, trim_blocks=True
+        )
+        self._templates.lstrip_blocks = True
+        self._templates.globals |= {"name": name, "version": __version__, "locked": door.locked, "seen": seen}
+        self._templates.filters |= {
+            "ago": lambda when: filters.ago(when, actions.now()),
+            "soon": lambda when: filters.day_and_time(when, actions.now(), self._zone()),
+            "time": lambda when: filters.time_of_day(when, self._zone()),
+            "instant": lambda when: as_text.instant(when, self._zone()),
+            "clock": filters.clock,
+            "night": filters.night,
+            "took": as_text.length,
+            "good": as_text.good,
+            "money": units.render_money,
+        }
+
+    def routes(self) -> list[Route]:
+        """Return every route that is for people."""
+        return [
+            Route("/", self.home),
+            Route("/parts/jobs/{name}", self.job_part),
+            Route("/parts/banner", self.banner_part),
+            Route("/parts/reports", self.reports_part),
+            Route("/player/{command}", self.command, methods=["POST"]),
+            Route("/jobs/{name}", self.job),
+            Route("/jobs/{name}/run", self.run_job, methods=["POST"]),
+            Route("/jobs/{name}/pause", self.pause_job, methods=["POST"]),
+            Route("/jobs/{name}/resume", self.resume_job, methods=["POST"]),
+            Route("/jobs/{name}/cancel", self.cancel_job, methods=["POST"]),
+            Route(f"/runs/{NUMBER}", self.run),
+            Route("/reports", self.reports),
+            Route("/reports/{job}/{file}", self.report),
+            Route("/reports/{job}/{date}/{file}", self.report),
+            Route("/sign-in", self.sign_in_page),
+            Route("/sign-in", self.sign_in, methods=["POST"]),
+            Route("/sign-out", self.sign_out, methods=["POST"]),
+        ]
+
+    async def home(self, request: Request) -> Response:
+        """Music, jobs, reports."""
+        appliance, hub, now = self._daemon.appliance, self._daemon.hub, self._actions.now()
+        stations: Sequence[Station] = ()
+        wrong = ""
+        try:
+            stations = self._actions.stations.all()
+        except ConfigError as error:
+            wrong = str(error)
+        views = appliance.jobs(now)
+        started = request.query_params.get("started")
+        return self.page(
+            "home.html",
+            music=hub,
+            stations=stations,
+            stations_wrong=wrong,
+            banner=banner.of(self._daemon, views, self._actions.now()),
+            cards=[self._card(view, now) for view in views],
+            digest=post_json.digest(appliance, now),
+            started=started if started in appliance.config.jobs else "",
+            **self._newest_reports(),
+        )
+
+    async def job_part(self, request: Request) -> Response:
+        """Return the card of one job."""
+        name, now = request.path_params["name"], self._actions.now()
+        self._daemon.appliance.job(name)
+        view = next(view for view in self._daemon.appliance.jobs(now) if view.job.name == name)
+        return self.page("_job.html", card=self._card(view, now))
+
+    async def banner_part(self, _: Request) -> Response:
+        """Return what is not as it should be."""
+        views = self._daemon.appliance.jobs(self._actions.now())
+        return self.page("_banner.html", banner=banner.of(self._daemon, views, self._actions.now()))
+
+    async def reports_part(self, _: Request) -> Response:
+        """Return the list of the newest reports."""
+        return self.page("_reports.html", **self._newest_reports())
+
+    async def command(self, request: Request) -> Response:
+        """Ask the player for something."""
+        given = await form(request)
+        back = page_here(given.pop("to", "/"))
+        await self._actions.ask_player(request.path_params["command"], given)
+        return RedirectResponse(back, 303)
+
+    async def job(self, request: Request) -> Response:
+        """One job: its schedule in words, its history, its reports."""
+        name, appliance, now = request.path_params["name"], self._daemon.appliance, self._actions.now()
+        runs = appliance.history(job=name, limit=_ROWS + 1, before=asked(request, "before"))
+        view = next((view for view in appliance.jobs(now) if view.job.name == name), None)
+        schedule = view.job.schedule if view else None
+        return self.page(
+            "job.html",
+            job=name,
+            card=self._card(view, now) if view else None,
+            schedule=cron.explain(schedule) if schedule else "",
+            slots=shown(appliance, name, now) if view else None,
+            runs=runs[:_ROWS],
+            older=runs[_ROWS - 1].id if len(runs) > _ROWS else None,
+            reports=report_files.reports(appliance, of=report_files.folders(appliance, name)),
+            dates=report_files.dates(appliance, name),
+        )
+
+    async def run_job(self, request: Request) -> Response:
+        """Start a run."""
+        name = request.path_params["name"]
+        await self._actions.run_job(name)
+        return RedirectResponse(f"/?started={name}#job-{name}", 303)
+
+    async def pause_job(self, request: Request) -> Response:
+        """Let a job use no slot for a while, or for good."""
+        given = await form(request)
+        back = _back(request, given)
+        self._actions.pause_job(request.path_params["name"], given)
+        return back
+
+    async def resume_job(self, request: Request) -> Response:
+        """Let a job use its slots again."""
+        back = _back(request, await form(request))
+        self._actions.resume_job(request.path_params["name"])
+        return back
+
+    async def cancel_job(self, request: Request) -> Response:
+        """Ask the run of a job to end."""
+        back = _back(request, await form(request))
+        self._actions.cancel_job(request.path_params["name"])
+        return back
+
+    async def run(self, request: Request) -> Response:
+        """One run and what it printed."""
+        run, log = self._daemon.appliance.log(request.path_params["number"])
+        newest = self._daemon.appliance.store.history(job=run.job, limit=1)[0]
+        return self.page("run.html", run=run, log=log, newest=newest)
+
+    async def reports(self, _: Request) -> Response:
+        """Return the list of all reports."""
+        return self.page("reports.html", reports=report_files.reports(self._daemon.appliance), more_reports=0)
+
+    async def report(self, request: Request) -> Response:
+        """One report, within a page where it can be shown, or as it is; or all reports of one date."""
+        appliance, asked = self._daemon.appliance, request.path_params
+        job, file, date = asked["job"], asked["file"], asked.get("date", "")
+        if not date and editions.is_name(file):
+            return self.page("edition.html", job=job, date=file, reports=report_files.edition(appliance, job, file))
+        found = report_files.report(appliance, job, file, date)
+        kind = found.path.suffix.lower()
+        shown = self._shown(found, kind)
+        if shown is not None and "raw" not in request.query_params:
+            writer = report_files.writer(appliance, found.job)
+            back = f"/reports/{job}/{date}" if date else f"/jobs/{writer}" if writer else "/reports"
+            return self.page("report.html", report=found, back=back, **shown)
+        return FileResponse(
+            found.path,
+            media_type=report_files.TYPES.get(kind, "application/octet-stream"),
+            filename=found.file,
+            content_disposition_type="inline" if kind in report_files.TYPES else "attachment",
+            headers=report_files.HEADERS,
+        )
+
+    @staticmethod
+    def _shown(found: report_files.Report, kind: str) -> dict[str, Any] | None:
+        """Return what a page needs to show a report of this KIND; None if none can."""
+        if kind in report_files.TEXTS:
+            return {"wrap": kind not in report_files.TABLES, **_text(found.path)}
+        if kind in report_files.PICTURES:
+            return {"picture": True}
+        return {"framed": True} if kind in report_files.PAGES else None
+
+    async def sign_in_page(self, request: Request) -> Response:
+        """Ask for the password."""
+        to = page_here(request.query_params.get("to", "/"))
+        if self._door.lets_in(request):
+            return RedirectResponse(to, 303)
+        return self.page("sign_in.html", wrong="", to=to)
+
+    async def sign_in(self, request: Request) -> Response:
+        """Take the password, and go on to the page that was wanted."""
+        given = await form(request)
+        to = page_here(given.get("to", "/"))
+        if self._door.locked:
+            try:
+                self._door.check(given.get("password", ""), address_of(request))
+            except HTTPException as error:
+                headers = dict(error.headers or {})
+                return self.page("sign_in.html", error.status_code, headers, wrong=error.detail, to=to)
+        return RedirectResponse(to, 303, {"Set-Cookie": cookie(self._door.sign_in())})
+
+    async def sign_out(self, request: Request) -> Response:
+        """End the session."""
+        self._door.sign_out(request)
+        return RedirectResponse("/sign-in", 303, {"Set-Cookie": cookie("")})
+
+    def error(self, status: int, sentence: str) -> Response:
+        """Return the page that says what went wrong."""
+        return self.page("error.html", status, sentence=sentence)
+
+    def page(self, template: str, status: int = 200, headers: dict[str, str] | None = None, **known: Any) -> Response:
+        """Return TEMPLATE, filled with what is KNOWN."""
+        return HTMLResponse(self._templates.get_template(template).render(known), status, headers)
+
+    def _card(self, view: JobView, now: datetime) -> Card:
+        appliance = self._daemon.appliance
+        runs = appliance.store.history(job=view.job.name, limit=_STRIP)
+        strip = history_svg.strip(runs, self._zone(), places=_STRIP)
+        return Card(view, state.next_used(appliance, view, now), Markup(strip))  # noqa: S704 - it escapes its texts
+
+    def _newest_reports(self) -> dict[str, Any]:
+        found = report_files.reports(self._daemon.appliance)
+        shown = report_files.newest(found, _NEWEST)
+        return {"reports": shown, "more_reports": len(found) - len(shown)}
+
+    def _zone(self) -> Any:
+        return self._daemon.appliance.config.time_zone
+
+
+def _back(request: Request, given: dict[str, str]) -> Response:
+    """Return the way back to the page that the form stands on, and take its name out of what was GIVEN."""
+    return RedirectResponse(page_here(given.pop("to", f"/#job-{request.path_params['name']}")), 303)
+
+
+def _text(path: Path) -> dict[str, Any]:
+    with path.open(encoding="utf-8", errors="replace") as file:
+        text = file.read(_LONGEST + 1)
+    return {"text": text[:_LONGEST], "cut": len(text) > _LONGEST}

@@ -1,0 +1,262 @@
+"""The only way a job ever runs: one call is one run, one row of the history, one child process an attempt."""
+
+import contextlib
+import signal
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from random import Random
+from typing import Any
+
+from pi_appliance import plugins
+from pi_appliance.config import units
+from pi_appliance.config.model import Job, Overlap
+from pi_appliance.errors import ApplianceError, Refused, Unavailable, UnknownName
+from pi_appliance.jobs import attempts as pings
+from pi_appliance.jobs import sessions
+from pi_appliance.jobs.attempts import Attempts, Listener, Verdict
+from pi_appliance.posting.store import Posts
+from pi_appliance.scheduling import conditions, cron, scheduler, slot_ledger
+from pi_appliance.scheduling.appliance import Appliance
+from pi_appliance.scheduling.due import BY_A_PERSON, picks, share
+from pi_appliance.scheduling.model import AtBoot, Cron, Every
+from pi_appliance.scheduling.slot_ledger import account_for_cron
+from pi_appliance.storage.model import LEFT, Outcome, Run, Trigger
+from pi_appliance.storage.run_requests import Ask, ask_number
+from pi_appliance.storage.runs import LOST
+from pi_appliance.system import clock, locks, process
+
+__all__ = ["Listener", "run"]
+
+_LONGEST_REPLAY = timedelta(hours=4)  # cron itself looks back three hours after the clock was put forward
+_REPLACED = 2 * process.POLITE  # seconds that a run which is replaced has to end
+_SWEEP = 1.0  # seconds; the page and the daemon hold the lock for a moment where they close what was cut off
+
+
+def run(
+    appliance: Appliance,
+    name: str,
+    trigger: Trigger,
+    *,
+    due: str | None = None,
+    as_scheduled: bool = False,
+    listener: Listener | None = None,
+    random: Random,
+) -> Run:
+    """Run the job NAME and return how it went.
+
+    DUE is the slot, or an ask; where a schedule started the run and none is given, it is the slot of this moment. A
+    run by hand has none, and asks no chance, unless AS_SCHEDULED; one for what is LEFT neither. Raises UnknownName;
+    Unavailable if the state folder is no use; Refused if such a job leaves nothing.
+    """
+    job = appliance.job(name)
+    now = clock.now()
+    misfire = ""
+    given: Mapping[str, Any] = {}
+    if ask_number(due) is not None:
+        given = _ask(appliance, name, due).arguments
+    elif due == LEFT:
+        _require_that_it_leaves(job)
+    elif due is not None:
+        _require_slot(appliance, job, due)
+    if due is None and (trigger is not Trigger.HAND or as_scheduled):
+        due, misfire = _slot_of(job, now, appliance, by_hand=trigger is Trigger.HAND)
+    asked = _Asked(job, trigger, due, misfire, given)
+    # From here on a signal ends the run, not this process: the history hears of it whenever it comes.
+    with process.Stop().caught() as stop:
+        stop.wait(asked.seconds_of_jitter(appliance, now))
+        ended = _run(appliance, asked, stop, listener or Listener(), random)
+    _forget(appliance, name)
+    return ended
+
+
+def _require_that_it_leaves(job: Job) -> None:
+    if not getattr(plugins.load("jobs", job.kind), "LEAVES", False):
+        raise Refused(f"a job of kind {job.kind} leaves nothing to finish")
+
+
+def _ask(appliance: Appliance, name: str, due: str | None) -> Ask:
+    """Return the ask that DUE names. Raises UnknownName where something came of it already."""
+    asks, number = appliance.store.asks, ask_number(due) or 0
+    ask = asks.one(number)
+    if ask is None or ask.job != name:
+        raise UnknownName(f"ask of {name}", str(number), [str(each.id) for each in asks.all(name)])
+    return ask
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What is to be run, and for what."""
+
+    job: Job
+    trigger: Trigger
+    named: str | None  # the slot, the ask, or what is left
+    misfire: str
+    given: Mapping[str, Any]  # the keys in place of those under `with:`
+
+    @property
+    def due(self) -> str | None:
+        """The slot or the ask that the run belongs to."""
+        return None if self.named == LEFT else self.named
+
+    @property
+    def is_ask(self) -> bool:
+        """Whether a person wants it now, whatever schedule, chance and conditions say."""
+        return ask_number(self.named) is not None
+
+    def picked(self, appliance: Appliance) -> bool:
+        """Say whether the chance uses the slot."""
+        job = self.job
+        return self.due is None or self.is_ask or picks(job.chance, secret=appliance.secret, job=job.name, due=self.due)
+
+    def seconds_of_jitter(self, appliance: Appliance, now: datetime) -> float:
+        """Return the seconds until the slot begins by its jitter. The daemon has waited for it already; cron cannot."""
+        if self.trigger is not Trigger.CRON or self.due is None or not self.due[:1].isdigit():
+            return 0.0
+        if not self.job.jitter or self.misfire or not self.picked(appliance):
+            return 0.0
+        begin = datetime.fromisoformat(self.due) + self.job.jitter * share(appliance.secret, self.job.name, self.due)
+        return max(0.0, (begin - now).total_seconds())
+
+
+def _run(appliance: Appliance, asked: _Asked, stop: process.Stop, listener: Listener, random: Random) -> Run:
+    """Hold the job's lock, open a run, and see it through to its end."""
+    job, store, path = asked.job, appliance.store, appliance.lock_path(asked.job.name)
+    reason = _reason_not_to(appliance, asked, stop)
+    waits = job.overlap is Overlap.QUEUE and reason is None  # what comes to nothing need not wait for its turn
+    patience = job.deadline.total_seconds() if waits else _REPLACED if asked.is_ask else _SWEEP
+    with contextlib.ExitStack() as held:
+        if job.overlap is Overlap.REPLACE and reason is None and asked.named != LEFT:
+            _end_the_one_before(appliance, job, asked.due)
+            patience = _REPLACED
+        lock = held.enter_context(locks.taken(path, patience=patience, give_up=lambda: stop.signal))
+        now = clock.now()
+        if lock is not None:
+            appliance.close_the_ones_before(job.name, lock)
+            if reason is None:
+                sessions.forget_words(appliance, job, asked.named)
+        number, used_by = store.begin(job=job.name, kind=job.kind, trigger=asked.trigger, due=asked.due, now=now)
+        with contextlib.suppress(Unavailable):  # what cannot be written is told of by the next run
+            if asked.trigger is Trigger.CRON and asked.due is not None:
+                account_for_cron(appliance, job, asked.due, now)
+            slot_ledger.forget_until(appliance, job.name, asked.due)
+        verdict = reason if used_by is None else _used(asked, used_by)
+        if verdict is None and lock is None:
+            verdict = Verdict(Outcome.SKIPPED, _overlap(appliance, job.name), {})
+        attempts, start = 0, None
+        if verdict is None:
+            assert lock is not None
+            start = pings.Start(appliance, job, number)
+            lock.due = asked.due
+            lock.say(number, None, "starting")
+            sessions.make_room(appliance, job, number, asked.named)
+            once = sessions.begun(appliance, job, asked.named, now)
+            attempt = Attempts(appliance, job, number, asked.named, lock, stop, listener)
+            attempt.given = asked.given
+            verdict = attempt.until_done(random)
+            why = lock.why_asked(number)
+            if verdict.outcome is Outcome.STOPPED and why:
+                verdict = replace(verdict, summary=why + verdict.so_far)
+            if why or stop.signal == signal.SIGINT or verdict.outcome is Outcome.TIMED_OUT:
+                sessions.given_up(appliance, job)
+            verdict = replace(verdict, summary=verdict.summary + once + attempt.unkept)
+            attempts = attempt.count
+        ended = Run(
+            id=number,
+            job=job.name,
+            kind=job.kind,
+            trigger=asked.trigger,
+            due=asked.due,
+            started=now,
+            ended=clock.now(),
+            outcome=verdict.outcome,
+            summary=verdict.summary,
+            facts=verdict.facts,
+            attempts=attempts,
+        )
+        ended = appliance.write_end(ended, lock)
+    if start:
+        start.wait()
+    return ended
+
+
+def _used(asked: _Asked, used_by: int) -> Verdict:
+    if asked.is_ask:
+        return Verdict(
+            Outcome.SKIPPED, f"{asked.due} was taken already" + (f" by run {used_by}" if used_by else ""), {}
+        )
+    if used_by == LOST:
+        return Verdict(Outcome.SKIPPED, f"its slot {asked.due} may have been used: the history was damaged since", {})
+    return Verdict(Outcome.SKIPPED, f"its slot {asked.due} was used by run {used_by}", {})
+
+
+def _end_the_one_before(appliance: Appliance, job: Job, due: str | None) -> None:
+    """Ask the run that goes on, if one does, to make room."""
+    for run in appliance.store.going_on(job.name):
+        locks.ask_to_end(appliance.lock_path(job.name), run.id, f"replaced by {due or 'a run by hand'}")
+
+
+def _forget(appliance: Appliance, name: str) -> None:
+    """Let go of what is older than the owner wants to keep. Nothing depends on it, so no error of it counts."""
+    with contextlib.suppress(ApplianceError, OSError):
+        for job, number in appliance.store.prune(name, appliance.config.history, now=clock.now()):
+            appliance.log_path(job, number).unlink(missing_ok=True)
+        Posts(appliance.store).prune(appliance.config.history.age, now=clock.now())
+
+
+def _require_slot(appliance: Appliance, job: Job, due: str) -> None:
+    """Raise UnknownName unless DUE names a slot of JOB: any other would be a second claim to the same post."""
+    real = None
+    match job.schedule:
+        case AtBoot():
+            real = clock.boot_name()
+        case Cron() | Every():
+            just_before = datetime.fromisoformat(due) - timedelta(microseconds=1) if due[:1].isdigit() else clock.now()
+            real = cron.due_name(next(cron.slots(job.schedule, just_before, appliance.config.zone_of(job))))
+        case None if job.after and scheduler.names(job, due, appliance):
+            real = due
+    if due != real:
+        raise UnknownName(f"slot of {job.name}", due, [real] if real else [])
+
+
+def _slot_of(job: Job, now: datetime, appliance: Appliance, *, by_hand: bool) -> tuple[str | None, str]:
+    """Return the slot that a run started NOW belongs to, and why it is a misfire, if it is."""
+    zone = appliance.config.zone_of(job)
+    if job.schedule is None:
+        return None, "its schedule is gone; take the entry out with: pi-appliance jobs install"
+    if isinstance(job.schedule, AtBoot):
+        return clock.boot_name(), ""
+    slot = cron.last_slot(job.schedule, now, zone, within=job.grace)
+    if slot is not None:
+        return cron.due_name(slot), ""
+    if by_hand:  # between two slots: the next one, which is then used
+        return cron.due_name(next(cron.slots(job.schedule, now, zone))), ""
+    slot = cron.last_slot(job.schedule, now, zone, within=max(job.grace, _LONGEST_REPLAY))
+    if slot is None:
+        return None, "its schedule names no slot here; bring cron in step with: pi-appliance jobs install"
+    late = units.format_duration(timedelta(seconds=int((now - slot).total_seconds())))
+    return cron.due_name(slot), f"{late} late, more than its grace of {units.format_duration(job.grace)}"
+
+
+def _reason_not_to(appliance: Appliance, asked: _Asked, stop: process.Stop) -> Verdict | None:
+    """Return why what is asked comes to nothing, None if it does not. By hand nothing is asked but the overlap."""
+    job = asked.job
+    if asked.misfire:
+        return Verdict(Outcome.MISFIRED, asked.misfire, {})
+    pause = appliance.store.slots.pauses().get(job.name)
+    if asked.is_ask or (asked.named == LEFT and appliance.store.asks.held(job.name) is not None):
+        return None
+    if pause is not None and pause.holds(clock.now()) and asked.trigger is not Trigger.HAND:
+        return Verdict(Outcome.SKIPPED, "paused", {})
+    if asked.trigger is not Trigger.HAND and slot_ledger.is_skipped(appliance, job.name, asked.due):
+        return Verdict(Outcome.SKIPPED, BY_A_PERSON, {})
+    if not asked.picked(appliance):
+        return Verdict(Outcome.SKIPPED, f"by chance ({job.chance})", {})
+    if asked.due is not None and (unmet := conditions.unmet_here(job, appliance.config, stop)):
+        return Verdict(Outcome.SKIPPED, unmet, {})
+    return None
+
+
+def _overlap(appliance: Appliance, name: str) -> str:
+    going_on = appliance.store.going_on(name)
+    return f"run {going_on[0].id} of it still goes on" if len(going_on) > 1 else "another run of it still goes on"

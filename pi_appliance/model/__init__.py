@@ -1,1 +1,0 @@
-"""Data classes: what the appliance knows, without any behaviour. Floor 0."""

@@ -1,0 +1,1 @@
+"""Music: the player, its volume policy, the library, queue, playlists and radio."""

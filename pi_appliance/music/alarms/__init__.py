@@ -1,0 +1,1 @@
+"""Alarms, sleep timer and announcements."""

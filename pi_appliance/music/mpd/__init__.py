@@ -1,0 +1,1 @@
+"""The MPD player, the silent fallback MPD and the MPD proxy."""

@@ -1,0 +1,191 @@
+"""Music as plain values, for the JSON API and the events."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from starlette.exceptions import HTTPException
+
+from pi_appliance.music import sources
+from pi_appliance.music.model import (
+    Added,
+    Counts,
+    Entry,
+    Opinion,
+    Output,
+    PlayerState,
+    Queue,
+    Saved,
+    Source,
+    Station,
+    Track,
+    Uri,
+    Wanted,
+    Window,
+)
+from pi_appliance.music.stations.service import Shown, Stations
+from pi_appliance.web.interface import Music
+from pi_appliance.web.params import text
+
+T = TypeVar("T")
+Values = dict[str, Any]
+
+
+def music(hub: Music, after: PlayerState | None = None) -> Values:
+    """Return the player, what it can, and why there is none; AFTER is newer than what the hub has heard."""
+    return {
+        "player": player(after or hub.state),
+        "abilities": sorted(hub.abilities),
+        "trouble": hub.trouble,
+        "note": hub.note,
+        "stand-in": hub.stand_in,
+    }
+
+
+def player(state: PlayerState | None) -> Values | None:
+    """Return what the player does."""
+    if state is None:
+        return None
+    return {
+        "play": state.play,
+        "track": track(state.track) if state.track else None,
+        "elapsed": None if state.elapsed is None else round(state.elapsed, 1),
+        "volume": state.volume,
+        "muted": state.muted,
+        "repeat": state.repeat,
+        "random": state.random,
+        "single": state.single,
+        "consume": state.consume,
+        "crossfade": state.crossfade,
+        "replay-gain": state.replay_gain,
+        "queue-length": state.queue_length,
+        "queue-version": state.queue_version,
+        "updating": state.updating,
+        "bitrate": state.bitrate,
+        "audio": state.audio,
+        "partition": state.partition,
+        "error": state.error,
+    }
+
+
+def track(track: Track) -> Values:
+    """Return TRACK with every field it has."""
+    return {
+        "uri": track.uri,
+        "label": track.label,
+        "title": track.title,
+        "artist": track.artist,
+        "album": track.album,
+        "album-artist": track.album_artist,
+        "genre": track.genre,
+        "date": track.date,
+        "number": track.number,
+        "duration": track.duration,
+        "position": track.position,
+        "id": track.id,
+    }
+
+
+def queue(queue: Queue) -> Values:
+    """Return a window of what plays next."""
+    tracks = [track(each) for each in queue.tracks]
+    return {"start": queue.start, "length": queue.length, "version": queue.version, "tracks": tracks}
+
+
+def window(window: Window[T], each: Callable[[T], Values]) -> Values:
+    """Return WINDOW, its items as EACH makes them."""
+    items = [each(item) for item in window.items]
+    return {"start": window.start, "length": window.length, "more": window.more, "items": items}
+
+
+def entry(entry: Entry) -> Values:
+    """Return a line of a list."""
+    return {
+        "kind": entry.kind,
+        "name": entry.name,
+        "uri": entry.uri,
+        "artist": entry.artist,
+        "date": entry.date,
+        "track": track(entry.track) if entry.track else None,
+    }
+
+
+def added(added: Added) -> Values:
+    """Return what came into the queue."""
+    return {"name": added.name, "position": added.position, "count": added.count}
+
+
+def output(output: Output) -> Values:
+    """Return where sound comes out."""
+    return {"id": output.id, "name": output.name, "on": output.on, "plugin": output.plugin}
+
+
+def counts(counts: Counts) -> Values:
+    """Return how big the library is."""
+    return {
+        "artists": counts.artists,
+        "albums": counts.albums,
+        "tracks": counts.tracks,
+        "seconds": counts.seconds,
+        "updated": counts.updated,
+    }
+
+
+def opinions(opinions: Mapping[str, Opinion]) -> Values:
+    """Return what is thought of tracks, by their addresses."""
+    return {uri: {"rating": each.rating, "favourite": each.favourite} for uri, each in opinions.items()}
+
+
+def station(station: Station) -> Values:
+    """Return a station."""
+    return {"name": station.name, "url": station.url, "genre": station.genre, "country": station.country}
+
+
+def shown_station(shown: Shown) -> Values:
+    """Return a station, whether it is the household's own, and which one of the owner's file it stands in for."""
+    return {**station(shown.station), "own": shown.own, "covers": shown.covers}
+
+
+_TAGS = ("artist", "album", "genre", "text")
+SOURCE = (
+    text("source", f"in one word: {sources.FORMS}"),
+    text("uri", "a file, a folder or a stream"),
+    text("title", "what to call the stream at `uri`"),
+    text("playlist", "the name of a saved playlist"),
+    text("artist", "all of an artist; with `album`, `genre` or `text` what all of them hold for"),
+    text("album", "an album"),
+    text("genre", "a genre"),
+    text("text", "words that stand in any tags"),
+)
+TAGS = SOURCE[4:]
+
+
+def source_of(given: Mapping[str, Any], stations: Stations) -> Source:
+    """Return the one source that GIVEN names. Raises HTTPException 400 for none or several, UnknownName.
+
+    It may read the files of stations: call it in a thread.
+    """
+    tags = {name: given[name] for name in _TAGS if given[name]}
+    named = [name for name in ("source", "uri", "playlist") if given[name]]
+    if len(named) + bool(tags) != 1:
+        raise HTTPException(400, 'name one thing: by "source", "uri", "playlist", or by tags such as "album"')
+    if given["title"] and named != ["uri"]:
+        raise HTTPException(400, '"title" goes with "uri"')
+    if tags:
+        return Wanted(**tags)
+    match named[0]:
+        case "uri":
+            return Uri(uri=given["uri"], title=given["title"] or "")
+        case "playlist":
+            return Saved(playlist=given["playlist"])
+    return _parsed(given["source"], stations)
+
+
+def _parsed(text: str, stations: Stations) -> Source:
+    known = stations.all()
+    try:
+        source = sources.parse(text, known)
+    except ValueError as error:
+        raise HTTPException(400, str(error)) from None
+    if isinstance(source, Uri) and any((each.name, each.url) == (source.title, source.uri) for each in known):
+        return Uri(uri=stations.to_play(source.title).url, title=source.title)
+    return source

@@ -1,0 +1,67 @@
+"""What is to be played, as people write it: a station, a playlist, an album, a file, a folder, a stream."""
+
+from collections.abc import Sequence
+
+from pi_appliance.errors import UnknownName
+from pi_appliance.music.model import Saved, Source, Station, Uri, Wanted
+
+FORMS = "a station, playlist:NAME, album:NAME, artist:NAME, genre:NAME, search:WORDS, an address, a file or a folder"
+
+
+def parse(text: str, stations: Sequence[Station]) -> Source:
+    """Read TEXT, one of FORMS. A word without a colon is the name of a station if it is one; capitals do not count.
+
+    Raises UnknownName for `station:NAME` that is none, ValueError where nothing is named.
+    """
+    form, colon, name = text.strip().partition(":")
+    name = name.strip()
+    if not text.strip() or (colon and form in _FORMS and not name):
+        raise ValueError(f"nothing is named to play; write {FORMS}")
+    if not colon or form not in _FORMS:
+        station = _station(text.strip(), stations)
+        return Uri(uri=station.url, title=station.name) if station else Uri(uri=text.strip())
+    if form == "station":
+        station = _station(name, stations)
+        if station is None:
+            raise UnknownName("station", name, [each.name for each in stations])
+        return Uri(uri=station.url, title=station.name)
+    return Saved(playlist=name) if form == "playlist" else _wanted(form, name)
+
+
+def describe(source: Source) -> str:
+    """Return what to call SOURCE in a sentence."""
+    match source:
+        case Uri():
+            return source.title or source.uri
+        case Saved():
+            return f"the playlist {source.playlist}"
+        case Wanted():
+            parts = {"album": source.album, "artist": source.artist, "genre": source.genre, "search": source.text}
+            return " ".join(f"{key} {value}" for key, value in parts.items() if value) or "the whole library"
+
+
+def in_words(text: str) -> str:
+    """Return what TEXT, one of FORMS, is called in a sentence, whether there is such a thing or not."""
+    form, colon, name = text.strip().partition(":")
+    if not colon or form not in _FORMS:
+        return text.strip()
+    return name.strip() if form == "station" else describe(parse(text, ()))
+
+
+_FORMS = ("station", "playlist", "album", "artist", "genre", "search")
+
+
+def _wanted(form: str, name: str) -> Wanted:
+    match form:
+        case "album":
+            return Wanted(album=name)
+        case "artist":
+            return Wanted(artist=name)
+        case "genre":
+            return Wanted(genre=name)
+    return Wanted(text=name)
+
+
+def _station(name: str, stations: Sequence[Station]) -> Station | None:
+    wanted = name.casefold()
+    return next((each for each in stations if each.name.casefold() == wanted), None)

@@ -1,0 +1,1 @@
+"""USB drives with music."""

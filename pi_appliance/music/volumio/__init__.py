@@ -1,0 +1,1 @@
+"""The Volumio player."""

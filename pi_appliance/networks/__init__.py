@@ -1,1 +1,0 @@
-"""Social networks, one file each: Options, wants, rules, connect, and login where it has keys. Floor 3."""

@@ -1,0 +1,89 @@
+"""What the configuration says of notices, though other parts of it be wrong: its owner is to be told just then."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from pi_appliance import plugins
+from pi_appliance.config.binding import structure
+from pi_appliance.config.loader import load, local_zone, read
+from pi_appliance.config.model import Config, Part
+from pi_appliance.config.notifications import Addresses
+from pi_appliance.config.secrets import secret_names
+from pi_appliance.config.yaml_source import Tree
+from pi_appliance.errors import ConfigError, UnknownName
+
+
+def notifier_addresses(path: Path) -> Addresses:
+    """Return whom the notices of the file PATH go to. Of a file that is wrong, whatever is good by itself."""
+    path = path.absolute()
+    try:
+        return _of(load(path))
+    except ConfigError:
+        pass
+    try:
+        tree = read(path)
+    except ConfigError:
+        tree = Tree(str(path))  # no YAML at all
+    return _what_is_good(tree, path)
+
+
+def _of(config: Config) -> Addresses:
+    return Addresses(
+        path=config.path,
+        zone=config.time_zone,
+        state=config.state,
+        notices=config.notices,
+        on_failure=config.on_failure,
+        pings={name: job.ping for name, job in config.jobs.items() if job.ping},
+        others=secret_names(config),
+    )
+
+
+def _what_is_good(tree: Tree, path: Path) -> Addresses:
+    state = _at(tree.data, "state", str)
+    notices = {
+        name: part
+        for name, entry in (_at(tree.data, "notices", Mapping) or {}).items()
+        if (part := _part(tree, name, entry, path.parent)) is not None
+    }
+    jobs = _at(tree.data, "jobs", Mapping) or {}
+    return Addresses(
+        path=path,
+        zone=_zone(_at(tree.data, "time-zone", str)),
+        state=path.parent / Path(state).expanduser() if state else None,
+        notices=notices,
+        on_failure=[name for name in notices if name in (_at(tree.data, "on-failure", list) or ())],
+        pings={name: ping for name, job in jobs.items() if (ping := _at(job, "ping", str))},
+        whole=False,
+    )
+
+
+def _at(data: object, key: str, kind: type[Any]) -> Any:
+    """Return what stands under KEY of DATA if that is a KIND, else None."""
+    value = data.get(key) if isinstance(data, Mapping) else None
+    return value if isinstance(value, kind) else None
+
+
+def _part(tree: Tree, name: str, entry: object, base: Path) -> Part | None:
+    place = ("notices", name)
+    part, _ = structure(tree, place, entry, Part, base)
+    if part is None:
+        return None
+    try:
+        module = plugins.load("notifiers", part.kind)
+    except UnknownName:
+        return None
+    options, _ = structure(tree, (*place, "with"), part.with_, module.Options, base)
+    return None if options is None or options.check() else replace(part, with_=options)
+
+
+def _zone(name: str | None) -> ZoneInfo:
+    for each in (name, local_zone()):
+        try:
+            return ZoneInfo(each or "")
+        except (KeyError, ValueError, OSError):
+            continue
+    return ZoneInfo("UTC")

@@ -1,0 +1,1 @@
+"""Notifiers, one plug-in a file."""

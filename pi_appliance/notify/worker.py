@@ -1,0 +1,372 @@
+"""One round of sending: what is due goes out, what could not waits longer, what nobody takes is given up.
+
+At least once: a letter is noted as sent after it was. A power cut in between sends it again; the number of the run in
+it shows that it is the same.
+"""
+
+import asyncio
+import contextlib
+import logging
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, timedelta
+from pathlib import Path
+from random import Random, SystemRandom
+from urllib.parse import urlsplit
+
+from pi_appliance import plugins
+from pi_appliance.config import secrets, units
+from pi_appliance.config.addresses import names
+from pi_appliance.config.notifications import Addresses, Event, Letter, Message
+from pi_appliance.errors import ApplianceError, Refused, Unavailable
+from pi_appliance.jobs import attempts
+from pi_appliance.jobs.interface import Notice
+from pi_appliance.notify import messages
+from pi_appliance.notify.addresses import notifier_addresses
+from pi_appliance.scheduling.appliance import Appliance, refuse_as_root
+from pi_appliance.storage.outbox import LONGEST_WAIT, WINDOW, Outbox
+from pi_appliance.storage.recovery import open_history
+from pi_appliance.storage.runs import Store
+from pi_appliance.system import backoff, clock, locks, logs, process
+
+log = logging.getLogger("pi_appliance.notices")
+ONE_SEND = 30.0  # seconds that one message may take
+_ONE_PING = 10.0
+_FIRST_WAIT = timedelta(minutes=1)
+_GIVEN_UP = timedelta(days=3)
+_FEWEST_TRIES = 10  # before it is given up: a letter may look old because the clock was wrong when it was written
+_MOST = 5  # messages that one notice carries within WINDOW; more are told in one
+_PINGS = {Event.PING_SUCCESS: "", Event.PING_FAIL: "fail"}
+
+
+def connect(to: Addresses, notice: str, secrets: Mapping[str, str]) -> Notice:
+    """Return the notice of that name, which the file must have. Raises Refused if it cannot be used as it stands."""
+    part = to.notices[notice]
+    made: Notice = plugins.load("notifiers", part.kind).connect(part.with_, secrets)
+    return made
+
+
+class Round:
+    """What is due in a store, sent to whom the file names. No send begins when the clock STEADY is past UNTIL."""
+
+    def __init__(
+        self,
+        to: Addresses,
+        store: Store,
+        *,
+        host: str,
+        random: Random,
+        now: Callable[[], datetime],
+        until: float = float("inf"),
+        steady: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._to, self._store, self._outbox, self._host = to, store, Outbox(store), host
+        self._random, self._now, self._until, self._steady = random, now, until, steady
+        self._secrets: Mapping[str, str] = {}
+        self._secret = b""
+
+    def send(self, secrets: Mapping[str, str], secret: bytes) -> None:
+        """Send all that is due, as far as there is time. What goes wrong with one is no trouble to the others.
+
+        SECRETS fill the addresses; SECRET is that of the installation, for the names that runs have in pings. Raises
+        Unavailable if the store takes no note.
+        """
+        self._secrets, self._secret = secrets, secret
+        due: dict[str, list[Letter]] = {}
+        for letter in self._outbox.due(self._now()):
+            due.setdefault(letter.notice, []).append(letter)
+        due_pings = due.pop("", [])
+        for notice, letters in due.items():
+            if notice in self._to.notices:
+                self._notice(notice, letters)
+            else:
+                self._gone(letters)
+        self._pings(due_pings)  # last: nobody reads them
+
+    def hold(self, why: str) -> None:
+        """Let all that is due wait, because of WHY."""
+        self._not_sent(self._outbox.due(self._now()), why)
+
+    # --- notices -----------------------------------------------------------------------------------------------------
+
+    def _notice(self, notice: str, letters: Sequence[Letter]) -> None:
+        parcels = self._parcels(notice, letters)
+        for number, parcel in enumerate(parcels):
+            if self._steady() >= self._until:
+                return
+            message, event = self._message(parcel), parcel[0].event
+            trouble = self._try(parcel, lambda: self._send(notice, message, event))  # noqa: B023 - called at once
+            if trouble:  # the others would fare no better
+                self._not_sent([letter for rest in parcels[number + 1 :] for letter in rest], str(trouble))
+                return
+
+    def _parcels(self, notice: str, letters: Sequence[Letter]) -> list[list[Letter]]:
+        """Return what goes as one message each; what is too much for now waits. Two hundred messages help nobody."""
+        own = [[letter] for letter in letters if letter.event is Event.WORDS]
+        others = [letter for letter in letters if letter.event is not Event.WORDS]
+        carried = self._outbox.carried(notice, self._now())
+        room = _MOST - len(carried)
+        if len(others) <= room:
+            return own + [[letter] for letter in others]
+        if room > 0:
+            return [*own, others]
+        self._outbox.postpone(others, carried[0] + WINDOW, why="it carried enough for a while", tried=False)
+        return own
+
+    def _send(self, notice: str, message: Message, event: Event) -> None:
+        with logs.at_most(ONE_SEND):
+            connect(self._to, notice, self._secrets).send(message, event)
+
+    def _message(self, parcel: Sequence[Letter]) -> Message:
+        if parcel[0].event is Event.WORDS:
+            return parcel[0].message
+        news = [self._news(letter) for letter in parcel]
+        if len(news) > 1:
+            return messages.together(news, host=self._host)
+        return messages.message(news[0], host=self._host, zone=self._to.zone)
+
+    def _news(self, letter: Letter) -> messages.News:
+        failures, since, log_path = 0, None, self._store.path.parent / "logs" / letter.job / f"{letter.run}.log"
+        if letter.event is Event.RECOVERY:
+            failures, since = self._outbox.failures_before(letter.job, letter.run)
+        return messages.News(
+            event=letter.event,
+            job=letter.job,
+            number=letter.run,
+            run=self._store.run(letter.run),
+            log=logs.read(log_path) if letter.event in (Event.FAILURE, Event.PING_FAIL) else "",
+            failures=failures,
+            since=since,
+        )
+
+    # --- pings -------------------------------------------------------------------------------------------------------
+
+    def _pings(self, letters: Sequence[Letter]) -> None:
+        away: dict[str, str] = {}  # hosts that were not reached, and why
+        for letter in letters:
+            address = self._to.pings.get(letter.job, "")
+            host = urlsplit(address).netloc or address
+            if not address:
+                self._gone([letter])
+            elif host in away:
+                self._not_sent([letter], away[host])
+            elif self._steady() < self._until:
+                trouble = self._try([letter], lambda: self._ping(address, letter))  # noqa: B023 - called at once
+                if trouble and not isinstance(trouble, Refused):
+                    away[host] = str(trouble)
+
+    def _ping(self, address: str, letter: Letter) -> None:
+        body = messages.of_ping(self._news(letter))
+        rid = attempts.run_id(self._secret, letter.run)
+        with logs.at_most(ONE_SEND):
+            attempts.call(address, _PINGS[letter.event], body, secrets=self._secrets, rid=rid, seconds=_ONE_PING)
+
+    # --- one try -----------------------------------------------------------------------------------------------------
+
+    def _try(self, letters: Sequence[Letter], send: Callable[[], None]) -> ApplianceError | None:
+        """Send LETTERS by SEND, note what became of it, and return what SEND raised.
+
+        The next try is noted before this one: where nothing can be written, nothing is sent anew each minute.
+        """
+        self._wait(letters, "it was cut off while it was sent")
+        try:
+            send()
+        except ApplianceError as error:
+            self._not_sent(letters, str(error), noted=True)
+            return error
+        self._outbox.sent(letters, now=self._now())
+        log.info("%s: sent: %s", _whom(letters[0]), ", ".join(f"{each.job} run {each.run}" for each in letters))
+        return None
+
+    def _gone(self, letters: Sequence[Letter]) -> None:
+        """Let go of letters to whom the file does not name any more; not of those that it cannot name just now."""
+        if self._to.whole:
+            log.warning("%s: not in the file any more; %d dropped", _whom(letters[0]), len(letters))
+            self._outbox.drop(letters)
+        else:
+            self._not_sent(letters, "the configuration is wrong; see: pi-appliance config check")
+
+    def _not_sent(self, letters: Sequence[Letter], why: str, *, noted: bool = False) -> None:
+        """Let LETTERS wait, or give them up after days. NOTED: that they were tried is noted already."""
+        now = self._now()
+        given_up = [each for each in letters if each.tries + 1 >= _FEWEST_TRIES and now - each.made > _GIVEN_UP]
+        if given_up:
+            after = units.format_duration(_GIVEN_UP)
+            log.warning("%s: %d given up after %s: %s", _whom(given_up[0]), len(given_up), after, why)
+            self._outbox.drop(given_up)
+        self._wait([letter for letter in letters if letter not in given_up], why, tried=not noted)
+
+    def _wait(self, letters: Sequence[Letter], why: str, *, tried: bool = True) -> None:
+        if letters:
+            tries = max(letter.tries for letter in letters) + 1
+            wait = backoff.wait(tries, first=_FIRST_WAIT, at_most=LONGEST_WAIT, random=self._random)
+            self._outbox.postpone(letters, self._now() + wait, why=why, tried=tried)
+
+
+def _whom(letter: Letter) -> str:
+    return f"notice {letter.notice}" if letter.notice else f"ping of {letter.job}"
+
+
+_AT_THE_END_OF_A_RUN = 60.0  # seconds that a run stays for what is to be sent
+
+
+def main(argv: list[str]) -> None:
+    """Send all that is due, unless another is at it. What the owner should know goes to standard error."""
+    parent, config, state = argv
+    signal.signal(signal.SIGHUP, lambda *_: os.killpg(0, signal.SIGKILL))  # with the programs that send
+    process.die_with_parent(signal.SIGHUP)
+    if os.getppid() != int(parent):  # it died before we asked
+        sys.exit(1)
+    logging.basicConfig(level=logging.WARNING, format="%(message)s")
+    try:
+        send_due(Path(config), Path(state), until=time.monotonic() + ONE_SEND)
+    except (ApplianceError, OSError) as error:
+        log.warning("notices are not sent: %s", error)
+        sys.exit(getattr(error, "exit_status", 1))
+
+
+def send_due(config: Path, state: Path, *, until: float) -> None:
+    """Send what is due in STATE to whom CONFIG names; nothing begins when the clock is past UNTIL.
+
+    Raises Unavailable if the state is no use.
+    """
+    with open_history(state) as store:
+        outbox = Outbox(store)
+        # Once more after the lock is free: who came meanwhile found it taken, and counts on us.
+        while outbox.is_due(clock.now()) and time.monotonic() < until:
+            with locks.taken(state / "notices.lock") as lock:
+                if lock is None:
+                    return
+                _send_once(notifier_addresses(config), store, until)
+
+
+def _send_once(to: Addresses, store: Store, until: float) -> None:
+    once = Round(to, store, host=os.uname().nodename, random=SystemRandom(), now=clock.now, until=until)
+    try:
+        known = secrets_of(to)
+    except ApplianceError as error:
+        once.hold(str(error))
+    else:
+        once.send(known, (store.path.parent / "secret.key").read_bytes())
+
+
+def secrets_of(to: Addresses) -> secrets.Secrets:
+    """Return all secrets there are, so that a program which sends gets none. Raises as `secrets.load` does."""
+    named = [name for part in to.notices.values() for name in part.with_.names()]
+    named += [name for ping in to.pings.values() for name in names(ping)]
+    return secrets.load(to.path, os.environ, {*named, *to.others, *secrets.ours(os.environ, ())})
+
+
+def send_now(to: Addresses, notice: str, message: Message, known: Mapping[str, str]) -> None:
+    """Send MESSAGE to NOTICE, past the outbox, with the secrets KNOWN. Raises Refused, Unavailable or OutOfTime."""
+    with logs.at_most(ONE_SEND):
+        connect(to, notice, known).send(message, Event.WORDS)
+
+
+def keep(to: Addresses, notice: str, message: Message) -> None:
+    """Let MESSAGE wait for NOTICE. Raises Unavailable if there is no state folder that takes it; Refused as root."""
+    if to.state is None or not to.state.is_dir():
+        raise Unavailable("nothing can wait: the configuration names no state folder that is there")
+    refuse_as_root(to.state)
+    with open_history(to.state) as store:
+        Outbox(store).put(notice, message, now=clock.now())
+
+
+def argv_of(config: Path, state: Path) -> list[str]:
+    """Return the command that sends what is due in STATE to whom CONFIG names, and ends with this process."""
+    return [sys.executable, "-m", "pi_appliance.notify.worker", str(os.getpid()), str(config), str(state)]
+
+
+def deliver(appliance: Appliance) -> None:
+    """Send what is due, by a process that ends within a minute. For the end of a run: cron knows no daemon.
+
+    What is not sent by then waits for the daemon, or for the next run. Nothing that goes wrong is the run's.
+    """
+    said = bytearray()
+    try:
+        if Outbox(appliance.store).is_due(clock.now()):
+            with process.Stop().caught() as stop:
+                process.watch(
+                    argv_of(appliance.config.path, appliance.config.state),
+                    stop=stop,
+                    seconds=_AT_THE_END_OF_A_RUN,
+                    on_output=said.extend,
+                    on_line=lambda _: None,
+                )
+    except (ApplianceError, OSError) as error:
+        said += f"notices are not sent: {error}".encode()
+    if said:
+        log.warning("%s", said.decode(errors="replace").strip())
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
+
+
+_REST = 60.0  # seconds between two of them, whatever became of the first
+
+
+class Courier:
+    """Starts the process when something is due. For the daemon: call `look` at each of its rounds."""
+
+    def __init__(
+        self,
+        config: Path,
+        state: Path,
+        outbox: Outbox,
+        *,
+        now: Callable[[], datetime] = clock.now,
+        steady: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._argv, self._outbox, self._now, self._steady = argv_of(config, state), outbox, now, steady
+        self._rests_until = float("-inf")
+        self._said = ""
+        self._going_on: asyncio.Task[None] | None = None
+
+    async def look(self) -> None:
+        """Start it if something is due and none of ours goes on. Costs one look at a table that is mostly empty."""
+        if self._going_on or self._steady() < self._rests_until:
+            return
+        try:
+            if self._outbox.is_due(self._now()):
+                self._going_on = asyncio.create_task(self._until_it_ends(await self._start()))
+        except (ApplianceError, OSError) as error:
+            self._rest(f"notices are not sent: {error}")
+
+    async def _start(self) -> asyncio.subprocess.Process:
+        return await asyncio.create_subprocess_exec(
+            *self._argv,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.DEVNULL,
+            stderr=asyncio.subprocess.PIPE,
+            start_new_session=True,  # it ends its whole group when we die
+        )
+
+    async def _until_it_ends(self, child: asyncio.subprocess.Process) -> None:
+        said = b""
+        try:
+            _, said = await child.communicate()
+        finally:
+            if child.returncode is None:  # we are to stop
+                with contextlib.suppress(ProcessLookupError):
+                    child.terminate()
+                await child.wait()
+            self._going_on = None
+            self._rest(said.decode(errors="replace").strip())
+
+    def _rest(self, said: str) -> None:
+        """Do nothing for a while. What is SAID again and again is told once."""
+        self._rests_until = self._steady() + _REST
+        if said and said != self._said:
+            log.warning("%s", said)
+        self._said = said
+
+    async def stop(self) -> None:
+        """End what goes on. What it has not sent waits for the next start."""
+        if self._going_on:
+            self._going_on.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._going_on

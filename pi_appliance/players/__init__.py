@@ -1,1 +1,0 @@
-"""Music players, one file each: Options and connect(options). Floor 3."""

@@ -1,0 +1,1 @@
+"""Posts to social networks: tweets and the Monkey Bard."""

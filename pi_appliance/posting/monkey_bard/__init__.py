@@ -1,0 +1,1 @@
+"""The Monkey Bard: a simulated infinite monkey that types Shakespeare."""

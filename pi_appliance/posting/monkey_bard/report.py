@@ -1,0 +1,189 @@
+"""What is said of a monkey bard: its report, and the sentences it is told of with."""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta, tzinfo
+
+from pi_appliance.posting.monkey_bard import typing
+from pi_appliance.posting.monkey_bard.state import Memory
+from pi_appliance.posting.monkey_bard.typing import Target
+
+_NAMES = {10**15: "quadrillion", 10**12: "trillion", 10**9: "billion", 10**6: "million"}
+_RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+_SPANS = {31_556_952: "year", 86_400: "day", 3_600: "hour", 60: "minute"}  # seconds; a year of the calendar, on average
+
+
+def format_count(number: int) -> str:
+    """Write NUMBER, 0 or more, with three digits that count, and from a million on with a name."""
+    size = 10 ** max(0, len(str(number)) - 3)
+    rounded = (number + size // 2) // size * size
+    if rounded < 10**6:
+        return f"{rounded:,}"
+    if rounded >= 10**18:
+        return format_power(len(str(rounded)) - 1, str(rounded)[:2])
+    unit, name = next((unit, name) for unit, name in _NAMES.items() if rounded >= unit)
+    whole, rest = divmod(rounded, unit)
+    return f"{whole}.{rest * 100 // unit:02}".rstrip("0").rstrip(".") + f" {name}"
+
+
+def format_power(exponent: int, digits: str = "") -> str:
+    """Write ten to the power EXPONENT, times the number whose two first DIGITS are given, if they are."""
+    times = f"{digits[0]}.{digits[1:]}".rstrip("0").rstrip(".") + " \u00d7 " if digits else ""
+    return f"{times}10{str(exponent).translate(_RAISED)}"
+
+
+def format_span(seconds: int) -> str:
+    """Write a length of time, 0 or more, in the largest unit that it fills."""
+    for size, name in _SPANS.items():
+        if seconds >= size:
+            number = (seconds + size // 2) // size
+            return f"{format_count(number)} {name}{'' if number == 1 else 's'}"
+    return "less than a minute"
+
+
+_SHOWN = 20  # records and earlier monkeys in the report
+_PACE = timedelta(hours=1)  # runs within less do not tell how many there are in a year
+_SENTENCES = (
+    "After {keystrokes} keystrokes the monkey has typed {typed}. One more letter takes it about {next} keystrokes:"
+    " {time}{pace}.",
+    "News from the monkey at the typewriter: {typed}. So far it hit {keystrokes} keys; the next letter should come in"
+    " {time}.",
+    "{typed}: that is how far chance has come with {keystrokes} keystrokes. For one letter more it needs some {next},"
+    " which takes {time}.",
+    "{keystrokes} keys were hit at random, and among them stood {typed}. The next letter? In {time}, on average.",
+    "The monkey types on. Its best so far, out of {keystrokes} keystrokes: {typed}. One letter more is a matter of"
+    " {next} keystrokes. Call back in {time}.",
+    "Letter {length} of {of} is done: {typed}. It took {keystrokes} keystrokes; expect number {following} in {time}.",
+)
+_NOTHING_YET = "{keystrokes} keys were hit, and the first letter was not among them. The monkey is in no hurry."
+_ENDS = (
+    "It is done. After {keystrokes} keystrokes hit at random, the monkey has typed the whole text: {typed}",
+    "{keystrokes} keystrokes, no plan, and there it stands, all {of} letters of it: {typed}. The monkey rests.",
+)
+_CUTS = (160, 80, 40, 20)  # of what was typed, so many of its last letters are shown where all is too long
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A monkey as it is seen: what it remembers and types, the keys it hits in a run, and where its owner lives."""
+
+    memory: Memory
+    target: Target
+    per_run: int
+    zone: tzinfo | None
+
+    @property
+    def finished(self) -> bool:
+        """Whether that is all of it."""
+        return self.memory.place.matched == len(self.target.keys)
+
+    @property
+    def wanted(self) -> int:
+        """Keystrokes to the next letter, on average."""
+        return typing.expected(self.target, self.memory.place)
+
+    def time(self) -> str:
+        """Return how long those take: in runs, until the newest ones tell how many there are in a while."""
+        pace = self._pace()
+        if pace:
+            return format_span(self.wanted * pace[1] // pace[0])
+        runs = -(-self.wanted // self.per_run)
+        return f"{format_count(runs)} run{'' if runs == 1 else 's'}"
+
+    def at(self) -> str:
+        """Return what completes the time: at which pace."""
+        return " at this pace" if self._pace() else ""
+
+    def _pace(self) -> tuple[int, int] | None:
+        """Return the keystrokes of the newest runs, and the seconds they took with all the waiting in between."""
+        ends = self.memory.ends
+        if len(ends) < 2 or ends[-1][0] - ends[0][0] < _PACE:
+            return None
+        return ends[-1][1] - ends[0][1], int((ends[-1][0] - ends[0][0]).total_seconds())
+
+    def instant(self, when: datetime) -> str:
+        """Write WHEN as the owner's clock shows it."""
+        return when.astimezone(self.zone).isoformat(" ", "minutes")
+
+
+def summary(view: View) -> str:
+    """Return in one line how far the monkey is."""
+    place = view.memory.place
+    done = f"{place.keystrokes:,} keystrokes: {_quoted(view.memory.typed, 40)}"
+    if view.finished:
+        return f"{done}, the whole text; there is nothing left to type"
+    ahead = f"the next letter in about {format_count(view.wanted)} more ({view.time()})"
+    return f"{done}, {place.matched} of {len(view.target.keys)} letters; {ahead}"
+
+
+def sentence(view: View, draw: float, fits: Callable[[str], bool]) -> str:
+    """Return a post about the monkey that FITS, its wording chosen by DRAW; one that does not, if none does."""
+    place = view.memory.place
+    wordings: Sequence[str] = _ENDS if view.finished else _SENTENCES if view.memory.typed else (_NOTHING_YET,)
+    wording, text = wordings[int(draw * len(wordings))], ""
+    for most in (len(view.memory.typed), *_CUTS):
+        text = wording.format(
+            keystrokes=f"{place.keystrokes:,}",
+            typed=_quoted(view.memory.typed, most),
+            length=place.matched,
+            following=place.matched + 1,
+            of=len(view.target.keys),
+            next=format_count(view.wanted),
+            time=view.time(),
+            pace=view.at(),
+        )
+        if fits(text):
+            break
+    return text
+
+
+def report(view: View) -> str:
+    """Return the report, ready to be written."""
+    memory, target = view.memory, view.target
+    place, keyboard = memory.place, memory.keyboard
+    rest = target.lines[place.matched :].partition("\n")[0]
+    records = reversed(memory.events[-_SHOWN:])
+    return "".join(
+        f"{line}\n"
+        for line in (
+            f"Typed so far: [{memory.typed}]{rest}",
+            "",
+            f"Keystrokes:   {place.keystrokes:,} since {view.instant(memory.began)}",
+            f"Longest:      {place.matched} of {len(target.keys)} letters of {memory.text}",
+            *_ahead(view),
+            f"Keyboard:     {keyboard}, {len(keyboard.keys)} keys",
+            f"Seed:         {memory.seed}",
+            *(["", "Records, the newest first (letters, keystroke, when)"] if memory.events else []),
+            *(f"{each.record.length:6}  {each.record.keystroke:>20,}  {view.instant(each.when)}" for each in records),
+            *_earlier(view),
+        )
+    )
+
+
+def _ahead(view: View) -> Iterator[str]:
+    if view.finished:
+        yield "Next letter:  none; it has typed all of it"
+        return
+    yield f"Next letter:  expected after {view.wanted:,} more keystrokes: {view.time()}{view.at()}"
+    # The first term of the sum outweighs the rest of it, so its power of ten is that of the whole.
+    power = int(len(view.target.keys) * math.log10(len(view.memory.keyboard.keys)))
+    if power > len(str(view.wanted)):
+        yield f"The whole:    expected after about {format_power(power)} keystrokes"
+
+
+def _earlier(view: View) -> Iterator[str]:
+    if view.memory.earlier:
+        yield ""
+        yield "Earlier monkeys, the newest first"
+    for each in reversed(view.memory.earlier[-_SHOWN:]):
+        yield (
+            f"until {view.instant(each.gone)}: {_quoted(each.typed, 40)} of {each.text} with {each.keystrokes:,}"
+            f" keystrokes ({each.keyboard}, seed {each.seed})"
+        )
+
+
+def _quoted(typed: str, most: int) -> str:
+    """Return the last MOST letters of what was TYPED, in quotes and on one line."""
+    shown = typed if len(typed) <= most else "…" + typed[len(typed) - most :]
+    return f"“{' / '.join(shown.split(chr(10)))}”"

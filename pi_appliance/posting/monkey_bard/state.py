@@ -1,0 +1,156 @@
+"""What a monkey bard remembers from run to run, and that as JSON."""
+
+import json
+from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import pairwise
+from typing import Any
+
+from pi_appliance.errors import Refused
+from pi_appliance.posting.monkey_bard.typing import Keyboard, Place, Record
+
+VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """A record, and when it was set."""
+
+    record: Record
+    when: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """That a post was to be made: in which slot, when, and how far the text had come."""
+
+    slot: str
+    when: datetime
+    length: int
+
+
+@dataclass(frozen=True, slots=True)
+class Earlier:
+    """A monkey that had to go, because another text, keyboard or seed was wanted."""
+
+    text: str  # the name of its file
+    keyboard: Keyboard
+    seed: int
+    keystrokes: int
+    typed: str
+    gone: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory:
+    """All that is kept."""
+
+    text: str  # the name of the file
+    digest: str  # of what is to be typed
+    keyboard: Keyboard
+    seed: int
+    began: datetime
+    place: Place = field(default_factory=Place)
+    typed: str = ""  # the longest beginning of the text that stood in the stream
+    events: tuple[Event, ...] = ()  # a record for each length, from 1 on
+    slot: str = ""  # of the newest run that typed
+    goal: int = 0  # so many keystrokes there are when that run has typed what it should
+    ends: tuple[tuple[datetime, int], ...] = ()  # when the newest runs ended, and the keystrokes by then
+    told: Told | None = None  # the newest post
+    telling: Told | None = None  # one that is about to be written down
+    earlier: tuple[Earlier, ...] = ()  # the newest last
+
+
+def dump(memory: Memory) -> str:
+    """Return MEMORY as JSON on one line."""
+    place, told = memory.place, (memory.told, memory.telling)
+    return json.dumps(
+        {
+            "version": VERSION,
+            "text": [memory.text, memory.digest],
+            "keyboard": memory.keyboard,
+            "seed": memory.seed,
+            "began": memory.began.isoformat(),
+            "place": [place.keystrokes, place.block, place.offset, place.matched, place.standing],
+            "typed": memory.typed,
+            "events": [[each.record.length, each.record.keystroke, each.when.isoformat()] for each in memory.events],
+            "run": [memory.slot, memory.goal],
+            "ends": [[when.isoformat(), keystrokes] for when, keystrokes in memory.ends],
+            "told": [each and [each.slot, each.when.isoformat(), each.length] for each in told],
+            "earlier": [
+                [each.text, each.keyboard, each.seed, each.keystrokes, each.typed, each.gone.isoformat()]
+                for each in memory.earlier
+            ],
+        },
+        ensure_ascii=False,
+    )
+
+
+def load(text: str, job: str) -> Memory:
+    """Return what `dump` wrote as TEXT for JOB. Raises Refused if it is damaged, or of a later version."""
+    file, anew = f"memory/{job}.txt in the state folder", "move it away to let a new monkey begin"
+    try:
+        data = json.loads(text)
+        version = data["version"]
+        if version == VERSION:
+            return _memory(data)
+    except (ValueError, TypeError, KeyError, AttributeError, IndexError):
+        raise Refused(f"{file} is damaged, so nobody knows how far the monkey is; {anew}") from None
+    raise Refused(f"{file} was written by another pi-appliance (its version {version}); update this one, or {anew}")
+
+
+def _memory(data: Any) -> Memory:
+    """Return what stands in DATA. Raises ValueError, TypeError or KeyError where that cannot be."""
+    slot, goal = data["run"]
+    name, digest = data["text"]
+    place = Place(*map(_count, data["place"]))
+    events = tuple(Event(Record(_count(n), _count(at)), _instant(when)) for n, at, when in data["events"])
+    told, telling = (each and Told(str(each[0]), _instant(each[1]), _count(each[2])) for each in data["told"])
+    memory = Memory(
+        text=str(name),
+        digest=str(digest),
+        keyboard=Keyboard(data["keyboard"]),
+        seed=int(data["seed"]),
+        began=_instant(data["began"]),
+        place=place,
+        typed=str(data["typed"]),
+        events=events,
+        slot=str(slot),
+        goal=_count(goal),
+        ends=tuple((_instant(when), _count(keystrokes)) for when, keystrokes in data["ends"]),
+        told=told,
+        telling=telling,
+        earlier=tuple(_earlier(*each) for each in data["earlier"]),
+    )
+    if not _fits(memory):
+        raise ValueError("it contradicts itself")
+    return memory
+
+
+def _fits(memory: Memory) -> bool:
+    """Say whether the counts of MEMORY can be true together."""
+    place, records = memory.place, [each.record for each in memory.events]
+    return (
+        [each.length for each in records] == list(range(1, place.matched + 1))
+        and all(one.keystroke < later.keystroke for one, later in pairwise(records))
+        and all(each.length <= each.keystroke <= place.keystrokes for each in records)
+        and place.standing <= place.matched == len(memory.typed)
+        and all(one[1] < later[1] <= place.keystrokes for one, later in pairwise(memory.ends))
+    )
+
+
+def _earlier(text: str, keyboard: str, seed: int, keystrokes: int, typed: str, gone: str) -> Earlier:
+    return Earlier(str(text), Keyboard(keyboard), int(seed), _count(keystrokes), str(typed), _instant(gone))
+
+
+def _count(value: Any) -> int:
+    if type(value) is not int or value < 0:
+        raise ValueError(value)
+    return value
+
+
+def _instant(value: Any) -> datetime:
+    when = datetime.fromisoformat(value)
+    if when.tzinfo is None:
+        raise ValueError(value)
+    return when

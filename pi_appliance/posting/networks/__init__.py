@@ -1,0 +1,1 @@
+"""Social networks, one plug-in a file."""

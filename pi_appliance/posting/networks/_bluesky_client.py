@@ -1,0 +1,288 @@
+"""One request to a server that speaks Bluesky's protocol: bounded in time, and what its answer means for a post."""
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING, Any
+
+from pi_appliance.errors import ApplianceError, Refused, Unavailable, Uncertain
+from pi_appliance.posting.networks._http import LOOK, broken_line
+
+if TYPE_CHECKING:
+    import requests
+import contextlib
+import json
+import os
+import re
+import tempfile
+from dataclasses import asdict, field
+from pathlib import Path
+
+_LONGEST_WAIT = 86_400.0  # the longest of Bluesky's limits is one of a day
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer that says yes, or no for a reason."""
+
+    status: int
+    body: Mapping[str, Any]  # empty where it was no JSON object
+
+    @property
+    def good(self) -> bool:
+        """Whether it says yes."""
+        return 200 <= self.status < 300
+
+    @property
+    def error(self) -> str:
+        """Bluesky's name for what is wrong, such as ExpiredToken; '' if nothing is."""
+        return str(self.body.get("error", "")) if not self.good else ""
+
+    @property
+    def words(self) -> str:
+        """What the server says, on one line, with the status."""
+        said = str(self.body.get("message") or self.error)
+        return f"{self.status}: {' '.join(said.split())[:200]}" if said else str(self.status)
+
+    def refusal(self) -> Refused:
+        """Return what a no means for the owner."""
+        match self.error:
+            case "AccountTakedown" | "AccountSuspended" | "AccountDeactivated" as state:
+                how = "has been deactivated" if state == "AccountDeactivated" else "was taken down by its moderators"
+                return Refused(f"the account at Bluesky {how} ({self.words}); sign in at bsky.app to see why")
+        if 300 <= self.status < 400:
+            return Refused(
+                f"Bluesky answered {self.words}, as if it were elsewhere; check server: in the configuration"
+            )
+        return Refused(f"Bluesky refuses it ({self.words})")
+
+
+class Line:
+    """Requests one after another, none of which takes longer than SECONDS in all."""
+
+    def __init__(self, seconds: float) -> None:
+        import requests  # noqa: PLC0415 - 0.2 s and 19 MB that only a run which posts shall pay
+
+        self._requests: Any = requests
+        self._seconds = seconds
+        self._session = requests.Session()
+
+    def ask(self, server: str, method: str, *, token: str = "", **query: str) -> Answer:
+        """Return what SERVER answers to METHOD, which changes nothing. Raises Unavailable."""
+        return self._call("GET", server, method, token, writes=False, params=query)
+
+    def tell(self, server: str, method: str, *, token: str = "", writes: bool = False, **content: Any) -> Answer:
+        """Return what SERVER answers to METHOD with CONTENT: json, or data and headers.
+
+        Raises Unavailable (certainly not done) and, if it WRITES what others see, Uncertain (perhaps done).
+        """
+        return self._call("POST", server, method, token, writes=writes, **content)
+
+    def _call(self, verb: str, server: str, method: str, token: str, *, writes: bool, **content: Any) -> Answer:
+        try:
+            response = self._in_time(verb, f"{server}/xrpc/{method}", token, content)
+        except self._requests.ConnectionError as error:
+            raise _lost(broken_line(error, "Bluesky"), writes=writes) from None
+        except self._requests.Timeout:
+            said = f"Bluesky did not answer within {self._seconds:g} s"
+            raise _lost(Uncertain(f"{said}; {LOOK}"), writes=writes) from None
+        except self._requests.RequestException as error:
+            said = f"Bluesky's answer broke off ({type(error).__name__})"
+            raise _lost(Uncertain(f"{said}; {LOOK}"), writes=writes) from None
+        return _answer(response, writes=writes)
+
+    def _in_time(self, verb: str, url: str, token: str, content: dict[str, Any]) -> "requests.Response":
+        """Return the answer, or raise what requests raises. A timeout of its own would begin anew with each byte."""
+        got: list[Any] = []
+
+        def authorize(request: Any) -> Any:  # given even if there is no token: else a ~/.netrc would be looked into
+            if token:
+                request.headers["Authorization"] = f"Bearer {token}"
+            return request
+
+        def send() -> None:
+            # To connect must take less, at each of two addresses: what was never sent shall not pass for uncertain.
+            limits = (self._seconds / 3, self._seconds)
+            more = {"auth": authorize, "timeout": limits, "allow_redirects": False, **content}
+            try:
+                got.append(session.request(verb, url, **more))
+            except Exception as error:  # noqa: BLE001 - raised below, where somebody waits for it
+                got.append(error)
+
+        session = self._session
+        thread = threading.Thread(target=send, daemon=True)
+        thread.start()
+        thread.join(self._seconds)
+        if not got:
+            self._session = self._requests.Session()  # the other one is still in use
+            raise self._requests.Timeout
+        if isinstance(got[0], Exception):
+            raise got[0]
+        response: requests.Response = got[0]
+        return response
+
+
+def _lost(error: ApplianceError, *, writes: bool) -> ApplianceError:
+    """Return ERROR, or that nothing was done if nothing was to be written."""
+    if writes or isinstance(error, Unavailable):
+        return error
+    return Unavailable(str(error).removesuffix(f"; {LOOK}") + "; nothing was posted")
+
+
+def _answer(response: "requests.Response", *, writes: bool) -> Answer:
+    try:
+        body = response.json()
+    except (ValueError, RecursionError):
+        body = None
+    answer = Answer(response.status_code, body if isinstance(body, dict) else {})
+    if answer.status == 429:
+        raise Unavailable(f"Bluesky takes no more just now ({answer.words})", after=_until_reset(response.headers))
+    if answer.status >= 500:
+        raise _lost(Uncertain(f"Bluesky had a fault of its own ({answer.words}); {LOOK}"), writes=writes)
+    if answer.good and not isinstance(body, dict):
+        raise _lost(nonsense(), writes=writes)
+    return answer
+
+
+def nonsense() -> Uncertain:
+    """Return that an answer which should say yes does not say what it should."""
+    return Uncertain(f"Bluesky answered something that makes no sense; {LOOK}")
+
+
+def _until_reset(headers: Mapping[str, str]) -> float | None:
+    """Return the seconds until the limit is lifted, by the server's own clock: that of a Pi may be wrong."""
+    try:
+        if "ratelimit-reset" in headers:
+            seconds = int(headers["ratelimit-reset"]) - parsedate_to_datetime(headers["date"]).timestamp()
+        else:
+            seconds = int(headers["retry-after"])
+    except (KeyError, ValueError, TypeError):
+        return None
+    return min(max(seconds, 0.0), _LONGEST_WAIT)
+
+
+NAME = "session.json"
+WHERE = "bsky.app, under Settings, Privacy and security, App passwords"
+_LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
+_HOST = rf"{_LABEL}(\.{_LABEL})*(:\d+)?"
+_LOOPBACK = r"http://(127\.0\.0\.1|localhost|\[::1\])(:\d+)?"
+_TOKEN = re.compile(r"[!-~]+")  # what may stand in a header
+
+
+def is_protected(server: str, *, loopback: bool = True) -> bool:
+    """Say whether what is sent to SERVER cannot be read on the way: it is encrypted, or stays on this machine."""
+    return bool(re.fullmatch(f"https://{_HOST}" + (f"|{_LOOPBACK}" if loopback else ""), server))
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """Leave to act for an account for a while."""
+
+    handle: str  # as it was signed in with
+    entry: str  # the server it was signed in at
+    did: str  # the account's name for ever, whatever its handle
+    home: str  # the server that keeps the account's posts
+    access: str = field(repr=False)
+    refresh: str = field(repr=False)
+
+
+class Account:
+    """Signs in as HANDLE at the server ENTRY, and keeps the session in FOLDER, if there is one."""
+
+    def __init__(self, line: Line, entry: str, handle: str, password: str, folder: Path | None = None) -> None:
+        self._line = line
+        self._entry, self._handle, self._password = entry.rstrip("/"), handle, password
+        self._folder = folder
+        self._session: Session | None = None
+
+    def session(self) -> Session:
+        """Return the session that was kept, or a new one. Raises Unavailable, Refused."""
+        self._session = self._session or self._kept() or self.sign_in()
+        return self._session
+
+    def renewed(self, old: Session) -> Session:
+        """Return a session in place of OLD, which is over. Raises Unavailable, Refused."""
+        kept = self._kept()
+        if kept and kept.access != old.access:  # another run was faster
+            self._session = kept
+            return kept
+        answer = self._line.tell(self._entry, "com.atproto.server.refreshSession", token=old.refresh)
+        if answer.good:
+            return self._keep(answer, home=old.home)
+        return self.sign_in()
+
+    def sign_in(self) -> Session:
+        """Return a new session, by the password. Raises Unavailable, Refused."""
+        proof = {"identifier": self._handle, "password": self._password}
+        answer = self._line.tell(self._entry, "com.atproto.server.createSession", json=proof)
+        if answer.good:
+            return self._keep(answer, home=self._entry)
+        if answer.error == "AuthFactorTokenRequired":
+            raise Refused(f"Bluesky wants a code by mail, so this is no app password; make one at {WHERE}")
+        if answer.status == 401 and not answer.error.startswith("Account"):
+            who = f"{self._handle} with this app password"
+            raise Refused(f"Bluesky does not know {who} ({answer.words}); make a new one at {WHERE}")
+        raise answer.refusal()
+
+    def _keep(self, answer: Answer, *, home: str) -> Session:
+        """Return the session that ANSWER gives, once it is on the disk."""
+        said = answer.body
+        if said.get("active") is False:
+            state = said.get("status") or "not active"
+            raise Refused(f"the account {self._handle} is {state}; sign in at bsky.app to see why")
+        home = self._home(said.get("didDoc")) or home
+        session = _session(
+            (self._handle, self._entry, said.get("did"), home, said.get("accessJwt"), said.get("refreshJwt"))
+        )
+        if session is None:
+            raise Unavailable("Bluesky answered something that makes no sense when it was asked to sign in")
+        if self._folder:
+            # A card that cannot be written makes signing in more frequent, not posting impossible.
+            with contextlib.suppress(OSError):
+                _write(self._folder / NAME, asdict(session))
+        self._session = session
+        return session
+
+    def _home(self, document: Any) -> str:
+        """Return the home that DOCUMENT, which describes the account, names; '' if it names none, or no safe one."""
+        services = document.get("service") if isinstance(document, dict) else None
+        for each in services if isinstance(services, list) else ():
+            if isinstance(each, dict) and str(each.get("id", "")).endswith("#atproto_pds"):
+                home = str(each.get("serviceEndpoint", "")).rstrip("/")
+                return home if is_protected(home, loopback=self._entry.startswith("http://")) else ""
+        return ""
+
+    def _kept(self) -> Session | None:
+        """Return the session that was kept, if it is one of this account."""
+        try:
+            read = json.loads((self._folder / NAME).read_bytes()) if self._folder else None
+        except (OSError, ValueError, RecursionError):
+            return None
+        names = ("handle", "entry", "did", "home", "access", "refresh")
+        kept = _session(tuple(read.get(name) for name in names)) if isinstance(read, dict) else None
+        return kept if kept and (kept.handle, kept.entry) == (self._handle, self._entry) else None
+
+
+def _session(parts: tuple[Any, ...]) -> Session | None:
+    """Return the session that PARTS make, or None if one of them is not what it should be."""
+    if not all(isinstance(part, str) and _TOKEN.fullmatch(part) for part in parts):
+        return None
+    session = Session(*parts)
+    return session if session.did.startswith("did:") and is_protected(session.home) else None
+
+
+def _write(path: Path, content: Mapping[str, str]) -> None:
+    """Write CONTENT to PATH in one step, so that nobody but the service can ever read it."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    path.parent.chmod(0o700)
+    number, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")  # of mode 0600
+    try:
+        with os.fdopen(number, "w", encoding="utf-8") as file:
+            json.dump(content, file)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(draft).replace(path)
+    except OSError:
+        Path(draft).unlink(missing_ok=True)
+        raise

@@ -1,0 +1,216 @@
+"""One exchange with a server: it ends in time, is never led elsewhere, and tells whether anything of it was sent.
+
+It loads requests, 8 MB: import it only where something is about to be sent.
+"""
+
+import ssl
+from typing import TYPE_CHECKING
+
+from pi_appliance.errors import ApplianceError, Unavailable, Uncertain
+
+if TYPE_CHECKING:
+    import requests
+import contextlib
+import io
+import logging
+import socket
+import threading
+from collections.abc import Iterator, Mapping
+from contextvars import ContextVar
+from typing import Any
+
+import requests
+from requests.adapters import HTTPAdapter
+from urllib3.connection import HTTPConnection, HTTPSConnection
+from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
+from urllib3.exceptions import ConnectTimeoutError
+
+LOOK = "look at the account before you post it again"
+
+
+def broken_line(error: "requests.ConnectionError", network: str) -> ApplianceError:
+    """Return what ERROR means where something was sent to NETWORK: certain only where no connection was ever made."""
+    import urllib3.exceptions as broken  # noqa: PLC0415 - comes with requests, which only a run that posts shall load
+
+    reason = getattr(error.args[0], "reason", error.args[0]) if error.args else error
+    if isinstance(reason, (broken.NewConnectionError, broken.ConnectTimeoutError, broken.ProxyError)):
+        return Unavailable(f"{network} cannot be reached; is this Pi online?")
+    # Of all that TLS may complain of, only this comes before the post is sent for certain.
+    if isinstance(reason, broken.SSLError) and isinstance(reason.args[0], ssl.SSLCertVerificationError):
+        return Unavailable(f"what answers is not {network}, by its certificate; is the clock of this Pi right?")
+    return Uncertain(f"the connection to {network} broke before it answered; {LOOK}")
+
+
+_SLOWEST = 10_000  # bytes a second: a slower line counts as none
+_TALKERS = ("tweepy", "requests_oauthlib", "oauthlib", "requests", "urllib3", "charset_normalizer")
+
+
+def quiet() -> None:
+    """Let nothing that the libraries log get anywhere: at DEBUG they write down headers, and so the tokens."""
+    for name in _TALKERS:
+        logger = logging.getLogger(name)
+        logger.setLevel(logging.WARNING)
+        logger.propagate = False
+        if not logger.handlers:
+            logger.addHandler(logging.NullHandler())  # or Python itself prints warnings to stderr
+
+
+class Cut(Exception):
+    """No answer came, and this is why, in words. `sent`: whether the other side may have got the request."""
+
+    def __init__(self, why: str, *, sent: bool) -> None:
+        self.sent = sent
+        super().__init__(why)
+
+
+class Answered(Exception):
+    """An answer came that is not 2xx."""
+
+    def __init__(self, response: requests.Response) -> None:
+        self.response = response
+        super().__init__(response.status_code)
+
+
+class Session(requests.Session):
+    """Exchanges with the server called NAME, where SECONDS are the most to wait for it to connect, and then to answer.
+
+    MOVED says where what is addressed to one place really goes. It is looked at after a request was signed.
+    """
+
+    def __init__(self, name: str, seconds: float, moved: Mapping[str, str]) -> None:
+        super().__init__()
+        self._name, self._seconds, self._moved = name, seconds, moved
+        self.headers["Connection"] = "close"
+        for scheme in ("https://", "http://"):
+            self.mount(scheme, _Adapter(max_retries=0))
+
+    def send(self, request: requests.PreparedRequest, **more: Any) -> requests.Response:
+        """Send REQUEST once and return the answer, read to its end. Raises Cut or Answered."""
+        request.url = self._where(request.url or "")
+        more |= {"allow_redirects": False, "timeout": (self._seconds, self._seconds)}
+        longest = 2 * self._seconds
+        if isinstance(request.body, bytes):
+            longest += len(request.body) / _SLOWEST
+            more["timeout"] = (self._seconds, longest)  # to answer: much of a picture is on its way still
+            # As a file it goes out in pieces, each with the timeout; as bytes, there is one timeout for all 5 MB.
+            request.body = io.BytesIO(request.body)  # type: ignore[assignment]
+        watch = _Watch()
+        before = _WATCH.set(watch)
+        try:
+            with watch.end_after(longest):
+                response = super().send(request, **more)
+        except (OSError, ValueError) as error:  # what requests raises is one of the two
+            raise self._cut(error, watch) from None
+        finally:
+            _WATCH.reset(before)
+            self.close()  # a line kept for the next request may be dead by then, and leave open what became of that
+        if watch.late:  # what was cut off in its head passes for a whole answer
+            raise self._cut(TimeoutError(), watch)
+        if not 200 <= response.status_code < 300:
+            raise Answered(response)
+        return response
+
+    def _where(self, url: str) -> str:
+        for home, server in self._moved.items():
+            if url.startswith(f"{home}/"):
+                return server + url.removeprefix(home)
+        return url
+
+    def _cut(self, error: Exception, watch: "_Watch") -> Cut:
+        known = broken_line(error, self._name) if isinstance(error, requests.ConnectionError) else None
+        if isinstance(known, Unavailable):
+            return Cut(str(known), sent=False)
+        if not (watch.sent or watch.blind):
+            return Cut(f"{self._name} cannot be reached; is this Pi online?", sent=False)
+        if watch.late or isinstance(error, requests.Timeout):
+            return Cut(f"{self._name} took too long to answer", sent=True)
+        return Cut(f"the connection to {self._name} broke before it answered", sent=True)
+
+
+class _Watch:
+    """What is known of one exchange: whether anything was sent, whether that can be known, whether it is late."""
+
+    def __init__(self) -> None:
+        self.sent = self.blind = self.late = False
+        self._lock = threading.Lock()
+        self._lines: list[socket.socket] = []
+
+    @contextlib.contextmanager
+    def end_after(self, seconds: float) -> Iterator[None]:
+        """Break the connection SECONDS from now if the block has not ended: a drip outlives every other timeout."""
+        timer = threading.Timer(seconds, self._end)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
+            with self._lock:
+                for line in self._lines:
+                    line.close()
+                self._lines.clear()
+
+    def hold(self, line: socket.socket) -> None:
+        """Keep a handle of LINE that stays good when TLS takes LINE over."""
+        with self._lock:
+            self._lines.append(line.dup())
+
+    def start_sending(self, connection: HTTPConnection) -> None:
+        """Say that from now on something may have been sent. Raises ConnectTimeoutError when it is too late."""
+        with self._lock:
+            if self.late:
+                raise ConnectTimeoutError(connection, "too late")
+            self.sent = True
+
+    def _end(self) -> None:
+        with self._lock:
+            self.late = True
+            for line in self._lines:
+                with contextlib.suppress(OSError):
+                    line.shutdown(socket.SHUT_RDWR)
+
+
+_WATCH: ContextVar[_Watch] = ContextVar("watch")
+
+
+class _Plain(HTTPConnection):
+    def _new_conn(self) -> socket.socket:
+        line = super()._new_conn()
+        _WATCH.get().hold(line)
+        return line
+
+    def request(self, *args: Any, **more: Any) -> None:
+        if self.sock is None:
+            self.connect()
+        _WATCH.get().start_sending(self)
+        super().request(*args, **more)
+
+
+class _Secured(_Plain, HTTPSConnection):
+    pass
+
+
+class _PlainPool(HTTPConnectionPool):
+    ConnectionCls = _Plain
+
+
+class _SecuredPool(HTTPSConnectionPool):
+    ConnectionCls = _Secured
+
+
+class _Adapter(HTTPAdapter):
+    def init_poolmanager(self, *args: Any, **more: Any) -> None:
+        super().init_poolmanager(*args, **more)
+        _watch_over(self.poolmanager)
+
+    def proxy_manager_for(self, proxy: str, **more: Any) -> Any:
+        manager = super().proxy_manager_for(proxy, **more)
+        if proxy.lower().startswith("socks"):
+            _WATCH.get().blind = True  # it has connections of its own
+        else:
+            _watch_over(manager)
+        return manager
+
+
+def _watch_over(manager: Any) -> None:
+    manager.pool_classes_by_scheme = {"http": _PlainPool, "https": _SecuredPool}

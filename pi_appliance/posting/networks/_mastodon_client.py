@@ -1,0 +1,189 @@
+"""The line to a Mastodon server: Mastodon.py without waiting or second tries, and what each answer means for the owner.
+
+Only this file imports Mastodon.py, and is itself imported only by who asks a server something.
+
+What the server answered counts, not what Mastodon.py makes of it. Version 2.3.3 raises its MastodonRatelimitError also
+for a post that was accepted, where it cannot read a header of the answer; whatever breaks on the line becomes one
+MastodonNetworkError; and it guesses the types of what is in an answer.
+"""
+
+import json
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from email.utils import parsedate_to_datetime
+from typing import Any
+from urllib.parse import urlsplit
+
+import mastodon
+import requests
+
+from pi_appliance.errors import ApplianceError, Refused, Unavailable, Uncertain
+from pi_appliance.posting.networks._http import LOOK, broken_line
+
+LOGIN = "log in again: pi-appliance networks login"
+_LONGEST = 200  # characters of what a server says that are shown
+_STUMBLES = (
+    mastodon.MastodonError,
+    requests.RequestException,
+    AttributeError,
+    LookupError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a server answered; without a body, the line broke within it."""
+
+    status: int
+    headers: Any
+    body: bytes | None
+
+    def json(self) -> Any:
+        """Return what the body says; None: nothing that can be read."""
+        try:
+            return json.loads(self.body or b"null")
+        except (ValueError, RecursionError):
+            return None
+
+    def short(self) -> str:
+        """Return the status and what the server says of it, on one line."""
+        said = self.json()
+        words = (said.get("error_description") or said.get("error") or "") if isinstance(said, dict) else ""
+        words = " ".join(str(words).split())
+        words = words if len(words) <= _LONGEST else f"{words[:_LONGEST]}…"
+        return f"{self.status}: {words}" if words else str(self.status)
+
+
+class Line:
+    """Requests to SERVER with TOKEN, each sent once. SECONDS are waited for the connection, then for the answer."""
+
+    def __init__(self, server: str, seconds: float, token: str | None = None) -> None:
+        self.who = urlsplit(server).netloc
+        self._seconds = seconds
+        self.session = _Session()
+        self.client: Any = mastodon.Mastodon(
+            api_base_url=server,
+            session=self.session,
+            ratelimit_method="throw",
+            request_timeout=seconds,
+            # Named, so that it does not ask twice before each picture; nothing newer is used here.
+            mastodon_version="4.0.0",
+            version_check_mode="created",
+            user_agent="pi-appliance",
+        )
+        self.client.access_token = token  # as an argument it might be taken for the name of a file
+
+    @property
+    def status(self) -> int | None:
+        """Return the HTTP status of the newest answer; None: the server did not answer."""
+        return self.session.answer.status if self.session.answer else None
+
+    @property
+    def said(self) -> str:
+        """Return the newest answer in short, as in '422: it is too long'."""
+        return self.session.answer.short() if self.session.answer else "nothing"
+
+    def ask(self, call: Callable[..., Any], *args: Any, kind: type = dict, posts: bool = False, **named: Any) -> Any:
+        """Return what the server answers to CALL, a method of the client, as JSON has it: something of KIND.
+
+        POSTS: something may be there afterwards, so Uncertain is raised where it is open whether that is so. Otherwise,
+        Unavailable is. Raises Refused for a clear no.
+        """
+        self.session.answer = None
+        self.session.max_redirects = 0 if posts else 5  # a post that is sent on arrives as a question
+        stumble: Exception | None = None
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of old ways in; they are taken only where there is no other
+                call(*args, **named)
+        except _STUMBLES as error:
+            stumble = error
+        try:
+            return self._checked(stumble, kind)
+        except Uncertain as error:
+            if posts:
+                raise
+            raise Unavailable(str(error).removesuffix(f"; {LOOK}")) from None
+
+    def nonsense(self) -> Uncertain:
+        """Return the error for an answer that is none."""
+        return Uncertain(f"{self.who} answered something that makes no sense; {LOOK}")
+
+    def _checked(self, stumble: Exception | None, kind: type) -> Any:
+        answer = self.session.answer
+        if answer is None:
+            raise self._broken(stumble)
+        if answer.status >= 300:
+            raise self._refusal(answer)
+        if answer.body is None:
+            raise Uncertain(f"the connection to {self.who} broke before it answered; {LOOK}")
+        said = answer.json()
+        if not isinstance(said, kind):
+            raise self.nonsense()
+        return said
+
+    def _broken(self, error: BaseException | None) -> ApplianceError:
+        """Return what ERROR means, after which there is no answer at all."""
+        while error and not isinstance(error, requests.RequestException):
+            error = error.__cause__ or error.__context__
+        if isinstance(error, requests.ConnectionError):
+            return broken_line(error, self.who)
+        if isinstance(error, requests.ReadTimeout):
+            return Uncertain(f"{self.who} did not answer within {self._seconds:g} seconds; {LOOK}")
+        if isinstance(error, (requests.exceptions.InvalidURL, requests.exceptions.InvalidSchema)):
+            return Refused(f"{self.who} is no address of a server; check `server:`")
+        return Uncertain(f"the connection to {self.who} broke before it answered; {LOOK}")
+
+    def _refusal(self, answer: Answer) -> ApplianceError:
+        """Return what an answer other than 2xx means."""
+        said = answer.short()
+        match answer.status:
+            case 401:
+                return Refused(f"{self.who} does not know the token ({said}); {LOGIN}")
+            case 403:
+                return Refused(f"{self.who} does not allow it ({said}); see whether the account is limited, or {LOGIN}")
+            case 408:
+                return Uncertain(f"{self.who} waited too long for the request ({said}); {LOOK}")
+            case 429:
+                return Unavailable(f"{self.who} takes no more just now ({said})", after=_until_reset(answer.headers))
+            case status if status < 400:
+                where = urlsplit(answer.headers.get("Location", "")).netloc or "elsewhere"
+                return Refused(f"{self.who} points to {where} ({said}); check `server:`")
+            case status if status >= 500:
+                return Uncertain(f"{self.who} had a fault of its own ({said}); {LOOK}")
+        return Refused(f"{self.who} says no ({said})")
+
+
+class _Session(requests.Session):
+    """A session that remembers the newest answer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.answer: Answer | None = None
+        self.auth = lambda request: request  # else a password from ~/.netrc would go along
+        self.hooks["response"] = [self._remember]
+
+    def send(self, request: requests.PreparedRequest, **more: Any) -> requests.Response:
+        """Send REQUEST, and forget what was answered to the one before."""
+        self.answer = None
+        return super().send(request, **more)
+
+    def _remember(self, response: requests.Response, **_: Any) -> None:
+        # Twice: the status stays known when the line breaks within the body.
+        self.answer = Answer(response.status_code, response.headers, None)
+        self.answer = Answer(response.status_code, response.headers, response.content)
+
+
+def _until_reset(headers: Any) -> float | None:
+    """Return the seconds until the limit is lifted, by the server's own clock: that of a Pi may be wrong."""
+    try:
+        named = headers["X-RateLimit-Reset"]  # Mastodon writes an instant, some others seconds since 1970
+        reset = float(named) if named.isdecimal() else datetime.fromisoformat(named).timestamp()
+        return max(0.0, reset - parsedate_to_datetime(headers["Date"]).timestamp())
+    except (KeyError, ValueError, TypeError):
+        return None

@@ -1,0 +1,167 @@
+"""How an owner gets the four keys of an account on X: from the developer console, or by a PIN (OAuth 1.0a)."""
+
+import re
+import unicodedata
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+from urllib.parse import parse_qs, unquote, urlencode, urlsplit
+
+from requests_oauthlib import OAuth1
+
+from pi_appliance.errors import Refused, Unavailable
+from pi_appliance.jobs.interface import Talk
+from pi_appliance.posting.model import Post
+from pi_appliance.posting.networks._http import Answered, Cut, Session
+from pi_appliance.posting.networks._x_responses import CONSOLE, Answers, is_name
+
+_AGAIN = "nothing was changed; try again later"
+
+
+def walk(talk: Talk, session: Session, *, home: str, shown: str, keys: str) -> Sequence[str]:
+    """Return the app's key and secret and the account's token and secret, as the owner gives them or X makes them.
+
+    HOME is where the requests go, SHOWN the address that the owner opens. Raises Refused or Unavailable.
+    """
+    talk.say(f"{CONSOLE}, shows the keys of an app under 'Keys and tokens'. It needs the right to read and write.")
+    app = (_wanted(talk, "API key (or consumer key)"), _wanted(talk, "API key secret"))
+    token = talk.ask("Access token, if the console made one for this account; else Enter, for a PIN", secret=True)
+    if token:
+        return (*app, token, _wanted(talk, "Access token secret"))
+    return (*app, *_Pin(talk, session, home, keys, app).walk(shown))
+
+
+def _wanted(talk: Talk, what: str) -> str:
+    answer = talk.ask(what, secret=True)
+    if not answer:
+        raise Refused(f"no {what} was given; nothing was changed")
+    return answer
+
+
+class _Pin:
+    """The three steps: a token to ask with, the owner's consent and PIN, the account's own token."""
+
+    def __init__(self, talk: Talk, session: Session, home: str, keys: str, app: tuple[str, str]) -> None:
+        self._talk, self._session, self._home, self._app = talk, session, home, app
+        self._answers = Answers(keys, app)
+
+    def walk(self, shown: str) -> tuple[str, str]:
+        """Return the account's token and its secret."""
+        token, secret = self._first()
+        self._talk.say(
+            f"Open this address on any device, logged in as the account that is to post, and allow the app:\n"
+            f"{shown}/oauth/authorize?{urlencode({'oauth_token': token})}"
+        )
+        pin = "".join(self._talk.ask("The PIN that X shows then").split())
+        if not pin:
+            raise Refused("no PIN was given; nothing was changed")
+        return self._last(token, secret, pin)
+
+    def _first(self) -> tuple[str, str]:
+        refused = {
+            401: "X does not know this API key and secret; check both, and the clock of this Pi",
+            403: "X lets nobody log in to this app by a PIN; set up its 'User authentication settings' in "
+            f"{CONSOLE}, or make the access token there",
+        }
+        said = self._ask("request_token", OAuth1(*self._app, callback_uri="oob"), refused)
+        return said["oauth_token"], said["oauth_token_secret"]
+
+    def _last(self, token: str, secret: str, pin: str) -> tuple[str, str]:
+        wrong = "X does not take this PIN; begin again for a new one"
+        said = self._ask("access_token", OAuth1(*self._app, token, secret, verifier=pin), {401: wrong, 403: wrong})
+        if is_name(said.get("screen_name")):
+            self._talk.say(f"These are the keys of @{said['screen_name']}.")
+        return said["oauth_token"], said["oauth_token_secret"]
+
+    def _ask(self, step: str, sign: OAuth1, refused: dict[int, str]) -> dict[str, str]:
+        """Return what X says at STEP. REFUSED are the words for the ways in which it says no."""
+        try:
+            response = self._session.request("POST", f"{self._home}/oauth/{step}", auth=sign)
+        except Cut as cut:
+            raise Unavailable(f"{cut}; {_AGAIN}") from None
+        except Answered as answered:
+            if words := refused.get(answered.response.status_code):
+                raise Refused(f"{words} ({answered.response.status_code})") from None
+            raise self._answers.error(answered.response, "to log anybody in") from None
+        said = {name: values[0] for name, values in parse_qs(response.content.decode("utf-8", "replace")).items()}
+        if not (said.get("oauth_token") and said.get("oauth_token_secret")):
+            raise Unavailable(f"X answered something that makes no sense; {_AGAIN}")
+        return said
+
+
+_SHORT = re.compile(r"https?://t\.co/\w+")
+_MARK = re.compile("\0([0-9]+)\0")
+
+
+def find(timeline: Mapping[str, Any], post: Post, known: Collection[str]) -> str | None:
+    """Return the id of what in TIMELINE is POST and not KNOWN; None: nothing is. Raises ValueError on nonsense."""
+    try:
+        if "data" not in timeline and timeline["meta"]["result_count"] == 0:
+            return None
+        newest = timeline["data"]
+        if not isinstance(newest, list):
+            raise TypeError("posts come as a list")
+        for each in newest:
+            if each["id"] not in known and _is_it(each["text"], _links(each), post):
+                return str(int(each["id"]))
+    except (AttributeError, KeyError, TypeError) as error:
+        raise ValueError(f"no list of posts: {error}") from None
+    return None
+
+
+def holds(timeline: Mapping[str, Any], known: Collection[str]) -> bool:
+    """Say whether anything in TIMELINE, in which `find` found no nonsense, is KNOWN."""
+    return any(each["id"] in known for each in timeline.get("data") or ())
+
+
+def _links(entry: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    return {link["url"]: link for link in (entry.get("entities") or {}).get("urls") or ()}
+
+
+def _is_it(text: str, links: Mapping[str, Mapping[str, Any]], post: Post) -> bool:
+    """Say whether TEXT, where LINKS tell what X's own addresses stand for, is the text of POST."""
+    written: list[Mapping[str, Any]] = []
+    pictures = 0
+
+    def mark(match: re.Match[str]) -> str:
+        nonlocal pictures
+        link = links.get(match[0])
+        at_end = not text[match.end() :].strip()
+        if _is_picture(link) if link else post.pictures and at_end:
+            pictures += 1
+            return ""
+        written.append(link or {"expanded_url": match[0]})
+        return f"\0{len(written) - 1}\0"
+
+    marked = _SHORT.sub(mark, text.replace("\0", ""))
+    plain = marked.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
+    parts = _MARK.split(_even(plain))  # text, number, text, number, …, text
+    pattern = "".join(_spellings(written[int(each)]) if at % 2 else re.escape(each) for at, each in enumerate(parts))
+    return bool(pictures) == bool(post.pictures) and re.fullmatch(pattern, _even(post.text)) is not None
+
+
+def _is_picture(link: Mapping[str, Any]) -> bool:
+    shown, whole = str(link.get("display_url", "")), str(link.get("expanded_url", ""))
+    return shown.startswith(("pic.x.com/", "pic.twitter.com/")) or bool(re.search(r"/status/\d+/photo/\d+$", whole))
+
+
+def _spellings(link: Mapping[str, Any]) -> str:
+    """Return a pattern for the ways to write the address of LINK: X itself adds http:// to a bare one."""
+    found: set[str] = set()
+    for name in ("expanded_url", "unwound_url", "display_url", "url"):
+        address = re.sub("^https?://", "", _even(str(link.get(name) or ""))).rstrip("/")
+        found |= {address, unquote(address), _in_letters(address), _in_letters(unquote(address))}
+    return f"(?:https?://)?(?i:{'|'.join(re.escape(each) for each in sorted(found - {''}, key=len, reverse=True))})/?"
+
+
+def _in_letters(address: str) -> str:
+    """Return ADDRESS with its host as people write it: münchen.example for xn--mnchen-3ya.example."""
+    try:
+        host = urlsplit(f"//{address}").netloc
+        return host.encode("ascii").decode("idna") + address.removeprefix(host)
+    except ValueError:
+        return address
+
+
+def _even(text: str) -> str:
+    """Return TEXT composed as X composes it, with one space for each gap."""
+    return " ".join(unicodedata.normalize("NFC", text).split())

@@ -1,0 +1,357 @@
+"""Network 'bluesky': posts to Bluesky, or to any other server of its protocol, by HTTP.
+
+The name of a post on the server is made from its key, and the server is told to take it only if there is none of that
+name. So a second try at the same post is harmless, however late, and an answer that was lost can be asked for.
+"""
+
+import re
+import string
+import unicodedata
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from hashlib import sha256
+from pathlib import Path
+from typing import Annotated, Any
+from urllib.parse import quote
+
+from pi_appliance.errors import Refused, Unavailable, Uncertain
+from pi_appliance.jobs.interface import Rules, Talk
+from pi_appliance.posting import x_text
+from pi_appliance.posting.model import Picture, Place, Post, Sent
+from pi_appliance.posting.networks._bluesky_client import WHERE, Account, Answer, Line, Session, is_protected, nonsense
+
+_TYPE = "app.bsky.richtext.facet"
+_TAG_LIMIT = 64
+
+# A bare name is a link only if it ends as the name of a site does; the app knows every ending there is, this the usual.
+_COUNTRIES = (
+    "ac ad ae af ag ai al am ao aq ar as at au aw ax az ba bb bd be bf bg bh bi bj bm bn bo br bs bt bw by bz ca cc cd "
+    "cf cg ch ci ck cl cm cn co cr cu cv cw cx cy cz de dj dk dm do dz ec ee eg er es et eu fi fj fk fm fo fr ga gd ge "
+    "gf gg gh gi gl gm gn gp gq gr gs gt gu gw gy hk hm hn hr ht hu id ie il im in io iq ir is it je jm jo jp ke kg kh "
+    "ki km kn kp kr kw ky kz la lb lc li lk lr ls lt lu lv ly ma mc md me mg mh mk ml mm mn mo mp mq mr ms mt mu mv mw "
+    "mx my mz na nc ne nf ng ni nl no np nr nu nz om pa pe pf pg ph pk pl pm pn pr ps pt pw py qa re ro rs ru rw sa sb "
+    "sc sd se sg sh si sk sl sm sn so sr ss st su sv sx sy sz tc td tf tg th tj tk tl tm tn to tr tt tv tw tz ua ug uk "
+    "us uy uz va vc ve vg vi vn vu wf ws ye yt za zm zw"
+)
+_OTHERS = (
+    "com org net info biz edu gov mil int name pro aero coop museum arpa cat jobs mobi tel travel asia app dev page "
+    "blog social online site website web store shop club live news world today email network cloud tech wiki xyz art "
+    "design studio media photo photos pics video music games game space earth land house garden cafe bar beer pizza "
+    "berlin hamburg koeln london paris wien swiss scot wales amsterdam brussels madrid tokyo nyc fun zone life city "
+    "community foundation science academy school university education engineering electronics software systems tools "
+    "computer host hosting support help guide how link click radio show events team group company ltd gmbh agency "
+    "digital global international one top win vip ink red blue green black pink gold"
+)
+_LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
+_FOUND = re.compile(
+    r"(?<![^\s(])(?:"  # at the beginning, after a space or after a bracket
+    r"(?P<link>(?i:https?)://[^\W_]\S*)"
+    rf"|@(?P<handle>(?:{_LABEL}\.)+[A-Za-z](?:[A-Za-z0-9-]{{0,61}}[A-Za-z0-9])?)(?![\w@-])"
+    r"|[#＃](?P<tag>(?![\ufe0f\u20e3])[^\s\u00ad\u200a-\u200d\u2060\u20e2\ufeff]+)"  # noqa: RUF001 - a # of East Asia
+    rf"|(?P<name>(?=[A-Za-z])(?:{_LABEL}\.)+(?:{'|'.join(f'{_COUNTRIES} {_OTHERS}'.split())})"
+    r"(?![\w@-]|\.[\w-])(?:[/?#:]\S*)?)"
+    r")"
+)
+_BRACKETS = {")": "(", "]": "[", "}": "{"}
+_ENDS = ".,;:!?'\"…’”»"  # noqa: RUF001 - quotes as they are printed
+
+
+def facets(text: str, resolve: Callable[[str], str | None]) -> list[dict[str, Any]]:
+    """Return the facets of TEXT, from its beginning on. RESOLVE gives the did of a handle, or None: it stays plain."""
+    found = []
+    for match in _FOUND.finditer(text):
+        shown, feature = _feature(match, resolve)
+        if feature:
+            start = len(text[: match.start()].encode())
+            index = {"byteStart": start, "byteEnd": start + len(shown.encode())}
+            found.append({"$type": _TYPE, "index": index, "features": [feature]})
+    return found
+
+
+def _feature(match: re.Match[str], resolve: Callable[[str], str | None]) -> tuple[str, dict[str, str] | None]:
+    """Return what of MATCH is marked, and as what; None: nothing is."""
+    whole = match[0]
+    if match["handle"]:
+        did = resolve(match["handle"].lower())
+        return whole, {"$type": f"{_TYPE}#mention", "did": did} if did else None
+    if match["tag"]:
+        tag = _tag(match["tag"])
+        return whole[0] + tag, {"$type": f"{_TYPE}#tag", "tag": tag} if tag else None
+    link = _without_end(whole)
+    uri = link if match["link"] else f"https://{link}"
+    # What is not ASCII would make it no address in the eyes of stricter servers; a % that is there stays.
+    return link, {"$type": f"{_TYPE}#link", "uri": quote(uri, safe=string.punctuation)}
+
+
+def _tag(text: str) -> str:
+    """Return the tag that TEXT begins with: no punctuation at its end, not only numbers, not too long; '' if none."""
+    end = len(text)
+    while end and _is_punctuation(text[end - 1]):
+        end -= 1
+    tag = text[:end]
+    says = any(letter not in string.digits and not _is_punctuation(letter) for letter in tag)
+    return tag if says and len(tag.encode("utf-16-le")) // 2 <= _TAG_LIMIT else ""
+
+
+def _is_punctuation(letter: str) -> bool:
+    return unicodedata.category(letter).startswith("P")
+
+
+def _without_end(link: str) -> str:
+    """Return LINK without what belongs to the sentence around it: full stops, quotes, brackets opened before it."""
+    while link[-1] in _ENDS or link.count(link[-1]) > link.count(_BRACKETS.get(link[-1], link[-1])):
+        link = link[:-1]
+    return link
+
+
+HOME = "https://bsky.social"
+POSTS = "app.bsky.feed.post"
+_GRAPHEMES, _BYTES = 300, 3_000  # both hold: the lexicon of app.bsky.feed.post
+_PICTURES, _PICTURE_BYTES = 4, 1_000_000  # the lexicon of app.bsky.embed.images
+_LANGUAGES = 3
+
+_HANDLE = re.compile(r"(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?")
+_LANGUAGE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*")
+_APP_PASSWORD = re.compile(r"[a-z0-9]{4}(-[a-z0-9]{4}){3}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """The keys a network of this kind takes under `with:`. The app password is a secret, never here."""
+
+    handle: Annotated[str, "the account's handle, such as me.bsky.social"]
+    languages: Annotated[list[str] | None, "languages of the posts, at most three, such as [en]"] = None
+    server: Annotated[str, "the server to sign in at; another for an account that lives elsewhere"] = HOME
+    timeout: Annotated[timedelta, "how long one request may take in all"] = timedelta(seconds=30)
+    keys: Annotated[str, "what the names of its secrets begin with; another for a second account"] = "BLUESKY"
+
+    def check(self) -> list[tuple[tuple[str | int, ...], str, str]]:
+        """Return what is wrong with a key: where, what, and what would be right."""
+        found: list[tuple[tuple[str | int, ...], str, str]] = []
+        if not _HANDLE.fullmatch(self.handle.lower()):
+            right = "write it as its profile shows it, without the @, such as me.bsky.social"
+            found.append((("handle",), f"{self.handle!r} is no handle", right))
+        if not is_protected(self.server.rstrip("/")):
+            right = f"write it as {HOME}"
+            found.append((("server",), f"{self.server!r} is no address that keeps the password secret", right))
+        if not self.timeout:
+            found.append((("timeout",), "no request takes no time", "write 30s"))
+        languages = self.languages or []
+        if len(languages) > _LANGUAGES:
+            found.append((("languages",), f"{len(languages)} of {_LANGUAGES} languages", "leave the others out"))
+        found += [
+            (("languages", number), f"{each!r} is no language", "write a code such as en, de or pt-BR")
+            for number, each in enumerate(languages)
+            if not _LANGUAGE.fullmatch(each)
+        ]
+        return found
+
+
+def wants(options: Options) -> Mapping[str, str]:
+    """Return the secret that it needs, and what it is."""
+    return {f"{options.keys}_APP_PASSWORD": f"an app password of {options.handle}, made at {WHERE}"}
+
+
+def rules(options: Options, place: Place) -> Rules:  # noqa: ARG001 - the shape of all networks
+    """Return what Bluesky takes."""
+    return Limits()
+
+
+def connect(options: Options, secrets: Mapping[str, str], place: Place) -> "Bluesky":
+    """Return the network; it keeps its session in the private folder of PLACE."""
+    return Bluesky(options, _password(options, secrets), place.private)
+
+
+def login(options: Options, talk: Talk) -> Mapping[str, str]:
+    """Ask the owner for an app password, prove it and return it by the name of its secret."""
+    talk.say(f"Make an app password for {options.handle} at {WHERE}. It looks like xxxx-xxxx-xxxx-xxxx.")
+    password = talk.ask("App password", secret=True)
+    if not password:
+        raise Refused("no app password was given; nothing is changed")
+    if not _APP_PASSWORD.fullmatch(password):
+        talk.say("This does not look like an app password. Do not give away the password of the account itself:")
+        talk.say("an app password can neither change nor delete the account, and is taken back in a moment.")
+    secrets = dict.fromkeys(wants(options), password)
+    session = _account(options, password, None).sign_in()
+    talk.say(f"Bluesky knows it: {options.handle} is {session.did}.")
+    return secrets
+
+
+def _password(options: Options, secrets: Mapping[str, str]) -> str:
+    (name,) = wants(options)
+    return secrets[name]
+
+
+def _account(options: Options, password: str, folder: Path | None) -> Account:
+    return Account(Line(options.timeout.total_seconds()), options.server, options.handle, password, folder)
+
+
+class Limits:
+    """Bluesky's rules. It charges nothing."""
+
+    limit = _GRAPHEMES
+    look_price = Decimal(0)
+    cap: Decimal | None = None
+
+    def weigh(self, text: str) -> int:
+        """Return of how many characters TEXT is, as a reader counts them."""
+        return x_text.count(text)
+
+    def wrong(self, post: Post) -> str:
+        """Return why Bluesky would refuse POST."""
+        weight, size = self.weigh(post.text), len(post.text.encode())
+        counts = [(weight, _GRAPHEMES, ""), (size, _BYTES, " bytes"), (len(post.pictures), _PICTURES, " pictures")]
+        wrong = [f"{count:,} of {most:,}{what}" for count, most, what in counts if count > most]
+        sizes = enumerate((len(picture.data) for picture in post.pictures), start=1)
+        wrong += [
+            f"picture {number}: {size:,} of {_PICTURE_BYTES:,} bytes" for number, size in sizes if size > _PICTURE_BYTES
+        ]
+        return "; ".join(wrong)
+
+    def price(self, post: Post) -> Decimal:  # noqa: ARG002 - the shape of all networks
+        """Return nothing: posts are free."""
+        return Decimal(0)
+
+
+class Bluesky:
+    """One account. NOW says what time it is: each post tells when it was written."""
+
+    idempotent = True
+
+    def __init__(
+        self, options: Options, password: str, folder: Path, now: Callable[[], datetime] = lambda: datetime.now(UTC)
+    ) -> None:
+        self.rules: Rules = Limits()
+        self._options, self._now = options, now
+        self._line = Line(options.timeout.total_seconds())
+        self._account = Account(self._line, options.server, options.handle, password, folder)
+
+    def post(self, post: Post, *, key: str, after: Sequence[Sent] = ()) -> Sent:
+        """Post POST, unless it is there already, and return it. Raises Unavailable, Uncertain, Refused."""
+        name = record_name(key, post.text)
+        record = self._record(post, after)  # whatever goes wrong until here, nothing is posted
+        # swapRecord null: only if there is none of that name. A server that does not know it writes the post anew.
+        answer = self._tell("putRecord", writes=True, json=self._at(name) | {"record": record, "swapRecord": None})
+        if answer.good:
+            return self._sent(name, answer)
+        if answer.error != "InvalidSwap":
+            raise answer.refusal()
+        try:
+            found = self.look(post, key=key, known=())
+        except (Unavailable, Refused) as error:
+            raise Uncertain(f"it is at Bluesky already, but where was not to be learned ({error})") from None
+        if found is None:
+            raise Uncertain("Bluesky says that it has it already, but does not find it; look at the account")
+        return found
+
+    def look(self, post: Post, *, key: str, known: Collection[str], since: str = "") -> Sent | None:  # noqa: ARG002 - it knows it by its name
+        """Return what became of POST. Raises Unavailable, Refused."""
+        name = record_name(key, post.text)
+        session = self._account.session()
+        answer = self._line.ask(
+            session.home, "com.atproto.repo.getRecord", repo=session.did, collection=POSTS, rkey=name
+        )
+        if answer.good:
+            try:
+                return self._sent(name, answer)
+            except Uncertain as error:
+                raise Unavailable(str(error)) from None
+        if answer.error == "RecordNotFound" or "could not locate record" in answer.words.lower():
+            return None
+        raise answer.refusal()
+
+    def whoami(self) -> str:
+        """Return whose account it is. Signs in to prove the password, which Bluesky allows 300 times a day."""
+        return f"{self._options.handle} ({self._account.sign_in().did})"
+
+    def _record(self, post: Post, after: Sequence[Sent]) -> dict[str, Any]:
+        """Return POST as Bluesky keeps it, its pictures uploaded. Raises Unavailable, Refused."""
+        created = self._now().astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        record: dict[str, Any] = {"$type": POSTS, "text": post.text, "createdAt": created}
+        if self._options.languages:
+            record["langs"] = self._options.languages
+        if marks := facets(post.text, self._resolve):
+            record["facets"] = marks
+        if post.pictures:
+            images = [self._image(picture) for picture in post.pictures]
+            record["embed"] = {"$type": "app.bsky.embed.images", "images": images}
+        if after:
+            record["reply"] = {"root": _reference(after[0]), "parent": _reference(after[-1])}
+        return record
+
+    def _image(self, picture: Picture) -> dict[str, Any]:
+        """Upload PICTURE and return how a post refers to it."""
+        answer = self._tell("uploadBlob", data=picture.data, headers={"Content-Type": picture.mime})
+        if not answer.good:
+            raise answer.refusal()
+        if not isinstance(blob := answer.body.get("blob"), dict):
+            raise Unavailable("Bluesky took a picture but does not say where it is; nothing was posted")
+        image: dict[str, Any] = {"image": blob, "alt": picture.alt}
+        if size := _size(picture.data):
+            image["aspectRatio"] = dict(zip(("width", "height"), size, strict=True))
+        return image
+
+    def _resolve(self, handle: str) -> str | None:
+        """Return the did of HANDLE, or None if nobody has it."""
+        session = self._account.session()
+        answer = self._line.ask(session.home, "com.atproto.identity.resolveHandle", handle=handle)
+        did = answer.body.get("did") if answer.good else None
+        return did if isinstance(did, str) and did.startswith("did:") else None
+
+    def _at(self, name: str) -> dict[str, str]:
+        return {"repo": self._account.session().did, "collection": POSTS, "rkey": name}
+
+    def _tell(self, method: str, *, writes: bool = False, **content: Any) -> Answer:
+        """Return what the account's server answers to METHOD, with a session that is not over."""
+
+        def told(session: Session) -> Answer:
+            where = f"com.atproto.repo.{method}"
+            return self._line.tell(session.home, where, token=session.access, writes=writes, **content)
+
+        session = self._account.session()
+        answer = told(session)
+        return told(self._account.renewed(session)) if _is_over(answer) else answer
+
+    def _sent(self, name: str, answer: Answer) -> Sent:
+        """Return the post that ANSWER names. Raises Uncertain where it names none."""
+        uri, cid = answer.body.get("uri"), answer.body.get("cid")
+        if not isinstance(uri, str) or not isinstance(cid, str) or not uri.endswith(f"/{name}"):
+            raise nonsense()
+        return Sent(f"{uri} {cid}", f"https://bsky.app/profile/{self._options.handle}/post/{name}")
+
+
+def _is_over(answer: Answer) -> bool:
+    """Say whether ANSWER means that the session is over: nothing was done then."""
+    by_status = answer.status == 401 and not answer.error.startswith("Account")
+    return by_status or answer.error in ("ExpiredToken", "InvalidToken")
+
+
+def _reference(sent: Sent) -> dict[str, str]:
+    uri, _, cid = sent.id.partition(" ")
+    return {"uri": uri, "cid": cid}
+
+
+def record_name(key: str, text: str) -> str:
+    """Return the name on the server of the post TEXT with KEY: the same at each try, and no other post has it.
+
+    Names of posts are to be TIDs: 13 letters for 53 bits of microseconds since 1970 and 10 bits that tell clocks apart.
+    This one is made of 55 bits of a hash instead, in a range that begins with 2024 and lasts 407 days, so that it is
+    never a time to come, which a server may refuse. Nobody sorts posts by it: for that they have createdAt.
+    The text is part of it because a key can come again, when the history is lost and runs are numbered anew.
+    """
+    number = int.from_bytes(sha256(f"{key}\n{text}".encode()).digest()[:7]) % (1 << 55)
+    number += 1_704_067_200_000_000 << 10  # 1 January 2024
+    return "".join("234567abcdefghijklmnopqrstuvwxyz"[number >> shift & 31] for shift in range(60, -1, -5))
+
+
+def _size(data: bytes) -> tuple[int, int] | None:
+    """Return how wide and high a PNG picture is, so that apps leave room for it; None for others.
+
+    Of a JPEG it would take more: many are to be turned before they are shown.
+    """
+    if not data.startswith(b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR") or len(data) < 24:
+        return None
+    width, height = int.from_bytes(data[16:20]), int.from_bytes(data[20:24])
+    return (width, height) if width and height else None

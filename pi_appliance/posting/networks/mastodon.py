@@ -1,0 +1,478 @@
+"""Network 'mastodon': posts to a Mastodon server, or one that speaks as it does (GoToSocial, Pleroma, Pixelfed).
+
+The server takes a key with each post and does not post twice under one; but it forgets keys after an hour
+(post_status_service: 3,600 s), and one whose post it made while it broke down it never learns. So a second try is not
+always harmless: after a lost answer, one looks first.
+"""
+
+import contextlib
+import hashlib
+import json
+import os
+import re
+import sys
+import tempfile
+import time
+import unicodedata
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from enum import StrEnum
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from urllib.parse import urlsplit
+
+from pi_appliance.errors import ApplianceError, Refused, Unavailable
+from pi_appliance.jobs.interface import Rules, Talk
+from pi_appliance.posting import x_text
+from pi_appliance.posting.model import Picture, Place, Post, Sent
+
+if TYPE_CHECKING:
+    from pi_appliance.posting.networks._mastodon_client import Line
+
+
+# A domain may have any character but punctuation, spaces and what turns the direction of writing.
+_IN_NAME = r"[^\s\x00-/:-@\[-`{-\x7f\u061c\u180e\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ufffe\uffff]"
+# The server has a list of all endings there are. These are the ones that makers write and that are none.
+_NO_ENDING = "corp|example|home|internal|intranet|invalid|lan|local|localdomain|localhost|private|test"
+_ENDING = rf"(?!(?:{_NO_ENDING})(?![a-z0-9-]))(?:xn--[a-z0-9-]+|[a-z]{{2,}}|[^\W\d_a-z]{{2,}})(?![a-z0-9@+-])"
+_DOMAIN = rf"(?:{_IN_NAME}(?:[_-]*{_IN_NAME})*\.)*{_IN_NAME}(?:-*{_IN_NAME})*\.{_ENDING}"
+_IN_PATH = r"[^\s<>()?]"
+_BRACKETS = rf"\((?:{_IN_PATH}+(?:\({_IN_PATH}+\){_IN_PATH}*)?|\({_IN_PATH}+\){_IN_PATH}*)\)"
+_PATH_END = r"[^\s()?!*\"'「」<>;:=,.$%\[\]~&|@]"
+_PATH = rf"/(?:(?:{_IN_PATH}|{_BRACKETS})*(?:{_PATH_END}|{_BRACKETS}))?"
+_QUERY = r"\?[a-z0-9!?*'();:&=+$/%#\[\]_.,~|@^\xa0-\U0010ffff-]*[a-z0-9_&=#/\xa0-\U0010ffff-]"
+_ADDRESS = re.compile(
+    rf"(?<![A-Za-z0-9@\uff20$#\uff03\ufeff\ufffe\uffff])https?://{_DOMAIN}(?::[0-9]+)?(?:{_PATH})?(?:{_QUERY})?",
+    re.IGNORECASE,
+)
+_MENTION = re.compile(r"(?<![=/\w])@([a-z0-9_]+(?:[.-]+[a-z0-9_]+)*)(?:@\w+(?:[.-]+\w+)*)?", re.IGNORECASE)
+
+
+def weigh(text: str, address: int) -> int:
+    """Return the length of TEXT as Mastodon counts it, where each web address counts ADDRESS."""
+    text, addresses = _ADDRESS.subn("x", text)
+    return x_text.count(_MENTION.sub(r"@\1", text)) + addresses * (address - 1)
+
+
+def same(text: str, content: str) -> bool:
+    """Say whether CONTENT, the HTML of a post, is what a server makes of TEXT.
+
+    It shortens mentions and writes them as their owner does, and it may set spaces and line ends anew.
+    """
+    return _bare(text) == _bare(plain(content))
+
+
+def plain(content: str) -> str:
+    """Return the text of CONTENT, the HTML of a post: web addresses in full, though a browser shows them shortened."""
+    reader = _Reader()
+    reader.feed(content)
+    reader.close()
+    return "".join(reader.parts).strip()
+
+
+def _bare(text: str) -> str:
+    text = _MENTION.sub(lambda mention: f"@{mention[1].lower()}", unicodedata.normalize("NFC", text))
+    return " ".join(text.split())
+
+
+class _Reader(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.parts: list[str] = []
+
+    def handle_data(self, data: str) -> None:
+        self.parts.append(data)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:  # noqa: ARG002 - the base class's
+        if tag == "br":
+            self.parts.append("\n")
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag == "p":
+            self.parts.append("\n\n")
+
+
+NAME = "limits.json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """The rules of one server; the defaults are those of Mastodon as it comes. Posts cost nothing."""
+
+    look_price: ClassVar[Decimal] = Decimal(0)
+    cap: ClassVar[Decimal | None] = None
+
+    limit: int = 500  # characters, counted as _mastodon_text says
+    address: int = 23  # what a web address counts
+    pictures: int = 4
+    picture_bytes: int = 16 * 1024 * 1024
+    alt: int = 1500  # characters of a picture's description
+    kinds: tuple[str, ...] = ("image/jpeg", "image/png", "image/gif", "image/webp")
+
+    def weigh(self, text: str) -> int:
+        """Return the length of TEXT as the server counts it."""
+        return weigh(text, self.address)
+
+    def wrong(self, post: Post) -> str:
+        """Return why the server would refuse POST."""
+        weight = self.weigh(post.text)
+        if weight > self.limit:
+            return f"{weight} of {self.limit}"
+        if not post.text.strip() and not post.pictures:
+            return "there is nothing in it"
+        if len(post.pictures) > self.pictures:
+            return f"{len(post.pictures)} pictures of {self.pictures}"
+        return next(filter(None, map(self._wrong_picture, post.pictures)), "")
+
+    def price(self, post: Post) -> Decimal:  # noqa: ARG002 - the shape of all networks
+        """Return nothing: Mastodon is free."""
+        return Decimal(0)
+
+    def _wrong_picture(self, picture: Picture) -> str:
+        if picture.mime not in self.kinds:
+            return f"a picture of the kind {picture.mime}, which the server does not take"
+        if len(picture.data) > self.picture_bytes:
+            return f"a picture of {len(picture.data)} bytes of {self.picture_bytes}"
+        if len(picture.alt) > self.alt:
+            return f"a description of a picture with {len(picture.alt)} of {self.alt} characters"
+        return ""
+
+
+def parse(instance: object) -> Limits:
+    """Return what INSTANCE says, the answer of /api/v2/instance or /api/v1/instance. Raises ValueError.
+
+    What it does not say is as Mastodon has it.
+    """
+    configuration = instance.get("configuration") if isinstance(instance, Mapping) else None
+    if not isinstance(configuration, Mapping):
+        raise ValueError("that is not what a server says of itself")
+    statuses, media = (_section(configuration, name) for name in ("statuses", "media_attachments"))
+    found = {
+        "limit": statuses.get("max_characters"),
+        "address": statuses.get("characters_reserved_per_url"),
+        "pictures": statuses.get("max_media_attachments"),
+        "picture_bytes": media.get("image_size_limit"),
+        "alt": media.get("description_limit"),
+        "kinds": media.get("supported_mime_types"),
+    }
+    return _limits(found)
+
+
+def load(folder: Path, server: str) -> tuple[Limits, datetime | None]:
+    """Return what is remembered in FOLDER of SERVER, and when it was read; None: nothing is, these are the defaults."""
+    with contextlib.suppress(OSError, ValueError, TypeError, KeyError, AttributeError):
+        kept = json.loads((folder / NAME).read_bytes())
+        if kept["server"] == server:
+            read = datetime.fromisoformat(kept["read"])
+            return _limits(kept["limits"]), read if read.tzinfo else None
+    return Limits(), None
+
+
+def save(folder: Path, server: str, limits: Limits, now: datetime) -> None:
+    """Remember in FOLDER that SERVER says LIMITS, as of NOW. A disk that does not take it is no reason not to post."""
+    kept = {"server": server, "read": now.isoformat(), "limits": asdict(limits)}
+    with contextlib.suppress(OSError):
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        number, draft = tempfile.mkstemp(prefix=f".{NAME}.", dir=folder)  # mode 0600
+        try:
+            with os.fdopen(number, "w", encoding="utf-8") as file:
+                json.dump(kept, file)
+            Path(draft).replace(folder / NAME)
+        except OSError:
+            Path(draft).unlink()
+            raise
+
+
+def _section(configuration: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    section = configuration.get(name)
+    return section if isinstance(section, Mapping) else {}
+
+
+def _limits(found: Mapping[str, Any]) -> Limits:
+    """Return the limits that FOUND tells, by their names here, as far as they make sense."""
+    told: dict[str, Any] = {name: value for name, value in found.items() if type(value) is int and value > 0}
+    kinds = found.get("kinds")
+    told["kinds"] = tuple(map(str, kinds)) if isinstance(kinds, list) and kinds else Limits().kinds
+    return Limits(**told)
+
+
+SCOPES = ["read:accounts", "read:statuses", "write:statuses", "write:media"]
+_LOOKED_AT = 40  # posts: the most that a server gives at once
+_PAGES = 25  # of them that are looked at
+_FRESH = timedelta(days=1)
+_WAITS = (1.0, 2.0, 4.0, 8.0, 15.0)  # seconds, while a server works on a picture; of others than films, none are needed
+
+
+class Visibility(StrEnum):
+    """Who sees a post."""
+
+    PUBLIC = "public"
+    UNLISTED = "unlisted"  # everyone, but it is in no public timeline
+    PRIVATE = "private"  # followers alone
+    DIRECT = "direct"  # those alone whom it mentions
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """The keys a network of this kind takes under `with:`. The token of the account is a secret, never here."""
+
+    server: Annotated[str, "where the account is, such as https://mastodon.social"]
+    keys: Annotated[str, "what the name of its secret begins with; another for a second account"] = "MASTODON"
+    visibility: Annotated[Visibility, "who sees the posts: public, unlisted, private or direct"] = Visibility.PUBLIC
+    language: Annotated[str | None, "the language of the posts, such as en; without it, the account's"] = None
+    timeout: Annotated[timedelta, "how long to wait for the server to connect, and then to answer"] = timedelta(
+        seconds=30
+    )
+
+    def check(self) -> list[tuple[tuple[str | int, ...], str, str]]:
+        """Return what is wrong with a key: where, what, and what would be right."""
+        found: list[tuple[tuple[str | int, ...], str, str]] = []
+        if wrong := _wrong_server(self.server):
+            found.append((("server",), f"{self.server!r} {wrong}", "write it as https://mastodon.social"))
+        if self.language is not None and not re.fullmatch("[a-z]{2,3}(-[A-Za-z]{2,8})?", self.language):
+            found.append((("language",), f"{self.language!r} is no code of a language", "such as en, de or gsw"))
+        return found
+
+
+def wants(options: Options) -> Mapping[str, str]:
+    """Return the secret that it needs, and what it is."""
+    return {f"{options.keys}_TOKEN": f"the token that lets this appliance post at {urlsplit(options.server).netloc}"}
+
+
+def rules(options: Options, place: Place) -> Rules:
+    """Return what the server takes, as far as it is remembered from the last time it was asked."""
+    return load(place.private, options.server)[0]
+
+
+def connect(
+    options: Options,
+    secrets: Mapping[str, str],
+    place: Place,
+    *,
+    now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    pause: Callable[[float], None] = time.sleep,
+) -> "Mastodon":
+    """Return the network. Raises Refused where Mastodon.py or the token is missing.
+
+    NOW is asked how old what is remembered is; PAUSE waits some seconds while the server works on a picture.
+    """
+    (name,) = wants(options)
+    token = secrets.get(name, "")
+    if not re.fullmatch("[!-~]+", token):  # what else there may be cannot travel in a header
+        raise Refused(f"{name} is {'not a token' if token else 'missing'}; log in: pi-appliance networks login")
+    return Mastodon(options, _line(options, token), place, now=now, pause=pause)
+
+
+def login(options: Options, talk: Talk) -> Mapping[str, str]:
+    """Register this appliance with the server, let the owner allow it, and return the token. Raises ApplianceErrors."""
+    line = _line(options)
+    app = line.ask(
+        line.client.create_app,
+        "pi-appliance",
+        scopes=SCOPES,
+        api_base_url=options.server,
+        request_timeout=options.timeout.total_seconds(),
+        session=line.session,
+    )
+    client = line.client
+    client.client_id, client.client_secret = _word(line, app, "client_id"), _word(line, app, "client_secret")
+    address = client.auth_request_url(scopes=SCOPES, skip_server_info=True)
+    talk.say(f"Open this address in a browser where you are logged in at {line.who}, and allow pi-appliance to post:")
+    talk.say(address)
+    code = talk.ask("The code that is shown then")
+    if not code:
+        raise Refused("no code was given; begin again")
+    try:
+        answer = line.ask(client.log_in, code=code, scopes=SCOPES, allow_http=options.server.startswith("http://"))
+    except Refused:
+        raise Refused(f"{line.who} did not take the code ({line.said}); begin again with a new one") from None
+    token = client.access_token = _word(line, answer, "access_token")
+    talk.say(f"This is {_whose(line)}.")
+    (name,) = wants(options)
+    return {name: token}
+
+
+class Mastodon:
+    """One account on one server."""
+
+    idempotent = False
+
+    def __init__(
+        self,
+        options: Options,
+        line: "Line",
+        place: Place,
+        *,
+        now: Callable[[], datetime],
+        pause: Callable[[float], None],
+    ) -> None:
+        self._options, self._line, self._place = options, line, place
+        self._now, self._pause = now, pause
+        self._rules: Limits | None = None
+        self._account: str | None = None
+
+    @property
+    def rules(self) -> Rules:
+        """What the server takes: asked at most once a day, remembered where it does not answer."""
+        if self._rules is None:
+            self._rules = self._read_limits()
+        return self._rules
+
+    def post(self, post: Post, *, key: str, after: Sequence[Sent] = ()) -> Sent:
+        """Post POST and return its address. Raises Unavailable, Refused or Uncertain."""
+        pictures = [self._upload(picture) for picture in post.pictures]
+        status = self._line.ask(
+            self._line.client.status_post,
+            post.text,
+            posts=True,
+            in_reply_to_id=after[-1].id if after else None,
+            media_ids=pictures or None,
+            visibility=self._options.visibility.value,
+            language=self._options.language,
+            idempotency_key=hashlib.sha256(key.encode()).hexdigest(),
+        )
+        try:
+            return _sent(status)
+        except LookupError:
+            raise self._line.nonsense() from None
+
+    def look(self, post: Post, *, key: str, known: Collection[str], since: str = "") -> Sent | None:  # noqa: ARG002 - a server shows no keys
+        """Look among the posts of the account for POST. Raises Unavailable or Refused."""
+        try:
+            pages = self._pages(since) if since else self._pages_back(known)
+            found = [_sent(status) for page in pages for status in page if _is(status, post)]
+        except Refused as error:
+            if self._line.status in (401, 403):
+                raise
+            raise Unavailable(str(error)) from None
+        except (AttributeError, LookupError, TypeError):  # better no answer than a wrong "it is not there"
+            raise Unavailable(f"{self._line.who} answered something that makes no sense") from None
+        return next((sent for sent in found if sent.id not in known), None)
+
+    def whoami(self) -> str:
+        """Return whose account it is. Raises Unavailable or Refused."""
+        return _whose(self._line)
+
+    def _upload(self, picture: Picture) -> str:
+        """Return the id of PICTURE at the server, which is done with it. Whatever goes wrong, nothing is posted yet."""
+        client, waits = self._line.client, iter(_WAITS)
+        answer = self._line.ask(client.media_post, picture.data, picture.mime, description=picture.alt or None)
+        name = _word(self._line, answer, "id")
+        while not answer.get("url"):
+            wait = next(waits, None)
+            if wait is None:
+                raise Unavailable(f"{self._line.who} is still working on the picture")
+            self._pause(wait)
+            answer = self._line.ask(client.media, name)
+        return name
+
+    def _pages(self, since: str) -> Iterator[list[Any]]:
+        """Yield the posts of the account that are newer than SINCE, page by page."""
+        for _ in range(_PAGES):
+            page = self._page(min_id=since)
+            yield page
+            if not page or page[0]["id"] == since:
+                return
+            since = page[0]["id"]
+        raise Unavailable(f"{self._line.who} has more than {_PAGES * _LOOKED_AT} posts since; look at the account")
+
+    def _pages_back(self, known: Collection[str]) -> Iterator[list[Any]]:
+        """Yield the newest posts of the account, page by page, up to one that holds none that is KNOWN."""
+        page = self._page()
+        yield page
+        for _ in range(_PAGES):
+            if not any(status["id"] in known for status in page):
+                return
+            page = self._page(max_id=page[-1]["id"])
+            yield page
+        raise Unavailable(f"{self._line.who} has more than {_PAGES * _LOOKED_AT} posts since; look at the account")
+
+    def _page(self, **which: Any) -> list[Any]:
+        """Return a page of the account's posts, the newest first: the newest, or WHICH by the ids that bound it."""
+        client = self._line.client
+        if self._account is None:
+            self._account = _word(self._line, self._line.ask(client.account_verify_credentials), "id")
+        page: list[Any] = self._line.ask(
+            client.account_statuses, self._account, kind=list, exclude_reblogs=True, limit=_LOOKED_AT, **which
+        )
+        return page
+
+    def _read_limits(self) -> Limits:
+        """Return what the server takes, as it says now or said last."""
+        server, now = self._options.server, self._now()
+        remembered, read = load(self._place.private, server)
+        if read is not None and timedelta(0) <= now - read < _FRESH:
+            return remembered
+        for question in (self._line.client.instance_v2, self._line.client.instance_v1):  # v1: before Mastodon 4
+            try:
+                found = parse(self._line.ask(question))
+            except (ApplianceError, ValueError):
+                if self._line.status is None:
+                    break  # it is not there at all
+            else:
+                save(self._place.private, server, found, now)
+                return found
+        return remembered
+
+
+def _line(options: Options, token: str | None = None) -> "Line":
+    """Return the line to the server. Raises Refused where Mastodon.py is not installed."""
+    try:
+        from pi_appliance.posting.networks._mastodon_client import Line  # noqa: PLC0415 - only a run that posts shall load it
+    except ModuleNotFoundError as error:
+        if error.name != "mastodon":
+            raise
+        raise Refused(
+            f"the program Mastodon.py is not installed; install it: {sys.executable} -m pip install 'Mastodon.py>=2.0'"
+        ) from None
+    return Line(options.server, options.timeout.total_seconds(), token)
+
+
+def _wrong_server(server: str) -> str:
+    """Return what is wrong with the address SERVER; nothing: ''."""
+    try:
+        parts = urlsplit(server)
+        name, _ = parts.hostname, parts.port
+        (name or "").encode("idna")  # no name between two dots, none too long
+    except ValueError:
+        return "is no address"
+    if parts.scheme == "http" and name not in ("127.0.0.1", "::1", "localhost"):
+        return "would send the token unprotected"
+    if parts.scheme not in ("http", "https") or not name:
+        return "is no address of a server"
+    if parts.username is not None or parts.path not in ("", "/") or parts.query or parts.fragment:
+        return "is more than the address of a server"
+    return ""
+
+
+def _whose(line: "Line") -> str:
+    return f"@{_word(line, line.ask(line.client.account_verify_credentials), 'acct')} at {line.who}"
+
+
+def _word(line: "Line", answer: Mapping[str, Any], name: str) -> str:
+    """Return what ANSWER says under NAME. Raises Unavailable: of what is only asked for, nothing is done yet."""
+    word = _id(answer.get(name))
+    if not word:
+        raise Unavailable(f"{line.who} answered something that makes no sense")
+    return word
+
+
+def _id(value: object) -> str:
+    """Return VALUE as the text of an id, which some servers write as a number; '' if it is none."""
+    return str(value) if isinstance(value, (str, int)) and not isinstance(value, bool) else ""
+
+
+def _sent(status: Mapping[str, Any]) -> Sent:
+    """Return what is known of STATUS, as the server shows it. Raises LookupError where it is no post."""
+    if not (name := _id(status.get("id"))):
+        raise LookupError("a post without an id")
+    return Sent(name, str(status.get("url") or ""))
+
+
+def _is(status: Mapping[str, Any], post: Post) -> bool:
+    """Say whether STATUS, as the server shows it, is POST. Raises LookupError or TypeError where it is no post."""
+    pictures = bool(status["media_attachments"])
+    return pictures == bool(post.pictures) and same(post.text, status["content"])

@@ -1,0 +1,103 @@
+"""Network 'preview': a file that shows exactly what would have been posted. Needs no account."""
+
+import os
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import Annotated
+
+from pi_appliance.errors import Unavailable
+from pi_appliance.jobs.interface import Rules
+from pi_appliance.posting import x_text
+from pi_appliance.posting.model import Place, Post, Sent
+
+NAME = "posts.txt"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """The keys a network of this kind takes under `with:`."""
+
+    limit: Annotated[int, "the longest post, counted as X counts"] = x_text.X_LIMIT
+
+
+def wants(options: Options) -> Mapping[str, str]:  # noqa: ARG001 - the shape of all networks
+    """Return the secrets it needs: none."""
+    return {}
+
+
+def rules(options: Options, place: Place) -> Rules:  # noqa: ARG001 - the shape of all networks
+    """Return what it takes."""
+    return Limits(options.limit)
+
+
+def connect(options: Options, secrets: Mapping[str, str], place: Place) -> "Preview":  # noqa: ARG001 - the shape of all networks
+    """Return the network; its posts go to posts.txt in the public folder of PLACE."""
+    return Preview(Limits(options.limit), place.public / NAME)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Lengths as X counts them, at no cost."""
+
+    limit: int
+    look_price: Decimal = Decimal(0)
+    cap: Decimal | None = None
+
+    def weigh(self, text: str) -> int:
+        """Return the length of TEXT as X counts it."""
+        return x_text.weigh(text)
+
+    def wrong(self, post: Post) -> str:
+        """Return why POST does not fit."""
+        weight = self.weigh(post.text)
+        return "" if weight <= self.limit else f"{weight} of {self.limit}"
+
+    def price(self, post: Post) -> Decimal:  # noqa: ARG002 - the shape of all networks
+        """Return nothing: it is a file."""
+        return Decimal(0)
+
+
+class Preview:
+    """Posts as blocks of text: a line that names the slot, then the post itself."""
+
+    idempotent = True
+
+    def __init__(self, rules: Limits, path: Path) -> None:
+        self.rules = rules
+        self._path = path
+
+    def post(self, post: Post, *, key: str, after: Sequence[Sent] = ()) -> Sent:  # noqa: ARG002 - a file has no threads
+        """Append POST under the heading KEY, on the disk before this returns. A KEY is never written twice."""
+        heading = _heading(key)
+        shown = "".join(f"[picture: {picture.alt or picture.mime}]\n" for picture in post.pictures)
+        try:
+            before = self._path.read_text("utf-8") if self._path.exists() else ""
+            if heading not in before:
+                self._append(
+                    f"{'' if before.endswith(chr(10)) or not before else chr(10)}{heading}{post.text}\n{shown}\n"
+                )
+        except OSError as error:
+            raise Unavailable(f"{self._path} cannot be written: {error.strerror}") from None
+        return Sent(key, str(self._path))
+
+    def look(self, post: Post, *, key: str, known: Collection[str], since: str = "") -> Sent | None:  # noqa: ARG002 - the shape of all
+        """Return the post of KEY, if it is in the file."""
+        there = self._path.exists() and _heading(key) in self._path.read_text("utf-8")
+        return Sent(key, str(self._path)) if there else None
+
+    def whoami(self) -> str:
+        """Return where the posts go."""
+        return f"the file {self._path}"
+
+    def _append(self, block: str) -> None:
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        with self._path.open("ab") as file:
+            file.write(block.encode())
+            file.flush()
+            os.fsync(file.fileno())
+
+
+def _heading(key: str) -> str:
+    return f"--- {key.partition(' @')[0]}\n"

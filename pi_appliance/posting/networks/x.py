@@ -1,0 +1,318 @@
+"""Network 'x': posts to X by its API v2. The only file that imports tweepy, and only where X is to be reached.
+
+Posts go by tweepy's create_tweet. What it cannot do in 4.17 (pictures by v2, an end in time, errors that it stumbles
+over itself) is done beside it, on the same session: _exchange.py carries, _x_answers.py says what an answer means.
+"""
+
+import contextlib
+import hashlib
+import json
+import os
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pi_appliance.config.units import Money
+from pi_appliance.errors import Refused, Unavailable, Uncertain
+from pi_appliance.jobs.interface import Rules, Talk
+from pi_appliance.posting import x_text
+from pi_appliance.posting.model import Picture, Place, Post, Sent
+from pi_appliance.posting.networks import _x_responses, _x_timeline
+from pi_appliance.posting.networks._http import LOOK
+
+if TYPE_CHECKING:
+    import requests
+
+
+_NAME = "account.json"
+
+
+class Account:
+    """The id of the account of TOKEN, in FOLDER. Another token in the same place knows nothing of it."""
+
+    def __init__(self, folder: Path, token: str) -> None:
+        self._path = folder / _NAME
+        self._mark = hashlib.sha256(token.encode()).hexdigest()
+        self._id: str | None = None
+
+    @property
+    def id(self) -> str | None:
+        """Return it, if it is known."""
+        if self._id is None:
+            with contextlib.suppress(OSError, ValueError, TypeError, KeyError):
+                kept = json.loads(self._path.read_text("ascii"))
+                self._id = _account_number(kept["id"]) if kept["token"] == self._mark else None
+        return self._id
+
+    def remember(self, number: str) -> None:
+        """Keep NUMBER as the id; where it cannot be written, until the end of this process."""
+        if number == self.id:
+            return
+        self._id = number
+        with contextlib.suppress(OSError):
+            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._write(json.dumps({"token": self._mark, "id": number}))
+
+    def _write(self, text: str) -> None:
+        """Put TEXT in place of the file, whole or not at all, for the owner alone."""
+        new = self._path.with_name(f".{_NAME}.{os.getpid()}")
+        try:
+            with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+                file.write(text.encode())
+                file.flush()
+                os.fsync(file.fileno())
+            new.replace(self._path)
+        finally:
+            new.unlink(missing_ok=True)
+
+
+def _account_number(text: object) -> str | None:
+    return text if isinstance(text, str) and text.isascii() and text.isdigit() else None
+
+
+HOME = "https://api.twitter.com"  # what tweepy signs for, and the PIN
+_API = "https://api.x.com"  # what X's own pages name for all else
+KEYS = ("CONSUMER_KEY", "CONSUMER_SECRET", "ACCESS_TOKEN", "ACCESS_TOKEN_SECRET")
+
+# docs.x.com/x-api/getting-started, as of April 2026. Each post that a look gives back is charged on its own, the alt
+# text of a picture as a request of its own.
+_POST, _POST_WITH_LINK = Money("0.015"), Money("0.200")
+_ALT_TEXT, _POST_LOOKED_AT = Decimal("0.005"), Decimal("0.001")
+_LOOKED_AT = 20  # posts, where nothing says how far back
+_PAGE, _PAGES = 100, 5  # posts at a time, and how often, where something does; X gives and charges what there is
+
+# docs.x.com/x-api/media/quickstart/best-practices
+_MIMES = {"image/png": "png", "image/jpeg": "jpg", "image/webp": "webp"}
+_PICTURES, _PICTURE_BYTES, _ALT_LETTERS = 4, 5_000_000, 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """The keys a network of this kind takes under `with:`. The four keys of the account are secrets, never here."""
+
+    timeout: Annotated[timedelta, "how long to wait for X to connect, and then to answer"] = timedelta(seconds=30)
+    keys: Annotated[str, "what the names of its secrets begin with; another for a second account"] = "X"
+    price: Annotated[Money, "dollars that a post costs"] = _POST
+    price_with_link: Annotated[Money, "dollars that a post with a web address in it costs"] = _POST_WITH_LINK
+    monthly_cap: Annotated[
+        Money | None, "dollars; when a post would cost more than is left of them, it is not sent"
+    ] = None
+    look: Annotated[bool, "after a lost answer, look whether the post is there; costs two cents at most"] = True
+    server: Annotated[str, "where X's API is; another address to try things out"] = HOME
+
+    def check(self) -> list[tuple[tuple[str | int, ...], str, str]]:
+        """Return what is wrong with a key: where, what, and what would be right."""
+        found: list[tuple[tuple[str | int, ...], str, str]] = []
+        if not self.server.startswith(("https://", "http://127.0.0.1:", "http://localhost:")):
+            found.append((("server",), f"{self.server!r} would send the keys unprotected", "begin it with https://"))
+        if not re.fullmatch("[A-Z][A-Z0-9_]*", self.keys):
+            found.append((("keys",), f"{self.keys!r} cannot begin a name", "write capitals and digits, such as X2"))
+        if not self.timeout:
+            found.append((("timeout",), "nothing is answered at once", "write 30s, for instance"))
+        return found
+
+
+def wants(options: Options) -> Mapping[str, str]:
+    """Return the secrets that it needs, and what each is."""
+    words = ("the app's key", "the app's secret", "the account's token", "the account's token secret")
+    return {f"{options.keys}_{name}": what for name, what in zip(KEYS, words, strict=True)}
+
+
+def rules(options: Options, place: Place) -> Rules:  # noqa: ARG001 - the shape of all networks
+    """Return what X takes and what it charges."""
+    return Limits(options)
+
+
+def connect(options: Options, secrets: Mapping[str, str], place: Place) -> "X":
+    """Return the network; nothing is sent yet. Raises Refused, naming the secrets that are missing."""
+    if missing := [name for name in wants(options) if not secrets.get(name)]:
+        raise Refused(f"no {', '.join(missing)} among the secrets; run: pi-appliance networks login")
+    return X(options, [secrets[name] for name in wants(options)], place)
+
+
+def login(options: Options, talk: Talk) -> Mapping[str, str]:
+    """Walk the owner through to the four keys. Raises Refused, or Unavailable where X cannot be asked."""
+    from pi_appliance.posting.networks import _http, _x_timeline  # noqa: PLC0415 - load what only a login needs
+
+    _http.quiet()
+    with _session(options) as session:
+        values = _x_timeline.walk(talk, session, home=HOME, shown=options.server, keys=options.keys)
+    return dict(zip(wants(options), values, strict=True))
+
+
+def _session(options: Options) -> Any:
+    from pi_appliance.posting.networks import _http  # noqa: PLC0415 - loads requests
+
+    moved = {} if options.server == HOME else {HOME: options.server, _API: options.server}
+    return _http.Session("X", options.timeout.total_seconds(), moved)
+
+
+class Limits:
+    """X's rules."""
+
+    limit = x_text.X_LIMIT
+    look_price = _POST_LOOKED_AT * _LOOKED_AT
+
+    def __init__(self, options: Options) -> None:
+        self.cap: Decimal | None = options.monthly_cap
+        self._plain, self._with_link = options.price, options.price_with_link
+
+    def weigh(self, text: str) -> int:
+        """Return the length of TEXT as X counts it."""
+        return x_text.weigh(text)
+
+    def wrong(self, post: Post) -> str:
+        """Return why X would refuse POST."""
+        weight, pictures = self.weigh(post.text), len(post.pictures)
+        if weight > self.limit:
+            return f"{weight} of {self.limit}"
+        if not (post.text.strip() or pictures):
+            return "nothing to post"
+        if refused := x_text.refuses(post.text):
+            return refused
+        if pictures > _PICTURES:
+            return f"{pictures} of {_PICTURES} pictures"
+        return next((wrong for picture in post.pictures if (wrong := _wrong_picture(picture))), "")
+
+    def price(self, post: Post) -> Decimal:
+        """Return what X charges for POST."""
+        alt = sum(_ALT_TEXT for picture in post.pictures if picture.alt)
+        return alt + (self._with_link if x_text.has_link(post.text) else self._plain)
+
+
+def _wrong_picture(picture: Picture) -> str:
+    if picture.mime not in _MIMES:
+        return f"a picture that is {picture.mime or 'of no kind'}; X takes png, jpeg and webp"
+    if len(picture.data) > _PICTURE_BYTES:
+        return f"a picture of {len(picture.data):,} of {_PICTURE_BYTES:,} bytes"
+    letters = len(picture.alt)
+    return f"{letters} of {_ALT_LETTERS} characters about a picture" if letters > _ALT_LETTERS else ""
+
+
+class X:
+    """One account on X, by OAuth 1.0a."""
+
+    idempotent = False
+
+    def __init__(self, options: Options, keys: list[str], place: Place) -> None:
+        import requests  # noqa: PLC0415 - comes with tweepy
+        import tweepy  # noqa: PLC0415 - 0.2 s and 8 MB that only a run which posts shall pay
+
+        from pi_appliance.posting.networks import _http  # noqa: PLC0415 - loads requests
+
+        _http.quiet()
+        self.rules: Rules = Limits(options)
+        self._looks = options.look
+        self._exchange: Any = _http
+        self._session = _session(options)
+        self._client = tweepy.Client(None, *keys, return_type=requests.Response, wait_on_rate_limit=False)
+        self._client.session = self._session
+        self._sign = tweepy.OAuth1UserHandler(*keys).apply_auth()
+        self._answers = _x_responses.Answers(options.keys, keys)
+        self._account = Account(place.private, keys[2])
+
+    def post(self, post: Post, *, key: str, after: Sequence[Sent] = ()) -> Sent:  # noqa: ARG002 - X knows no key for a post
+        """Post POST, as a reply to the last of AFTER. Raises Unavailable, Refused, Duplicate or Uncertain."""
+        pictures = [self._upload(picture) for picture in post.pictures]
+        above = after[-1].id if after else None
+        try:
+            answer = self._client.create_tweet(
+                text=post.text or None, media_ids=pictures or None, in_reply_to_tweet_id=above
+            )
+        except self._exchange.Answered as answered:
+            raise self._answers.error(answered.response, "to post", posting=True) from None
+        except self._exchange.Cut as cut:
+            raise (Uncertain(f"{cut}; {LOOK}") if cut.sent else Unavailable(str(cut))) from None
+        number = _number(_x_responses.parsed(answer))
+        if not number:
+            raise Uncertain(f"X answered something that makes no sense to a post; {LOOK}")
+        return _sent(number)
+
+    def look(self, post: Post, *, key: str, known: Collection[str], since: str = "") -> Sent | None:  # noqa: ARG002 - X knows no key for a post
+        """Look among the account's posts for POST. Raises Unavailable, or Refused where that is not allowed."""
+        if not self._looks:
+            raise Refused("X was not asked (look: false); see yourself at https://x.com whether the post is there")
+        asked = {"max_results": str(_LOOKED_AT), "tweet.fields": "entities", "exclude": "retweets"}
+        asked |= {"since_id": since} if since.isdigit() else {}
+        asked |= {"max_results": str(_PAGE)} if since or known else {}
+        path = f"/2/users/{self._account.id or self._me()[0]}/tweets"
+        for _ in range(_PAGES):
+            said = self._ask("GET", path, "to see the account's posts", params=asked)
+            try:
+                number = _x_timeline.find(said, post, known)
+            except ValueError:
+                raise Unavailable(_NO_SENSE) from None
+            following = (said.get("meta") or {}).get("next_token")
+            on = "since_id" in asked or _x_timeline.holds(said, known)
+            if number or not following or not on:
+                return _sent(number) if number else None
+            asked["pagination_token"] = str(following)
+        raise Refused(f"the account has had more than {_PAGES * _PAGE} posts since; see yourself at https://x.com")
+
+    def whoami(self) -> str:
+        """Return the name of the account. Raises Refused, also where its keys may only read, or Unavailable."""
+        _, name, may = self._me()
+        if "write" not in may:
+            raise Refused(
+                f"the keys of @{name} may read but not post; give the app the right to write in {_x_responses.CONSOLE}, "
+                "then make new tokens"
+            )
+        return f"@{name} on X"
+
+    def _me(self) -> tuple[str, str, str]:
+        """Return the account's id, its name, and what its keys may do, as far as X says so."""
+        answer = self._request("GET", "/2/users/me", "to see whose keys it uses")
+        said = _x_responses.parsed(answer)
+        number = _number(said)
+        name = said["data"].get("username") if number else None
+        if not _x_responses.is_name(name):
+            raise Unavailable(_NO_SENSE)
+        self._account.remember(number)
+        return number, name, answer.headers.get("x-access-level", "read-write")
+
+    def _upload(self, picture: Picture) -> str:
+        """Put PICTURE where a post can show it, and return its id. Nothing is posted by that, whatever goes wrong."""
+        file = (f"picture.{_MIMES.get(picture.mime, 'png')}", picture.data, picture.mime)
+        kind, doing = {"media_category": "tweet_image"}, "to put up pictures"
+        said = self._ask("POST", "/2/media/upload", doing, files={"media": file}, data=kind)
+        number = _number(said)
+        if not number:
+            raise Unavailable(_NO_SENSE)
+        if picture.alt:
+            words = {"id": number, "metadata": {"alt_text": {"text": picture.alt}}}
+            self._ask("POST", "/2/media/metadata", doing, json=words)
+        return number
+
+    def _ask(self, method: str, path: str, doing: str, **more: Any) -> dict[str, Any]:
+        """Return what X says to a request that posts nothing. Raises Refused, in words of DOING, or Unavailable."""
+        said = _x_responses.parsed(self._request(method, path, doing, **more))
+        if not isinstance(said, dict):
+            raise Unavailable(_NO_SENSE)
+        return said
+
+    def _request(self, method: str, path: str, doing: str, **more: Any) -> "requests.Response":
+        try:
+            answer: requests.Response = self._session.request(method, _API + path, auth=self._sign, **more)
+        except self._exchange.Answered as answered:
+            raise self._answers.error(answered.response, doing) from None
+        except self._exchange.Cut as cut:
+            raise Unavailable(str(cut)) from None
+        return answer
+
+
+_NO_SENSE = "X answered something that makes no sense"
+
+
+def _number(said: Any) -> str:
+    """Return the id in what X SAID; '' if there is none."""
+    data = said.get("data") if isinstance(said, dict) else None
+    number = str(data.get("id")) if isinstance(data, dict) else ""
+    return number if number.isascii() and number.isdigit() else ""
+
+
+def _sent(number: str) -> Sent:
+    return Sent(number, f"https://x.com/i/web/status/{number}")

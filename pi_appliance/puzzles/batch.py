@@ -1,0 +1,381 @@
+"""One night of a puzzle job: prepare, answer the boards one after the other, make new ones, and report.
+
+A night that is cut off reports what it knows, and remembers with which board the next one goes on.
+"""
+
+import contextlib
+import json
+import resource
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import chain, islice
+from typing import IO, Any
+
+from pi_appliance.config.units import render_size
+from pi_appliance.errors import ApplianceError, OutOfTime, Refused, Unavailable
+from pi_appliance.jobs.interface import Context, Edition
+from pi_appliance.puzzles import Answer, Puzzle, Wish, counted
+from pi_appliance.puzzles._result import rendered, told_facts
+from pi_appliance.puzzles.page import Page
+from pi_appliance.puzzles.report import (
+    NO_ROOM,
+    Told,
+    answer_values,
+    ask,
+    duration,
+    in_words,
+    prepared_text,
+    prepared_words,
+    refusal,
+    so_far,
+    values,
+)
+from pi_appliance.puzzles.runtime.estimate import Estimate
+from pi_appliance.puzzles.runtime.interface import Interrupted, Shelf, Work, is_of_a_board
+from pi_appliance.storage.model import Result
+
+
+@dataclass(slots=True)
+class Share:
+    """Tells how far the whole is, from how far a part of it is."""
+
+    context: Context
+    parts: int
+    number: int = -1
+    name: str = ""
+    part: float = 0.0  # of the one in work, as far as it was told
+    seconds: Callable[[], float] = lambda: 0.0
+    """A steady clock, by which it is told how long the part in work will take."""
+    _estimate: Estimate = field(default_factory=lambda: Estimate(lambda: 0.0))
+
+    def next(self, name: str) -> None:
+        """Begin with the next part, called NAME."""
+        self.number, self.name, self.part = self.number + 1, name, 0.0
+        self._estimate = Estimate(self.seconds)
+        self.context.progress(self._whole(None), name)
+
+    def tell(self, part: float | None, note: str) -> None:
+        """Tell that so much of this PART is done; None: nobody knows."""
+        left = self._estimate.of(part)
+        self.context.progress(self._whole(part), f"{self.name}: {left}{', ' if left else ''}{note}")
+
+    def _whole(self, part: float | None) -> float | None:
+        """Return what is done for certain. Of many parts something always is, and it never becomes less."""
+        if self.parts == 1:
+            return part
+        self.part = max(self.part, part or 0.0)
+        return (self.number + self.part) / self.parts
+
+
+class NotingShelf:
+    """The Shelf of ports_work, in front of another one."""
+
+    def __init__(self, shelf: Shelf) -> None:
+        self._shelf = shelf
+        self._saved: set[str] = set()
+
+    def load(self, name: str) -> memoryview | None:
+        """Return what was saved as NAME."""
+        return self._shelf.load(name)
+
+    def save(self, name: str, parts: Iterable[bytes | bytearray | memoryview]) -> None:
+        """Keep PARTS as NAME. Raises Unavailable."""
+        self._saved.add(name)
+        self._shelf.save(name, parts)
+
+    def remove(self, name: str) -> None:
+        """Take NAME away."""
+        self._shelf.remove(name)
+
+    def names(self) -> Iterable[str]:
+        """Return what there is."""
+        return self._shelf.names()
+
+    def begin(self) -> None:
+        """Begin with a board: what is kept from now on may be its own."""
+        self._saved.clear()
+
+    def forget(self) -> None:
+        """Take away what was kept of that board alone."""
+        for name in filter(is_of_a_board, self._saved):
+            self._shelf.remove(name)
+
+
+def seeds(context: Context, many: int) -> dict[str, int]:
+    """Return the names and the seeds of so MANY new boards: each day its own, and the same for the same day."""
+    day = _day(context)
+    return {
+        f"{day:%Y-%m-%d}" + (f"-{number}" if many > 1 else ""): int(f"{day:%Y%m%d}") * 1_000 + number
+        for number in range(1, many + 1)
+    }
+
+
+def _day(context: Context) -> datetime:
+    """Return the day of the slot, or of the run, in the job's time zone."""
+    slot = context.due is not None and context.due[:1].isdigit()
+    moment = datetime.fromisoformat(context.due or "") if slot else context.now
+    return moment.astimezone(context.local_time().tzinfo)
+
+
+RESULT = "result.txt"
+LIMIT = 10_000  # solutions; ten thousand of the longest fill some 20 MB
+_FOUND = 7  # boards whose answers are told where no report can be written
+FORMAT = 1  # of result.json; a reader of one can read what is added, and not what is changed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What is to be done."""
+
+    puzzle: Puzzle
+    name: str
+    boards: Mapping[str, Any]
+    wish: Wish
+    limit: int
+    prepare: bool
+    make: int
+    keep: int
+    """So many editions stay."""
+    model: Any
+    """What boards that are made are like."""
+
+
+@dataclass(slots=True)
+class Night:
+    """The work of one run. What keeps it from being a success stands in `failure` at the end."""
+
+    plan: Plan
+    context: Context
+    edition: Edition = field(init=False)
+    shelf: NotingShelf = field(init=False)
+    share: Share = field(init=False)
+    begun: float = field(init=False)  # by the steady clock
+    failure: ApplianceError | None = None
+    told: list[Told] = field(default_factory=list)
+    prepared: Answer | None = None
+    seconds: float = 0.0  # that preparing took
+    cut_off: str = ""  # why, if it was
+    prepared_so_far: str = ""
+    left_out: list[str] = field(default_factory=list)
+    """What could not be prepared or made, and why."""
+    unmade: set[str] = field(default_factory=set)
+    seeds: dict[str, int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        plan = self.plan
+        self.seeds = seeds(self.context, plan.make)
+        self.share = Share(self.context, max(1, plan.prepare + len(plan.boards) + plan.make))
+
+    def work(self) -> Result:
+        """Do it, and report. Interruptions and refusals are in the report, and in `failure`.
+
+        Raises Unavailable, or OutOfTime, if there can be no report.
+        """
+        try:
+            # Also while the report is written and put in its place, a request to end is not the end of the process.
+            with self._work() as work, self.context.edition(self.plan.keep) as self.edition:
+                return self._reported(work)
+        except Unavailable as error:  # the report cannot be written: then the history tells what was found
+            known = (each for each in self.told if each.answer or each.cut_off)
+            found = (f"; {told.name}: {in_words(told).rstrip('.')}" for told in known)
+            words = "".join((str(error), *islice(found, _FOUND)))
+            raise (OutOfTime(words) if self.cut_off else Unavailable(words)) from None
+
+    @contextlib.contextmanager
+    def _work(self) -> Iterator[Work]:
+        with self.context.work(self.share.tell) as work:
+            work.shelf = self.shelf = NotingShelf(work.shelf)
+            self.share.seconds, self.begun = work.seconds, work.seconds()
+            yield work
+
+    def _reported(self, work: Work) -> Result:
+        page = Page(self.plan.puzzle, self.context.job)
+        with self.edition.file(RESULT) as file:
+            try:
+                self._prepare(work, page, file)
+                for told in chain(self._listed(), self._made(work, page, file)):
+                    self._answer(told, work, page, file)
+            except Interrupted as interrupted:
+                self.cut_off = interrupted.why
+            self._not_reached(file)
+            self._remember(page, file)
+            return self._report(page, file)
+
+    def _prepare(self, work: Work, page: Page, file: IO[str]) -> None:
+        if not self.plan.prepare:
+            return
+        self.share.next("prepare")
+        begun = work.seconds()
+        try:
+            # The options have refused it of a puzzle that cannot; so with `make` below.
+            self.prepared = self.plan.puzzle.prepare(work)  # type: ignore[attr-defined]
+        except Interrupted as interrupted:
+            self.prepared_so_far = so_far(interrupted)
+            file.write(rendered({"Prepared so far": self.prepared_so_far}) + "\n")
+            page.prepared(f"Not through yet: {self.prepared_so_far}.", {}, ())
+            raise
+        except NO_ROOM as error:  # what is there already may do for the boards
+            self._leave_out("prepared", refusal(error), page, file)
+            return
+        self.seconds = work.seconds() - begun
+        file.write("Prepared\n========\n" + prepared_text(self.prepared, self.seconds))
+        page.prepared(f"Through, in {duration(self.seconds)}.", told_facts(self.prepared.facts), self.prepared.tables)
+
+    def _leave_out(self, name: str, error: ApplianceError, page: Page, file: IO[str]) -> None:
+        """Tell that NAME is not there, because of ERROR, and go on: what else was done is worth a report."""
+        self.left_out.append(f"{name}: {error}")
+        file.write(rendered({f"Not {name}": str(error)}) + "\n")
+        page.note(f"Not {name}", f"{error}.")
+
+    def _listed(self) -> Iterator[Told]:
+        """Yield the boards that are named, beginning with the first that the last night did not come to."""
+        for name in self._order():
+            self.share.next(name)
+            yield Told(name=name, board=self.plan.boards[name], wish=self.plan.wish)
+
+    def _order(self) -> list[str]:
+        names, first = list(self.plan.boards), self._recalled()
+        at = names.index(first) if first in names else 0
+        return names[at:] + names[:at]
+
+    def _made(self, work: Work, page: Page, file: IO[str]) -> Iterator[Told]:
+        """Yield the boards of this date, each as it is made; some may be left out, as there is none like that."""
+        for name, seed in self.seeds.items():
+            self.share.next(name)
+            try:
+                made = self.plan.puzzle.make(seed, self.plan.model, work)  # type: ignore[attr-defined]
+            except NO_ROOM as error:
+                self.unmade.add(name)
+                self._leave_out(f"made: {name}", refusal(error), page, file)
+                continue
+            yield Told(name=name, board=made.board, wish=self.plan.wish, made={"seed": str(seed), **made.facts})
+
+    def _answer(self, told: Told, work: Work, page: Page, file: IO[str]) -> None:
+        self.told.append(told)
+        if len(self.plan.boards) + self.plan.make + self.plan.prepare > 1:
+            file.write(f"{told.name}\n{'=' * len(told.name)}\n")
+        self._draw(f"{told.name}.svg", self.plan.puzzle.render_svg(told.board))
+        self.shelf.begin()
+        try:
+            ask(self.plan.puzzle, told, self.plan.limit, work, file.write)
+        finally:
+            page.add(told)
+            if told.made:  # another night makes another one: nobody goes on with this
+                self.shelf.forget()
+        for name, drawn in (told.answer.pictures if told.answer else {}).items():
+            self._draw(f"{told.name}-{name}.svg", drawn)
+
+    def _draw(self, name: str, picture: str) -> None:
+        with self.edition.file(name) as file:
+            file.write(picture)
+
+    def _not_reached(self, file: IO[str]) -> None:
+        left = self._left()
+        if left:
+            file.write(f"Not reached: {', '.join(left)}\n\n")
+
+    def _left(self) -> list[str]:
+        reached = {told.name for told in self.told} | self.unmade
+        return [name for name in (*self.plan.boards, *self.seeds) if name not in reached]
+
+    def _recalled(self) -> str:
+        try:
+            return str(json.loads(self.context.recall() or "{}").get("next", ""))
+        except (ValueError, AttributeError, Refused):  # damaged: an order is no reason to answer nothing
+            return ""
+
+    def _remember(self, page: Page, file: IO[str]) -> None:
+        """Keep where the next night begins; nothing is written where nothing was cut off.
+
+        A board that takes all of a night, perhaps each, keeps no other from its turn: what was not reached comes first,
+        and it has the rest. If all was reached, the order stays, in which it is the last one.
+        """
+        left, reached = set(self._left()), not any(told.cut_off for told in self.told)
+        first = next((name for name in self._order() if name in left), "" if reached else self._recalled())
+        if first != self._recalled():
+            try:
+                self.context.remember(json.dumps({"next": first}))
+            except Unavailable as error:
+                name = "Not remembered where to go on"
+                file.write(rendered({name: str(error)}) + "\n")
+                page.note(name, f"{error}.")
+
+    def _report(self, page: Page, file: IO[str]) -> Result:
+        """Write what stands at the end, result.json and result.html, and return what the run says of itself."""
+        context, ended = self.context, self.context.clock()
+        summary = self._summary()
+        ends = {
+            "Start time": _instant(context.now),
+            "End time": _instant(ended),
+            "Memory at its peak": render_size(_memory()),
+        }
+        file.write(f"{summary}\n{rendered(ends)}")
+        with self.edition.file("result.json") as out:
+            json.dump(self._values(summary, ended), out, indent=1, ensure_ascii=False)
+            out.write("\n")
+        with self.edition.file("result.html") as out:
+            began = context.now.astimezone(context.local_time().tzinfo)
+            took = duration(self.share.seconds() - self.begun)  # the clock may have been set meanwhile
+            times = f"{began:%A}, {began.day} {began:%B %Y, %H:%M} · it took {took}"
+            out.write(page.render(summary, times))
+        self._fail(summary)
+        return Result(summary, self._facts())
+
+    def _fail(self, summary: str) -> None:
+        wrong = [f"{told.name}: {told.refused}" for told in self.told if told.refused]
+        wrong += [f"not {each}" for each in self.left_out]
+        if self.cut_off:
+            self.failure = OutOfTime(summary)
+        elif wrong:
+            self.failure = Refused(f"{wrong[0]}; the report has the rest")
+
+    def _summary(self) -> str:
+        if self.prepared is not None and not self.told and not self.cut_off:
+            return f"prepared: {prepared_words(self.prepared)}"
+        if self.prepared_so_far:
+            return f"not prepared yet: {self.cut_off}; {self.prepared_so_far}"
+        solved, proven = (sum(bool(getattr(told, how)) for told in self.told) for how in ("solved", "proven"))
+        words = f"{counted(solved, 'board')} solved" + (f", {proven} proven to have no solution" if proven else "")
+        if not self.cut_off:
+            return words
+        open_ones = [told for told in self.told if told.cut_off]
+        detail = f"; {open_ones[-1].name}: {open_ones[-1].cut_off}" if open_ones else ""
+        left = f", {len(self._left())} not reached" if self._left() else ""
+        return f"{words}{left}: {self.cut_off}{detail}"
+
+    def _facts(self) -> dict[str, str | int | float | bool | None]:
+        made = {"made": sum(bool(told.made) for told in self.told)} if self.plan.make else {}
+        return {
+            "solved": sum(told.solved for told in self.told),
+            "no-solution": sum(told.proven for told in self.told),
+            "listed": sum(told.listed.number for told in self.told),
+            "tried": sum(told.answer.tried() for told in self.told if told.answer),
+            **made,
+        }
+
+    def _values(self, summary: str, ended: datetime) -> dict[str, Any]:
+        return {
+            "format": FORMAT,
+            "puzzle": self.plan.name,
+            "title": self.plan.puzzle.TITLE,
+            "job": self.context.job,
+            "started": self.context.now.isoformat(timespec="seconds"),
+            "ended": ended.isoformat(timespec="seconds"),
+            "complete": not self.cut_off,
+            "summary": summary,
+            "peak-memory": _memory(),
+            "prepared": answer_values(self.prepared) if self.prepared else None,
+            "boards": [values(self.plan.puzzle, told) for told in self.told],
+            "not-reached": self._left(),
+        }
+
+
+def _memory() -> int:
+    """Return the bytes that this process, or the largest of its workers, held at most."""
+    who = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    return max(resource.getrusage(each).ru_maxrss for each in who) * 1024
+
+
+def _instant(moment: datetime) -> str:
+    return moment.isoformat(" ", "seconds")

@@ -1,0 +1,221 @@
+"""What a puzzle command has: the options of a board, the cores, the shelf, and how long it will take."""
+
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import cached_property, wraps
+from pathlib import Path
+from typing import Any
+
+import click
+
+from pi_appliance.cli.options import Command, Number, config_or_none_option
+from pi_appliance.cli.progress import ProgressLine
+from pi_appliance.config import units
+from pi_appliance.config.loader import load
+from pi_appliance.errors import NoConfig, OutOfTime, Unavailable
+from pi_appliance.puzzles import Puzzle
+from pi_appliance.puzzles.boards import (
+    MOST,
+    MOST_OF_ONE,
+    board_of,
+    is_file,
+    load_puzzle,
+    most_of,
+    name_of,
+    read_most,
+    text_of,
+)
+from pi_appliance.puzzles.runtime import local
+from pi_appliance.puzzles.runtime.cache import FileShelf
+from pi_appliance.puzzles.runtime.estimate import Estimate
+from pi_appliance.puzzles.runtime.interface import Interrupted, Shelf, Work
+
+STDIN = "stdin"
+_NOWHERE = Path("~/.local/state/pi-appliance")  # where a configuration, too, puts its state by default
+
+
+def _ruled(_: click.Context, __: click.Parameter, given: Sequence[str]) -> dict[str, str]:
+    rules = {}
+    for words in given:
+        name, equals, value = words.partition("=")
+        if not equals:
+            raise click.BadParameter(
+                f"{words!r} is no rule; write name=value, as `pi-appliance puzzle rules` tells them"
+            )
+        rules[name.strip()] = value.strip()
+    return rules
+
+
+def _length(_: click.Context, __: click.Parameter, value: str | None) -> timedelta | None:
+    try:
+        return None if value is None else units.parse_duration(value)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
+
+
+def read_stdin(most: int = MOST) -> str:
+    """Return what is piped in, nothing where stdin is closed. Raises ConfigError if it is no text, or above MOST."""
+    return text_of(b"" if sys.stdin is None else read_most(sys.stdin.buffer, most), STDIN, most)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Which puzzle and which board a command is about."""
+
+    name: str
+    board: str | None
+    rules: dict[str, str]
+
+    def load(self) -> tuple[Puzzle, Any]:
+        """Return the puzzle and the board. Raises UnknownName, WrongArgument or ConfigError."""
+        line = ProgressLine()
+        try:
+            if self.board is not None and is_file(Path(self.board)) and Path(self.board).stat().st_size > MOST_OF_ONE:
+                line.show(None, f"reading {self.board}")
+            return self._load()
+        finally:
+            line.clear()
+
+    def _load(self) -> tuple[Puzzle, Any]:
+        puzzle = load_puzzle(self.name)
+        if self.board == "-":
+            return puzzle, puzzle.with_rules(puzzle.parse(read_stdin(most_of(puzzle)), STDIN), self.rules)
+        return puzzle, board_of(puzzle, next(iter(puzzle.BOARDS)) if self.board is None else self.board, self.rules)
+
+    def title(self, puzzle: Puzzle) -> str:
+        """Return what the board is called in a report."""
+        if self.board is None:
+            return next(iter(puzzle.BOARDS))
+        if self.board in puzzle.BOARDS:
+            return self.board
+        return name_of(Path(self.board)) if is_file(Path(self.board)) else "board"
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """What a command may take."""
+
+    cores: int | None
+    length: timedelta | None
+    config: Path | NoConfig
+
+
+def board_options(command: Command) -> Command:
+    """Give COMMAND the parameter `asked`: the puzzle, the board and the rules of the command line."""
+
+    @wraps(command)
+    def collected(*, name: str, board: str | None, rules: dict[str, str], **given: Any) -> Any:
+        return command(asked=Asked(name, board, rules), **given)
+
+    words = "A known board, a file, - for stdin, or the drawing itself. Else: the first known."
+    with_rules = click.option(
+        "--rule", "rules", metavar="NAME=VALUE", multiple=True, callback=_ruled, help="A rule; may come again."
+    )(collected)
+    with_board = click.option("--board", metavar="BOARD", help=words)(with_rules)
+    return click.argument("name", metavar="PUZZLE")(with_board)
+
+
+def work_options(command: Command) -> Command:
+    """Give COMMAND the parameter `means`: the cores, the time and the configuration of the command line."""
+
+    @wraps(command)
+    def collected(*, cores: int | None, length: timedelta | None, config: Path | NoConfig, **given: Any) -> Any:
+        return command(means=Means(cores, length, config), **given)
+
+    with_config = config_or_none_option(collected)
+    limit = click.option("--for", "length", metavar="LENGTH", callback=_length, help="No longer than this, as 30s.")
+    cores = click.option("--cores", type=Number(min=1), help="So many at the same time; else as many as there are.")
+    return cores(limit(with_config))
+
+
+class _LateShelf:
+    """A shelf whose place is looked up when it is first used: most puzzles need none.
+
+    Where it cannot be read or written, WITHOUT is told why, once, and nothing is kept; or that is raised if it is None.
+    """
+
+    def __init__(self, config: Path | NoConfig, without: Callable[[str], None] | None) -> None:
+        self._config, self._without = config, without
+        self._closed = False
+
+    @cached_property
+    def _shelf(self) -> Shelf:
+        state = _NOWHERE.expanduser() if isinstance(self._config, NoConfig) else load(self._config).state
+        return FileShelf(state / local.FOLDER)
+
+    @contextmanager
+    def _may_fail(self) -> Iterator[None]:
+        try:
+            yield
+        except Unavailable as error:
+            if self._without is None:
+                raise
+            self._closed = True
+            self._without(str(error))
+
+    def load(self, name: str) -> memoryview | None:
+        if not self._closed:
+            with self._may_fail():
+                return self._shelf.load(name)
+        return None
+
+    def save(self, name: str, parts: Iterable[bytes | bytearray | memoryview]) -> None:
+        if not self._closed:
+            with self._may_fail():
+                self._shelf.save(name, parts)
+
+    def remove(self, name: str) -> None:
+        if not self._closed:
+            with self._may_fail():
+                self._shelf.remove(name)
+
+    def names(self) -> Iterable[str]:
+        return () if self._closed else self._shelf.names()
+
+
+@contextmanager
+def working(line: ProgressLine, means: Means, *, keeps: bool = False) -> Iterator[Work]:
+    """Give the Work of this machine, within MEANS; LINE shows how far it is. What KEEPS must be able to."""
+    seconds = None if means.length is None else means.length.total_seconds()
+    estimates: list[Estimate] = []
+
+    def tell(part: float | None, note: str) -> None:
+        left = estimates[0].of(part)
+        line.show(part, f"{left}: {note}" if left else note)
+
+    def go_on_without(why: str) -> None:
+        line.clear()
+        click.echo(f"pi-appliance: nothing is kept for the next time: {why}", err=True)
+
+    with local.open_bench(Path(), tell, seconds=seconds, cores=means.cores) as work:
+        estimates.append(Estimate(work.seconds))
+        work.shelf = _LateShelf(means.config, None if keeps else go_on_without)
+        yield work
+
+
+@contextmanager
+def stopped_cleanly(
+    line: ProgressLine, so_far: Callable[[Interrupted], str], length: timedelta | None
+) -> Iterator[None]:
+    """End with status 130 and one line on Ctrl-C, by OutOfTime when LENGTH is over; SO_FAR says what is proven then."""
+    try:
+        yield
+    except Interrupted as interrupted:
+        line.clear()
+        told = so_far(interrupted)
+        if length is not None and "time" in interrupted.why:
+            raise OutOfTime(f"out of time after {units.format_duration(length)}; so far: {told}") from None
+        _say_stopped(told)
+    except KeyboardInterrupt:
+        line.clear()
+        _say_stopped(line.note or "nothing is known")
+    finally:
+        line.clear()
+
+
+def _say_stopped(told: str) -> None:
+    click.echo(f"pi-appliance: stopped; so far: {told}", err=True)
+    click.get_current_context().exit(130)

@@ -1,0 +1,282 @@
+"""result.html: what became of the boards, as a page that stands alone: no script, nothing from anywhere."""
+
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Sequence
+from html import escape
+from itertools import islice, takewhile
+from typing import Any, NamedTuple
+from xml.etree import ElementTree
+
+from pi_appliance.puzzles import Puzzle, Step, Table, counted
+from pi_appliance.puzzles._result import label, spoken, told_facts
+from pi_appliance.puzzles.report import Told, by_making, duration, in_words
+
+MOST_STEPS = 200
+_LINGER = 3  # so many times as long as the others, the last step is seen
+
+PLAYER_STYLE = """\
+.player{display:grid;position:relative}
+.player>input{grid-area:1/1;opacity:0;width:1px;height:1px;margin:0}
+.frame{grid-area:1/1;visibility:hidden;margin:0;min-width:0}
+.frame svg{display:block;margin:0 auto;max-width:100%;height:auto;max-height:70vh}
+.player>input:checked+.frame{visibility:visible}
+.player>input:focus-visible+.frame .bar{outline:3px solid #1f6feb}
+.player>.play:checked~.frame{animation:var(--seen) var(--all) step-end infinite;animation-delay:var(--from)}
+.player>.play:checked~.frame .go,.player>.play:not(:checked)~.frame .hold{display:none}
+.frame p{margin:.5rem 0 0;min-height:3rem;text-align:center;overflow-wrap:anywhere}
+.bar{display:flex;gap:.5rem;margin-top:.6rem}
+.bar label,.bar i{flex:1;min-height:44px;display:grid;place-items:center;border-radius:10px;font-style:normal}
+.bar label,.all label{cursor:pointer}
+.bar label{background:var(--key)}.bar .go,.bar .hold{flex:2}
+.bar i{opacity:.25}
+.all ol{max-height:15rem;overflow:auto;margin:.5rem 0;padding-left:3rem}
+.all label{display:block;padding:.35rem 0}
+@media (prefers-reduced-motion:reduce){.player>.play:checked~.frame{animation:none}
+.player>.play:checked+input+.frame{visibility:visible}}"""
+
+
+class Player(NamedTuple):
+    """The markup of a line, and the styles of its pictures, each of which the page needs once."""
+
+    markup: str
+    styles: tuple[str, ...]
+    whole: bool
+    """Whether all steps are played; else the first MOST_STEPS are."""
+
+
+class _Picture(NamedTuple):
+    box: str
+    parts: tuple[str, ...]
+    styles: tuple[str, ...]
+
+
+def player(steps: Iterable[Step], name: str) -> Player:
+    """Return what plays STEPS in a page; NAME, of letters and digits, is the player's own there."""
+    steps = iter(steps)
+    taken = list(islice(steps, MOST_STEPS))
+    pictures = [_player_frame(step.svg) for step in taken]
+    common = _common(pictures)
+    times = Counter(part for picture in pictures for part in set(picture.parts[common:]))
+    shared = {part: f"{name}_{number:x}" for number, part in enumerate(p for p, n in times.items() if n > 1)}
+    base = f'<g id="{name}-b">{"".join(pictures[0].parts[:common])}</g>'
+    drawn = "".join(f'<g id="{key}">{part}</g>' for part, key in shared.items())
+    seconds = 1.0 if len(taken) <= 40 else 0.5
+    frames = "".join(
+        _frame(name, number, len(taken), seconds, step.caption, _used(name, picture, common, shared))
+        for number, (step, picture) in enumerate(zip(taken, pictures, strict=True))
+    )
+    markup = (
+        f'<svg width="0" height="0" style="position:absolute" aria-hidden="true"><defs>{base}{drawn}</defs></svg>'
+        f"<style>{_keyframes(name, len(taken))}</style>"
+        f'<div class="player"><input type="radio" class="play" name="{name}" id="{name}p" checked aria-label="Play">'
+        f"{frames}</div>{_all(name, taken)}"
+    )
+    styles = tuple(dict.fromkeys(style for picture in pictures for style in picture.styles))
+    return Player(markup, styles, whole=next(steps, None) is None)
+
+
+def _player_frame(svg: str) -> _Picture:
+    root = ElementTree.fromstring(svg)  # noqa: S314 - our own text
+    for each in root.iter():
+        each.tag = each.tag.rpartition("}")[2]
+    styles = tuple(each.text or "" for each in root if each.tag == "style")
+    parts = tuple(
+        ElementTree.tostring(each, "unicode").strip() for each in root if each.tag not in ("style", "title", "desc")
+    )
+    return _Picture(root.get("viewBox", "0 0 100 100"), parts, styles)
+
+
+def _common(pictures: Sequence[_Picture]) -> int:
+    """Return how many parts all PICTURES begin with."""
+    return sum(1 for _ in takewhile(lambda same: len(set(same)) == 1, zip(*(p.parts for p in pictures), strict=False)))
+
+
+def _used(name: str, picture: _Picture, common: int, shared: dict[str, str]) -> str:
+    parts = (f'<use href="#{shared[part]}"/>' if part in shared else part for part in picture.parts[common:])
+    _, _, width, height = picture.box.split()
+    size = f'viewBox="{picture.box}" width="{width}" height="{height}"'
+    return f'<svg {size} role="img"><use href="#{name}-b"/>{"".join(parts)}</svg>'
+
+
+def _keyframes(name: str, steps: int) -> str:
+    """Return when a step is seen, and the last one, as shares of the time that all take together."""
+    whole = steps - 1 + _LINGER
+    return "".join(
+        f"@keyframes {name}{which}{{0%{{visibility:visible}}{100 * share / whole:.3f}%,100%{{visibility:hidden}}}}"
+        for which, share in (("s", 1), ("e", _LINGER))
+    )
+
+
+def _frame(name: str, number: int, steps: int, seconds: float, caption: str, svg: str) -> str:
+    last = number == steps - 1
+    whole = (steps - 1 + _LINGER) * seconds
+    times = f"--seen:{name}{'e' if last else 's'};--all:{whole:g}s;--from:{number * seconds:g}s"
+    before = f'<label for="{name}{number - 1}" title="Back">←</label>' if number else "<i>←</i>"
+    after = "<i>→</i>" if last else f'<label for="{name}{number + 1}" title="On">→</label>'
+    told = escape(caption)
+    return (
+        f'<input type="radio" name="{name}" id="{name}{number}" aria-label="{told}">'
+        f'<figure class="frame" style="{times}">{svg}<figcaption><div class="bar">{before}'
+        f'<label class="hold" for="{name}{number}">Pause</label><label class="go" for="{name}p">Play</label>'
+        f"{after}</div><p>{told}</p></figcaption></figure>"
+    )
+
+
+def _all(name: str, steps: Sequence[Step]) -> str:
+    rows = "".join(
+        f'<li value="{number}"><label for="{name}{number}">{escape(step.caption)}</label></li>'
+        for number, step in enumerate(steps)
+    )
+    return f'<details class="all"><summary>All steps</summary><ol>{rows}</ol></details>'
+
+
+ROOM = 700_000  # characters of played lines; of what is too much, only the end is shown
+_ROWS = 200  # of a table
+_WORDS = ' class="words"'
+_LONGEST = 2_000  # characters of a line's notation
+
+STYLE = """\
+:root{color-scheme:light dark;--ink:#1d2124;--quiet:#5f666b;--paper:#f4f3ef;--card:#fff;--edge:#e2e0da;--key:#eae8e2}
+@media (prefers-color-scheme:dark){:root{--ink:#eceae5;--quiet:#a3a9ad;--paper:#14171a;--card:#1f2326;--edge:#33393d;
+--key:#2c3135}}
+*{box-sizing:border-box}
+body{margin:0 auto;padding:1rem;max-width:46rem;background:var(--paper);color:var(--ink);
+font:1rem/1.5 system-ui,-apple-system,"Segoe UI",Roboto,sans-serif}
+h1{font-size:1.4rem;margin:.2rem 0}h2{font-size:1.15rem;margin:0 0 .3rem}
+.quiet{color:var(--quiet)}p{margin:.3rem 0}
+section{background:var(--card);border:1px solid var(--edge);border-radius:16px;padding:1rem;margin:1rem 0}
+nav{display:flex;flex-wrap:wrap;gap:.4rem;margin:.8rem 0}
+nav a{padding:.5rem .8rem;min-height:44px;background:var(--key);border-radius:10px;color:inherit;text-decoration:none}
+.picture svg{display:block;margin:.6rem auto;max-width:100%;height:auto;max-height:70vh}
+.line{overflow-wrap:anywhere;font-family:ui-monospace,monospace;font-size:.9rem}
+dl{display:grid;grid-template-columns:fit-content(48%) 1fr;gap:.1rem 1rem;margin:.6rem 0}dt{color:var(--quiet)}
+dd{margin:0;overflow-wrap:anywhere}
+.wide{overflow-x:auto}
+table{border-collapse:collapse;font-variant-numeric:tabular-nums}
+th,td{padding:.2rem .5rem .2rem 0;text-align:right;white-space:nowrap}
+th:first-child,td:first-child,.words{text-align:left}.words{white-space:normal}th{color:var(--quiet);font-weight:normal;white-space:normal;vertical-align:bottom}
+details>summary{padding:.6rem 0;cursor:pointer}"""
+
+
+class Page:
+    """A page that grows by a board at a time, so that little is left to do when the time is over."""
+
+    def __init__(self, puzzle: Puzzle, job: str) -> None:
+        self._puzzle, self._job = puzzle, job
+        self._sections: list[str] = []
+        self._names: list[str] = []
+        self._styles: dict[str, None] = {}
+        self._room = ROOM
+        self._least = 0  # characters that the shortest played line took
+
+    def add(self, told: Told) -> None:
+        """Add what became of one board."""
+        puzzle, number = self._puzzle, len(self._sections)
+        parts = [
+            f"<h2>{escape(told.name)}</h2>",
+            f"<p>{escape(in_words(told))}</p>",
+            f'<p class="quiet">{escape(puzzle.describe(told.board))} · {duration(told.seconds)}</p>',
+            *self._shown(told, f"p{number}"),
+        ]
+        if told.answer is not None:
+            parts += [self._facts(told)]
+            parts += [_picture(name, drawn) for name, drawn in told.answer.pictures.items()]
+            parts += map(_table, told.answer.tables)
+        self._section(told.name, parts)
+
+    def prepared(self, words: str, facts: dict[str, str], tables: Sequence[Table]) -> None:
+        """Add what was prepared, in WORDS."""
+        rows = "".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in facts.items())
+        self._section("Prepared", ["<h2>Prepared</h2>", f"<p>{escape(words)}</p><dl>{rows}</dl>", *map(_table, tables)])
+
+    def note(self, name: str, words: str) -> None:
+        """Add WORDS below NAME."""
+        self._section(name, [f"<h2>{escape(name)}</h2>", f"<p>{escape(words)}</p>"])
+
+    def render(self, summary: str, times: str) -> str:
+        """Return the page. SUMMARY says how it went, TIMES when."""
+        title = f"{self._puzzle.TITLE} · {self._job}"
+        links = "".join(f'<a href="#s{number}">{escape(name)}</a>' for number, name in enumerate(self._names))
+        nav = f"<nav>{links}</nav>" if len(self._names) > 1 else ""
+        styles = "\n".join((STYLE, PLAYER_STYLE, *self._styles))
+        return (
+            '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+            '<meta name="viewport" content="width=device-width, initial-scale=1">'
+            f"<title>{escape(title)}</title>\n<style>{styles}</style></head>\n"
+            f'<body><h1>{escape(title)}</h1><p>{escape(summary)}.</p><p class="quiet">{escape(times)}</p>{nav}\n'
+            + "\n".join(self._sections)
+            + "\n</body></html>\n"
+        )
+
+    def _section(self, name: str, parts: Sequence[str]) -> None:
+        self._sections.append(f'<section id="s{len(self._sections)}">{"".join(parts)}</section>')
+        self._names.append(name)
+
+    def _shown(self, told: Told, name: str) -> list[str]:
+        """Return the board and its solution. Of a new board, the solution is folded up: somebody may want to try."""
+        picture = f'<div class="picture">{self._puzzle.render_svg(told.board)}</div>'
+        if not told.listed.lines:
+            return [picture]
+        line = told.listed.lines[0]
+        played = self._played(self._puzzle.steps(told.board, line), name)
+        solution = (played or _end(self._puzzle.steps(told.board, line))) + self._notated(told.board, line)
+        if told.made:
+            return [picture, f"<details><summary>The solution</summary>{solution}</details>"]
+        return [solution] if played else [picture, solution]
+
+    def _played(self, steps: Iterator[Step], name: str) -> str:
+        """Return the STEPS, played; '' if there is no room for them."""
+        if self._room < self._least:  # drawing what is thrown away would take half of a night of new boards
+            return ""
+        played = player(steps, name)
+        self._least = min(self._least or ROOM, len(played.markup))
+        if len(played.markup) > self._room:
+            return ""
+        self._room -= len(played.markup)
+        self._styles |= dict.fromkeys(played.styles)
+        told = f"The first {MOST_STEPS} steps are played; there are more of them."
+        return played.markup + ("" if played.whole else f'<p class="quiet">{told}</p>')
+
+    def _notated(self, board: Any, line: Any) -> str:
+        notation = self._puzzle.notate(board, line)
+        cut = "…" if len(notation) > _LONGEST else ""
+        return f'<p class="line">{escape(notation[:_LONGEST])}{cut}</p>'
+
+    def _facts(self, told: Told) -> str:
+        assert told.answer is not None
+        rows = {f"{self._puzzle.MOVES.capitalize()} tried": spoken(told.answer.tried())}
+        if told.listed.number > 1:
+            rows["Solutions in result.txt"] = spoken(told.listed.number)
+        rows |= told_facts({**by_making(self._puzzle, told), **told.answer.facts})
+        drawn = "".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in rows.items())
+        return f"<dl>{drawn}</dl>"
+
+
+def _end(steps: Iterator[Step]) -> str:
+    """Return how STEPS end, where there is no room for all of them."""
+    number, last = deque(enumerate(steps), maxlen=1).pop()  # one at a time: many pictures are much memory
+    told = f"The end, after {counted(number, 'step')}. There is no room in this page to play them."
+    return f'<div class="picture">{last.svg}</div><p class="quiet">{told}</p>'
+
+
+def _picture(name: str, drawn: str) -> str:
+    return f'<h3>{escape(label(name))}</h3><div class="picture">{drawn}</div>'
+
+
+def _table(table: Table) -> str:
+    first = table.rows[0] if table.rows else ()
+    worded = [isinstance(cell, str) for cell in first] or [False] * len(table.heads)
+    heads = "".join(
+        f"<th{_WORDS if words else ''}>{escape(head)}</th>" for head, words in zip(table.heads, worded, strict=True)
+    )
+    rows = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in islice(table.rows, _ROWS))
+    more = len(table.rows) - _ROWS
+    told = f'<p class="quiet">and {more:,} more rows in result.txt</p>' if more > 0 else ""
+    return (
+        f'<details open><summary>{escape(table.title)}</summary><div class="wide"><table><tr>{heads}</tr>{rows}'
+        f"</table></div>{told}</details>"
+    )
+
+
+def _cell(value: float | str) -> str:
+    return f"<td{_WORDS if isinstance(value, str) else ''}>{escape(spoken(value))}</td>"

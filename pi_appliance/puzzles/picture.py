@@ -1,0 +1,189 @@
+"""Data to PNG, for networks that take no SVG: the solution of a puzzle as a strip of boards, one a jump."""
+
+import io
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from pi_appliance.errors import ConfigError, Refused
+from pi_appliance.posting.model import Picture
+from pi_appliance.puzzles import counted
+from pi_appliance.puzzles._listing import BOARD, END, START
+from pi_appliance.puzzles.peg_solitaire import BOARDS, TITLE, Board, parse
+
+if TYPE_CHECKING:
+    from PIL.ImageDraw import ImageDraw
+
+WIDTH, HEIGHT = 1200, 675  # what the networks show whole on a phone, 16 to 9
+_FINE = 2  # drawn so many times larger, then made smaller, for smooth edges
+_EDGE, _HEAD, _FOOT = 44, 150, 28  # free at the sides, above the boards with the words in it, below them
+_RIM, _HOLE, _PEG = 0.3, 0.17, 0.37  # in units of the distance of two holes
+_AROUND = 2 * _RIM + 0.55  # so much more than its holes a board needs
+_LONGEST = 26  # characters of a name
+_PAPER, _INK, _PALE_INK = "#fbf6ec", "#2b2118", "#7a6a58"
+_WOOD, _DARK, _RED, _SHINE, _AMBER = "#c8a06a", "#8b6538", "#b3261e", "#d9817c", "#ffc53d"
+
+
+@dataclass(slots=True)
+class Solved:
+    """A board and the first solution listed of it."""
+
+    name: str  # empty where nobody named it
+    boards: list[Board] = field(default_factory=list)  # the start, then one for each jump
+    count: str = ""  # what is known of how many solutions there are
+
+    @property
+    def jumps(self) -> int:
+        """How many jumps it took."""
+        return len(self.boards) - 1
+
+
+def of_listing(lines: Iterable[str]) -> Picture | None:
+    """Return a picture of the longest solution in the LINES of a listing; None if they hold none.
+
+    Raises Refused where the library that draws is not there.
+    """
+    try:
+        solved = [each for each in _read(lines) if each.jumps and _is_played(each.boards)]
+    except ConfigError:  # it looks like one, but what it draws are no boards
+        return None
+    return picture(max(solved, key=lambda each: each.jumps)) if solved else None
+
+
+def picture(solved: Solved) -> Picture:
+    """Return SOLVED as a PNG of 1200 by 675 pixels. Raises Refused where the library that draws is not there."""
+    try:
+        from PIL import Image, ImageDraw, ImageFont  # noqa: PLC0415 - 50 ms and 6 MB for a post with a picture alone
+    except ModuleNotFoundError:
+        install = f"{sys.executable} -m pip install 'pillow>=10.1'"
+        raise Refused(f"a picture needs Pillow, which is not installed; install it: {install}") from None
+    image = Image.new("RGB", (WIDTH * _FINE, HEIGHT * _FINE), _PAPER)
+    pen = ImageDraw.Draw(image)
+    large, small = (ImageFont.load_default(size * _FINE) for size in (50, 30))
+    pen.text((_EDGE * _FINE, 30 * _FINE), _title(solved), _INK, large)
+    pen.text((_EDGE * _FINE, 94 * _FINE), _subtitle(solved), _PALE_INK, small)
+    _draw_boards(pen, solved.boards)
+    file = io.BytesIO()
+    image.reduce(_FINE).save(file, "PNG", optimize=True)
+    return Picture(file.getvalue(), "image/png", _in_words(solved))
+
+
+def _read(lines: Iterable[str]) -> list[Solved]:
+    """Return each board of a listing with the first of its solutions. Raises ConfigError where one cannot be read."""
+    found: list[Solved] = []
+    rows = (line.rstrip("\r\n") for line in lines)
+    name = above = ""
+    for row in rows:
+        if row == BOARD:
+            start = parse(_drawing(rows), BOARD)
+            found.append(Solved(name or _known(start), [start]))
+            name = ""
+        elif row == START and found:
+            drawings = _to_the_end(rows, found[-1].jumps)
+            found[-1].boards += [parse(each, START) for each in drawings]
+        elif row.startswith("Solutions: ") and found:
+            found[-1].count = row.removeprefix("Solutions: ")
+        elif row and row == "=" * len(above):
+            name = above
+        above = row
+    return found
+
+
+def _drawing(rows: Iterator[str]) -> str:
+    """Take the rows up to the next empty one."""
+    return "\n".join(iter(lambda: next(rows, ""), ""))
+
+
+def _to_the_end(rows: Iterator[str], known: int) -> list[str]:
+    """Take the drawings of a solution; return none of one that does not end, or where one is KNOWN already."""
+    drawings: list[str] = []
+    for row in rows:
+        if row == END:
+            return drawings
+        if row and not known:
+            drawings.append(f"{row}\n{_drawing(rows)}")
+    return []
+
+
+def _known(board: Board) -> str:
+    return next((name for name, drawn in BOARDS.items() if parse(drawn, name) == board), "")
+
+
+def _is_played(boards: Sequence[Board]) -> bool:
+    """Say whether each of BOARDS is a jump away from the one before, and the last one has one peg."""
+    steps = all(
+        one.holes == other.holes and len(one.pegs - other.pegs) == 2 and len(other.pegs - one.pegs) == 1
+        for one, other in pairwise(boards)
+    )
+    return steps and len(boards[-1].pegs) == 1
+
+
+def _title(solved: Solved) -> str:
+    name = solved.name if len(solved.name) <= _LONGEST else f"{solved.name[:_LONGEST]}…"
+    return f"{TITLE}: {name}" if name else TITLE
+
+
+def _subtitle(solved: Solved) -> str:
+    words = [counted(len(solved.boards[0].pegs), "peg"), counted(solved.jumps, "jump"), "one peg left"]
+    return "  ·  ".join([*words, *_count(solved)])
+
+
+def _count(solved: Solved) -> list[str]:
+    """Return in words how many solutions there are, if that is known."""
+    number = solved.count.replace(",", "")
+    return [counted(int(number), "solution")] if number.isdecimal() else []
+
+
+def _in_words(solved: Solved) -> str:
+    start, end = solved.boards[0], solved.boards[-1]
+    return ". ".join(
+        (
+            f"{_title(solved)}, {counted(len(start.pegs), 'peg')} in {counted(len(start.holes), 'hole')}",
+            f"A solution of {counted(solved.jumps, 'jump')}, drawn board after board",
+            f"The last peg ends in column {min(end.pegs).x + 1} of row {min(end.pegs).y + 1}",
+            *(words.capitalize() for words in _count(solved)),
+        )
+    )
+
+
+def _draw_boards(pen: "ImageDraw", boards: Sequence[Board]) -> None:
+    """Draw BOARDS in rows, as large as they can be."""
+    wide, high = (max(axis) + 1 for axis in zip(*boards[0].holes, strict=True))
+    room = ((WIDTH - 2 * _EDGE) * _FINE, (HEIGHT - _HEAD - _FOOT) * _FINE)
+    unit, columns = max(
+        (min(room[0] / columns / (wide + _AROUND), room[1] / -(-len(boards) // columns) / (high + _AROUND)), columns)
+        for columns in range(1, len(boards) + 1)
+    )
+    step_x, step_y = room[0] / columns, room[1] / -(-len(boards) // columns)
+    for number, (before, board) in enumerate(zip([boards[0], *boards], boards, strict=False)):
+        row, column = divmod(number, columns)
+        # The middle of the first hole's place, so that the board stands in the middle of its own.
+        x = _EDGE * _FINE + step_x * column + (step_x - unit * (wide - 1)) / 2
+        y = _HEAD * _FINE + step_y * row + (step_y - unit * (high - 1)) / 2
+        _draw_board(pen, before, board, (x, y), unit)
+
+
+def _draw_board(pen: "ImageDraw", before: Board, board: Board, at: tuple[float, float], unit: float) -> None:
+    """Draw BOARD, its top left hole AT, and how the one BEFORE became it: which peg moved, and which was taken."""
+    places = {hole: (at[0] + hole.x * unit, at[1] + hole.y * unit) for hole in board.holes}
+    for x, y in places.values():
+        side = unit * (0.5 + _RIM)
+        pen.rounded_rectangle((x - side, y - side, x + side, y + side), unit * _RIM, _WOOD)
+    for x, y in places.values():
+        _disc(pen, x, y, unit * _HOLE, _DARK)
+    gone, came = before.pegs - board.pegs, board.pegs - before.pegs
+    for end in came:
+        way = sorted(gone, key=lambda hole: abs(hole.x - end.x) + abs(hole.y - end.y))
+        pen.line((places[way[-1]], places[end]), _AMBER, round(unit * 0.16))
+        _disc(pen, *places[way[0]], unit * _HOLE * 1.5, _RED)
+        _disc(pen, *places[way[0]], unit * _HOLE, _WOOD)
+    for hole in board.pegs:
+        (x, y), body, shine = places[hole], *((_AMBER, _PAPER) if hole in came else (_RED, _SHINE))
+        _disc(pen, x, y, unit * _PEG, body)
+        _disc(pen, x - unit * 0.12, y - unit * 0.12, unit * 0.1, shine)
+
+
+def _disc(pen: "ImageDraw", x: float, y: float, radius: float, colour: str) -> None:
+    pen.ellipse((x - radius, y - radius, x + radius, y + radius), colour)

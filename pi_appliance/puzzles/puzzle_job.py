@@ -1,0 +1,131 @@
+"""Job kind 'puzzle': answer boards of a puzzle; a report as text, for programs, and as a page that plays solutions."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated
+
+from pi_appliance.errors import ApplianceError, UnknownName, WrongArgument
+from pi_appliance.jobs.interface import Context
+from pi_appliance.puzzles import Puzzle, Wish
+from pi_appliance.puzzles.batch import LIMIT, Night, Plan
+from pi_appliance.puzzles.boards import is_large, load_puzzle, name_of, read_board
+from pi_appliance.storage.model import Result
+
+_MOST_MADE = 1_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """The keys a job of this kind takes under `with:`."""
+
+    puzzle: Annotated[str, "which puzzle, such as sudoku; `pi-appliance puzzle list` names them all"]
+    boards: Annotated[
+        list[Path], "known boards by name, own ones by file; without it, and without `make` and `prepare`, all known"
+    ] = field(default_factory=list)
+    solutions: Annotated[
+        Wish | None, "what is asked of each board; without it, what its puzzle is for: the first solution of most"
+    ] = None
+    limit: Annotated[int, "at most so many solutions of each board are listed"] = LIMIT
+    rules: Annotated[dict[str, str], 'rules other than the usual ones, such as {goal: "3,3"}'] = field(
+        default_factory=dict
+    )
+    prepare: Annotated[bool, "first build what makes the puzzle fast, or go on with it where it was cut off"] = False
+    make: Annotated[int, "so many new boards, like the first one named; they follow from the date"] = 0
+    keep: Annotated[int, "so many dated folders of reports stay"] = 14
+
+    def check(self) -> list[tuple[tuple[str | int, ...], str, str]]:
+        """Return what is wrong between the keys: where, what, and what would be right."""
+        problems: list[tuple[tuple[str | int, ...], str, str]] = []
+        if self.limit < 1:
+            problems.append((("limit",), f"{self.limit} solutions cannot be listed", "use 1 or more"))
+        if self.keep < 1:
+            problems.append((("keep",), f"{self.keep} reports cannot be kept", "use 1 or more"))
+        if not 0 <= self.make <= _MOST_MADE:
+            problems.append((("make",), f"{self.make} boards cannot be made", f"use 0 to {_MOST_MADE:,}"))
+        try:
+            puzzle = load_puzzle(self.puzzle)
+        except UnknownName as error:
+            return [*problems, *_told(("puzzle",), error)]
+        return [*problems, *self._beyond(puzzle), *self._wrong_boards(puzzle)]
+
+    def _beyond(self, puzzle: Puzzle) -> list[tuple[tuple[str | int, ...], str, str]]:
+        """Return what is asked of the puzzle, and is nothing that it can do."""
+        problems: list[tuple[tuple[str | int, ...], str, str]] = []
+        if self.solutions is not None and self.solutions not in puzzle.WISHES:
+            known = ", ".join(puzzle.WISHES)
+            problems.append((("solutions",), f"{self.puzzle} is not asked for {self.solutions}", f"known: {known}"))
+        for key, asked in (("make", self.make), ("prepare", self.prepare)):
+            if asked and not hasattr(puzzle, key):
+                wrong = (
+                    f"{self.puzzle} has nothing to prepare" if key == "prepare" else f"{self.puzzle} makes no boards"
+                )
+                problems.append(((key,), wrong, "leave it out"))
+        return problems
+
+    def _wrong_boards(self, puzzle: Puzzle) -> list[tuple[tuple[str | int, ...], str, str]]:
+        problems: list[tuple[tuple[str | int, ...], str, str]] = []
+        for number, where in enumerate(self.boards):
+            if is_large(where):
+                continue
+            try:
+                read_board(puzzle, where, {})
+            except ApplianceError as error:
+                problems += _told(("boards", number), error)
+                continue
+            problems += self._wrong_rules(puzzle, where)
+        if not self.boards:
+            problems += self._wrong_rules(puzzle, Path(next(iter(puzzle.BOARDS))))
+        twice = [name for name, times in Counter(map(name_of, self.boards)).items() if times > 1]
+        return problems + [(("boards",), f"two boards are called {name!r}", "give each its own name") for name in twice]
+
+    def _wrong_rules(self, puzzle: Puzzle, where: Path) -> list[tuple[tuple[str | int, ...], str, str]]:
+        """Return the rules that the board at WHERE cannot take: each by itself, then all together."""
+        problems: list[tuple[tuple[str | int, ...], str, str]] = []
+        for name, value in self.rules.items():
+            try:
+                read_board(puzzle, where, {name: value})
+            except (UnknownName, WrongArgument) as error:
+                problems += _told(("rules", name), error)
+        if self.rules and not problems:
+            try:
+                read_board(puzzle, where, self.rules)
+            except (UnknownName, WrongArgument) as error:
+                problems += _told(("rules",), error)
+        return problems
+
+
+def run(options: Options, context: Context) -> Result:
+    """Answer each board. Raises OutOfTime when it is cut off, with the report of what is known by then; Refused."""
+    puzzle = load_puzzle(options.puzzle)
+    all_known = not (options.boards or options.make or options.prepare)
+    places = options.boards or ([Path(name) for name in puzzle.BOARDS] if all_known else [])
+    boards = {name_of(where): read_board(puzzle, where, options.rules) for where in places}
+    model = next(iter(boards.values()), None) or _first(puzzle, options.rules)
+    plan = Plan(
+        puzzle=puzzle,
+        name=options.puzzle,
+        boards=boards,
+        wish=options.solutions or puzzle.WISHES[0],
+        limit=options.limit,
+        prepare=options.prepare,
+        make=options.make,
+        keep=options.keep,
+        model=model,
+    )
+    night = Night(plan, context)
+    result = night.work()
+    if night.failure is not None:
+        raise night.failure
+    return result
+
+
+def _first(puzzle: Puzzle, rules: Mapping[str, str]) -> object:
+    return read_board(puzzle, Path(next(iter(puzzle.BOARDS))), rules)
+
+
+def _told(path: tuple[str | int, ...], error: ApplianceError) -> list[tuple[tuple[str | int, ...], str, str]]:
+    """Return an error that has its own words as problems of the key at PATH."""
+    told = (line.partition("; ") for line in str(error).splitlines())
+    return [(path, wrong, right) for wrong, _, right in told]

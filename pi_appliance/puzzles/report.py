@@ -1,0 +1,182 @@
+"""What became of one board, and how a report tells it: as text, for programs, and in a sentence."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from pi_appliance.errors import ApplianceError, Refused, Unavailable
+from pi_appliance.puzzles import Answer, Puzzle, Wish, counted
+from pi_appliance.puzzles._result import Listed, facts_and_tables, known, label, list_solutions, rendered, spoken
+from pi_appliance.puzzles.runtime.interface import Interrupted, Work
+
+NOTHING = Listed(0, [])
+NO_ROOM = (Refused, Unavailable, MemoryError)
+"""What ends the search of one board, and not the night."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Told:
+    """A board, and what is known of it."""
+
+    name: str
+    board: Any
+    wish: Wish
+    made: Mapping[str, int | float | str] = field(default_factory=dict)
+    """What is known by its making, if it was made."""
+    answer: Answer | None = None
+    listed: Listed = NOTHING
+    seconds: float = 0.0
+    cut_off: str = ""
+    """What is proven so far, in a sentence, if the search or the listing was ended."""
+    refused: ApplianceError | None = None
+    """Why it could not be answered, or not be listed to its end: there is no room for it, in memory or on the card."""
+
+    @property
+    def solved(self) -> bool:
+        """Whether it is known to have a solution."""
+        return self.answer is not None and self.answer.proof is None
+
+    @property
+    def proven(self) -> bool:
+        """Whether it is known to have none."""
+        return self.answer is not None and self.answer.proof is not None
+
+
+def ask(puzzle: Puzzle, told: Told, limit: int, work: Work, write: Callable[[str], object]) -> None:
+    """Solve the board of TOLD, write what result.txt has of it, and keep that in TOLD. Raises Interrupted.
+
+    Of the solutions, LIMIT are listed at the most, and one where no more are asked for.
+    """
+    begun, interrupted = work.seconds(), None
+    try:
+        told.answer = puzzle.solve(told.board, told.wish, work)
+    except Interrupted as error:
+        interrupted, told.cut_off = error, so_far(error)
+    except NO_ROOM as error:
+        told.refused = refusal(error)
+    lines = told.answer.lines if told.answer else ()
+    most = 1 if told.wish is Wish.FIRST else limit
+
+    def sign(number: int) -> None:
+        work.progress(None, f"{counted(number, 'solution')} listed")
+
+    try:
+        for listed in list_solutions(puzzle, told.board, lines, most, write, sign):
+            told.listed = listed
+    except Interrupted as error:
+        interrupted, told.cut_off = error, f"listing was cut off after {counted(told.listed.number, 'solution')}"
+    except NO_ROOM as error:  # what is known and listed by then is worth a report
+        told.refused = refusal(error)
+    told.seconds = work.seconds() - begun
+    if told.answer:  # what it was found with is much memory, and other boards need some
+        tried = told.answer.tried()
+        told.answer = replace(told.answer, lines=iter(()), tried=lambda: tried)
+    write(text(puzzle, told))
+    if interrupted:
+        raise interrupted
+
+
+def refusal(error: Exception) -> ApplianceError:
+    """Return ERROR, one of NO_ROOM, as a person is told of it."""
+    if isinstance(error, ApplianceError):
+        return error
+    return Refused("it takes more memory than it may have; let it have more, or fewer cores")
+
+
+def so_far(interrupted: Interrupted) -> str:
+    """Return what is proven by then, in a sentence."""
+    return (interrupted.so_far or "nothing is known yet").rstrip(".")
+
+
+def text(puzzle: Puzzle, told: Told) -> str:
+    """Return what stands below the solutions."""
+    made = "; ".join(f"{name.replace('-', ' ')} {spoken(value)}" for name, value in by_making(puzzle, told).items())
+    rows = {"Made": made} if made else {}
+    if told.answer is not None:
+        body = known(puzzle, told.board, told.answer, told.listed.number)
+    else:
+        body = rendered({"Board": puzzle.describe(told.board)})
+    end = {"So far": told.cut_off, "Refused": str(told.refused or ""), "Time": duration(told.seconds)}
+    return rendered(rows) + body + rendered({name: words for name, words in end.items() if words}) + "\n"
+
+
+def by_making(puzzle: Puzzle, told: Told) -> dict[str, int | float | str]:
+    """Return what is known of the board by its making alone, and is not said with its answer anyway."""
+    if not told.made:
+        return {}
+    said = told.answer.facts if told.answer else {}
+    solutions = {puzzle.notate(told.board, line) for line in told.listed.lines}
+    return {name: value for name, value in told.made.items() if said.get(name) != value and value not in solutions}
+
+
+def in_words(told: Told) -> str:
+    """Return what became of the board, in a sentence."""
+    if told.answer is None:
+        return str(told.refused or f"Not answered yet: {told.cut_off or 'its turn did not come'}.")
+    if told.answer.proof:
+        return f"No solution, proven by {told.answer.proof}: {told.answer.why}."
+    if told.answer.count is None:
+        many = "Solved; how many solutions there are was not counted"
+    elif told.wish is Wish.FEWEST:
+        many = f"{counted(told.answer.count, 'shortest solution')}"
+    else:
+        many = counted(told.answer.count, "solution")
+    end = told.cut_off or str(told.refused or "")
+    return f"{many}; {end}." if end else f"{many}."
+
+
+def values(puzzle: Puzzle, told: Told) -> dict[str, Any]:
+    """Return what result.json says of the board."""
+    answer = told.answer
+    return {
+        "name": told.name,
+        "board": puzzle.render(told.board),
+        "size": puzzle.describe(told.board),
+        "made": dict(told.made),
+        "asked": str(told.wish),
+        "answered": answer is not None,
+        **(answer_values(answer) if answer else {}),
+        "listed": told.listed.number,
+        "solutions": [puzzle.notate(told.board, line) for line in told.listed.lines],
+        "seconds": round(told.seconds, 3),
+        "so-far": told.cut_off,
+        "refused": str(told.refused or ""),
+    }
+
+
+def answer_values(answer: Answer) -> dict[str, Any]:
+    """Return what JSON says of ANSWER, without its lines."""
+    return {
+        "solved": answer.proof is None,
+        "proof": answer.proof and str(answer.proof),
+        "why": answer.why,
+        "count": answer.count,
+        "tried": answer.tried(),
+        "facts": dict(answer.facts),
+        "tables": [
+            {"title": table.title, "heads": list(table.heads), "rows": [list(row) for row in table.rows]}
+            for table in answer.tables
+        ],
+        "pictures": list(answer.pictures),
+    }
+
+
+def prepared_text(answer: Answer, seconds: float) -> str:
+    """Return what result.txt says of what was prepared."""
+    return facts_and_tables(answer) + rendered({"Time": duration(seconds)}) + "\n"
+
+
+def prepared_words(answer: Answer) -> str:
+    """Return what was prepared, in a row."""
+    facts = (f"{label(name).lower()} {spoken(value)}" for name, value in answer.facts.items())
+    return ", ".join(facts) or "all is there"
+
+
+def duration(seconds: float) -> str:
+    """Return SECONDS as a person reads them."""
+    if seconds < 1:
+        return f"{seconds * 1000:.1f} ms" if seconds < 0.1 else f"{seconds * 1000:.0f} ms"
+    if seconds < 120:
+        return f"{seconds:.2f} s" if seconds < 10 else f"{seconds:.0f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes // 60} h {minutes % 60} min" if minutes >= 60 else f"{minutes} min {rest} s"

@@ -1,0 +1,1 @@
+"""Runtime of long searches: process pool, cache, memory budget and deadline."""

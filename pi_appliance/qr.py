@@ -1,0 +1,65 @@
+"""pi-appliance qr: the address of the page as a code for the phone's camera."""
+
+from importlib.util import find_spec
+from pathlib import Path
+
+import click
+
+from pi_appliance.cli.options import config_option
+from pi_appliance.config.loader import load
+from pi_appliance.config.model import Web
+from pi_appliance.errors import Refused, Unavailable
+from pi_appliance.system import files, network
+
+
+@click.command("qr", short_help="The page's address as a code for the phone.")
+@click.option("--svg", type=click.Path(path_type=Path), metavar="FILE", help="Write the code as a picture to FILE.")
+@config_option
+def command(svg: Path | None, config: Path) -> None:
+    """Show the address of the page as a QR code for the phone's camera, and in plain words below it.
+
+    The code has the address and nothing else: the phone asks for the password.
+
+    \b
+    Exit status:
+      0   done
+      1   the page listens on this machine alone, or what makes codes is not installed
+      2   the configuration is wrong
+      75  this machine has no address at home, or the file cannot be written
+    """
+    first, *others = addresses(load(config).web)
+    if find_spec("segno") is None:
+        click.echo(first)
+        raise Refused("what makes codes is not installed; run: pip install segno")
+    from pi_appliance import qr_code  # noqa: PLC0415 - not everybody has it
+
+    if svg is not None:
+        files.write(svg, qr_code.svg(first))
+    else:
+        for line in qr_code.lines(first):
+            click.echo(line)
+    click.echo(first + "".join(f"\nor {each}" for each in others))
+
+
+def addresses(web: Web) -> list[str]:
+    """Return what to type into a phone, the surest first.
+
+    Raises Refused where no phone reaches the page, Unavailable where there is no network.
+    """
+    if network.only_here(web.host):
+        raise Refused(
+            f"the page listens on {web.host}, where no phone reaches it;"
+            " write host: 0.0.0.0 under web:, and WEB_PASSWORD=… into secrets.env"
+        )
+    if web.port == 0:
+        raise Refused("the page has another port at each start; write one under web:, such as port: 8080")
+    found = network.reached_at(web.host)
+    if not found:
+        raise Unavailable(f"this machine has no address at which others reach {web.host}; is it on the network?")
+    port = "" if web.port == 80 else f":{web.port}"
+    # The name is second: it stays when the address changes, but not every phone knows how to find it.
+    return [
+        f"http://{found[0]}{port}/",
+        f"http://{network.name()}.local{port}/",
+        *(f"http://{ip}{port}/" for ip in found[1:]),
+    ]

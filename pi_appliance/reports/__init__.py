@@ -1,1 +1,0 @@
-"""Data to text, SVG and JSON. Floor 3."""

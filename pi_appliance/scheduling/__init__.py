@@ -1,0 +1,1 @@
+"""Schedules, probability, missed runs, the scheduler and crontab entries."""

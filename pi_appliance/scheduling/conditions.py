@@ -1,0 +1,124 @@
+"""What must hold for a slot to be used (`only-if`), and what holds a run that goes on (`pause-when`).
+
+Where the machine lacks the sensor, a condition counts as met.
+"""
+
+import os
+import sys
+from collections.abc import Callable, Collection, Iterator, Sequence
+from pathlib import Path
+
+from pi_appliance.config import secrets
+from pi_appliance.config.model import Conditions, Config, Job, PauseWhen
+from pi_appliance.config.secrets import secret_names
+from pi_appliance.config.units import render_size
+from pi_appliance.system import process
+from pi_appliance.system.process import how
+from pi_appliance.system.sensors import Sensors, free
+
+COOLER = 5.0  # degrees below the limit at which a run goes on
+PATIENCE = 30.0  # seconds that a command may take to answer
+
+
+def unmet(
+    conditions: Conditions, *, sensors: Sensors, free: Callable[[], int], run: Callable[[Sequence[str]], str]
+) -> str:
+    """Return why CONDITIONS do not hold, in one phrase; '' if all do.
+
+    FREE says how many bytes are free; RUN runs a command and says what was wrong, or ''. The command comes last.
+    """
+    return next(_reasons(conditions, sensors, free, run), "")
+
+
+def unmet_here(job: Job, config: Config, stop: process.Stop) -> str:
+    """Return why JOB of CONFIG may not run on this machine now, in one phrase; '' if it may.
+
+    STOP is heard while a command takes its time.
+    """
+    if job.only_if is None:
+        return ""
+    return unmet(
+        job.only_if,
+        sensors=Sensors(),
+        free=lambda: free(config.state),
+        run=lambda argv: answer(argv, config.path.parent, stop, secret_names(config)),
+    )
+
+
+def missing(job: Job, sensors: Sensors) -> list[str]:
+    """Return what JOB asks of sensors that this machine does not have: temperature, power."""
+    asked, pause = job.only_if or Conditions(), job.pause_when or PauseWhen()
+    found = []
+    if (asked.temperature_below, pause.temperature_above) != (None, None) and sensors.temperature() is None:
+        found.append("temperature")
+    if (asked.not_throttled or pause.throttled) and sensors.power().throttled is None:
+        found.append("power")
+    return found
+
+
+def answer(
+    argv: Sequence[str], directory: Path, stop: process.Stop, named: Collection[str] = (), patience: float = PATIENCE
+) -> str:
+    """Run a command in DIRECTORY for at most PATIENCE seconds. Return '' if it ended with 0, else what was wrong.
+
+    What it prints is not kept, and nothing of it outlives the answer. It gets none of our secrets, of which NAMED are
+    those that the configuration names.
+    """
+    told: list[bytes] = []
+    hidden = ",".join(secrets.ours(os.environ, named))
+    guard = (sys.executable, "-m", "pi_appliance.system.supervisor", str(os.getpid()), str(directory), "{fd}", hidden)
+    program = argv[0] if "/" not in argv[0] else str(directory / Path(argv[0]).expanduser())
+    ended = process.watch(
+        [*guard, program, *argv[1:]],
+        stop=stop,
+        seconds=patience,
+        on_output=lambda _: None,
+        on_line=told.append,
+    )
+    if told:
+        return f"{argv[0]} cannot be run: {told[0].decode('utf-8', 'replace')}"
+    if ended.timed_out:
+        return f"{argv[0]} gave no answer within {patience:g} s"
+    if ended.stopped:
+        return f"stopped before {argv[0]} gave an answer"
+    return "" if ended.status == 0 else f"{argv[0]} {how(ended.status)}"
+
+
+class Pause:
+    """Judges whether a run is to be held, by SENSORS, as WHEN says. Once it is too hot, it must get well cooler."""
+
+    def __init__(self, when: PauseWhen, sensors: Sensors) -> None:
+        self._when, self._sensors, self._hot = when, sensors, False
+
+    def why(self) -> str:
+        """Return why the run should be held at this moment; '' if it need not be."""
+        limit, heat = self._when.temperature_above, None
+        if limit is not None:
+            heat = self._sensors.temperature()
+            self._hot = heat is not None and heat > limit - (COOLER if self._hot else 0)
+        if self._hot:
+            return f"{heat:.1f} °C"
+        return _bad_power(self._sensors) if self._when.throttled else ""
+
+
+def _reasons(
+    conditions: Conditions, sensors: Sensors, free: Callable[[], int], run: Callable[[Sequence[str]], str]
+) -> Iterator[str]:
+    below = conditions.temperature_below
+    if below is not None and (heat := sensors.temperature()) is not None and heat >= below:
+        yield f"temperature {heat:.1f} °C is not below {below:g} °C"
+    if conditions.not_throttled and (why := _bad_power(sensors)):
+        yield why
+    if conditions.disk_free is not None and (room := free()) < conditions.disk_free:
+        yield f"{render_size(room)} free, less than {render_size(conditions.disk_free)}"
+    if conditions.online and not sensors.online():
+        yield "the network has no way out"
+    if conditions.command is not None and (why := run(conditions.command)):
+        yield why
+
+
+def _bad_power(sensors: Sensors) -> str:
+    power = sensors.power()
+    if power.under_voltage:
+        return "under-voltage"
+    return "throttled" if power.throttled else ""

@@ -1,0 +1,293 @@
+"""One cron expression: read, checked, followed along the clock on the wall, and said in words.
+
+The only file that imports cronsim, which is asked about local times without a zone only. What Debian's cron reads
+differently is refused here, so that a job means the same to both.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from heapq import merge
+from itertools import groupby, islice
+from zoneinfo import ZoneInfo
+
+from cronsim import CronSim, CronSimError
+
+from pi_appliance.config import units
+from pi_appliance.scheduling import dst
+from pi_appliance.scheduling.dst import Span
+from pi_appliance.scheduling.model import AtBoot, Cron, Every, Schedule
+
+WORDS = {
+    "@hourly": "0 * * * *",
+    "@daily": "0 0 * * *",
+    "@midnight": "0 0 * * *",
+    "@weekly": "0 0 * * 0",
+    "@monthly": "0 0 1 * *",
+    "@yearly": "0 0 1 1 *",
+    "@annually": "0 0 1 1 *",
+}
+LENGTHS = (0, 31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+"""How many days each month has at the most, from 1."""
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_DAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
+_NAMES = {
+    "month": dict(zip(_MONTHS, range(1, 13), strict=True)),
+    "day-of-week": dict(zip(_DAYS, range(7), strict=True)),
+}
+_RANGES = {"minute": "0-59", "hour": "0-23", "day-of-month": "1-31", "month": "1-12 or jan-dec"}
+_RANGES["day-of-week"] = "0-7 or sun-sat, where 0 and 7 are Sunday"
+_ANY_TIME = datetime(2001, 1, 1)  # noqa: DTZ001 - what a clock on a wall shows
+EVERY_NTH = re.compile(r"\*/(\d+)")
+"""A field that is one step and nothing else."""
+_NEVER = timedelta(days=3653)  # ten years
+_SECOND = timedelta(seconds=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """What the five fields of an expression name."""
+
+    minutes: frozenset[int]
+    hours: frozenset[int]
+    days: frozenset[int]
+    months: frozenset[int]
+    weekdays: frozenset[int]
+    """0 is Sunday, and so may be 7."""
+
+
+def parse(text: str) -> str:
+    """Return the five fields of TEXT. Raises ValueError saying what is wrong, or what cron would read differently."""
+    word = text.strip().lower()
+    if word.startswith("@"):
+        if word not in WORDS:
+            raise ValueError(f"{text.strip()!r} is not a word cron knows: {', '.join(WORDS)}, @reboot")
+        return WORDS[word]
+    parts = text.split()
+    if len(parts) != 5:
+        raise ValueError(f"a cron expression has five fields (minute hour day month weekday), this has {len(parts)}")
+    for name, field in zip(_RANGES, parts, strict=True):
+        _refuse_what_cron_reads_differently(name, field)
+    expression = " ".join(parts)
+    if wrong := _wrong_field(parts):
+        raise ValueError(f"bad {wrong} in {expression!r}: {_RANGES[wrong]}")
+    _refuse_what_never_comes(expression)
+    return expression
+
+
+def fields(expression: str) -> Fields:
+    """Return what EXPRESSION, which `parse` took, names."""
+    read = CronSim(expression, _ANY_TIME)
+    named = (read.minutes, read.hours, read.days, read.months, read.weekdays)
+    return Fields(*(frozenset(each for each in part if isinstance(each, int)) for part in named))
+
+
+def _wrong_field(parts: Sequence[str]) -> str:
+    """Return the name of the first field that cannot be read; empty if all can."""
+    for number, (name, field) in enumerate(zip(_RANGES, parts, strict=True)):
+        try:
+            CronSim(" ".join(field if place == number else "*" for place in range(5)), _ANY_TIME)
+        except CronSimError:
+            return name
+    return ""
+
+
+def _refuse_what_cron_reads_differently(name: str, field: str) -> None:
+    """Raise ValueError for forms that Debian's cron rejects or takes for something else (tried on cron 3.0pl1)."""
+    if not field.isascii():
+        raise ValueError(f"{name} {field!r}: cron reads plain letters and digits only")
+    if "#" in field or re.search(r"\bL\b|\dL|LW", field, re.IGNORECASE):
+        raise ValueError(f"{name} {field!r}: cron knows neither # nor L")
+    if "~" in field:
+        raise ValueError(f"{name} {field!r}: Debian's cron reads a~b as a; use `chance:` to look less like a clock")
+    if re.search(r"\d{5}", field):
+        raise ValueError(f"{name} {field!r}: cron counts in numbers of four digits at the most")
+    for part in field.split(","):
+        _refuse_odd_range(name, field, *part.partition("/")[::2])
+
+
+def _refuse_odd_range(name: str, field: str, ends: str, step: str) -> None:
+    first, dash, last = ends.partition("-")
+    low, high = _number(name, first), _number(name, last)
+    if step and not dash and low is not None:
+        raise ValueError(f"{name} {field!r}: cron does not know N/step; write a range, such as 5-59/15")
+    if low is None or high is None:
+        return
+    if low == high:
+        raise ValueError(f"{name} {field!r}: a range from {first} to {last}; write {first}")
+    if low > high:
+        raise ValueError(f"{name} {field!r}: {ends} runs backwards, cron would never start it; write two ranges")
+
+
+def _number(name: str, text: str) -> int | None:
+    return int(text) if text.isdigit() else _NAMES.get(name, {}).get(text.lower())
+
+
+def _refuse_what_never_comes(expression: str) -> None:
+    """Raise ValueError for days that no month has, and for those that come so rarely that nobody can mean them."""
+    try:
+        first, second = islice(CronSim(expression, _ANY_TIME), 2)
+    except CronSimError:
+        named = sorted(fields(" ".join((*expression.split()[:2], "*", *expression.split()[3:]))).months)
+        months = ", ".join(_MONTHS[each - 1] for each in named)
+        last = max(LENGTHS[each] for each in named)
+        raise ValueError(f"{expression!r} never comes: {months}: {last} days at most; write {last} or less") from None
+    if second - first > _NEVER:
+        raise ValueError(f"{expression!r} comes once in {(second - first).days // 365} years; widen its days")
+
+
+def is_fixed(expression: str) -> bool:
+    """Answer whether EXPRESSION names its minute and its hour. It matters where the clock on the wall jumps."""
+    minute, hour, *_ = expression.split()
+    return not minute.startswith("*") and not hour.startswith("*")
+
+
+def takes_either_day(expression: str) -> bool:
+    """Answer whether a day that fits either the date or the weekday of EXPRESSION is enough, as cron has it."""
+    _, _, day, _, weekday = expression.split()
+    return not day.startswith("*") and not weekday.startswith("*")
+
+
+def times(expression: str, first: datetime) -> Iterator[datetime]:
+    """Yield the local times that EXPRESSION names, from FIRST on. They end where it names none in fifty years."""
+    return CronSim(expression, first - _SECOND)
+
+
+def times_back(expression: str, end: datetime) -> Iterator[datetime]:
+    """Yield the local times that EXPRESSION names, backwards from before END."""
+    return CronSim(expression, end, reverse=True)
+
+
+def in_words(expression: str) -> str:
+    """Say EXPRESSION in English."""
+    return _TH.sub(lambda found: found[1] + _ENDINGS[found[1][-1]], CronSim(_plain(expression), _ANY_TIME).explain())
+
+
+_TH = re.compile(r"\b([2-9][123])th\b")
+_ENDINGS = {"1": "st", "2": "nd", "3": "rd"}
+_FEW = 4  # days of a month that are listed rather than counted
+
+
+def _plain(expression: str) -> str:
+    """Return EXPRESSION as is best read: * for what names everything, a list for steps that are not even."""
+    parts, read = expression.split(), fields(expression)
+    sets = (read.minutes, read.hours, read.days, read.months, read.weekdays)
+    for number, (field, named, length) in enumerate(zip(parts, sets, (60, 24, 31, 12, 7), strict=True)):
+        full = len({each % length for each in named}) == length
+        if full or (number in (2, 4) and takes_either_day(expression) and _names_every_day(read)):
+            parts[number] = "*"
+        elif (step := EVERY_NTH.fullmatch(field)) and _is_better_listed(number, int(step[1]), length):
+            parts[number] = ",".join(
+                str(each) for each in sorted({each % 7 if number == 4 else each for each in named})
+            )
+    return " ".join(parts)
+
+
+def _names_every_day(read: Fields) -> bool:
+    return len(read.days) == 31 or len({each % 7 for each in read.weekdays}) == 7
+
+
+def _is_better_listed(number: int, step: int, length: int) -> bool:
+    return step * _FEW > length if number == 2 else length % step != 0 or number == 4
+
+
+_END_OF_TIME = int(datetime(9999, 1, 1, tzinfo=UTC).timestamp())  # the last year there is may not exist in each zone
+
+
+def slots(schedule: Schedule, after: datetime, zone: ZoneInfo) -> Iterator[datetime]:
+    """Yield the instants after AFTER that SCHEDULE names in ZONE, in order, in UTC. AtBoot has none to foretell.
+
+    In UTC, because two instants of one zone compare by the clock on the wall, which shows an hour twice in autumn.
+    """
+    first = _whole(after) + _SECOND
+    match schedule:
+        case Cron(expressions):
+            yield from _each_once(merge(*(_forwards(each, first, zone) for each in expressions)))
+        case Every(interval):
+            # Whole seconds in whole numbers, so that no slot drifts.
+            step = int(interval.total_seconds())
+            for seconds in range(-(-int(first.timestamp()) // step) * step, _END_OF_TIME, step):
+                yield datetime.fromtimestamp(seconds, UTC)
+        case AtBoot():
+            return
+
+
+def slots_back(schedule: Schedule, before: datetime, zone: ZoneInfo) -> Iterator[datetime]:
+    """Yield the same instants as `slots`, backwards: those not after BEFORE, the newest first, to the year 1970."""
+    last = _whole(before)
+    match schedule:
+        case Cron(expressions):
+            yield from _each_once(merge(*(_backwards(each, last, zone) for each in expressions), reverse=True))
+        case Every(interval):
+            step = int(interval.total_seconds())
+            for seconds in range(int(last.timestamp()) // step * step, -1, -step):
+                yield datetime.fromtimestamp(seconds, UTC)
+        case AtBoot():
+            return
+
+
+def _forwards(expression: str, first: datetime, zone: ZoneInfo) -> Iterator[datetime]:
+    """Yield the instants of EXPRESSION from FIRST on."""
+    fixed = is_fixed(expression)
+    for span in dst.spans(zone, first):
+        if span.start >= first and _is_made_up_for(expression, span, fixed=fixed):
+            yield span.start
+        low, end = max(span.local(max(first, span.start)), span.begins(fixed=fixed)), span.local(span.end)
+        for local in times(expression, low):
+            if local >= end:
+                break
+            yield span.instant(local)
+
+
+def _backwards(expression: str, last: datetime, zone: ZoneInfo) -> Iterator[datetime]:
+    """Yield the instants of EXPRESSION that are not after LAST, the newest first."""
+    fixed = is_fixed(expression)
+    for span in dst.spans_back(zone, last):
+        low, end = span.begins(fixed=fixed), span.local(min(last + _SECOND, span.end))
+        for local in times_back(expression, end):
+            if local < low:
+                break
+            yield span.instant(local)
+        if _is_made_up_for(expression, span, fixed=fixed):
+            yield span.start
+
+
+def _is_made_up_for(expression: str, span: Span, *, fixed: bool) -> bool:
+    left_out = span.made_up_from(fixed=fixed)
+    return left_out is not None and next(times(expression, left_out)) < span.local(span.start)
+
+
+def _each_once(slots: Iterator[datetime]) -> Iterator[datetime]:
+    return (slot for slot, _ in groupby(slots))
+
+
+def _whole(instant: datetime) -> datetime:
+    return instant.astimezone(UTC).replace(microsecond=0)
+
+
+def last_slot(schedule: Schedule, now: datetime, zone: ZoneInfo, *, within: timedelta) -> datetime | None:
+    """Return the latest slot not after NOW and not older than WITHIN."""
+    slot = next(slots_back(schedule, now, zone), None)
+    return slot if slot is not None and now - slot <= within else None
+
+
+def due_name(slot: datetime) -> str:
+    """Return the name of SLOT in the history: its instant in UTC, the same whatever the zone."""
+    return slot.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def explain(schedule: Schedule) -> str:
+    """Say SCHEDULE in words."""
+    match schedule:
+        case Cron(expressions):
+            return "; ".join(map(in_words, expressions))
+        case Every(interval):
+            return f"Every {units.format_duration(interval)}, counted from midnight of 1970-01-01 UTC"
+        case AtBoot():
+            return "Once each time the machine starts"
+
+
+def upcoming(schedule: Schedule, after: datetime, zone: ZoneInfo, count: int) -> list[datetime]:
+    """Return the first COUNT slots after AFTER."""
+    return list(islice(slots(schedule, after, zone), count))

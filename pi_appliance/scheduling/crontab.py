@@ -1,0 +1,152 @@
+"""Our entries for cron, built by python-crontab. The only file that imports it.
+
+The time fields are the very text that the daemon reads (scheduling/cron.py vouches that cron reads it alike).
+python-crontab would write 0 0-23 as 0 *, and 0-7 as 0,*, which cron takes for something else on the day the clocks
+change.
+"""
+
+import contextlib
+import os
+import re
+import shlex
+import stat
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+from pi_appliance.config.model import Config, Job, RunsBy
+from pi_appliance.errors import ApplianceError, Refused
+from pi_appliance.scheduling import dst
+from pi_appliance.scheduling.crontab_files import SYSTEM_FILE, SystemCrontab, UserCrontab
+from pi_appliance.scheduling.model import Cron
+
+_LONGEST = 998  # characters: cron's MAX_COMMAND, which it does not check where it reads /etc/cron.d
+_YEARS = timedelta(days=3 * 366)
+_CRON = {"cron", "crond", "cronie", "fcron", "dcron", "bcron-start"}
+
+
+def lines(
+    config: Config, program: Sequence[str], *, zone: ZoneInfo, now: datetime, user: str | None = None
+) -> list[str]:
+    """Return an entry for each expression of each job that runs by cron, with the field of USER if there is one.
+
+    ZONE is the one cron reckons in. Raises Refused for what cron would not do as the daemon does.
+    """
+    jobs = [job for job in config.jobs.values() if job.runs_by is RunsBy.CRON and job.schedule is not None]
+    for job in jobs:
+        wanted = config.zone_of(job)
+        if isinstance(job.schedule, Cron) and not same_clock(wanted, zone, now):
+            raise Refused(
+                f"cron knows only the machine's time zone, {zone.key}, but {job.name} is to run by {wanted.key}; run: "
+                f"sudo timedatectl set-timezone {wanted.key}, or write runs-by: daemon"
+            )
+    return [_line(when, _command(config, program, job), user) for job in jobs for when in _expressions(job)]
+
+
+def same_clock(one: ZoneInfo, other: ZoneInfo, now: datetime) -> bool:
+    """Answer whether two zones are one rule by two names: the same for three years from NOW."""
+    return one.key == other.key or dst.agree(one, other, now, now + _YEARS)
+
+
+def daemon_runs() -> bool:
+    """Answer whether a cron daemon is among the processes of this machine."""
+    for name in Path("/proc").glob("[0-9]*/comm"):
+        with contextlib.suppress(OSError):  # it ended just now
+            if name.read_text("utf-8", "replace").strip() in _CRON:
+                return True
+    return False
+
+
+def _expressions(job: Job) -> tuple[str, ...]:
+    return job.schedule.expressions if isinstance(job.schedule, Cron) else ("@reboot",)
+
+
+def _command(config: Config, program: Sequence[str], job: Job) -> str:
+    command = shlex.join([*program, "jobs", "run", job.name, "--by", "cron", "--config", str(config.path)])
+    if not command.isprintable() or "\\" in command:
+        raise Refused(f"cron cannot keep a command with control characters or backslashes: {command!a}; rename it")
+    if len(os.fsencode(command)) > _LONGEST:
+        raise Refused(f"cron takes commands of {_LONGEST} characters at most, this is longer: {command[:100]}…")
+    return command
+
+
+def _line(when: str, command: str, user: str | None) -> str:
+    """Let python-crontab write the entry (it escapes each %, as cron wants), then put our own time fields to it."""
+    from crontab import CronTab  # noqa: PLC0415 - loading it takes longer than all that most commands do
+
+    item = CronTab(tab="", user=False if user else None).new(command=command, user=user)
+    entry: str = item.render()
+    return f"{when} {entry.removeprefix('* * * * * ')}"
+
+
+_NAME = re.compile(r"[A-Za-z0-9_-]+")
+_OURS = b" --by cron "
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Why cron passes over a file, or over a part of it, and the command that mends it."""
+
+    why: str
+    mend: str
+
+
+def faults(file: Path = SYSTEM_FILE) -> list[Fault]:
+    """Return what keeps cron from reading FILE; nothing where there is no such file. Raises OSError."""
+    try:
+        about, content = file.stat(), file.read_bytes()
+    except FileNotFoundError:
+        return []
+    found, name = [], shlex.quote(str(file))
+    if about.st_uid != 0:
+        found.append(Fault(f"{file} does not belong to root, so cron does not read it", f"sudo chown root:root {name}"))
+    if about.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        found.append(Fault(f"others may write to {file}, so cron does not read it", f"sudo chmod 644 {name}"))
+    if content and not content.endswith(b"\n"):
+        why = f"{file} has no newline at its end, so cron reads nothing of it"
+        found.append(Fault(why, f"echo | sudo tee -a {name}"))
+    return found
+
+
+def misnamed(folder: Path = SYSTEM_FILE.parent) -> list[Fault]:
+    """Return the files in FOLDER that hold entries of ours under a name that cron passes over."""
+    found, right = [], folder / SYSTEM_FILE.name
+    for file in sorted(folder.glob("*")):
+        if not _NAME.fullmatch(file.name) and _has_entries(file):
+            name = shlex.quote(str(file))
+            mend = f"sudo rm {name}" if right.exists() else f"sudo mv {name} {shlex.quote(str(right))}"
+            found.append(Fault(f"cron passes over {file}: only letters, digits, - and _ may be in its name", mend))
+    return found
+
+
+def _has_entries(file: Path) -> bool:
+    try:
+        return file.is_file() and _OURS in file.read_bytes()
+    except OSError:
+        return False
+
+
+_TODO = "cron has no entry for it and will not start it; put it there with: pi-appliance jobs install"
+
+
+def missing(config: Config) -> list[str]:
+    """Return the names of the jobs that neither /etc/cron.d nor this user's crontab has an entry for.
+
+    Where a table cannot be looked at nothing is known, and so nothing said.
+    """
+    wanted = [job.name for job in config.jobs.values() if job.runs_by is RunsBy.CRON and job.schedule]
+    for kind in (SystemCrontab, UserCrontab):
+        if wanted:
+            try:
+                text = kind(config.path).read() or b""
+            except ApplianceError:
+                return []
+            wanted = [name for name in wanted if f" jobs run {name} --by cron ".encode() not in text]
+    return wanted
+
+
+def notes(config: Config) -> list[str]:
+    """Return a line for the owner for each such job."""
+    return [f"{name}: {_TODO}" for name in missing(config)]

@@ -1,0 +1,273 @@
+"""What is owed to a job when the clock is looked at: slots to start now, slots to hold, slots that came to nothing.
+
+Looked at from the newest slot back. One that is not later than the grace is on time; an older one within the window
+of `catch-up` is made up for; the newest `at-most` of both are started. All others are told in one row a reason.
+"""
+
+import hashlib
+import hmac
+import json
+from collections.abc import Callable, Container, Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from heapq import merge
+from itertools import takewhile
+from zoneinfo import ZoneInfo
+
+from pi_appliance.config import units
+from pi_appliance.config.model import Config, Job
+from pi_appliance.scheduling import cron
+from pi_appliance.scheduling.model import AtBoot, Chance, Cron, Every, Schedule
+from pi_appliance.storage.model import Outcome
+
+COUNTED = 200  # slots that came to nothing are counted so far; beyond that it is enough to know that they are more
+BY_A_PERSON = "skipped by a person"
+"""Why a slot came to nothing that somebody wanted left out."""
+_TICK = timedelta(microseconds=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """A slot to start now. `late`: it is made up for, and need not begin at once."""
+
+    slot: datetime
+    late: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """Slots that came to nothing: COUNT of them from FIRST to LAST, and why."""
+
+    first: datetime
+    last: datetime
+    count: int
+    outcome: Outcome
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is owed to one job. Once it is done and written down, every slot up to `until` is accounted for."""
+
+    starts: list[Start]  # the oldest first
+    gone: list[Gone]
+    until: datetime
+    wake: datetime | None  # when a slot that waits for its jitter is to begin
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Known:
+    """What decides about a slot beside the clock. All by the name that the history gives it, but for `held`."""
+
+    used: Container[str]  # a run has claimed it
+    held: Container[datetime]  # it is about to start, or waits for the run before it
+    picked: Callable[[str], bool]  # the chance uses it
+    share: Callable[[str], float]  # its part of the jitter, from 0 to 1
+    cause: str = ""  # why slots were missed, where that is known
+    skipped: str | None = None  # a person wants it left out
+
+
+@dataclass(slots=True)
+class _Tally:
+    """Slots that came to nothing for one reason, from the newest back."""
+
+    outcome: Outcome
+    why: str
+    first: datetime | None = None
+    last: datetime | None = None
+    count: int = 0
+
+    def add(self, slot: datetime) -> None:
+        self.first, self.last, self.count = slot, self.last or slot, self.count + 1
+
+    def add_all(self, slot: datetime, first: datetime) -> None:
+        """Add SLOT and all before it down to FIRST, which nobody counts."""
+        self.add(slot)
+        self.first, self.count = first, max(self.count, COUNTED)
+
+
+def decide(job: Job, zone: ZoneInfo, after: datetime, now: datetime, known: Known) -> Plan:
+    """Return what is owed to JOB for its slots after AFTER and up to NOW."""
+    assert job.schedule is not None
+    until, wake = now, None
+    starts: list[Start] = []
+    by_chance = _Tally(Outcome.SKIPPED, f"by chance ({job.chance})")
+    older = _Tally(Outcome.SKIPPED, "")
+    missed = _Tally(Outcome.SKIPPED, "")
+    by_a_person = _Tally(Outcome.SKIPPED, BY_A_PERSON)
+    limit = job.catch_up.at_most
+    for slot in cron.slots_back(job.schedule, now, zone):
+        if slot <= after:
+            break
+        if older.count + missed.count + by_chance.count // 20 >= COUNTED:
+            missed.add_all(slot, next(cron.slots(job.schedule, after, zone)))
+            break
+        name = cron.due_name(slot)
+        if name in known.used or _is_left_out(slot, name, known, by_a_person):
+            continue
+        if slot in known.held:
+            until = slot - _TICK
+            continue
+        ready = slot + job.jitter * (known.share(name) if job.jitter else 0.0)
+        if ready > now:
+            until, wake = slot - _TICK, ready
+            continue
+        late = now - ready > job.grace
+        if late and now - slot > job.catch_up.window:
+            missed.add(slot)
+        elif not known.picked(name):
+            by_chance.add(slot)
+        elif len(starts) < limit:
+            starts.append(Start(slot, late))
+        else:
+            older.add(slot)
+    starts.reverse()
+    older.why = "a newer slot runs instead" if not older.last or not starts else _instead(older, starts)
+    _judge(missed, job, now, starts, known.cause)
+    return Plan(starts, [*_told(missed, older, by_chance, by_a_person)], until, wake)
+
+
+def _is_left_out(slot: datetime, name: str, known: Known, tally: _Tally) -> bool:
+    """Say whether a person wants SLOT left out, and add it to TALLY then."""
+    if name == known.skipped:
+        tally.add(slot)
+    return name == known.skipped
+
+
+def unused(
+    schedule: Schedule, zone: ZoneInfo, span: tuple[datetime, datetime], used: Container[str], why: tuple[Outcome, str]
+) -> list[Gone]:
+    """Return the slots of SCHEDULE in SPAN (without its start) that are not USED as one account, if there are any."""
+    after, until = span
+    tally = _Tally(*why)
+    for slot in cron.slots_back(schedule, until, zone):
+        if slot <= after:
+            break
+        if tally.count >= COUNTED:
+            tally.add_all(slot, next(cron.slots(schedule, after, zone)))
+            break
+        if cron.due_name(slot) not in used:
+            tally.add(slot)
+    return list(_told(tally))
+
+
+def _instead(older: _Tally, starts: list[Start]) -> str:
+    return f"{_count(older)}; {cron.due_name(starts[-1].slot)} is made up for instead"
+
+
+def _judge(missed: _Tally, job: Job, now: datetime, starts: list[Start], cause: str) -> None:
+    """Say of slots that are too old whether that is a misfire: not if a newer one starts, or the owner set a window."""
+    if missed.last is None:
+        return
+    late = units.format_duration(timedelta(seconds=int((now - missed.last).total_seconds())))
+    window = job.catch_up.window
+    limit = (
+        f"its window of {units.format_duration(window)}"
+        if window
+        else f"its grace of {units.format_duration(job.grace)}"
+    )
+    missed.why = f"{_count(missed)} {late} late, more than {limit}" + (f"; {cause}" if cause else "")
+    if starts:
+        missed.why += f"; {cron.due_name(starts[-1].slot)} runs instead"
+    elif not window:
+        missed.outcome = Outcome.MISFIRED
+
+
+def _count(tally: _Tally) -> str:
+    assert tally.first is not None
+    if tally.count == 1:
+        return "its slot is"
+    more = "more than " if tally.count >= COUNTED else ""
+    return f"{more}{tally.count} slots since {cron.due_name(tally.first)}, the last one"
+
+
+def _told(*tallies: _Tally) -> Iterator[Gone]:
+    for each in tallies:
+        if each.first is not None and each.last is not None:
+            yield Gone(each.first, each.last, each.count, each.outcome, each.why)
+
+
+def store_text(schedule: Schedule, zone: ZoneInfo) -> str:
+    """Return SCHEDULE in ZONE as a text, for a comparison later on; `from_store` reads it."""
+    match schedule:
+        case Cron(expressions):
+            return json.dumps({"cron": expressions, "zone": zone.key})
+        case Every(interval):
+            return json.dumps({"every": int(interval.total_seconds())})
+        case AtBoot():
+            return json.dumps({"boot": True})
+
+
+def from_store(text: str) -> tuple[Schedule, ZoneInfo] | None:
+    """Return what `store_text` wrote, None where it can no longer be understood."""
+    try:
+        known = json.loads(text)
+        if "every" in known:
+            return Every(timedelta(seconds=int(known["every"]))), ZoneInfo("UTC")
+        return Cron(tuple(known["cron"])), ZoneInfo(known["zone"])
+    except (ValueError, KeyError, TypeError, OSError):
+        return None
+
+
+# In front of the slot, so that none of the three gives anything away about the others.
+_SHARE, _DRAW = "share", "draw"
+
+
+def picks(chance: Chance | None, *, secret: bytes, job: str, due: str) -> bool:
+    """Say whether the slot DUE of JOB is used. Without a chance every slot is."""
+    if chance is None:
+        return True
+    digest = hmac.digest(secret, f"{job}\n{due}".encode(), hashlib.sha256)
+    # 128 bits against a fraction in whole numbers: no rounding, so 1/1 is always and the rest is as even as HMAC.
+    return int.from_bytes(digest[:16]) * chance.draws < chance.hits << 128
+
+
+def share(secret: bytes, job: str, due: str) -> float:
+    """Return the draw of the slot DUE of JOB: from 0 to just under 1, evenly, the same each time it is asked."""
+    return _even(secret, _SHARE, job, due)
+
+
+def draw(secret: bytes, job: str, slot: str, label: str) -> float:
+    """Return what was drawn for LABEL at SLOT of JOB: from 0 to just under 1, evenly, the same each time."""
+    return _even(secret, _DRAW, job, slot, label)
+
+
+def _even(secret: bytes, *about: str) -> float:
+    digest = hmac.digest(secret, "\n".join(about).encode(), hashlib.sha256)
+    return (int.from_bytes(digest[:8]) >> 11) / (1 << 53)  # as many bits as a float holds
+
+
+_INSTANT = timedelta(microseconds=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Foretold:
+    """A slot at `at`, in UTC; the zone of its job; whether the chance uses it, and when it would start then."""
+
+    job: str
+    at: datetime
+    zone: ZoneInfo
+    picked: bool
+    starts: datetime
+
+    @property
+    def due(self) -> str:
+        """The name of the slot in the history."""
+        return cron.due_name(self.at)
+
+
+def foretell(
+    config: Config, jobs: Iterable[Job], first: datetime, end: datetime, *, secret: bytes
+) -> Iterator[Foretold]:
+    """Yield the slots of JOBS from FIRST until before END, in order."""
+    each = (_of_job(job, config.zone_of(job), first, end, secret) for job in jobs if job.schedule)
+    return merge(*each, key=lambda slot: slot.at)
+
+
+def _of_job(job: Job, zone: ZoneInfo, first: datetime, end: datetime, secret: bytes) -> Iterator[Foretold]:
+    assert job.schedule is not None
+    for at in takewhile(lambda slot: slot < end, cron.slots(job.schedule, first - _INSTANT, zone)):
+        due = cron.due_name(at)
+        picked = picks(job.chance, secret=secret, job=job.name, due=due)
+        later = job.jitter * share(secret, job.name, due) if job.jitter else timedelta(0)
+        yield Foretold(job.name, at, zone, picked, at + later)

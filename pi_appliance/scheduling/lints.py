@@ -1,0 +1,245 @@
+"""A job in words: when it runs, what may keep it from running, and where cron would do otherwise than the daemon."""
+
+import shlex
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
+from zoneinfo import ZoneInfo
+
+from pi_appliance.config import units
+from pi_appliance.config.model import Config, Job, Overlap, RunsBy
+from pi_appliance.scheduling import clock_changes, cron, dst
+from pi_appliance.scheduling.cron import EVERY_NTH, LENGTHS, Fields, fields
+from pi_appliance.scheduling.model import AtBoot, Cron, Every, Schedule
+
+Lint = tuple[str, str]
+"""What is odd, and what would be better."""
+_MONTHS = ("", "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_DAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
+_FEBRUARY, _LEAP_DAY, _SHORTEST = 2, 29, 28
+
+
+def lints(expression: str) -> Iterator[Lint]:
+    """Yield what is odd about EXPRESSION, which `cron_expression.parse` took, whatever the zone."""
+    yield from _uneven_steps(expression)
+    yield from _two_kinds_of_day(expression)
+    yield from _days_some_months_lack(expression)
+
+
+def change_lints(expression: str, zone: ZoneInfo, now: datetime) -> Iterator[Lint]:
+    """Yield what the next changes of the clock in ZONE do to an EXPRESSION that names its hour; one at the most."""
+    changes = list(clock_changes.ahead(zone, now))
+    if not changes or expression.split()[1].startswith("*"):
+        return  # one that runs hour by hour is not meant for an hour of its own
+    if cron.is_fixed(expression) and (full := _full(expression)):
+        wrong = f"{full} is not * to cron: where the clock is put back it does not run in the hour that comes again"
+        yield wrong, f"write * to have it run whenever the clock shows it: {expression.replace(full, '*', 1)!r}"
+        return
+    told: dict[bool, str] = {}  # the first change each way
+    for change in changes:
+        if found := clock_changes.effect(expression, change):
+            told.setdefault(change.jump > timedelta(0), f"on {clock_changes.day(change)} {found.what}, {found.so}")
+    if told:
+        yield f"in {zone.key} {'; '.join(told.values())}", "write another time if that matters"
+
+
+def _uneven_steps(expression: str) -> Iterator[Lint]:
+    minute, hour, date, month, weekday = expression.split()
+    read = fields(expression)
+    for field, named, length, unit, whole in (
+        (minute, read.minutes, 60, "minute", "hour"),
+        (hour, read.hours, 24, "hour", "day"),
+    ):
+        if (step := _step(field)) and length % step:
+            right = f"write a step that divides {length}; for even gaps: every {step}{unit[0]}"
+            yield f"{field} means {unit} {_listed(named)} of each {whole}, not every {step} {unit}s", right
+    if (step := _step(date)) and step > 1:
+        wrong = f"{date} means day {_listed(read.days)} of each month, and then the 1st again"
+        yield wrong, f"write the days; for even gaps: every {step}d"
+    if (step := _step(month)) and 12 % step:
+        wrong = f"{month} means {', '.join(_MONTHS[each] for each in sorted(read.months))} of each year"
+        yield wrong, "write a step that divides 12, or the months"
+    if (step := _step(weekday)) and step > 1:
+        wrong = f"{weekday} means {_weekdays(read)} of each week, not every {step} days"
+        yield wrong, "write the days, such as mon,wed,fri"
+
+
+def _two_kinds_of_day(expression: str) -> Iterator[Lint]:
+    minute, hour, date, month, weekday = expression.split()
+    read = fields(expression)
+    all_dates, all_weekdays = len(read.days) == 31, len({each % 7 for each in read.weekdays}) == 7
+    if cron.takes_either_day(expression):
+        if all_dates != all_weekdays:
+            full = date if all_dates else weekday
+            yield f"{full} is not * to cron, and either day is enough: it runs every day", f"write * for {full}"
+        elif not all_dates:
+            right = f'to say so, write ["{minute} {hour} {date} {month} *", "{minute} {hour} * {month} {weekday}"]'
+            yield f"cron takes either day: day {_listed(read.days)} of a month, and each {_weekdays(read)}", right
+    elif not all_dates and not all_weekdays:
+        starred, plain = (date, f"1-31{date[1:]}") if date.startswith("*") else (weekday, f"0-6{weekday[1:]}")
+        wrong = f"{date} and {weekday} must both fit, for {starred} begins with *"
+        yield wrong, f"if either day is enough, write {plain} for {starred}"
+
+
+def _days_some_months_lack(expression: str) -> Iterator[Lint]:
+    read = fields(expression)
+    written = {int(part) for part in expression.split()[2].split(",") if part.isdigit()}
+    day = max(written, default=0)
+    if day <= _SHORTEST or _SHORTEST in read.days:  # with the 28th in it, it is meant for the last days of a month
+        return
+    right = "the last day that every month has is the 28th"
+    if lacking := [_MONTHS[each] for each in sorted(read.months) if LENGTHS[each] < day]:
+        yield f"there is no day {day} in {', '.join(lacking)}: it does not run then", right
+    elif day == _LEAP_DAY and _FEBRUARY in read.months:
+        yield f"there is a day {day} in feb in leap years only", right
+
+
+def _step(field: str) -> int | None:
+    found = EVERY_NTH.fullmatch(field)
+    return int(found[1]) if found else None
+
+
+def _full(expression: str) -> str:
+    """Return the first of the minute and the hour that names all there are without a star; empty if neither does."""
+    minute, hour, *_ = expression.split()
+    read = fields(expression)
+    return minute if len(read.minutes) == 60 else hour if len(read.hours) == 24 else ""
+
+
+def _listed(numbers: frozenset[int]) -> str:
+    return clock_changes.listed([str(each) for each in sorted(numbers)])
+
+
+def _weekdays(read: Fields) -> str:
+    return ", ".join(_DAYS[each] for each in sorted({each % 7 for each in read.weekdays}))
+
+
+_COMING = 3  # slots that are listed
+_STARTERS = {
+    RunsBy.DAEMON: "the daemon, while it is up (pi-appliance up)",
+    RunsBy.CRON: "cron, once it is installed there (pi-appliance jobs install)",
+}
+_OVERLAPS = {
+    Overlap.QUEUE: "A slot that comes while a run goes on waits for its end",
+    Overlap.REPLACE: "A slot that comes while a run goes on ends that run and takes its place",
+}
+
+
+def lines(config: Config, job: Job, now: datetime, *, machine: ZoneInfo) -> list[str]:
+    """Explain JOB of CONFIG, a line a fact. MACHINE is the zone that cron reckons in."""
+    zone = config.zone_of(job)
+    if job.schedule is None:
+        return [*_without_schedule(job), *_limits(job)]
+    return [
+        *_schedule(job.schedule, zone),
+        f"Started by {_STARTERS[job.runs_by]}",
+        *_which_slots(job),
+        f"Up to {units.format_duration(job.grace)} late it still runs; it is ended after {units.format_duration(job.deadline)}",
+        *_how_it_starts(job),
+        *_conditions(job),
+        *_limits(job),
+        *(f"Next: {_instant(slot, zone)}" for slot in cron.upcoming(job.schedule, now, zone, _COMING)),
+        *_notes(job.schedule),
+        *(clock_changes.lines(job.schedule, zone, now) if not isinstance(job.schedule, AtBoot) else ()),
+        *_differences(job, job.schedule, zone, agrees=dst.agree(zone, machine, now, now + clock_changes.AHEAD)),
+    ]
+
+
+def _without_schedule(job: Job) -> Iterator[str]:
+    if job.after:
+        have = "has" if len(job.after) == 1 else "have"
+        yield f"It runs when {_all(job.after)} {have} succeeded since its last time"
+    else:
+        yield f"{job.name} has no schedule: it runs by hand only (pi-appliance jobs run {job.name})"
+
+
+def _schedule(schedule: Schedule, zone: ZoneInfo) -> Iterator[str]:
+    if isinstance(schedule, Cron):
+        yield from (f"{cron.in_words(each)} ({zone.key})" for each in schedule.expressions)
+    else:
+        yield cron.explain(schedule)
+
+
+def _which_slots(job: Job) -> Iterator[str]:
+    if job.chance:
+        yield f"The chance uses {job.chance} of the slots; which ones: pi-appliance jobs next {job.name}"
+    if job.jitter:
+        yield f"Each slot starts up to {units.format_duration(job.jitter)} later, by a draw of its own"
+
+
+def _how_it_starts(job: Job) -> Iterator[str]:
+    caught = job.catch_up
+    if caught.window:
+        which = "the newest is" if caught.at_most == 1 else f"the newest {caught.at_most} are"
+        spread = f", spread over {units.format_duration(caught.spread)}" if caught.spread else ""
+        window = units.format_duration(caught.window)
+        yield f"Of the slots of the last {window} that could not start, {which} made up for{spread}"
+    if job.overlap in _OVERLAPS:
+        yield _OVERLAPS[job.overlap]
+
+
+def _conditions(job: Job) -> Iterator[str]:
+    if job.only_if:
+        asked = job.only_if
+        wanted = [
+            *(
+                [f"the processor is below {asked.temperature_below:g} °C"]
+                if asked.temperature_below is not None
+                else ()
+            ),
+            *(["the power is good and heat does not slow it down"] if asked.not_throttled else ()),
+            *([f"{units.render_size(asked.disk_free)} of the disk are free"] if asked.disk_free else ()),
+            *(["the network has a way out"] if asked.online else ()),
+            *([f"`{shlex.join(asked.command)}` ends with status 0"] if asked.command else ()),
+        ]
+        if wanted:
+            yield f"A slot is used only if {_all(wanted)}"
+    if job.pause_when:
+        hot = job.pause_when.temperature_above
+        held = [
+            *([f"the processor is above {hot:g} °C"] if hot is not None else ()),
+            *(["the power is bad or heat slows it down"] if job.pause_when.throttled else ()),
+        ]
+        if held:
+            yield f"A run is held while {' or '.join(held)}"
+
+
+def _all(words: Sequence[str]) -> str:
+    return clock_changes.listed(words, most=len(words))
+
+
+def _limits(job: Job) -> Iterator[str]:
+    limits = [
+        *([f"{units.render_size(job.memory)} of memory"] if job.memory else ()),
+        *([f"{job.cpu}% of one processor"] if job.cpu else ()),
+    ]
+    if limits:
+        yield f"It may use {' and '.join(limits)} at most"
+    if job.nice:
+        yield f"It steps back where others want the processor too (nice {job.nice})"
+
+
+def _notes(schedule: Schedule) -> Iterator[str]:
+    for expression in schedule.expressions if isinstance(schedule, Cron) else ():
+        yield from (f"Note: {wrong}; {right}" for wrong, right in lints(expression))
+
+
+def _differences(job: Job, schedule: Schedule, zone: ZoneInfo, *, agrees: bool) -> Iterator[str]:
+    if isinstance(schedule, Every):
+        seconds = ", and it counts in minutes" if schedule.interval % timedelta(minutes=1) else ""
+        yield f"Cron could not run this: it knows no intervals{seconds}"
+        return
+    if isinstance(schedule, Cron):
+        if agrees:
+            yield "Cron and the daemon agree on the instants, on the days the clock is changed too"
+        else:
+            yield f"Cron could not run this by {zone.key}: it knows only the zone of the machine"
+    if job.runs_by is RunsBy.CRON:
+        yield "Cron looks at its table once a minute, so it starts up to a second or two later than the daemon"
+        return
+    yield "Cron would also run it while the daemon is down; write runs-by: cron for that"
+    if job.catch_up.window:
+        yield "Cron would make up for nothing: it never looks back"
+
+
+def _instant(slot: datetime, zone: ZoneInfo) -> str:
+    return slot.astimezone(zone).strftime("%a %Y-%m-%d %H:%M:%S").removesuffix(":00")

@@ -1,0 +1,181 @@
+"""Starts what persons asked for at its time, and what a run was in the middle of when it was cut off.
+
+Whoever starts a run of an ask first takes it (`Store.begin`); a second one finds it gone. An ask for a time goes by the
+wall clock at every look, so it moves with a clock that is put right.
+"""
+
+import contextlib
+import logging
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+
+from pi_appliance.config import units
+from pi_appliance.config.model import Job, Overlap
+from pi_appliance.config.notifications import Told
+from pi_appliance.errors import ApplianceError
+from pi_appliance.jobs.interface import Clock
+from pi_appliance.scheduling.appliance import Appliance
+from pi_appliance.scheduling.child_runs import Runs
+from pi_appliance.storage.model import LEFT, Outcome, Trigger
+from pi_appliance.storage.run_requests import Ask, Held
+from pi_appliance.system import locks
+
+log = logging.getLogger("pi_appliance.asking")
+NEVER = float("inf")
+_FIRST_REST = 5.0  # seconds between two tries at the same; each is twice the last
+_LONGEST_REST = 600.0  # seconds; a run that lasted longer was cut off anew
+_LOOK = 5.0  # seconds; of a run that was not started here, nobody tells the end
+_GRACE = timedelta(minutes=5)  # of an ask of a job that is not known here
+_OLDEST = timedelta(days=2)  # nobody wants the alarm of last week to ring on
+
+
+@dataclass(slots=True)
+class _Tries:
+    """How often something was started, when last by the steady clock, and when it may be again."""
+
+    count: int = 0
+    last: float = 0.0
+    next: float = 0.0
+
+    def start(self, steady: float) -> None:
+        """Note one more, and let the next one wait."""
+        self.count = 1 if steady - self.last > _LONGEST_REST else self.count + 1
+        self.last = steady
+        self.next = steady + min(_FIRST_REST * 2.0 ** min(self.count - 1, 30), _LONGEST_REST)
+
+
+class Asking:
+    """For the daemon: call `look` at each of its rounds. APPLIANCE gives the configuration as it is by then.
+
+    TRUSTED says whether the wall clock is believed: until then, what is to begin at a time of it waits.
+    """
+
+    def __init__(
+        self, appliance: Callable[[], Appliance], runs: Runs, *, clock: Clock, trusted: Callable[[], bool]
+    ) -> None:
+        self._appliance, self._runs, self._clock, self._trusted = appliance, runs, clock, trusted
+        self._tries: dict[str, _Tries] = {}  # by the name of the ask, or of the job that holds something
+        self._under_way: set[str] = set()  # asks whose run is about to take them
+        self._said = ""
+        self._pruned: Appliance | None = None
+
+    async def look(self) -> float:
+        """Start what is to start by now; return the seconds until there is more. Costs two looks at small tables."""
+        try:
+            self._drop_what_is_nobodys()
+            asks, helds = self._appliance().store.asks.all(), self._appliance().store.asks.all_held()
+            for ask in asks:
+                await self._look_at_ask(ask)
+            for held in helds:
+                await self._look_at_held(held)
+            self._forget_tries({ask.name for ask in asks} | {held.job for held in helds})
+            self._said = ""
+        except (ApplianceError, OSError) as error:
+            if str(error) != self._said:
+                log.warning("what was asked for is not started: %s", error)
+            self._said = str(error)
+            return _LOOK
+        return min([*self._moments(asks), *self._rests(helds)], default=NEVER)
+
+    def sessions(self) -> set[str]:
+        """Return the jobs that are in the middle of something with which the next daemon goes on."""
+        with contextlib.suppress(ApplianceError):
+            return {held.job for held in self._appliance().store.asks.all_held()}
+        return set()
+
+    async def _look_at_ask(self, ask: Ask) -> None:
+        if not self._is_due(ask) or ask.name in self._under_way or self._rests_still(ask.name):
+            return
+        job = self._appliance().config.jobs.get(ask.job)  # None: one that the file has and we have not read yet
+        if self._clock.now() - ask.due > (job.grace if job else _GRACE):
+            self._misfire(ask, job)
+            return
+        if self._waits_its_turn(ask):
+            return
+        self._appliance().require_room()
+        self._note_start(ask.name)
+        self._under_way.add(ask.name)
+        try:
+            await self._runs.start(
+                ask.job, Trigger.DAEMON, due=ask.name, ended=lambda _: self._under_way.discard(ask.name)
+            )
+        except BaseException:
+            self._under_way.discard(ask.name)
+            raise
+
+    def _waits_its_turn(self, ask: Ask) -> bool:
+        """Say whether a run goes on that ASK is to come behind: two that waited would begin in any order."""
+        job = self._appliance().config.jobs.get(ask.job)
+        return job is not None and job.overlap is Overlap.QUEUE and self._goes_on(ask.job)
+
+    def _is_due(self, ask: Ask) -> bool:
+        return ask.at_once or (self._trusted() and ask.due <= self._clock.now())
+
+    def _misfire(self, ask: Ask, job: Job | None) -> None:
+        """Take ASK, which is too late, and tell the history, or the log where there is no such JOB."""
+        appliance, now = self._appliance(), self._clock.now()
+        store = appliance.store
+        if job is None:
+            store.asks.drop(ask.id)
+            log.warning("job=%s is not in the file: what was asked of it is dropped", ask.job)
+            return
+        late = units.format_duration(timedelta(seconds=int((now - ask.due).total_seconds())))
+        why = f"asked for at a time that is {late} past, more than its grace of {units.format_duration(job.grace)}"
+        run, before = store.begin(job=job.name, kind=job.kind, trigger=Trigger.DAEMON, due=ask.name, now=now)
+        if before is None:
+            store.end(run, Outcome.MISFIRED, why, now=now, told=Told.of(appliance.config, job))
+        else:
+            store.end(run, Outcome.SKIPPED, f"{ask.name} was taken already", now=now)
+
+    async def _look_at_held(self, held: Held) -> None:
+        """Start a run that goes on with what is HELD, unless one goes on or the last one was a moment ago."""
+        appliance = self._appliance()
+        if held.job not in appliance.config.jobs or self._goes_on(held.job) or self._rests_still(held.job):
+            return
+        if self._clock.now() - held.since > _OLDEST:
+            appliance.store.asks.let_go(held.job)
+            log.warning(
+                "job=%s what it was in the middle of on %s is dropped: too long ago", held.job, held.since.date()
+            )
+            return
+        appliance.require_room()
+        self._note_start(held.job)
+        await self._runs.start(held.job, Trigger.DAEMON, due=LEFT)
+
+    def _goes_on(self, job: str) -> bool:
+        return self._runs.going_on(job) or locks.held(self._appliance().lock_path(job))
+
+    def _drop_what_is_nobodys(self) -> None:
+        """Forget what belongs to jobs that are not in the file, each time that was read."""
+        appliance = self._appliance()
+        if appliance is not self._pruned:
+            for job in appliance.store.asks.prune(appliance.config.jobs):
+                log.warning("job=%s is no longer in the file: what was asked of it, or held by it, is dropped", job)
+            self._pruned = appliance
+
+    def _rests_still(self, name: str) -> bool:
+        return name in self._tries and self._clock.steady() < self._tries[name].next
+
+    def _note_start(self, name: str) -> None:
+        self._tries.setdefault(name, _Tries()).start(self._clock.steady())
+
+    def _forget_tries(self, known: set[str]) -> None:
+        self._tries = {name: tries for name, tries in self._tries.items() if name in known}
+
+    def _moments(self, asks: list[Ask]) -> Iterator[float]:
+        """Yield in how many seconds each of ASKS is to be looked at."""
+        for ask in asks:
+            if self._is_due(ask) and self._waits_its_turn(ask):
+                yield NEVER if self._runs.going_on(ask.job) else _LOOK
+            elif ask.name in self._tries:
+                yield max(_LOOK, self._tries[ask.name].next - self._clock.steady())
+            elif self._trusted():
+                yield (ask.due - self._clock.now()).total_seconds()
+
+    def _rests(self, helds: list[Held]) -> Iterator[float]:
+        """Yield in how many seconds each of HELDS is to be looked at. The end of a run of ours is news by itself."""
+        for held in helds:
+            if not self._runs.going_on(held.job):
+                tries = self._tries.get(held.job)
+                yield max(_LOOK, tries.next - self._clock.steady() if tries else 0.0)

@@ -1,0 +1,201 @@
+"""What a person writes under `schedule:`, read into a Schedule.
+
+Accepted: a cron expression or @word, "@reboot", "every 15m" or {every: 15m}, a list of times ["06:00", "18:00"],
+{times: [...], days: [mon, fri]} and lists of cron expressions.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime, time, timedelta
+
+from pi_appliance.config import units
+from pi_appliance.config.units import EVERY_DAY, Days
+from pi_appliance.errors import nearest
+from pi_appliance.scheduling import cron
+from pi_appliance.scheduling.model import AtBoot, Chance, Cron, Every, Schedule
+
+_DAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
+_LONG = ("sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday")
+_GROUPS = {"weekdays": "1-5", "weekends": "0,6", "daily": "*"}
+_TIME = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)")
+_LIKE_A_TIME = re.compile(r"\d{1,2}[:.h]\d{0,2}")
+_FORMS = 'write a cron expression "0 6 * * *", a list of times ["06:00", "18:00"], "@daily", "@reboot" or "every 15m"'
+
+
+class BadItem(ValueError):
+    """One item of a list is wrong; `item` is its place, from 0."""
+
+    def __init__(self, item: int, message: str) -> None:
+        self.item = item
+        super().__init__(message)
+
+
+def parse_schedule(value: object) -> Schedule:
+    """Read VALUE. Raises ValueError with what would be right."""
+    if isinstance(value, str):
+        return _from_text(value.strip())
+    if isinstance(value, Mapping):
+        return _from_mapping(value)
+    if isinstance(value, Sequence) and value:
+        return _from_list(value)
+    raise ValueError(_FORMS)
+
+
+def parts(value: object) -> Iterator[tuple[tuple[str | int, ...], Cron]]:
+    """Yield what of VALUE, which `parse` took, goes by the clock on the wall, item by item, each with its place."""
+    if isinstance(value, Mapping) and "times" in value:
+        days = _days(_texts(value.get("days", ["daily"]), "days"))
+        alone = isinstance(value["times"], str)
+        for number, text in enumerate(_texts(value["times"], "times")):
+            yield (("times",) if alone else ("times", number)), _at([text], days)
+    elif isinstance(value, Sequence) and not isinstance(value, str):
+        for number, item in enumerate(value):
+            yield from (((number,), found) for _, found in parts(item))
+    elif isinstance(found := parse_schedule(value), Cron):
+        yield (), found
+
+
+def _from_text(text: str) -> Schedule:
+    if text.lower() == "@reboot":
+        return AtBoot()
+    if text.lower().startswith("every "):
+        return _every(text[6:])
+    if _LIKE_A_TIME.fullmatch(text):
+        return _from_list([text])
+    if _TIME.fullmatch(text):
+        return _at([text], "*")
+    return Cron((cron.parse(text),))
+
+
+def _from_mapping(value: Mapping[object, object]) -> Schedule:
+    unknown = [str(key) for key in value if key not in ("every", "times", "days")]
+    if unknown:
+        raise ValueError(f"{unknown[0]!r} is not known here; {nearest(unknown[0], ('every', 'times', 'days'))}")
+    if "every" in value:
+        if len(value) > 1:
+            raise ValueError("`every` goes alone; days and times go together")
+        return _every(str(value["every"]))
+    if "times" not in value:
+        raise ValueError('`days` needs `times`, such as {times: ["07:00"], days: [mon, fri]}')
+    return _at(_texts(value["times"], "times"), _days(_texts(value.get("days", ["daily"]), "days")))
+
+
+def _from_list(values: Sequence[object]) -> Schedule:
+    texts = _texts(values, "schedule")
+    for number, text in enumerate(texts):
+        if _LIKE_A_TIME.fullmatch(text) and not _TIME.fullmatch(text):
+            raise BadItem(number, f"{text!r} is no time of day; write 00:00 to 23:59")
+    if all(_TIME.fullmatch(text) for text in texts):
+        return _at(texts, "*")
+    times = [text for text in texts if _TIME.fullmatch(text)]
+    expressions = [cron.parse(text) for text in texts if text not in times]
+    return Cron((*expressions, *(_at(times, "*").expressions if times else ())))
+
+
+def _texts(value: object, key: str) -> list[str]:
+    listed = [value] if isinstance(value, str) else value
+    if not isinstance(listed, Sequence) or not listed or not all(isinstance(item, str) for item in listed):
+        raise ValueError(f"`{key}` is a list of texts, such as {_EXAMPLES[key]}")
+    return [str(item).strip() for item in listed]
+
+
+_EXAMPLES = {"times": '["07:00", "19:30"]', "days": "[mon, fri]", "schedule": '["06:00", "18:00"]'}
+
+
+def _every(text: str) -> Every:
+    try:
+        interval = units.parse_duration(text)
+    except ValueError as error:
+        raise ValueError(f"{error}; for times of day write a list such as {_EXAMPLES['times']}") from None
+    if interval < timedelta(seconds=1):
+        raise ValueError("`every` is at least 1s")
+    return Every(interval)
+
+
+def _at(times: Sequence[str], days: str) -> Cron:
+    """Turn times into as few cron expressions as they need: one for each minute of the hour."""
+    hours_by_minute: dict[int, set[int]] = {}
+    for text in times:
+        match = _TIME.fullmatch(text)
+        if match is None:
+            raise ValueError(f"{text!r} is no time of day; write 00:00 to 23:59")
+        hours_by_minute.setdefault(int(match[2]), set()).add(int(match[1]))
+    return Cron(
+        tuple(
+            f"{minute} {','.join(map(str, sorted(hours)))} * * {days}"
+            for minute, hours in sorted(hours_by_minute.items())
+        )
+    )
+
+
+def _days(names: Sequence[str]) -> str:
+    fields = []
+    for name in names:
+        ends = [_day(end) for end in name.lower().split("-")] if name.lower() not in _GROUPS else []
+        if len(ends) == 2 and ends[0] > ends[1]:
+            raise ValueError(f"{name!r} runs backwards for cron; list the days one by one")
+        fields.append(_GROUPS.get(name.lower()) or "-".join(map(str, ends)))
+    return "*" if "*" in fields else ",".join(fields)
+
+
+def _day(name: str) -> int:
+    for known in (_DAYS, _LONG):
+        if name in known:
+            return known.index(name)
+    raise ValueError(f"{name!r} is not a day; {nearest(name, (*_DAYS, *_GROUPS))}")
+
+
+def parse_days(value: object) -> Days:
+    """Read a day or a list of days such as [mon-fri, sun]. Raises ValueError with what would be right."""
+    days = _days(_texts(value, "days"))
+    if days == "*":
+        return EVERY_DAY
+    ends = [[int(end) for end in part.split("-")] for part in days.split(",")]
+    return Days(day for part in ends for day in range(part[0], part[-1] + 1))
+
+
+def parse_time(text: str) -> time:
+    """Read a time of day such as 22:00. Raises ValueError with what would be right."""
+    match = _TIME.fullmatch(text.strip())
+    if match is None:
+        raise ValueError(f'{text!r} is no time of day; write "00:00" to "23:59"')
+    return time(int(match[1]), int(match[2]))
+
+
+def parse_chance(value: object) -> Chance:
+    """Read 1/4, or a number such as 0.25. Raises ValueError with what would be right."""
+    match = re.fullmatch(r"\s*(\d{1,9})\s*/\s*(\d{1,9})\s*", str(value))
+    if match:
+        return Chance(int(match[1]), int(match[2]))
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value <= 1:
+        hits, draws = value.as_integer_ratio() if value == 1 else (round(value * 1_000_000), 1_000_000)
+        return Chance(hits, draws)
+    raise ValueError("a chance is more than 0 and at most 1, such as 1/4")
+
+
+_SHAPE = re.compile(r"(\d{1,2}):(\d{2})")
+
+
+def parse_wall_time(text: str) -> tuple[int, int]:
+    """Read hours and minutes. Raises ValueError with what would be right."""
+    match = _SHAPE.fullmatch(text.strip())
+    if match is None or int(match[1]) > 23 or int(match[2]) > 59:
+        raise ValueError('write a time such as "23:30"')
+    return int(match[1]), int(match[2])
+
+
+def next_time(text: str, now: datetime) -> datetime:
+    """Return when the wall shows TEXT next after NOW, which is in a zone: a time without one, to be kept."""
+    hour, minute = parse_wall_time(text)
+    local = now.replace(tzinfo=None, fold=0)
+    then = local.replace(hour=hour, minute=minute, second=0, microsecond=0)
+    return then if then > local else then + timedelta(days=1)
+
+
+def seconds_until(then: datetime, now: datetime) -> float:
+    """Return how long it is from NOW, in a zone, until its wall shows THEN: the first time if it does so twice.
+
+    A time that is left out counts from the clock of before the change: 2:30 is 3:30 then.
+    """
+    instant = then.replace(tzinfo=now.tzinfo)
+    return (instant.astimezone(UTC) - now.astimezone(UTC)).total_seconds()

@@ -1,0 +1,337 @@
+"""The accounts of slots: what each came to, written down so that none is lost and none is told twice."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from pi_appliance.config.model import Job
+from pi_appliance.config.notifications import Told
+from pi_appliance.errors import Refused
+from pi_appliance.scheduling import cron
+from pi_appliance.scheduling import due as chance
+from pi_appliance.scheduling import due as plan
+from pi_appliance.scheduling.appliance import Appliance, Slot
+from pi_appliance.scheduling.model import Cron, Every
+from pi_appliance.storage import serializers
+from pi_appliance.storage.model import Outcome, Run, Trigger
+from pi_appliance.storage.slots import Settled, Watched, slot_key
+
+_TICK = timedelta(microseconds=1)
+NEVER = datetime.max.replace(tzinfo=UTC)
+_SAVE = timedelta(hours=1)  # so much is looked through again at the next start, rather than written each time
+
+
+@dataclass(slots=True)
+class Watch:
+    """How far the slots of a job are accounted for: in truth, and on the disk; and when to look at it again."""
+
+    until: datetime
+    saved: datetime
+    wake: datetime | None = None
+
+
+class Ledger:
+    """The accounts of one appliance, as its daemon keeps them."""
+
+    def __init__(self, appliance: Appliance) -> None:
+        self.appliance = appliance
+        self._watches: dict[str, Watch] = {}
+        self.held: dict[str, set[datetime]] = {}
+        """Slots that are about to start, or wait for the run before them."""
+
+    def watch(self, job: Job, now: datetime) -> Watch:
+        """Return how far JOB is accounted for; one that was not watched before begins NOW."""
+        found = self._watches.get(job.name)
+        if found is None:
+            found = self._watches[job.name] = self._adopted(job, now)
+        if found.until > now:  # the clock was put back: its slots come again, and those that were used are claimed
+            found.until, found.wake = now, None
+            known = self.appliance.store.slots.watched().get(job.name)
+            if known is not None and known.since > now:
+                self.appliance.store.slots.watch(job.name, known.schedule, since=now)
+        return found
+
+    def rests(self, job: str, now: datetime) -> bool:
+        """Say whether there is nothing to do for JOB by now."""
+        known = self._watches.get(job)
+        return known is not None and known.until <= now and known.wake is not None and now < known.wake
+
+    def rewind(self, job: str, slot: datetime, *, again: datetime) -> None:
+        """Account for SLOT anew, not before AGAIN: nothing came of it, and that could not be written down."""
+        watch = self._watches.get(job)
+        if watch is not None:
+            watch.until, watch.wake = min(watch.until, slot - _TICK), again
+
+    def owed(self, job: Job, watch: Watch, now: datetime, cause: str) -> list[plan.Start]:
+        """Write down what came to nothing, and return what is to start. It is held until `let_go`.
+
+        Raises Unavailable if it cannot be written; then all is as it was.
+        """
+        assert job.schedule is not None
+        zone, secret, held = self.appliance.config.zone_of(job), self.appliance.secret, self._held(job.name)
+        known = plan.Known(
+            used=self.appliance.store.slots.used(job.name, watch.until, now),
+            held=held,
+            picked=lambda due: chance.picks(job.chance, secret=secret, job=job.name, due=due),
+            share=lambda due: chance.share(secret, job.name, due),
+            cause=cause,
+            skipped=self.appliance.store.asks.skipped(job.name),
+        )
+        found = plan.decide(job, zone, watch.until, now, known)
+        safe = min([found.until, *(start.slot - _TICK for start in found.starts)])
+        self._settle(job, found.gone, watch, now, safe)
+        if found.starts and safe - watch.saved > _SAVE:
+            self.appliance.store.slots.settled_until(job.name, safe)
+            watch.saved = safe
+        watch.until = found.until
+        if known.skipped is not None and known.skipped <= cron.due_name(found.until):
+            self.appliance.store.asks.skip(job.name, None)
+        held.update(start.slot for start in found.starts)
+        coming = next(cron.slots(job.schedule, now, zone), None)
+        watch.wake = min([each for each in (coming, found.wake) if each], default=NEVER)
+        return found.starts
+
+    def let_go(self, job: str, slot: datetime) -> None:
+        """SLOT is neither about to start nor waiting any more."""
+        self._held(job).discard(slot)
+
+    def came_to_nothing(self, job: Job, slot: datetime, outcome: Outcome, why: str, now: datetime) -> None:
+        """Write down that nothing is started for SLOT, which was held. Raises Unavailable."""
+        watch = self.watch(job, now)
+        waiting = self._held(job.name) - {slot}
+        safe = min([watch.until, *(each - _TICK for each in waiting)])
+        self._settle(job, [plan.Gone(slot, slot, 1, outcome, why)], watch, now, safe)
+        self.let_go(job.name, slot)
+
+    def paused(self, job: Job, watch: Watch, until: datetime, why: str, now: datetime) -> None:
+        """Write down the slots of JOB up to UNTIL, which a pause left unused. Raises Unavailable."""
+        assert job.schedule is not None
+        span = watch.until, min(until, now)
+        used = self.appliance.store.slots.used(job.name, *span)
+        gone = plan.unused(job.schedule, self.appliance.config.zone_of(job), span, used, (Outcome.SKIPPED, why))
+        self._settle(job, gone, watch, now, min(until, now))
+        watch.until, watch.wake = max(watch.until, min(until, now)), None
+        self._held(job.name).clear()
+
+    def wake(self) -> datetime | None:
+        """Return when some job must be looked at next."""
+        known = self.appliance.config.jobs
+        return min((watch.wake for job, watch in self._watches.items() if watch.wake and job in known), default=None)
+
+    def _held(self, job: str) -> set[datetime]:
+        """Return the slots of JOB that are held. One that its run has claimed by now needs no holding any more."""
+        held = self.held.setdefault(job, set())
+        held -= {slot for slot in held if self.appliance.store.claimed(slot_key(job, cron.due_name(slot)))}
+        return held
+
+    def _settle(self, job: Job, gone: Sequence[plan.Gone], watch: Watch, now: datetime, safe: datetime) -> None:
+        if gone:
+            told = Told.of(self.appliance.config, job)
+            what = [_settled(job, Trigger.DAEMON, each, told) for each in gone]
+            self.appliance.store.slots.settle(what, now=now, until=safe)
+            watch.saved = safe
+
+    def _adopted(self, job: Job, now: datetime) -> Watch:
+        assert job.schedule is not None
+        slots, text = self.appliance.store.slots, plan.store_text(job.schedule, self.appliance.config.zone_of(job))
+        known = slots.watched().get(job.name)
+        if known is None or known.schedule != text:
+            if known is not None:
+                self._close(job, known, now)
+            slots.watch(job.name, text, since=now)
+            return Watch(now, now)
+        return Watch(known.until, known.until)
+
+    def _close(self, job: Job, known: Watched, now: datetime) -> None:
+        """Account for what a schedule that is no more named while nothing ran here."""
+        before = plan.from_store(known.schedule)
+        if before is not None and known.until < now:
+            used = self.appliance.store.slots.used(job.name, known.until, now)
+            why = Outcome.SKIPPED, "its schedule was changed before it could run"
+            gone = plan.unused(*before, (known.until, now), used, why)
+            self._settle(job, gone, Watch(now, now), now, now)
+
+
+def _settled(job: Job, trigger: Trigger, gone: plan.Gone, told: Told) -> Settled:
+    return Settled(
+        job=job.name,
+        kind=job.kind,
+        trigger=trigger,
+        first=cron.due_name(gone.first),
+        last=cron.due_name(gone.last),
+        count=gone.count,
+        outcome=gone.outcome,
+        summary=gone.why,
+        told=told,
+    )
+
+
+def account_for_cron(appliance: Appliance, job: Job, due: str, now: datetime) -> None:
+    """Write down the slots that cron did not start since the last one, now that it has started DUE."""
+    if not isinstance(job.schedule, Cron) or not due[:1].isdigit():
+        return
+    zone, slot = appliance.config.zone_of(job), datetime.fromisoformat(due)
+    slots, text = appliance.store.slots, plan.store_text(job.schedule, zone)
+    known = slots.watched().get(job.name)
+    if known is None or known.schedule != text:
+        slots.watch(job.name, text, since=slot)
+    elif known.until < slot:
+        used = slots.used(job.name, known.until, slot)
+        why = Outcome.MISFIRED, "cron did not start it: the machine was off, or cron was"
+        gone = plan.unused(job.schedule, zone, (known.until, slot - _TICK), used, why)
+        if gone:
+            told = Told.of(appliance.config, job)
+            slots.settle([_settled(job, Trigger.CRON, each, told) for each in gone], now=now, until=slot)
+        else:  # else each run would look through all slots since the first, whose claims do not stay for ever
+            slots.settled_until(job.name, slot)
+
+
+_PIECE = timedelta(days=30)  # of the past, looked up at a time
+_PAUSED = "paused"  # how the words of a slot begin that a pause left unused
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """What became of one slot: the run that tells of it, or in words why there is none."""
+
+    job: str
+    at: datetime
+    run: Run | None
+    words: str = ""
+
+    @property
+    def reason(self) -> str:
+        """Why it came to that, or what its run says."""
+        return (self.run.summary or self.run.note) if self.run else self.words
+
+    @property
+    def what(self) -> str:
+        """What became of it in one word: an outcome, running, paused; unknown where nothing tells."""
+        if self.reason.startswith(_PAUSED) and (self.run is None or self.run.outcome is Outcome.SKIPPED):
+            return "paused"
+        if self.run is None:
+            return "unknown"
+        return str(self.run.outcome or "running")
+
+
+@dataclass(slots=True)
+class Past:
+    """The runs that account for slots from OLDEST on."""
+
+    oldest: str = ""
+    single: dict[str, Run] = field(default_factory=dict)
+    ranges: Sequence[Run] = ()
+
+    def of(self, slot: str) -> Run | None:
+        """Return the run that accounts for SLOT."""
+        return self.single.get(slot) or next((run for run in self.ranges if _covers(run, slot)), None)
+
+
+def values(account: Account) -> dict[str, Any]:
+    """Return ACCOUNT as plain values."""
+    return {
+        "job": account.job,
+        "slot": serializers.instant(account.at),
+        "run": account.run.id if account.run else None,
+        "outcome": account.run.outcome if account.run else None,
+        "summary": account.reason,
+    }
+
+
+def accounts(appliance: Appliance, job: Job, now: datetime) -> Iterator[Account]:
+    """Yield what became of the slots of JOB up to NOW, the newest first, since it is watched."""
+    if not isinstance(job.schedule, (Cron, Every)):
+        return
+    known = appliance.store.slots.watched().get(job.name)
+    pause = appliance.store.slots.pauses().get(job.name)
+    past = Past()
+    for at in cron.slots_back(job.schedule, now, appliance.config.zone_of(job)):
+        name = cron.due_name(at)
+        if not past.oldest or name < past.oldest:
+            past = look_up(appliance, job.name, cron.due_name(at - _PIECE), name)
+        run = past.of(name)
+        if run is None and (known is None or at <= known.since):
+            return
+        if run is not None:
+            yield Account(job.name, at, run)
+        elif pause is not None and at > pause.since:
+            yield Account(job.name, at, None, _PAUSED)
+        elif known is not None and at > known.until:
+            yield Account(job.name, at, None, "not accounted for yet: it waits, or the daemon is down")
+        else:
+            yield Account(job.name, at, None, "no longer known: older than what is kept")
+
+
+def look_up(appliance: Appliance, job: str, oldest: str, newest: str) -> Past:
+    """Return what the history knows of the slots of JOB from OLDEST to NEWEST, by name."""
+    past, ranges = Past(oldest), list[Run]()
+    for run in appliance.store.slots.accounts(job, oldest, newest):
+        if run.slots > 1:
+            ranges.append(run)
+        elif run.due and (run.due not in past.single or _ran(run)):  # one that ran says more than one that did not
+            past.single[run.due] = run
+    past.ranges = ranges
+    return past
+
+
+def _ran(run: Run) -> bool:
+    return run.outcome is None or run.attempts > 0
+
+
+def _covers(run: Run, slot: str) -> bool:
+    return run.since is not None and run.due is not None and run.since <= slot <= run.due
+
+
+_FAR_ENOUGH = 1000  # slots looked at for one that the chance uses
+
+
+def skip(appliance: Appliance, name: str, *, now: datetime) -> Slot:
+    """Let the job NAME not use the next slot that it would, and return that. Asked twice, it is still that one.
+
+    Raises UnknownName; Refused where no slot can be foretold, or the job pauses.
+    """
+    job = appliance.job(name)
+    pause = appliance.store.slots.pauses().get(name)
+    if not isinstance(job.schedule, (Cron, Every)):
+        raise Refused(f"{name} has no times of its own, so there is no next one to skip")
+    if pause is not None and pause.holds(now):
+        raise Refused(f"{name} pauses, so there is nothing to skip; go on with: pi-appliance jobs resume {name}")
+    for _, slot in zip(range(_FAR_ENOUGH), appliance.slots(name, now - job.jitter), strict=False):
+        if slot.begins > now and (slot.picked or (slot.skipped and not slot.used)):
+            appliance.store.asks.skip(name, cron.due_name(slot.at))
+            return slot
+    raise Refused(f"{name} has no slot to come that would be used")
+
+
+def unskip(appliance: Appliance, name: str, *, now: datetime) -> Slot:
+    """Let the job NAME use the slot after all that was to be skipped, and return it. Raises UnknownName, Refused."""
+    job = appliance.job(name)
+    slot = skipped(appliance, name, now - job.jitter)
+    if slot is None:
+        raise Refused(f"no slot of {name} is to be skipped")
+    appliance.store.asks.skip(name, None)
+    return slot
+
+
+def skipped(appliance: Appliance, name: str, after: datetime) -> Slot | None:
+    """Return the slot of the job NAME after AFTER that is to be skipped."""
+    due = appliance.store.asks.skipped(name)
+    if due is None:
+        return None
+    for slot in appliance.slots(name, after):
+        if slot.skipped or cron.due_name(slot.at) > due:
+            return slot if slot.skipped else None
+    return None
+
+
+def is_skipped(appliance: Appliance, name: str, due: str | None) -> bool:
+    """Say whether a person wants the slot DUE of the job NAME left out."""
+    return due is not None and appliance.store.asks.skipped(name) == due
+
+
+def forget_until(appliance: Appliance, name: str, due: str | None) -> None:
+    """Forget what was to be skipped up to the slot DUE, which was accounted for."""
+    skip_ = appliance.store.asks.skipped(name)
+    if skip_ is not None and due is not None and due[:1].isdigit() and skip_ <= due:
+        appliance.store.asks.skip(name, None)

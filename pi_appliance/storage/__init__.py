@@ -1,0 +1,1 @@
+"""The SQLite database: runs, slots, run requests, outbox and key-value pairs."""

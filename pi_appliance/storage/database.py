@@ -1,0 +1,472 @@
+"""One SQLite file: opened, brought up to date, written to in whole transactions, mended where it is damaged.
+
+Journal: WAL. What must be on the disk before something is done is written with synchronous=FULL, the rest with NORMAL.
+Who writes shares a lock (`history.lock`) that who mends has alone: nothing is written to a file that is being replaced.
+"""
+
+import contextlib
+import fcntl
+import functools
+import os
+import sqlite3
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Concatenate, ParamSpec, Protocol, Self, TypeVar
+
+from pi_appliance.errors import ApplianceError, Unavailable
+
+STEPS = (
+    """
+    CREATE TABLE runs (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        job TEXT NOT NULL,
+        kind TEXT NOT NULL,
+        trigger TEXT NOT NULL,
+        due TEXT,
+        started TEXT NOT NULL,
+        ended TEXT,
+        outcome TEXT,
+        summary TEXT NOT NULL DEFAULT '',
+        facts TEXT NOT NULL DEFAULT '{}',
+        attempts INTEGER NOT NULL DEFAULT 0
+    ) STRICT;
+    CREATE INDEX runs_by_job ON runs (job, id);
+    CREATE INDEX runs_going_on ON runs (job) WHERE ended IS NULL;
+    CREATE TABLE claims (
+        key TEXT PRIMARY KEY,
+        run INTEGER NOT NULL,
+        at TEXT NOT NULL
+    ) STRICT, WITHOUT ROWID;
+    """,
+    """
+    -- One row may account for several slots that nothing was started for, from `since` to `due`.
+    ALTER TABLE runs ADD COLUMN since TEXT;
+    ALTER TABLE runs ADD COLUMN slots INTEGER NOT NULL DEFAULT 1;
+    -- Since when a job is watched with this schedule, and up to which instant all its slots are accounted for.
+    CREATE TABLE watched (
+        job TEXT PRIMARY KEY,
+        schedule TEXT NOT NULL,
+        since TEXT NOT NULL,
+        until TEXT NOT NULL
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE pauses (
+        job TEXT PRIMARY KEY,
+        since TEXT NOT NULL,
+        until TEXT
+    ) STRICT, WITHOUT ROWID;
+    -- For counters, which must not go down when history is pruned.
+    CREATE TABLE totals (
+        job TEXT NOT NULL,
+        outcome TEXT NOT NULL,
+        runs INTEGER NOT NULL,
+        seconds REAL NOT NULL,
+        late REAL NOT NULL,
+        PRIMARY KEY (job, outcome)
+    ) STRICT, WITHOUT ROWID;
+    -- Jobs that fail just now, since which run, and what the owner is still to be told.
+    CREATE TABLE failing (
+        job TEXT PRIMARY KEY,
+        run INTEGER NOT NULL
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE outbox (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        job TEXT NOT NULL,
+        run INTEGER NOT NULL,
+        notice TEXT NOT NULL,
+        event TEXT NOT NULL,
+        made TEXT NOT NULL,
+        title TEXT NOT NULL,
+        body TEXT NOT NULL,
+        tries INTEGER NOT NULL DEFAULT 0,
+        next TEXT NOT NULL,
+        why TEXT NOT NULL DEFAULT '',
+        sent TEXT
+    ) STRICT;
+    """,
+    """
+    -- What is to be on a social network, written down before it is sent: one row a slot, network and part of a thread.
+    CREATE TABLE posts (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        job TEXT NOT NULL,
+        slot TEXT NOT NULL,
+        network TEXT NOT NULL,
+        part INTEGER NOT NULL,
+        parts INTEGER NOT NULL,
+        line TEXT NOT NULL,
+        text TEXT NOT NULL,
+        state TEXT NOT NULL,
+        why TEXT NOT NULL DEFAULT '',
+        made TEXT NOT NULL,
+        until TEXT NOT NULL,
+        next TEXT NOT NULL,
+        tries INTEGER NOT NULL DEFAULT 0,
+        remote TEXT,
+        link TEXT NOT NULL DEFAULT '',
+        sent TEXT,
+        cost INTEGER NOT NULL DEFAULT 0,
+        run INTEGER NOT NULL,
+        -- What the network calls a post that was there before this one was first tried.
+        older TEXT NOT NULL DEFAULT '',
+        UNIQUE (job, slot, network, part)
+    ) STRICT;
+    CREATE INDEX posts_open ON posts (job) WHERE state IN ('waiting', 'sending');
+    -- Gone once the post is there.
+    CREATE TABLE pictures (
+        post INTEGER NOT NULL,
+        number INTEGER NOT NULL,
+        mime TEXT NOT NULL,
+        alt TEXT NOT NULL,
+        data BLOB NOT NULL,
+        PRIMARY KEY (post, number)
+    ) STRICT, WITHOUT ROWID;
+    -- Which lines a job has used, by their content: in which round, and in which order.
+    CREATE TABLE lines (
+        job TEXT NOT NULL,
+        line TEXT NOT NULL,
+        round INTEGER NOT NULL,
+        used INTEGER NOT NULL,
+        PRIMARY KEY (job, line)
+    ) STRICT, WITHOUT ROWID;
+    -- A pause that a person has ended, and that is still to be accounted for: over, whatever the clock says by then.
+    ALTER TABLE pauses ADD COLUMN over INTEGER NOT NULL DEFAULT 0;
+    -- Millionths of a dollar by calendar month, as 2027-03.
+    CREATE TABLE spent (
+        network TEXT NOT NULL,
+        month TEXT NOT NULL,
+        amount INTEGER NOT NULL,
+        PRIMARY KEY (network, month)
+    ) STRICT, WITHOUT ROWID;
+    """,
+    """
+    -- What a job is in the middle of, such as an alarm that rings: another run finishes it if this one is cut off.
+    CREATE TABLE held (
+        job TEXT PRIMARY KEY,
+        text TEXT NOT NULL,
+        since TEXT NOT NULL
+    ) STRICT, WITHOUT ROWID;
+    -- Runs that a person has asked for, once each: when, and with which keys in place of those under `with:`.
+    CREATE TABLE asks (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        job TEXT NOT NULL,
+        due TEXT NOT NULL,
+        arguments TEXT NOT NULL,
+        made TEXT NOT NULL
+    ) STRICT;
+    -- What a person asks of the run that goes on, such as: snooze.
+    CREATE TABLE words (
+        job TEXT PRIMARY KEY,
+        word TEXT NOT NULL
+    ) STRICT, WITHOUT ROWID;
+    -- The next slot of a job, where a person wants it left out.
+    CREATE TABLE skips (
+        job TEXT PRIMARY KEY,
+        slot TEXT NOT NULL
+    ) STRICT, WITHOUT ROWID;
+    -- What the household thinks of tracks, where the player itself cannot keep it.
+    CREATE TABLE opinions (
+        uri TEXT PRIMARY KEY,
+        rating INTEGER,
+        favourite INTEGER NOT NULL
+    ) STRICT, WITHOUT ROWID;
+    -- What is to be known again after a restart, by a name.
+    CREATE TABLE notes (
+        name TEXT PRIMARY KEY,
+        text TEXT NOT NULL
+    ) STRICT, WITHOUT ROWID;
+    """,
+)
+
+
+Values = Sequence[Any] | Mapping[str, Any]
+Transaction = sqlite3.Connection
+P = ParamSpec("P")
+R = TypeVar("R")
+_PATIENCE = 10.0  # seconds that a writer waits for another
+_LOOK = 0.02  # seconds between two tries where SQLite itself does not wait
+_DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+_NONSENSE = ("no such table", "no such column", "Could not decode")  # what a sound file of ours never answers
+_LITTLE = 64 * 1024  # bytes; with less than that free, it is the room that lacks
+
+
+class Damaged(Unavailable):
+    """The file is no database any more; `store.salvage` puts it aside and saves what can be read."""
+
+
+class Mendable(Protocol):
+    """What can be put right."""
+
+    def mend(self, error: Damaged) -> None:
+        """Put right what was found damaged. Raises ERROR if nobody said how."""
+
+
+M = TypeVar("M", bound=Mendable)
+
+
+def again_once_mended(method: Callable[Concatenate[M, P], R]) -> Callable[Concatenate[M, P], R]:
+    """Let METHOD be tried again once the damaged file it met has been mended."""
+
+    @functools.wraps(method)
+    def tried(self: M, /, *words: P.args, **more: P.kwargs) -> R:
+        try:
+            return method(self, *words, **more)
+        except Damaged as error:
+            self.mend(error)
+            return method(self, *words, **more)
+
+    return tried
+
+
+def mending(kind: type[M]) -> type[M]:
+    """Let every public method of the class KIND be tried again once the damaged file it met has been mended."""
+    for name, method in list(vars(kind).items()):
+        if callable(method) and not name.startswith("_") and name != "mend":
+            setattr(kind, name, again_once_mended(method))
+    return kind
+
+
+class Database:
+    """One open file. Cheap to open; every process has its own."""
+
+    def __init__(self, path: Path, *, only_look: bool = False, mend: Callable[[Path, str], None] | None = None) -> None:
+        """Open the file PATH, making or upgrading it. MEND is given a damaged file and what is wrong, and replaces it.
+
+        ONLY_LOOK: as it is. Nothing is made, upgraded or written, and nothing can be. Raises Damaged if there is no
+        MEND; Unavailable if it cannot be used.
+        """
+        self.path, self._name, self._mend = path, str(path), mend
+        self.mended = 0
+        """How often another file took the place of the one that was open."""
+        self._inode = self._tried = self._guard = -1  # the file that is open, and the one that was to be opened last
+        if only_look:
+            self._look()
+            return
+        with self._errors():
+            self._guard = os.open(path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            self._open()
+        except BaseException:
+            os.close(self._guard)
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._db.close()
+        if self._guard >= 0:
+            os.close(self._guard)
+            self._guard = -1
+
+    def mend(self, error: Damaged) -> None:
+        """Put the file right that was found damaged, or find that somebody has. Raises ERROR if nobody said how."""
+        if self._mend is None:
+            raise error
+        self._inode = -1
+        self._db.close()
+        with self._errors(), self._held(fcntl.LOCK_EX):
+            if self._tried == self._there() or draft_of(self.path).exists():
+                self._mend(self.path, str(error))
+            self._connect()
+        self.mended += 1
+
+    def version(self) -> int:
+        """Return a number that changes when this or another process has written. Costs a few microseconds, no disk."""
+        return int(self.rows("PRAGMA data_version", ())[0][0]) + self._db.total_changes
+
+    def check(self) -> str:
+        """Return what SQLite finds wrong with the whole file; '' if nothing. Reads all of it. Raises Damaged."""
+        found = str(self.rows("PRAGMA quick_check(1)", ())[0][0])
+        return "" if found == "ok" else found
+
+    def require_whole(self) -> None:
+        """Read the whole file, and mend it if anything is wrong with it. Raises Damaged, Unavailable."""
+        try:
+            found = self.check()
+        except Damaged as error:
+            found = str(error)
+        if found:
+            self.mend(Damaged(f"{self.path} is damaged: {found}"))
+
+    @again_once_mended
+    def rows(self, query: str, values: Values) -> list[sqlite3.Row]:
+        """Return what QUERY finds. Raises Damaged; Unavailable."""
+        with self._errors():
+            if self._guard >= 0 and self._inode != self._there():
+                with self._held(fcntl.LOCK_SH):
+                    self._follow()
+            try:
+                return self._db.execute(query, values).fetchall()
+            except (OverflowError, UnicodeEncodeError):  # a number or a name that no row can bear
+                return []
+
+    @contextlib.contextmanager
+    def writing(self, *, durable: bool = False) -> Iterator[Transaction]:
+        """One transaction, whole or not at all. Raises Damaged; Unavailable, as when the disk is full."""
+        if self._guard < 0:
+            raise Unavailable(f"{self.path} was opened to be looked at only")
+        with self._errors(), self._held(fcntl.LOCK_SH):
+            self._follow()
+            self._db.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
+            self._db.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._db
+                self._db.execute("COMMIT")
+            except BaseException:
+                with contextlib.suppress(sqlite3.Error):
+                    self._db.execute("ROLLBACK")
+                raise
+
+    def _look(self) -> None:
+        with self._errors():
+            self._db = sqlite3.connect(
+                _to_look_at(self.path), uri=True, timeout=_PATIENCE, isolation_level=None, check_same_thread=False
+            )
+            self._db.row_factory = sqlite3.Row
+            try:
+                self._refuse_another_version()
+            except BaseException:
+                self._db.close()
+                raise
+
+    @again_once_mended
+    def _open(self) -> None:
+        with self._errors(), self._held(fcntl.LOCK_SH):
+            if self._inode < 0:  # else it was opened by who mended it
+                self._connect()
+
+    def _follow(self) -> None:
+        """Open the file that took the place of ours, if one did."""
+        if self._inode != self._there():
+            self._db.close()
+            self._connect()
+            self.mended += 1
+
+    def _connect(self) -> None:
+        """Open what stands at the path. The lock is held, so that nobody replaces it meanwhile."""
+        self._inode = -1
+        # Autocommit, so that every transaction begins where the code says so.
+        self._db = sqlite3.connect(self.path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
+        self._db.row_factory = sqlite3.Row
+        self._tried = self._there()
+        try:
+            if draft_of(self.path).exists():
+                raise Damaged(f"{self.path} is damaged: its mending was cut off")
+            self._use_wal()
+            self._db.execute("PRAGMA synchronous = NORMAL")
+            self._upgrade()
+        except BaseException:
+            self._db.close()
+            raise
+        self._inode = self._tried
+
+    def _there(self) -> int:
+        """Return which file stands at the path now."""
+        try:
+            return os.stat(self._name).st_ino  # noqa: PTH116 - asked before every query
+        except FileNotFoundError:
+            return 0
+
+    @contextlib.contextmanager
+    def _held(self, how: int) -> Iterator[None]:
+        fcntl.flock(self._guard, how)
+        try:
+            yield
+        finally:
+            fcntl.flock(self._guard, fcntl.LOCK_UN)
+
+    def _use_wal(self) -> None:
+        """Switch the journal over. Of several that make the file at once SQLite turns some away without waiting."""
+        until = time.monotonic() + _PATIENCE
+        while True:
+            try:
+                self._db.execute("PRAGMA journal_mode = WAL")
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() >= until:
+                    raise
+                time.sleep(_LOOK)
+            else:
+                return
+
+    def _upgrade(self) -> None:
+        if self._step() < len(STEPS):
+            self._db.execute("BEGIN IMMEDIATE")  # two that start at once: the second finds the work done
+            for number, step in enumerate(STEPS[self._step() :], start=self._step() + 1):
+                for statement in filter(str.strip, step.split(";")):
+                    self._db.execute(statement)
+                self._db.execute(f"PRAGMA user_version = {number}")
+            self._db.execute("COMMIT")
+        if self._step() > len(STEPS):
+            raise ApplianceError(f"{self.path} was written by a newer pi-appliance; install that version again")
+
+    def _refuse_another_version(self) -> None:
+        if self._step() < len(STEPS):
+            raise Unavailable(
+                f"{self.path} is of an older version; the next start of the appliance brings it up to date"
+            )
+        self._upgrade()
+
+    def _step(self) -> int:
+        return int(self._db.execute("PRAGMA user_version").fetchone()[0])
+
+    @contextlib.contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.DatabaseError as error:
+            code = (getattr(error, "sqlite_errorcode", 0) or 0) & 0xFF
+            if code in _DAMAGE or str(error).startswith(_NONSENSE):
+                raise Damaged(f"{self.path} is damaged: {error}") from None
+            raise Unavailable(f"{self.path} cannot be used: {error}; {_advice(self.path.parent)}") from None
+        except UnicodeDecodeError:  # in the middle of a table, or of what SQLite says of it
+            raise Damaged(f"{self.path} is damaged: a text in it is none") from None
+        except OSError as error:
+            why = error.strerror or str(error)
+            raise Unavailable(f"{self.path} cannot be used: {why}; {_advice(self.path.parent)}") from None
+
+
+def draft_of(path: Path) -> Path:
+    """Return where the file lies, whole, that is about to take the place of the damaged PATH."""
+    return path.with_name(f"{path.name}.mended")
+
+
+def _advice(folder: Path) -> str:
+    """Return what is to be done where nothing can be written into FOLDER."""
+    with contextlib.suppress(OSError):
+        found = os.statvfs(folder)
+        if found.f_flag & os.ST_RDONLY:
+            return f"{folder} is read-only: mount it so that it can be written, and look whether the card is worn out"
+        if found.f_bavail * found.f_frsize < _LITTLE:
+            return f"{folder} is full: make room there"
+    return "check its rights and the free space"
+
+
+def _to_look_at(path: Path) -> str:
+    """Return the address by which SQLite reads PATH and makes no file beside it.
+
+    Where there is no journal, nobody has the file open: read as one that does not change, it needs no locks, and so
+    can be looked at on a disk that takes no writes either.
+    """
+    journal = os.access(path.with_name(f"{path.name}-wal"), os.F_OK)
+    return f"{path.absolute().as_uri()}?mode=ro{'' if journal else '&immutable=1'}"
+
+
+def text(when: datetime) -> str:
+    """Return WHEN as it stands in the file: UTC, to the millisecond, so that texts sort as instants do."""
+    return when.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def instant(stored: str) -> datetime:
+    """Return the instant that `text` wrote. Raises Damaged if it is none."""
+    try:
+        when = datetime.fromisoformat(stored)
+        if when.tzinfo is None:
+            raise ValueError
+    except (ValueError, TypeError):
+        raise Damaged(f"the history is damaged: {str(stored)[:40]!r} is no time") from None
+    return when

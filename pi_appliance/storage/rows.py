@@ -1,0 +1,71 @@
+"""Rows of the history to runs, and what is counted when one ends."""
+
+import json
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from pi_appliance.config.notifications import Told
+from pi_appliance.storage.database import Damaged, Transaction, instant
+from pi_appliance.storage.model import Outcome, Run, Trigger
+from pi_appliance.storage.outbox import note_end
+
+
+@dataclass(frozen=True, slots=True)
+class Total:
+    """Over all time: how many runs of a job ended so, how long they took together, how late they began together."""
+
+    job: str
+    outcome: Outcome
+    runs: int
+    seconds: float
+    late: float
+
+
+def closed(db: Transaction, run: Run, told: Told | None, *, now: datetime) -> None:
+    """Do what follows from the end of RUN, in the transaction that ends it: count it, and let the owner be TOLD."""
+    _count(db, run)
+    if told is not None and run.outcome is not None:
+        note_end(db, run.job, run.id, run.outcome, told, now=now)
+
+
+def _count(db: Transaction, run: Run) -> None:
+    late = 0.0
+    if run.due and run.due[:1].isdigit() and run.attempts:
+        late = max(0.0, (run.started - datetime.fromisoformat(run.due)).total_seconds())
+    seconds = max(0.0, run.took.total_seconds()) if run.took and run.attempts else 0.0
+    db.execute(
+        "INSERT INTO totals (job, outcome, runs, seconds, late) VALUES (:job, :outcome, :runs, :seconds, :late)"
+        " ON CONFLICT DO UPDATE SET runs = runs + :runs, seconds = seconds + :seconds, late = late + :late",
+        {"job": run.job, "outcome": run.outcome, "runs": run.slots, "seconds": seconds, "late": late},
+    )
+
+
+def run_of(row: Any) -> Run:
+    """Return the run that stands in ROW of the table `runs`. Raises Damaged if it makes no sense."""
+    try:
+        return Run(
+            id=row["id"],
+            job=row["job"],
+            kind=row["kind"],
+            trigger=Trigger(row["trigger"]),
+            due=row["due"],
+            since=row["since"],
+            slots=row["slots"],
+            started=instant(row["started"]),
+            ended=instant(row["ended"]) if row["ended"] else None,
+            outcome=Outcome(row["outcome"]) if row["outcome"] else None,
+            summary=row["summary"],
+            facts=json.loads(row["facts"]),
+            attempts=row["attempts"],
+        )
+    except (ValueError, TypeError) as error:
+        raise Damaged(f"the history is damaged: a run makes no sense: {error}") from None
+
+
+def total_of(row: Any) -> Total:
+    """Return what was counted in ROW of the table `totals`. Raises Damaged if it makes no sense."""
+    try:
+        return Total(row["job"], Outcome(row["outcome"]), row["runs"], row["seconds"], row["late"])
+    except ValueError as error:
+        raise Damaged(f"the history is damaged: a total makes no sense: {error}") from None

@@ -1,0 +1,182 @@
+"""What persons ask of jobs: runs at their own time, words to one that goes on; and what a job is in the middle of.
+
+An ask is taken in the transaction that begins its run (`Store.begin`), so whoever comes second finds it gone.
+"""
+
+import json
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from pi_appliance.storage.database import Damaged, Database, Transaction, Values, instant, mending, text
+
+_NAME = "ask:"  # begins what stands in place of a slot
+_TABLES = ("asks", "held", "words", "skips")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ask:
+    """A run of JOB that somebody asked for: when, and with which keys in place of those under `with:`."""
+
+    id: int
+    job: str
+    due: datetime
+    arguments: Mapping[str, Any]
+    made: datetime
+
+    @property
+    def name(self) -> str:
+        """What stands in the history in place of a slot."""
+        return ask_name(self.id)
+
+    @property
+    def at_once(self) -> bool:
+        """Whether it was to begin when it was made, whatever the clock says since."""
+        return self.due <= self.made
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Held:
+    """What JOB is in the middle of, and since when nothing was added to it."""
+
+    job: str
+    text: str
+    since: datetime
+
+
+@mending
+class Asks:
+    """The asks of all jobs, in the database of STORE."""
+
+    def __init__(self, store: Database) -> None:
+        self._db = store
+
+    def mend(self, error: Damaged) -> None:
+        """Put the file right that was found damaged. Raises ERROR if nobody said how."""
+        self._db.mend(error)
+
+    def add(self, job: str, due: datetime, arguments: Mapping[str, Any], *, now: datetime) -> Ask:
+        """Write down, durably, that JOB is to run at DUE with ARGUMENTS."""
+        with self._db.writing(durable=True) as db:
+            row = db.execute(
+                "INSERT INTO asks (job, due, arguments, made) VALUES (?, ?, ?, ?) RETURNING *",
+                (job, text(due), json.dumps(dict(arguments)), text(now)),
+            ).fetchone()
+            return ask_of(row)
+
+    def all(self, job: str | None = None) -> list[Ask]:
+        """Return what is asked of JOB, or of all, the first to come first."""
+        return self._asks("WHERE :job IS NULL OR job = :job ORDER BY due, id", {"job": job})
+
+    def one(self, number: int) -> Ask | None:
+        """Return the ask of that number, if nothing has come of it yet."""
+        return next(iter(self._asks("WHERE id = ?", (number,))), None) if 0 < number < 2**63 else None
+
+    def due(self, now: datetime) -> list[Ask]:
+        """Return what is to begin by NOW. The clock may have been put back since what was to begin at once was made."""
+        return self._asks("WHERE due <= :now OR due <= made ORDER BY due, id", {"now": text(now)})
+
+    def drop(self, number: int) -> bool:
+        """Forget the ask of that number. False if it is gone already."""
+        with self._db.writing(durable=True) as db:
+            return taken(db, number)
+
+    def hold(self, job: str, words: str, *, now: datetime) -> None:
+        """Keep WORDS, durably, as what JOB is in the middle of."""
+        with self._db.writing(durable=True) as db:
+            db.execute("INSERT OR REPLACE INTO held (job, text, since) VALUES (?, ?, ?)", (job, words, text(now)))
+
+    def let_go(self, job: str) -> bool:
+        """JOB is through with what it was in the middle of. False if there was nothing."""
+        with self._db.writing(durable=True) as db:
+            return db.execute("DELETE FROM held WHERE job = ?", (job,)).rowcount > 0
+
+    def held(self, job: str) -> Held | None:
+        """Return what JOB is in the middle of."""
+        return next((held_of(row) for row in self._db.rows("SELECT * FROM held WHERE job = ?", (job,))), None)
+
+    def all_held(self) -> list[Held]:
+        """Return what all jobs are in the middle of."""
+        return [held_of(row) for row in self._db.rows("SELECT * FROM held ORDER BY job", ())]
+
+    def say(self, job: str, word: str) -> None:
+        """Let the run of JOB that goes on, or that is to finish what is held, hear WORD; the last one counts."""
+        with self._db.writing(durable=True) as db:
+            db.execute("INSERT OR REPLACE INTO words (job, word) VALUES (?, ?)", (job, word))
+
+    def hear(self, job: str) -> str:
+        """Return what was said to JOB, once; '' if nothing was. Where nothing was said, nothing is written."""
+        if not self._db.rows("SELECT 1 FROM words WHERE job = ?", (job,)):
+            return ""
+        with self._db.writing(durable=True) as db:
+            row = db.execute("DELETE FROM words WHERE job = ? RETURNING word", (job,)).fetchone()
+            return str(row["word"]) if row else ""
+
+    def skip(self, job: str, slot: str | None) -> None:
+        """Let JOB not use SLOT, named as in the history; None: let it use all its slots again."""
+        with self._db.writing(durable=True) as db:
+            if slot is None:
+                db.execute("DELETE FROM skips WHERE job = ?", (job,))
+            else:
+                db.execute("INSERT OR REPLACE INTO skips (job, slot) VALUES (?, ?)", (job, slot))
+
+    def skipped(self, job: str) -> str | None:
+        """Return the slot that JOB is not to use, by its name."""
+        found = self._db.rows("SELECT slot FROM skips WHERE job = ?", (job,))
+        return str(found[0]["slot"]) if found else None
+
+    def prune(self, jobs: Collection[str]) -> list[str]:
+        """Forget what belongs to none of JOBS, and return whose it was. Costs little where there is nothing."""
+        union = " UNION ".join(f"SELECT job FROM {table}" for table in _TABLES)  # noqa: S608 - ours alone
+        gone = sorted({str(row["job"]) for row in self._db.rows(union, ())} - set(jobs))
+        if gone:
+            with self._db.writing() as db:
+                for table in _TABLES:
+                    db.executemany(f"DELETE FROM {table} WHERE job = ?", [(job,) for job in gone])  # noqa: S608 - ours
+        return gone
+
+    def _asks(self, where: str, values: Values) -> list[Ask]:
+        return [ask_of(row) for row in self._db.rows(f"SELECT * FROM asks {where}", values)]  # noqa: S608 - ours
+
+
+def ask_name(number: int) -> str:
+    """Return what the ask of that number is called in the history, in place of a slot."""
+    return f"{_NAME}{number}"
+
+
+def ask_number(due: str | None) -> int | None:
+    """Return the number of the ask that DUE names; None if it names none."""
+    number = (due or "").removeprefix(_NAME)
+    return int(number) if due != number and number.isdecimal() else None
+
+
+def taken(db: Transaction, number: int) -> bool:
+    """Take the ask of that number out. False if somebody was faster."""
+    return db.execute("DELETE FROM asks WHERE id = ?", (number,)).rowcount > 0
+
+
+def ask_of(row: Any) -> Ask:
+    """Return what ROW of the table `asks` says. Raises Damaged if it makes no sense."""
+    return Ask(
+        id=row["id"],
+        job=row["job"],
+        due=instant(row["due"]),
+        arguments=_object(row["arguments"]),
+        made=instant(row["made"]),
+    )
+
+
+def held_of(row: Any) -> Held:
+    """Return what ROW of the table `held` says. Raises Damaged if it makes no sense."""
+    return Held(job=row["job"], text=row["text"], since=instant(row["since"]))
+
+
+def _object(stored: str) -> Mapping[str, Any]:
+    try:
+        found = json.loads(stored)
+        if not isinstance(found, dict):
+            raise TypeError
+    except (ValueError, TypeError):
+        raise Damaged(f"the history is damaged: {stored[:40]!r} are no arguments") from None
+    return found

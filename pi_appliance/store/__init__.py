@@ -1,1 +1,0 @@
-"""What must survive a power cut: the history, in SQLite. Floor 3."""

@@ -1,0 +1,1 @@
+"""Plug-ins that tests install by entry points, as another distribution would."""

@@ -1,0 +1,69 @@
+"""Network 'diary': a plug-in of somebody else's, one file, that logs in, proves its keys, and talks too much."""
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Annotated
+
+from pi_appliance.errors import Refused, Unavailable
+from pi_appliance.jobs.interface import Talk
+from pi_appliance.posting.model import Place
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """The keys a network of this kind takes under `with:`."""
+
+    keys: Annotated[str, "what the names of its secrets begin with"] = "DIARY"
+    needs: Annotated[str, "a module that it imports"] = ""
+
+
+def wants(options: Options) -> Mapping[str, str]:
+    return {f"{options.keys}_NAME": "whose it is", f"{options.keys}_TOKEN": "what opens it"}
+
+
+def login(options: Options, talk: Talk) -> dict[str, str]:
+    if options.needs:
+        __import__(options.needs)
+    talk.say("Look at the inside of the cover.")
+    name, token = talk.ask("Whose diary is it?"), talk.ask("Token", secret=True)
+    logging.getLogger("diary").warning("was given %s", token)
+    if name == "echo":
+        raise Refused(f"the diary has no page {token}")
+    return {f"{options.keys}_NAME": name, f"{options.keys}_TOKEN": token}
+
+
+def connect(options: Options, secrets: Mapping[str, str], place: Place) -> "Diary":
+    if options.needs:
+        __import__(options.needs)
+    return Diary(*(secrets[name] for name in wants(options)), place)
+
+
+class Diary:
+    """One diary, with a token that says how it goes wrong."""
+
+    idempotent = False
+    look_price = Decimal(0)
+
+    def __init__(self, name: str, token: str, place: Place) -> None:
+        self._name, self._token, self._place = name, token, place
+
+    def whoami(self) -> str:
+        log = logging.getLogger("diary")
+        log.debug("opening it with %s", self._token)
+        if list(self._place.private.iterdir()):
+            raise Refused("it remembers an earlier time")
+        self._place.private.joinpath("session").write_text(self._token)
+        match self._token.partition(" ")[0]:
+            case "wrong":
+                raise Refused(f"the token {self._token} does not open it (401)")
+            case "away":
+                raise Unavailable("nobody is at home")
+            case "broken":
+                try:
+                    raise ValueError(f"in the middle of {self._token}")
+                except ValueError:
+                    log.warning("it fell over", exc_info=True)
+                raise Refused("it fell over")
+        return f"@{self._name}"

@@ -1,0 +1,49 @@
+"""Job kind 'session': writes down what it lives through until a word ends it, and can be cut off anywhere."""
+
+import asyncio
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from pi_appliance.jobs.interface import Context
+from pi_appliance.storage.model import Result
+
+LEAVES = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """Where it writes what it does, and what it calls itself."""
+
+    diary: Path
+    name: str = "plain"
+    level: int = 40
+    once: bool = False
+
+    def check(self) -> list[tuple[tuple[str | int, ...], str, str]]:
+        return [] if 0 <= self.level <= 100 else [(("level",), f"{self.level} is no level", "write 0 to 100")]
+
+
+def run(options: Options, context: Context) -> Result:
+    """Go on until "stop" is heard; what goes on is held."""
+    return asyncio.run(_live(options, context))
+
+
+async def _live(options: Options, context: Context) -> Result:
+    def write(text: str) -> None:
+        with options.diary.open("a", encoding="utf-8") as file:
+            file.write(text + "\n")
+
+    held = context.held() if context.only_left else None
+    if context.only_left and held is None:
+        return Result("nothing was left to finish")
+    name = held or f"{options.name} {options.level}"
+    context.hold(name)
+    write(f"{'goes on' if held else 'begins'}: {name} in {os.getpid()}")
+    while (word := context.asked()) != "stop":
+        if word:
+            write(f"hears {word}")
+        await context.rest(0.05)
+    context.hold(None)
+    write("ends")
+    return Result(f"{name} was told to stop")
