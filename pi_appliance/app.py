@@ -28,7 +28,7 @@ from pi_appliance.diagnostics.metrics import Metrics
 from pi_appliance.errors import (
     ApplianceError,
     ConfigError,
-    OutOfTime,
+    DeadlineExceeded,
     Refused,
     Unavailable,
     Uncertain,
@@ -54,7 +54,7 @@ from pi_appliance.web import state as values
 from pi_appliance.web.actions import Actions
 from pi_appliance.web.interface import Daemon
 from pi_appliance.web.params import BASE, Call, Endpoint
-from pi_appliance.web.security import METRICS, Door, Guard
+from pi_appliance.web.security import METRICS, Authenticator, SecurityMiddleware
 from pi_appliance.web.sse import EventStream, Feed
 
 
@@ -118,14 +118,14 @@ _STATUSES: dict[type[ApplianceError], int] = {
     Refused: 409,
     Uncertain: 502,
     Unavailable: 503,
-    OutOfTime: 504,
+    DeadlineExceeded: 504,
 }
 _PLAIN = {404: "there is no such page", 405: "this address does not take that; see docs/web.md"}
 
 
 def build(
     daemon: Daemon,
-    door: Door,
+    door: Authenticator,
     feed: Feed,
     changes: PlayerEvents,
     now: Callable[[], datetime],
@@ -173,7 +173,7 @@ def build(
         routes=[*pages.routes(), *posts.routes(), *music, *api.routes(), Route("/events", events), *watched, static],
         exception_handlers={ApplianceError: ours, HTTPException: http, Exception: fault},
     )
-    return Guard(app, door, names)
+    return SecurityMiddleware(app, door, names)
 
 
 _STANDARD = ("Not Found", "Method Not Allowed")  # what the router itself says
@@ -228,11 +228,11 @@ class WebService:
         feed, changes = Feed(daemon, self._now), PlayerEvents(daemon, self._ticks)
         self._feeds = [feed, changes]
         names = dict.fromkeys([socket.gethostname(), config.web.host, network.announced(network.name())])
-        app = build(daemon, Door(password, self._ticks), feed, changes, self._now, names, self._ticks)
+        app = build(daemon, Authenticator(password, self._ticks), feed, changes, self._now, names, self._ticks)
         self._server = _Server(
             ServerConfig(
                 app,
-                http=_patient(self._patience),
+                http=_with_timeout(self._patience),
                 ws="none",
                 lifespan="off",
                 interface="asgi3",
@@ -283,7 +283,7 @@ class _Server(Server):
         await self.end.wait()
 
 
-def _patient(seconds: float) -> type[H11Protocol]:
+def _with_timeout(seconds: float) -> type[H11Protocol]:
     """Return uvicorn's protocol that lets go of who says nothing, or not all, for SECONDS.
 
     It has a place in the house like anybody else, and there are not many.

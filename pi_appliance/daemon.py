@@ -18,18 +18,18 @@ from pi_appliance.config import secrets
 from pi_appliance.errors import ApplianceError
 from pi_appliance.music import services as household
 from pi_appliance.music.hub import Hub
-from pi_appliance.music.usb.drives import Sticks
-from pi_appliance.notify.worker import Courier
-from pi_appliance.posting.sender import Settling
+from pi_appliance.music.usb.drives import UsbDrives
+from pi_appliance.notify.worker import OutboxDispatcher
+from pi_appliance.posting.sender import PendingPostsRunner
 from pi_appliance.scheduling import crontab
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.scheduling.child_runs import Runs
-from pi_appliance.scheduling.run_requests import Asking
+from pi_appliance.scheduling.run_requests import RequestRunner
 from pi_appliance.scheduling.scheduler import Scheduler, nap_until
 from pi_appliance.storage.outbox import Outbox
 from pi_appliance.system import clock, wakeup
 from pi_appliance.system.clock import ClockState
-from pi_appliance.system.clock_steps import StepAlarm
+from pi_appliance.system.clock_steps import ClockStepWatcher
 from pi_appliance.system.systemd import Notifier
 
 log = logging.getLogger("pi_appliance.daemon")
@@ -56,10 +56,10 @@ class Daemon:
         self._news = asyncio.Event()
         self.runs = Runs(appliance.config.path, on_end=self._news.set)
         self.hub = self._new_hub()
-        self.sticks = Sticks(lambda: self.appliance.config.usb, lambda: self.hub)
-        self._courier = Courier(appliance.config.path, appliance.config.state, Outbox(appliance.store))
-        self._settling = Settling(lambda: self.appliance, self.runs)
-        self._asking = Asking(
+        self.sticks = UsbDrives(lambda: self.appliance.config.usb, lambda: self.hub)
+        self._courier = OutboxDispatcher(appliance.config.path, appliance.config.state, Outbox(appliance.store))
+        self._settling = PendingPostsRunner(lambda: self.appliance, self.runs)
+        self._asking = RequestRunner(
             lambda: self.appliance,
             self.runs,
             clock=clock.MachineClock(),
@@ -85,15 +85,15 @@ class Daemon:
             loop.add_signal_handler(number, self._asked_to_stop)
         loop.add_signal_handler(signal.SIGHUP, self._reload.set)
         loop.add_signal_handler(wakeup.RING, self._news.set)
-        with wakeup.hung(self.appliance.config.state / wakeup.NAME):
+        with wakeup.listen(self.appliance.config.state / wakeup.NAME):
             await self._live()
 
     async def _live(self) -> None:
         self.appliance.store.require_whole()  # here, once: a power cut may have damaged what is read next in a month
         self.appliance.sweep()
-        music = asyncio.create_task(household.live(self.hub, self.appliance.config))
+        music = asyncio.create_task(household.run(self.hub, self.appliance.config))
         sticks = asyncio.create_task(self.sticks.run())
-        alarm = StepAlarm(self._news.set)
+        alarm = ClockStepWatcher(self._news.set)
         work: list[asyncio.Task[None]] = []
         try:
             await self._start_services()
@@ -162,7 +162,7 @@ class Daemon:
         if other_music:
             await _ended(music)
             self.hub = self._new_hub()
-            music = asyncio.create_task(household.live(self.hub, self.appliance.config))
+            music = asyncio.create_task(household.run(self.hub, self.appliance.config))
         doors = ((each.web, each.mpd_port, each.discovery) for each in (before, after))
         if other_music or self._silent or next(doors) != next(doors):
             await self._stop_services()

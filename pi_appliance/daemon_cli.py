@@ -10,7 +10,7 @@ import click
 from pi_appliance import __version__
 from pi_appliance.app import WebService
 from pi_appliance.cli.options import config_option
-from pi_appliance.config.loader import shown
+from pi_appliance.config.loader import display_path
 from pi_appliance.daemon import Daemon
 from pi_appliance.discovery import DiscoveryService
 from pi_appliance.music.mpd.proxy import MpdPortService
@@ -35,9 +35,9 @@ def command(verbose: bool, config: Path) -> None:
     with Appliance.open(config) as appliance:
         jobs = f"{len(appliance.config.jobs)} jobs"
         click.echo(
-            f"pi-appliance {__version__}: {shown(appliance.config.path)}, {jobs}, state in {appliance.config.state}"
+            f"pi-appliance {__version__}: {display_path(appliance.config.path)}, {jobs}, state in {appliance.config.state}"
         )
-        if sys.stdout.isatty() and not network.only_here(appliance.config.web.host):
+        if sys.stdout.isatty() and not network.is_loopback_only(appliance.config.web.host):
             click.echo("on the phone: pi-appliance qr shows a code for its camera")
         asyncio.run(_live(appliance))
     click.echo("stopped")

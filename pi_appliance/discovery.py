@@ -63,7 +63,7 @@ class DiscoveryService:
     async def _live(self, config: Config) -> None:
         from pi_appliance.mdns import Announcer  # noqa: PLC0415 - 70 ms and 5 MB, for who wants it
 
-        alarm = network.AddressAlarm(self.look)
+        alarm = network.AddressWatcher(self.look)
         try:
             while True:
                 offer = offered(config, self._own)
@@ -99,7 +99,7 @@ class DiscoveryService:
 
 def offered(config: Config, own: Callable[[], list[str]]) -> Offer:
     """Return what CONFIG offers to others at our OWN addresses: nothing of what listens on this machine alone."""
-    reached = {kind: network.reached_at(host, own) for kind, (host, _) in _open(config).items()}
+    reached = {kind: network.public_addresses(host, own) for kind, (host, _) in _open(config).items()}
     addresses = dict.fromkeys(each for those in reached.values() for each in those)
     return tuple(addresses), {kind: port for kind, (_, port) in _open(config).items() if reached[kind]}
 
@@ -110,4 +110,4 @@ def _open(config: Config) -> dict[str, tuple[str, int]]:
     if config.mpd_port is not None:
         places["_mpd._tcp"] = (config.mpd_port.host, config.mpd_port.port)
     # Port 0 is any that is free, which is for tests and not for phones.
-    return {kind: (host, port) for kind, (host, port) in places.items() if port and not network.only_here(host)}
+    return {kind: (host, port) for kind, (host, port) in places.items() if port and not network.is_loopback_only(host)}

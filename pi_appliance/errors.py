@@ -78,7 +78,7 @@ class UnknownName(ApplianceError):
 
     def __init__(self, what: str, name: str, known: Sequence[str], right: str = "") -> None:
         self.what, self.name, self.known = what, name, tuple(known)
-        super().__init__(f"no {what} is called {name!r}; {right or nearest(name, known)}")
+        super().__init__(f"no {what} is called {name!r}; {right or suggest(name, known)}")
 
 
 class Unavailable(ApplianceError):
@@ -103,11 +103,11 @@ class Duplicate(Refused):
     """The other side has it already: from an earlier try, or from somebody else."""
 
 
-class OutOfTime(ApplianceError):
+class DeadlineExceeded(ApplianceError):
     """A deadline passed."""
 
 
-def nearest(name: str, known: Sequence[str]) -> str:
+def suggest(name: str, known: Sequence[str]) -> str:
     """Return 'did you mean …?' where a known name is close, whatever its capitals, else the list of known names."""
     folded = {each.casefold(): each for each in known}
     close = difflib.get_close_matches(name.casefold(), folded, n=1, cutoff=0.6)

@@ -46,14 +46,14 @@ def addresses(web: Web) -> list[str]:
 
     Raises Refused where no phone reaches the page, Unavailable where there is no network.
     """
-    if network.only_here(web.host):
+    if network.is_loopback_only(web.host):
         raise Refused(
             f"the page listens on {web.host}, where no phone reaches it;"
             " write host: 0.0.0.0 under web:, and WEB_PASSWORD=… into secrets.env"
         )
     if web.port == 0:
         raise Refused("the page has another port at each start; write one under web:, such as port: 8080")
-    found = network.reached_at(web.host)
+    found = network.public_addresses(web.host)
     if not found:
         raise Unavailable(f"this machine has no address at which others reach {web.host}; is it on the network?")
     port = "" if web.port == 80 else f":{web.port}"

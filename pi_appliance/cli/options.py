@@ -35,7 +35,7 @@ def config_option(command: Command) -> Command:
     return _config_option(_found)(command)
 
 
-def config_or_none_option(command: Command) -> Command:
+def optional_config_option(command: Command) -> Command:
     """As `config_option`, for a command that goes on without: `config` is then the error that says why."""
     return _config_option(_found_or_not)(command)
 

@@ -7,7 +7,7 @@ import sys
 import click
 
 from pi_appliance import __version__
-from pi_appliance.errors import ApplianceError, ConfigError, nearest
+from pi_appliance.errors import ApplianceError, ConfigError, suggest
 
 COMMANDS = {
     "config": ("pi_appliance.config.cli", "Check, describe and start a configuration."),
@@ -56,7 +56,7 @@ class Commands(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """As click does, with the nearest known name where there is no such command."""
         if args and not args[0].startswith("-") and args[0] not in COMMANDS:
-            ctx.fail(f"no command is called {args[0]!r}; {nearest(args[0], list(COMMANDS))}")
+            ctx.fail(f"no command is called {args[0]!r}; {suggest(args[0], list(COMMANDS))}")
         return super().resolve_command(ctx, args)
 
 
@@ -81,11 +81,11 @@ def run(argv: list[str] | None = None) -> None:
         where = f"{error.filename}: " if error.filename else ""
         todo = "check its name" if isinstance(error, FileNotFoundError) else "check the rights, and the free space"
         click.echo(f"pi-appliance: {where}{error.strerror}; {todo}", err=True)
-        _leave_unsaid()
+        _detach_stdout()
         sys.exit(1)
 
 
-def _leave_unsaid() -> None:
+def _detach_stdout() -> None:
     """Let what was not printed yet go nowhere, or Python would stumble over it once more at its end."""
     if sys.stdout is not None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -20,7 +20,7 @@ def missing(address: str, secrets: Mapping[str, str]) -> list[str]:
     return [name for name in names(address) if not secrets.get(name)]
 
 
-def fill(address: str, secrets: Mapping[str, str]) -> str:
+def substitute(address: str, secrets: Mapping[str, str]) -> str:
     """Return ADDRESS with its secrets, all of which must be there.
 
     One that is the whole address is taken as it is; within an address its letters are escaped, so that a password may
@@ -32,7 +32,7 @@ def fill(address: str, secrets: Mapping[str, str]) -> str:
     return _NAME.sub(lambda match: _escaped(secrets[match[1]]), address)
 
 
-def hide(address: str) -> str:
+def redact(address: str) -> str:
     """Return what may be shown of ADDRESS: the way it goes, and the names of its secrets."""
     shape = _SHAPE.fullmatch(_NAME.sub("x", address))
     named = ", ".join(names(address))

@@ -17,7 +17,7 @@ from cattrs.gen import make_dict_structure_fn, override
 from pi_appliance.config import units, yaml_source
 from pi_appliance.config.units import Days, Money, Names, Percent, Size
 from pi_appliance.config.yaml_source import Tree
-from pi_appliance.errors import Problem, nearest
+from pi_appliance.errors import Problem, suggest
 from pi_appliance.scheduling import schedule
 from pi_appliance.scheduling.model import Chance, Schedule
 
@@ -158,7 +158,7 @@ def _one_of(value: object, kind: type[StrEnum]) -> StrEnum:
     known = [member.value for member in kind]
     if value in known:
         return kind(value)
-    raise ValueError(f"{_shown(value)} is not known here; {nearest(str(value), known)}")
+    raise ValueError(f"{_shown(value)} is not known here; {suggest(str(value), known)}")
 
 
 def _shown(value: object) -> str:
@@ -193,12 +193,12 @@ def _problems(tree: Tree, path: yaml_source.Path, error: BaseException, cls: Any
     if isinstance(error, ForbiddenExtraKeysError):
         known = keys_of(error.cl)
         return [
-            tree.problem((*path, key), f"unknown key {key!r}", nearest(key, known), at_key=True)
+            tree.problem((*path, key), f"unknown key {key!r}", suggest(key, known), at_key=True)
             for key in sorted(error.extra_fields, key=str)
         ]
     if isinstance(error, KeyError):  # a field without a default that was not given: path ends in its key
         return [tree.problem(path[:-1], f"{str(path[-1])!r} is missing", f"add {path[-1]}: {_example(cls)}")]
-    if isinstance(error, schedule.BadItem):
+    if isinstance(error, schedule.ScheduleError):
         path = (*path, error.item)
     wrong, _, right = str(error).partition("; ")
     if isinstance(error, (TypeError, AttributeError)):  # cattrs met something it cannot walk through

@@ -41,15 +41,15 @@ def check(config: Path) -> None:
     read = loader.load(config)
     stations = loader.load_stations(read.stations)
     known = secrets.load(read.path, os.environ, secret_names(read))
-    notifications.require_understood(loader.read(read.path), read, known)
+    notifications.validate_notifiers(loader.read(read.path), read, known)
     stumbles = loader.warnings(read, known, clock.now())
     for problem in stumbles:
         click.echo(f"{problem} (warning)", err=True)
     for note in crontab.notes(read):
-        click.echo(f"{loader.shown(read.path)}: {note} (warning)", err=True)
+        click.echo(f"{loader.display_path(read.path)}: {note} (warning)", err=True)
     counts = (_count(read.jobs, "job"), _count(read.networks, "network"), _count(stations, "station"))
     verdict = "it can be used, but see above" if stumbles else "all well"
-    click.echo(f"{loader.shown(read.path)}: {', '.join(counts)}: {verdict}")
+    click.echo(f"{loader.display_path(read.path)}: {', '.join(counts)}: {verdict}")
 
 
 def _count(things: Sized, word: str) -> str:

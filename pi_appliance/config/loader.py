@@ -13,9 +13,9 @@ from pi_appliance import plugins
 from pi_appliance.config import notifications, yaml_source
 from pi_appliance.config import secrets as secret_names
 from pi_appliance.config.binding import structure
-from pi_appliance.config.model import Config, Job, Part, RunsBy
+from pi_appliance.config.model import Config, Job, PluginConfig, RunsBy
 from pi_appliance.config.yaml_source import Tree
-from pi_appliance.errors import ConfigError, NoConfig, Problem, UnknownName, WrongArgument, nearest
+from pi_appliance.errors import ConfigError, NoConfig, Problem, UnknownName, WrongArgument, suggest
 from pi_appliance.music.model import Station
 from pi_appliance.scheduling import lints as cron_lints
 from pi_appliance.scheduling import schedule as schedules
@@ -128,7 +128,7 @@ def load_stations(path: Path | None) -> tuple[Station, ...]:
 
 def read(path: Path) -> Tree:
     """Read any YAML file into a Tree. Raises ConfigError if it cannot be read or is not YAML."""
-    file = shown(path)
+    file = display_path(path)
     try:
         raw = path.read_bytes()
     except OSError as error:
@@ -138,7 +138,7 @@ def read(path: Path) -> Tree:
     return yaml_source.parse(yaml_source.decode(raw, file), file)
 
 
-def shown(path: Path) -> str:
+def display_path(path: Path) -> str:
     """Return PATH as a person would write it: from here if it is below here."""
     try:
         here = Path.cwd()
@@ -186,7 +186,7 @@ def _parts(tree: Tree, data: Mapping[str, Any], base: Path) -> tuple[dict[tuple[
             module = plugins.load(family, kind)
         except UnknownName:
             word = plugins.label(family)
-            right = nearest(kind, plugins.names(family))
+            right = suggest(kind, plugins.names(family))
             problems.append(tree.problem((*path, "kind"), f"no {word} is called {kind!r}", right))
             continue
         place = (*path, "with") if "with" in entry else path
@@ -254,7 +254,7 @@ def _chain_problems(tree: Tree, jobs: Mapping[str, Job]) -> Iterator[Problem]:
         for number, before in enumerate(job.after):
             path = ("jobs", name, "after", number)
             if before not in jobs:
-                yield tree.problem(path, f"no job is called {before!r}", nearest(before, tuple(jobs)))
+                yield tree.problem(path, f"no job is called {before!r}", suggest(before, tuple(jobs)))
             elif name in _all_before(before, jobs):
                 yield tree.problem(path, f"{name} would come after itself", "take one job out of the ring")
 
@@ -277,7 +277,7 @@ def _is_name(name: str) -> bool:
 _LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789-"
 
 
-def _unknown_networks(tree: Tree, jobs: Mapping[str, Job], networks: Mapping[str, Part]) -> Iterator[Problem]:
+def _unknown_networks(tree: Tree, jobs: Mapping[str, Job], networks: Mapping[str, PluginConfig]) -> Iterator[Problem]:
     for name, job in jobs.items():
         named = getattr(job.with_, "network", None) or ()
         written: Any = tree.data
@@ -286,18 +286,18 @@ def _unknown_networks(tree: Tree, jobs: Mapping[str, Job], networks: Mapping[str
             if network not in networks:
                 which: yaml_source.Path = (number,) if several else ()
                 path = ("jobs", name, "with", "network", *which)
-                yield tree.problem(path, f"no network is called {network!r}", nearest(network, tuple(networks)))
+                yield tree.problem(path, f"no network is called {network!r}", suggest(network, tuple(networks)))
         report_of = getattr(job.with_, "report_of", None)
         if report_of is not None and report_of not in jobs:
             where = ("jobs", name, "with", "report-of")
-            yield tree.problem(where, f"no job is called {report_of!r}", nearest(report_of, tuple(jobs)))
+            yield tree.problem(where, f"no job is called {report_of!r}", suggest(report_of, tuple(jobs)))
 
 
 _SECTION = re.compile(r"^(?=[^\s#])", re.MULTILINE)
 _NEED_OPTIONS = ("jobs", "player", "notices")  # of no use without what their kinds make of `with`
 
 
-def salvage(path: Path) -> Config | None:
+def load_partial(path: Path) -> Config | None:
     """Return the sections of the file PATH that are good by themselves; None if it does not tell its state folder."""
     path = path.absolute()
     try:
@@ -311,9 +311,9 @@ def salvage(path: Path) -> Config | None:
     return config and replace(config, networks=_networks(config, path))
 
 
-def _networks(config: Config, path: Path) -> dict[str, Part]:
+def _networks(config: Config, path: Path) -> dict[str, PluginConfig]:
     """Return the networks of CONFIG whose kind there is, and makes something of their options."""
-    found: dict[str, Part] = {}
+    found: dict[str, PluginConfig] = {}
     for name, part in config.networks.items():
         if part.kind in plugins.names("networks"):
             kind, tree = plugins.load("networks", part.kind), Tree(path.name)

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 from zoneinfo import ZoneInfo
 
 from pi_appliance.config.units import EVERY_DAY, Days, Percent, Size
-from pi_appliance.posting.model import Place
+from pi_appliance.posting.model import NetworkDirs
 from pi_appliance.scheduling.model import Chance, Schedule
 
 Wrong = list[tuple[tuple[str | int, ...], str, str]]
@@ -136,7 +136,7 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class PluginConfig:
     """A network or a player: a kind and what that kind wants to know."""
 
     kind: Annotated[str, "which one: the name of a file in the folder of that family"]
@@ -153,7 +153,7 @@ class Clock:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Keep:
+class Retention:
     """How much of the past is kept. What goes, goes with its log."""
 
     age: Annotated[timedelta, "runs older than this go"] = timedelta(days=90)
@@ -289,18 +289,20 @@ class Config:
     state: Annotated[Path, "the folder for history, logs and reports"]
     stations: Annotated[Path | None, "the file of web radio stations"] = None
     clock: Annotated[Clock, "when the machine's clock is believed"] = field(default_factory=Clock)
-    history: Annotated[Keep, "how much of the past is kept"] = field(default_factory=Keep)
+    history: Annotated[Retention, "how much of the past is kept"] = field(default_factory=Retention)
     stop_grace: Annotated[timedelta, "how long running jobs may go on when the appliance stops"] = timedelta(seconds=10)
     web: Annotated[Web, "the page on the phone"] = field(default_factory=Web)
-    player: Annotated[Part | None, "what makes the music"] = None
+    player: Annotated[PluginConfig | None, "what makes the music"] = None
     mpd_port: Annotated[MpdPort | None, "the door for MPD apps; without it, there is none"] = None
     volume: Annotated[VolumePolicy | None, "how loud the music may be; without it, as loud as it goes"] = None
     radio: Annotated[Radio, "what is done for web radio that has stopped by itself"] = field(default_factory=Radio)
     resume: Annotated[bool, "after a power cut, play on where it was"] = True
     usb: Annotated[Usb | None, "USB sticks with music; without it, they are left alone"] = None
     discovery: Annotated[bool, "tell phones at home where the page and the MPD port are"] = True
-    networks: Annotated[Mapping[str, Part], "where posts go, by a name of your own"] = field(default_factory=dict)
-    notices: Annotated[Mapping[str, Part], "who is told when a job fails, by a name of your own"] = field(
+    networks: Annotated[Mapping[str, PluginConfig], "where posts go, by a name of your own"] = field(
+        default_factory=dict
+    )
+    notices: Annotated[Mapping[str, PluginConfig], "who is told when a job fails, by a name of your own"] = field(
         default_factory=dict
     )
     on_failure: Annotated[list[str], "the notices sent when a job begins to fail"] = field(default_factory=list)
@@ -311,9 +313,9 @@ class Config:
         """Return the time zone that JOB goes by."""
         return job.time_zone or self.time_zone
 
-    def place_of(self, network: str) -> Place:
+    def place_of(self, network: str) -> NetworkDirs:
         """Return the folders of NETWORK."""
-        return Place(self.state / "networks" / network, self.reports / network)
+        return NetworkDirs(self.state / "networks" / network, self.reports / network)
 
     @property
     def reports(self) -> Path:

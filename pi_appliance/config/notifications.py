@@ -9,9 +9,9 @@ from zoneinfo import ZoneInfo
 
 from pi_appliance import plugins
 from pi_appliance.config import addresses, yaml_source
-from pi_appliance.config.model import Config, Job, Part
+from pi_appliance.config.model import Config, Job, PluginConfig
 from pi_appliance.config.yaml_source import Tree
-from pi_appliance.errors import ConfigError, Problem, Refused, nearest
+from pi_appliance.errors import ConfigError, Problem, Refused, suggest
 from pi_appliance.storage.model import Outcome
 
 _PING = "https://hc-ping.com/${HC_BACKUP}"
@@ -32,7 +32,7 @@ def problems(tree: Tree, config: Config) -> Iterator[Problem]:
 def _unknown(tree: Tree, config: Config, path: yaml_source.Path, key: str, names: Sequence[str]) -> Iterator[Problem]:
     for number, name in enumerate(names):
         if name not in config.notices:
-            right = nearest(name, tuple(config.notices))
+            right = suggest(name, tuple(config.notices))
             yield tree.problem((*path, key, number), f"no notice is called {name!r}", right)
 
 
@@ -55,7 +55,7 @@ def warnings(tree: Tree, config: Config, secrets: Mapping[str, str]) -> Iterator
             yield tree.problem(("jobs", name, "ping"), wrong, "put it into secrets.env")
 
 
-def require_understood(tree: Tree, config: Config, secrets: Mapping[str, str]) -> None:
+def validate_notifiers(tree: Tree, config: Config, secrets: Mapping[str, str]) -> None:
     """Raise ConfigError with every notice that its kind cannot make use of. Dear: it loads whatever would send."""
     found = []
     for name, part in config.notices.items():
@@ -87,7 +87,7 @@ class Event(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class NotifyTargets:
     """Who is told of a job's changes: names of notices, and whether it has an address under `ping:`."""
 
     failure: Sequence[str] = ()
@@ -95,7 +95,7 @@ class Told:
     ping: bool = False
 
     @classmethod
-    def of(cls, config: Config, job: Job) -> "Told":
+    def of(cls, config: Config, job: Job) -> "NotifyTargets":
         """Return who is told of JOB; where it says nothing, who CONFIG says."""
         return cls(
             failure=config.on_failure if job.on_failure is None else job.on_failure,
@@ -113,7 +113,7 @@ class Message:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Letter:
+class OutboxMessage:
     """One row of the outbox: what is told to whom."""
 
     id: int
@@ -129,13 +129,13 @@ class Letter:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Addresses:
+class NotifierConfig:
     """What the configuration says of notices; also what is left of it when other parts of the file are wrong."""
 
     path: Path
     zone: ZoneInfo
     state: Path | None = None
-    notices: Mapping[str, Part] = field(default_factory=dict)
+    notices: Mapping[str, PluginConfig] = field(default_factory=dict)
     on_failure: Sequence[str] = ()
     pings: Mapping[str, str] = field(default_factory=dict)
     others: Collection[str] = ()

@@ -18,12 +18,12 @@ from pi_appliance.config.model import (
     Conditions,
     Config,
     Job,
-    Keep,
     MpdPort,
-    Part,
     PauseWhen,
+    PluginConfig,
     QuietHours,
     Radio,
+    Retention,
     Retry,
     Usb,
     VolumePolicy,
@@ -84,8 +84,8 @@ def json_schema() -> dict[str, Any]:
     properties = schema["properties"]
     properties["jobs"]["additionalProperties"] = _with_kinds(Job, "jobs")
     for family in ("networks", "notices"):
-        properties[family]["additionalProperties"] = _with_kinds(Part, family)
-    properties["player"] = {**_with_kinds(Part, "players"), "description": properties["player"]["description"]}
+        properties[family]["additionalProperties"] = _with_kinds(PluginConfig, family)
+    properties["player"] = {**_with_kinds(PluginConfig, "players"), "description": properties["player"]["description"]}
     return schema
 
 
@@ -93,7 +93,7 @@ def tables() -> str:
     """Return every key there is as Markdown tables: the file's own, then those of each kind."""
     sections: list[tuple[str, type]] = [("The file", Config), ("web", Web), ("mpd-port", MpdPort), ("clock", Clock)]
     sections += [("volume", VolumePolicy), ("volume: quiet", QuietHours), ("radio", Radio), ("usb", Usb)]
-    sections += [("history", Keep), ("jobs: NAME", Job), ("retry", Retry), ("catch-up", CatchUp)]
+    sections += [("history", Retention), ("jobs: NAME", Job), ("retry", Retry), ("catch-up", CatchUp)]
     sections += [("only-if", Conditions), ("pause-when", PauseWhen)]
     families = (("jobs", "jobs"), ("networks", "networks"), ("notices", "notices"), ("players", "player"))
     for family, word in families:

@@ -40,7 +40,7 @@ class SecretFile:
         if os.geteuid() != 0 and not (os.access(folder, os.W_OK) and _is_ours(self._real)):
             who = files.name_of(os.geteuid())
             raise Refused(f"{self.path} is not for {who} to write; run this with sudo in front")
-        files.require_room(folder)
+        files.require_free_space(folder)
         self.values()
 
     def put(self, values: Mapping[str, str], *, owner: Path) -> None:
@@ -56,7 +56,7 @@ class SecretFile:
             secrets.parse(before, self.path)
             content = _edited(before.decode("utf-8"), values).encode()
             uid, gid = self._owner(owner)
-            with files.replacing(self._real, mode=0o600) as file:
+            with files.atomic_write(self._real, mode=0o600) as file:
                 if os.geteuid() == 0:
                     os.fchown(file.fileno(), uid, gid)
                 file.write(_encrypted(content) if self.encrypted else content)

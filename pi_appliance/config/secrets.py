@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pi_appliance import plugins
 from pi_appliance.config import addresses
-from pi_appliance.config.model import Config, Part
+from pi_appliance.config.model import Config, PluginConfig
 from pi_appliance.errors import ConfigError, Problem, Refused
 
 NAME = "secrets.env"
@@ -131,7 +131,7 @@ SECRET_NAME = re.compile(
 """Fits the names of things that are kept secret."""
 
 
-def ours(environment: Mapping[str, str], named: Collection[str]) -> frozenset[str]:
+def secret_variables(environment: Mapping[str, str], named: Collection[str]) -> frozenset[str]:
     """Return which variables of ENVIRONMENT are secrets of the appliance, of which its configuration has NAMED some.
 
     Also keys of networks that it names no longer, or not yet: by what they are called.
@@ -149,7 +149,7 @@ def values(
     More than what `secrets.load` returns: also from a file that it refuses, from lines that it does not understand,
     and from ENVIRONMENT what is NAMED and whatever is called like a secret.
     """
-    found = {environment[name] for name in ours(environment, named)}
+    found = {environment[name] for name in secret_variables(environment, named)}
     like = [name for name in environment if SECRET_NAME.search(name) and name not in _HARMLESS]
     found |= {environment[name] for name in like if len(environment[name]) >= _SHORTEST}
     whole = True
@@ -182,13 +182,13 @@ def secret_names(config: Config) -> frozenset[str]:
     return frozenset(named.union(*(addresses.names(job.ping) for job in config.jobs.values() if job.ping)))
 
 
-def of_network(part: Part) -> Mapping[str, str]:
+def of_network(part: PluginConfig) -> Mapping[str, str]:
     """Return the names of the secrets that the network PART wants, and what each is in words."""
     wanted: Mapping[str, str] = plugins.load("networks", part.kind).wants(part.with_)
     return wanted
 
 
-def missing(part: Part, secrets: Mapping[str, str]) -> str:
+def missing(part: PluginConfig, secrets: Mapping[str, str]) -> str:
     """Say which secrets the network PART lacks among SECRETS; '' if none."""
     lacking = [name for name in of_network(part) if not secrets.get(name)]
     return f"no {', '.join(lacking)} among the secrets" if lacking else ""

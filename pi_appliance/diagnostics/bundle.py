@@ -11,8 +11,8 @@ from pi_appliance.config import loader, secret_file, secrets
 from pi_appliance.config.redaction import MARK, Redactor
 from pi_appliance.config.secrets import secret_names
 from pi_appliance.diagnostics import checkup
-from pi_appliance.diagnostics.context import Patient
-from pi_appliance.diagnostics.result import Finding
+from pi_appliance.diagnostics.context import DiagnosticContext
+from pi_appliance.diagnostics.result import CheckResult
 from pi_appliance.errors import ApplianceError
 from pi_appliance.scheduling.crontab_files import SystemCrontab, UserCrontab
 from pi_appliance.storage import serializers
@@ -32,7 +32,7 @@ itself is not in here. Names of jobs, paths, and what jobs printed are. Read it 
 """
 
 
-def write(path: Path, patient: Patient, findings: Sequence[Finding]) -> list[str]:
+def write(path: Path, patient: DiagnosticContext, findings: Sequence[CheckResult]) -> list[str]:
     """Write the support file PATH, for our own eyes only, and return what went in. Raises Unavailable."""
     known, whole = _secret_values(patient)
     redactor = Redactor(known)
@@ -44,13 +44,13 @@ def write(path: Path, patient: Patient, findings: Sequence[Finding]) -> list[str
     parts["doctor.json"] = _json(redactor.settings([checkup.values(each) for each in findings]))
     left_out = "" if whole else "\nThe secrets could not be read, so runs, logs and journal were left out.\n"
     parts["README.txt"] = _README + left_out
-    with files.replacing(path, mode=0o600) as file, tarfile.open(fileobj=file, mode="w:gz") as archive:
+    with files.atomic_write(path, mode=0o600) as file, tarfile.open(fileobj=file, mode="w:gz") as archive:
         for name, text in sorted(parts.items()):
             _add(archive, redactor.known(name), redactor.known(text) if name != "README.txt" else text)
     return [f"{redactor.known(name)}, {len(text):,} characters" for name, text in sorted(parts.items())]
 
 
-def _secret_values(patient: Patient) -> tuple[frozenset[str], bool]:
+def _secret_values(patient: DiagnosticContext) -> tuple[frozenset[str], bool]:
     """Return all that is secret, and whether it is all: some may be where we cannot look."""
     known, whole = secrets.values(
         patient.path, patient.environment, secret_names(patient.config) if patient.config else ()
@@ -63,7 +63,10 @@ def _secret_values(patient: Patient) -> tuple[frozenset[str], bool]:
 
 
 def _made(
-    name: str, make: Callable[[Patient], Iterator[tuple[str, object]]], patient: Patient, redactor: Redactor
+    name: str,
+    make: Callable[[DiagnosticContext], Iterator[tuple[str, object]]],
+    patient: DiagnosticContext,
+    redactor: Redactor,
 ) -> dict[str, str]:
     """Make a part. One that cannot be made says why: the others are still of use."""
     try:
@@ -75,7 +78,7 @@ def _made(
         return {f"{name}.txt": redactor.text(f"could not be read: {type(error).__name__}: {error}\n")}
 
 
-def _settings(patient: Patient) -> object:
+def _settings(patient: DiagnosticContext) -> object:
     """Return the file as plain data; only its problems where it is no YAML."""
     if patient.path is None:
         return {"trouble": str(patient.trouble)}
@@ -86,17 +89,17 @@ def _settings(patient: Patient) -> object:
     return {"file": str(patient.path), "trouble": str(patient.trouble or ""), "content": tree.data}
 
 
-def _versions(patient: Patient) -> Iterator[tuple[str, object]]:
+def _versions(patient: DiagnosticContext) -> Iterator[tuple[str, object]]:
     yield "versions.json", {**sensors.versions(patient.root), "packages": sensors.packages()}
 
 
-def _history(patient: Patient) -> Iterator[tuple[str, object]]:
+def _history(patient: DiagnosticContext) -> Iterator[tuple[str, object]]:
     with patient.history() as store:
         runs = store.history(limit=_RUNS) if store else []
     yield "runs.json", [serializers.run(run) for run in runs]
 
 
-def _logs(patient: Patient) -> Iterator[tuple[str, object]]:
+def _logs(patient: DiagnosticContext) -> Iterator[tuple[str, object]]:
     with patient.history() as store:
         runs = store.history(limit=10 * _RUNS) if store else []
     for run in [each for each in runs if each.outcome not in _GOOD and each.attempts][:_LOGS]:
@@ -104,7 +107,7 @@ def _logs(patient: Patient) -> Iterator[tuple[str, object]]:
             yield f"logs/{run.job}-{run.id}.log", text
 
 
-def _tail(patient: Patient, run: Run) -> str:
+def _tail(patient: DiagnosticContext, run: Run) -> str:
     assert patient.config is not None
     text = logs.read(patient.config.state / "logs" / run.job / f"{run.id}.log")
     if len(text) <= _TAIL:
@@ -113,7 +116,7 @@ def _tail(patient: Patient, run: Run) -> str:
     return f"({len(text) - _TAIL:,} characters before this)\n" + text[-_TAIL:].partition("\n")[2]
 
 
-def _crontab(patient: Patient) -> Iterator[tuple[str, object]]:
+def _crontab(patient: DiagnosticContext) -> Iterator[tuple[str, object]]:
     path = patient.path or Path()
     for table in (SystemCrontab(path, path=patient.root / "etc/cron.d/pi-appliance"), UserCrontab(path)):
         try:
@@ -125,18 +128,18 @@ def _crontab(patient: Patient) -> Iterator[tuple[str, object]]:
             yield f"crontab/{'system' if isinstance(table, SystemCrontab) else 'user'}.txt", "\n".join(ours) + "\n"
 
 
-def _units(patient: Patient) -> Iterator[tuple[str, object]]:
-    for name in systemd.shipped():
+def _units(patient: DiagnosticContext) -> Iterator[tuple[str, object]]:
+    for name in systemd.packaged_units():
         if (text := patient.systemd.installed(name)) is not None:
             yield f"units/{name}", text.decode("utf-8", "replace")
 
 
-def _journal(patient: Patient) -> Iterator[tuple[str, object]]:
+def _journal(patient: DiagnosticContext) -> Iterator[tuple[str, object]]:
     if text := patient.systemd.journal(systemd.MAIN, _JOURNAL):
         yield "journal.txt", text
 
 
-_PARTS: dict[str, Callable[[Patient], Iterator[tuple[str, object]]]] = {
+_PARTS: dict[str, Callable[[DiagnosticContext], Iterator[tuple[str, object]]]] = {
     "versions": _versions,
     "crontab": _crontab,
     "units": _units,

@@ -3,11 +3,11 @@
 from collections.abc import Callable, Iterator, Sequence
 
 from pi_appliance.diagnostics import feature_checks, job_checks, machine_checks, service_checks
-from pi_appliance.diagnostics.context import Patient
-from pi_appliance.diagnostics.result import Finding, Verdict, warn
+from pi_appliance.diagnostics.context import DiagnosticContext
+from pi_appliance.diagnostics.result import CheckResult, Status, warn
 
 _TELL = "tell the makers of it: pi-appliance doctor --bundle doctor.tar.gz"
-CHECKS: tuple[tuple[str, Callable[[Patient], Iterator[Finding]]], ...] = (
+CHECKS: tuple[tuple[str, Callable[[DiagnosticContext], Iterator[CheckResult]]], ...] = (
     ("configuration", feature_checks.configuration),
     ("secrets", feature_checks.keys),
     ("networks", feature_checks.networks),
@@ -32,7 +32,7 @@ CHECKS: tuple[tuple[str, Callable[[Patient], Iterator[Finding]]], ...] = (
 )
 
 
-def run(patient: Patient) -> Iterator[Finding]:
+def run(patient: DiagnosticContext) -> Iterator[CheckResult]:
     """Yield what each check found, as it is found. A check that falls over is a line like any other."""
     for name, check in CHECKS:
         try:
@@ -42,24 +42,24 @@ def run(patient: Patient) -> Iterator[Finding]:
             yield warn(name, f"could not look: {what}", _TELL)
 
 
-def fails(found: list[Finding]) -> bool:
+def fails(found: list[CheckResult]) -> bool:
     """Say whether something does not work."""
-    return any(finding.verdict is Verdict.FAIL for finding in found)
+    return any(finding.verdict is Status.FAIL for finding in found)
 
 
-_WORDS = {Verdict.OK: "ok", Verdict.WARN: "warn", Verdict.FAIL: "FAIL", Verdict.NOT_HERE: "-"}
+_WORDS = {Status.OK: "ok", Status.WARN: "warn", Status.FAIL: "FAIL", Status.NOT_HERE: "-"}
 _WIDTH = 15  # of the names of most checks
 
 
-def line(finding: Finding) -> str:
+def line(finding: CheckResult) -> str:
     """Return FINDING in one line, and in a second one what mends it."""
     text = f"{_WORDS[finding.verdict]:<4}  {finding.check:<{_WIDTH}}  {finding.found}"
     return f"{text}\n      {'':<{_WIDTH}}  mend: {finding.mend}" if finding.mend else text
 
 
-def summary(found: Sequence[Finding]) -> str:
+def summary(found: Sequence[CheckResult]) -> str:
     """Return the last line of the checklist."""
-    fails, warns = (sum(each.verdict is kind for each in found) for kind in (Verdict.FAIL, Verdict.WARN))
+    fails, warns = (sum(each.verdict is kind for each in found) for kind in (Status.FAIL, Status.WARN))
     if not fails and not warns:
         return "all well"
     return (
@@ -67,6 +67,6 @@ def summary(found: Sequence[Finding]) -> str:
     )
 
 
-def values(finding: Finding) -> dict[str, str]:
+def values(finding: CheckResult) -> dict[str, str]:
     """Return FINDING as plain values."""
     return {"check": finding.check, "state": finding.verdict, "found": finding.found, "mend": finding.mend}

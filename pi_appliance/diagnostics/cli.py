@@ -6,10 +6,10 @@ from pathlib import Path
 
 import click
 
-from pi_appliance.cli.options import config_or_none_option, json_option
+from pi_appliance.cli.options import json_option, optional_config_option
 from pi_appliance.diagnostics import bundle as support
 from pi_appliance.diagnostics import checkup
-from pi_appliance.diagnostics.context import Patient
+from pi_appliance.diagnostics.context import DiagnosticContext
 from pi_appliance.errors import NoConfig
 
 
@@ -21,7 +21,7 @@ from pi_appliance.errors import NoConfig
     help="Also write FILE, a tar.gz without secrets, for who is to help.",
 )
 @json_option
-@config_or_none_option
+@optional_config_option
 def command(bundle: Path | None, as_json: bool, config: Path | NoConfig) -> None:
     """Look at configuration, clock, cron, service, state folder, card, player and jobs, and say what is wrong.
 
@@ -34,7 +34,7 @@ def command(bundle: Path | None, as_json: bool, config: Path | NoConfig) -> None
       1   something fails
       75  the bundle cannot be written
     """
-    patient = Patient.meet(config, os.environ)
+    patient = DiagnosticContext.meet(config, os.environ)
     findings = []
     for finding in checkup.run(patient):
         findings.append(finding)

@@ -21,7 +21,7 @@ UNKNOWN = "the configuration does not say"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Patient:
+class DiagnosticContext:
     """`root` is where the files of the machine lie; tests put them elsewhere."""
 
     path: Path | None
@@ -43,7 +43,7 @@ class Patient:
         try:
             return cls(path=path, config=loader.load(path), trouble=None, environment=environment)
         except ApplianceError as error:
-            return cls(path=path, config=loader.salvage(path), trouble=error, environment=environment)
+            return cls(path=path, config=loader.load_partial(path), trouble=error, environment=environment)
 
     @property
     def systemd(self) -> Systemd:
@@ -87,7 +87,7 @@ class Patient:
         """What names this configuration to another command, with a space before it; '' where it is found anyway."""
         if self.path is None or self.path == Path("/etc/pi-appliance", loader.NAME):
             return ""
-        return f" --config {loader.shown(self.path)}"
+        return f" --config {loader.display_path(self.path)}"
 
     @contextlib.contextmanager
     def history(self) -> Iterator[Store | None]:

@@ -8,12 +8,12 @@ from collections.abc import Iterator, Mapping
 
 from pi_appliance.config import loader, secret_file, secrets, units
 from pi_appliance.config.model import Config
-from pi_appliance.diagnostics.context import UNKNOWN, Patient
-from pi_appliance.diagnostics.result import Finding, fail, not_here, ok, told, warn
+from pi_appliance.diagnostics.context import UNKNOWN, DiagnosticContext
+from pi_appliance.diagnostics.result import CheckResult, error_result, fail, ok, skipped, warn
 from pi_appliance.errors import ApplianceError, ConfigError, Refused
 from pi_appliance.music.hub import open_player
 from pi_appliance.music.model import PlayerState
-from pi_appliance.posting.model import OPEN, State
+from pi_appliance.posting.model import PENDING_STATES, State
 from pi_appliance.posting.store import Posts
 from pi_appliance.puzzles import _kernels
 from pi_appliance.system import files
@@ -21,7 +21,7 @@ from pi_appliance.system import files
 _CHECK = "pi-appliance config check"
 
 
-def configuration(patient: Patient) -> Iterator[Finding]:
+def configuration(patient: DiagnosticContext) -> Iterator[CheckResult]:
     """Tell every problem of the file, what the next runs would stumble over, and that the stations can be read."""
     name = "configuration"
     if patient.path is None:
@@ -44,7 +44,7 @@ def configuration(patient: Patient) -> Iterator[Finding]:
         yield warn(name, each, mend)
     if not stumbles:
         counts = f"{_count(config.jobs, 'job')}, {_count(config.networks, 'network')}{stations}"
-        yield ok(name, f"{loader.shown(config.path)}: {counts}")
+        yield ok(name, f"{loader.display_path(config.path)}: {counts}")
 
 
 def _stumbles(config: Config) -> Iterator[str]:
@@ -58,11 +58,11 @@ def _count(things: object, word: str) -> str:
     return f"{number} {word}{'' if number == 1 else 's'}"
 
 
-def keys(patient: Patient) -> Iterator[Finding]:
+def keys(patient: DiagnosticContext) -> Iterator[CheckResult]:
     """Tell whether the secrets can be read by who needs them, and by nobody else. No value is shown."""
     name, mend = "secrets", f"{_CHECK}{patient.option}"
     if patient.path is None:
-        yield not_here(name, "without a configuration there are none")
+        yield skipped(name, "without a configuration there are none")
         return
     file = patient.path.parent / secrets.NAME
     try:
@@ -70,7 +70,7 @@ def keys(patient: Patient) -> Iterator[Finding]:
         place = secret_file.of_service(patient.path, patient.systemd)
     except ApplianceError as error:
         if patient.is_us:
-            yield fail(name, *told(error, mend))
+            yield fail(name, *error_result(error, mend))
         else:
             yield warn(name, f"{file} is not for {files.name_of(os.geteuid())} to read", patient.as_owner)
         return
@@ -84,17 +84,17 @@ def keys(patient: Patient) -> Iterator[Finding]:
         yield ok(name, about)
 
 
-def networks(patient: Patient) -> Iterator[Finding]:
+def networks(patient: DiagnosticContext) -> Iterator[CheckResult]:
     """Tell for each network whether what it needs is there."""
     if patient.config is None or not patient.config.networks:
-        yield not_here("networks", UNKNOWN if patient.trouble else "the configuration names none")
+        yield skipped("networks", UNKNOWN if patient.trouble else "the configuration names none")
         return
     try:
         known: Mapping[str, str] = secret_file.load(
             patient.config.path, patient.environment, _names(patient), patient.systemd
         )
     except ApplianceError:
-        yield not_here("networks", "the secrets cannot be read, see there")
+        yield skipped("networks", "the secrets cannot be read, see there")
         return
     used = {name for job in patient.config.jobs.values() for name in getattr(job.with_, "network", None) or ()}
     for name, part in patient.config.networks.items():
@@ -106,11 +106,11 @@ def networks(patient: Patient) -> Iterator[Finding]:
             yield ok(check, f"{part.kind}: {'every key is there' if wants else 'needs no keys'}")
 
 
-def _names(patient: Patient) -> frozenset[str]:
+def _names(patient: DiagnosticContext) -> frozenset[str]:
     return secrets.secret_names(patient.config) if patient.config else frozenset()
 
 
-def _login(patient: Patient, name: str) -> str:
+def _login(patient: DiagnosticContext, name: str) -> str:
     """Return the command that gets the keys of the network NAME: as root, where the folder of the secrets is root's."""
     assert patient.path is not None
     folder, owner = patient.path.parent.stat().st_uid, patient.owner
@@ -120,16 +120,16 @@ def _login(patient: Patient, name: str) -> str:
 _PATIENCE = 3.0  # seconds
 
 
-def player(patient: Patient) -> Iterator[Finding]:
+def player(patient: DiagnosticContext) -> Iterator[CheckResult]:
     """Ask the player what it does."""
     name, config = "player", patient.config
     if config is None or config.player is None:
-        yield not_here(name, "the configuration names none" if config and not patient.trouble else UNKNOWN)
+        yield skipped(name, "the configuration names none" if config and not patient.trouble else UNKNOWN)
         return
     try:
         known = secrets.load(config.path, patient.environment)
     except ApplianceError:
-        yield not_here(name, "the secrets cannot be read, see there")
+        yield skipped(name, "the secrets cannot be read, see there")
         return
     kind, place = config.player.kind, getattr(config.player.with_, "address", "its address")
     mend = f"sudo systemctl start mpd, or correct `address` under player: ({place})"
@@ -141,9 +141,9 @@ def player(patient: Patient) -> Iterator[Finding]:
     except TimeoutError:
         yield fail(name, f"{kind} at {place} does not answer within {_PATIENCE:.0f} seconds", mend)
     except Refused as error:
-        yield fail(name, *told(error, "write MPD_PASSWORD=… into secrets.env"))
+        yield fail(name, *error_result(error, "write MPD_PASSWORD=… into secrets.env"))
     except ApplianceError as error:
-        yield absent(name, told(error, "")[0], mend)
+        yield absent(name, error_result(error, "")[0], mend)
     else:
         doing = f"{state.play}, {state.queue_length} in the queue"
         if stand_in:
@@ -168,26 +168,26 @@ async def _asked(config: Config, known: Mapping[str, str]) -> tuple[PlayerState,
 _NAME = "posts"
 
 
-def posts(patient: Patient) -> Iterator[Finding]:
+def posts(patient: DiagnosticContext) -> Iterator[CheckResult]:
     """Tell of posts that are uncertain or still to be sent, and what this month has cost."""
     if patient.config is None or not patient.config.networks:
-        yield not_here(_NAME, UNKNOWN if patient.trouble else "the configuration names no network")
+        yield skipped(_NAME, UNKNOWN if patient.trouble else "the configuration names no network")
         return
     if patient.kept_out or not patient.is_us:
-        yield not_here(_NAME, "only the owner of the state folder can read the history")
+        yield skipped(_NAME, "only the owner of the state folder can read the history")
         return
     try:
         with patient.history() as store:
             counts = Posts(store).counts() if store else {}
             spent = Posts(store).spent(patient.clock.now()) if store else {}
     except ApplianceError:
-        yield not_here(_NAME, "the history cannot be read, see there")
+        yield skipped(_NAME, "the history cannot be read, see there")
         return
     if uncertain := counts.get(State.UNCERTAIN, 0):
         yield fail(
             _NAME, f"{_count_posts(uncertain)} perhaps there; only its account shows it", patient.command("tweets list")
         )
-    if left := sum(counts.get(state, 0) for state in OPEN):
+    if left := sum(counts.get(state, 0) for state in PENDING_STATES):
         yield warn(_NAME, f"{_count_posts(left)} still to be sent or looked up", patient.command("tweets list"))
     if not uncertain and not left:
         cost = "".join(f", {network} has cost {units.render_money(amount)}" for network, amount in spent.items())
@@ -198,18 +198,18 @@ def _count_posts(number: int) -> str:
     return "1 post is" if number == 1 else f"{number} posts are"
 
 
-def kernels(_: Patient) -> Iterator[Finding]:
+def kernels(_: DiagnosticContext) -> Iterator[CheckResult]:
     """Tell whether the kernels run compiled, as plain Python, or so because they are newer than what was compiled."""
     yield of_states(dict(_kernels.states()))
 
 
-def of_states(states: Mapping[str, str]) -> Finding:
+def of_states(states: Mapping[str, str]) -> CheckResult:
     """Return what there is to say of the kernels and their STATES."""
     name = "puzzles"
     plain = ", ".join(kernel for kernel, state in states.items() if state == "plain")
     stale = ", ".join(kernel for kernel, state in states.items() if state == "stale")
     if not states:
-        return not_here(name, "no kernels")
+        return skipped(name, "no kernels")
     if stale:
         why = f"kernels stale: {stale} changed since compiled, and so runs as plain Python, slower"
         return warn(name, why, "start deploy/run.sh or deploy/install.sh again; both compile what has changed")

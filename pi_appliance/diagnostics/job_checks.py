@@ -11,13 +11,13 @@ from zoneinfo import ZoneInfo
 
 from pi_appliance.config import loader, units
 from pi_appliance.config.model import Config, Job, RunsBy
-from pi_appliance.diagnostics.context import UNKNOWN, Patient
-from pi_appliance.diagnostics.result import Finding, fail, not_here, ok, told, warn
+from pi_appliance.diagnostics.context import UNKNOWN, DiagnosticContext
+from pi_appliance.diagnostics.result import CheckResult, error_result, fail, ok, skipped, warn
 from pi_appliance.errors import ApplianceError
 from pi_appliance.scheduling import cron, crontab
 from pi_appliance.scheduling.crontab_files import SystemCrontab, UserCrontab
 from pi_appliance.scheduling.model import AtBoot
-from pi_appliance.storage.job_health import last_word
+from pi_appliance.storage.job_health import latest_significant_run
 from pi_appliance.storage.model import Outcome, Run
 from pi_appliance.storage.runs import Store
 from pi_appliance.system import files
@@ -34,7 +34,7 @@ class _Place:
     program: list[str]
     user: str | None
 
-    def command(self, word: str, patient: Patient) -> str:
+    def command(self, word: str, patient: DiagnosticContext) -> str:
         """Return the command of ours that does WORD to this table."""
         if isinstance(self.table, SystemCrontab):
             return _for_all(word, self.user or "root", patient)
@@ -42,11 +42,11 @@ class _Place:
         return f"pi-appliance jobs {word}{whose}{patient.option}"
 
 
-def check_cron(patient: Patient) -> Iterator[Finding]:
+def check_cron(patient: DiagnosticContext) -> Iterator[CheckResult]:
     """Tell whether there is a cron that runs, where a job needs it."""
     name = "cron"
     if not _wanted(patient.config):
-        yield not_here(name, UNKNOWN if patient.trouble else _NONE)
+        yield skipped(name, UNKNOWN if patient.trouble else _NONE)
     elif shutil.which("crontab", path=patient.environment.get("PATH", os.defpath)) is None:
         yield fail(name, "it is not installed, and jobs are to run by it", "sudo apt install cron")
     elif not crontab.daemon_runs():
@@ -55,15 +55,15 @@ def check_cron(patient: Patient) -> Iterator[Finding]:
         yield ok(name, "it runs")
 
 
-def _start(patient: Patient) -> str:
+def _start(patient: DiagnosticContext) -> str:
     return "sudo systemctl enable --now cron" if patient.systemd.here else "sudo service cron start"
 
 
-def table(patient: Patient) -> Iterator[Finding]:
+def table(patient: DiagnosticContext) -> Iterator[CheckResult]:
     """Tell whether the entries in cron's tables are those of the configuration, and whether cron will read them."""
     name, config = "crontab", patient.config
     if config is None or patient.trouble:
-        yield not_here(name, UNKNOWN)
+        yield skipped(name, UNKNOWN)
         return
     faults = [
         *crontab.faults(patient.root / _SYSTEM),
@@ -81,10 +81,10 @@ def table(patient: Patient) -> Iterator[Finding]:
         why = f"no entry for {', '.join(_wanted(config))}, so cron will not start {_it(config)}"
         yield fail(name, why, _install(patient))
     elif not places and not faults:
-        yield not_here(name, _NONE)
+        yield skipped(name, _NONE)
 
 
-def _compared(name: str, patient: Patient, config: Config, place: _Place) -> Iterator[Finding]:
+def _compared(name: str, patient: DiagnosticContext, config: Config, place: _Place) -> Iterator[CheckResult]:
     mend = place.command("install", patient)
     if shutil.which(place.program[0]) is None:
         yield fail(name, f"the entries start {place.program[0]}, which is not there any more", mend)
@@ -94,7 +94,7 @@ def _compared(name: str, patient: Patient, config: Config, place: _Place) -> Ite
         entries = crontab.lines(config, place.program, zone=zone, now=patient.clock.now(), user=place.user)
         plan = place.table.plan(entries)
     except ApplianceError as error:
-        yield fail(name, *told(error, place.command("plan", patient)))
+        yield fail(name, *error_result(error, place.command("plan", patient)))
         return
     if plan.changes:
         yield fail(name, f"{plan.place} is not in step with the configuration", mend)
@@ -103,7 +103,7 @@ def _compared(name: str, patient: Patient, config: Config, place: _Place) -> Ite
         yield ok(name, f"{plan.place}: {count}, in step with the configuration")
 
 
-def _places(patient: Patient, config: Config) -> Iterator[_Place]:
+def _places(patient: DiagnosticContext, config: Config) -> Iterator[_Place]:
     """Yield the tables that hold entries of CONFIG, as far as we may look."""
     path = config.path.parent.resolve() / config.path.name
     tables: list[SystemCrontab | UserCrontab] = [SystemCrontab(path, path=patient.root / _SYSTEM), UserCrontab(path)]
@@ -136,14 +136,14 @@ def _parse(table: SystemCrontab | UserCrontab, line: str, path: Path) -> _Place 
     return _Place(table, head, user) if head else None
 
 
-def _install(patient: Patient) -> str:
+def _install(patient: DiagnosticContext) -> str:
     """Return the command that puts the entries where they belong: of a service, into the table of the machine."""
     if patient.owner and patient.owner != os.getuid():
         return _for_all("install", files.name_of(patient.owner), patient)
     return f"pi-appliance jobs install{patient.option}"
 
 
-def _for_all(word: str, user: str, patient: Patient) -> str:
+def _for_all(word: str, user: str, patient: DiagnosticContext) -> str:
     return f"sudo pi-appliance jobs {word} --system --user-name {shlex.quote(user)}{patient.option}"
 
 
@@ -161,23 +161,23 @@ _SETTLING = timedelta(minutes=15)  # after the start of the machine
 _LONGEST = timedelta(days=40)
 
 
-def jobs(patient: Patient) -> Iterator[Finding]:
+def jobs(patient: DiagnosticContext) -> Iterator[CheckResult]:
     """Tell which jobs fail, and which were left out."""
     name, config = "jobs", patient.config
     if config is None or patient.trouble:
-        yield not_here(name, UNKNOWN)
+        yield skipped(name, UNKNOWN)
         return
     if not config.jobs:
-        yield not_here(name, "the configuration names none")
+        yield skipped(name, "the configuration names none")
         return
     if patient.kept_out or not patient.is_us:
-        yield not_here(name, "only the owner of the state folder can read the history")
+        yield skipped(name, "only the owner of the state folder can read the history")
         return
     try:
         with patient.history() as store:
             found = list(_all(patient, config, store))
     except ApplianceError:
-        yield not_here(name, "the history cannot be read, see there")
+        yield skipped(name, "the history cannot be read, see there")
         return
     yield from found
     if not found:
@@ -185,7 +185,7 @@ def jobs(patient: Patient) -> Iterator[Finding]:
         yield ok(name, f"{count}, none fails, no slot was left out")
 
 
-def _all(patient: Patient, config: Config, store: Store | None) -> Iterator[Finding]:
+def _all(patient: DiagnosticContext, config: Config, store: Store | None) -> Iterator[CheckResult]:
     newest = store.newest() if store else []
     going_on = {run.job for run in store.going_on()} if store else set()
     now = patient.clock.now()
@@ -199,8 +199,8 @@ def _all(patient: Patient, config: Config, store: Store | None) -> Iterator[Find
             yield _passed(patient, job, slot.astimezone(config.zone_of(job)))
 
 
-def _outcome(patient: Patient, job: Job, runs: Sequence[Run], now: datetime) -> Iterator[Finding]:
-    word, newest = last_word(runs), max(runs, key=lambda run: run.id, default=None)
+def _outcome(patient: DiagnosticContext, job: Job, runs: Sequence[Run], now: datetime) -> Iterator[CheckResult]:
+    word, newest = latest_significant_run(runs), max(runs, key=lambda run: run.id, default=None)
     name = f"job {job.name}"
     if word is not None and word.outcome is not Outcome.SUCCEEDED:
         why = f"{word.outcome} {_ago(word, now)}: {word.summary}"
@@ -217,14 +217,14 @@ def _ago(run: Run, now: datetime) -> str:
     )
 
 
-def _passed(patient: Patient, job: Job, slot: datetime) -> Finding:
+def _passed(patient: DiagnosticContext, job: Job, slot: datetime) -> CheckResult:
     mend = patient.command("jobs plan" if job.runs_by is RunsBy.CRON else f"jobs run {job.name}")
     starter = "cron" if job.runs_by is RunsBy.CRON else "the daemon"
     why = f"its slot of {slot:%a %Y-%m-%d %H:%M} has passed, and nothing came of it: does {starter} run?"
     return fail(f"job {job.name}", why, mend)
 
 
-def _left_out(patient: Patient, config: Config, job: Job, runs: Sequence[Run]) -> datetime | None:
+def _left_out(patient: DiagnosticContext, config: Config, job: Job, runs: Sequence[Run]) -> datetime | None:
     """Return the newest slot of JOB that should have come to something by now and did not.
 
     Not one from before the machine started, nor from before the configuration was last changed: those prove nothing.
@@ -241,6 +241,6 @@ def _left_out(patient: Patient, config: Config, job: Job, runs: Sequence[Run]) -
     if until <= since:
         return None
     slot = cron.last_slot(job.schedule, until, config.zone_of(job), within=until - since)
-    if slot is None or any(run.started >= slot or (run.due or "") >= cron.due_name(slot) for run in runs):
+    if slot is None or any(run.started >= slot or (run.due or "") >= cron.slot_key(slot) for run in runs):
         return None
     return slot

@@ -8,8 +8,8 @@ from zoneinfo import ZoneInfo
 
 from pi_appliance.config import loader, units
 from pi_appliance.config.model import RunsBy
-from pi_appliance.diagnostics.context import Patient
-from pi_appliance.diagnostics.result import Finding, fail, not_here, ok, warn
+from pi_appliance.diagnostics.context import DiagnosticContext
+from pi_appliance.diagnostics.result import CheckResult, fail, ok, skipped, warn
 from pi_appliance.errors import ApplianceError
 from pi_appliance.scheduling import crontab
 from pi_appliance.scheduling.model import Cron
@@ -22,7 +22,7 @@ _RTC = "sys/class/rtc/rtc0/since_epoch"
 _LOST = datetime(2024, 1, 1, tzinfo=UTC)  # a clock without its battery begins anew, long before this program
 
 
-def clock(patient: Patient) -> Iterator[Finding]:
+def clock(patient: DiagnosticContext) -> Iterator[CheckResult]:
     """Tell whether somebody who knows has set the clock, and whether it is behind what has happened already."""
     name, now = "clock", patient.clock.now()
     newest = _newest_instant(patient)
@@ -40,7 +40,7 @@ def clock(patient: Patient) -> Iterator[Finding]:
         yield warn(name, why, _set(patient))
 
 
-def _so_far(patient: Patient) -> str:
+def _so_far(patient: DiagnosticContext) -> str:
     if patient.config is None:
         return ""
     wait = patient.config.clock.wait
@@ -49,27 +49,27 @@ def _so_far(patient: Patient) -> str:
     return "; it is believed all the same"
 
 
-def _newest_instant(patient: Patient) -> datetime | None:
+def _newest_instant(patient: DiagnosticContext) -> datetime | None:
     with contextlib.suppress(ApplianceError), patient.history() as store:
         runs = store.history(limit=1) if store else []
         return runs[0].started if runs else None
     return None
 
 
-def _has_battery(patient: Patient, now: datetime) -> bool:
+def _has_battery(patient: DiagnosticContext, now: datetime) -> bool:
     with contextlib.suppress(OSError, ValueError, OverflowError):
         told = datetime.fromtimestamp(int((patient.root / _RTC).read_text("ascii")), UTC)
         return told > _LOST and abs(told - now) < timedelta(minutes=5)
     return False
 
 
-def _set(patient: Patient) -> str:
+def _set(patient: DiagnosticContext) -> str:
     if patient.systemd.here:
         return "sudo timedatectl set-ntp true"
     return 'sudo apt install chrony, or by hand: sudo date -s "YYYY-MM-DD HH:MM"'
 
 
-def time_zone(patient: Patient) -> Iterator[Finding]:
+def time_zone(patient: DiagnosticContext) -> Iterator[CheckResult]:
     """Tell the zones, and which jobs cron would start by another one than they are to go by."""
     name, machine = "time zone", loader.machine_zone()
     now = patient.clock.now()
@@ -101,7 +101,7 @@ _FSCK = (
 _SUPPLY = "use the supply made for this Pi, with its own cable; disks on a hub that has one of its own"
 
 
-def card(patient: Patient) -> Iterator[Finding]:
+def card(patient: DiagnosticContext) -> Iterator[CheckResult]:
     """Tell the errors that the kernel met, a root that it made read-only because of them, and how worn a card is."""
     name, found = "card", errors(patient.root / "sys")
     bad = [each for each in found if each.count]
@@ -126,18 +126,18 @@ def card(patient: Patient) -> Iterator[Finding]:
             )
             yield (fail if life.used >= _WORN or life.spare_low else warn)(name, why, _REPLACE)
     if not found and not lives:
-        yield not_here(name, "the kernel counts no errors of this file system")
+        yield skipped(name, "the kernel counts no errors of this file system")
     elif not bad:
         told = [f"{each.device} without an error" for each in found]
         told += [f"{life.device} has used {life.used} % of its life" for life in lives if life.used < _OLD]
         yield ok(name, ", ".join(told))
 
 
-def temperature(patient: Patient) -> Iterator[Finding]:
+def temperature(patient: DiagnosticContext) -> Iterator[CheckResult]:
     """Tell how hot the processor is."""
     name, degrees = "temperature", Sensors(patient.root / "sys", patient.root / "proc").temperature()
     if degrees is None:
-        yield not_here(name, "no sensor")
+        yield skipped(name, "no sensor")
         return
     text = f"{degrees:.0f} °C"
     mend = "give it air or a heat sink; let heavy jobs wait: only-if: {temperature-below: 70}"
@@ -147,11 +147,11 @@ def temperature(patient: Patient) -> Iterator[Finding]:
         yield ok(name, text)
 
 
-def power(patient: Patient) -> Iterator[Finding]:
+def power(patient: DiagnosticContext) -> Iterator[CheckResult]:
     """Tell whether the supply is good enough."""
     name, power = "power", Sensors(patient.root / "sys", patient.root / "proc").power()
     if power.under_voltage is None and power.throttled is None:
-        yield not_here(name, "no sensor")
+        yield skipped(name, "no sensor")
     elif power.under_voltage:
         yield fail(name, "the voltage is too low just now: cards are damaged that way", _SUPPLY)
     elif power.throttled:

@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from pi_appliance import __version__
 from pi_appliance.scheduling import cron
-from pi_appliance.storage.job_health import fails
+from pi_appliance.storage.job_health import is_failing
 from pi_appliance.storage.model import Outcome
 from pi_appliance.system import sensors
 from pi_appliance.system.sensors import Sensors, free
@@ -200,7 +200,7 @@ class Metrics:
         next_slots = {
             name: slot.timestamp()
             for name, job in config.jobs.items()
-            if job.schedule and (slot := next(cron.slots(job.schedule, now, config.zone_of(job)), None))
+            if job.schedule and (slot := next(cron.fire_times(job.schedule, now, config.zone_of(job)), None))
         }
         room = None
         with contextlib.suppress(OSError):
@@ -210,7 +210,7 @@ class Metrics:
             totals=store.totals(),
             ended={(run.job, run.outcome): run.ended.timestamp() for run in newest if run.outcome and run.ended},
             next_slots=next_slots,
-            failing={name: fails(run for run in newest if run.job == name) for name in config.jobs},
+            failing={name: is_failing(run for run in newest if run.job == name) for name in config.jobs},
             paused={name: name in paused for name in config.jobs},
             going_on=len(store.going_on()),
             waiting=scheduler.waiting,
@@ -220,8 +220,8 @@ class Metrics:
             temperature=self._sensors.temperature(),
             throttled=power.throttled,
             under_voltage=power.under_voltage,
-            written=sensors.written(),
-            memory=sensors.resident(),
+            written=sensors.bytes_written(),
+            memory=sensors.rss(),
             free=room,
-            started=sensors.started(),
+            started=sensors.start_time(),
         )

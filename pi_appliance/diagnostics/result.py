@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 
-class Verdict(StrEnum):
+class Status(StrEnum):
     """How bad it is."""
 
     OK = "ok"
@@ -14,36 +14,36 @@ class Verdict(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class CheckResult:
     """What CHECK found, in one line; `mend` is the command, or the words, that put it right."""
 
     check: str
-    verdict: Verdict
+    verdict: Status
     found: str
     mend: str = ""
 
 
-def ok(check: str, found: str) -> Finding:
+def ok(check: str, found: str) -> CheckResult:
     """Return that all is well."""
-    return Finding(check, Verdict.OK, _line(found))
+    return CheckResult(check, Status.OK, _line(found))
 
 
-def warn(check: str, found: str, mend: str) -> Finding:
+def warn(check: str, found: str, mend: str) -> CheckResult:
     """Return what works, but will not always."""
-    return Finding(check, Verdict.WARN, _line(found), _line(mend))
+    return CheckResult(check, Status.WARN, _line(found), _line(mend))
 
 
-def fail(check: str, found: str, mend: str) -> Finding:
+def fail(check: str, found: str, mend: str) -> CheckResult:
     """Return what does not work."""
-    return Finding(check, Verdict.FAIL, _line(found), _line(mend))
+    return CheckResult(check, Status.FAIL, _line(found), _line(mend))
 
 
-def not_here(check: str, found: str) -> Finding:
+def skipped(check: str, found: str) -> CheckResult:
     """Return why there is nothing to look at."""
-    return Finding(check, Verdict.NOT_HERE, _line(found))
+    return CheckResult(check, Status.NOT_HERE, _line(found))
 
 
-def told(error: object, otherwise: str) -> tuple[str, str]:
+def error_result(error: object, otherwise: str) -> tuple[str, str]:
     """Return what is wrong and what mends it, which our errors keep apart by a semicolon; else OTHERWISE."""
     wrong, _, right = str(error).partition("; ")
     return wrong, right.removeprefix("run: ") or otherwise

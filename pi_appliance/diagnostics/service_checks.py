@@ -8,8 +8,8 @@ from pathlib import Path
 from pi_appliance import __version__
 from pi_appliance.config.model import RunsBy
 from pi_appliance.config.units import render_size
-from pi_appliance.diagnostics.context import HISTORY, UNKNOWN, Patient
-from pi_appliance.diagnostics.result import Finding, fail, not_here, ok, warn
+from pi_appliance.diagnostics.context import HISTORY, UNKNOWN, DiagnosticContext
+from pi_appliance.diagnostics.result import CheckResult, fail, ok, skipped, warn
 from pi_appliance.errors import ApplianceError
 from pi_appliance.system import disk_health, files, mounts
 from pi_appliance.system import systemd as units
@@ -19,14 +19,14 @@ _FEW = 1000  # inodes
 _MUCH = 1_000_000_000  # bytes of history and logs
 
 
-def folder(patient: Patient) -> Iterator[Finding]:
+def folder(patient: DiagnosticContext) -> Iterator[CheckResult]:
     """Write a file into the state folder and remove it, as the user whom it belongs to."""
     name = "state folder"
     if patient.config is None:
-        yield not_here(name, UNKNOWN)
+        yield skipped(name, UNKNOWN)
         return
     state = patient.config.state
-    there = files.nearest(state)
+    there = files.nearest_existing(state)
     us = files.name_of(os.geteuid())
     if patient.kept_out:
         why = f"{state} cannot be reached by {us}: {there} keeps {us} out"
@@ -36,7 +36,7 @@ def folder(patient: Patient) -> Iterator[Finding]:
         yield warn(name, f"{state} belongs to {files.name_of(patient.owner or 0)}, not to {us}", patient.as_owner)
         return
     owner = patient.owner if patient.owner is not None else os.geteuid()
-    with files.acting_as(owner):
+    with files.as_user(owner):
         trouble = files.probe_write(there)
     user, quoted = files.name_of(owner), shlex.quote(str(state))
     if trouble:
@@ -56,17 +56,17 @@ def _thaw(mount: mounts.Mount) -> str:
     )
 
 
-def memory(patient: Patient) -> Iterator[Finding]:
+def memory(patient: DiagnosticContext) -> Iterator[CheckResult]:
     """Tell whether what is written there is still there after the next start."""
     name = "state is kept"
     if patient.config is None:
-        yield not_here(name, UNKNOWN)
+        yield skipped(name, UNKNOWN)
         return
     known = mounts.mounts(patient.root / "proc/self/mountinfo")
-    mount = mounts.mount_of(files.nearest(patient.config.state), known)
+    mount = mounts.mount_of(files.nearest_existing(patient.config.state), known)
     if mount is None:
-        yield not_here(name, "the kernel does not say where the state folder is mounted")
-    elif mounts.forgets(mount, known):
+        yield skipped(name, "the kernel does not say where the state folder is mounted")
+    elif mounts.is_volatile(mount, known):
         why = f"{patient.config.state} is on {mount.kind} ({mount.folder}): history, and what was posted, is forgotten"
         overlay = "or switch the overlay off: sudo raspi-config (Performance, Overlay File System)"
         mend = "let `state:` name a folder on a drive that is kept" + (
@@ -77,13 +77,13 @@ def memory(patient: Patient) -> Iterator[Finding]:
         yield ok(name, f"{mount.kind} on {mount.source}, mounted at {mount.folder}")
 
 
-def space(patient: Patient) -> Iterator[Finding]:
+def space(patient: DiagnosticContext) -> Iterator[CheckResult]:
     """Tell how many bytes and how many files more there is room for."""
     name = "space"
     if patient.config is None:
-        yield not_here(name, UNKNOWN)
+        yield skipped(name, UNKNOWN)
         return
-    there = files.nearest(patient.config.state)
+    there = files.nearest_existing(patient.config.state)
     found = os.statvfs(there)
     left = found.f_bavail * found.f_frsize
     text = f"{render_size(left)} of {render_size(found.f_blocks * found.f_frsize)} are free where {there} is"
@@ -96,21 +96,21 @@ def space(patient: Patient) -> Iterator[Finding]:
         yield ok(name, text)
 
 
-def history(patient: Patient) -> Iterator[Finding]:
+def history(patient: DiagnosticContext) -> Iterator[CheckResult]:
     """Read the whole database, and tell how much room history and logs take."""
     name = "history"
     if patient.config is None:
-        yield not_here(name, UNKNOWN)
+        yield skipped(name, UNKNOWN)
         return
     if patient.kept_out or not patient.is_us:
-        yield not_here(name, "only the owner of the state folder can read it")
+        yield skipped(name, "only the owner of the state folder can read it")
         return
     state = patient.config.state
     file = shlex.quote(str(state / HISTORY))
     try:
         with patient.history() as store:
             if store is None:
-                yield not_here(name, "nothing has run yet")
+                yield skipped(name, "nothing has run yet")
                 return
             damage, newest = store.check(), store.history(limit=1)
     except ApplianceError as error:
@@ -142,17 +142,17 @@ def _size(path: Path) -> int:
 _MOST = 3  # other people's failed units that are named
 
 
-def daemon(patient: Patient) -> Iterator[Finding]:
+def daemon(patient: DiagnosticContext) -> Iterator[CheckResult]:
     """Tell whether the daemon is up and well, by what its page says of itself."""
     name, config = "daemon", patient.config
     if config is None:
-        yield not_here(name, UNKNOWN)
+        yield skipped(name, UNKNOWN)
         return
     unit = patient.systemd.unit(units.MAIN) if patient.systemd.here else None
     active = unit is not None and unit.active == "active"
     if config.web.port == 0:
         word = "its unit is active" if active else "the page has another port at each start, so it cannot be asked"
-        yield (ok if active else not_here)(name, word)
+        yield (ok if active else skipped)(name, word)
         return
     where, told = (
         disk_health.address(config.web.host, config.web.port),
@@ -173,15 +173,17 @@ def daemon(patient: Patient) -> Iterator[Finding]:
         yield (fail if needed or patient.trouble else warn)(name, why, start)
 
 
-def unit(patient: Patient) -> Iterator[Finding]:
+def unit(patient: DiagnosticContext) -> Iterator[CheckResult]:
     """Tell whether the installed units are those of this release."""
     name, systemd = "unit", patient.systemd
     if not systemd.here:
-        yield not_here(name, "systemd does not run this machine")
+        yield skipped(name, "systemd does not run this machine")
         return
-    installed = {each: (text, there) for each, text in units.shipped().items() if (there := systemd.installed(each))}
+    installed = {
+        each: (text, there) for each, text in units.packaged_units().items() if (there := systemd.installed(each))
+    }
     if not installed:
-        yield not_here(name, "the appliance is not installed as a service")
+        yield skipped(name, "the appliance is not installed as a service")
         return
     other = [each for each, (text, there) in installed.items() if text != there]
     main = systemd.unit(units.MAIN)
@@ -194,11 +196,11 @@ def unit(patient: Patient) -> Iterator[Finding]:
         yield ok(name, f"{', '.join(installed)}: as pi-appliance {__version__} brought it")
 
 
-def failed(patient: Patient) -> Iterator[Finding]:
+def failed(patient: DiagnosticContext) -> Iterator[CheckResult]:
     """Tell which units have failed: ours is a failure of ours, others may explain one."""
     name, systemd = "failed units", patient.systemd
     if not systemd.here:
-        yield not_here(name, "systemd does not run this machine")
+        yield skipped(name, "systemd does not run this machine")
         return
     found = systemd.failed()
     ours = [each for each in found if each.startswith("pi-appliance")]

@@ -7,19 +7,19 @@ from typing import Any
 
 from pi_appliance.jobs import pages, report_files
 from pi_appliance.posting import post_json
-from pi_appliance.posting.model import ANSWERS
+from pi_appliance.posting.model import OWNER_DECISIONS
 from pi_appliance.posting.store import Posts
 from pi_appliance.scheduling import slot_ledger
 from pi_appliance.storage import serializers
 from pi_appliance.web import state as values
 from pi_appliance.web.actions import Actions
 from pi_appliance.web.interface import Daemon
-from pi_appliance.web.params import NUMBER, Call, Endpoint, Key, text, whole
+from pi_appliance.web.params import NUMBER, Call, Endpoint, Param, integer, text
 
-_LIMIT = whole("limit", "how many at the most", 1, 500, otherwise=50, example=10)
-_BEFORE = whole("before", "only those with a smaller number", 1, 2**53)
+_LIMIT = integer("limit", "how many at the most", 1, 500, otherwise=50, example=10)
+_BEFORE = integer("before", "only those with a smaller number", 1, 2**53)
 _LENGTH = text("for", "how long; without it until the job is resumed")
-_FOR = Key(
+_FOR = Param(
     name="for",
     what=_LENGTH.what,
     must="a length of time such as 90s, 15m, 1h30m or 2d",
@@ -153,7 +153,7 @@ class JobApi:
                     answer="Post",
                     example={"number": 1},
                 )
-                for answer in ANSWERS
+                for answer in OWNER_DECISIONS
             ),
         ]
 

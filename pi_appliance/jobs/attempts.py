@@ -42,7 +42,7 @@ class Listener:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class AttemptResult:
     """How a run, or one attempt, ended."""
 
     outcome: Outcome
@@ -62,7 +62,7 @@ class Attempts:
         number: int,
         due: str | None,
         lock: locks.Lock,
-        stop: process.Stop,
+        stop: process.StopSignal,
         listener: Listener,
     ) -> None:
         self.appliance, self.job, self.number, self.due = appliance, job, number, due
@@ -78,7 +78,7 @@ class Attempts:
         self.count = 0
         self.unkept = ""  # why the log is not whole
 
-    def until_done(self, random: Random, sensors: Sensors | None = None, look: float = LOOK) -> Verdict:
+    def until_done(self, random: Random, sensors: Sensors | None = None, look: float = LOOK) -> AttemptResult:
         """Try as often as the job's `retry` allows, within its deadline. Look at SENSORS every LOOK seconds."""
         give_up = time.monotonic() + self.job.deadline.total_seconds()
         retry = self.job.retry
@@ -98,16 +98,16 @@ class Attempts:
                 self._say(None, f"try {self.count + 1} in {units.format_duration(timedelta(seconds=int(pause)))}")
                 if self.stop.wait(pause):
                     why = f"stopped while it waited to try again: {verdict.summary}"
-                    return self._with_facts(Verdict(Outcome.STOPPED, why, {}))
-            return Verdict(Outcome.STOPPED, "stopped before it began", {})
+                    return self._with_facts(AttemptResult(Outcome.STOPPED, why, {}))
+            return AttemptResult(Outcome.STOPPED, "stopped before it began", {})
         finally:
             self._keep(self.log.close)
 
-    def _try(self, seconds: float, hold: process.Hold | None) -> Verdict:
+    def _try(self, seconds: float, hold: process.Suspend | None) -> AttemptResult:
         self.told, self.printed = {}, b""
         config, job = self.appliance.config, self.job
         wanted = limits.Limits(job.nice, job.memory, job.cpu)
-        with limits.held(wanted, f"{self.number}-{self.count}") as held:
+        with limits.apply(wanted, f"{self.number}-{self.count}") as held:
             self.facts |= held.facts
             if held.note and self.count == 1:
                 self._note(held.note)
@@ -128,30 +128,30 @@ class Attempts:
             self.held += ended.held
             return self._verdict(ended, out_of_memory=held.out_of_memory())
 
-    def _verdict(self, ended: process.Ended, *, out_of_memory: bool) -> Verdict:
+    def _verdict(self, ended: process.ProcessResult, *, out_of_memory: bool) -> AttemptResult:
         if "summary" in self.told:
-            return Verdict(Outcome.SUCCEEDED, self._quoting(self.told["summary"]), self.told["facts"])
+            return AttemptResult(Outcome.SUCCEEDED, self._quoting(self.told["summary"]), self.told["facts"])
         kind, message = self.told.get("error"), self.told.get("message", "")
         if out_of_memory or kind == "memory":
             limit = f"over its memory of {units.render_size(self.job.memory)}" if self.job.memory else "out of memory"
-            return Verdict(Outcome.FAILED, limit, {})
+            return AttemptResult(Outcome.FAILED, limit, {})
         so_far = f"; {message}" if kind == "OutOfTime" else ""
         if ended.timed_out:
             why = f"ended at its deadline of {units.format_duration(self.job.deadline)}{so_far}"
-            return Verdict(Outcome.TIMED_OUT, why, {})
+            return AttemptResult(Outcome.TIMED_OUT, why, {})
         if ended.stopped:
             who = "a person" if ended.stopped == signal.SIGINT else "a request to stop"
-            return Verdict(Outcome.STOPPED, f"ended by {who}{so_far}", {}, so_far=so_far)
+            return AttemptResult(Outcome.STOPPED, f"ended by {who}{so_far}", {}, so_far=so_far)
         if kind == "Unavailable":
-            return Verdict(Outcome.FAILED, message, {"unavailable": True}, self.told.get("after") or 0.0)
+            return AttemptResult(Outcome.FAILED, message, {"unavailable": True}, self.told.get("after") or 0.0)
         if kind == "fault":
-            return Verdict(Outcome.FAILED, f"a fault of the program: {message}; the log has the details", {})
+            return AttemptResult(Outcome.FAILED, f"a fault of the program: {message}; the log has the details", {})
         if kind is not None:
-            return Verdict(_OUTCOMES.get(kind, Outcome.FAILED), self._quoting(message), {})
+            return AttemptResult(_OUTCOMES.get(kind, Outcome.FAILED), self._quoting(message), {})
         how = f"by signal {-ended.status}" if ended.status < 0 else f"with status {ended.status}"
-        return Verdict(Outcome.FAILED, f"its process ended {how} and said nothing; see the log", {})
+        return AttemptResult(Outcome.FAILED, f"its process ended {how} and said nothing; see the log", {})
 
-    def _with_facts(self, verdict: Verdict) -> Verdict:
+    def _with_facts(self, verdict: AttemptResult) -> AttemptResult:
         if self.held:
             self.facts["paused-seconds"] = round(self.held)
         return replace(verdict, facts={**verdict.facts, **self.facts})
@@ -162,10 +162,10 @@ class Attempts:
         line = process.last_line(self.printed) if quotes else ""
         return f"{summary}: {line}" if line else summary
 
-    def _hold(self, sensors: Sensors, look: float) -> process.Hold | None:
+    def _hold(self, sensors: Sensors, look: float) -> process.Suspend | None:
         if self.job.pause_when is None:
             return None
-        return process.Hold(conditions.Pause(self.job.pause_when, sensors).why, self._paused, look)
+        return process.Suspend(conditions.Pause(self.job.pause_when, sensors).why, self._paused, look)
 
     def _paused(self, why: str) -> None:
         done, note = self.progress
@@ -296,7 +296,7 @@ def call(address: str, what: str, body: str = "", *, secrets: Mapping[str, str],
     """Ping ADDRESS, filled with SECRETS. Raises Refused or Unavailable."""
     if missing := addresses.missing(address, secrets):
         raise Refused(f"no {', '.join(missing)} among the secrets; put it into secrets.env")
-    send(addresses.fill(address, secrets), what, body, rid=rid, seconds=seconds)
+    send(addresses.substitute(address, secrets), what, body, rid=rid, seconds=seconds)
 
 
 def run_id(secret: bytes, run: int) -> str:

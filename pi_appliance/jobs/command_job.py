@@ -12,7 +12,7 @@ from typing import Annotated
 from pi_appliance.errors import Refused
 from pi_appliance.jobs.interface import Context
 from pi_appliance.storage.model import Result
-from pi_appliance.system.process import how
+from pi_appliance.system.process import describe_exit_status
 
 _HEAD = 256  # bytes; the kernel reads no more of a first line
 
@@ -22,7 +22,7 @@ def find(name: str, *, here: Path) -> str:
     return str(here / Path(name).expanduser()) if "/" in name else name
 
 
-def why_not(name: str, program: str, directory: Path | None, error: OSError) -> str:
+def explain_missing(name: str, program: str, directory: Path | None, error: OSError) -> str:
     """Say why PROGRAM, called NAME by the owner, could not be run in DIRECTORY, and what to do."""
     if directory is not None and not directory.is_dir():
         return f"{name} cannot be run: {directory} is no folder; check `directory`"
@@ -109,7 +109,7 @@ def run(options: Options, context: Context) -> Result:
             check=False,
         ).returncode
     except OSError as error:
-        raise Refused(why_not(name, program, options.directory, error)) from None
+        raise Refused(explain_missing(name, program, options.directory, error)) from None
     if status not in options.ok_statuses:
-        raise Refused(f"{name} {how(status)}")
+        raise Refused(f"{name} {describe_exit_status(status)}")
     return Result(f"{name} ended well", facts={"status": status})

@@ -20,15 +20,15 @@ from pi_appliance.config.model import Config
 from pi_appliance.config.secrets import secret_names
 from pi_appliance.errors import Refused, Unavailable, UnknownName
 from pi_appliance.jobs import reports
-from pi_appliance.jobs.interface import Edition, Ledger, Moment, Network, Rules
+from pi_appliance.jobs.interface import Network, PostLimits, PostStore, ReportSet, Timestamp
 from pi_appliance.music.limited_player import allowed
 from pi_appliance.music.model import Source, Station
 from pi_appliance.music.player import Player
 from pi_appliance.posting.connect import connect, part_of
 from pi_appliance.posting.model import Report
 from pi_appliance.posting.store import Posts
-from pi_appliance.puzzles.runtime.interface import Work
-from pi_appliance.scheduling.due import draw
+from pi_appliance.puzzles.runtime.interface import SearchRuntime
+from pi_appliance.scheduling.due import uniform_for_label
 from pi_appliance.storage.model import Trigger
 from pi_appliance.storage.runs import Store
 from pi_appliance.system import clock, files
@@ -37,7 +37,7 @@ from pi_appliance.system.sensors import Sensors
 _EVERY = 0.5  # seconds between two words about progress
 
 
-class Teller:
+class ProgressChannel:
     """Lines of JSON to the runner."""
 
     def __init__(self, file: IO[str]) -> None:
@@ -63,7 +63,7 @@ class RunContext:
 
     config: Config
     store: Store
-    teller: Teller
+    teller: ProgressChannel
     job: str
     run: int
     due: str | None
@@ -103,15 +103,15 @@ class RunContext:
         return os.uname().nodename
 
     @cached_property
-    def posts(self) -> Ledger:
+    def posts(self) -> PostStore:
         """The ledger of this job's posts."""
         installation = hashlib.sha256(b"installation" + self.secret).hexdigest()[:8]
         return Posts(self.store).of_job(self.job, self.run, clock.now, installation)
 
-    def rules(self, name: str) -> Rules:
+    def rules(self, name: str) -> PostLimits:
         """Return what the network called NAME takes."""
         part = part_of(self.config, name)
-        rules: Rules = plugins.load("networks", part.kind).rules(part.with_, self.config.place_of(name))
+        rules: PostLimits = plugins.load("networks", part.kind).rules(part.with_, self.config.place_of(name))
         return rules
 
     def network(self, name: str) -> Network:
@@ -121,7 +121,7 @@ class RunContext:
 
     def draw(self, label: str) -> float:
         """Return what is drawn for LABEL at this slot."""
-        return draw(self.secret, self.job, self.slot, label)
+        return uniform_for_label(self.secret, self.job, self.slot, label)
 
     def recall(self) -> str | None:
         """Return what this job remembered last."""
@@ -135,7 +135,7 @@ class RunContext:
     def remember(self, text: str) -> None:
         """Keep TEXT for the next run, durably."""
         files.make_folder(self._memory().parent)
-        with files.replacing_text(self._memory()) as file:
+        with files.atomic_write_text(self._memory()) as file:
             file.write(text)
 
     def _memory(self) -> Path:
@@ -157,26 +157,28 @@ class RunContext:
     def report(self, name: str) -> Iterator[IO[str]]:
         """Give a file to write; it becomes report NAME when the block ends well."""
         folder = files.make_folder(self.config.reports / self.job)
-        with files.replacing_text(folder / name) as file:
+        with files.atomic_write_text(folder / name) as file:
             yield file
 
-    def edition(self, keep: int) -> contextlib.AbstractContextManager[Edition]:
+    def edition(self, keep: int) -> contextlib.AbstractContextManager[ReportSet]:
         """Give what takes all reports of this run, dated by its slot, or by when it began."""
         slot = datetime.fromisoformat(self.due) if self.due and self.due[0].isdigit() else self.now
         moment = slot.astimezone(self.config.zone_of(self.config.jobs[self.job]))
-        return reports.edition(self.config.reports / self.job, moment, keep=keep)
+        return reports.report_set(self.config.reports / self.job, moment, keep=keep)
 
     def progress(self, done: float | None, note: str = "") -> None:
         """Tell the runner, not more often than a person can read."""
         self.teller.progress(done, note)
 
-    def work(self, progress: Callable[[float | None, str], None] | None = None) -> AbstractContextManager[Work]:
+    def work(
+        self, progress: Callable[[float | None, str], None] | None = None
+    ) -> AbstractContextManager[SearchRuntime]:
         """Give what a long search may use, until the block ends."""
         from pi_appliance.puzzles.runtime import cache, local  # noqa: PLC0415 - most jobs search for nothing
 
         folder = self.config.state / local.FOLDER
-        cache.FileShelf(folder).sweep()
-        return local.open_bench(
+        cache.FileCache(folder).sweep()
+        return local.open_runtime(
             folder,
             progress or self.progress,
             seconds=None if self.ends is None else self.ends - time.monotonic(),
@@ -187,7 +189,7 @@ class RunContext:
     def player(self) -> Player:
         """Return the player, within the volume policy; nothing is asked of it yet."""
         from pi_appliance.music.hub import NO_PLAYER  # noqa: PLC0415
-        from pi_appliance.music.limited_player import House, govern  # noqa: PLC0415 - most jobs make no music
+        from pi_appliance.music.limited_player import PlayerPolicy, apply_policy  # noqa: PLC0415 - most jobs make no music
 
         part = self.config.player
         if part is None:
@@ -195,7 +197,7 @@ class RunContext:
         keys = secrets.load(self.config.path, self.environment, secret_names(self.config))
         player: Player = plugins.load("players", part.kind).connect(part.with_, keys)
         zone = self.config.time_zone
-        return govern(player, House(policy=self.config.volume, zone=zone, store=lambda: self.store))
+        return apply_policy(player, PlayerPolicy(policy=self.config.volume, zone=zone, store=lambda: self.store))
 
     def stations(self) -> Sequence[Station]:
         """Return the web radio stations."""
@@ -213,9 +215,9 @@ class RunContext:
         """Return how loud the music may be just now, by the zone of the file, as the page has it."""
         return allowed(self.config.volume, clock.now().astimezone(self.config.time_zone))
 
-    def moment(self) -> Moment:
+    def moment(self) -> Timestamp:
         """Return this moment by all the clocks there are."""
-        return Moment(clock.now(), clock.MachineClock().steady(), clock.boot_name())
+        return Timestamp(clock.now(), clock.MachineClock().steady(), clock.boot_name())
 
     async def rest(self, seconds: float) -> None:
         """Let SECONDS pass."""

@@ -24,7 +24,7 @@ _SHAPES = {  # rectangles one below the other: where each begins, and how high i
 _BROKEN = ((0, 10), (14, 10))
 
 
-def strip(runs: Sequence[Run], zone: ZoneInfo, *, places: int = 20) -> str:
+def history_bars(runs: Sequence[Run], zone: ZoneInfo, *, places: int = 20) -> str:
     """Return RUNS, the newest first, as an SVG of that many PLACES; those without a run are faint."""
     shown = runs[:places]
     said = f"the last {len(shown)} runs" if shown else "no runs yet"

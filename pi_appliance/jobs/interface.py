@@ -11,11 +11,11 @@ from typing import IO, Protocol
 from pi_appliance.config.notifications import Event, Message
 from pi_appliance.music.model import Source, Station
 from pi_appliance.music.player import Player
-from pi_appliance.posting.model import Intent, Post, Report, Sent, State, Used
-from pi_appliance.puzzles.runtime.interface import Work
+from pi_appliance.posting.model import Post, PostRecord, Report, Sent, State, UsedLines
+from pi_appliance.puzzles.runtime.interface import SearchRuntime
 
 
-class Rules(Protocol):
+class PostLimits(Protocol):
     """What a network takes and what it charges, known without asking it."""
 
     @property
@@ -44,7 +44,7 @@ class Network(Protocol):
     """A social network that takes posts. A file in networks/ has Options, wants, rules, connect and login."""
 
     @property
-    def rules(self) -> Rules:
+    def rules(self) -> PostLimits:
         """What it takes. Where the network itself must be asked for that, raises Unavailable."""
 
     @property
@@ -72,7 +72,7 @@ class Network(Protocol):
         """Prove the keys without posting, and return whose account it is, in words. Raises as post() does."""
 
 
-class Talk(Protocol):
+class Prompt(Protocol):
     """The owner, at a terminal."""
 
     def say(self, text: str) -> None:
@@ -82,45 +82,45 @@ class Talk(Protocol):
         """Return the answer to QUESTION, without spaces around it. A SECRET one is not shown while it is typed."""
 
 
-class Ledger(Protocol):
+class PostStore(Protocol):
     """The posts of one job, on the disk before anything is sent."""
 
     installation: str
     """Tells this appliance from others that post to the same account."""
 
-    def intended(self, slot: str) -> list[Intent]:
+    def intended(self, slot: str) -> list[PostRecord]:
         """Return what was intended for SLOT, by network and part."""
 
-    def left(self) -> list[Intent]:
+    def left(self) -> list[PostRecord]:
         """Return what is still to be sent or looked up, of any slot, the oldest first."""
 
     def intend(
         self, slot: str, posts: Mapping[str, Sequence[Post]], *, until: datetime, line: str = ""
-    ) -> list[Intent]:
+    ) -> list[PostRecord]:
         """Write down, durably and at once, the parts of what each network is to get for SLOT. LINE is used by it."""
 
-    def siblings(self, intent: Intent) -> list[Intent]:
+    def siblings(self, intent: PostRecord) -> list[PostRecord]:
         """Return all parts of the thread that INTENT belongs to, the first one first."""
 
-    def post_of(self, intent: Intent) -> Post:
+    def post_of(self, intent: PostRecord) -> Post:
         """Return the post of INTENT, with its pictures."""
 
     def put(
         self,
-        intent: Intent,
+        intent: PostRecord,
         state: State,
         why: str = "",
         *,
         sent: Sent | None = None,
         cost: Decimal = Decimal(0),
         after: timedelta = timedelta(0),
-    ) -> Intent:
+    ) -> PostRecord:
         """Let INTENT be in STATE because of WHY, durably, having cost COST more; it is tried again AFTER that time.
 
         Return it as it is then.
         """
 
-    def charge(self, intent: Intent, cost: Decimal) -> None:
+    def charge(self, intent: PostRecord, cost: Decimal) -> None:
         """Note that COST dollars more went for INTENT, which is no farther by it."""
 
     def known(self, network: str) -> Mapping[str, str]:
@@ -129,30 +129,30 @@ class Ledger(Protocol):
     def spent(self, network: str) -> Decimal:
         """Return what was spent on NETWORK in this calendar month, by all jobs."""
 
-    def used(self) -> Used:
+    def used(self) -> UsedLines:
         """Return which lines were used in this round, and which were used last."""
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class Timestamp:
     """A moment by the wall clock, and by the steady one: seconds since the start of the machine that BOOT names."""
 
     wall: datetime
     steady: float
     boot: str
 
-    def seconds_since(self, earlier: "Moment") -> float:
+    def seconds_since(self, earlier: "Timestamp") -> float:
         """Return how much later this is: by the steady clock, or after another start of the machine by the wall's."""
         if self.boot == earlier.boot:
             return self.steady - earlier.steady
         return max(0.0, (self.wall - earlier.wall).total_seconds())
 
 
-MAKE_ROOM = "make room"
+PREEMPT = "make room"
 """What a run hears by `Context.asked` where an alarm is about to ring in place of what it does."""
 
 
-class Edition(Protocol):
+class ReportSet(Protocol):
     """The reports of one run, which appear together."""
 
     def file(self, name: str) -> AbstractContextManager[IO[str]]:
@@ -173,7 +173,7 @@ class Context(Protocol):
     """Whether the run is only to finish what earlier ones have left."""
     by_hand: bool
     """Whether a person started it, who would rather not wait."""
-    posts: Ledger
+    posts: PostStore
     hostname: str
 
     def clock(self) -> datetime:
@@ -182,7 +182,7 @@ class Context(Protocol):
     def local_time(self) -> datetime:
         """Return what time it is now, in the job's time zone."""
 
-    def rules(self, name: str) -> Rules:
+    def rules(self, name: str) -> PostLimits:
         """Return what the network called NAME takes, without asking it. Raises UnknownName."""
 
     def network(self, name: str) -> Network:
@@ -194,7 +194,7 @@ class Context(Protocol):
         Until then the report of the last time stays as it was. Raises Unavailable when it cannot be written.
         """
 
-    def edition(self, keep: int) -> AbstractContextManager[Edition]:
+    def edition(self, keep: int) -> AbstractContextManager[ReportSet]:
         """Give what takes all reports of this run; they appear together, only when the block ends well.
 
         They lie in a dated folder, of which the newest KEEP stay, and are the newest reports of this job. Raises
@@ -222,7 +222,9 @@ class Context(Protocol):
     def progress(self, done: float | None, note: str = "") -> None:
         """Say how far the run is, from 0 to 1, and what it is doing. Cheap; call it as often as you like."""
 
-    def work(self, progress: Callable[[float | None, str], None] | None = None) -> AbstractContextManager[Work]:
+    def work(
+        self, progress: Callable[[float | None, str], None] | None = None
+    ) -> AbstractContextManager[SearchRuntime]:
         """Give what a long search may use, until the block ends; a request to end the run interrupts it meanwhile.
 
         What it tells of its progress goes to PROGRESS, or to this context's own.
@@ -243,7 +245,7 @@ class Context(Protocol):
     def loudest(self) -> int:
         """Return how loud the music may be just now, 0 to 100."""
 
-    def moment(self) -> Moment:
+    def moment(self) -> Timestamp:
         """Return this moment by all the clocks there are."""
 
     async def rest(self, seconds: float) -> None:
@@ -266,7 +268,7 @@ class Context(Protocol):
         """Return what a person asks of the run that goes on, such as "snooze", once; '' if nothing. Cheap."""
 
 
-class Notice(Protocol):
+class Notifier(Protocol):
     """A way to tell the owner something."""
 
     def send(self, message: Message, event: Event) -> None:

@@ -25,7 +25,7 @@ from pi_appliance.music.model import Station
 from pi_appliance.posting import post_json
 from pi_appliance.scheduling import cron
 from pi_appliance.scheduling.appliance import Appliance, JobView, Slot
-from pi_appliance.scheduling.slot_ledger import Account, accounts
+from pi_appliance.scheduling.slot_ledger import SlotStatus, accounts
 from pi_appliance.storage import serializers
 from pi_appliance.storage.model import Run
 from pi_appliance.storage.slots import Pause
@@ -33,7 +33,7 @@ from pi_appliance.web import banner, filters, state
 from pi_appliance.web.actions import Actions
 from pi_appliance.web.interface import Daemon
 from pi_appliance.web.params import NUMBER, asked, form
-from pi_appliance.web.security import Door, address_of, cookie, page_here
+from pi_appliance.web.security import Authenticator, address_of, cookie, page_here
 
 _SLOT_STRIP = 60  # slots in the strip
 _SLOT_ROWS = 20  # slots in the list
@@ -45,10 +45,10 @@ class Slots:
 
     strip: Markup
     legend: Sequence[tuple[str, Markup]]
-    rows: Sequence[Account]
+    rows: Sequence[SlotStatus]
 
 
-def newest(appliance: Appliance, name: str, now: datetime) -> Iterator[Account]:
+def newest(appliance: Appliance, name: str, now: datetime) -> Iterator[SlotStatus]:
     """Yield what became of each slot of the job NAME up to NOW, the newest first. Raises UnknownName."""
     job = appliance.job(name)
     appliance.sweep()
@@ -99,7 +99,7 @@ def seen(run: Run | None, pause: Pause | None = None) -> str:
 class Pages:
     """The endpoints that answer with a page."""
 
-    def __init__(self, daemon: Daemon, actions: Actions, door: Door, name: str) -> None:
+    def __init__(self, daemon: Daemon, actions: Actions, door: Authenticator, name: str) -> None:
         self._daemon, self._actions, self._door = daemon, actions, door
         self._templates = Environment(
             loader=FileSystemLoader(Path(__file__).parent / "templates"), autoescape=True, trim_blocks=True
@@ -112,7 +112,7 @@ class Pages:
             "time": lambda when: filters.time_of_day(when, self._zone()),
             "instant": lambda when: as_text.instant(when, self._zone()),
             "clock": filters.clock,
-            "night": filters.night,
+            "night": filters.format_report_date,
             "took": as_text.length,
             "good": as_text.good,
             "money": units.render_money,
@@ -304,7 +304,7 @@ class Pages:
     def _card(self, view: JobView, now: datetime) -> Card:
         appliance = self._daemon.appliance
         runs = appliance.store.history(job=view.job.name, limit=_STRIP)
-        strip = history_svg.strip(runs, self._zone(), places=_STRIP)
+        strip = history_svg.history_bars(runs, self._zone(), places=_STRIP)
         return Card(view, state.next_used(appliance, view, now), Markup(strip))  # noqa: S704 - it escapes its texts
 
     def _newest_reports(self) -> dict[str, Any]:

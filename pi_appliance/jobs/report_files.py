@@ -29,8 +29,8 @@ TABLES = (".csv",)  # texts whose lines are rows: they are scrolled, not wrapped
 PICTURES = (".svg", ".png")  # so are these
 PAGES = (".html",)  # shown in a frame of a page of ours, which leads back
 # A report is data: whatever it holds, it runs no script and loads nothing from anywhere.
-HARMLESS = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox; frame-ancestors 'self'"
-HEADERS = {"Content-Security-Policy": HARMLESS, "X-Frame-Options": "SAMEORIGIN"}
+SAFE_CSP_TYPES = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox; frame-ancestors 'self'"
+HEADERS = {"Content-Security-Policy": SAFE_CSP_TYPES, "X-Frame-Options": "SAMEORIGIN"}
 
 
 _RANKS = {**dict.fromkeys(PAGES, 0), **dict.fromkeys(PICTURES, 2)}

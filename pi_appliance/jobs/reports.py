@@ -71,7 +71,7 @@ class Draft:
     def file(self, name: str) -> Iterator[IO[str]]:
         """Give a file to write, which becomes NAME of the edition when the block ends well. Raises Unavailable."""
         try:
-            with files.replacing_text(self.folder / name) as file:
+            with files.atomic_write_text(self.folder / name) as file:
                 yield file
         except Unavailable as error:
             told = str(error).replace(str(self.folder), str(self.folder.parent))  # the draft is gone by then
@@ -79,7 +79,7 @@ class Draft:
 
 
 @contextlib.contextmanager
-def edition(folder: Path, moment: datetime, *, keep: int) -> Iterator[Draft]:
+def report_set(folder: Path, moment: datetime, *, keep: int) -> Iterator[Draft]:
     """Give the draft of an edition of MOMENT in FOLDER; it appears, whole, when the block ends well.
 
     Then its files stand at the old names, too, whatever its date, and of all others the newest stay, KEEP in all.
@@ -94,7 +94,7 @@ def edition(folder: Path, moment: datetime, *, keep: int) -> Iterator[Draft]:
     try:
         yield Draft(draft)
         try:
-            name = _appear(folder, draft, name_of(moment))
+            name = _publish(folder, draft, name_of(moment))
             _forget(folder, name, keep)
         except OSError as error:
             raise files.cannot_write(folder, error) from None
@@ -102,23 +102,23 @@ def edition(folder: Path, moment: datetime, *, keep: int) -> Iterator[Draft]:
         shutil.rmtree(draft, ignore_errors=True)
 
 
-def _appear(folder: Path, draft: Path, name: str) -> str:
+def _publish(folder: Path, draft: Path, name: str) -> str:
     """Let DRAFT be an edition of FOLDER, called NAME if that is free; return what it is called."""
     files.sync_folder(draft)
     before = names(folder)
     free = next(each for each in _wanted(name) if not (folder / each).exists())
     place = draft.rename(folder / free)
     files.sync_folder(folder)
-    _be_newest(folder, place, before)
+    _update_latest(folder, place, before)
     files.sync_folder(folder)
     return free
 
 
-def _be_newest(folder: Path, place: Path, before: Sequence[str]) -> None:
+def _update_latest(folder: Path, place: Path, before: Sequence[str]) -> None:
     """Let the files of PLACE stand at the old names, all at once, and none of those that were there BEFORE."""
     written = _listed(place)
     try:
-        _lead_to(folder, place.name, written)
+        _symlink(folder, place.name, written)
     except OSError as error:
         if error.errno not in _NO_LINKS:
             raise
@@ -132,7 +132,7 @@ def _be_newest(folder: Path, place: Path, before: Sequence[str]) -> None:
             _take_back(folder / older / each, folder / each)
 
 
-def _lead_to(folder: Path, name: str, written: set[str]) -> None:
+def _symlink(folder: Path, name: str, written: set[str]) -> None:
     """Let all names in WRITTEN lead to the edition NAME by one change."""
     for each in written:
         if not os.path.lexists(folder / each):
@@ -177,7 +177,7 @@ def _copy(source: Path, target: Path) -> None:
     """Let TARGET be a copy of SOURCE, unless it is somebody's folder."""
     if target.is_dir():
         return
-    with source.open("rb") as file, files.replacing(target) as copy:
+    with source.open("rb") as file, files.atomic_write(target) as copy:
         shutil.copyfileobj(file, copy)
 
 

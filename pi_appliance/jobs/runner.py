@@ -14,15 +14,15 @@ from pi_appliance.config.model import Job, Overlap
 from pi_appliance.errors import ApplianceError, Refused, Unavailable, UnknownName
 from pi_appliance.jobs import attempts as pings
 from pi_appliance.jobs import sessions
-from pi_appliance.jobs.attempts import Attempts, Listener, Verdict
+from pi_appliance.jobs.attempts import AttemptResult, Attempts, Listener
 from pi_appliance.posting.store import Posts
 from pi_appliance.scheduling import conditions, cron, scheduler, slot_ledger
 from pi_appliance.scheduling.appliance import Appliance
-from pi_appliance.scheduling.due import BY_A_PERSON, picks, share
+from pi_appliance.scheduling.due import BY_A_PERSON, is_selected, uniform
 from pi_appliance.scheduling.model import AtBoot, Cron, Every
 from pi_appliance.scheduling.slot_ledger import account_for_cron
-from pi_appliance.storage.model import LEFT, Outcome, Run, Trigger
-from pi_appliance.storage.run_requests import Ask, ask_number
+from pi_appliance.storage.model import RESUME, Outcome, Run, Trigger
+from pi_appliance.storage.run_requests import RunRequest, ask_number
 from pi_appliance.storage.runs import LOST
 from pi_appliance.system import clock, locks, process
 
@@ -55,7 +55,7 @@ def run(
     given: Mapping[str, Any] = {}
     if ask_number(due) is not None:
         given = _ask(appliance, name, due).arguments
-    elif due == LEFT:
+    elif due == RESUME:
         _require_that_it_leaves(job)
     elif due is not None:
         _require_slot(appliance, job, due)
@@ -63,7 +63,7 @@ def run(
         due, misfire = _slot_of(job, now, appliance, by_hand=trigger is Trigger.HAND)
     asked = _Asked(job, trigger, due, misfire, given)
     # From here on a signal ends the run, not this process: the history hears of it whenever it comes.
-    with process.Stop().caught() as stop:
+    with process.StopSignal().caught() as stop:
         stop.wait(asked.seconds_of_jitter(appliance, now))
         ended = _run(appliance, asked, stop, listener or Listener(), random)
     _forget(appliance, name)
@@ -75,7 +75,7 @@ def _require_that_it_leaves(job: Job) -> None:
         raise Refused(f"a job of kind {job.kind} leaves nothing to finish")
 
 
-def _ask(appliance: Appliance, name: str, due: str | None) -> Ask:
+def _ask(appliance: Appliance, name: str, due: str | None) -> RunRequest:
     """Return the ask that DUE names. Raises UnknownName where something came of it already."""
     asks, number = appliance.store.asks, ask_number(due) or 0
     ask = asks.one(number)
@@ -97,7 +97,7 @@ class _Asked:
     @property
     def due(self) -> str | None:
         """The slot or the ask that the run belongs to."""
-        return None if self.named == LEFT else self.named
+        return None if self.named == RESUME else self.named
 
     @property
     def is_ask(self) -> bool:
@@ -107,7 +107,11 @@ class _Asked:
     def picked(self, appliance: Appliance) -> bool:
         """Say whether the chance uses the slot."""
         job = self.job
-        return self.due is None or self.is_ask or picks(job.chance, secret=appliance.secret, job=job.name, due=self.due)
+        return (
+            self.due is None
+            or self.is_ask
+            or is_selected(job.chance, secret=appliance.secret, job=job.name, due=self.due)
+        )
 
     def seconds_of_jitter(self, appliance: Appliance, now: datetime) -> float:
         """Return the seconds until the slot begins by its jitter. The daemon has waited for it already; cron cannot."""
@@ -115,21 +119,21 @@ class _Asked:
             return 0.0
         if not self.job.jitter or self.misfire or not self.picked(appliance):
             return 0.0
-        begin = datetime.fromisoformat(self.due) + self.job.jitter * share(appliance.secret, self.job.name, self.due)
+        begin = datetime.fromisoformat(self.due) + self.job.jitter * uniform(appliance.secret, self.job.name, self.due)
         return max(0.0, (begin - now).total_seconds())
 
 
-def _run(appliance: Appliance, asked: _Asked, stop: process.Stop, listener: Listener, random: Random) -> Run:
+def _run(appliance: Appliance, asked: _Asked, stop: process.StopSignal, listener: Listener, random: Random) -> Run:
     """Hold the job's lock, open a run, and see it through to its end."""
     job, store, path = asked.job, appliance.store, appliance.lock_path(asked.job.name)
     reason = _reason_not_to(appliance, asked, stop)
     waits = job.overlap is Overlap.QUEUE and reason is None  # what comes to nothing need not wait for its turn
     patience = job.deadline.total_seconds() if waits else _REPLACED if asked.is_ask else _SWEEP
     with contextlib.ExitStack() as held:
-        if job.overlap is Overlap.REPLACE and reason is None and asked.named != LEFT:
+        if job.overlap is Overlap.REPLACE and reason is None and asked.named != RESUME:
             _end_the_one_before(appliance, job, asked.due)
             patience = _REPLACED
-        lock = held.enter_context(locks.taken(path, patience=patience, give_up=lambda: stop.signal))
+        lock = held.enter_context(locks.acquire(path, patience=patience, give_up=lambda: stop.signal))
         now = clock.now()
         if lock is not None:
             appliance.close_the_ones_before(job.name, lock)
@@ -142,7 +146,7 @@ def _run(appliance: Appliance, asked: _Asked, stop: process.Stop, listener: List
             slot_ledger.forget_until(appliance, job.name, asked.due)
         verdict = reason if used_by is None else _used(asked, used_by)
         if verdict is None and lock is None:
-            verdict = Verdict(Outcome.SKIPPED, _overlap(appliance, job.name), {})
+            verdict = AttemptResult(Outcome.SKIPPED, _overlap(appliance, job.name), {})
         attempts, start = 0, None
         if verdict is None:
             assert lock is not None
@@ -150,7 +154,7 @@ def _run(appliance: Appliance, asked: _Asked, stop: process.Stop, listener: List
             lock.due = asked.due
             lock.say(number, None, "starting")
             sessions.make_room(appliance, job, number, asked.named)
-            once = sessions.begun(appliance, job, asked.named, now)
+            once = sessions.on_run_started(appliance, job, asked.named, now)
             attempt = Attempts(appliance, job, number, asked.named, lock, stop, listener)
             attempt.given = asked.given
             verdict = attempt.until_done(random)
@@ -158,7 +162,7 @@ def _run(appliance: Appliance, asked: _Asked, stop: process.Stop, listener: List
             if verdict.outcome is Outcome.STOPPED and why:
                 verdict = replace(verdict, summary=why + verdict.so_far)
             if why or stop.signal == signal.SIGINT or verdict.outcome is Outcome.TIMED_OUT:
-                sessions.given_up(appliance, job)
+                sessions.on_run_aborted(appliance, job)
             verdict = replace(verdict, summary=verdict.summary + once + attempt.unkept)
             attempts = attempt.count
         ended = Run(
@@ -180,14 +184,16 @@ def _run(appliance: Appliance, asked: _Asked, stop: process.Stop, listener: List
     return ended
 
 
-def _used(asked: _Asked, used_by: int) -> Verdict:
+def _used(asked: _Asked, used_by: int) -> AttemptResult:
     if asked.is_ask:
-        return Verdict(
+        return AttemptResult(
             Outcome.SKIPPED, f"{asked.due} was taken already" + (f" by run {used_by}" if used_by else ""), {}
         )
     if used_by == LOST:
-        return Verdict(Outcome.SKIPPED, f"its slot {asked.due} may have been used: the history was damaged since", {})
-    return Verdict(Outcome.SKIPPED, f"its slot {asked.due} was used by run {used_by}", {})
+        return AttemptResult(
+            Outcome.SKIPPED, f"its slot {asked.due} may have been used: the history was damaged since", {}
+        )
+    return AttemptResult(Outcome.SKIPPED, f"its slot {asked.due} was used by run {used_by}", {})
 
 
 def _end_the_one_before(appliance: Appliance, job: Job, due: str | None) -> None:
@@ -212,7 +218,7 @@ def _require_slot(appliance: Appliance, job: Job, due: str) -> None:
             real = clock.boot_name()
         case Cron() | Every():
             just_before = datetime.fromisoformat(due) - timedelta(microseconds=1) if due[:1].isdigit() else clock.now()
-            real = cron.due_name(next(cron.slots(job.schedule, just_before, appliance.config.zone_of(job))))
+            real = cron.slot_key(next(cron.fire_times(job.schedule, just_before, appliance.config.zone_of(job))))
         case None if job.after and scheduler.names(job, due, appliance):
             real = due
     if due != real:
@@ -228,32 +234,32 @@ def _slot_of(job: Job, now: datetime, appliance: Appliance, *, by_hand: bool) ->
         return clock.boot_name(), ""
     slot = cron.last_slot(job.schedule, now, zone, within=job.grace)
     if slot is not None:
-        return cron.due_name(slot), ""
+        return cron.slot_key(slot), ""
     if by_hand:  # between two slots: the next one, which is then used
-        return cron.due_name(next(cron.slots(job.schedule, now, zone))), ""
+        return cron.slot_key(next(cron.fire_times(job.schedule, now, zone))), ""
     slot = cron.last_slot(job.schedule, now, zone, within=max(job.grace, _LONGEST_REPLAY))
     if slot is None:
         return None, "its schedule names no slot here; bring cron in step with: pi-appliance jobs install"
     late = units.format_duration(timedelta(seconds=int((now - slot).total_seconds())))
-    return cron.due_name(slot), f"{late} late, more than its grace of {units.format_duration(job.grace)}"
+    return cron.slot_key(slot), f"{late} late, more than its grace of {units.format_duration(job.grace)}"
 
 
-def _reason_not_to(appliance: Appliance, asked: _Asked, stop: process.Stop) -> Verdict | None:
+def _reason_not_to(appliance: Appliance, asked: _Asked, stop: process.StopSignal) -> AttemptResult | None:
     """Return why what is asked comes to nothing, None if it does not. By hand nothing is asked but the overlap."""
     job = asked.job
     if asked.misfire:
-        return Verdict(Outcome.MISFIRED, asked.misfire, {})
+        return AttemptResult(Outcome.MISFIRED, asked.misfire, {})
     pause = appliance.store.slots.pauses().get(job.name)
-    if asked.is_ask or (asked.named == LEFT and appliance.store.asks.held(job.name) is not None):
+    if asked.is_ask or (asked.named == RESUME and appliance.store.asks.held(job.name) is not None):
         return None
     if pause is not None and pause.holds(clock.now()) and asked.trigger is not Trigger.HAND:
-        return Verdict(Outcome.SKIPPED, "paused", {})
+        return AttemptResult(Outcome.SKIPPED, "paused", {})
     if asked.trigger is not Trigger.HAND and slot_ledger.is_skipped(appliance, job.name, asked.due):
-        return Verdict(Outcome.SKIPPED, BY_A_PERSON, {})
+        return AttemptResult(Outcome.SKIPPED, BY_A_PERSON, {})
     if not asked.picked(appliance):
-        return Verdict(Outcome.SKIPPED, f"by chance ({job.chance})", {})
+        return AttemptResult(Outcome.SKIPPED, f"by chance ({job.chance})", {})
     if asked.due is not None and (unmet := conditions.unmet_here(job, appliance.config, stop)):
-        return Verdict(Outcome.SKIPPED, unmet, {})
+        return AttemptResult(Outcome.SKIPPED, unmet, {})
     return None
 
 

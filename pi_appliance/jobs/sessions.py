@@ -7,10 +7,10 @@ from datetime import datetime
 
 from pi_appliance.config.model import Job
 from pi_appliance.errors import Unavailable
-from pi_appliance.jobs.interface import MAKE_ROOM
+from pi_appliance.jobs.interface import PREEMPT
 from pi_appliance.music.alarms import active
 from pi_appliance.scheduling.appliance import Appliance
-from pi_appliance.storage.model import LEFT
+from pi_appliance.storage.model import RESUME
 
 _ROOM = 10.0  # seconds; a slow Pi starts a process in three
 _LOOK = 0.1
@@ -21,12 +21,12 @@ def forget_words(appliance: Appliance, job: Job, named: str | None) -> None:
 
     What finishes something that is left is still meant by it.
     """
-    if named != LEFT:
+    if named != RESUME:
         with contextlib.suppress(Unavailable):
             appliance.store.asks.hear(job.name)
 
 
-def begun(appliance: Appliance, job: Job, named: str | None, now: datetime) -> str:
+def on_run_started(appliance: Appliance, job: Job, named: str | None, now: datetime) -> str:
     """Do what the beginning of a run of JOB for NAMED brings with it; return what its summary is to say of that.
 
     A job that is to use one slot only (`once`) pauses from here on, before anything can cut its run off.
@@ -43,12 +43,12 @@ def make_room(appliance: Appliance, job: Job, run: int, named: str | None) -> No
 
     Of two alarms at the same minute, the later one rings. It is waited for, but not for long: an alarm must ring.
     """
-    if named == LEFT or not active.is_alarm(job):
+    if named == RESUME or not active.is_alarm(job):
         return
     with contextlib.suppress(Unavailable):
         asked = set(_in_the_way(appliance, job, run))
         for name in asked:
-            appliance.store.asks.say(name, MAKE_ROOM)
+            appliance.store.asks.say(name, PREEMPT)
         until = time.monotonic() + _ROOM
         while asked & set(_in_the_way(appliance, job, run)) and time.monotonic() < until:
             time.sleep(_LOOK)
@@ -64,7 +64,7 @@ def _in_the_way(appliance: Appliance, job: Job, run: int) -> Iterator[str]:
             yield from (going.job for going in appliance.store.going_on(other.name) if going.id < run)
 
 
-def given_up(appliance: Appliance, job: Job) -> None:
+def on_run_aborted(appliance: Appliance, job: Job) -> None:
     """Let nothing be held for JOB any more: a person ended its run, or its time is over."""
     with contextlib.suppress(Unavailable):
         appliance.store.asks.let_go(job.name)

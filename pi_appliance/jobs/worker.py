@@ -22,8 +22,8 @@ from pi_appliance.config import loader, secrets
 from pi_appliance.config.loader import load
 from pi_appliance.config.secrets import secret_names
 from pi_appliance.errors import ApplianceError, UnknownName
-from pi_appliance.jobs.context import RunContext, Teller
-from pi_appliance.storage.model import LEFT
+from pi_appliance.jobs.context import ProgressChannel, RunContext
+from pi_appliance.storage.model import RESUME
 from pi_appliance.storage.recovery import open_history
 from pi_appliance.system import limits, supervisor
 
@@ -53,9 +53,9 @@ def main(argv: list[str]) -> None:
         given=json.loads(given),
         ends=float(ends),
     )
-    supervisor.stand(int(runner))
+    supervisor.supervise(int(runner))
     with os.fdopen(int(teller_number), "w", encoding="utf-8") as file:
-        teller = Teller(file)
+        teller = ProgressChannel(file)
         try:
             limits.enter(plan)
             _run(asked, teller)
@@ -68,11 +68,11 @@ def main(argv: list[str]) -> None:
             teller.tell(error="fault", message=message, traceback=traceback.format_exc())
 
 
-def _run(asked: _Asked, teller: Teller) -> None:
+def _run(asked: _Asked, teller: ProgressChannel) -> None:
     # Where the claims of this run are, whatever the file says by now.
     config = replace(load(asked.config), state=asked.state)
     environment = dict(os.environ)
-    for name in secrets.ours(environment, secret_names(config)):
+    for name in secrets.secret_variables(environment, secret_names(config)):
         del os.environ[name]
     with open_history(config.state) as store:
         if asked.job not in config.jobs:  # the file was changed since the run began
@@ -85,10 +85,10 @@ def _run(asked: _Asked, teller: Teller) -> None:
             teller,
             asked.job,
             asked.run,
-            None if asked.due == LEFT else asked.due,
+            None if asked.due == RESUME else asked.due,
             environment,
             secret=(config.state / "secret.key").read_bytes(),
-            only_left=asked.due == LEFT,
+            only_left=asked.due == RESUME,
             ends=asked.ends,
         )
         result = plugins.load("jobs", entry.kind).run(loader.options(config, entry, asked.given), context)

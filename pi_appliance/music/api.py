@@ -13,7 +13,7 @@ from pi_appliance.music.model import Partition
 from pi_appliance.music.player_commands import COMMANDS, Command
 from pi_appliance.web.actions import Actions
 from pi_appliance.web.interface import Daemon
-from pi_appliance.web.params import ID, Call, Endpoint, Key, flag, text
+from pi_appliance.web.params import ID, Call, Endpoint, Param, boolean, text
 from pi_appliance.web.sse import EventStream
 
 _NAME = text("name", "what to call it", 100, needed=True)
@@ -73,7 +73,7 @@ class PlayerApi:
                 path=f"/player/outputs/{ID}",
                 what="Switch an output.",
                 act=self.switch,
-                body=(flag("on", "whether it sounds", needed=True),),
+                body=(boolean("on", "whether it sounds", needed=True),),
                 answer="Outputs",
                 example={"id": 0, "on": True},
             ),
@@ -192,7 +192,7 @@ def _size(value: object) -> int:
     return int(str(value))
 
 
-_SIZE = Key(
+_SIZE = Param(
     name="size",
     what="pixels of a side at the most; none: as it is",
     must=f"one of {', '.join(map(str, SIZES))}",

@@ -7,13 +7,19 @@ from starlette.exceptions import HTTPException
 
 from pi_appliance.errors import Refused
 from pi_appliance.music import serializers
-from pi_appliance.music.model import Kind, Opinion, Saved, Wanted, Where, Window
+from pi_appliance.music.model import EntryType, LibraryFilter, Page, QueuePosition, SavedPlaylist, TrackRating
 from pi_appliance.music.serializers import SOURCE, TAGS, source_of
 from pi_appliance.web.actions import Actions
 from pi_appliance.web.interface import Daemon
-from pi_appliance.web.params import COUNT, START, Call, Endpoint, choice, flag, several, text, whole
+from pi_appliance.web.params import COUNT, START, Call, Endpoint, array, boolean, enum, integer, text
 
-_KIND = choice("kind", "what is listed", Kind, (Kind.ARTIST, Kind.ALBUM, Kind.GENRE, Kind.TRACK), example="album")
+_KIND = enum(
+    "kind",
+    "what is listed",
+    EntryType,
+    (EntryType.ARTIST, EntryType.ALBUM, EntryType.GENRE, EntryType.TRACK),
+    example="album",
+)
 _PATH = text("path", "a folder of the library; none: its top", 2000, otherwise="", example="Albums")
 _FOLDER = text("folder", "a folder of the library; none: all of it", 2000, otherwise="", example="Albums")
 _URI = text("uri", "the address of a track", 2000, needed=True, example="a.ogg")
@@ -80,7 +86,7 @@ class LibraryApi:
                 path="/player/opinions",
                 what="What is thought of tracks; those without an opinion are left out.",
                 act=self.opinions,
-                query=(several(_URI, 200),),
+                query=(array(_URI, 200),),
                 answer="Opinions",
             ),
             Endpoint(
@@ -90,8 +96,8 @@ class LibraryApi:
                 act=self.think,
                 body=(
                     _URI,
-                    whole("rating", "from 1 to 10, or 0 for none", 0, 10),
-                    flag("favourite", "whether it is a favourite"),
+                    integer("rating", "from 1 to 10, or 0 for none", 0, 10),
+                    boolean("favourite", "whether it is a favourite"),
                 ),
                 answer="Opinions",
                 example={"uri": "a.ogg", "rating": 8, "favourite": True},
@@ -109,9 +115,9 @@ class LibraryApi:
     async def library(self, call: Call) -> object:
         """By tags."""
         given = call.given
-        wanted = Wanted(**{key.name: given[key.name] or "" for key in TAGS})
+        wanted = LibraryFilter(**{key.name: given[key.name] or "" for key in TAGS})
         player = await self._daemon.hub.player()
-        found = await player.library(given["kind"] or Kind.ARTIST, wanted, given["start"], given["count"])
+        found = await player.library(given["kind"] or EntryType.ARTIST, wanted, given["start"], given["count"])
         return serializers.window(found, serializers.entry)
 
     async def folder(self, call: Call) -> object:
@@ -146,8 +152,8 @@ class LibraryApi:
         if rating is None and favourite is None:
             raise HTTPException(400, 'give a "rating", or whether it is a "favourite"')
         player = await self._daemon.hub.player()
-        before = (await player.opinions([uri])).get(uri, Opinion())
-        opinion = Opinion(
+        before = (await player.opinions([uri])).get(uri, TrackRating())
+        opinion = TrackRating(
             rating=before.rating if rating is None else rating or None,
             favourite=before.favourite if favourite is None else favourite,
         )
@@ -160,9 +166,9 @@ class LibraryApi:
         return serializers.window(found, serializers.entry)
 
 
-_PLACE = whole("position", "a place in the playlist, from 0", 0, 10_000_000, needed=True)
-_PLACES = several(whole("positions", "places in the playlist, from 0", 0, 10_000_000, needed=True), 5000)
-_TO_PLAYLIST = whole("to", "the place it comes to", 0, 10_000_000, needed=True)
+_PLACE = integer("position", "a place in the playlist, from 0", 0, 10_000_000, needed=True)
+_PLACES = array(integer("positions", "places in the playlist, from 0", 0, 10_000_000, needed=True), 5000)
+_TO_PLAYLIST = integer("to", "the place it comes to", 0, 10_000_000, needed=True)
 _LONG = 128 * 1024  # bytes: 5000 places
 
 
@@ -198,7 +204,7 @@ class PlaylistApi:
                 path=f"{one}/play",
                 what="Play a playlist, or put it into the queue.",
                 act=self.play,
-                body=(choice("where", "in place of the queue; else it is only put there", Where),),
+                body=(enum("where", "in place of the queue; else it is only put there", QueuePosition),),
                 answer="Added",
                 example={"name": "Evening"},
             ),
@@ -254,7 +260,7 @@ class PlaylistApi:
         start, count = call.given["start"], call.given["count"]
         found = await (await self._daemon.hub.player()).playlists()
         shown = found[start : start + count]
-        window = Window(items=shown, start=start, length=len(found), more=start + len(shown) < len(found))
+        window = Page(items=shown, start=start, length=len(found), more=start + len(shown) < len(found))
         return serializers.window(window, lambda each: {"name": each.name, "changed": each.changed})
 
     async def one(self, call: Call) -> object:
@@ -263,9 +269,9 @@ class PlaylistApi:
 
     async def play(self, call: Call) -> object:
         """Play one, or put it into the queue."""
-        where, player = call.given["where"] or Where.INSTEAD, await self._daemon.hub.player()
-        source = Saved(playlist=call.path["name"])
-        return serializers.added(await player.add(source, where, play=where is Where.INSTEAD))
+        where, player = call.given["where"] or QueuePosition.INSTEAD, await self._daemon.hub.player()
+        source = SavedPlaylist(playlist=call.path["name"])
+        return serializers.added(await player.add(source, where, play=where is QueuePosition.INSTEAD))
 
     async def add(self, call: Call) -> object:
         """Put something at the end of one."""
@@ -299,9 +305,9 @@ class PlaylistApi:
         return serializers.window(found, serializers.entry)
 
 
-_ID = whole("id", "of a track in the queue: it stays its own while the queue changes", 0, 2**31, needed=True)
-_IDS = several(whole("ids", "of tracks in the queue", 0, 2**31, needed=True), 5000)
-_TO = whole("to", "the place it comes to, from 0", 0, 10_000_000, needed=True)
+_ID = integer("id", "of a track in the queue: it stays its own while the queue changes", 0, 2**31, needed=True)
+_IDS = array(integer("ids", "of tracks in the queue", 0, 2**31, needed=True), 5000)
+_TO = integer("to", "the place it comes to, from 0", 0, 10_000_000, needed=True)
 _NAME = text("name", "what to call the playlist", 200, needed=True)
 
 
@@ -332,8 +338,8 @@ class QueueApi:
                 act=self.add,
                 body=(
                     *SOURCE,
-                    choice("where", "at the end, behind the current track, or instead of all", Where),
-                    flag("play", "whether its first track is played at once"),
+                    enum("where", "at the end, behind the current track, or instead of all", QueuePosition),
+                    boolean("play", "whether its first track is played at once"),
                 ),
                 answer="Added",
                 example={"source": "artist:Miles Davis", "where": "next"},
@@ -362,7 +368,7 @@ class QueueApi:
                 path="/player/queue/save",
                 what="Keep the queue as a playlist.",
                 act=self.save,
-                body=(_NAME, flag("replace", "whether a playlist of that name may be replaced", otherwise=False)),
+                body=(_NAME, boolean("replace", "whether a playlist of that name may be replaced", otherwise=False)),
                 answer="Saved",
                 example={"name": "Evening", "replace": True},
             ),
@@ -376,7 +382,7 @@ class QueueApi:
     async def add(self, call: Call) -> object:
         """Put a source into the queue."""
         source = await asyncio.to_thread(source_of, call.given, self._actions.stations)
-        where = call.given["where"] or Where.END
+        where = call.given["where"] or QueuePosition.END
         player = await self._daemon.hub.player()
         return serializers.added(await player.add(source, where, play=bool(call.given["play"])))
 

@@ -13,7 +13,7 @@ from typing import Any
 from pi_appliance.errors import ApplianceError, Refused
 from pi_appliance.music import serializers
 from pi_appliance.web.interface import Daemon
-from pi_appliance.web.sse import Listeners, Ring, encoded
+from pi_appliance.web.sse import Listeners, ReplayBuffer, encoded
 
 STATE = "state"
 _OF_STATE = ("player", "mixer", "options")
@@ -28,7 +28,7 @@ class PlayerEvents:
 
     def __init__(self, daemon: Daemon, steady: Callable[[], float]) -> None:
         self._daemon, self._steady = daemon, steady
-        self._listeners, self._ring = Listeners(), Ring()
+        self._listeners, self._ring = Listeners(), ReplayBuffer()
         self._tasks: list[asyncio.Task[None]] = []
         self._to_ask, self._some = set[str](), asyncio.Event()
         self.library_version = 0

@@ -18,13 +18,13 @@ from random import Random
 from typing import Any
 
 from pi_appliance import plugins
-from pi_appliance.config.model import Config, Part
+from pi_appliance.config.model import Config, PluginConfig
 from pi_appliance.errors import ApplianceError, Unavailable
-from pi_appliance.music.limited_player import House, govern
-from pi_appliance.music.model import Can, Play, PlayerState
+from pi_appliance.music.limited_player import PlayerPolicy, apply_policy
+from pi_appliance.music.model import Capability, Play, PlayerState
 from pi_appliance.music.mpd import private
 from pi_appliance.music.player import Player
-from pi_appliance.storage.recovery import LateHistory
+from pi_appliance.storage.recovery import LazyStore
 from pi_appliance.system import backoff
 
 CONNECTION = "connection"  # among the names of what changed: the player came, went or is another one
@@ -66,7 +66,7 @@ class Listener:
         return await self.news() if self._some.is_set() else frozenset()
 
 
-class News:
+class ChangeBus:
     """Tells every listener."""
 
     def __init__(self) -> None:
@@ -90,13 +90,13 @@ class News:
 
 Upstream = Path | tuple[str, int]
 FOLDER = "mpd"  # in the state folder: what belongs to the stand-in
-SILENCE = ". Until then a silent stand-in plays"
+STAND_IN_NOTE = ". Until then a silent stand-in plays"
 NO_PLAYER = 'no player is configured; write  player: {kind: mpd}  into appliance.yaml and see "pi-appliance music"'
 _log = logging.getLogger(__name__)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Patience:
+class ReconnectPolicy:
     """How long the hub waits before it tries again; each wait is twice the last, up to a longest one."""
 
     first: timedelta = timedelta(seconds=0.2)
@@ -112,12 +112,12 @@ class Hub:
 
     def __init__(
         self,
-        part: Part | None,
+        part: PluginConfig | None,
         state_folder: Path,
         secrets: Mapping[str, str],
         *,
-        house: House | None = None,
-        patience: Patience | None = None,
+        house: PlayerPolicy | None = None,
+        patience: ReconnectPolicy | None = None,
         random: Random | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -125,14 +125,14 @@ class Hub:
         self._part, self._folder, self._secrets = part, state_folder, secrets
         self._kind: str = part.kind if part else ""
         self._options: Any = part.with_ if part else None
-        self._patience, self._random, self._clock = patience or Patience(), random or Random(), clock  # noqa: S311 - jitter
-        self.house, self._news, self._asked = house or House(), News(), asyncio.Event()
+        self._patience, self._random, self._clock = patience or ReconnectPolicy(), random or Random(), clock  # noqa: S311 - jitter
+        self.house, self._news, self._asked = house or PlayerPolicy(), ChangeBus(), asyncio.Event()
         self._player: Player | None = None
         self._state: PlayerState | None = None
         self._read_at = 0.0
         self._met = False  # whether the configured player was ever there
         self.kind = self._kind
-        self.abilities: frozenset[Can] = frozenset()
+        self.abilities: frozenset[Capability] = frozenset()
         self.hands = 0
         """How often somebody gave a command that says what is to play; another number: a hand was on the player."""
         self.note = ""
@@ -163,7 +163,7 @@ class Hub:
         BY_HAND: what is done with it is somebody's wish, before which the appliance's own doings stand back. Raises
         Unavailable at once, with the reason, if there is none; then it is looked for at once.
         """
-        return govern(self.bare_player(), self.house, self._touched if by_hand else lambda: None)
+        return apply_policy(self.bare_player(), self.house, self._touched if by_hand else lambda: None)
 
     def bare_player(self) -> Player:
         """Return the player without anything before it: for who enforces the rules. Raises Unavailable as player()."""
@@ -232,7 +232,7 @@ class Hub:
         try:
             async with private.running(self._folder / FOLDER, self._options.music) as place:
                 stand_in = _stand_in_at(place, self._kind, self._options)
-                return await self._unless_it_appears(self._follow(stand_in, place, absent + SILENCE))
+                return await self._unless_it_appears(self._follow(stand_in, place, absent + STAND_IN_NOTE))
         except ApplianceError as error:
             return f"{absent}. There is no stand-in: {error}"
 
@@ -260,7 +260,7 @@ class Hub:
 
     async def _follow(self, player: Player, upstream: Upstream | None, silence: str = "") -> None:
         """Read the state at each change until PLAYER is lost. SILENCE says why only a stand-in plays."""
-        governed = govern(player, self.house)
+        governed = apply_policy(player, self.house)
         try:
             async for names in player.changes():
                 state = await governed.state()
@@ -325,9 +325,11 @@ async def open_player(config: Config, secrets: Mapping[str, str], *, tell: Calla
             await player.state()
         except Unavailable:
             raise absent from None
-        tell(f"{absent}{SILENCE}")
-    history = LateHistory(config.state)
-    return govern(player, House(policy=config.volume, zone=config.time_zone, store=history.open, close=history.close))
+        tell(f"{absent}{STAND_IN_NOTE}")
+    history = LazyStore(config.state)
+    return apply_policy(
+        player, PlayerPolicy(policy=config.volume, zone=config.time_zone, store=history.open, close=history.close)
+    )
 
 
 def _stand_in_at(place: Path, kind: str, options: Any) -> Player:

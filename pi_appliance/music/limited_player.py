@@ -13,12 +13,12 @@ from zoneinfo import ZoneInfo
 
 from pi_appliance.config.model import QuietHours, VolumePolicy
 from pi_appliance.errors import Refused, Unavailable
-from pi_appliance.music.model import Added, Can, Entry, Opinion, PlayerState, Source, Where, Window
+from pi_appliance.music.model import AddResult, Capability, Entry, Page, PlayerState, QueuePosition, Source, TrackRating
 from pi_appliance.music.player import Player
-from pi_appliance.music.ratings import Opinions
+from pi_appliance.music.ratings import RatingStore
 from pi_appliance.scheduling import dst
 from pi_appliance.storage.database import Database
-from pi_appliance.storage.key_value import Notes
+from pi_appliance.storage.key_value import KeyValueStore
 from pi_appliance.system import clock
 
 LOUDEST = 100
@@ -76,7 +76,7 @@ def _nowhere() -> Database:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class House:
+class PlayerPolicy:
     """What the household has laid down, and where it remembers. `store` opens the history when it is first asked."""
 
     policy: VolumePolicy | None = None
@@ -91,27 +91,27 @@ class House:
         return allowed(self.policy, self.now().astimezone(self.zone))
 
     @property
-    def notes(self) -> Notes:
+    def notes(self) -> KeyValueStore:
         """What is known again after a restart."""
-        return Notes(self.store())
+        return KeyValueStore(self.store())
 
     @property
-    def opinions(self) -> Opinions:
+    def opinions(self) -> RatingStore:
         """What is thought of tracks."""
-        return Opinions(self.store())
+        return RatingStore(self.store())
 
 
-def govern(player: Player, house: House, touched: Callable[[], None] = lambda: None) -> Player:
+def apply_policy(player: Player, house: PlayerPolicy, touched: Callable[[], None] = lambda: None) -> Player:
     """Return PLAYER as HOUSE wants it. TOUCHED is called before each command that says what is to play."""
-    return cast("Player", Governed(player, house, touched))  # the rest of a Player is the player's own
+    return cast("Player", LimitedPlayer(player, house, touched))  # the rest of a Player is the player's own
 
 
-class Governed:
+class LimitedPlayer:
     """Stands before a player. Where something was above what is allowed, it becomes what is allowed: no refusal."""
 
-    def __init__(self, player: Player, house: House, touched: Callable[[], None]) -> None:
+    def __init__(self, player: Player, house: PlayerPolicy, touched: Callable[[], None]) -> None:
         self._player, self._house, self._touched = player, house, touched
-        self._can: frozenset[Can] | None = None
+        self._can: frozenset[Capability] | None = None
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._player, name)
@@ -120,10 +120,10 @@ class Governed:
         """Return the loudest that is allowed at NOW, 0 to 100."""
         return allowed(self._house.policy, now.astimezone(self._house.zone))
 
-    async def abilities(self) -> frozenset[Can]:
+    async def abilities(self) -> frozenset[Capability]:
         """Return what the player can, and what the appliance does for it."""
         self._can = await self._player.abilities()
-        return self._can | {Can.STICKERS} | ({Can.MUTE} if Can.VOLUME in self._can else set())
+        return self._can | {Capability.STICKERS} | ({Capability.MUTE} if Capability.VOLUME in self._can else set())
 
     async def state(self) -> PlayerState:
         """Return what it is doing now; muted too where the appliance has muted it."""
@@ -170,9 +170,9 @@ class Governed:
         """Empty the queue."""
         await self._press(self._player.clear)
 
-    async def add(self, source: Source, where: Where = Where.END, *, play: bool = False) -> Added:
+    async def add(self, source: Source, where: QueuePosition = QueuePosition.END, *, play: bool = False) -> AddResult:
         """Put SOURCE into the queue, and PLAY it, not louder than allowed."""
-        if not play and where is not Where.INSTEAD:
+        if not play and where is not QueuePosition.INSTEAD:
             return await self._player.add(source, where)
         self._touched()
         if play:
@@ -193,7 +193,7 @@ class Governed:
 
     async def set_mute(self, on: bool) -> None:
         """Be silent, or as loud as before and allowed. Raises Refused where there is no volume either."""
-        if await self._has(Can.MUTE):
+        if await self._has(Capability.MUTE):
             if not on:
                 await self._lower()
             return await self._player.set_mute(on)
@@ -209,21 +209,21 @@ class Governed:
             notes.drop(MUTE)
         return None
 
-    async def opinions(self, uris: Collection[str]) -> Mapping[str, Opinion]:
+    async def opinions(self, uris: Collection[str]) -> Mapping[str, TrackRating]:
         """Return what is thought of those of URIS that something is thought of."""
-        if await self._has(Can.STICKERS):
+        if await self._has(Capability.STICKERS):
             return await self._player.opinions(uris)
         return self._house.opinions.of(uris)
 
-    async def set_opinion(self, uri: str, opinion: Opinion) -> None:
+    async def set_opinion(self, uri: str, opinion: TrackRating) -> None:
         """Keep what is thought of the track URI."""
-        if await self._has(Can.STICKERS):
+        if await self._has(Capability.STICKERS):
             return await self._player.set_opinion(uri, opinion)
         return self._house.opinions.put(uri, opinion)
 
-    async def favourites(self, start: int = 0, count: int = 100) -> Window[Entry]:
+    async def favourites(self, start: int = 0, count: int = 100) -> Page[Entry]:
         """Return the favourite tracks, in the order of their addresses."""
-        if await self._has(Can.STICKERS):
+        if await self._has(Capability.STICKERS):
             return await self._player.favourites(start, count)
         return self._house.opinions.favourites(start, count)
 
@@ -246,7 +246,7 @@ class Governed:
         if state.volume is not None and state.volume > loudest:
             await self._player.set_volume(loudest)
 
-    async def _has(self, ability: Can) -> bool:
+    async def _has(self, ability: Capability) -> bool:
         if self._can is None:
             self._can = await self._player.abilities()
         return ability in self._can

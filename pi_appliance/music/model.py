@@ -24,7 +24,7 @@ class Mode(StrEnum):
     ONCE = "once"
 
 
-class Gain(StrEnum):
+class ReplayGainMode(StrEnum):
     """ReplayGain: by what the loudness of tracks is made even."""
 
     OFF = "off"
@@ -33,7 +33,7 @@ class Gain(StrEnum):
     AUTO = "auto"
 
 
-class Can(StrEnum):
+class Capability(StrEnum):
     """What not every player can. Asked for without it, the player raises Refused and says why."""
 
     VOLUME = "volume"
@@ -60,7 +60,7 @@ class Can(StrEnum):
     PARTITIONS = "partitions"
 
 
-class Kind(StrEnum):
+class EntryType(StrEnum):
     """What an entry of the library, of a playlist or of the queue is."""
 
     TRACK = "track"
@@ -108,7 +108,7 @@ class PlayerState:
     single: Mode = Mode.OFF
     consume: Mode = Mode.OFF
     crossfade: int = 0  # seconds
-    replay_gain: Gain = Gain.OFF
+    replay_gain: ReplayGainMode = ReplayGainMode.OFF
     queue_length: int = 0
     queue_version: int = 0  # another one whenever the queue is another
     updating: int | None = None  # the number of the update of the library that goes on
@@ -122,7 +122,7 @@ class PlayerState:
 class Entry:
     """One line of a list. TRACK and STREAM have a track; a FOLDER or PLAYLIST a uri; the others are found by name."""
 
-    kind: Kind
+    kind: EntryType
     name: str
     uri: str = ""
     artist: str = ""  # whose album it is
@@ -131,7 +131,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Window(Generic[T]):
+class Page(Generic[T]):
     """A part of a list: `items` from `start` on. `length` is that of the whole; None: nobody has counted."""
 
     items: Sequence[T]
@@ -151,7 +151,7 @@ class Queue:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class LibraryFilter:
     """What is looked for in the library: all that is given must hold. Tags are matched whole, `text` anywhere.
 
     Capitals do not count in `text`; its words may stand in any tags.
@@ -172,17 +172,17 @@ class Uri:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Saved:
+class SavedPlaylist:
     """A saved playlist."""
 
     playlist: str
 
 
-Source = Uri | Saved | Wanted
+Source = Uri | SavedPlaylist | LibraryFilter
 """What can be put into the queue or into a playlist."""
 
 
-class Where(StrEnum):
+class QueuePosition(StrEnum):
     """Where in the queue."""
 
     END = "end"
@@ -191,7 +191,7 @@ class Where(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Added:
+class AddResult:
     """What came into the queue: how many tracks, from which position on, and what to call it."""
 
     name: str
@@ -225,7 +225,7 @@ class Partition:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Counts:
+class LibraryStats:
     """How big the library is; `updated` is an instant in seconds since 1970."""
 
     artists: int
@@ -236,7 +236,7 @@ class Counts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Opinion:
+class TrackRating:
     """What the household thinks of a track: a rating from 1 to 10, and whether it is a favourite."""
 
     rating: int | None = None

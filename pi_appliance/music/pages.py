@@ -17,25 +17,25 @@ from pi_appliance.errors import ApplianceError, ConfigError, Unavailable
 from pi_appliance.jobs.pages import Pages
 from pi_appliance.music.covers import Covers
 from pi_appliance.music.model import (
-    Can,
+    Capability,
     Entry,
-    Gain,
-    Kind,
+    EntryType,
+    LibraryFilter,
     Mode,
-    Opinion,
-    Saved,
+    Page,
+    QueuePosition,
+    ReplayGainMode,
+    SavedPlaylist,
     Source,
     Station,
     Track,
+    TrackRating,
     Uri,
-    Wanted,
-    Where,
-    Window,
 )
 from pi_appliance.music.player import Player
 from pi_appliance.music.stations.service import Stations
-from pi_appliance.music.usb.drives import Stick
-from pi_appliance.web.filters import LACKS
+from pi_appliance.music.usb.drives import UsbDrive
+from pi_appliance.web.filters import UNSUPPORTED
 from pi_appliance.web.interface import Daemon
 from pi_appliance.web.params import BASE, form
 from pi_appliance.web.security import page_here
@@ -43,9 +43,9 @@ from pi_appliance.web.security import page_here
 ROWS = 100  # lines on a page
 COVER = 512  # pixels of a side
 _FEW = 10  # artists and albums above the tracks that a search found
-_BY = {Kind.ARTIST: "Artists", Kind.ALBUM: "Albums", Kind.GENRE: "Genres", Kind.TRACK: "Tracks"}
+_BY = {EntryType.ARTIST: "Artists", EntryType.ALBUM: "Albums", EntryType.GENRE: "Genres", EntryType.TRACK: "Tracks"}
 
-Part = tuple[str, Window[Entry], str]
+Part = tuple[str, Page[Entry], str]
 """A heading, what stands below it, and the address of what follows, which lacks only start=."""
 
 
@@ -80,7 +80,7 @@ class MusicPages:
     async def library(self, request: Request) -> Response:
         """Show a folder, or what has the tags or the words that are asked for."""
         player, query, start = await self._player(), request.query_params, start_of(request)
-        wanted = Wanted(**{key: query.get(key, "") for key in ("artist", "album", "genre", "text")})
+        wanted = LibraryFilter(**{key: query.get(key, "") for key in ("artist", "album", "genre", "text")})
         by = query.get("by", "")
         known = {key: value for key, value in query.items() if key != "start" and value}
         here, further = _address(known, start), f"/music/library?{urlencode(known)}{'&' if known else ''}"
@@ -88,7 +88,7 @@ class MusicPages:
         if by == "favourites":
             parts = [("", await player.favourites(start, ROWS), further)]
         elif by in _BY:
-            parts = [("", await player.library(Kind(by), wanted, start, ROWS), further)]
+            parts = [("", await player.library(EntryType(by), wanted, start, ROWS), further)]
         elif wanted.text:
             parts, by = await self._found(player, wanted, start, further), "search"
         else:
@@ -105,7 +105,7 @@ class MusicPages:
             above=above,
             whole=whole,
             deep=whole is not None,
-            art=first.track.uri if first and first.track and whole and whole.kind is Kind.ALBUM else "",
+            art=first.track.uri if first and first.track and whole and whole.kind is EntryType.ALBUM else "",
             liked=await self._liked(
                 player, [each.track for _, window, _ in parts for each in window.items if each.track]
             ),
@@ -115,11 +115,11 @@ class MusicPages:
         """Show the saved playlists, or the one that is named."""
         player, name, start = await self._player(), request.query_params.get("name", ""), start_of(request)
         if not name:
-            found = [Entry(kind=Kind.PLAYLIST, name=each.name) for each in await player.playlists()]
+            found = [Entry(kind=EntryType.PLAYLIST, name=each.name) for each in await player.playlists()]
             return self._page("playlists.html", found=found, here="/music/playlists")
         window = await player.playlist(name, start, ROWS)
         here = f"/music/playlists?{urlencode({'name': name})}"
-        whole = Entry(kind=Kind.PLAYLIST, name=name)
+        whole = Entry(kind=EntryType.PLAYLIST, name=name)
         return self._page("playlists.html", playlist=name, window=window, here=here, whole=whole)
 
     async def radio(self, request: Request) -> Response:
@@ -150,29 +150,29 @@ class MusicPages:
     async def sound(self, _: Request) -> Response:
         """Show how it sounds, and the size of the library."""
         player, abilities = await self._player(), self._daemon.hub.abilities
-        outputs = await player.outputs() if Can.OUTPUTS in abilities else ()
-        counts = await player.counts() if Can.TAGS in abilities else None
-        lacks = [LACKS[each] for each in LACKS if each not in abilities]
-        sticks: Sequence[Stick] = ()
+        outputs = await player.outputs() if Capability.OUTPUTS in abilities else ()
+        counts = await player.counts() if Capability.TAGS in abilities else None
+        lacks = [UNSUPPORTED[each] for each in UNSUPPORTED if each not in abilities]
+        sticks: Sequence[UsbDrive] = ()
         with contextlib.suppress(Unavailable):  # no folder for them is configured
             sticks = self._daemon.sticks.all()
         return self._page("sound.html", outputs=outputs, counts=counts, lacks=lacks, sticks=sticks)
 
-    async def _found(self, player: Player, wanted: Wanted, start: int, further: str) -> list[Part]:
+    async def _found(self, player: Player, wanted: LibraryFilter, start: int, further: str) -> list[Part]:
         """Return artists, albums and tracks in which the words are found; behind the first page tracks alone."""
         parts: list[Part] = []
-        if start == 0 and Can.TAGS in self._daemon.hub.abilities:
-            for kind in (Kind.ARTIST, Kind.ALBUM):
+        if start == 0 and Capability.TAGS in self._daemon.hub.abilities:
+            for kind in (EntryType.ARTIST, EntryType.ALBUM):
                 window = await player.library(kind, wanted, 0, _FEW)
                 if window.items:
                     more = f"{further}by={kind}&" if window.more else ""
                     parts.append((_BY[kind], window, more))
-        return [*parts, ("Tracks", await player.library(Kind.TRACK, wanted, start, ROWS), further)]
+        return [*parts, ("Tracks", await player.library(EntryType.TRACK, wanted, start, ROWS), further)]
 
     async def _liked(self, player: Player, tracks: Sequence[Track]) -> frozenset[str]:
         """Return the addresses of those of TRACKS that are favourites; of streams nothing is kept."""
         uris = [track.uri for track in tracks if "://" not in track.uri]
-        if not uris or Can.STICKERS not in self._daemon.hub.abilities:
+        if not uris or Capability.STICKERS not in self._daemon.hub.abilities:
             return frozenset()
         found = await player.opinions(uris)
         return frozenset(uri for uri, opinion in found.items() if opinion.favourite)
@@ -198,20 +198,20 @@ def _address(known: dict[str, str], start: int) -> str:
     return "/music/library" + (f"?{query}" if query else "")
 
 
-def _frame(by: str, path: str, wanted: Wanted) -> tuple[str, str, Entry | None]:
+def _frame(by: str, path: str, wanted: LibraryFilter) -> tuple[str, str, Entry | None]:
     """Return what to call the list, where it hangs, and what stands for the whole of it."""
     if path:
         above = path.rpartition("/")[0]
-        whole = Entry(kind=Kind.FOLDER, name=path.rpartition("/")[2], uri=f"{path}/")
+        whole = Entry(kind=EntryType.FOLDER, name=path.rpartition("/")[2], uri=f"{path}/")
         return whole.name, f"/music/library?{urlencode({'path': above})}" if above else "/music/library", whole
     if wanted.album:
-        whole = Entry(kind=Kind.ALBUM, name=wanted.album, artist=wanted.artist)
+        whole = Entry(kind=EntryType.ALBUM, name=wanted.album, artist=wanted.artist)
         above = urlencode({"by": "album", "artist": wanted.artist}) if wanted.artist else "by=album"
         return wanted.album, f"/music/library?{above}", whole
     if wanted.artist:
-        return wanted.artist, "/music/library?by=artist", Entry(kind=Kind.ARTIST, name=wanted.artist)
+        return wanted.artist, "/music/library?by=artist", Entry(kind=EntryType.ARTIST, name=wanted.artist)
     if wanted.genre:
-        return wanted.genre, "/music/library?by=genre", Entry(kind=Kind.GENRE, name=wanted.genre)
+        return wanted.genre, "/music/library?by=genre", Entry(kind=EntryType.GENRE, name=wanted.genre)
     return f"“{wanted.text}”" if by == "search" else "Library", "/music/library" if by == "search" else "/", None
 
 
@@ -244,14 +244,14 @@ class MusicForms:
         source, player = _source(given), await self._player()
         match given.get("do"):
             case "play":  # a single track joins the queue, a collection takes its place
-                single = given.get("kind") in (Kind.TRACK, Kind.STREAM)
-                await player.add(source, Where.NEXT if single else Where.INSTEAD, play=True)
+                single = given.get("kind") in (EntryType.TRACK, EntryType.STREAM)
+                await player.add(source, QueuePosition.NEXT if single else QueuePosition.INSTEAD, play=True)
             case "next":
-                await player.add(source, Where.NEXT)
+                await player.add(source, QueuePosition.NEXT)
             case "end":
-                await player.add(source, Where.END)
+                await player.add(source, QueuePosition.END)
             case "like" | "unlike" as what if isinstance(source, Uri):
-                before = (await player.opinions([source.uri])).get(source.uri, Opinion())
+                before = (await player.opinions([source.uri])).get(source.uri, TrackRating())
                 await player.set_opinion(source.uri, replace(before, favourite=what == "like"))
             case other:
                 raise _unknown(other)
@@ -372,7 +372,7 @@ async def _set(player: Player, key: str, given: Given) -> None:
         case "crossfade":
             await player.set_crossfade(_whole(given, key))
         case "gain":
-            await player.set_replay_gain(_one(Gain, given[key]))
+            await player.set_replay_gain(_one(ReplayGainMode, given[key]))
         case "mute":
             await player.set_mute(_on(given, key))
         case "update":
@@ -385,11 +385,11 @@ def _source(given: Given) -> Source:
     if "uri" in given:
         return Uri(uri=given["uri"], title=given.get("title", ""))
     if "playlist" in given:
-        return Saved(playlist=given["playlist"])
+        return SavedPlaylist(playlist=given["playlist"])
     tags = {key: given[key] for key in ("artist", "album", "genre") if given.get(key)}
     if not tags:
         raise HTTPException(400, "nothing is named to put into the queue")
-    return Wanted(**tags)
+    return LibraryFilter(**tags)
 
 
 def _station(given: Given) -> Station:

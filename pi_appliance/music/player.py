@@ -4,24 +4,24 @@ from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from typing import Protocol
 
 from pi_appliance.music.model import (
-    Added,
+    AddResult,
     Art,
-    Can,
-    Counts,
+    Capability,
     Entry,
-    Gain,
-    Kind,
+    EntryType,
+    LibraryFilter,
+    LibraryStats,
     Mode,
-    Opinion,
     Output,
+    Page,
     Partition,
     PlayerState,
     Playlist,
     Queue,
+    QueuePosition,
+    ReplayGainMode,
     Source,
-    Wanted,
-    Where,
-    Window,
+    TrackRating,
 )
 
 
@@ -37,7 +37,7 @@ class Player(Protocol):
     async def state(self) -> PlayerState:
         """Return what it is doing now."""
 
-    async def abilities(self) -> frozenset[Can]:
+    async def abilities(self) -> frozenset[Capability]:
         """Return what it can, as it is set up at this moment."""
 
     async def play(self, position: int | None = None, *, at: float = 0.0) -> None:
@@ -83,7 +83,7 @@ class Player(Protocol):
     async def set_crossfade(self, seconds: int) -> None:
         """Let tracks overlap by SECONDS; 0: not."""
 
-    async def set_replay_gain(self, gain: Gain) -> None:
+    async def set_replay_gain(self, gain: ReplayGainMode) -> None:
         """Choose by what loudness is made even."""
 
     async def outputs(self) -> Sequence[Output]:
@@ -95,7 +95,7 @@ class Player(Protocol):
     async def queue(self, start: int = 0, count: int = 100) -> Queue:
         """Return COUNT tracks of the queue from position START."""
 
-    async def add(self, source: Source, where: Where = Where.END, *, play: bool = False) -> Added:
+    async def add(self, source: Source, where: QueuePosition = QueuePosition.END, *, play: bool = False) -> AddResult:
         """Put SOURCE into the queue, and PLAY it from its first track. What is not known leaves the queue as it was."""
 
     async def move(self, id: int, to: int) -> None:  # noqa: A002 - MPD's word
@@ -113,22 +113,22 @@ class Player(Protocol):
     async def save(self, name: str, *, replace: bool = False) -> None:
         """Keep the queue as the playlist NAME. Raises Refused if there is one and it is not to be REPLACEd."""
 
-    async def folder(self, path: str = "", start: int = 0, count: int = 100) -> Window[Entry]:
+    async def folder(self, path: str = "", start: int = 0, count: int = 100) -> Page[Entry]:
         """Return folders, tracks and playlist files in the folder PATH of the library, '' for its top."""
 
     async def library(
         self,
-        kind: Kind,
-        wanted: Wanted = Wanted(),  # noqa: B008 - it never changes
+        kind: EntryType,
+        wanted: LibraryFilter = LibraryFilter(),  # noqa: B008 - it never changes
         start: int = 0,
         count: int = 100,
-    ) -> Window[Entry]:
+    ) -> Page[Entry]:
         """Return the ARTISTs, ALBUMs, GENREs or TRACKs in which WANTED is found, in the order of their names.
 
         TRACKs come in the order of the library: albums as a whole, and in the order of their tracks.
         """
 
-    async def counts(self, folder: str = "") -> Counts:
+    async def counts(self, folder: str = "") -> LibraryStats:
         """Return how big the library is, or what of it is in FOLDER (then only its tracks and seconds are counted)."""
 
     async def update(self, folder: str = "") -> None:
@@ -137,7 +137,7 @@ class Player(Protocol):
     async def playlists(self) -> Sequence[Playlist]:
         """Return the saved playlists, in the order of their names."""
 
-    async def playlist(self, name: str, start: int = 0, count: int = 100) -> Window[Entry]:
+    async def playlist(self, name: str, start: int = 0, count: int = 100) -> Page[Entry]:
         """Return COUNT entries of the playlist NAME. Raises Refused if there is none."""
 
     async def playlist_add(self, name: str, source: Source) -> None:
@@ -155,13 +155,13 @@ class Player(Protocol):
     async def delete_playlist(self, name: str) -> None:
         """Delete the playlist NAME. Raises Refused if there is none."""
 
-    async def opinions(self, uris: Collection[str]) -> Mapping[str, Opinion]:
+    async def opinions(self, uris: Collection[str]) -> Mapping[str, TrackRating]:
         """Return what is thought of those of URIS that something is thought of."""
 
-    async def set_opinion(self, uri: str, opinion: Opinion) -> None:
+    async def set_opinion(self, uri: str, opinion: TrackRating) -> None:
         """Keep what is thought of the track URI, in place of what was thought before."""
 
-    async def favourites(self, start: int = 0, count: int = 100) -> Window[Entry]:
+    async def favourites(self, start: int = 0, count: int = 100) -> Page[Entry]:
         """Return the favourite tracks, in the order of their addresses."""
 
     async def art(self, uri: str) -> Art | None:

@@ -8,11 +8,11 @@ from typing import Any
 from starlette.exceptions import HTTPException
 
 from pi_appliance.errors import Refused, UnknownName
-from pi_appliance.music.model import Gain, Mode, Uri, Where
+from pi_appliance.music.model import Mode, QueuePosition, ReplayGainMode, Uri
 from pi_appliance.music.player import Player
 from pi_appliance.music.stations.service import Stations
 from pi_appliance.web.interface import Music
-from pi_appliance.web.params import Given, Key, choice, flag, number, read_body, text, whole
+from pi_appliance.web.params import Given, Param, boolean, enum, integer, number, read_body, text
 
 Values = Mapping[str, Any]
 _FAR = 1_000_000  # seconds, or places in a queue
@@ -24,7 +24,7 @@ class Command:
 
     what: str
     act: Callable[[Music, Stations, Values], Awaitable[None]]
-    keys: Sequence[Key] = ()
+    keys: Sequence[Param] = ()
     either: str = ""
     example: Mapping[str, Any] = field(default_factory=dict)
 
@@ -47,7 +47,7 @@ async def play_station(music: Music, stations: Stations, name: str) -> None:
     """Play the station NAME, and nothing else. Raises UnknownName, and what the player raises."""
     station = await asyncio.to_thread(stations.to_play, name)  # it may look up a list on the web
     player = await music.player()
-    await player.add(Uri(uri=station.url, title=station.name), Where.INSTEAD, play=True)
+    await player.add(Uri(uri=station.url, title=station.name), QueuePosition.INSTEAD, play=True)
 
 
 async def _play(player: Player, values: Values) -> None:
@@ -99,7 +99,10 @@ COMMANDS: Mapping[str, Command] = {
     "play": Command(
         what="Go on, or play the track at a place of the queue or with an id.",
         act=_on(_play),
-        keys=(whole("position", "a place in the queue, from 0", 0, _FAR), whole("id", "of a track in it", 0, 2**31)),
+        keys=(
+            integer("position", "a place in the queue, from 0", 0, _FAR),
+            integer("id", "of a track in it", 0, 2**31),
+        ),
         example={"position": 1},
     ),
     "pause": Command(what="Pause; nothing happens unless it plays.", act=_on(lambda player, _: player.pause())),
@@ -127,30 +130,30 @@ COMMANDS: Mapping[str, Command] = {
     "mute": Command(
         what="Be silent, or as loud as before.",
         act=_on(lambda player, values: player.set_mute(values["on"])),
-        keys=(flag("on", "whether it is silent", needed=True),),
+        keys=(boolean("on", "whether it is silent", needed=True),),
         example={"on": True},
     ),
     "modes": Command(
         what="Set how the queue is played; what is not named stays as it is.",
         act=_on(_modes),
         keys=(
-            flag("repeat", "begin again at the end of the queue"),
-            flag("random", "play in any order"),
-            choice("single", "stop behind each track", Mode),
-            choice("consume", "take what was played out of the queue", Mode),
+            boolean("repeat", "begin again at the end of the queue"),
+            boolean("random", "play in any order"),
+            enum("single", "stop behind each track", Mode),
+            enum("consume", "take what was played out of the queue", Mode),
         ),
         example={"random": True, "single": "once"},
     ),
     "crossfade": Command(
         what="Let tracks overlap.",
         act=_on(lambda player, values: player.set_crossfade(values["seconds"])),
-        keys=(whole("seconds", "0: not", 0, 60, needed=True),),
+        keys=(integer("seconds", "0: not", 0, 60, needed=True),),
         example={"seconds": 5},
     ),
     "replay-gain": Command(
         what="Choose by what loudness is made even.",
         act=_on(lambda player, values: player.set_replay_gain(values["gain"])),
-        keys=(choice("gain", "by what", Gain, needed=True),),
+        keys=(enum("gain", "by what", ReplayGainMode, needed=True),),
         example={"gain": "album"},
     ),
     "play-station": Command(

@@ -16,15 +16,15 @@ from pi_appliance.config.model import Radio
 from pi_appliance.config.units import format_duration
 from pi_appliance.errors import Refused, Uncertain
 from pi_appliance.music.hub import Hub, Listener, Nap
-from pi_appliance.music.model import Can, Play, PlayerState, Source, Track, Uri, Where
+from pi_appliance.music.model import Capability, Play, PlayerState, QueuePosition, Source, Track, Uri
 from pi_appliance.music.player import Player
 from pi_appliance.music.sources import describe
 from pi_appliance.system import backoff
 
 TRIES = 3  # before something else plays
 _FIRST, _LONGEST = 1 / 20, 3  # waits between two tries, in patiences: with 20 seconds, a second and a minute
-_SELDOM = timedelta(hours=1)  # the longest between two returns
-_LOOKS = 4  # at how time goes on, within one patience
+_SLOW_INTERVAL = timedelta(hours=1)  # the longest between two returns
+_POLLS = 4  # at how time goes on, within one patience
 _log = logging.getLogger(__name__)
 
 
@@ -88,7 +88,7 @@ class Watchdog:
         self._hands, self._turn = self._hub.hands, None
         elapsed, still = -1.0, 0.0
         while True:
-            step = self._patience / _LOOKS
+            step = self._patience / _POLLS
             news = await listener.news_within(step, self._nap)
             state = await self._state()
             if _broke_off(state) and (state.track is None or _is_same(state.track, stream)):
@@ -144,17 +144,17 @@ class Watchdog:
             await self._take_out(instead)
             if not lasted:
                 return False
-            back = min(back * 2, _SELDOM)
+            back = min(back * 2, _SLOW_INTERVAL)
 
     async def _plays_again(self, stream: Track, listener: Listener) -> bool:
         """Let STREAM play from its place in the queue, and say whether it does. Raises _Ended if it is gone."""
         assert stream.id is not None
         player = await self._player()
         try:
-            if Can.REMOVE in self._hub.abilities:
+            if Capability.REMOVE in self._hub.abilities:
                 await player.play_id(stream.id)
             else:  # it is not in the queue any more, if anything has played instead
-                await player.add(Uri(uri=stream.uri, title=stream.title), Where.INSTEAD, play=True)
+                await player.add(Uri(uri=stream.uri, title=stream.title), QueuePosition.INSTEAD, play=True)
         except Refused:  # because it failed at once, or because it is not in the queue any more
             state = await self._state()
             if _broke_off(state) and state.track is not None and state.track.uri == stream.uri:
@@ -165,13 +165,13 @@ class Watchdog:
     async def _play_instead(self, source: Source, listener: Listener) -> _Instead | None:
         """Let SOURCE play, behind all that is in the queue; None if it does not."""
         player = await self._player()
-        where = Where.END if Can.REMOVE in self._hub.abilities else Where.INSTEAD
+        where = QueuePosition.END if Capability.REMOVE in self._hub.abilities else QueuePosition.INSTEAD
         length = (await self._state()).queue_length
         try:
             added = await player.add(source, where, play=True)
         except (Refused, Uncertain) as error:
             _log.warning("music: %s cannot play instead: %s", describe(source), error)
-            if where is Where.END:  # it may have come into the queue, and failed only then
+            if where is QueuePosition.END:  # it may have come into the queue, and failed only then
                 await self._take_out_from(length)
             return None
         window = await player.queue(added.position, added.count)
@@ -187,13 +187,13 @@ class Watchdog:
         await player.remove(frozenset(track.id for track in came if track.id is not None))
 
     async def _take_out(self, instead: _Instead) -> None:
-        if Can.REMOVE in self._hub.abilities:
+        if Capability.REMOVE in self._hub.abilities:
             await (await self._player()).remove(instead.ids)
 
     async def _proved(self, ours: Callable[[Track | None], bool], listener: Listener) -> bool:
         """Say whether time goes on within the patience, on a track that is OURS."""
         first: float | None = None
-        waited, step = 0.0, self._patience / _LOOKS
+        waited, step = 0.0, self._patience / _POLLS
         while waited < self._patience:
             if not await listener.news_within(step, self._nap):
                 waited += step

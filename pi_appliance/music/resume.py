@@ -15,21 +15,21 @@ from pathlib import Path
 from typing import Any, get_type_hints
 
 from pi_appliance.errors import Refused, Unavailable
-from pi_appliance.music.alarms.active import Work
+from pi_appliance.music.alarms.active import ActiveSessions
 from pi_appliance.music.hub import CONNECTION, Hub, Nap
 from pi_appliance.music.model import Mode, Play, PlayerState, Track, Uri
 from pi_appliance.music.player import Player
 from pi_appliance.system import files
 
-SETTLE = 5.0  # seconds without news, after which what has changed is written
-AT_LAST = 30.0  # seconds after which it is written though there are news all the time
-EVERY = 120.0  # seconds between two writes while a file plays
+DEBOUNCE = 5.0  # seconds without news, after which what has changed is written
+MAX_DELAY = 30.0  # seconds after which it is written though there are news all the time
+INTERVAL = 120.0  # seconds between two writes while a file plays
 WINDOW = 500  # tracks asked for at a time
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class PlaybackSnapshot:
     """Where the music was, and how. `version` is that of the queue, `boot` the start of the machine."""
 
     version: int
@@ -60,7 +60,7 @@ class Resume:
         folder: Path,
         *,
         boot: str,
-        work: Work | None = None,
+        work: ActiveSessions | None = None,
         nap: Nap = asyncio.sleep,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -93,18 +93,18 @@ class Resume:
             await self._restore()
         if self._changed is None and self._is_other():
             self._changed = self._clock()
-        waited = self._changed is not None and self._clock() - self._changed >= AT_LAST
+        waited = self._changed is not None and self._clock() - self._changed >= MAX_DELAY
         if not names or waited:
             await self._save()
 
     def _wait(self) -> float | None:
         """Return after how many seconds something is to be written, if there are no news; None: nothing is."""
         if self._changed is not None:
-            return max(0.0, min(SETTLE, self._changed + AT_LAST - self._clock()))
+            return max(0.0, min(DEBOUNCE, self._changed + MAX_DELAY - self._clock()))
         state = self._hub.state
         if state is None or self._hub.stand_in or state.play is not Play.PLAYING or not _is_file(state.track):
             return None
-        return max(0.0, self._saved + EVERY - self._clock())
+        return max(0.0, self._saved + INTERVAL - self._clock())
 
     def _is_other(self) -> bool:
         """Say whether something is other than it was written, time aside."""
@@ -146,12 +146,12 @@ class Resume:
             if not window.tracks or len(found) >= window.length:
                 return found
 
-    def _now(self) -> Place | None:
+    def _now(self) -> PlaybackSnapshot | None:
         state = self._hub.state
         if state is None or self._hub.stand_in:
             return None
         track = state.track
-        return Place(
+        return PlaybackSnapshot(
             version=state.queue_version,
             boot=self._boot,
             play=state.play,
@@ -190,7 +190,7 @@ class Resume:
     def _alarm_rings(self) -> bool:
         return self._work is not None and self._work.rings
 
-    def _lost_its_queue(self, state: PlayerState, place: Place) -> bool:
+    def _lost_its_queue(self, state: PlayerState, place: PlaybackSnapshot) -> bool:
         """Say whether the queue is empty because the player, or the machine, was started anew.
 
         MPD counts the versions of its queue from its start; for another player, only the machine's start is known.
@@ -208,7 +208,7 @@ class Resume:
                 positions[number] = len(positions)
         return positions
 
-    async def _set_up(self, player: Player, place: Place) -> None:
+    async def _set_up(self, player: Player, place: PlaybackSnapshot) -> None:
         for modes in ({"repeat": place.repeat, "random": place.random}, {"single": place.single}):
             with suppress(Refused):  # not every player has each of them
                 await player.set_modes(**modes)
@@ -221,7 +221,7 @@ class Resume:
         policy = self._hub.house.policy
         return volume if policy is None or policy.start is None else min(volume, policy.start)
 
-    async def _go_on(self, player: Player, place: Place, positions: dict[int, int]) -> None:
+    async def _go_on(self, player: Player, place: PlaybackSnapshot, positions: dict[int, int]) -> None:
         """Play, or be paused, where it was. Nothing begins to play by itself in quiet hours, nor what was to sleep."""
         position = positions.get(_position(place, self._tracks))
         if position is None or place.play is Play.STOPPED:
@@ -234,7 +234,7 @@ class Resume:
         elif place.elapsed is not None:  # a stream has no place to be paused at
             await self._pause_at(player, place, position)
 
-    async def _pause_at(self, player: Player, place: Place, position: int) -> None:
+    async def _pause_at(self, player: Player, place: PlaybackSnapshot, position: int) -> None:
         """Be paused at PLACE. It has to play for a moment; that is not heard."""
         volume = (await player.state()).volume
         bare = self._hub.bare_player()
@@ -248,7 +248,7 @@ class Resume:
                 await bare.set_volume(volume)
 
 
-def _position(place: Place, tracks: Sequence[tuple[str, str]]) -> int:
+def _position(place: PlaybackSnapshot, tracks: Sequence[tuple[str, str]]) -> int:
     """Return which of TRACKS it was; -1 if it is none of them. The queue may have been written a little earlier."""
     if place.position is not None and place.position < len(tracks) and tracks[place.position][0] == place.uri:
         return place.position
@@ -266,14 +266,14 @@ def _read_tracks(path: Path) -> list[tuple[str, str]]:
         return []
 
 
-def _read_place(path: Path) -> Place | None:
+def _read_place(path: Path) -> PlaybackSnapshot | None:
     try:
         found = _read(path)
         words = {"play": Play(found["play"]), "single": Mode(found["single"]), "consume": Mode(found["consume"])}
-        place = Place(**{**found, **words})
+        place = PlaybackSnapshot(**{**found, **words})
     except (KeyError, TypeError, ValueError):
         return None
-    sound = all(isinstance(getattr(place, name), kind) for name, kind in get_type_hints(Place).items())
+    sound = all(isinstance(getattr(place, name), kind) for name, kind in get_type_hints(PlaybackSnapshot).items())
     return place if sound and 0 <= (place.volume or 0) <= 100 else None
 
 

@@ -7,22 +7,22 @@ from starlette.exceptions import HTTPException
 
 from pi_appliance.music import sources
 from pi_appliance.music.model import (
-    Added,
-    Counts,
+    AddResult,
     Entry,
-    Opinion,
+    LibraryFilter,
+    LibraryStats,
     Output,
+    Page,
     PlayerState,
     Queue,
-    Saved,
+    SavedPlaylist,
     Source,
     Station,
     Track,
+    TrackRating,
     Uri,
-    Wanted,
-    Window,
 )
-from pi_appliance.music.stations.service import Shown, Stations
+from pi_appliance.music.stations.service import Stations, StationView
 from pi_appliance.web.interface import Music
 from pi_appliance.web.params import text
 
@@ -91,7 +91,7 @@ def queue(queue: Queue) -> Values:
     return {"start": queue.start, "length": queue.length, "version": queue.version, "tracks": tracks}
 
 
-def window(window: Window[T], each: Callable[[T], Values]) -> Values:
+def window(window: Page[T], each: Callable[[T], Values]) -> Values:
     """Return WINDOW, its items as EACH makes them."""
     items = [each(item) for item in window.items]
     return {"start": window.start, "length": window.length, "more": window.more, "items": items}
@@ -109,7 +109,7 @@ def entry(entry: Entry) -> Values:
     }
 
 
-def added(added: Added) -> Values:
+def added(added: AddResult) -> Values:
     """Return what came into the queue."""
     return {"name": added.name, "position": added.position, "count": added.count}
 
@@ -119,7 +119,7 @@ def output(output: Output) -> Values:
     return {"id": output.id, "name": output.name, "on": output.on, "plugin": output.plugin}
 
 
-def counts(counts: Counts) -> Values:
+def counts(counts: LibraryStats) -> Values:
     """Return how big the library is."""
     return {
         "artists": counts.artists,
@@ -130,7 +130,7 @@ def counts(counts: Counts) -> Values:
     }
 
 
-def opinions(opinions: Mapping[str, Opinion]) -> Values:
+def opinions(opinions: Mapping[str, TrackRating]) -> Values:
     """Return what is thought of tracks, by their addresses."""
     return {uri: {"rating": each.rating, "favourite": each.favourite} for uri, each in opinions.items()}
 
@@ -140,7 +140,7 @@ def station(station: Station) -> Values:
     return {"name": station.name, "url": station.url, "genre": station.genre, "country": station.country}
 
 
-def shown_station(shown: Shown) -> Values:
+def shown_station(shown: StationView) -> Values:
     """Return a station, whether it is the household's own, and which one of the owner's file it stands in for."""
     return {**station(shown.station), "own": shown.own, "covers": shown.covers}
 
@@ -171,12 +171,12 @@ def source_of(given: Mapping[str, Any], stations: Stations) -> Source:
     if given["title"] and named != ["uri"]:
         raise HTTPException(400, '"title" goes with "uri"')
     if tags:
-        return Wanted(**tags)
+        return LibraryFilter(**tags)
     match named[0]:
         case "uri":
             return Uri(uri=given["uri"], title=given["title"] or "")
         case "playlist":
-            return Saved(playlist=given["playlist"])
+            return SavedPlaylist(playlist=given["playlist"])
     return _parsed(given["source"], stations)
 
 

@@ -7,14 +7,14 @@ from collections.abc import Awaitable, Callable, Mapping
 from pi_appliance.config.model import Config
 from pi_appliance.errors import ApplianceError, ConfigError, UnknownName
 from pi_appliance.music import sources
-from pi_appliance.music.alarms.active import Work
+from pi_appliance.music.alarms.active import ActiveSessions
 from pi_appliance.music.hub import Hub
-from pi_appliance.music.limited_player import House
+from pi_appliance.music.limited_player import PlayerPolicy
 from pi_appliance.music.model import Source
 from pi_appliance.music.reconnect import Watchdog
 from pi_appliance.music.resume import Resume
 from pi_appliance.music.stations.service import Stations, tuned
-from pi_appliance.music.volume_limiter import Guard
+from pi_appliance.music.volume_limiter import VolumeLimiter
 from pi_appliance.storage.runs import Store
 from pi_appliance.system import clock
 
@@ -24,22 +24,22 @@ _log = logging.getLogger(__name__)
 
 def new_hub(config: Config, store: Store, secrets: Mapping[str, str]) -> Hub:
     """Return the hub of CONFIG, which remembers in STORE."""
-    house = House(policy=config.volume, zone=config.time_zone, store=lambda: store)
+    house = PlayerPolicy(policy=config.volume, zone=config.time_zone, store=lambda: store)
     return Hub(config.player, config.state, secrets, house=house)
 
 
-async def live(hub: Hub, config: Config) -> None:
+async def run(hub: Hub, config: Config) -> None:
     """Keep HUB connected, and look after the music on it as CONFIG says, until cancelled."""
-    boot, jobs = clock.boot_name(), Work(config, hub.house.store)
-    work = [hub.run(), always("volume", Guard(hub, boot=boot).run)]
+    boot, jobs = clock.boot_name(), ActiveSessions(config, hub.house.store)
+    work = [hub.run(), keep_running("volume", VolumeLimiter(hub, boot=boot).run)]
     if config.radio.watch:
         work.append(
-            always(
+            keep_running(
                 "radio", Watchdog(hub, config.radio, lambda: asyncio.to_thread(fallback, config), jobs=jobs.turn).run
             )
         )
     if config.resume:
-        work.append(always("resume", Resume(hub, config.state / "resume", boot=boot, work=jobs).run))
+        work.append(keep_running("resume", Resume(hub, config.state / "resume", boot=boot, work=jobs).run))
     async with asyncio.TaskGroup() as group:
         for each in work:
             group.create_task(each)
@@ -70,7 +70,7 @@ def music_of(config: Config) -> tuple[object, ...]:
     return (config.player, config.volume, config.radio, config.resume, config.time_zone, config.stations)
 
 
-async def always(name: str, work: Callable[[], Awaitable[None]], rest: float = _REST) -> None:
+async def keep_running(name: str, work: Callable[[], Awaitable[None]], rest: float = _REST) -> None:
     """Do WORK until cancelled; it begins anew where the player was lost in the middle of it."""
     said = ""
     while True:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from pi_appliance.errors import UnknownName
-from pi_appliance.music.model import Saved, Source, Station, Uri, Wanted
+from pi_appliance.music.model import LibraryFilter, SavedPlaylist, Source, Station, Uri
 
 FORMS = "a station, playlist:NAME, album:NAME, artist:NAME, genre:NAME, search:WORDS, an address, a file or a folder"
 
@@ -25,7 +25,7 @@ def parse(text: str, stations: Sequence[Station]) -> Source:
         if station is None:
             raise UnknownName("station", name, [each.name for each in stations])
         return Uri(uri=station.url, title=station.name)
-    return Saved(playlist=name) if form == "playlist" else _wanted(form, name)
+    return SavedPlaylist(playlist=name) if form == "playlist" else _wanted(form, name)
 
 
 def describe(source: Source) -> str:
@@ -33,9 +33,9 @@ def describe(source: Source) -> str:
     match source:
         case Uri():
             return source.title or source.uri
-        case Saved():
+        case SavedPlaylist():
             return f"the playlist {source.playlist}"
-        case Wanted():
+        case LibraryFilter():
             parts = {"album": source.album, "artist": source.artist, "genre": source.genre, "search": source.text}
             return " ".join(f"{key} {value}" for key, value in parts.items() if value) or "the whole library"
 
@@ -51,15 +51,15 @@ def in_words(text: str) -> str:
 _FORMS = ("station", "playlist", "album", "artist", "genre", "search")
 
 
-def _wanted(form: str, name: str) -> Wanted:
+def _wanted(form: str, name: str) -> LibraryFilter:
     match form:
         case "album":
-            return Wanted(album=name)
+            return LibraryFilter(album=name)
         case "artist":
-            return Wanted(artist=name)
+            return LibraryFilter(artist=name)
         case "genre":
-            return Wanted(genre=name)
-    return Wanted(text=name)
+            return LibraryFilter(genre=name)
+    return LibraryFilter(text=name)
 
 
 def _station(name: str, stations: Sequence[Station]) -> Station | None:

@@ -14,7 +14,7 @@ from pi_appliance.errors import Unavailable
 from pi_appliance.music import limited_player as rule
 from pi_appliance.music.hub import CONNECTION, Hub, Nap
 from pi_appliance.music.limited_player import MUTE
-from pi_appliance.music.model import Can, Play, PlayerState
+from pi_appliance.music.model import Capability, Play, PlayerState
 
 LOOK = 30.0  # seconds between two looks while music plays and quiet hours may come
 FADE = 4.0  # seconds that the music takes to become as quiet as quiet hours want it
@@ -25,7 +25,7 @@ _ROUNDED = 3  # how much louder a mixer may be than it was told to; some have fe
 _log = logging.getLogger(__name__)
 
 
-class Guard:
+class VolumeLimiter:
     """Keeps the volume of HUB within the policy of its house. BOOT names this start of the machine."""
 
     def __init__(self, hub: Hub, *, boot: str, nap: Nap = asyncio.sleep) -> None:
@@ -50,7 +50,7 @@ class Guard:
             return
         if CONNECTION in names:
             state = await self.arrive(state)
-        if self._muted and state.volume and Can.MUTE not in await self._hub.bare_player().abilities():
+        if self._muted and state.volume and Capability.MUTE not in await self._hub.bare_player().abilities():
             with contextlib.suppress(Unavailable):
                 self._house.notes.drop(MUTE)  # somebody has turned it up, so it is not muted any more
         loudest = self._house.allowed()

@@ -9,14 +9,14 @@ from zoneinfo import ZoneInfo
 from pi_appliance import plugins
 from pi_appliance.config.binding import structure
 from pi_appliance.config.loader import load, local_zone, read
-from pi_appliance.config.model import Config, Part
-from pi_appliance.config.notifications import Addresses
+from pi_appliance.config.model import Config, PluginConfig
+from pi_appliance.config.notifications import NotifierConfig
 from pi_appliance.config.secrets import secret_names
 from pi_appliance.config.yaml_source import Tree
 from pi_appliance.errors import ConfigError, UnknownName
 
 
-def notifier_addresses(path: Path) -> Addresses:
+def notifier_addresses(path: Path) -> NotifierConfig:
     """Return whom the notices of the file PATH go to. Of a file that is wrong, whatever is good by itself."""
     path = path.absolute()
     try:
@@ -30,8 +30,8 @@ def notifier_addresses(path: Path) -> Addresses:
     return _what_is_good(tree, path)
 
 
-def _of(config: Config) -> Addresses:
-    return Addresses(
+def _of(config: Config) -> NotifierConfig:
+    return NotifierConfig(
         path=config.path,
         zone=config.time_zone,
         state=config.state,
@@ -42,7 +42,7 @@ def _of(config: Config) -> Addresses:
     )
 
 
-def _what_is_good(tree: Tree, path: Path) -> Addresses:
+def _what_is_good(tree: Tree, path: Path) -> NotifierConfig:
     state = _at(tree.data, "state", str)
     notices = {
         name: part
@@ -50,7 +50,7 @@ def _what_is_good(tree: Tree, path: Path) -> Addresses:
         if (part := _part(tree, name, entry, path.parent)) is not None
     }
     jobs = _at(tree.data, "jobs", Mapping) or {}
-    return Addresses(
+    return NotifierConfig(
         path=path,
         zone=_zone(_at(tree.data, "time-zone", str)),
         state=path.parent / Path(state).expanduser() if state else None,
@@ -67,9 +67,9 @@ def _at(data: object, key: str, kind: type[Any]) -> Any:
     return value if isinstance(value, kind) else None
 
 
-def _part(tree: Tree, name: str, entry: object, base: Path) -> Part | None:
+def _part(tree: Tree, name: str, entry: object, base: Path) -> PluginConfig | None:
     place = ("notices", name)
-    part, _ = structure(tree, place, entry, Part, base)
+    part, _ = structure(tree, place, entry, PluginConfig, base)
     if part is None:
         return None
     try:

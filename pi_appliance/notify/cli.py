@@ -12,7 +12,7 @@ import click
 from pi_appliance.cli import text as as_text
 from pi_appliance.cli.options import config_option, json_option
 from pi_appliance.config.model import Config
-from pi_appliance.config.notifications import Addresses, Letter, Message
+from pi_appliance.config.notifications import Message, NotifierConfig, OutboxMessage
 from pi_appliance.errors import ApplianceError, Refused, UnknownName
 from pi_appliance.notify import messages, worker
 from pi_appliance.notify.addresses import notifier_addresses
@@ -75,7 +75,7 @@ def _notice_values(config: Config, name: str) -> dict[str, Any]:
     return {"notice": name, "kind": part.kind, "address": str(part.with_), "told-of": _uses(config, name)}
 
 
-def _letter_values(letter: Letter) -> dict[str, Any]:
+def _letter_values(letter: OutboxMessage) -> dict[str, Any]:
     return {
         "notice": letter.notice or None,
         "event": letter.event,
@@ -107,13 +107,13 @@ def test(name: str | None, config: Path) -> None:
     names = [name] if name else list(to.notices)
     if not names:
         click.echo("there is no notice; how to write one: docs/notices.md")
-    text = messages.trial(host=os.uname().nodename, now=clock.now(), zone=zone)
+    text = messages.test_message(host=os.uname().nodename, now=clock.now(), zone=zone)
     trouble = _sent(to, names, text)
     if trouble:
         sys.exit(max(error.exit_status for error in trouble.values()))
 
 
-def _sent(to: Addresses, names: Sequence[str], message: Message) -> dict[str, ApplianceError]:
+def _sent(to: NotifierConfig, names: Sequence[str], message: Message) -> dict[str, ApplianceError]:
     """Send MESSAGE to each of NAMES, say what came back, and return what went wrong. Raises UnknownName."""
     for name in names:
         if name not in to.notices:
@@ -122,7 +122,7 @@ def _sent(to: Addresses, names: Sequence[str], message: Message) -> dict[str, Ap
     known = worker.secrets_of(to)
     for name in names:
         try:
-            worker.send_now(to, name, message, known)
+            worker.deliver_now(to, name, message, known)
         except ApplianceError as error:
             trouble[name] = error
             click.echo(f"{name}: not sent: {error}", err=True)
@@ -154,5 +154,5 @@ def send(title: str, names: tuple[str, ...], config: Path) -> None:
     body = "" if sys.stdin is None or sys.stdin.isatty() else sys.stdin.read(_LONGEST)
     message = messages.words(title, body)
     for name in _sent(to, whom, message):
-        worker.keep(to, name, message)
+        worker.enqueue(to, name, message)
         click.echo(f"{name}: it waits; see: pi-appliance notices list", err=True)

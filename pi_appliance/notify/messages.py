@@ -24,7 +24,7 @@ _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class News:
+class JobEvent:
     """What is known of one letter when it is written."""
 
     event: Event
@@ -36,7 +36,7 @@ class News:
     since: datetime | None = None
 
 
-def message(news: News, *, host: str, zone: ZoneInfo) -> Message:
+def message(news: JobEvent, *, host: str, zone: ZoneInfo) -> Message:
     """Return the message of one letter, from HOST, with its instants in ZONE."""
     if news.event is Event.RECOVERY:
         return Message(
@@ -49,7 +49,7 @@ def message(news: News, *, host: str, zone: ZoneInfo) -> Message:
     )
 
 
-def together(many: Sequence[News], *, host: str) -> Message:
+def digest(many: Sequence[JobEvent], *, host: str) -> Message:
     """Return one message of MANY letters, which nobody wants to read one by one."""
     failures = sum(news.event is Event.FAILURE for news in many)
     counts = (_counted(failures, "failure", "failures"), _counted(len(many) - failures, "recovery", "recoveries"))
@@ -62,13 +62,13 @@ def together(many: Sequence[News], *, host: str) -> Message:
     )
 
 
-def trial(*, host: str, now: datetime, zone: ZoneInfo) -> Message:
+def test_message(*, host: str, now: datetime, zone: ZoneInfo) -> Message:
     """Return what `notices test` sends."""
     body = f"This is how pi-appliance tells you when a job begins to fail. Sent {instant(now, zone)}."
     return Message(title=f"a test from {host}", body=body)
 
 
-def of_ping(news: News) -> str:
+def of_ping(news: JobEvent) -> str:
     """Return what goes with a ping: how the run ended, and what it printed last where it went wrong."""
     last = _last_lines(news.log) if news.event is Event.PING_FAIL else ""
     return _paragraphs(f"run {news.number}: {_summary(news)}", last)
@@ -79,21 +79,21 @@ def words(title: str, body: str) -> Message:
     return Message(title=" ".join(_clean(title).split())[:200], body=_clean(body).strip()[-5 * _CHARACTERS :])
 
 
-def _how(news: News) -> str:
+def _how(news: JobEvent) -> str:
     return _WENT_WRONG.get(news.run.outcome, "failed") if news.run and news.run.outcome else "failed"
 
 
-def _summary(news: News) -> str:
+def _summary(news: JobEvent) -> str:
     said = _clean(news.run.summary).strip() if news.run else ""
     return said if len(said) <= _SUMMARY else f"{said[: _SUMMARY - 1]}…"
 
 
-def _again(news: News, zone: ZoneInfo) -> str:
+def _again(news: JobEvent, zone: ZoneInfo) -> str:
     times = _counted(news.failures, "failure", "failures")
     return _paragraphs(_summary(news), f"After {times} since {instant(news.since, zone)}." if times else "")
 
 
-def _run(news: News, zone: ZoneInfo) -> list[str]:
+def _run(news: JobEvent, zone: ZoneInfo) -> list[str]:
     """Return what run it was, and how to see all of it."""
     run = news.run
     if run is None:
@@ -104,7 +104,7 @@ def _run(news: News, zone: ZoneInfo) -> list[str]:
     return [f"{when}\nMore: pi-appliance jobs log {run.id}"]
 
 
-def _in_one_line(news: News) -> str:
+def _in_one_line(news: JobEvent) -> str:
     if news.event is Event.RECOVERY:
         return f"{news.job} works again (run {news.number})"
     said = _summary(news).partition("\n")[0]

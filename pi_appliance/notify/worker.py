@@ -20,10 +20,10 @@ from urllib.parse import urlsplit
 from pi_appliance import plugins
 from pi_appliance.config import secrets, units
 from pi_appliance.config.addresses import names
-from pi_appliance.config.notifications import Addresses, Event, Letter, Message
+from pi_appliance.config.notifications import Event, Message, NotifierConfig, OutboxMessage
 from pi_appliance.errors import ApplianceError, Refused, Unavailable
 from pi_appliance.jobs import attempts
-from pi_appliance.jobs.interface import Notice
+from pi_appliance.jobs.interface import Notifier
 from pi_appliance.notify import messages
 from pi_appliance.notify.addresses import notifier_addresses
 from pi_appliance.scheduling.appliance import Appliance, refuse_as_root
@@ -42,19 +42,19 @@ _MOST = 5  # messages that one notice carries within WINDOW; more are told in on
 _PINGS = {Event.PING_SUCCESS: "", Event.PING_FAIL: "fail"}
 
 
-def connect(to: Addresses, notice: str, secrets: Mapping[str, str]) -> Notice:
+def connect(to: NotifierConfig, notice: str, secrets: Mapping[str, str]) -> Notifier:
     """Return the notice of that name, which the file must have. Raises Refused if it cannot be used as it stands."""
     part = to.notices[notice]
-    made: Notice = plugins.load("notifiers", part.kind).connect(part.with_, secrets)
+    made: Notifier = plugins.load("notifiers", part.kind).connect(part.with_, secrets)
     return made
 
 
-class Round:
+class DeliveryBatch:
     """What is due in a store, sent to whom the file names. No send begins when the clock STEADY is past UNTIL."""
 
     def __init__(
         self,
-        to: Addresses,
+        to: NotifierConfig,
         store: Store,
         *,
         host: str,
@@ -75,7 +75,7 @@ class Round:
         Unavailable if the store takes no note.
         """
         self._secrets, self._secret = secrets, secret
-        due: dict[str, list[Letter]] = {}
+        due: dict[str, list[OutboxMessage]] = {}
         for letter in self._outbox.due(self._now()):
             due.setdefault(letter.notice, []).append(letter)
         due_pings = due.pop("", [])
@@ -92,7 +92,7 @@ class Round:
 
     # --- notices -----------------------------------------------------------------------------------------------------
 
-    def _notice(self, notice: str, letters: Sequence[Letter]) -> None:
+    def _notice(self, notice: str, letters: Sequence[OutboxMessage]) -> None:
         parcels = self._parcels(notice, letters)
         for number, parcel in enumerate(parcels):
             if self._steady() >= self._until:
@@ -103,7 +103,7 @@ class Round:
                 self._not_sent([letter for rest in parcels[number + 1 :] for letter in rest], str(trouble))
                 return
 
-    def _parcels(self, notice: str, letters: Sequence[Letter]) -> list[list[Letter]]:
+    def _parcels(self, notice: str, letters: Sequence[OutboxMessage]) -> list[list[OutboxMessage]]:
         """Return what goes as one message each; what is too much for now waits. Two hundred messages help nobody."""
         own = [[letter] for letter in letters if letter.event is Event.WORDS]
         others = [letter for letter in letters if letter.event is not Event.WORDS]
@@ -117,22 +117,22 @@ class Round:
         return own
 
     def _send(self, notice: str, message: Message, event: Event) -> None:
-        with logs.at_most(ONE_SEND):
+        with logs.time_limit(ONE_SEND):
             connect(self._to, notice, self._secrets).send(message, event)
 
-    def _message(self, parcel: Sequence[Letter]) -> Message:
+    def _message(self, parcel: Sequence[OutboxMessage]) -> Message:
         if parcel[0].event is Event.WORDS:
             return parcel[0].message
         news = [self._news(letter) for letter in parcel]
         if len(news) > 1:
-            return messages.together(news, host=self._host)
+            return messages.digest(news, host=self._host)
         return messages.message(news[0], host=self._host, zone=self._to.zone)
 
-    def _news(self, letter: Letter) -> messages.News:
+    def _news(self, letter: OutboxMessage) -> messages.JobEvent:
         failures, since, log_path = 0, None, self._store.path.parent / "logs" / letter.job / f"{letter.run}.log"
         if letter.event is Event.RECOVERY:
             failures, since = self._outbox.failures_before(letter.job, letter.run)
-        return messages.News(
+        return messages.JobEvent(
             event=letter.event,
             job=letter.job,
             number=letter.run,
@@ -144,7 +144,7 @@ class Round:
 
     # --- pings -------------------------------------------------------------------------------------------------------
 
-    def _pings(self, letters: Sequence[Letter]) -> None:
+    def _pings(self, letters: Sequence[OutboxMessage]) -> None:
         away: dict[str, str] = {}  # hosts that were not reached, and why
         for letter in letters:
             address = self._to.pings.get(letter.job, "")
@@ -158,15 +158,15 @@ class Round:
                 if trouble and not isinstance(trouble, Refused):
                     away[host] = str(trouble)
 
-    def _ping(self, address: str, letter: Letter) -> None:
+    def _ping(self, address: str, letter: OutboxMessage) -> None:
         body = messages.of_ping(self._news(letter))
         rid = attempts.run_id(self._secret, letter.run)
-        with logs.at_most(ONE_SEND):
+        with logs.time_limit(ONE_SEND):
             attempts.call(address, _PINGS[letter.event], body, secrets=self._secrets, rid=rid, seconds=_ONE_PING)
 
     # --- one try -----------------------------------------------------------------------------------------------------
 
-    def _try(self, letters: Sequence[Letter], send: Callable[[], None]) -> ApplianceError | None:
+    def _try(self, letters: Sequence[OutboxMessage], send: Callable[[], None]) -> ApplianceError | None:
         """Send LETTERS by SEND, note what became of it, and return what SEND raised.
 
         The next try is noted before this one: where nothing can be written, nothing is sent anew each minute.
@@ -178,35 +178,37 @@ class Round:
             self._not_sent(letters, str(error), noted=True)
             return error
         self._outbox.sent(letters, now=self._now())
-        log.info("%s: sent: %s", _whom(letters[0]), ", ".join(f"{each.job} run {each.run}" for each in letters))
+        log.info(
+            "%s: sent: %s", _recipient_key(letters[0]), ", ".join(f"{each.job} run {each.run}" for each in letters)
+        )
         return None
 
-    def _gone(self, letters: Sequence[Letter]) -> None:
+    def _gone(self, letters: Sequence[OutboxMessage]) -> None:
         """Let go of letters to whom the file does not name any more; not of those that it cannot name just now."""
         if self._to.whole:
-            log.warning("%s: not in the file any more; %d dropped", _whom(letters[0]), len(letters))
+            log.warning("%s: not in the file any more; %d dropped", _recipient_key(letters[0]), len(letters))
             self._outbox.drop(letters)
         else:
             self._not_sent(letters, "the configuration is wrong; see: pi-appliance config check")
 
-    def _not_sent(self, letters: Sequence[Letter], why: str, *, noted: bool = False) -> None:
+    def _not_sent(self, letters: Sequence[OutboxMessage], why: str, *, noted: bool = False) -> None:
         """Let LETTERS wait, or give them up after days. NOTED: that they were tried is noted already."""
         now = self._now()
         given_up = [each for each in letters if each.tries + 1 >= _FEWEST_TRIES and now - each.made > _GIVEN_UP]
         if given_up:
             after = units.format_duration(_GIVEN_UP)
-            log.warning("%s: %d given up after %s: %s", _whom(given_up[0]), len(given_up), after, why)
+            log.warning("%s: %d given up after %s: %s", _recipient_key(given_up[0]), len(given_up), after, why)
             self._outbox.drop(given_up)
         self._wait([letter for letter in letters if letter not in given_up], why, tried=not noted)
 
-    def _wait(self, letters: Sequence[Letter], why: str, *, tried: bool = True) -> None:
+    def _wait(self, letters: Sequence[OutboxMessage], why: str, *, tried: bool = True) -> None:
         if letters:
             tries = max(letter.tries for letter in letters) + 1
             wait = backoff.wait(tries, first=_FIRST_WAIT, at_most=LONGEST_WAIT, random=self._random)
             self._outbox.postpone(letters, self._now() + wait, why=why, tried=tried)
 
 
-def _whom(letter: Letter) -> str:
+def _recipient_key(letter: OutboxMessage) -> str:
     return f"notice {letter.notice}" if letter.notice else f"ping of {letter.job}"
 
 
@@ -222,13 +224,13 @@ def main(argv: list[str]) -> None:
         sys.exit(1)
     logging.basicConfig(level=logging.WARNING, format="%(message)s")
     try:
-        send_due(Path(config), Path(state), until=time.monotonic() + ONE_SEND)
+        deliver_due(Path(config), Path(state), until=time.monotonic() + ONE_SEND)
     except (ApplianceError, OSError) as error:
         log.warning("notices are not sent: %s", error)
         sys.exit(getattr(error, "exit_status", 1))
 
 
-def send_due(config: Path, state: Path, *, until: float) -> None:
+def deliver_due(config: Path, state: Path, *, until: float) -> None:
     """Send what is due in STATE to whom CONFIG names; nothing begins when the clock is past UNTIL.
 
     Raises Unavailable if the state is no use.
@@ -237,14 +239,14 @@ def send_due(config: Path, state: Path, *, until: float) -> None:
         outbox = Outbox(store)
         # Once more after the lock is free: who came meanwhile found it taken, and counts on us.
         while outbox.is_due(clock.now()) and time.monotonic() < until:
-            with locks.taken(state / "notices.lock") as lock:
+            with locks.acquire(state / "notices.lock") as lock:
                 if lock is None:
                     return
                 _send_once(notifier_addresses(config), store, until)
 
 
-def _send_once(to: Addresses, store: Store, until: float) -> None:
-    once = Round(to, store, host=os.uname().nodename, random=SystemRandom(), now=clock.now, until=until)
+def _send_once(to: NotifierConfig, store: Store, until: float) -> None:
+    once = DeliveryBatch(to, store, host=os.uname().nodename, random=SystemRandom(), now=clock.now, until=until)
     try:
         known = secrets_of(to)
     except ApplianceError as error:
@@ -253,20 +255,20 @@ def _send_once(to: Addresses, store: Store, until: float) -> None:
         once.send(known, (store.path.parent / "secret.key").read_bytes())
 
 
-def secrets_of(to: Addresses) -> secrets.Secrets:
+def secrets_of(to: NotifierConfig) -> secrets.Secrets:
     """Return all secrets there are, so that a program which sends gets none. Raises as `secrets.load` does."""
     named = [name for part in to.notices.values() for name in part.with_.names()]
     named += [name for ping in to.pings.values() for name in names(ping)]
-    return secrets.load(to.path, os.environ, {*named, *to.others, *secrets.ours(os.environ, ())})
+    return secrets.load(to.path, os.environ, {*named, *to.others, *secrets.secret_variables(os.environ, ())})
 
 
-def send_now(to: Addresses, notice: str, message: Message, known: Mapping[str, str]) -> None:
+def deliver_now(to: NotifierConfig, notice: str, message: Message, known: Mapping[str, str]) -> None:
     """Send MESSAGE to NOTICE, past the outbox, with the secrets KNOWN. Raises Refused, Unavailable or OutOfTime."""
-    with logs.at_most(ONE_SEND):
+    with logs.time_limit(ONE_SEND):
         connect(to, notice, known).send(message, Event.WORDS)
 
 
-def keep(to: Addresses, notice: str, message: Message) -> None:
+def enqueue(to: NotifierConfig, notice: str, message: Message) -> None:
     """Let MESSAGE wait for NOTICE. Raises Unavailable if there is no state folder that takes it; Refused as root."""
     if to.state is None or not to.state.is_dir():
         raise Unavailable("nothing can wait: the configuration names no state folder that is there")
@@ -288,7 +290,7 @@ def deliver(appliance: Appliance) -> None:
     said = bytearray()
     try:
         if Outbox(appliance.store).is_due(clock.now()):
-            with process.Stop().caught() as stop:
+            with process.StopSignal().caught() as stop:
                 process.watch(
                     argv_of(appliance.config.path, appliance.config.state),
                     stop=stop,
@@ -309,7 +311,7 @@ if __name__ == "__main__":
 _REST = 60.0  # seconds between two of them, whatever became of the first
 
 
-class Courier:
+class OutboxDispatcher:
     """Starts the process when something is due. For the daemon: call `look` at each of its rounds."""
 
     def __init__(

@@ -15,11 +15,11 @@ from pi_appliance.cli import text as as_text
 from pi_appliance.cli.options import Number, config_option, json_option
 from pi_appliance.config import units
 from pi_appliance.config.loader import load
-from pi_appliance.jobs.interface import Rules
+from pi_appliance.jobs.interface import PostLimits
 from pi_appliance.posting import lint
 from pi_appliance.posting.lint import KIND, Checked, Note, Weight
-from pi_appliance.posting.model import ANSWERS, Intent, Post, State
-from pi_appliance.posting.preview import Ahead, Coming, Expected
+from pi_appliance.posting.model import OWNER_DECISIONS, Post, PostRecord, State
+from pi_appliance.posting.preview import Expected, PostPreview, UpcomingPost
 from pi_appliance.posting.store import Posts
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.storage import serializers as json_of
@@ -49,7 +49,7 @@ def preview(job: str | None, count: int, as_json: bool, config: Path) -> None:
     with Appliance.open(config) as appliance:
         now, zone = clock.now(), appliance.config.time_zone
         names = [job] if job else [name for name, each in appliance.config.jobs.items() if each.kind == KIND]
-        ahead = {name: Ahead(appliance, name, now) for name in names}
+        ahead = {name: PostPreview(appliance, name, now) for name in names}
         slots = [slot for each in ahead.values() for slot in each.slots(count)]
         slots = sorted(sorted(slots, key=lambda each: each.slot.at)[:count], key=_when)
         expected = {name: each.expected() for name, each in ahead.items()}
@@ -66,11 +66,11 @@ def preview(job: str | None, count: int, as_json: bool, config: Path) -> None:
             click.echo("\n".join(_month(name, network, each) for network, each in of.items()))
 
 
-def _when(coming: Coming) -> datetime:
+def _when(coming: UpcomingPost) -> datetime:
     return coming.slot.begins if coming.line else coming.slot.at
 
 
-def _table(slots: Sequence[Coming], ahead: Mapping[str, Ahead], zone: ZoneInfo, *, several: bool) -> str:
+def _table(slots: Sequence[UpcomingPost], ahead: Mapping[str, PostPreview], zone: ZoneInfo, *, several: bool) -> str:
     """Return a line for each slot; the text takes what is left of the terminal's width."""
     head = ("SLOT", *(["JOB"] if several else []), "LINE", "LENGTH", "COST", "TEXT, OR WHY NOTHING")
     rows = [
@@ -91,15 +91,15 @@ def _table(slots: Sequence[Coming], ahead: Mapping[str, Ahead], zone: ZoneInfo, 
     return "\n".join([lines[0], *(f"{line:{start}}{text}" for line, text in zip(lines[1:], texts, strict=True))])
 
 
-def _lengths(posts: Mapping[str, Sequence[Post]], rules: Mapping[str, Rules]) -> str:
+def _lengths(posts: Mapping[str, Sequence[Post]], rules: Mapping[str, PostLimits]) -> str:
     return ", ".join(f"{name} {_length(parts, rules[name])}" for name, parts in posts.items())
 
 
-def _length(parts: Sequence[Post], rules: Rules) -> str:
+def _length(parts: Sequence[Post], rules: PostLimits) -> str:
     return f"{rules.weigh(parts[0].text)}/{rules.limit}" if len(parts) == 1 else f"{len(parts)} parts"
 
 
-def _told(coming: Coming) -> str:
+def _told(coming: UpcomingPost) -> str:
     """Return the text of the post, with what goes with it in front."""
     first = next(iter(coming.posts.values()))[0]
     pictures = len(first.pictures)
@@ -111,12 +111,12 @@ def _cut(text: str, width: int) -> str:
     return text if len(text) <= width else text[: width - 1] + "…"
 
 
-def _together(slots: Sequence[Coming]) -> str:
+def _together(slots: Sequence[UpcomingPost]) -> str:
     count = sum(each.line is not None for each in slots)
     return f"together: {count} of {len(slots)} slots post, for {units.render_money(_sum(slots))}"
 
 
-def _sum(slots: Sequence[Coming]) -> Decimal:
+def _sum(slots: Sequence[UpcomingPost]) -> Decimal:
     return sum((each.cost for each in slots), Decimal(0))
 
 
@@ -127,7 +127,7 @@ def _month(job: str, network: str, expected: Expected) -> str:
     return f"in a month, on the average: {posts} posts of {job} on {network}, for {units.render_money(cost)}{cap}"
 
 
-def _values(coming: Coming, rules: Mapping[str, Rules]) -> dict[str, Any]:
+def _values(coming: UpcomingPost, rules: Mapping[str, PostLimits]) -> dict[str, Any]:
     return {
         "job": coming.slot.job,
         "slot": json_of.instant(coming.slot.at),
@@ -197,7 +197,7 @@ def list_(state: str | None, count: int, as_json: bool, config: Path) -> None:
         raise SystemExit(1)
 
 
-def _cut_text(intent: Intent) -> str:
+def _cut_text(intent: PostRecord) -> str:
     text = " ".join(intent.text.split())
     part = f" ({intent.part + 1}/{intent.parts})" if intent.parts > 1 and f"{intent.part + 1}/" not in text else ""
     shown = (text if len(text) <= _WIDTH else text[: _WIDTH - 1] + "…") + part
@@ -206,7 +206,7 @@ def _cut_text(intent: Intent) -> str:
 
 @click.command("settle", short_help="Say what became of an uncertain post.")
 @click.argument("post", type=int)
-@click.argument("what", type=click.Choice(list(ANSWERS)))
+@click.argument("what", type=click.Choice(list(OWNER_DECISIONS)))
 @click.option("--link", default="", metavar="URL", help="Where it stands, if it is there.")
 @config_option
 def settle(post: int, what: str, link: str, config: Path) -> None:
@@ -222,7 +222,7 @@ def settle(post: int, what: str, link: str, config: Path) -> None:
       0  noted
       2  there is no uncertain post of that number
     """
-    state, why = ANSWERS[what]
+    state, why = OWNER_DECISIONS[what]
     with Appliance.open(config) as appliance:
         intent = Posts(appliance.store).settle(post, state, why, link=link, now=clock.now())
     if state is State.WAITING:

@@ -20,7 +20,7 @@ from pi_appliance.config.model import Config
 from pi_appliance.config.redaction import SHORTEST, Redactor
 from pi_appliance.config.secret_file import SecretFile
 from pi_appliance.config.secrets import Secrets, of_network, secret_names
-from pi_appliance.errors import ApplianceError, OutOfTime, Refused, Unavailable
+from pi_appliance.errors import ApplianceError, DeadlineExceeded, Refused, Unavailable
 from pi_appliance.posting import connect
 from pi_appliance.system import files, logs
 from pi_appliance.system.systemd import Systemd
@@ -172,7 +172,7 @@ def _walked(config: Config, name: str) -> tuple[Mapping[str, str], str]:
     redactor = Redactor(())
     logging.disable()  # what libraries would say of it holds keys that nobody knows yet
     try:
-        with connect.installed(part.kind), connect.discreet(redactor):
+        with connect.installed(part.kind), connect.redact_errors(redactor):
             kind = plugins.load("networks", part.kind)
             talk = Terminal(lambda word: redactor.learn(word) if len(word) >= SHORTEST else None)
             got: Mapping[str, str] = kind.login(part.with_, talk)
@@ -199,9 +199,9 @@ def _proved(config: Config, name: str, known: Mapping[str, str]) -> str:
     """
     with tempfile.TemporaryDirectory(prefix="pi-appliance-") as empty:
         try:
-            with logs.at_most(_LONGEST):
+            with logs.time_limit(_LONGEST):
                 return connect.connect(config, name, known, private=Path(empty)).whoami()
-        except OutOfTime as error:
+        except DeadlineExceeded as error:
             raise Unavailable(str(error)) from None
 
 

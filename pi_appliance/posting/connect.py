@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from pi_appliance import plugins
-from pi_appliance.config.model import Config, Part
+from pi_appliance.config.model import Config, PluginConfig
 from pi_appliance.config.redaction import SHORTEST, Redactor
 from pi_appliance.config.secrets import missing
 from pi_appliance.errors import Refused, UnknownName
-from pi_appliance.jobs.interface import Network, Rules
-from pi_appliance.posting.model import Place, Post, Sent
+from pi_appliance.jobs.interface import Network, PostLimits
+from pi_appliance.posting.model import NetworkDirs, Post, Sent
 
 
-def part_of(config: Config, name: str) -> Part:
+def part_of(config: Config, name: str) -> PluginConfig:
     """Return the network called NAME in CONFIG. Raises UnknownName."""
     if name not in config.networks:
         raise UnknownName("network", name, tuple(config.networks))
@@ -35,10 +35,10 @@ def connect(config: Config, name: str, secrets: Mapping[str, str], *, private: P
     redactor = Redactor(value for value in secrets.values() if len(value) >= SHORTEST)
     keep_out_of_logs(redactor)
     place = config.place_of(name)
-    place = Place(private or place.private, place.public)
-    with installed(part.kind), discreet(redactor):
+    place = NetworkDirs(private or place.private, place.public)
+    with installed(part.kind), redact_errors(redactor):
         network: Network = plugins.load("networks", part.kind).connect(part.with_, secrets, place)
-    return _Discreet(network, redactor)
+    return _RedactingNetwork(network, redactor)
 
 
 @contextlib.contextmanager
@@ -52,7 +52,7 @@ def installed(kind: str) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def discreet(redactor: Redactor) -> Iterator[None]:
+def redact_errors(redactor: Redactor) -> Iterator[None]:
     """Take what REDACTOR knows out of whatever error the block ends with."""
     try:
         yield
@@ -80,15 +80,15 @@ def keep_out_of_logs(redactor: Redactor) -> None:
     logging.setLogRecordFactory(made)
 
 
-class _Discreet:
+class _RedactingNetwork:
     """A network whose errors hold no secret: not even where it was the other side that repeated it."""
 
     def __init__(self, network: Network, redactor: Redactor) -> None:
         self._network, self._redactor = network, redactor
 
     @property
-    def rules(self) -> Rules:
-        with discreet(self._redactor):
+    def rules(self) -> PostLimits:
+        with redact_errors(self._redactor):
             return self._network.rules
 
     @property
@@ -96,15 +96,15 @@ class _Discreet:
         return self._network.idempotent
 
     def post(self, post: Post, *, key: str, after: Sequence[Sent] = ()) -> Sent:
-        with discreet(self._redactor):
+        with redact_errors(self._redactor):
             return self._network.post(post, key=key, after=after)
 
     def look(self, post: Post, *, key: str, known: Collection[str], since: str = "") -> Sent | None:
-        with discreet(self._redactor):
+        with redact_errors(self._redactor):
             return self._network.look(post, key=key, known=known, since=since)
 
     def whoami(self) -> str:
-        with discreet(self._redactor):
+        with redact_errors(self._redactor):
             return self._network.whoami()
 
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from pi_appliance.errors import nearest
-from pi_appliance.posting.model import Used
+from pi_appliance.errors import suggest
+from pi_appliance.posting.model import UsedLines
 
 WORDS = {
     "date": "the day, such as 1 May 2026",
@@ -74,7 +74,7 @@ def _wrong(text: str, pictures: tuple[tuple[str, str], ...]) -> str:
 
 
 def _right(word: str) -> str:
-    near = nearest(word, tuple(WORDS))
+    near = suggest(word, tuple(WORDS))
     if near.startswith("did"):
         return near.replace("'", "{", 1).replace("'", "}", 1)
     return f"write {{{{{word}}}}} to have it as it stands, or one of {', '.join(f'{{{each}}}' for each in WORDS)}"
@@ -91,7 +91,7 @@ class Choose(StrEnum):
     IN_ORDER = "in-order"  # one after the other, once through
 
 
-def as_read(line: Line) -> tuple[str, tuple[str, ...]]:
+def normalize(line: Line) -> tuple[str, tuple[str, ...]]:
     """Return what LINE is to a reader, who sees no difference in capitals and spaces: its text and its pictures."""
     text = unicodedata.normalize("NFC", unicodedata.normalize("NFC", line.text).casefold())
     return " ".join(text.split()), tuple(file for file, _ in line.pictures)
@@ -102,11 +102,11 @@ def fingerprint(line: Line) -> str:
 
     Capitals, spaces, the form of accents, where the line stands and how its pictures are described do not count.
     """
-    text, pictures = as_read(line)
+    text, pictures = normalize(line)
     return hashlib.sha256("\n".join([text, *pictures]).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-def pick(prints: Sequence[str], used: Used, how: Choose, draw: float) -> int | None:
+def pick(prints: Sequence[str], used: UsedLines, how: Choose, draw: float) -> int | None:
     """Return which of PRINTS, the fingerprints of a file's lines, is next; DRAW, from 0 to below 1, decides.
 
     None: there are none, or HOW is in-order and all were used. Of equal lines only the first counts.
@@ -125,13 +125,13 @@ def pick(prints: Sequence[str], used: Used, how: Choose, draw: float) -> int | N
     return first[among[int(draw * len(among))]] if among else None
 
 
-def use(used: Used, line: str) -> Used:
+def use(used: UsedLines, line: str) -> UsedLines:
     """Return USED once the line with the fingerprint LINE is used, too. One of this round begins a new round."""
     now = frozenset({line}) if line in used.round else used.round | {line}
-    return Used(now, (*(each for each in used.last if each != line), line))
+    return UsedLines(now, (*(each for each in used.last if each != line), line))
 
 
-def _rested(lines: dict[str, int], used: Used) -> list[str]:
+def _rested(lines: dict[str, int], used: UsedLines) -> list[str]:
     """Return the LINES that may begin a new round: not those used last, and never the very last one again."""
     resting = max(1, len(lines) // _RESTING) if len(lines) > 1 else 0
     newest = [each for each in reversed(used.last) if each in lines][:resting]

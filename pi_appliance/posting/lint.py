@@ -12,12 +12,14 @@ from pathlib import Path
 from pi_appliance import plugins
 from pi_appliance.config.model import Config
 from pi_appliance.errors import Refused, UnknownName
-from pi_appliance.jobs.interface import Rules
+from pi_appliance.jobs.interface import PostLimits
 from pi_appliance.posting import lines
-from pi_appliance.posting.lines import Line, as_read, fingerprint
-from pi_appliance.posting.tweet_job import Long, Unfit, draft
+from pi_appliance.posting.lines import Line, fingerprint, normalize
+from pi_appliance.posting.tweet_job import OverlongPolicy, RejectedLine, draft
 
-NEAR = 0.9  # of 1: twice the letters that two lines have in common, in the same order, by the letters of both
+SIMILARITY_THRESHOLD = (
+    0.9  # of 1: twice the letters that two lines have in common, in the same order, by the letters of both
+)
 _FEW = 5  # words; a line with fewer, or in a script without spaces, is known by pieces of so many letters
 _PIECE = 3
 _KEPT = 16  # lines that are remembered for a word: to be told of one earlier line is enough
@@ -26,7 +28,7 @@ _COMMON = 1 / 3  # of the words; with fewer in common, lines are not compared le
 
 
 @dataclass(frozen=True, slots=True)
-class Near:
+class NearDuplicate:
     """A line that is like an earlier one; both by their numbers."""
 
     line: int
@@ -34,12 +36,12 @@ class Near:
     ratio: float  # 1: the same to a reader
 
 
-def find(lines: Sequence[Line]) -> list[Near]:
+def find(lines: Sequence[Line]) -> list[NearDuplicate]:
     """Return for each line that is like an earlier one which one that is, in the order of the file."""
-    found, first, seen = [], dict[str, int](), _Seen()
+    found, first, seen = [], dict[str, int](), _Index()
     for line in lines:
         same = first.setdefault(fingerprint(line), line.number)
-        near = seen.nearest(line) if same == line.number else Near(line.number, same, 1.0)
+        near = seen.nearest(line) if same == line.number else NearDuplicate(line.number, same, 1.0)
         if near:
             found.append(near)
         if same == line.number:
@@ -63,7 +65,7 @@ def ratio(text: str, other: str) -> float:
     return 2 * (len(text) - apart.bit_count()) / (len(text) + len(other))
 
 
-class _Seen:
+class _Index:
     """The lines so far, found by their words: to compare each with each would take minutes on a Pi."""
 
     def __init__(self) -> None:
@@ -77,11 +79,11 @@ class _Seen:
                 self._with[word].append(len(self._lines))
         self._lines.append((line.number, text, words))
 
-    def nearest(self, line: Line) -> Near | None:
+    def nearest(self, line: Line) -> NearDuplicate | None:
         """Return the line so far that LINE is most like, if it is near."""
         text, words = _words(line)
         best, number = max((self._compared(text, words, index) for index in self._candidates(words)), default=(0.0, 0))
-        return Near(line.number, -number, best) if best >= NEAR else None
+        return NearDuplicate(line.number, -number, best) if best >= SIMILARITY_THRESHOLD else None
 
     def _candidates(self, words: frozenset[str]) -> set[int]:
         """Return those with the most WORDS in common, and those with the most rare ones: all may begin alike."""
@@ -94,13 +96,15 @@ class _Seen:
         """Return how much TEXT of WORDS is like the line at INDEX, and its number, the less the better."""
         number, other, others = self._lines[index]
         shorter, longer = sorted((len(text), len(other)))
-        if 2 * shorter < NEAR * (shorter + longer) or len(words & others) < _COMMON * min(len(words), len(others)):
+        if 2 * shorter < SIMILARITY_THRESHOLD * (shorter + longer) or len(words & others) < _COMMON * min(
+            len(words), len(others)
+        ):
             return 0.0, -number
         return ratio(text, other), -number
 
 
 def _words(line: Line) -> tuple[str, frozenset[str]]:
-    text, pictures = as_read(line)
+    text, pictures = normalize(line)
     words = [*text.split(), *pictures]
     text = " ".join(words)
     if len(words) >= _FEW:
@@ -128,8 +132,8 @@ class Source:
     """A text file, the networks its lines are to go to, and what the words in braces stand for at the longest."""
 
     path: Path
-    rules: Mapping[str, Rules]
-    long: Long
+    rules: Mapping[str, PostLimits]
+    long: OverlongPolicy
     values: Mapping[str, str]
 
 
@@ -186,10 +190,10 @@ def sources(config: Config, job: str | None = None) -> list[Source]:
 
 def source(config: Config, path: Path, networks: Sequence[str]) -> Source:
     """Return the text file PATH as if a job posted from it to NETWORKS, or to all there are. Raises UnknownName."""
-    return Source(path, rules(config, networks or tuple(config.networks)), Long.REFUSE, _values(report=True))
+    return Source(path, rules(config, networks or tuple(config.networks)), OverlongPolicy.REFUSE, _values(report=True))
 
 
-def rules(config: Config, networks: Sequence[str]) -> dict[str, Rules]:
+def rules(config: Config, networks: Sequence[str]) -> dict[str, PostLimits]:
     """Return what each of NETWORKS takes, without asking it. Raises UnknownName."""
     found = {}
     for name in networks:
@@ -237,7 +241,7 @@ def _nothing(source: Source, line: int | None, what: str) -> Checked:
 
 def _of_line(line: Line, source: Source) -> Iterator[Note]:
     alone = draft(line, source.path.parent, {}, source.values)
-    if isinstance(alone, Unfit):
+    if isinstance(alone, RejectedLine):
         yield Note(line=line.number, weight=Weight.REFUSED, what=alone.why)
         return
     for file, alt in line.pictures:
@@ -248,7 +252,7 @@ def _of_line(line: Line, source: Source) -> Iterator[Note]:
     for name, each in source.rules.items():
         made = draft(line, source.path.parent, {name: each}, source.values, source.long)
         weight, what, parts = Weight.REFUSED, "", None
-        if isinstance(made, Unfit):
+        if isinstance(made, RejectedLine):
             what = made.why
         elif (parts := len(made.posts[name])) > 1:
             weight, what = Weight.THREAD, f"a thread of {parts} parts on {name}"

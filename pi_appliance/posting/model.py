@@ -33,7 +33,7 @@ class Sent:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class NetworkDirs:
     """Two folders of a network; neither need be there."""
 
     private: Path  # for what it wants to remember; nobody else reads it
@@ -51,13 +51,13 @@ class State(StrEnum):
     GIVEN_UP = "given-up"  # certainly not there, and by now too late
 
 
-OPEN = frozenset({State.WAITING, State.SENDING})
+PENDING_STATES = frozenset({State.WAITING, State.SENDING})
 """The states that something is still to be done about, without the owner."""
 
-GONE = frozenset({State.REFUSED, State.GIVEN_UP})
+FAILED_STATES = frozenset({State.REFUSED, State.GIVEN_UP})
 """The states of what is certainly not there, and will not be."""
 
-ANSWERS = {
+OWNER_DECISIONS = {
     "there": (State.SENT, "you saw it there"),
     "post": (State.WAITING, "you saw that it is not there"),
     "drop": (State.GIVEN_UP, "you saw that it is not there, and do not want it"),
@@ -66,7 +66,7 @@ ANSWERS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Used:
+class UsedLines:
     """Which lines of a file a job has used, by their content."""
 
     round: frozenset[str] = frozenset()  # those used since all were used last
@@ -84,7 +84,7 @@ class Report:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Intent:
+class PostRecord:
     """One row of the ledger: that a post is to be on a network, written down before it is sent."""
 
     id: int

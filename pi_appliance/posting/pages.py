@@ -6,7 +6,7 @@ from starlette.routing import Route
 
 from pi_appliance.jobs.pages import Pages
 from pi_appliance.posting import post_json
-from pi_appliance.posting.model import ANSWERS, State
+from pi_appliance.posting.model import OWNER_DECISIONS, State
 from pi_appliance.posting.store import Posts
 from pi_appliance.web.actions import Actions
 from pi_appliance.web.interface import Daemon
@@ -24,7 +24,7 @@ class PostPages:
 
     def routes(self) -> list[Route]:
         """Return every route of posts that is for people."""
-        answers = [Route(f"/posts/{NUMBER}/{answer}", self.settle, methods=["POST"]) for answer in ANSWERS]
+        answers = [Route(f"/posts/{NUMBER}/{answer}", self.settle, methods=["POST"]) for answer in OWNER_DECISIONS]
         return [Route("/posts", self.posts), Route("/parts/posts", self.part), *answers]
 
     async def posts(self, request: Request) -> Response:

@@ -8,9 +8,9 @@ from typing import Any
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
-from pi_appliance.errors import nearest
+from pi_appliance.errors import suggest
 from pi_appliance.posting import preview
-from pi_appliance.posting.model import OPEN, Intent, State
+from pi_appliance.posting.model import PENDING_STATES, PostRecord, State
 from pi_appliance.posting.preview import Month
 from pi_appliance.posting.store import Posts
 from pi_appliance.scheduling.appliance import Appliance
@@ -32,7 +32,7 @@ def digest(appliance: Appliance, now: datetime) -> Digest | None:
     counts = Posts(appliance.store).counts()
     if not counts and not appliance.config.networks:
         return None
-    left = sum(counts.get(each, 0) for each in OPEN)
+    left = sum(counts.get(each, 0) for each in PENDING_STATES)
     return Digest(counts.get(State.UNCERTAIN, 0), left, counts.get(State.SENT, 0), with_money(appliance, now))
 
 
@@ -41,7 +41,7 @@ def with_money(appliance: Appliance, now: datetime) -> list[Month]:
     return [each for each in preview.months(appliance, now) if each.spent or each.cap is not None]
 
 
-def newest(appliance: Appliance, now: datetime, posts: Sequence[Intent]) -> dict[str, Any]:
+def newest(appliance: Appliance, now: datetime, posts: Sequence[PostRecord]) -> dict[str, Any]:
     """Return POSTS for JSON, with how many there are of each state and what the month has cost."""
     return {
         "posts": [serializers.post(each) for each in posts],
@@ -50,7 +50,7 @@ def newest(appliance: Appliance, now: datetime, posts: Sequence[Intent]) -> dict
     }
 
 
-def link_of(post: Intent) -> str:
+def link_of(post: PostRecord) -> str:
     """Return where a browser can see POST; '' if nowhere. What is no web address might be a script."""
     link = post.sent.link if post.sent else ""
     return link if link.startswith(("https://", "http://")) else ""
@@ -60,5 +60,5 @@ def state_of(request: Request) -> State | None:
     """Return the state that the query asks for. Raises HTTPException for one that is none."""
     text = request.query_params.get("state", "")
     if text and text not in list(State):
-        raise HTTPException(400, f"no state is called {text!r}; {nearest(text, [str(each) for each in State])}")
+        raise HTTPException(400, f"no state is called {text!r}; {suggest(text, [str(each) for each in State])}")
     return State(text) if text else None

@@ -12,13 +12,13 @@ from typing import Any
 from pi_appliance import plugins
 from pi_appliance.config.model import Config
 from pi_appliance.errors import ApplianceError, Refused
-from pi_appliance.jobs.interface import Rules
+from pi_appliance.jobs.interface import PostLimits
 from pi_appliance.posting import lines
 from pi_appliance.posting.lines import Choose, Line, fingerprint, pick, use
 from pi_appliance.posting.lint import KIND, rules
 from pi_appliance.posting.model import Post
 from pi_appliance.posting.store import Posts
-from pi_appliance.posting.tweet_job import Draft, Unfit, draft, read
+from pi_appliance.posting.tweet_job import Draft, RejectedLine, draft, read
 from pi_appliance.scheduling import cron, due
 from pi_appliance.scheduling.appliance import Appliance, Slot
 from pi_appliance.scheduling.due import BY_A_PERSON
@@ -30,7 +30,7 @@ _COUNTED = 2000  # slots: enough to know how many there are in a year
 
 
 @dataclass(frozen=True, slots=True)
-class Coming:
+class UpcomingPost:
     """A slot to come and what it will post; `why_not` says why nothing."""
 
     slot: Slot
@@ -50,7 +50,7 @@ class Expected:
     cap: Decimal | None
 
 
-class Ahead:
+class PostPreview:
     """What one job will post, slot by slot, as if each slot had been used before the next one comes.
 
     Lines, what was used and what the words in braces stand for are taken as they are now.
@@ -65,19 +65,19 @@ class Ahead:
         self._used = self._used_now = Posts(appliance.store).used(name)
 
     @cached_property
-    def rules(self) -> Mapping[str, Rules]:
+    def rules(self) -> Mapping[str, PostLimits]:
         """What each of the job's networks takes."""
         return rules(self._appliance.config, self._options.network)
 
-    def slots(self, count: int) -> Iterator[Coming]:
+    def slots(self, count: int) -> Iterator[UpcomingPost]:
         """Yield what becomes of the next COUNT slots."""
         for slot in islice(self._appliance.slots(self._job.name, self._now), count):
             if self._pause is not None and self._pause.holds(slot.at):
-                yield Coming(slot, "skipped: paused")
+                yield UpcomingPost(slot, "skipped: paused")
             elif slot.skipped and not slot.used:
-                yield Coming(slot, BY_A_PERSON)
+                yield UpcomingPost(slot, BY_A_PERSON)
             elif slot.used or not slot.picked:
-                yield Coming(slot, "was used already" if slot.used else "skipped by chance")
+                yield UpcomingPost(slot, "was used already" if slot.used else "skipped by chance")
             else:
                 yield self._posting(slot)
 
@@ -105,28 +105,28 @@ class Ahead:
         if self._job.schedule is None:
             return 0.0
         zone, end = self._appliance.config.zone_of(self._job), self._now + _YEAR
-        coming = takewhile(lambda at: at < end, cron.slots(self._job.schedule, self._now, zone))
+        coming = takewhile(lambda at: at < end, cron.fire_times(self._job.schedule, self._now, zone))
         some = list(islice(coming, _COUNTED))
         return len(some) / 12 if len(some) < _COUNTED else (_COUNTED - 1) * (_MONTH / (some[-1] - some[0]))
 
-    def _posting(self, slot: Slot) -> Coming:
+    def _posting(self, slot: Slot) -> UpcomingPost:
         try:
             drafts = self._drafts(slot.begins)
         except Refused as error:
-            return Coming(slot, f"nothing: {error}")
+            return UpcomingPost(slot, f"nothing: {error}")
         if not drafts:
-            return Coming(slot, "nothing: no line can be posted; see: pi-appliance tweets check")
+            return UpcomingPost(slot, "nothing: no line can be posted; see: pi-appliance tweets check")
         prints = [fingerprint(each.line) for each in drafts]
-        drawn = due.draw(self._appliance.secret, self._job.name, cron.due_name(slot.at), "line")
+        drawn = due.uniform_for_label(self._appliance.secret, self._job.name, cron.slot_key(slot.at), "line")
         chosen = pick(prints, self._used, self._options.choose, drawn)
         if chosen is None:
-            return Coming(slot, "nothing: every line was posted")
+            return UpcomingPost(slot, "nothing: every line was posted")
         self._used = use(self._used, prints[chosen])
         posts = drafts[chosen].posts
         cost = sum((_price(posts[name], rules) for name, rules in self.rules.items()), Decimal(0))
         attach = self._options.attach
         attached = f"{attach} of {self._options.report_of}" if attach else ""
-        return Coming(slot, line=drafts[chosen].line, posts=posts, cost=cost, attached=attached)
+        return UpcomingPost(slot, line=drafts[chosen].line, posts=posts, cost=cost, attached=attached)
 
     def _drafts(self, at: datetime) -> list[Draft]:
         """Return the lines that can be posted AT that time."""
@@ -143,7 +143,7 @@ class Ahead:
         always = [self._draft(line, {}) for line in written if not lines.words(line)]
         return [each for each in always if isinstance(each, Draft)], [line for line in written if lines.words(line)]
 
-    def _draft(self, line: Line, values: Mapping[str, str]) -> Draft | Unfit:
+    def _draft(self, line: Line, values: Mapping[str, str]) -> Draft | RejectedLine:
         return draft(line, self._options.lines.parent, self.rules, values, self._options.long)
 
     def _values(self, at: datetime) -> dict[str, str]:
@@ -161,7 +161,7 @@ class Ahead:
         return values
 
 
-def _price(posts: Sequence[Post], rules: Rules) -> Decimal:
+def _price(posts: Sequence[Post], rules: PostLimits) -> Decimal:
     return sum((rules.price(post) for post in posts), Decimal(0))
 
 
@@ -197,7 +197,7 @@ def _cap(config: Config, name: str) -> Decimal | None:
         return None
     part = config.networks[name]
     try:
-        rules: Rules = plugins.load("networks", part.kind).rules(part.with_, config.place_of(name))
+        rules: PostLimits = plugins.load("networks", part.kind).rules(part.with_, config.place_of(name))
     except ApplianceError:  # it must be asked first, and there is nothing to pay then
         return None
     return rules.cap

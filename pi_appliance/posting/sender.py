@@ -17,12 +17,12 @@ from itertools import groupby
 
 from pi_appliance.config import units
 from pi_appliance.errors import ApplianceError, Duplicate, Refused, Unavailable, Uncertain
-from pi_appliance.jobs.interface import Context, Ledger, Network, Rules
-from pi_appliance.posting.model import GONE, OPEN, Intent, Post, Sent, State
+from pi_appliance.jobs.interface import Context, Network, PostLimits, PostStore
+from pi_appliance.posting.model import FAILED_STATES, PENDING_STATES, Post, PostRecord, Sent, State
 from pi_appliance.posting.store import Posts
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.scheduling.child_runs import Runs
-from pi_appliance.storage.model import LEFT, Result, Trigger
+from pi_appliance.storage.model import RESUME, Result, Trigger
 from pi_appliance.system import backoff, clock
 
 _LOOKED_FOR = timedelta(days=3)  # for so long a post that is perhaps there is looked for after its time is over
@@ -36,7 +36,7 @@ class NoRules(Exception):
 
 
 @contextlib.contextmanager
-def _faults_as(kind: type[Unavailable | Uncertain]) -> Iterator[None]:
+def _wrap_bugs_as(kind: type[Unavailable | Uncertain]) -> Iterator[None]:
     """Let a fault of a network's own code be a KIND of error: one post must not keep all later ones from being sent."""
     try:
         yield
@@ -47,7 +47,7 @@ def _faults_as(kind: type[Unavailable | Uncertain]) -> Iterator[None]:
         raise kind(f"a fault of the program: {type(error).__name__}: {error}") from None
 
 
-def _rules(network: Network) -> Rules:
+def _rules(network: Network) -> PostLimits:
     try:
         return network.rules
     except ApplianceError as error:
@@ -57,17 +57,17 @@ def _rules(network: Network) -> Rules:
 class Sender:
     """Sends the posts of one run. CONNECT gives a network by its name; CLOCK says what time it is."""
 
-    def __init__(self, ledger: Ledger, connect: Callable[[str], Network], clock: Callable[[], datetime]) -> None:
+    def __init__(self, ledger: PostStore, connect: Callable[[str], Network], clock: Callable[[], datetime]) -> None:
         self.ledger, self.connect, self.clock = ledger, connect, clock
         self.asked_to_wait = 0.0
         """For how many seconds the networks want to be left alone, where they said so."""
 
-    def send(self, intents: Iterable[Intent]) -> list[Intent]:
+    def send(self, intents: Iterable[PostRecord]) -> list[PostRecord]:
         """Bring each of INTENTS as far as it will go, and return them as they are then. What went wrong stands in them.
 
         Parts of a thread go one after another; where one does not get there, the rest waits.
         """
-        ended: list[Intent] = []
+        ended: list[PostRecord] = []
         for name, group in groupby(intents, key=lambda intent: intent.network):
             network: Network | ApplianceError
             try:
@@ -77,8 +77,8 @@ class Sender:
             ended += [self._in_turn(network, intent) for intent in group]
         return ended
 
-    def _in_turn(self, network: Network | ApplianceError, intent: Intent) -> Intent:
-        if intent.state not in OPEN:
+    def _in_turn(self, network: Network | ApplianceError, intent: PostRecord) -> PostRecord:
+        if intent.state not in PENDING_STATES:
             return intent
         before = [each for each in self.ledger.siblings(intent) if each.part < intent.part]
         if held := next((each for each in before if each.state is not State.SENT), None):
@@ -90,14 +90,14 @@ class Sender:
         except NoRules as error:
             return self._without(intent, error.reason)
 
-    def _after(self, intent: Intent, held: Intent) -> Intent:
+    def _after(self, intent: PostRecord, held: PostRecord) -> PostRecord:
         """Leave INTENT because the part before it, HELD, is not there; for good if only the owner can change that."""
-        if held.state not in OPEN:
+        if held.state not in PENDING_STATES:
             return self.ledger.put(intent, State.GIVEN_UP, f"part {held.part + 1} before it is not there")
         why = f"waits for part {held.part + 1} before it"
         return self.ledger.put(intent, State.WAITING, why, after=max(timedelta(0), held.next - self.clock()))
 
-    def _without(self, intent: Intent, error: ApplianceError) -> Intent:
+    def _without(self, intent: PostRecord, error: ApplianceError) -> PostRecord:
         """Leave INTENT because its network is no use just now, or give it up because it is none at all."""
         if intent.state is State.SENDING:
             return self._not_to_be_asked(intent, error)
@@ -105,13 +105,13 @@ class Sender:
             return self._later(intent, State.WAITING, error)
         return self.ledger.put(intent, State.REFUSED, str(error))
 
-    def _not_to_be_asked(self, intent: Intent, error: ApplianceError) -> Intent:
+    def _not_to_be_asked(self, intent: PostRecord, error: ApplianceError) -> PostRecord:
         """Leave INTENT, which is perhaps there, until it can be looked for; but not for ever."""
         if self.clock() > intent.until + _LOOKED_FOR:
             return self.ledger.put(intent, State.UNCERTAIN, f"{error}; look at the account")
         return self._later(intent, State.SENDING, error)
 
-    def _one(self, network: Network, intent: Intent, after: list[Sent]) -> Intent:
+    def _one(self, network: Network, intent: PostRecord, after: list[Sent]) -> PostRecord:
         """Send INTENT, unless it is there already, or too late."""
         tried = intent.state is State.SENDING
         late = self.clock() > intent.until
@@ -128,10 +128,10 @@ class Sender:
         intent = self.ledger.put(intent, State.SENDING, cost=Decimal(0) if tried else price)
         return self._try(network, intent, after, tried=tried)
 
-    def _try(self, network: Network, intent: Intent, after: list[Sent], *, tried: bool) -> Intent:
+    def _try(self, network: Network, intent: PostRecord, after: list[Sent], *, tried: bool) -> PostRecord:
         """Send INTENT now. TRIED: an earlier try may have been taken."""
         try:
-            with _faults_as(Uncertain):
+            with _wrap_bugs_as(Uncertain):
                 sent = network.post(self.ledger.post_of(intent), key=self._key(intent), after=after)
         except Duplicate as error:
             return self._is_there_already(network, intent, error, tried=tried)
@@ -145,12 +145,12 @@ class Sender:
             return self._look(network, intent) or self._later(intent, State.SENDING, error)
         return self.ledger.put(intent, State.SENT, sent=sent)
 
-    def _look(self, network: Network, intent: Intent) -> Intent | None:
+    def _look(self, network: Network, intent: PostRecord) -> PostRecord | None:
         """Look for INTENT, which is perhaps there. None: it is not, so it may be sent."""
         known = self.ledger.known(intent.network)
         price = _rules(network).look_price
         try:
-            with _faults_as(Unavailable):
+            with _wrap_bugs_as(Unavailable):
                 found = self._seen(network, intent, known)
         except Unavailable as error:
             return self._not_to_be_asked(intent, error)
@@ -162,7 +162,7 @@ class Sender:
             return None
         return self.ledger.put(intent, State.SENT, "no answer came; found on the account", sent=found, cost=price)
 
-    def _is_there_already(self, network: Network, intent: Intent, error: Duplicate, *, tried: bool) -> Intent:
+    def _is_there_already(self, network: Network, intent: PostRecord, error: Duplicate, *, tried: bool) -> PostRecord:
         """Tell what it means that the network has it: the earlier try was taken, unless that is another post."""
         others = set(self.ledger.known(intent.network).values())
         if not tried or intent.text in others:
@@ -173,14 +173,14 @@ class Sender:
         why = "no answer came; the next try was told that it is there"
         return self.ledger.put(intent, State.SENT, why, sent=found or Sent(f"there {intent.id}", ""))
 
-    def _seen(self, network: Network, intent: Intent, known: Mapping[str, str]) -> Sent | None:
+    def _seen(self, network: Network, intent: PostRecord, known: Mapping[str, str]) -> Sent | None:
         post = self.ledger.post_of(intent)
         return network.look(post, key=self._key(intent), known=known, since=intent.older)
 
-    def _key(self, intent: Intent) -> str:
+    def _key(self, intent: PostRecord) -> str:
         return f"{intent.key} @{self.ledger.installation}"
 
-    def _later(self, intent: Intent, state: State, error: ApplianceError) -> Intent:
+    def _later(self, intent: PostRecord, state: State, error: ApplianceError) -> PostRecord:
         """Leave INTENT in STATE until later: when the network says, or after a while that grows with the tries."""
         seconds = getattr(error, "after", None) or 0.0
         self.asked_to_wait = max(self.asked_to_wait, seconds)
@@ -189,7 +189,7 @@ class Sender:
         why = str(error).partition("; look at the account")[0]  # not the owner: we do
         return self.ledger.put(intent, state, why, cost=cost, after=max(after, backoff.between_posts(intent.tries)))
 
-    def _over_budget(self, network: Network, intent: Intent, price: Decimal) -> str:
+    def _over_budget(self, network: Network, intent: PostRecord, price: Decimal) -> str:
         cap, spent = _rules(network).cap, self.ledger.spent(intent.network)
         if cap is None or not price or spent + price <= cap:
             return ""
@@ -207,7 +207,7 @@ class Poster:
         self._networks: dict[str, Network] = {}
         self._sender = Sender(context.posts, self._connect, context.clock)
 
-    def finish(self) -> list[Intent]:
+    def finish(self) -> list[PostRecord]:
         """Send or look up what earlier runs have left, as far as its time has come. Return what became of it."""
         now = self._context.clock()
         left = [each for each in self._context.posts.left() if each.slot != self._context.slot]
@@ -216,7 +216,9 @@ class Poster:
             left = [each for each in left if each.next <= now or each.next > now + timedelta(hours=2)]
         return self._sender.send(left)
 
-    def post(self, make: Callable[[], tuple[Mapping[str, Sequence[Post]], str]], *, late: timedelta) -> list[Intent]:
+    def post(
+        self, make: Callable[[], tuple[Mapping[str, Sequence[Post]], str]], *, late: timedelta
+    ) -> list[PostRecord]:
         """Send what MAKE gives for this slot: posts by network, and the line they were made of, if they were.
 
         MAKE is asked once a slot; every further attempt goes on with what was written down then. What cannot be sent
@@ -234,32 +236,32 @@ class Poster:
             self._networks[name] = self._context.network(name)
         return self._networks[name]
 
-    def told_of_left(self, intents: Sequence[Intent]) -> Result:
+    def told_of_left(self, intents: Sequence[PostRecord]) -> Result:
         """Return how it went with INTENTS, which earlier runs had left. Raises as `told` does."""
         if not intents:
             return Result("nothing was left to send")
         return self.told(intents, " / ".join(dict.fromkeys(f"of {each.slot}: {each.text}" for each in intents)))
 
-    def told(self, intents: Sequence[Intent], what: str) -> Result:
+    def told(self, intents: Sequence[PostRecord], what: str) -> Result:
         """Return how it went with INTENTS, which are WHAT in words.
 
         Raises Unavailable if something is still to be done without the owner, Uncertain if the owner is to look,
         Refused if something will not be there.
         """
         summary, states = f"{_in_words(intents)}: {what}", {each.state for each in intents}
-        if states & OPEN:
+        if states & PENDING_STATES:
             raise Unavailable(summary, after=self._sender.asked_to_wait or None)
         if State.UNCERTAIN in states:
             raise Uncertain(f"{summary}; look at the account, then see: pi-appliance tweets list")
-        if states & GONE:
+        if states & FAILED_STATES:
             raise Refused(summary)
         links = {f"link-{each.network}": each.sent.link for each in intents if each.sent and not each.part}
         return Result(summary, facts={"cost": float(sum(each.cost for each in intents)), **links})
 
 
-def _in_words(intents: Sequence[Intent]) -> str:
+def _in_words(intents: Sequence[PostRecord]) -> str:
     """Return where INTENTS stand by now, and why they do not stand elsewhere."""
-    first: dict[str, Intent] = {}  # of each network what is worst: a thread is there once all of it is
+    first: dict[str, PostRecord] = {}  # of each network what is worst: a thread is there once all of it is
     for each in intents:
         if each.network not in first or first[each.network].state is State.SENT:
             first[each.network] = each
@@ -268,7 +270,7 @@ def _in_words(intents: Sequence[Intent]) -> str:
     return "; ".join(found + [_why_not(each) for each in first.values() if each.state is not State.SENT])
 
 
-def _why_not(intent: Intent) -> str:
+def _why_not(intent: PostRecord) -> str:
     words = {
         State.WAITING: "not there yet",
         State.SENDING: "perhaps there, it will be looked up",
@@ -283,7 +285,7 @@ log = logging.getLogger("pi_appliance.posts")
 _REST = 60.0  # seconds between two such runs of a job, whatever became of the first
 
 
-class Settling:
+class PendingPostsRunner:
     """For the daemon: call `look` at each of its rounds. APPLIANCE gives the configuration as it is by then."""
 
     def __init__(
@@ -303,7 +305,7 @@ class Settling:
         try:
             for job in self._due():
                 self._rests[job] = self._steady() + _REST
-                await self._runs.start(job, Trigger.DAEMON, due=LEFT)
+                await self._runs.start(job, Trigger.DAEMON, due=RESUME)
             self._said = ""
         except (ApplianceError, OSError) as error:
             if str(error) != self._said:

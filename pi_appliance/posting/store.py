@@ -11,9 +11,9 @@ from decimal import Decimal
 from typing import Any
 
 from pi_appliance.errors import Uncertain, UnknownName
-from pi_appliance.posting.model import GONE, OPEN, Intent, Picture, Post, Sent, State, Used
-from pi_appliance.storage.database import Damaged, Database, Transaction, Values, instant, mending, text
-from pi_appliance.storage.slots import sealed
+from pi_appliance.posting.model import FAILED_STATES, PENDING_STATES, Picture, Post, PostRecord, Sent, State, UsedLines
+from pi_appliance.storage.database import Database, DatabaseCorrupt, Transaction, Values, auto_repair, instant, text
+from pi_appliance.storage.slots import is_blocked
 from pi_appliance.system.backoff import LONGEST_BETWEEN_POSTS
 
 MILLION = 1_000_000  # the file counts money in millionths of a dollar
@@ -29,13 +29,13 @@ def month_of(now: datetime) -> str:
     return f"{now:%Y-%m}"
 
 
-def intent_of(row: Any) -> Intent:
+def intent_of(row: Any) -> PostRecord:
     """Return the intent that stands in ROW of the table `posts`. Raises Damaged if it makes no sense."""
     try:
         state = State(row["state"])
     except ValueError as error:
-        raise Damaged(f"the history is damaged: a post makes no sense: {error}") from None
-    return Intent(
+        raise DatabaseCorrupt(f"the history is damaged: a post makes no sense: {error}") from None
+    return PostRecord(
         id=row["id"],
         job=row["job"],
         slot=row["slot"],
@@ -74,18 +74,18 @@ _OLDER = (
 _AT_ONCE = 50  # rows that are pruned at a time
 
 
-@mending
+@auto_repair
 class Posts:
     """The posts of all jobs, in the database of STORE."""
 
     def __init__(self, store: Database) -> None:
         self._db = store
 
-    def mend(self, error: Damaged) -> None:
+    def mend(self, error: DatabaseCorrupt) -> None:
         """Put the file right that was found damaged. Raises ERROR if nobody said how."""
         self._db.mend(error)
 
-    def newest(self, *, limit: int = 50, before: int | None = None, state: State | None = None) -> list[Intent]:
+    def newest(self, *, limit: int = 50, before: int | None = None, state: State | None = None) -> list[PostRecord]:
         """Return posts, the newest first: LIMIT at the most, older than the one numbered BEFORE, those in STATE."""
         of_state = "state = :state AND " if state is not None else ""
         return self._intents(
@@ -93,7 +93,7 @@ class Posts:
             {"state": state, "before": before, "limit": limit},
         )
 
-    def post(self, number: int) -> Intent | None:
+    def post(self, number: int) -> PostRecord | None:
         """Return the post of that number."""
         return next(iter(self._intents("WHERE id = ?", (number,))), None) if 0 < number < 2**63 else None
 
@@ -102,7 +102,7 @@ class Posts:
         rows = self._db.rows("SELECT state, count(*) AS posts FROM posts GROUP BY state", ())
         return {State(row["state"]): int(row["posts"]) for row in rows}
 
-    def left(self) -> list[Intent]:
+    def left(self) -> list[PostRecord]:
         """Return the posts of all jobs that are still to be sent or looked up, the oldest first."""
         return self._intents(f"WHERE {_OPEN} ORDER BY id", ())
 
@@ -119,14 +119,14 @@ class Posts:
         rows = self._db.rows("SELECT network, amount FROM spent WHERE month = ? ORDER BY network", (month_of(now),))
         return {row["network"]: dollars(row["amount"]) for row in rows}
 
-    def used(self, job: str) -> Used:
+    def used(self, job: str) -> UsedLines:
         """Return which lines JOB has used."""
         rows = self._db.rows("SELECT line, round FROM lines WHERE job = ? ORDER BY used", (job,))
         newest = max((row["round"] for row in rows), default=0)
         now = frozenset(row["line"] for row in rows if row["round"] == newest)
-        return Used(now, tuple(row["line"] for row in rows))
+        return UsedLines(now, tuple(row["line"] for row in rows))
 
-    def settle(self, number: int, state: State, why: str, *, link: str = "", now: datetime) -> Intent:
+    def settle(self, number: int, state: State, why: str, *, link: str = "", now: datetime) -> PostRecord:
         """Let the owner say of the uncertain post NUMBER that it is SENT, or that it is not there: WAITING or GIVEN_UP.
 
         Raises UnknownName if there is no uncertain post of that number.
@@ -150,7 +150,7 @@ class Posts:
                     ),
                 )
             refund = Decimal(0) if state is State.SENT else -intent.cost
-            return _put(db, intent, _News(state=state, why=why, sent=sent, cost=refund), now)
+            return _put(db, intent, _StateChange(state=state, why=why, sent=sent, cost=refund), now)
 
     def prune(self, age: timedelta, *, now: datetime) -> None:
         """Forget posts that were settled longer than AGE ago, a little at each call."""
@@ -164,11 +164,11 @@ class Posts:
         """Return the ledger that RUN of JOB sees; INSTALLATION tells this appliance from others."""
         return JobPosts(self._db, job, run, clock, installation)
 
-    def _intents(self, where: str, values: Values) -> list[Intent]:
+    def _intents(self, where: str, values: Values) -> list[PostRecord]:
         return [intent_of(row) for row in self._db.rows(f"SELECT * FROM posts {where}", values)]  # noqa: S608 - ours
 
 
-@mending
+@auto_repair
 class JobPosts:
     """The ledger of one run: the Ledger of jobs/interface.py."""
 
@@ -178,26 +178,26 @@ class JobPosts:
         self._db, self._job, self._run, self._clock = store, job, run, clock
         self.installation = installation
 
-    def mend(self, error: Damaged) -> None:
+    def mend(self, error: DatabaseCorrupt) -> None:
         """Put the file right that was found damaged. Raises ERROR if nobody said how."""
         self._db.mend(error)
 
-    def intended(self, slot: str) -> list[Intent]:
+    def intended(self, slot: str) -> list[PostRecord]:
         """Return what was intended for SLOT, by network and part."""
         return self._intents("job = ? AND slot = ? ORDER BY network, part", (self._job, slot))
 
-    def left(self) -> list[Intent]:
+    def left(self) -> list[PostRecord]:
         """Return what is still to be sent or looked up, of any slot, the oldest first."""
         return self._intents(f"job = ? AND {_OPEN} ORDER BY id", (self._job,))
 
-    def siblings(self, intent: Intent) -> list[Intent]:
+    def siblings(self, intent: PostRecord) -> list[PostRecord]:
         """Return all parts of the thread that INTENT belongs to, the first one first."""
         values = (self._job, intent.slot, intent.network)
         return self._intents("job = ? AND slot = ? AND network = ? ORDER BY part", values)
 
     def intend(
         self, slot: str, posts: Mapping[str, Sequence[Post]], *, until: datetime, line: str = ""
-    ) -> list[Intent]:
+    ) -> list[PostRecord]:
         """Write down, durably and at once, the parts of what each network is to get for SLOT. LINE is used by it.
 
         Raises Uncertain where that was done before, and damage to the file has lost what became of it.
@@ -223,27 +223,27 @@ class JobPosts:
                 _use(db, self._job, line)
         return self.intended(slot)
 
-    def post_of(self, intent: Intent) -> Post:
+    def post_of(self, intent: PostRecord) -> Post:
         """Return the post of INTENT, with its pictures."""
         rows = self._db.rows("SELECT * FROM pictures WHERE post = ? ORDER BY number", (intent.id,))
         return Post(intent.text, tuple(Picture(row["data"], row["mime"], row["alt"]) for row in rows))
 
     def put(
         self,
-        intent: Intent,
+        intent: PostRecord,
         state: State,
         why: str = "",
         *,
         sent: Sent | None = None,
         cost: Decimal = Decimal(0),
         after: timedelta = timedelta(0),
-    ) -> Intent:
+    ) -> PostRecord:
         """Let INTENT be in STATE because of WHY, durably, having cost COST more. Return it as it is then."""
-        new = _News(state=state, why=why, sent=sent, cost=cost, after=after)
+        new = _StateChange(state=state, why=why, sent=sent, cost=cost, after=after)
         with self._db.writing(durable=True) as db:
             return _put(db, intent, new, self._clock())
 
-    def charge(self, intent: Intent, cost: Decimal) -> None:
+    def charge(self, intent: PostRecord, cost: Decimal) -> None:
         """Note that COST dollars more went for INTENT, which is no farther by it."""
         with self._db.writing() as db:
             _spend(db, intent.network, cost, self._clock())
@@ -259,18 +259,18 @@ class JobPosts:
         rows = self._db.rows("SELECT amount FROM spent WHERE network = ? AND month = ?", values)
         return dollars(rows[0]["amount"]) if rows else Decimal(0)
 
-    def used(self) -> Used:
+    def used(self) -> UsedLines:
         """Return which lines the job has used."""
         return Posts(self._db).used(self._job)
 
-    def _intents(self, where: str, values: Values) -> list[Intent]:
+    def _intents(self, where: str, values: Values) -> list[PostRecord]:
         return [intent_of(row) for row in self._db.rows(f"SELECT * FROM posts WHERE {where}", values)]  # noqa: S608
 
 
 def _claim(db: Transaction, key: str, slot: str, run: int, now: str) -> None:
     """Take KEY for ever. Claims outlive damage best: what is not in the ledger, but claimed, was perhaps sent."""
     fresh = db.execute("INSERT OR IGNORE INTO claims (key, run, at) VALUES (?, ?, ?)", (key, run, now)).rowcount
-    if not fresh or sealed(db, slot):
+    if not fresh or is_blocked(db, slot):
         raise Uncertain(f"what became of the post of {slot} was lost with damage to the history; look at the account")
 
 
@@ -296,7 +296,7 @@ def _use(db: Transaction, job: str, line: str) -> None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _News:
+class _StateChange:
     """What is new of a post."""
 
     state: State
@@ -306,7 +306,7 @@ class _News:
     after: timedelta = timedelta(0)
 
 
-def _put(db: Transaction, intent: Intent, new: _News, now: datetime) -> Intent:
+def _put(db: Transaction, intent: PostRecord, new: _StateChange, now: datetime) -> PostRecord:
     _require_row(db, intent)
     row = db.execute(
         "UPDATE posts SET state = :state, why = :why, remote = coalesce(:id, remote), link = coalesce(:link, link),"
@@ -325,9 +325,9 @@ def _put(db: Transaction, intent: Intent, new: _News, now: datetime) -> Intent:
         },
     ).fetchone()
     _spend(db, intent.network, new.cost, now)
-    if new.state not in OPEN and new.state is not State.UNCERTAIN:
+    if new.state not in PENDING_STATES and new.state is not State.UNCERTAIN:
         db.execute("DELETE FROM pictures WHERE post = ?", (intent.id,))
-    if new.state in GONE:
+    if new.state in FAILED_STATES:
         _give_back(db, intent)
     return intent_of(row)
 
@@ -341,7 +341,7 @@ def _spend(db: Transaction, network: str, cost: Decimal, now: datetime) -> None:
         )
 
 
-def _require_row(db: Transaction, intent: Intent) -> None:
+def _require_row(db: Transaction, intent: PostRecord) -> None:
     """Write the row of INTENT anew where a file that was damaged, and mended since, has lost it."""
     row = {
         **{name: getattr(intent, name) for name in _AS_THEY_ARE},
@@ -352,11 +352,11 @@ def _require_row(db: Transaction, intent: Intent) -> None:
     db.execute(f"INSERT OR IGNORE INTO posts ({names}) VALUES ({places})", tuple(row.values()))  # noqa: S608 - ours
 
 
-def _give_back(db: Transaction, intent: Intent) -> None:
+def _give_back(db: Transaction, intent: PostRecord) -> None:
     """Let the line of INTENT be unused again, if it stands on no network and is not to be."""
     others = db.execute(
         "SELECT 1 FROM posts WHERE job = ? AND slot = ? AND state NOT IN (?, ?)",
-        (intent.job, intent.slot, *sorted(GONE)),
+        (intent.job, intent.slot, *sorted(FAILED_STATES)),
     ).fetchone()
     if others is None and intent.line:
         db.execute("DELETE FROM lines WHERE job = ? AND line = ?", (intent.job, intent.line))

@@ -9,7 +9,7 @@ from typing import Annotated
 
 from pi_appliance.config.units import Names
 from pi_appliance.errors import Refused
-from pi_appliance.jobs.interface import Context, Rules
+from pi_appliance.jobs.interface import Context, PostLimits
 from pi_appliance.posting import lines
 from pi_appliance.posting.lines import Choose, Line, fingerprint, pick
 from pi_appliance.posting.model import Picture, Post, Report
@@ -19,7 +19,7 @@ from pi_appliance.storage.model import Result
 _BEGINNINGS = {b"\x89PNG\r\n\x1a\n": "image/png", b"\xff\xd8\xff": "image/jpeg", b"GIF8": "image/gif"}
 
 
-class Long(StrEnum):
+class OverlongPolicy(StrEnum):
     """What becomes of a text that is too long for one post."""
 
     REFUSE = "refuse"
@@ -35,7 +35,7 @@ class Draft:
 
 
 @dataclass(frozen=True, slots=True)
-class Unfit:
+class RejectedLine:
     """One line that cannot be posted, and why."""
 
     line: Line
@@ -54,33 +54,37 @@ def read(path: Path) -> list[Line]:
 
 
 def draft(
-    line: Line, folder: Path, rules: Mapping[str, Rules], values: Mapping[str, str], long: Long = Long.REFUSE
-) -> Draft | Unfit:
+    line: Line,
+    folder: Path,
+    rules: Mapping[str, PostLimits],
+    values: Mapping[str, str],
+    long: OverlongPolicy = OverlongPolicy.REFUSE,
+) -> Draft | RejectedLine:
     """Return what LINE becomes on each network of RULES; pictures lie in FOLDER, VALUES are for the words in braces."""
     if line.wrong:
-        return Unfit(line, line.wrong)
+        return RejectedLine(line, line.wrong)
     try:
         pictures = tuple(picture(folder / file, alt) for file, alt in line.pictures)
     except Refused as error:
-        return Unfit(line, str(error))
+        return RejectedLine(line, str(error))
     if missing := lines.words(line) - values.keys():
-        return Unfit(line, f"nothing is known for {{{min(missing)}}} here")
+        return RejectedLine(line, f"nothing is known for {{{min(missing)}}} here")
     text = lines.fill(line.text, values)
     posts = {}
     for name, each in rules.items():
-        made = parts(Post(text, pictures), each, long)
+        made = split_post(Post(text, pictures), each, long)
         if isinstance(made, str):
-            return Unfit(line, f"{made} on {name}")
+            return RejectedLine(line, f"{made} on {name}")
         posts[name] = made
     return Draft(line, posts)
 
 
-def parts(post: Post, rules: Rules, long: Long) -> Sequence[Post] | str:
+def split_post(post: Post, rules: PostLimits, long: OverlongPolicy) -> Sequence[Post] | str:
     """Return POST as the network of RULES takes it, in several parts if it must be; or why it does not take it."""
     wrong = rules.wrong(post)
     if not wrong:
         return [post]
-    if long is Long.REFUSE:
+    if long is OverlongPolicy.REFUSE:
         return wrong
     if rules.wrong(Post("x", post.pictures)):  # a post of nothing at all is wrong, too
         return rules.wrong(Post("x", post.pictures))
@@ -127,7 +131,7 @@ class Options:
     choose: Annotated[
         Choose, "which line: none again before all were used, any, or one after the other once through"
     ] = Choose.SHUFFLE
-    long: Annotated[Long, "what becomes of a line that is too long for one post"] = Long.REFUSE
+    long: Annotated[OverlongPolicy, "what becomes of a line that is too long for one post"] = OverlongPolicy.REFUSE
     late: Annotated[timedelta, "for how long a post that could not be sent is still sent"] = timedelta(hours=6)
     attach: Annotated[Attach | None, "what goes with it: the picture or the text of the newest report"] = None
     report_of: Annotated[str | None, "the job whose report is attached, and meant by {last-report}"] = None
@@ -154,14 +158,14 @@ def run(options: Options, context: Context) -> Result:
     left = poster.finish()
     if context.only_left:
         return poster.told_of_left(left)
-    unfit: list[Unfit] = []
+    unfit: list[RejectedLine] = []
     ended = poster.post(lambda: _make(options, context, unfit), late=options.late)
     count = "1 line" if len(unfit) == 1 else f"{len(unfit)} lines"
     left_out = f"; {count} cannot be posted, see: pi-appliance tweets check" if unfit else ""
     return poster.told(ended, next(each.text for each in ended) + left_out)
 
 
-def _make(options: Options, context: Context, unfit: list[Unfit]) -> tuple[Mapping[str, Sequence[Post]], str]:
+def _make(options: Options, context: Context, unfit: list[RejectedLine]) -> tuple[Mapping[str, Sequence[Post]], str]:
     """Choose a line and return what it becomes on each network, and what the line is called in the ledger.
 
     Those that cannot be posted are put into UNFIT.
@@ -172,7 +176,7 @@ def _make(options: Options, context: Context, unfit: list[Unfit]) -> tuple[Mappi
     folder, made, values = options.lines.parent, read(options.lines), _values(context, report)
     drafts = [draft(line, folder, rules, values, options.long) for line in made]
     fitting = [each for each in drafts if isinstance(each, Draft)]
-    unfit += [each for each in drafts if isinstance(each, Unfit)]
+    unfit += [each for each in drafts if isinstance(each, RejectedLine)]
     if not fitting:
         raise Refused(_none_fits(options.lines, unfit))
     prints = [fingerprint(each.line) for each in fitting]
@@ -201,7 +205,7 @@ def _date(now: datetime) -> str:
 
 
 def _attached(
-    post: Post, options: Options, report: Report | None, rules: Rules, parts: Sequence[Post]
+    post: Post, options: Options, report: Report | None, rules: PostLimits, parts: Sequence[Post]
 ) -> Sequence[Post]:
     """Return PARTS, which begin with POST, with what is to be attached of REPORT."""
     if report is None:
@@ -216,10 +220,10 @@ def _attached(
     return _with_text(post, report.text, rules, options.long)
 
 
-def _with_text(post: Post, text: str, rules: Rules, long: Long) -> Sequence[Post]:
+def _with_text(post: Post, text: str, rules: PostLimits, long: OverlongPolicy) -> Sequence[Post]:
     """Return POST with as many lines of TEXT below it as fit, or a thread of them."""
     lines = text.strip().splitlines()
-    whole = parts(Post("\n".join([post.text, "", *lines]), post.pictures), rules, long)
+    whole = split_post(Post("\n".join([post.text, "", *lines]), post.pictures), rules, long)
     if not isinstance(whole, str) and len(whole) <= _MOST_PARTS:
         return whole
     for count in range(len(lines) - 1, 0, -1):
@@ -229,7 +233,7 @@ def _with_text(post: Post, text: str, rules: Rules, long: Long) -> Sequence[Post
     return [post]
 
 
-def _none_fits(path: Path, unfit: Sequence[Unfit]) -> str:
+def _none_fits(path: Path, unfit: Sequence[RejectedLine]) -> str:
     if unfit:
         first = unfit[0]
         return (

@@ -339,7 +339,7 @@ def has_link(text: str) -> bool:
     return any(find(unicodedata.normalize("NFC", text)))
 
 
-def refuses(text: str) -> str:
+def forbidden_characters(text: str) -> str:
     """Return why X takes no text like TEXT, however short; '' if it does."""
     never = _NEVER.search(unicodedata.normalize("NFC", text))
     return f"a character that X never takes: U+{ord(never[0]):04X}" if never else ""

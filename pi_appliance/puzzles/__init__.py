@@ -18,26 +18,26 @@ from types import ModuleType
 from typing import Any, Protocol
 
 from pi_appliance.puzzles import _kernels
-from pi_appliance.puzzles.runtime.interface import Interrupted, Shelf, Work
-from pi_appliance.puzzles.runtime.serial import Alone
+from pi_appliance.puzzles.runtime.interface import Cache, Interrupted, SearchRuntime
+from pi_appliance.puzzles.runtime.serial import SerialRuntime
 
 __all__ = [
-    "Alone",
-    "Answer",
-    "Checked",
+    "Cache",
+    "GeneratedBoard",
     "Interrupted",
-    "Made",
     "Progress",
     "Proof",
     "Puzzle",
     "Rule",
-    "Shelf",
+    "SerialRuntime",
+    "SolveMode",
+    "SolveResult",
     "Step",
     "Table",
-    "Wish",
+    "Validation",
     "Work",
-    "counted",
-    "way_of",
+    "kernel_mode",
+    "pluralize",
 ]
 
 _kernels.prefer_compiled()
@@ -46,7 +46,7 @@ Progress = Callable[[float | None, str], None]
 """Told now and then how far something is, 0 to 1 (None: nobody knows), and what it does. What it raises, ends it."""
 
 
-class Wish(StrEnum):
+class SolveMode(StrEnum):
     """What is asked of a board."""
 
     FIRST = "first"  # one solution
@@ -91,7 +91,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class SolveResult:
     """What solving came to. A search that was stopped has none: there is no answer 'perhaps'."""
 
     lines: Iterator[Any] = field(default_factory=lambda: iter(()))
@@ -112,7 +112,7 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class GeneratedBoard:
     """A board that was made, and what is known of it by its making."""
 
     board: Any
@@ -120,7 +120,7 @@ class Made:
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class Validation:
     """A yes, or a no that says why: true only if nothing is wrong."""
 
     wrong: str = ""
@@ -145,7 +145,7 @@ class Puzzle(Protocol):
     """The boards it knows by name, drawn as `parse` reads them; the first one stands where none is named."""
     RULES: Mapping[str, Rule]
     """The rules an owner may choose, by names in kebab-case."""
-    WISHES: tuple[Wish, ...]
+    WISHES: tuple[SolveMode, ...]
     """What may be asked of its boards; the first one stands where nothing is said."""
 
     def parse(self, text: str, file: str) -> Any:
@@ -158,10 +158,10 @@ class Puzzle(Protocol):
     def with_rules(self, board: Any, rules: Mapping[str, str]) -> Any:
         """Return BOARD with RULES in place of its own. Raises UnknownName (no such rule or value), WrongArgument."""
 
-    def solve(self, board: Any, wish: Wish, work: Work) -> Answer:
+    def solve(self, board: Any, wish: SolveMode, work: SearchRuntime) -> SolveResult:
         """Return the answer: by then it is known whether there is a solution. Raises Interrupted; Refused (memory)."""
 
-    def check(self, board: Any, line: Any) -> Checked:
+    def check(self, board: Any, line: Any) -> Validation:
         """Say whether LINE solves BOARD, by the rules alone."""
 
     def describe(self, board: Any) -> str:
@@ -192,11 +192,11 @@ class Puzzle(Protocol):
         """
 
 
-def counted(number: int, what: str) -> str:
+def pluralize(number: int, what: str) -> str:
     """Return NUMBER and WHAT, with an s unless it is one."""
     return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
 
 
-def way_of(kernel: ModuleType) -> str:
+def kernel_mode(kernel: ModuleType) -> str:
     """Return how KERNEL runs: "compiled" by Cython, or "plain" Python. The answers are the same."""
     return "plain" if (kernel.__file__ or "").endswith(".py") else "compiled"

@@ -4,15 +4,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any, NamedTuple
 
-from pi_appliance.puzzles import Answer, Puzzle, Table
+from pi_appliance.puzzles import Puzzle, SolveResult, Table
 from pi_appliance.puzzles._listing import BOARD, END, START
 
 KEPT = 1_000  # lines kept in memory, of those listed, for who draws or notates them afterwards
 OFTEN = 50  # solutions between two signs of life
-NO_SIGN: Callable[[int], object] = lambda _: None  # noqa: E731 - a default that says what it is
+NO_PROGRESS: Callable[[int], object] = lambda _: None  # noqa: E731 - a default that says what it is
 
 
-class Listed(NamedTuple):
+class ListedSolutions(NamedTuple):
     """How many solutions were listed, and the first of them."""
 
     number: int
@@ -25,26 +25,26 @@ def list_solutions(
     lines: Iterable[Any],
     limit: int,
     write: Callable[[str], object],
-    sign: Callable[[int], object] = NO_SIGN,
-) -> Iterator[Listed]:
+    sign: Callable[[int], object] = NO_PROGRESS,
+) -> Iterator[ListedSolutions]:
     """Write BOARD, then at most LIMIT of LINES as they are found; yield what is listed by then, after each.
 
     SIGN is told how many there are now and then; it may raise, as LINES may: what is written by then is whole.
     """
     write(f"{BOARD}\n{puzzle.render(board)}\n")
     kept: list[Any] = []
-    yield Listed(0, kept)
+    yield ListedSolutions(0, kept)
     for number, line in enumerate(islice(lines, limit), 1):
         drawn = puzzle.render_line(board, line)
         write(f"{START}\n\n{drawn}{'' if drawn.endswith(chr(10)) else chr(10)}{END}\n\n")
         if number <= KEPT:
             kept.append(line)
-        yield Listed(number, kept)
+        yield ListedSolutions(number, kept)
         if not number % OFTEN:
             sign(number)
 
 
-def known(puzzle: Puzzle, board: Any, answer: Answer, listed: int) -> str:
+def known(puzzle: Puzzle, board: Any, answer: SolveResult, listed: int) -> str:
     """Return what is known of BOARD by ANSWER, a row each; LISTED solutions stand above."""
     rows = {
         "Board": puzzle.describe(board),
@@ -55,7 +55,7 @@ def known(puzzle: Puzzle, board: Any, answer: Answer, listed: int) -> str:
     return rendered(rows) + facts_and_tables(answer)
 
 
-def solutions(answer: Answer, listed: int) -> str:
+def solutions(answer: SolveResult, listed: int) -> str:
     """Return how many solutions there are, in words."""
     if answer.proof:
         return f"none, proven by {answer.proof} ({answer.why})"
@@ -64,7 +64,7 @@ def solutions(answer: Answer, listed: int) -> str:
     return f"at least {max(1, listed):,}; how many there are was not counted"
 
 
-def facts_and_tables(answer: Answer) -> str:
+def facts_and_tables(answer: SolveResult) -> str:
     """Return what else ANSWER knows: its facts, a row each, and its tables."""
     tables = "".join(f"\n{render_table(table)}" for table in answer.tables)
     return rendered(told_facts(answer.facts)) + tables + ("\n" if tables else "")

@@ -13,14 +13,14 @@ from itertools import chain, islice
 from typing import IO, Any
 
 from pi_appliance.config.units import render_size
-from pi_appliance.errors import ApplianceError, OutOfTime, Refused, Unavailable
-from pi_appliance.jobs.interface import Context, Edition
-from pi_appliance.puzzles import Answer, Puzzle, Wish, counted
+from pi_appliance.errors import ApplianceError, DeadlineExceeded, Refused, Unavailable
+from pi_appliance.jobs.interface import Context, ReportSet
+from pi_appliance.puzzles import Puzzle, SolveMode, SolveResult, pluralize
 from pi_appliance.puzzles._result import rendered, told_facts
 from pi_appliance.puzzles.page import Page
 from pi_appliance.puzzles.report import (
     NO_ROOM,
-    Told,
+    BoardReport,
     answer_values,
     ask,
     duration,
@@ -32,12 +32,12 @@ from pi_appliance.puzzles.report import (
     values,
 )
 from pi_appliance.puzzles.runtime.estimate import Estimate
-from pi_appliance.puzzles.runtime.interface import Interrupted, Shelf, Work, is_of_a_board
+from pi_appliance.puzzles.runtime.interface import Cache, Interrupted, SearchRuntime, is_board_specific
 from pi_appliance.storage.model import Result
 
 
 @dataclass(slots=True)
-class Share:
+class WeightedProgress:
     """Tells how far the whole is, from how far a part of it is."""
 
     context: Context
@@ -68,10 +68,10 @@ class Share:
         return (self.number + self.part) / self.parts
 
 
-class NotingShelf:
+class RecordingCache:
     """The Shelf of ports_work, in front of another one."""
 
-    def __init__(self, shelf: Shelf) -> None:
+    def __init__(self, shelf: Cache) -> None:
         self._shelf = shelf
         self._saved: set[str] = set()
 
@@ -98,7 +98,7 @@ class NotingShelf:
 
     def forget(self) -> None:
         """Take away what was kept of that board alone."""
-        for name in filter(is_of_a_board, self._saved):
+        for name in filter(is_board_specific, self._saved):
             self._shelf.remove(name)
 
 
@@ -131,7 +131,7 @@ class Plan:
     puzzle: Puzzle
     name: str
     boards: Mapping[str, Any]
-    wish: Wish
+    wish: SolveMode
     limit: int
     prepare: bool
     make: int
@@ -142,18 +142,18 @@ class Plan:
 
 
 @dataclass(slots=True)
-class Night:
+class PuzzleBatch:
     """The work of one run. What keeps it from being a success stands in `failure` at the end."""
 
     plan: Plan
     context: Context
-    edition: Edition = field(init=False)
-    shelf: NotingShelf = field(init=False)
-    share: Share = field(init=False)
+    edition: ReportSet = field(init=False)
+    shelf: RecordingCache = field(init=False)
+    share: WeightedProgress = field(init=False)
     begun: float = field(init=False)  # by the steady clock
     failure: ApplianceError | None = None
-    told: list[Told] = field(default_factory=list)
-    prepared: Answer | None = None
+    told: list[BoardReport] = field(default_factory=list)
+    prepared: SolveResult | None = None
     seconds: float = 0.0  # that preparing took
     cut_off: str = ""  # why, if it was
     prepared_so_far: str = ""
@@ -165,7 +165,7 @@ class Night:
     def __post_init__(self) -> None:
         plan = self.plan
         self.seeds = seeds(self.context, plan.make)
-        self.share = Share(self.context, max(1, plan.prepare + len(plan.boards) + plan.make))
+        self.share = WeightedProgress(self.context, max(1, plan.prepare + len(plan.boards) + plan.make))
 
     def work(self) -> Result:
         """Do it, and report. Interruptions and refusals are in the report, and in `failure`.
@@ -180,16 +180,16 @@ class Night:
             known = (each for each in self.told if each.answer or each.cut_off)
             found = (f"; {told.name}: {in_words(told).rstrip('.')}" for told in known)
             words = "".join((str(error), *islice(found, _FOUND)))
-            raise (OutOfTime(words) if self.cut_off else Unavailable(words)) from None
+            raise (DeadlineExceeded(words) if self.cut_off else Unavailable(words)) from None
 
     @contextlib.contextmanager
-    def _work(self) -> Iterator[Work]:
+    def _work(self) -> Iterator[SearchRuntime]:
         with self.context.work(self.share.tell) as work:
-            work.shelf = self.shelf = NotingShelf(work.shelf)
+            work.shelf = self.shelf = RecordingCache(work.shelf)
             self.share.seconds, self.begun = work.seconds, work.seconds()
             yield work
 
-    def _reported(self, work: Work) -> Result:
+    def _reported(self, work: SearchRuntime) -> Result:
         page = Page(self.plan.puzzle, self.context.job)
         with self.edition.file(RESULT) as file:
             try:
@@ -202,7 +202,7 @@ class Night:
             self._remember(page, file)
             return self._report(page, file)
 
-    def _prepare(self, work: Work, page: Page, file: IO[str]) -> None:
+    def _prepare(self, work: SearchRuntime, page: Page, file: IO[str]) -> None:
         if not self.plan.prepare:
             return
         self.share.next("prepare")
@@ -228,18 +228,18 @@ class Night:
         file.write(rendered({f"Not {name}": str(error)}) + "\n")
         page.note(f"Not {name}", f"{error}.")
 
-    def _listed(self) -> Iterator[Told]:
+    def _listed(self) -> Iterator[BoardReport]:
         """Yield the boards that are named, beginning with the first that the last night did not come to."""
         for name in self._order():
             self.share.next(name)
-            yield Told(name=name, board=self.plan.boards[name], wish=self.plan.wish)
+            yield BoardReport(name=name, board=self.plan.boards[name], wish=self.plan.wish)
 
     def _order(self) -> list[str]:
         names, first = list(self.plan.boards), self._recalled()
         at = names.index(first) if first in names else 0
         return names[at:] + names[:at]
 
-    def _made(self, work: Work, page: Page, file: IO[str]) -> Iterator[Told]:
+    def _made(self, work: SearchRuntime, page: Page, file: IO[str]) -> Iterator[BoardReport]:
         """Yield the boards of this date, each as it is made; some may be left out, as there is none like that."""
         for name, seed in self.seeds.items():
             self.share.next(name)
@@ -249,9 +249,9 @@ class Night:
                 self.unmade.add(name)
                 self._leave_out(f"made: {name}", refusal(error), page, file)
                 continue
-            yield Told(name=name, board=made.board, wish=self.plan.wish, made={"seed": str(seed), **made.facts})
+            yield BoardReport(name=name, board=made.board, wish=self.plan.wish, made={"seed": str(seed), **made.facts})
 
-    def _answer(self, told: Told, work: Work, page: Page, file: IO[str]) -> None:
+    def _answer(self, told: BoardReport, work: SearchRuntime, page: Page, file: IO[str]) -> None:
         self.told.append(told)
         if len(self.plan.boards) + self.plan.make + self.plan.prepare > 1:
             file.write(f"{told.name}\n{'=' * len(told.name)}\n")
@@ -326,7 +326,7 @@ class Night:
         wrong = [f"{told.name}: {told.refused}" for told in self.told if told.refused]
         wrong += [f"not {each}" for each in self.left_out]
         if self.cut_off:
-            self.failure = OutOfTime(summary)
+            self.failure = DeadlineExceeded(summary)
         elif wrong:
             self.failure = Refused(f"{wrong[0]}; the report has the rest")
 
@@ -336,7 +336,7 @@ class Night:
         if self.prepared_so_far:
             return f"not prepared yet: {self.cut_off}; {self.prepared_so_far}"
         solved, proven = (sum(bool(getattr(told, how)) for told in self.told) for how in ("solved", "proven"))
-        words = f"{counted(solved, 'board')} solved" + (f", {proven} proven to have no solution" if proven else "")
+        words = f"{pluralize(solved, 'board')} solved" + (f", {proven} proven to have no solution" if proven else "")
         if not self.cut_off:
             return words
         open_ones = [told for told in self.told if told.cut_off]

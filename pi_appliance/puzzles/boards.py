@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from pi_appliance import plugins
-from pi_appliance.config.loader import shown
+from pi_appliance.config.loader import display_path
 from pi_appliance.config.units import render_size
 from pi_appliance.errors import ConfigError, Problem, UnknownName
 from pi_appliance.puzzles import Puzzle
@@ -27,7 +27,7 @@ def load_puzzle(name: str) -> Puzzle:
     return cast(Puzzle, plugins.load("puzzles", name))
 
 
-def most_of(puzzle: Puzzle) -> int:
+def size_limit(puzzle: Puzzle) -> int:
     """Return how many bytes a text with a board of PUZZLE may have."""
     return MOST if getattr(puzzle, "MANY", False) else MOST_OF_ONE
 
@@ -42,8 +42,8 @@ def read_board(puzzle: Puzzle, where: Path, rules: Mapping[str, str]) -> Any:
     if not where.suffix and not where.is_file():
         raise UnknownName("board", where.name, tuple(puzzle.BOARDS))
     if where.exists() and not where.is_file() and not where.is_dir():  # a pipe, or a device without an end
-        raise ConfigError([Problem(shown(where), 1, 1, "this is no file with a board", "name a text file")])
-    return puzzle.with_rules(puzzle.parse(read_text(where, most_of(puzzle)), shown(where)), rules)
+        raise ConfigError([Problem(display_path(where), 1, 1, "this is no file with a board", "name a text file")])
+    return puzzle.with_rules(puzzle.parse(read_text(where, size_limit(puzzle)), display_path(where)), rules)
 
 
 def board_of(puzzle: Puzzle, words: str, rules: Mapping[str, str]) -> Any:
@@ -105,16 +105,16 @@ def read_text(path: Path, most: int = MOST) -> str:
     try:
         with path.open("rb") as file:
             if path.stat().st_size > most:  # said before it fills the memory
-                raise _too_large(shown(path), most)
-            content = read_most(file, most)
+                raise _too_large(display_path(path), most)
+            content = read_limited(file, most)
     except OSError as error:
         raise ConfigError(
-            [Problem(shown(path), 1, 1, f"cannot be read: {error.strerror}", "check its name and rights")]
+            [Problem(display_path(path), 1, 1, f"cannot be read: {error.strerror}", "check its name and rights")]
         ) from None
-    return text_of(content, shown(path), most)
+    return text_of(content, display_path(path), most)
 
 
-def read_most(file: IO[bytes], most: int) -> bytes:
+def read_limited(file: IO[bytes], most: int) -> bytes:
     """Return what FILE holds, MOST bytes and one. Reading all at once would take room for the most."""
     found, left = bytearray(), most + 1
     while left and (piece := file.read(min(left, _PIECE))):

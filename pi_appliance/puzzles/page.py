@@ -7,9 +7,9 @@ from itertools import islice, takewhile
 from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
-from pi_appliance.puzzles import Puzzle, Step, Table, counted
+from pi_appliance.puzzles import Puzzle, Step, Table, pluralize
 from pi_appliance.puzzles._result import label, spoken, told_facts
-from pi_appliance.puzzles.report import Told, by_making, duration, in_words
+from pi_appliance.puzzles.report import BoardReport, duration, generator_facts, in_words
 
 MOST_STEPS = 200
 _LINGER = 3  # so many times as long as the others, the last step is seen
@@ -169,7 +169,7 @@ class Page:
         self._room = ROOM
         self._least = 0  # characters that the shortest played line took
 
-    def add(self, told: Told) -> None:
+    def add(self, told: BoardReport) -> None:
         """Add what became of one board."""
         puzzle, number = self._puzzle, len(self._sections)
         parts = [
@@ -212,7 +212,7 @@ class Page:
         self._sections.append(f'<section id="s{len(self._sections)}">{"".join(parts)}</section>')
         self._names.append(name)
 
-    def _shown(self, told: Told, name: str) -> list[str]:
+    def _shown(self, told: BoardReport, name: str) -> list[str]:
         """Return the board and its solution. Of a new board, the solution is folded up: somebody may want to try."""
         picture = f'<div class="picture">{self._puzzle.render_svg(told.board)}</div>'
         if not told.listed.lines:
@@ -242,12 +242,12 @@ class Page:
         cut = "…" if len(notation) > _LONGEST else ""
         return f'<p class="line">{escape(notation[:_LONGEST])}{cut}</p>'
 
-    def _facts(self, told: Told) -> str:
+    def _facts(self, told: BoardReport) -> str:
         assert told.answer is not None
         rows = {f"{self._puzzle.MOVES.capitalize()} tried": spoken(told.answer.tried())}
         if told.listed.number > 1:
             rows["Solutions in result.txt"] = spoken(told.listed.number)
-        rows |= told_facts({**by_making(self._puzzle, told), **told.answer.facts})
+        rows |= told_facts({**generator_facts(self._puzzle, told), **told.answer.facts})
         drawn = "".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in rows.items())
         return f"<dl>{drawn}</dl>"
 
@@ -255,7 +255,7 @@ class Page:
 def _end(steps: Iterator[Step]) -> str:
     """Return how STEPS end, where there is no room for all of them."""
     number, last = deque(enumerate(steps), maxlen=1).pop()  # one at a time: many pictures are much memory
-    told = f"The end, after {counted(number, 'step')}. There is no room in this page to play them."
+    told = f"The end, after {pluralize(number, 'step')}. There is no room in this page to play them."
     return f'<div class="picture">{last.svg}</div><p class="quiet">{told}</p>'
 
 

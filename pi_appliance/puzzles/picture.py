@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from pi_appliance.errors import ConfigError, Refused
 from pi_appliance.posting.model import Picture
-from pi_appliance.puzzles import counted
+from pi_appliance.puzzles import pluralize
 from pi_appliance.puzzles._listing import BOARD, END, START
 from pi_appliance.puzzles.peg_solitaire import BOARDS, TITLE, Board, parse
 
@@ -126,22 +126,22 @@ def _title(solved: Solved) -> str:
 
 
 def _subtitle(solved: Solved) -> str:
-    words = [counted(len(solved.boards[0].pegs), "peg"), counted(solved.jumps, "jump"), "one peg left"]
+    words = [pluralize(len(solved.boards[0].pegs), "peg"), pluralize(solved.jumps, "jump"), "one peg left"]
     return "  ·  ".join([*words, *_count(solved)])
 
 
 def _count(solved: Solved) -> list[str]:
     """Return in words how many solutions there are, if that is known."""
     number = solved.count.replace(",", "")
-    return [counted(int(number), "solution")] if number.isdecimal() else []
+    return [pluralize(int(number), "solution")] if number.isdecimal() else []
 
 
 def _in_words(solved: Solved) -> str:
     start, end = solved.boards[0], solved.boards[-1]
     return ". ".join(
         (
-            f"{_title(solved)}, {counted(len(start.pegs), 'peg')} in {counted(len(start.holes), 'hole')}",
-            f"A solution of {counted(solved.jumps, 'jump')}, drawn board after board",
+            f"{_title(solved)}, {pluralize(len(start.pegs), 'peg')} in {pluralize(len(start.holes), 'hole')}",
+            f"A solution of {pluralize(solved.jumps, 'jump')}, drawn board after board",
             f"The last peg ends in column {min(end.pegs).x + 1} of row {min(end.pegs).y + 1}",
             *(words.capitalize() for words in _count(solved)),
         )

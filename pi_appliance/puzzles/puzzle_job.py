@@ -8,8 +8,8 @@ from typing import Annotated
 
 from pi_appliance.errors import ApplianceError, UnknownName, WrongArgument
 from pi_appliance.jobs.interface import Context
-from pi_appliance.puzzles import Puzzle, Wish
-from pi_appliance.puzzles.batch import LIMIT, Night, Plan
+from pi_appliance.puzzles import Puzzle, SolveMode
+from pi_appliance.puzzles.batch import LIMIT, Plan, PuzzleBatch
 from pi_appliance.puzzles.boards import is_large, load_puzzle, name_of, read_board
 from pi_appliance.storage.model import Result
 
@@ -25,7 +25,7 @@ class Options:
         list[Path], "known boards by name, own ones by file; without it, and without `make` and `prepare`, all known"
     ] = field(default_factory=list)
     solutions: Annotated[
-        Wish | None, "what is asked of each board; without it, what its puzzle is for: the first solution of most"
+        SolveMode | None, "what is asked of each board; without it, what its puzzle is for: the first solution of most"
     ] = None
     limit: Annotated[int, "at most so many solutions of each board are listed"] = LIMIT
     rules: Annotated[dict[str, str], 'rules other than the usual ones, such as {goal: "3,3"}'] = field(
@@ -114,7 +114,7 @@ def run(options: Options, context: Context) -> Result:
         keep=options.keep,
         model=model,
     )
-    night = Night(plan, context)
+    night = PuzzleBatch(plan, context)
     result = night.work()
     if night.failure is not None:
         raise night.failure

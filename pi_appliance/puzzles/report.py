@@ -5,26 +5,34 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pi_appliance.errors import ApplianceError, Refused, Unavailable
-from pi_appliance.puzzles import Answer, Puzzle, Wish, counted
-from pi_appliance.puzzles._result import Listed, facts_and_tables, known, label, list_solutions, rendered, spoken
-from pi_appliance.puzzles.runtime.interface import Interrupted, Work
+from pi_appliance.puzzles import Puzzle, SolveMode, SolveResult, pluralize
+from pi_appliance.puzzles._result import (
+    ListedSolutions,
+    facts_and_tables,
+    known,
+    label,
+    list_solutions,
+    rendered,
+    spoken,
+)
+from pi_appliance.puzzles.runtime.interface import Interrupted, SearchRuntime
 
-NOTHING = Listed(0, [])
+NOTHING = ListedSolutions(0, [])
 NO_ROOM = (Refused, Unavailable, MemoryError)
 """What ends the search of one board, and not the night."""
 
 
 @dataclass(slots=True, kw_only=True)
-class Told:
+class BoardReport:
     """A board, and what is known of it."""
 
     name: str
     board: Any
-    wish: Wish
+    wish: SolveMode
     made: Mapping[str, int | float | str] = field(default_factory=dict)
     """What is known by its making, if it was made."""
-    answer: Answer | None = None
-    listed: Listed = NOTHING
+    answer: SolveResult | None = None
+    listed: ListedSolutions = NOTHING
     seconds: float = 0.0
     cut_off: str = ""
     """What is proven so far, in a sentence, if the search or the listing was ended."""
@@ -42,7 +50,7 @@ class Told:
         return self.answer is not None and self.answer.proof is not None
 
 
-def ask(puzzle: Puzzle, told: Told, limit: int, work: Work, write: Callable[[str], object]) -> None:
+def ask(puzzle: Puzzle, told: BoardReport, limit: int, work: SearchRuntime, write: Callable[[str], object]) -> None:
     """Solve the board of TOLD, write what result.txt has of it, and keep that in TOLD. Raises Interrupted.
 
     Of the solutions, LIMIT are listed at the most, and one where no more are asked for.
@@ -55,16 +63,16 @@ def ask(puzzle: Puzzle, told: Told, limit: int, work: Work, write: Callable[[str
     except NO_ROOM as error:
         told.refused = refusal(error)
     lines = told.answer.lines if told.answer else ()
-    most = 1 if told.wish is Wish.FIRST else limit
+    most = 1 if told.wish is SolveMode.FIRST else limit
 
     def sign(number: int) -> None:
-        work.progress(None, f"{counted(number, 'solution')} listed")
+        work.progress(None, f"{pluralize(number, 'solution')} listed")
 
     try:
         for listed in list_solutions(puzzle, told.board, lines, most, write, sign):
             told.listed = listed
     except Interrupted as error:
-        interrupted, told.cut_off = error, f"listing was cut off after {counted(told.listed.number, 'solution')}"
+        interrupted, told.cut_off = error, f"listing was cut off after {pluralize(told.listed.number, 'solution')}"
     except NO_ROOM as error:  # what is known and listed by then is worth a report
         told.refused = refusal(error)
     told.seconds = work.seconds() - begun
@@ -88,9 +96,11 @@ def so_far(interrupted: Interrupted) -> str:
     return (interrupted.so_far or "nothing is known yet").rstrip(".")
 
 
-def text(puzzle: Puzzle, told: Told) -> str:
+def text(puzzle: Puzzle, told: BoardReport) -> str:
     """Return what stands below the solutions."""
-    made = "; ".join(f"{name.replace('-', ' ')} {spoken(value)}" for name, value in by_making(puzzle, told).items())
+    made = "; ".join(
+        f"{name.replace('-', ' ')} {spoken(value)}" for name, value in generator_facts(puzzle, told).items()
+    )
     rows = {"Made": made} if made else {}
     if told.answer is not None:
         body = known(puzzle, told.board, told.answer, told.listed.number)
@@ -100,7 +110,7 @@ def text(puzzle: Puzzle, told: Told) -> str:
     return rendered(rows) + body + rendered({name: words for name, words in end.items() if words}) + "\n"
 
 
-def by_making(puzzle: Puzzle, told: Told) -> dict[str, int | float | str]:
+def generator_facts(puzzle: Puzzle, told: BoardReport) -> dict[str, int | float | str]:
     """Return what is known of the board by its making alone, and is not said with its answer anyway."""
     if not told.made:
         return {}
@@ -109,7 +119,7 @@ def by_making(puzzle: Puzzle, told: Told) -> dict[str, int | float | str]:
     return {name: value for name, value in told.made.items() if said.get(name) != value and value not in solutions}
 
 
-def in_words(told: Told) -> str:
+def in_words(told: BoardReport) -> str:
     """Return what became of the board, in a sentence."""
     if told.answer is None:
         return str(told.refused or f"Not answered yet: {told.cut_off or 'its turn did not come'}.")
@@ -117,15 +127,15 @@ def in_words(told: Told) -> str:
         return f"No solution, proven by {told.answer.proof}: {told.answer.why}."
     if told.answer.count is None:
         many = "Solved; how many solutions there are was not counted"
-    elif told.wish is Wish.FEWEST:
-        many = f"{counted(told.answer.count, 'shortest solution')}"
+    elif told.wish is SolveMode.FEWEST:
+        many = f"{pluralize(told.answer.count, 'shortest solution')}"
     else:
-        many = counted(told.answer.count, "solution")
+        many = pluralize(told.answer.count, "solution")
     end = told.cut_off or str(told.refused or "")
     return f"{many}; {end}." if end else f"{many}."
 
 
-def values(puzzle: Puzzle, told: Told) -> dict[str, Any]:
+def values(puzzle: Puzzle, told: BoardReport) -> dict[str, Any]:
     """Return what result.json says of the board."""
     answer = told.answer
     return {
@@ -144,7 +154,7 @@ def values(puzzle: Puzzle, told: Told) -> dict[str, Any]:
     }
 
 
-def answer_values(answer: Answer) -> dict[str, Any]:
+def answer_values(answer: SolveResult) -> dict[str, Any]:
     """Return what JSON says of ANSWER, without its lines."""
     return {
         "solved": answer.proof is None,
@@ -161,12 +171,12 @@ def answer_values(answer: Answer) -> dict[str, Any]:
     }
 
 
-def prepared_text(answer: Answer, seconds: float) -> str:
+def prepared_text(answer: SolveResult, seconds: float) -> str:
     """Return what result.txt says of what was prepared."""
     return facts_and_tables(answer) + rendered({"Time": duration(seconds)}) + "\n"
 
 
-def prepared_words(answer: Answer) -> str:
+def prepared_words(answer: SolveResult) -> str:
     """Return what was prepared, in a row."""
     facts = (f"{label(name).lower()} {spoken(value)}" for name, value in answer.facts.items())
     return ", ".join(facts) or "all is there"

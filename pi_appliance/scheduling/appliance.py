@@ -14,10 +14,10 @@ from typing import Self
 
 from pi_appliance.config.loader import load
 from pi_appliance.config.model import Config, Job, RunsBy
-from pi_appliance.config.notifications import Told
+from pi_appliance.config.notifications import NotifyTargets
 from pi_appliance.errors import Refused, Unavailable, UnknownName
 from pi_appliance.scheduling import cron
-from pi_appliance.scheduling.due import picks, share
+from pi_appliance.scheduling.due import is_selected, uniform
 from pi_appliance.scheduling.model import Cron, Every
 from pi_appliance.storage.model import Outcome, Run
 from pi_appliance.storage.recovery import open_history
@@ -121,11 +121,11 @@ class Appliance:
     def slots(self, name: str, after: datetime) -> Iterator[Slot]:
         """Yield the slots of a job after AFTER."""
         job, skip = self.job(name), self.store.asks.skipped(name)
-        for at in cron.slots(job.schedule, after, self.config.zone_of(job)) if job.schedule else ():
-            due = cron.due_name(at)
+        for at in cron.fire_times(job.schedule, after, self.config.zone_of(job)) if job.schedule else ():
+            due = cron.slot_key(at)
             used = self.store.claimed(slot_key(name, due))
-            picked = not used and due != skip and picks(job.chance, secret=self.secret, job=name, due=due)
-            begins = at + job.jitter * (share(self.secret, name, due) if job.jitter else 0)
+            picked = not used and due != skip and is_selected(job.chance, secret=self.secret, job=name, due=due)
+            begins = at + job.jitter * (uniform(self.secret, name, due) if job.jitter else 0)
             yield Slot(name, at, picked, used, begins, due == skip)
 
     def jobs(self, now: datetime) -> list[JobView]:
@@ -156,7 +156,7 @@ class Appliance:
         """
         with contextlib.suppress(Unavailable):
             for name in {run.job for run in self.store.going_on()}:
-                with locks.taken(self.lock_path(name)) as lock:
+                with locks.acquire(self.lock_path(name)) as lock:
                     if lock is not None:
                         self.close_the_ones_before(name, lock)
 
@@ -188,19 +188,19 @@ class Appliance:
             return self.store.run(run.id) or self.store.restore(run)  # lost, if the file was damaged while it ran
         except Unavailable as error:
             if lock is not None:
-                lock.leave(locks.Left(run.id, run.outcome, run.summary, run.ended, run.attempts))
+                lock.leave(locks.UnreportedResult(run.id, run.outcome, run.summary, run.ended, run.attempts))
             log.warning(
                 "run %s of %s: %s; it is written down once that can be: %s", run.id, run.job, run.outcome, error
             )
             return run
 
-    def _told_of(self, name: str) -> Told | None:
+    def _told_of(self, name: str) -> NotifyTargets | None:
         """Return who is told of the job NAME, None if it is no longer in the file."""
-        return Told.of(self.config, self.config.jobs[name]) if name in self.config.jobs else None
+        return NotifyTargets.of(self.config, self.config.jobs[name]) if name in self.config.jobs else None
 
     def require_room(self) -> None:
         """Raise Unavailable, with what to do, if no run could be written down just now."""
-        files.require_room(self.config.state)
+        files.require_free_space(self.config.state)
 
     def pause(self, name: str, *, now: datetime, until: datetime | None = None) -> None:
         """Use no slot of the job NAME from now on, to UNTIL or until it is resumed. Raises UnknownName, Refused."""
@@ -262,7 +262,7 @@ class Appliance:
 
     def _told(self, run: Run) -> Run:
         """Return RUN with how far it says it is, if it goes on."""
-        said = None if run.outcome else locks.said(self.lock_path(run.job))
+        said = None if run.outcome else locks.read_status(self.lock_path(run.job))
         return replace(run, progress=said[1], note=said[2]) if said and said[0] == run.id else run
 
 

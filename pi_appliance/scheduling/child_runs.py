@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 
 from pi_appliance.errors import Unavailable
-from pi_appliance.storage.model import LEFT, Trigger
+from pi_appliance.storage.model import RESUME, Trigger
 
 log = logging.getLogger("pi_appliance.runs")
 
@@ -46,7 +46,7 @@ class Runs:
             str(self._config),
         ]
         if due is not None:
-            argv += ["--left"] if due == LEFT else ["--due", due]
+            argv += ["--left"] if due == RESUME else ["--due", due]
         async with self._starting:
             if self._closed:
                 raise Unavailable(f"{job} is not started: the appliance is stopping")

@@ -17,7 +17,7 @@ _SHOWN = 4  # times that are listed one by one
 
 
 @dataclass(frozen=True, slots=True)
-class Effect:
+class DstEffect:
     """What a change of the clock does to an expression: `what` happens to its times, and `so` how it runs."""
 
     what: str
@@ -40,7 +40,7 @@ def touched(change: Span) -> tuple[datetime, datetime]:
     return min(before, after), max(before, after)
 
 
-def effect(expression: str, change: Span) -> Effect | None:
+def effect(expression: str, change: Span) -> DstEffect | None:
     """Say what CHANGE does to EXPRESSION, as Debian's cron does it; None: nothing."""
     low, high = touched(change)
     times = list(takewhile(lambda local: local < high, cron.times(expression, low)))
@@ -51,12 +51,12 @@ def effect(expression: str, change: Span) -> Effect | None:
     if change.jump > timedelta(0):
         what = f"{listed} {'do' if many else 'does'} not exist"
         if change.made_up_from(fixed=fixed) is None:
-            return Effect(what, f"it does not run for {'them' if many else 'it'}")
-        return Effect(what, f"it runs {'once for them, ' if many else ''}at {high:%H:%M}")
+            return DstEffect(what, f"it does not run for {'them' if many else 'it'}")
+        return DstEffect(what, f"it runs {'once for them, ' if many else ''}at {high:%H:%M}")
     what = f"{listed} {'come' if many else 'comes'} twice"
     if change.begins(fixed=fixed) < high:
-        return Effect(what, "it runs both times")
-    return Effect(what, f"it runs once{' for each' if many else ''}, the first time")
+        return DstEffect(what, "it runs both times")
+    return DstEffect(what, f"it runs once{' for each' if many else ''}, the first time")
 
 
 def lines(schedule: Schedule, zone: ZoneInfo, now: datetime) -> list[str]:

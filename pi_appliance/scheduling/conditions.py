@@ -13,11 +13,11 @@ from pi_appliance.config.model import Conditions, Config, Job, PauseWhen
 from pi_appliance.config.secrets import secret_names
 from pi_appliance.config.units import render_size
 from pi_appliance.system import process
-from pi_appliance.system.process import how
+from pi_appliance.system.process import describe_exit_status
 from pi_appliance.system.sensors import Sensors, free
 
-COOLER = 5.0  # degrees below the limit at which a run goes on
-PATIENCE = 30.0  # seconds that a command may take to answer
+HYSTERESIS = 5.0  # degrees below the limit at which a run goes on
+COMMAND_TIMEOUT = 30.0  # seconds that a command may take to answer
 
 
 def unmet(
@@ -30,7 +30,7 @@ def unmet(
     return next(_reasons(conditions, sensors, free, run), "")
 
 
-def unmet_here(job: Job, config: Config, stop: process.Stop) -> str:
+def unmet_here(job: Job, config: Config, stop: process.StopSignal) -> str:
     """Return why JOB of CONFIG may not run on this machine now, in one phrase; '' if it may.
 
     STOP is heard while a command takes its time.
@@ -57,7 +57,11 @@ def missing(job: Job, sensors: Sensors) -> list[str]:
 
 
 def answer(
-    argv: Sequence[str], directory: Path, stop: process.Stop, named: Collection[str] = (), patience: float = PATIENCE
+    argv: Sequence[str],
+    directory: Path,
+    stop: process.StopSignal,
+    named: Collection[str] = (),
+    patience: float = COMMAND_TIMEOUT,
 ) -> str:
     """Run a command in DIRECTORY for at most PATIENCE seconds. Return '' if it ended with 0, else what was wrong.
 
@@ -65,7 +69,7 @@ def answer(
     those that the configuration names.
     """
     told: list[bytes] = []
-    hidden = ",".join(secrets.ours(os.environ, named))
+    hidden = ",".join(secrets.secret_variables(os.environ, named))
     guard = (sys.executable, "-m", "pi_appliance.system.supervisor", str(os.getpid()), str(directory), "{fd}", hidden)
     program = argv[0] if "/" not in argv[0] else str(directory / Path(argv[0]).expanduser())
     ended = process.watch(
@@ -81,7 +85,7 @@ def answer(
         return f"{argv[0]} gave no answer within {patience:g} s"
     if ended.stopped:
         return f"stopped before {argv[0]} gave an answer"
-    return "" if ended.status == 0 else f"{argv[0]} {how(ended.status)}"
+    return "" if ended.status == 0 else f"{argv[0]} {describe_exit_status(ended.status)}"
 
 
 class Pause:
@@ -95,7 +99,7 @@ class Pause:
         limit, heat = self._when.temperature_above, None
         if limit is not None:
             heat = self._sensors.temperature()
-            self._hot = heat is not None and heat > limit - (COOLER if self._hot else 0)
+            self._hot = heat is not None and heat > limit - (HYSTERESIS if self._hot else 0)
         if self._hot:
             return f"{heat:.1f} °C"
         return _bad_power(self._sensors) if self._when.throttled else ""

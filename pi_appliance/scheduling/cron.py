@@ -143,7 +143,7 @@ def is_fixed(expression: str) -> bool:
     return not minute.startswith("*") and not hour.startswith("*")
 
 
-def takes_either_day(expression: str) -> bool:
+def matches_dom_or_dow(expression: str) -> bool:
     """Answer whether a day that fits either the date or the weekday of EXPRESSION is enough, as cron has it."""
     _, _, day, _, weekday = expression.split()
     return not day.startswith("*") and not weekday.startswith("*")
@@ -159,7 +159,7 @@ def times_back(expression: str, end: datetime) -> Iterator[datetime]:
     return CronSim(expression, end, reverse=True)
 
 
-def in_words(expression: str) -> str:
+def describe(expression: str) -> str:
     """Say EXPRESSION in English."""
     return _TH.sub(lambda found: found[1] + _ENDINGS[found[1][-1]], CronSim(_plain(expression), _ANY_TIME).explain())
 
@@ -175,7 +175,7 @@ def _plain(expression: str) -> str:
     sets = (read.minutes, read.hours, read.days, read.months, read.weekdays)
     for number, (field, named, length) in enumerate(zip(parts, sets, (60, 24, 31, 12, 7), strict=True)):
         full = len({each % length for each in named}) == length
-        if full or (number in (2, 4) and takes_either_day(expression) and _names_every_day(read)):
+        if full or (number in (2, 4) and matches_dom_or_dow(expression) and _names_every_day(read)):
             parts[number] = "*"
         elif (step := EVERY_NTH.fullmatch(field)) and _is_better_listed(number, int(step[1]), length):
             parts[number] = ",".join(
@@ -195,7 +195,7 @@ def _is_better_listed(number: int, step: int, length: int) -> bool:
 _END_OF_TIME = int(datetime(9999, 1, 1, tzinfo=UTC).timestamp())  # the last year there is may not exist in each zone
 
 
-def slots(schedule: Schedule, after: datetime, zone: ZoneInfo) -> Iterator[datetime]:
+def fire_times(schedule: Schedule, after: datetime, zone: ZoneInfo) -> Iterator[datetime]:
     """Yield the instants after AFTER that SCHEDULE names in ZONE, in order, in UTC. AtBoot has none to foretell.
 
     In UTC, because two instants of one zone compare by the clock on the wall, which shows an hour twice in autumn.
@@ -213,7 +213,7 @@ def slots(schedule: Schedule, after: datetime, zone: ZoneInfo) -> Iterator[datet
             return
 
 
-def slots_back(schedule: Schedule, before: datetime, zone: ZoneInfo) -> Iterator[datetime]:
+def fire_times_before(schedule: Schedule, before: datetime, zone: ZoneInfo) -> Iterator[datetime]:
     """Yield the same instants as `slots`, backwards: those not after BEFORE, the newest first, to the year 1970."""
     last = _whole(before)
     match schedule:
@@ -268,11 +268,11 @@ def _whole(instant: datetime) -> datetime:
 
 def last_slot(schedule: Schedule, now: datetime, zone: ZoneInfo, *, within: timedelta) -> datetime | None:
     """Return the latest slot not after NOW and not older than WITHIN."""
-    slot = next(slots_back(schedule, now, zone), None)
+    slot = next(fire_times_before(schedule, now, zone), None)
     return slot if slot is not None and now - slot <= within else None
 
 
-def due_name(slot: datetime) -> str:
+def slot_key(slot: datetime) -> str:
     """Return the name of SLOT in the history: its instant in UTC, the same whatever the zone."""
     return slot.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
@@ -281,7 +281,7 @@ def explain(schedule: Schedule) -> str:
     """Say SCHEDULE in words."""
     match schedule:
         case Cron(expressions):
-            return "; ".join(map(in_words, expressions))
+            return "; ".join(map(describe, expressions))
         case Every(interval):
             return f"Every {units.format_duration(interval)}, counted from midnight of 1970-01-01 UTC"
         case AtBoot():
@@ -290,4 +290,4 @@ def explain(schedule: Schedule) -> str:
 
 def upcoming(schedule: Schedule, after: datetime, zone: ZoneInfo, count: int) -> list[datetime]:
     """Return the first COUNT slots after AFTER."""
-    return list(islice(slots(schedule, after, zone), count))
+    return list(islice(fire_times(schedule, after, zone), count))

@@ -35,7 +35,7 @@ class Start:
 
 
 @dataclass(frozen=True, slots=True)
-class Gone:
+class MissedSlots:
     """Slots that came to nothing: COUNT of them from FIRST to LAST, and why."""
 
     first: datetime
@@ -50,13 +50,13 @@ class Plan:
     """What is owed to one job. Once it is done and written down, every slot up to `until` is accounted for."""
 
     starts: list[Start]  # the oldest first
-    gone: list[Gone]
+    gone: list[MissedSlots]
     until: datetime
     wake: datetime | None  # when a slot that waits for its jitter is to begin
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Known:
+class SlotHistory:
     """What decides about a slot beside the clock. All by the name that the history gives it, but for `held`."""
 
     used: Container[str]  # a run has claimed it
@@ -86,7 +86,7 @@ class _Tally:
         self.first, self.count = first, max(self.count, COUNTED)
 
 
-def decide(job: Job, zone: ZoneInfo, after: datetime, now: datetime, known: Known) -> Plan:
+def decide(job: Job, zone: ZoneInfo, after: datetime, now: datetime, known: SlotHistory) -> Plan:
     """Return what is owed to JOB for its slots after AFTER and up to NOW."""
     assert job.schedule is not None
     until, wake = now, None
@@ -96,13 +96,13 @@ def decide(job: Job, zone: ZoneInfo, after: datetime, now: datetime, known: Know
     missed = _Tally(Outcome.SKIPPED, "")
     by_a_person = _Tally(Outcome.SKIPPED, BY_A_PERSON)
     limit = job.catch_up.at_most
-    for slot in cron.slots_back(job.schedule, now, zone):
+    for slot in cron.fire_times_before(job.schedule, now, zone):
         if slot <= after:
             break
         if older.count + missed.count + by_chance.count // 20 >= COUNTED:
-            missed.add_all(slot, next(cron.slots(job.schedule, after, zone)))
+            missed.add_all(slot, next(cron.fire_times(job.schedule, after, zone)))
             break
-        name = cron.due_name(slot)
+        name = cron.slot_key(slot)
         if name in known.used or _is_left_out(slot, name, known, by_a_person):
             continue
         if slot in known.held:
@@ -127,32 +127,32 @@ def decide(job: Job, zone: ZoneInfo, after: datetime, now: datetime, known: Know
     return Plan(starts, [*_told(missed, older, by_chance, by_a_person)], until, wake)
 
 
-def _is_left_out(slot: datetime, name: str, known: Known, tally: _Tally) -> bool:
+def _is_left_out(slot: datetime, name: str, known: SlotHistory, tally: _Tally) -> bool:
     """Say whether a person wants SLOT left out, and add it to TALLY then."""
     if name == known.skipped:
         tally.add(slot)
     return name == known.skipped
 
 
-def unused(
+def missed_slots(
     schedule: Schedule, zone: ZoneInfo, span: tuple[datetime, datetime], used: Container[str], why: tuple[Outcome, str]
-) -> list[Gone]:
+) -> list[MissedSlots]:
     """Return the slots of SCHEDULE in SPAN (without its start) that are not USED as one account, if there are any."""
     after, until = span
     tally = _Tally(*why)
-    for slot in cron.slots_back(schedule, until, zone):
+    for slot in cron.fire_times_before(schedule, until, zone):
         if slot <= after:
             break
         if tally.count >= COUNTED:
-            tally.add_all(slot, next(cron.slots(schedule, after, zone)))
+            tally.add_all(slot, next(cron.fire_times(schedule, after, zone)))
             break
-        if cron.due_name(slot) not in used:
+        if cron.slot_key(slot) not in used:
             tally.add(slot)
     return list(_told(tally))
 
 
 def _instead(older: _Tally, starts: list[Start]) -> str:
-    return f"{_count(older)}; {cron.due_name(starts[-1].slot)} is made up for instead"
+    return f"{_count(older)}; {cron.slot_key(starts[-1].slot)} is made up for instead"
 
 
 def _judge(missed: _Tally, job: Job, now: datetime, starts: list[Start], cause: str) -> None:
@@ -168,7 +168,7 @@ def _judge(missed: _Tally, job: Job, now: datetime, starts: list[Start], cause: 
     )
     missed.why = f"{_count(missed)} {late} late, more than {limit}" + (f"; {cause}" if cause else "")
     if starts:
-        missed.why += f"; {cron.due_name(starts[-1].slot)} runs instead"
+        missed.why += f"; {cron.slot_key(starts[-1].slot)} runs instead"
     elif not window:
         missed.outcome = Outcome.MISFIRED
 
@@ -178,16 +178,16 @@ def _count(tally: _Tally) -> str:
     if tally.count == 1:
         return "its slot is"
     more = "more than " if tally.count >= COUNTED else ""
-    return f"{more}{tally.count} slots since {cron.due_name(tally.first)}, the last one"
+    return f"{more}{tally.count} slots since {cron.slot_key(tally.first)}, the last one"
 
 
-def _told(*tallies: _Tally) -> Iterator[Gone]:
+def _told(*tallies: _Tally) -> Iterator[MissedSlots]:
     for each in tallies:
         if each.first is not None and each.last is not None:
-            yield Gone(each.first, each.last, each.count, each.outcome, each.why)
+            yield MissedSlots(each.first, each.last, each.count, each.outcome, each.why)
 
 
-def store_text(schedule: Schedule, zone: ZoneInfo) -> str:
+def dump(schedule: Schedule, zone: ZoneInfo) -> str:
     """Return SCHEDULE in ZONE as a text, for a comparison later on; `from_store` reads it."""
     match schedule:
         case Cron(expressions):
@@ -198,7 +198,7 @@ def store_text(schedule: Schedule, zone: ZoneInfo) -> str:
             return json.dumps({"boot": True})
 
 
-def from_store(text: str) -> tuple[Schedule, ZoneInfo] | None:
+def load(text: str) -> tuple[Schedule, ZoneInfo] | None:
     """Return what `store_text` wrote, None where it can no longer be understood."""
     try:
         known = json.loads(text)
@@ -210,10 +210,10 @@ def from_store(text: str) -> tuple[Schedule, ZoneInfo] | None:
 
 
 # In front of the slot, so that none of the three gives anything away about the others.
-_SHARE, _DRAW = "share", "draw"
+_SHARE, _DRAW = "share", "uniform_for_label"
 
 
-def picks(chance: Chance | None, *, secret: bytes, job: str, due: str) -> bool:
+def is_selected(chance: Chance | None, *, secret: bytes, job: str, due: str) -> bool:
     """Say whether the slot DUE of JOB is used. Without a chance every slot is."""
     if chance is None:
         return True
@@ -222,12 +222,12 @@ def picks(chance: Chance | None, *, secret: bytes, job: str, due: str) -> bool:
     return int.from_bytes(digest[:16]) * chance.draws < chance.hits << 128
 
 
-def share(secret: bytes, job: str, due: str) -> float:
+def uniform(secret: bytes, job: str, due: str) -> float:
     """Return the draw of the slot DUE of JOB: from 0 to just under 1, evenly, the same each time it is asked."""
     return _even(secret, _SHARE, job, due)
 
 
-def draw(secret: bytes, job: str, slot: str, label: str) -> float:
+def uniform_for_label(secret: bytes, job: str, slot: str, label: str) -> float:
     """Return what was drawn for LABEL at SLOT of JOB: from 0 to just under 1, evenly, the same each time."""
     return _even(secret, _DRAW, job, slot, label)
 
@@ -241,7 +241,7 @@ _INSTANT = timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, slots=True)
-class Foretold:
+class SimulatedSlot:
     """A slot at `at`, in UTC; the zone of its job; whether the chance uses it, and when it would start then."""
 
     job: str
@@ -253,21 +253,21 @@ class Foretold:
     @property
     def due(self) -> str:
         """The name of the slot in the history."""
-        return cron.due_name(self.at)
+        return cron.slot_key(self.at)
 
 
-def foretell(
+def simulate(
     config: Config, jobs: Iterable[Job], first: datetime, end: datetime, *, secret: bytes
-) -> Iterator[Foretold]:
+) -> Iterator[SimulatedSlot]:
     """Yield the slots of JOBS from FIRST until before END, in order."""
     each = (_of_job(job, config.zone_of(job), first, end, secret) for job in jobs if job.schedule)
     return merge(*each, key=lambda slot: slot.at)
 
 
-def _of_job(job: Job, zone: ZoneInfo, first: datetime, end: datetime, secret: bytes) -> Iterator[Foretold]:
+def _of_job(job: Job, zone: ZoneInfo, first: datetime, end: datetime, secret: bytes) -> Iterator[SimulatedSlot]:
     assert job.schedule is not None
-    for at in takewhile(lambda slot: slot < end, cron.slots(job.schedule, first - _INSTANT, zone)):
-        due = cron.due_name(at)
-        picked = picks(job.chance, secret=secret, job=job.name, due=due)
-        later = job.jitter * share(secret, job.name, due) if job.jitter else timedelta(0)
-        yield Foretold(job.name, at, zone, picked, at + later)
+    for at in takewhile(lambda slot: slot < end, cron.fire_times(job.schedule, first - _INSTANT, zone)):
+        due = cron.slot_key(at)
+        picked = is_selected(job.chance, secret=secret, job=job.name, due=due)
+        later = job.jitter * uniform(secret, job.name, due) if job.jitter else timedelta(0)
+        yield SimulatedSlot(job.name, at, zone, picked, at + later)

@@ -67,7 +67,7 @@ def _two_kinds_of_day(expression: str) -> Iterator[Lint]:
     minute, hour, date, month, weekday = expression.split()
     read = fields(expression)
     all_dates, all_weekdays = len(read.days) == 31, len({each % 7 for each in read.weekdays}) == 7
-    if cron.takes_either_day(expression):
+    if cron.matches_dom_or_dow(expression):
         if all_dates != all_weekdays:
             full = date if all_dates else weekday
             yield f"{full} is not * to cron, and either day is enough: it runs every day", f"write * for {full}"
@@ -154,7 +154,7 @@ def _without_schedule(job: Job) -> Iterator[str]:
 
 def _schedule(schedule: Schedule, zone: ZoneInfo) -> Iterator[str]:
     if isinstance(schedule, Cron):
-        yield from (f"{cron.in_words(each)} ({zone.key})" for each in schedule.expressions)
+        yield from (f"{cron.describe(each)} ({zone.key})" for each in schedule.expressions)
     else:
         yield cron.explain(schedule)
 

@@ -12,13 +12,13 @@ from datetime import timedelta
 
 from pi_appliance.config import units
 from pi_appliance.config.model import Job, Overlap
-from pi_appliance.config.notifications import Told
+from pi_appliance.config.notifications import NotifyTargets
 from pi_appliance.errors import ApplianceError
 from pi_appliance.jobs.interface import Clock
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.scheduling.child_runs import Runs
-from pi_appliance.storage.model import LEFT, Outcome, Trigger
-from pi_appliance.storage.run_requests import Ask, Held
+from pi_appliance.storage.model import RESUME, Outcome, Trigger
+from pi_appliance.storage.run_requests import JobCheckpoint, RunRequest
 from pi_appliance.system import locks
 
 log = logging.getLogger("pi_appliance.asking")
@@ -45,7 +45,7 @@ class _Tries:
         self.next = steady + min(_FIRST_REST * 2.0 ** min(self.count - 1, 30), _LONGEST_REST)
 
 
-class Asking:
+class RequestRunner:
     """For the daemon: call `look` at each of its rounds. APPLIANCE gives the configuration as it is by then.
 
     TRUSTED says whether the wall clock is believed: until then, what is to begin at a time of it waits.
@@ -84,7 +84,7 @@ class Asking:
             return {held.job for held in self._appliance().store.asks.all_held()}
         return set()
 
-    async def _look_at_ask(self, ask: Ask) -> None:
+    async def _look_at_ask(self, ask: RunRequest) -> None:
         if not self._is_due(ask) or ask.name in self._under_way or self._rests_still(ask.name):
             return
         job = self._appliance().config.jobs.get(ask.job)  # None: one that the file has and we have not read yet
@@ -104,15 +104,15 @@ class Asking:
             self._under_way.discard(ask.name)
             raise
 
-    def _waits_its_turn(self, ask: Ask) -> bool:
+    def _waits_its_turn(self, ask: RunRequest) -> bool:
         """Say whether a run goes on that ASK is to come behind: two that waited would begin in any order."""
         job = self._appliance().config.jobs.get(ask.job)
         return job is not None and job.overlap is Overlap.QUEUE and self._goes_on(ask.job)
 
-    def _is_due(self, ask: Ask) -> bool:
+    def _is_due(self, ask: RunRequest) -> bool:
         return ask.at_once or (self._trusted() and ask.due <= self._clock.now())
 
-    def _misfire(self, ask: Ask, job: Job | None) -> None:
+    def _misfire(self, ask: RunRequest, job: Job | None) -> None:
         """Take ASK, which is too late, and tell the history, or the log where there is no such JOB."""
         appliance, now = self._appliance(), self._clock.now()
         store = appliance.store
@@ -124,11 +124,11 @@ class Asking:
         why = f"asked for at a time that is {late} past, more than its grace of {units.format_duration(job.grace)}"
         run, before = store.begin(job=job.name, kind=job.kind, trigger=Trigger.DAEMON, due=ask.name, now=now)
         if before is None:
-            store.end(run, Outcome.MISFIRED, why, now=now, told=Told.of(appliance.config, job))
+            store.end(run, Outcome.MISFIRED, why, now=now, told=NotifyTargets.of(appliance.config, job))
         else:
             store.end(run, Outcome.SKIPPED, f"{ask.name} was taken already", now=now)
 
-    async def _look_at_held(self, held: Held) -> None:
+    async def _look_at_held(self, held: JobCheckpoint) -> None:
         """Start a run that goes on with what is HELD, unless one goes on or the last one was a moment ago."""
         appliance = self._appliance()
         if held.job not in appliance.config.jobs or self._goes_on(held.job) or self._rests_still(held.job):
@@ -141,7 +141,7 @@ class Asking:
             return
         appliance.require_room()
         self._note_start(held.job)
-        await self._runs.start(held.job, Trigger.DAEMON, due=LEFT)
+        await self._runs.start(held.job, Trigger.DAEMON, due=RESUME)
 
     def _goes_on(self, job: str) -> bool:
         return self._runs.going_on(job) or locks.held(self._appliance().lock_path(job))
@@ -163,7 +163,7 @@ class Asking:
     def _forget_tries(self, known: set[str]) -> None:
         self._tries = {name: tries for name, tries in self._tries.items() if name in known}
 
-    def _moments(self, asks: list[Ask]) -> Iterator[float]:
+    def _moments(self, asks: list[RunRequest]) -> Iterator[float]:
         """Yield in how many seconds each of ASKS is to be looked at."""
         for ask in asks:
             if self._is_due(ask) and self._waits_its_turn(ask):
@@ -173,7 +173,7 @@ class Asking:
             elif self._trusted():
                 yield (ask.due - self._clock.now()).total_seconds()
 
-    def _rests(self, helds: list[Held]) -> Iterator[float]:
+    def _rests(self, helds: list[JobCheckpoint]) -> Iterator[float]:
         """Yield in how many seconds each of HELDS is to be looked at. The end of a run of ours is news by itself."""
         for held in helds:
             if not self._runs.going_on(held.job):

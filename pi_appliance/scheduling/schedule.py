@@ -10,7 +10,7 @@ from datetime import UTC, datetime, time, timedelta
 
 from pi_appliance.config import units
 from pi_appliance.config.units import EVERY_DAY, Days
-from pi_appliance.errors import nearest
+from pi_appliance.errors import suggest
 from pi_appliance.scheduling import cron
 from pi_appliance.scheduling.model import AtBoot, Chance, Cron, Every, Schedule
 
@@ -22,7 +22,7 @@ _LIKE_A_TIME = re.compile(r"\d{1,2}[:.h]\d{0,2}")
 _FORMS = 'write a cron expression "0 6 * * *", a list of times ["06:00", "18:00"], "@daily", "@reboot" or "every 15m"'
 
 
-class BadItem(ValueError):
+class ScheduleError(ValueError):
     """One item of a list is wrong; `item` is its place, from 0."""
 
     def __init__(self, item: int, message: str) -> None:
@@ -70,7 +70,7 @@ def _from_text(text: str) -> Schedule:
 def _from_mapping(value: Mapping[object, object]) -> Schedule:
     unknown = [str(key) for key in value if key not in ("every", "times", "days")]
     if unknown:
-        raise ValueError(f"{unknown[0]!r} is not known here; {nearest(unknown[0], ('every', 'times', 'days'))}")
+        raise ValueError(f"{unknown[0]!r} is not known here; {suggest(unknown[0], ('every', 'times', 'days'))}")
     if "every" in value:
         if len(value) > 1:
             raise ValueError("`every` goes alone; days and times go together")
@@ -84,7 +84,7 @@ def _from_list(values: Sequence[object]) -> Schedule:
     texts = _texts(values, "schedule")
     for number, text in enumerate(texts):
         if _LIKE_A_TIME.fullmatch(text) and not _TIME.fullmatch(text):
-            raise BadItem(number, f"{text!r} is no time of day; write 00:00 to 23:59")
+            raise ScheduleError(number, f"{text!r} is no time of day; write 00:00 to 23:59")
     if all(_TIME.fullmatch(text) for text in texts):
         return _at(texts, "*")
     times = [text for text in texts if _TIME.fullmatch(text)]
@@ -142,7 +142,7 @@ def _day(name: str) -> int:
     for known in (_DAYS, _LONG):
         if name in known:
             return known.index(name)
-    raise ValueError(f"{name!r} is not a day; {nearest(name, (*_DAYS, *_GROUPS))}")
+    raise ValueError(f"{name!r} is not a day; {suggest(name, (*_DAYS, *_GROUPS))}")
 
 
 def parse_days(value: object) -> Days:

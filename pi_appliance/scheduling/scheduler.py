@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 
 from pi_appliance.config import units
 from pi_appliance.config.model import Job, Overlap, RunsBy
-from pi_appliance.config.notifications import Told
+from pi_appliance.config.notifications import NotifyTargets
 from pi_appliance.errors import ApplianceError, Unavailable
 from pi_appliance.jobs.interface import Clock
 from pi_appliance.scheduling import cron
@@ -22,9 +22,9 @@ from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.scheduling.child_runs import Runs
 from pi_appliance.scheduling.due import Start
 from pi_appliance.scheduling.model import AtBoot, Cron, Every
-from pi_appliance.scheduling.slot_ledger import NEVER, Ledger, Watch
+from pi_appliance.scheduling.slot_ledger import NEVER, CursorState, Ledger
 from pi_appliance.storage.model import Outcome, Trigger
-from pi_appliance.storage.slots import Pause, Settled, slot_key
+from pi_appliance.storage.slots import AccountedSlots, Pause, slot_key
 from pi_appliance.system import clock as machine
 from pi_appliance.system import locks
 from pi_appliance.system.clock import ClockState, ClockWatch
@@ -69,7 +69,7 @@ def dependency_due(appliance: Appliance, job: Job, now: datetime) -> Due | None:
 
 def settle(appliance: Appliance, job: Job, due: Due, now: datetime) -> None:
     """Write down that DUE came to nothing."""
-    what = Settled(
+    what = AccountedSlots(
         job=job.name,
         kind=job.kind,
         trigger=Trigger.DAEMON,
@@ -78,7 +78,7 @@ def settle(appliance: Appliance, job: Job, due: Due, now: datetime) -> None:
         count=1,
         outcome=Outcome.MISFIRED,
         summary=due.why,
-        told=Told.of(appliance.config, job),
+        told=NotifyTargets.of(appliance.config, job),
     )
     appliance.store.slots.settle([what], now=now)
 
@@ -108,7 +108,7 @@ class _Turn:
     not_before: float
 
 
-class Turns:
+class StartQueue:
     """The queues, one a job, each in the order in which its slots came."""
 
     def __init__(self) -> None:
@@ -179,7 +179,7 @@ class Scheduler:
         self._also = also
         self._ledger = Ledger(appliance)
         self._watch = ClockWatch(appliance.config.clock.wait)
-        self._turns = Turns()
+        self._turns = StartQueue()
         self._cause = "nothing ran here"  # why slots were missed, at this look
         self._troubled: dict[str, str] = {}
         self._boots: list[str] = []  # jobs of the start of the machine that have not begun
@@ -275,7 +275,7 @@ class Scheduler:
         coming = [
             (slot, job.name)
             for job in self._daemons()
-            if job.schedule and (slot := next(cron.slots(job.schedule, now, config.zone_of(job)), None))
+            if job.schedule and (slot := next(cron.fire_times(job.schedule, now, config.zone_of(job)), None))
         ]
         return min(coming) if coming else None
 
@@ -308,7 +308,7 @@ class Scheduler:
             watch.wake = now + _AGAIN
             raise
 
-    async def _owed(self, job: Job, watch: Watch, now: datetime) -> None:
+    async def _owed(self, job: Job, watch: CursorState, now: datetime) -> None:
         for start in self._ledger.owed(job, watch, now, self._cause):
             with self._told(job.name):
                 busy = self._busy(job.name)
@@ -320,7 +320,7 @@ class Scheduler:
                     await self._start(job.name, start.slot)
 
     def _wait(self, job: Job, start: Start, now: datetime) -> None:
-        draw = chance.share(self._appliance.secret, f"{job.name} spread", cron.due_name(start.slot))
+        draw = chance.uniform(self._appliance.secret, f"{job.name} spread", cron.slot_key(start.slot))
         spread = draw * job.catch_up.spread.total_seconds() if start.late else 0.0
         if not self._turns.add(job.name, start.slot, self._clock.steady() + spread):
             why = f"{MOST} slots before it wait for their turn already"
@@ -345,7 +345,7 @@ class Scheduler:
             await self._runs.start(
                 job,
                 Trigger.DAEMON,
-                due=cron.due_name(slot),
+                due=cron.slot_key(slot),
                 ended=lambda status: self._ended_slot(job, slot, status),
             )
         except ApplianceError:
@@ -353,7 +353,7 @@ class Scheduler:
             raise
 
     def _ended_slot(self, job: str, slot: datetime, status: int) -> None:
-        if self._ended(job, cron.due_name(slot), status):
+        if self._ended(job, cron.slot_key(slot), status):
             self._ledger.let_go(job, slot)
         else:
             self._again(job, slot)
@@ -371,7 +371,7 @@ class Scheduler:
                 how = f"by signal {-status}" if status < 0 else f"with status {status}"
                 why = f"its process ended {how} before it began; the journal says why"
                 run, _ = store.begin(job=name, kind=job.kind, trigger=Trigger.DAEMON, due=due, now=now)
-                store.end(run, Outcome.FAILED, why, now=now, told=Told.of(self._appliance.config, job))
+                store.end(run, Outcome.FAILED, why, now=now, told=NotifyTargets.of(self._appliance.config, job))
                 log.warning("job=%s run=%s %s", name, run, why)
             return True
         return False
@@ -387,7 +387,7 @@ class Scheduler:
             self._again(job.name, slot)
             raise
 
-    def _end_pause(self, job: Job, watch: Watch, since: datetime, until: datetime, now: datetime) -> None:
+    def _end_pause(self, job: Job, watch: CursorState, since: datetime, until: datetime, now: datetime) -> None:
         zone = self._appliance.config.zone_of(job)
         span = f"{since.astimezone(zone):%Y-%m-%d %H:%M} to {until.astimezone(zone):%Y-%m-%d %H:%M}"
         self._turns.drop(job.name)

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from pi_appliance.config.model import Job
-from pi_appliance.config.notifications import Told
+from pi_appliance.config.notifications import NotifyTargets
 from pi_appliance.errors import Refused
 from pi_appliance.scheduling import cron
 from pi_appliance.scheduling import due as chance
@@ -15,7 +15,7 @@ from pi_appliance.scheduling.appliance import Appliance, Slot
 from pi_appliance.scheduling.model import Cron, Every
 from pi_appliance.storage import serializers
 from pi_appliance.storage.model import Outcome, Run, Trigger
-from pi_appliance.storage.slots import Settled, Watched, slot_key
+from pi_appliance.storage.slots import AccountedSlots, ScheduleCursor, slot_key
 
 _TICK = timedelta(microseconds=1)
 NEVER = datetime.max.replace(tzinfo=UTC)
@@ -23,7 +23,7 @@ _SAVE = timedelta(hours=1)  # so much is looked through again at the next start,
 
 
 @dataclass(slots=True)
-class Watch:
+class CursorState:
     """How far the slots of a job are accounted for: in truth, and on the disk; and when to look at it again."""
 
     until: datetime
@@ -36,11 +36,11 @@ class Ledger:
 
     def __init__(self, appliance: Appliance) -> None:
         self.appliance = appliance
-        self._watches: dict[str, Watch] = {}
+        self._watches: dict[str, CursorState] = {}
         self.held: dict[str, set[datetime]] = {}
         """Slots that are about to start, or wait for the run before them."""
 
-    def watch(self, job: Job, now: datetime) -> Watch:
+    def watch(self, job: Job, now: datetime) -> CursorState:
         """Return how far JOB is accounted for; one that was not watched before begins NOW."""
         found = self._watches.get(job.name)
         if found is None:
@@ -63,18 +63,18 @@ class Ledger:
         if watch is not None:
             watch.until, watch.wake = min(watch.until, slot - _TICK), again
 
-    def owed(self, job: Job, watch: Watch, now: datetime, cause: str) -> list[plan.Start]:
+    def owed(self, job: Job, watch: CursorState, now: datetime, cause: str) -> list[plan.Start]:
         """Write down what came to nothing, and return what is to start. It is held until `let_go`.
 
         Raises Unavailable if it cannot be written; then all is as it was.
         """
         assert job.schedule is not None
         zone, secret, held = self.appliance.config.zone_of(job), self.appliance.secret, self._held(job.name)
-        known = plan.Known(
+        known = plan.SlotHistory(
             used=self.appliance.store.slots.used(job.name, watch.until, now),
             held=held,
-            picked=lambda due: chance.picks(job.chance, secret=secret, job=job.name, due=due),
-            share=lambda due: chance.share(secret, job.name, due),
+            picked=lambda due: chance.is_selected(job.chance, secret=secret, job=job.name, due=due),
+            share=lambda due: chance.uniform(secret, job.name, due),
             cause=cause,
             skipped=self.appliance.store.asks.skipped(job.name),
         )
@@ -85,10 +85,10 @@ class Ledger:
             self.appliance.store.slots.settled_until(job.name, safe)
             watch.saved = safe
         watch.until = found.until
-        if known.skipped is not None and known.skipped <= cron.due_name(found.until):
+        if known.skipped is not None and known.skipped <= cron.slot_key(found.until):
             self.appliance.store.asks.skip(job.name, None)
         held.update(start.slot for start in found.starts)
-        coming = next(cron.slots(job.schedule, now, zone), None)
+        coming = next(cron.fire_times(job.schedule, now, zone), None)
         watch.wake = min([each for each in (coming, found.wake) if each], default=NEVER)
         return found.starts
 
@@ -101,15 +101,15 @@ class Ledger:
         watch = self.watch(job, now)
         waiting = self._held(job.name) - {slot}
         safe = min([watch.until, *(each - _TICK for each in waiting)])
-        self._settle(job, [plan.Gone(slot, slot, 1, outcome, why)], watch, now, safe)
+        self._settle(job, [plan.MissedSlots(slot, slot, 1, outcome, why)], watch, now, safe)
         self.let_go(job.name, slot)
 
-    def paused(self, job: Job, watch: Watch, until: datetime, why: str, now: datetime) -> None:
+    def paused(self, job: Job, watch: CursorState, until: datetime, why: str, now: datetime) -> None:
         """Write down the slots of JOB up to UNTIL, which a pause left unused. Raises Unavailable."""
         assert job.schedule is not None
         span = watch.until, min(until, now)
         used = self.appliance.store.slots.used(job.name, *span)
-        gone = plan.unused(job.schedule, self.appliance.config.zone_of(job), span, used, (Outcome.SKIPPED, why))
+        gone = plan.missed_slots(job.schedule, self.appliance.config.zone_of(job), span, used, (Outcome.SKIPPED, why))
         self._settle(job, gone, watch, now, min(until, now))
         watch.until, watch.wake = max(watch.until, min(until, now)), None
         self._held(job.name).clear()
@@ -122,44 +122,46 @@ class Ledger:
     def _held(self, job: str) -> set[datetime]:
         """Return the slots of JOB that are held. One that its run has claimed by now needs no holding any more."""
         held = self.held.setdefault(job, set())
-        held -= {slot for slot in held if self.appliance.store.claimed(slot_key(job, cron.due_name(slot)))}
+        held -= {slot for slot in held if self.appliance.store.claimed(slot_key(job, cron.slot_key(slot)))}
         return held
 
-    def _settle(self, job: Job, gone: Sequence[plan.Gone], watch: Watch, now: datetime, safe: datetime) -> None:
+    def _settle(
+        self, job: Job, gone: Sequence[plan.MissedSlots], watch: CursorState, now: datetime, safe: datetime
+    ) -> None:
         if gone:
-            told = Told.of(self.appliance.config, job)
+            told = NotifyTargets.of(self.appliance.config, job)
             what = [_settled(job, Trigger.DAEMON, each, told) for each in gone]
             self.appliance.store.slots.settle(what, now=now, until=safe)
             watch.saved = safe
 
-    def _adopted(self, job: Job, now: datetime) -> Watch:
+    def _adopted(self, job: Job, now: datetime) -> CursorState:
         assert job.schedule is not None
-        slots, text = self.appliance.store.slots, plan.store_text(job.schedule, self.appliance.config.zone_of(job))
+        slots, text = self.appliance.store.slots, plan.dump(job.schedule, self.appliance.config.zone_of(job))
         known = slots.watched().get(job.name)
         if known is None or known.schedule != text:
             if known is not None:
                 self._close(job, known, now)
             slots.watch(job.name, text, since=now)
-            return Watch(now, now)
-        return Watch(known.until, known.until)
+            return CursorState(now, now)
+        return CursorState(known.until, known.until)
 
-    def _close(self, job: Job, known: Watched, now: datetime) -> None:
+    def _close(self, job: Job, known: ScheduleCursor, now: datetime) -> None:
         """Account for what a schedule that is no more named while nothing ran here."""
-        before = plan.from_store(known.schedule)
+        before = plan.load(known.schedule)
         if before is not None and known.until < now:
             used = self.appliance.store.slots.used(job.name, known.until, now)
             why = Outcome.SKIPPED, "its schedule was changed before it could run"
-            gone = plan.unused(*before, (known.until, now), used, why)
-            self._settle(job, gone, Watch(now, now), now, now)
+            gone = plan.missed_slots(*before, (known.until, now), used, why)
+            self._settle(job, gone, CursorState(now, now), now, now)
 
 
-def _settled(job: Job, trigger: Trigger, gone: plan.Gone, told: Told) -> Settled:
-    return Settled(
+def _settled(job: Job, trigger: Trigger, gone: plan.MissedSlots, told: NotifyTargets) -> AccountedSlots:
+    return AccountedSlots(
         job=job.name,
         kind=job.kind,
         trigger=trigger,
-        first=cron.due_name(gone.first),
-        last=cron.due_name(gone.last),
+        first=cron.slot_key(gone.first),
+        last=cron.slot_key(gone.last),
         count=gone.count,
         outcome=gone.outcome,
         summary=gone.why,
@@ -172,16 +174,16 @@ def account_for_cron(appliance: Appliance, job: Job, due: str, now: datetime) ->
     if not isinstance(job.schedule, Cron) or not due[:1].isdigit():
         return
     zone, slot = appliance.config.zone_of(job), datetime.fromisoformat(due)
-    slots, text = appliance.store.slots, plan.store_text(job.schedule, zone)
+    slots, text = appliance.store.slots, plan.dump(job.schedule, zone)
     known = slots.watched().get(job.name)
     if known is None or known.schedule != text:
         slots.watch(job.name, text, since=slot)
     elif known.until < slot:
         used = slots.used(job.name, known.until, slot)
         why = Outcome.MISFIRED, "cron did not start it: the machine was off, or cron was"
-        gone = plan.unused(job.schedule, zone, (known.until, slot - _TICK), used, why)
+        gone = plan.missed_slots(job.schedule, zone, (known.until, slot - _TICK), used, why)
         if gone:
-            told = Told.of(appliance.config, job)
+            told = NotifyTargets.of(appliance.config, job)
             slots.settle([_settled(job, Trigger.CRON, each, told) for each in gone], now=now, until=slot)
         else:  # else each run would look through all slots since the first, whose claims do not stay for ever
             slots.settled_until(job.name, slot)
@@ -192,7 +194,7 @@ _PAUSED = "paused"  # how the words of a slot begin that a pause left unused
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
+class SlotStatus:
     """What became of one slot: the run that tells of it, or in words why there is none."""
 
     job: str
@@ -216,7 +218,7 @@ class Account:
 
 
 @dataclass(slots=True)
-class Past:
+class RunIndex:
     """The runs that account for slots from OLDEST on."""
 
     oldest: str = ""
@@ -228,7 +230,7 @@ class Past:
         return self.single.get(slot) or next((run for run in self.ranges if _covers(run, slot)), None)
 
 
-def values(account: Account) -> dict[str, Any]:
+def values(account: SlotStatus) -> dict[str, Any]:
     """Return ACCOUNT as plain values."""
     return {
         "job": account.job,
@@ -239,33 +241,33 @@ def values(account: Account) -> dict[str, Any]:
     }
 
 
-def accounts(appliance: Appliance, job: Job, now: datetime) -> Iterator[Account]:
+def accounts(appliance: Appliance, job: Job, now: datetime) -> Iterator[SlotStatus]:
     """Yield what became of the slots of JOB up to NOW, the newest first, since it is watched."""
     if not isinstance(job.schedule, (Cron, Every)):
         return
     known = appliance.store.slots.watched().get(job.name)
     pause = appliance.store.slots.pauses().get(job.name)
-    past = Past()
-    for at in cron.slots_back(job.schedule, now, appliance.config.zone_of(job)):
-        name = cron.due_name(at)
+    past = RunIndex()
+    for at in cron.fire_times_before(job.schedule, now, appliance.config.zone_of(job)):
+        name = cron.slot_key(at)
         if not past.oldest or name < past.oldest:
-            past = look_up(appliance, job.name, cron.due_name(at - _PIECE), name)
+            past = look_up(appliance, job.name, cron.slot_key(at - _PIECE), name)
         run = past.of(name)
         if run is None and (known is None or at <= known.since):
             return
         if run is not None:
-            yield Account(job.name, at, run)
+            yield SlotStatus(job.name, at, run)
         elif pause is not None and at > pause.since:
-            yield Account(job.name, at, None, _PAUSED)
+            yield SlotStatus(job.name, at, None, _PAUSED)
         elif known is not None and at > known.until:
-            yield Account(job.name, at, None, "not accounted for yet: it waits, or the daemon is down")
+            yield SlotStatus(job.name, at, None, "not accounted for yet: it waits, or the daemon is down")
         else:
-            yield Account(job.name, at, None, "no longer known: older than what is kept")
+            yield SlotStatus(job.name, at, None, "no longer known: older than what is kept")
 
 
-def look_up(appliance: Appliance, job: str, oldest: str, newest: str) -> Past:
+def look_up(appliance: Appliance, job: str, oldest: str, newest: str) -> RunIndex:
     """Return what the history knows of the slots of JOB from OLDEST to NEWEST, by name."""
-    past, ranges = Past(oldest), list[Run]()
+    past, ranges = RunIndex(oldest), list[Run]()
     for run in appliance.store.slots.accounts(job, oldest, newest):
         if run.slots > 1:
             ranges.append(run)
@@ -299,7 +301,7 @@ def skip(appliance: Appliance, name: str, *, now: datetime) -> Slot:
         raise Refused(f"{name} pauses, so there is nothing to skip; go on with: pi-appliance jobs resume {name}")
     for _, slot in zip(range(_FAR_ENOUGH), appliance.slots(name, now - job.jitter), strict=False):
         if slot.begins > now and (slot.picked or (slot.skipped and not slot.used)):
-            appliance.store.asks.skip(name, cron.due_name(slot.at))
+            appliance.store.asks.skip(name, cron.slot_key(slot.at))
             return slot
     raise Refused(f"{name} has no slot to come that would be used")
 
@@ -320,7 +322,7 @@ def skipped(appliance: Appliance, name: str, after: datetime) -> Slot | None:
     if due is None:
         return None
     for slot in appliance.slots(name, after):
-        if slot.skipped or cron.due_name(slot.at) > due:
+        if slot.skipped or cron.slot_key(slot.at) > due:
             return slot if slot.skipped else None
     return None
 

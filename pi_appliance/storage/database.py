@@ -190,39 +190,39 @@ _NONSENSE = ("no such table", "no such column", "Could not decode")  # what a so
 _LITTLE = 64 * 1024  # bytes; with less than that free, it is the room that lacks
 
 
-class Damaged(Unavailable):
+class DatabaseCorrupt(Unavailable):
     """The file is no database any more; `store.salvage` puts it aside and saves what can be read."""
 
 
-class Mendable(Protocol):
+class Repairable(Protocol):
     """What can be put right."""
 
-    def mend(self, error: Damaged) -> None:
+    def mend(self, error: DatabaseCorrupt) -> None:
         """Put right what was found damaged. Raises ERROR if nobody said how."""
 
 
-M = TypeVar("M", bound=Mendable)
+M = TypeVar("M", bound=Repairable)
 
 
-def again_once_mended(method: Callable[Concatenate[M, P], R]) -> Callable[Concatenate[M, P], R]:
+def retry_after_repair(method: Callable[Concatenate[M, P], R]) -> Callable[Concatenate[M, P], R]:
     """Let METHOD be tried again once the damaged file it met has been mended."""
 
     @functools.wraps(method)
     def tried(self: M, /, *words: P.args, **more: P.kwargs) -> R:
         try:
             return method(self, *words, **more)
-        except Damaged as error:
+        except DatabaseCorrupt as error:
             self.mend(error)
             return method(self, *words, **more)
 
     return tried
 
 
-def mending(kind: type[M]) -> type[M]:
+def auto_repair(kind: type[M]) -> type[M]:
     """Let every public method of the class KIND be tried again once the damaged file it met has been mended."""
     for name, method in list(vars(kind).items()):
         if callable(method) and not name.startswith("_") and name != "mend":
-            setattr(kind, name, again_once_mended(method))
+            setattr(kind, name, retry_after_repair(method))
     return kind
 
 
@@ -263,14 +263,14 @@ class Database:
             os.close(self._guard)
             self._guard = -1
 
-    def mend(self, error: Damaged) -> None:
+    def mend(self, error: DatabaseCorrupt) -> None:
         """Put the file right that was found damaged, or find that somebody has. Raises ERROR if nobody said how."""
         if self._mend is None:
             raise error
         self._inode = -1
         self._db.close()
         with self._errors(), self._held(fcntl.LOCK_EX):
-            if self._tried == self._there() or draft_of(self.path).exists():
+            if self._tried == self._there() or replacement_path(self.path).exists():
                 self._mend(self.path, str(error))
             self._connect()
         self.mended += 1
@@ -288,12 +288,12 @@ class Database:
         """Read the whole file, and mend it if anything is wrong with it. Raises Damaged, Unavailable."""
         try:
             found = self.check()
-        except Damaged as error:
+        except DatabaseCorrupt as error:
             found = str(error)
         if found:
-            self.mend(Damaged(f"{self.path} is damaged: {found}"))
+            self.mend(DatabaseCorrupt(f"{self.path} is damaged: {found}"))
 
-    @again_once_mended
+    @retry_after_repair
     def rows(self, query: str, values: Values) -> list[sqlite3.Row]:
         """Return what QUERY finds. Raises Damaged; Unavailable."""
         with self._errors():
@@ -334,7 +334,7 @@ class Database:
                 self._db.close()
                 raise
 
-    @again_once_mended
+    @retry_after_repair
     def _open(self) -> None:
         with self._errors(), self._held(fcntl.LOCK_SH):
             if self._inode < 0:  # else it was opened by who mended it
@@ -355,8 +355,8 @@ class Database:
         self._db.row_factory = sqlite3.Row
         self._tried = self._there()
         try:
-            if draft_of(self.path).exists():
-                raise Damaged(f"{self.path} is damaged: its mending was cut off")
+            if replacement_path(self.path).exists():
+                raise DatabaseCorrupt(f"{self.path} is damaged: its mending was cut off")
             self._use_wal()
             self._db.execute("PRAGMA synchronous = NORMAL")
             self._upgrade()
@@ -421,16 +421,16 @@ class Database:
         except sqlite3.DatabaseError as error:
             code = (getattr(error, "sqlite_errorcode", 0) or 0) & 0xFF
             if code in _DAMAGE or str(error).startswith(_NONSENSE):
-                raise Damaged(f"{self.path} is damaged: {error}") from None
+                raise DatabaseCorrupt(f"{self.path} is damaged: {error}") from None
             raise Unavailable(f"{self.path} cannot be used: {error}; {_advice(self.path.parent)}") from None
         except UnicodeDecodeError:  # in the middle of a table, or of what SQLite says of it
-            raise Damaged(f"{self.path} is damaged: a text in it is none") from None
+            raise DatabaseCorrupt(f"{self.path} is damaged: a text in it is none") from None
         except OSError as error:
             why = error.strerror or str(error)
             raise Unavailable(f"{self.path} cannot be used: {why}; {_advice(self.path.parent)}") from None
 
 
-def draft_of(path: Path) -> Path:
+def replacement_path(path: Path) -> Path:
     """Return where the file lies, whole, that is about to take the place of the damaged PATH."""
     return path.with_name(f"{path.name}.mended")
 
@@ -468,5 +468,5 @@ def instant(stored: str) -> datetime:
         if when.tzinfo is None:
             raise ValueError
     except (ValueError, TypeError):
-        raise Damaged(f"the history is damaged: {str(stored)[:40]!r} is no time") from None
+        raise DatabaseCorrupt(f"the history is damaged: {str(stored)[:40]!r} is no time") from None
     return when

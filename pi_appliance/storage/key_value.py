@@ -3,7 +3,7 @@
 from pi_appliance.storage.database import Database
 
 
-class Notes:
+class KeyValueStore:
     """The notes in the database of STORE."""
 
     def __init__(self, store: Database) -> None:

@@ -14,7 +14,7 @@ class Trigger(StrEnum):
     HAND = "hand"
 
 
-LEFT = "left"
+RESUME = "left"
 """In place of a slot: the run belongs to none, and only finishes what earlier ones have left."""
 
 

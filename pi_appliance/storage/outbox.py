@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Any
 
-from pi_appliance.config.notifications import BAD, Event, Letter, Message, Told
+from pi_appliance.config.notifications import BAD, Event, Message, NotifyTargets, OutboxMessage
 from pi_appliance.storage.database import Database, Transaction
 from pi_appliance.storage.database import text as to_text
 from pi_appliance.storage.model import Outcome
@@ -25,7 +25,7 @@ _FAILURES = """
 """
 
 
-def note_end(db: Transaction, job: str, run: int, outcome: Outcome, told: Told, *, now: datetime) -> None:
+def note_end(db: Transaction, job: str, run: int, outcome: Outcome, told: NotifyTargets, *, now: datetime) -> None:
     """Put into the outbox what follows from the end of RUN of JOB, within the transaction that ends it.
 
     A run that was skipped or stopped changes nothing. Call it once a run, in the order in which they ended.
@@ -74,11 +74,11 @@ class Outbox:
         """Say whether anything is to be sent. One look at a table that is empty most of the time."""
         return bool(self._rows(_DUE, _at(now)))
 
-    def due(self, now: datetime) -> list[Letter]:
+    def due(self, now: datetime) -> list[OutboxMessage]:
         """Return the letters that are to be sent, the oldest first."""
         return [_letter(row) for row in self._rows(_DUE, _at(now))]
 
-    def waiting(self) -> list[Letter]:
+    def waiting(self) -> list[OutboxMessage]:
         """Return all letters that are not sent yet, the oldest first."""
         return [_letter(row) for row in self._rows("SELECT * FROM outbox WHERE sent IS NULL ORDER BY id", ())]
 
@@ -90,7 +90,7 @@ class Outbox:
         )
         return [datetime.fromisoformat(row["sent"]) for row in rows]
 
-    def sent(self, letters: Iterable[Letter], *, now: datetime) -> None:
+    def sent(self, letters: Iterable[OutboxMessage], *, now: datetime) -> None:
         """Note that LETTERS are sent. Those that were sent long ago, and pings, go for good."""
         with self._writing() as db:
             for letter in letters:
@@ -100,7 +100,7 @@ class Outbox:
                 (to_text(now - WINDOW), to_text(now)),
             )
 
-    def postpone(self, letters: Iterable[Letter], until: datetime, *, why: str, tried: bool = True) -> None:
+    def postpone(self, letters: Iterable[OutboxMessage], until: datetime, *, why: str, tried: bool = True) -> None:
         """Let LETTERS wait UNTIL then, because of WHY. TRIED: it counts as a try."""
         with self._writing() as db:
             for letter in letters:
@@ -109,7 +109,7 @@ class Outbox:
                     (to_text(until), int(tried), why, letter.id),
                 )
 
-    def drop(self, letters: Iterable[Letter]) -> None:
+    def drop(self, letters: Iterable[OutboxMessage]) -> None:
         """Take LETTERS out unsent."""
         with self._writing() as db:
             for letter in letters:
@@ -127,8 +127,8 @@ def _at(now: datetime) -> dict[str, str]:
     return {"now": to_text(now), "never": to_text(now + LONGEST_WAIT + WINDOW)}
 
 
-def _letter(row: Any) -> Letter:
-    return Letter(
+def _letter(row: Any) -> OutboxMessage:
+    return OutboxMessage(
         id=row["id"],
         job=row["job"],
         run=row["run"],

@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, Any
 
 from pi_appliance.errors import ApplianceError
 from pi_appliance.posting.store import intent_of
-from pi_appliance.storage.database import Database, Transaction, draft_of, instant
+from pi_appliance.storage.database import Database, Transaction, instant, replacement_path
 from pi_appliance.storage.rows import run_of, total_of
 from pi_appliance.storage.run_requests import ask_of, held_of
 from pi_appliance.storage.runs import Store
-from pi_appliance.storage.slots import claim_all, count_on, seal, slot_key
+from pi_appliance.storage.slots import block_unknown_slots, bump_run_id, insert_claims, slot_key
 from pi_appliance.system import clock, files, locks
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ _Row = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Saved:
+class RecoveryResult:
     """What became of a damaged file: where it was put, how many runs and claims were saved, whether claims were lost.
 
     `aside` is None where a mending that was cut off was brought to its end.
@@ -54,16 +54,16 @@ class Saved:
     sealed: bool = False
 
 
-def mend(path: Path, *, now: datetime, boot: str, known: Mapping[str, int]) -> Saved:
+def repair(path: Path, *, now: datetime, boot: str, known: Mapping[str, int]) -> RecoveryResult:
     """Replace the damaged file PATH. For who holds the lock of the database alone.
 
     NOW and BOOT, the name of this start of the machine: what may have run until then is not run again where claims are
     lost. KNOWN: claims, with the run that took them, that are known from elsewhere. Raises Unavailable or OSError; then
     all is as it was.
     """
-    if draft_of(path).exists():
+    if replacement_path(path).exists():
         _put_in_place(path)
-        return Saved(None)
+        return RecoveryResult(None)
     aside = _put_aside(path, now)
     draft = path.with_name(f"{path.name}.mending")
     try:
@@ -71,7 +71,7 @@ def mend(path: Path, *, now: datetime, boot: str, known: Mapping[str, int]) -> S
         with Database(draft) as fresh:
             saved = _save(aside, fresh, max(now, _written(path)), boot, known)
         _make_durable(draft)
-        draft.rename(draft_of(path))
+        draft.rename(replacement_path(path))
     except BaseException:
         _remove(draft)
         _remove(aside)
@@ -101,7 +101,7 @@ def _put_in_place(path: Path) -> None:
     for end in ("", "-wal", "-shm"):
         Path(f"{path}{end}").unlink(missing_ok=True)
     _sync(path.parent)
-    draft_of(path).rename(path)
+    replacement_path(path).rename(path)
     _sync(path.parent)
 
 
@@ -143,7 +143,7 @@ def _written(path: Path) -> datetime:
     return datetime.fromtimestamp(max(times), UTC)
 
 
-def _save(aside: Path, fresh: Database, until: datetime, boot: str, known: Mapping[str, int]) -> Saved:
+def _save(aside: Path, fresh: Database, until: datetime, boot: str, known: Mapping[str, int]) -> RecoveryResult:
     """Copy what can be read of ASIDE into FRESH, one transaction a table."""
     whole = True
     with contextlib.closing(_opened(aside)) as old:
@@ -161,14 +161,14 @@ def _save(aside: Path, fresh: Database, until: datetime, boot: str, known: Mappi
     with fresh.writing(durable=True) as db:
         _drop_nonsense(db)
         runs, claims = _number(db, "SELECT count(*) FROM runs"), _number(db, "SELECT count(*) FROM claims")
-        claim_all(db, known, at=until)
+        insert_claims(db, known, at=until)
         newest = _SKIPPED + max(
             highest, _number(db, "SELECT max(id) FROM runs"), _number(db, "SELECT max(run) FROM claims")
         )
-        count_on(db, newest)
+        bump_run_id(db, newest)
         if not whole:
-            seal(db, at=max([until, *_instants(db)]), boot=boot, newest=newest)
-        return Saved(aside, runs, claims, not whole)
+            block_unknown_slots(db, at=max([until, *_instants(db)]), boot=boot, newest=newest)
+        return RecoveryResult(aside, runs, claims, not whole)
 
 
 def _opened(aside: Path) -> sqlite3.Connection:
@@ -299,7 +299,7 @@ def _claims(began: list[tuple[str, int, str | None]]) -> dict[str, int]:
 
 
 def _mend(state: Path, path: Path, wrong: str) -> None:
-    saved = mend(path, now=clock.now(), boot=clock.boot_name(), known=_claims(_began(state)))
+    saved = repair(path, now=clock.now(), boot=clock.boot_name(), known=_claims(_began(state)))
     if saved.aside is None:
         log.warning("%s: the new file is in its place now", wrong)
         return
@@ -310,7 +310,7 @@ def _mend(state: Path, path: Path, wrong: str) -> None:
     )
 
 
-class LateHistory:
+class LazyStore:
     """The history in the folder STATE, opened when it is first asked for: most short visits never do."""
 
     def __init__(self, state: Path) -> None:

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from pi_appliance.config.notifications import Told
-from pi_appliance.storage.database import Damaged, Transaction, instant
+from pi_appliance.config.notifications import NotifyTargets
+from pi_appliance.storage.database import DatabaseCorrupt, Transaction, instant
 from pi_appliance.storage.model import Outcome, Run, Trigger
 from pi_appliance.storage.outbox import note_end
 
@@ -22,7 +22,7 @@ class Total:
     late: float
 
 
-def closed(db: Transaction, run: Run, told: Told | None, *, now: datetime) -> None:
+def closed(db: Transaction, run: Run, told: NotifyTargets | None, *, now: datetime) -> None:
     """Do what follows from the end of RUN, in the transaction that ends it: count it, and let the owner be TOLD."""
     _count(db, run)
     if told is not None and run.outcome is not None:
@@ -60,7 +60,7 @@ def run_of(row: Any) -> Run:
             attempts=row["attempts"],
         )
     except (ValueError, TypeError) as error:
-        raise Damaged(f"the history is damaged: a run makes no sense: {error}") from None
+        raise DatabaseCorrupt(f"the history is damaged: a run makes no sense: {error}") from None
 
 
 def total_of(row: Any) -> Total:
@@ -68,4 +68,4 @@ def total_of(row: Any) -> Total:
     try:
         return Total(row["job"], Outcome(row["outcome"]), row["runs"], row["seconds"], row["late"])
     except ValueError as error:
-        raise Damaged(f"the history is damaged: a total makes no sense: {error}") from None
+        raise DatabaseCorrupt(f"the history is damaged: a total makes no sense: {error}") from None

@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from pi_appliance.storage.database import Damaged, Database, Transaction, Values, instant, mending, text
+from pi_appliance.storage.database import Database, DatabaseCorrupt, Transaction, Values, auto_repair, instant, text
 
 _NAME = "ask:"  # begins what stands in place of a slot
 _TABLES = ("asks", "held", "words", "skips")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ask:
+class RunRequest:
     """A run of JOB that somebody asked for: when, and with which keys in place of those under `with:`."""
 
     id: int
@@ -37,7 +37,7 @@ class Ask:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Held:
+class JobCheckpoint:
     """What JOB is in the middle of, and since when nothing was added to it."""
 
     job: str
@@ -45,18 +45,18 @@ class Held:
     since: datetime
 
 
-@mending
-class Asks:
+@auto_repair
+class RunRequestStore:
     """The asks of all jobs, in the database of STORE."""
 
     def __init__(self, store: Database) -> None:
         self._db = store
 
-    def mend(self, error: Damaged) -> None:
+    def mend(self, error: DatabaseCorrupt) -> None:
         """Put the file right that was found damaged. Raises ERROR if nobody said how."""
         self._db.mend(error)
 
-    def add(self, job: str, due: datetime, arguments: Mapping[str, Any], *, now: datetime) -> Ask:
+    def add(self, job: str, due: datetime, arguments: Mapping[str, Any], *, now: datetime) -> RunRequest:
         """Write down, durably, that JOB is to run at DUE with ARGUMENTS."""
         with self._db.writing(durable=True) as db:
             row = db.execute(
@@ -65,22 +65,22 @@ class Asks:
             ).fetchone()
             return ask_of(row)
 
-    def all(self, job: str | None = None) -> list[Ask]:
+    def all(self, job: str | None = None) -> list[RunRequest]:
         """Return what is asked of JOB, or of all, the first to come first."""
         return self._asks("WHERE :job IS NULL OR job = :job ORDER BY due, id", {"job": job})
 
-    def one(self, number: int) -> Ask | None:
+    def one(self, number: int) -> RunRequest | None:
         """Return the ask of that number, if nothing has come of it yet."""
         return next(iter(self._asks("WHERE id = ?", (number,))), None) if 0 < number < 2**63 else None
 
-    def due(self, now: datetime) -> list[Ask]:
+    def due(self, now: datetime) -> list[RunRequest]:
         """Return what is to begin by NOW. The clock may have been put back since what was to begin at once was made."""
         return self._asks("WHERE due <= :now OR due <= made ORDER BY due, id", {"now": text(now)})
 
     def drop(self, number: int) -> bool:
         """Forget the ask of that number. False if it is gone already."""
         with self._db.writing(durable=True) as db:
-            return taken(db, number)
+            return consume_request(db, number)
 
     def hold(self, job: str, words: str, *, now: datetime) -> None:
         """Keep WORDS, durably, as what JOB is in the middle of."""
@@ -92,11 +92,11 @@ class Asks:
         with self._db.writing(durable=True) as db:
             return db.execute("DELETE FROM held WHERE job = ?", (job,)).rowcount > 0
 
-    def held(self, job: str) -> Held | None:
+    def held(self, job: str) -> JobCheckpoint | None:
         """Return what JOB is in the middle of."""
         return next((held_of(row) for row in self._db.rows("SELECT * FROM held WHERE job = ?", (job,))), None)
 
-    def all_held(self) -> list[Held]:
+    def all_held(self) -> list[JobCheckpoint]:
         """Return what all jobs are in the middle of."""
         return [held_of(row) for row in self._db.rows("SELECT * FROM held ORDER BY job", ())]
 
@@ -136,7 +136,7 @@ class Asks:
                     db.executemany(f"DELETE FROM {table} WHERE job = ?", [(job,) for job in gone])  # noqa: S608 - ours
         return gone
 
-    def _asks(self, where: str, values: Values) -> list[Ask]:
+    def _asks(self, where: str, values: Values) -> list[RunRequest]:
         return [ask_of(row) for row in self._db.rows(f"SELECT * FROM asks {where}", values)]  # noqa: S608 - ours
 
 
@@ -151,14 +151,14 @@ def ask_number(due: str | None) -> int | None:
     return int(number) if due != number and number.isdecimal() else None
 
 
-def taken(db: Transaction, number: int) -> bool:
+def consume_request(db: Transaction, number: int) -> bool:
     """Take the ask of that number out. False if somebody was faster."""
     return db.execute("DELETE FROM asks WHERE id = ?", (number,)).rowcount > 0
 
 
-def ask_of(row: Any) -> Ask:
+def ask_of(row: Any) -> RunRequest:
     """Return what ROW of the table `asks` says. Raises Damaged if it makes no sense."""
-    return Ask(
+    return RunRequest(
         id=row["id"],
         job=row["job"],
         due=instant(row["due"]),
@@ -167,9 +167,9 @@ def ask_of(row: Any) -> Ask:
     )
 
 
-def held_of(row: Any) -> Held:
+def held_of(row: Any) -> JobCheckpoint:
     """Return what ROW of the table `held` says. Raises Damaged if it makes no sense."""
-    return Held(job=row["job"], text=row["text"], since=instant(row["since"]))
+    return JobCheckpoint(job=row["job"], text=row["text"], since=instant(row["since"]))
 
 
 def _object(stored: str) -> Mapping[str, Any]:
@@ -178,5 +178,5 @@ def _object(stored: str) -> Mapping[str, Any]:
         if not isinstance(found, dict):
             raise TypeError
     except (ValueError, TypeError):
-        raise Damaged(f"the history is damaged: {stored[:40]!r} are no arguments") from None
+        raise DatabaseCorrupt(f"the history is damaged: {stored[:40]!r} are no arguments") from None
     return found

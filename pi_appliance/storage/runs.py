@@ -10,13 +10,13 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from pi_appliance.config.model import Keep
-from pi_appliance.config.notifications import Told
-from pi_appliance.storage.database import Database, Transaction, Values, mending, text
+from pi_appliance.config.model import Retention
+from pi_appliance.config.notifications import NotifyTargets
+from pi_appliance.storage.database import Database, Transaction, Values, auto_repair, text
 from pi_appliance.storage.model import Outcome, Run, Trigger
 from pi_appliance.storage.rows import Total, closed, run_of, total_of
-from pi_appliance.storage.run_requests import Asks, ask_number, taken
-from pi_appliance.storage.slots import Slots, claim_all, seal, sealed, slot_key
+from pi_appliance.storage.run_requests import RunRequestStore, ask_number, consume_request
+from pi_appliance.storage.slots import Slots, block_unknown_slots, insert_claims, is_blocked, slot_key
 
 _LONGEST = timedelta(days=36_500)  # a century before 1970 there is no history
 _WITNESSES = 100  # runs of a job that are looked through for one that had a slot before
@@ -25,13 +25,13 @@ _AT_ONCE = 50  # rows that one end of a run prunes at the most
 _CLAIMS_KEPT = 5000  # of the newest runs, whatever their age: a clock may be years ahead for a day, and then put back
 
 
-@mending
+@auto_repair
 class Store(Database):
     """Runs and what they claimed. `slots` tells of those that none was started for, `asks` of what persons ask."""
 
     def __init__(self, path: Path, *, only_look: bool = False, mend: Callable[[Path, str], None] | None = None) -> None:
         super().__init__(path, only_look=only_look, mend=mend)
-        self.slots, self.asks = Slots(self), Asks(self)
+        self.slots, self.asks = Slots(self), RunRequestStore(self)
 
     def begin(self, *, job: str, kind: str, trigger: Trigger, due: str | None, now: datetime) -> tuple[int, int | None]:
         """Open a run and claim its slot, or take its ask, durably. Return the run, and which run had that before it.
@@ -46,7 +46,7 @@ class Store(Database):
             )
             run = int(row.lastrowid or 0)
             if (ask := ask_number(due)) is not None:
-                return run, None if taken(db, ask) else _who_took(db, job, due, run)
+                return run, None if consume_request(db, ask) else _who_took(db, job, due, run)
             return run, None if due is None else self._take_slot(db, job, due, run, now)
 
     def end(
@@ -58,7 +58,7 @@ class Store(Database):
         now: datetime,
         attempts: int = 0,
         facts: Mapping[str, Any] | None = None,
-        told: Told | None = None,
+        told: NotifyTargets | None = None,
     ) -> None:
         """Close a run, and let those be told who are to be TOLD. One that was closed before stays as it was."""
         with self.writing() as db:
@@ -95,10 +95,10 @@ class Store(Database):
         For a history that knows nothing of run NEWEST, which began: it may have lost more.
         """
         with self.writing(durable=True) as db:
-            claim_all(db, known, at=at)
-            seal(db, at=at, boot=boot, newest=newest)
+            insert_claims(db, known, at=at)
+            block_unknown_slots(db, at=at, boot=boot, newest=newest)
 
-    def abandon(self, job: str, *, now: datetime, told: Told | None = None) -> None:
+    def abandon(self, job: str, *, now: datetime, told: NotifyTargets | None = None) -> None:
         """Close the runs of JOB that never ended, and let those be told who are to be TOLD.
 
         For the holder of the job's lock, which proves that none goes on.
@@ -163,7 +163,7 @@ class Store(Database):
         """Return what was counted since the beginning, for each job and outcome; pruning takes nothing away."""
         return [total_of(row) for row in self.rows("SELECT * FROM totals ORDER BY job, outcome", ())]
 
-    def prune(self, job: str, keep: Keep, *, now: datetime) -> list[tuple[str, int]]:
+    def prune(self, job: str, keep: Retention, *, now: datetime) -> list[tuple[str, int]]:
         """Forget runs of JOB beyond KEEP.runs, and the oldest of all jobs beyond KEEP.age. Return what went: job, run.
 
         A little at each call, so that no call takes long. The claims of slots go with their age, but for those of the
@@ -197,7 +197,7 @@ class Store(Database):
         ).fetchone()
         if witness is not None:
             return int(witness["id"])
-        return LOST if sealed(db, due) else None
+        return LOST if is_blocked(db, due) else None
 
     def _take(self, db: Transaction, key: str, run: int, now: datetime) -> int | None:
         taken = db.execute("SELECT run FROM claims WHERE key = ?", (key,)).fetchone()

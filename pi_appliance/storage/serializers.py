@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from pi_appliance.posting.model import OPEN, Intent
+from pi_appliance.posting.model import PENDING_STATES, PostRecord
 from pi_appliance.storage.model import Run
 
 
@@ -34,7 +34,7 @@ def run(run: Run | None) -> dict[str, Any] | None:
     }
 
 
-def post(intent: Intent) -> dict[str, Any]:
+def post(intent: PostRecord) -> dict[str, Any]:
     """Return INTENT with what became of it; parts count from 1, dollars are text."""
     return {
         "post": intent.id,
@@ -48,7 +48,7 @@ def post(intent: Intent) -> dict[str, Any]:
         "why": intent.why or None,
         "made": instant(intent.made),
         "until": instant(intent.until),
-        "next": instant(intent.next) if intent.state in OPEN else None,
+        "next": instant(intent.next) if intent.state in PENDING_STATES else None,
         "tries": intent.tries,
         "link": (intent.sent.link or None) if intent.sent else None,
         "sent": instant(intent.sent_at),

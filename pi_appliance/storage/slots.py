@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from pi_appliance.config.notifications import Told
-from pi_appliance.storage.database import Damaged, Database, Transaction, instant, mending, text
+from pi_appliance.config.notifications import NotifyTargets
+from pi_appliance.storage.database import Database, DatabaseCorrupt, Transaction, auto_repair, instant, text
 from pi_appliance.storage.model import Outcome, Run, Trigger
 from pi_appliance.storage.rows import closed, run_of
 
@@ -13,7 +13,7 @@ _SEAL = "lost "  # begins the key under which the claims table tells that some o
 
 
 @dataclass(frozen=True, slots=True)
-class Watched:
+class ScheduleCursor:
     """Since when a job is watched with a schedule, and up to which instant every slot of it is accounted for."""
 
     schedule: str
@@ -38,7 +38,7 @@ class Pause:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settled:
+class AccountedSlots:
     """Slots of a job that came to nothing: COUNT of them from FIRST to LAST, by the names they have in the history."""
 
     job: str
@@ -49,21 +49,21 @@ class Settled:
     count: int
     outcome: Outcome
     summary: str
-    told: Told | None = None
+    told: NotifyTargets | None = None
 
 
-@mending
+@auto_repair
 class Slots:
     """The accounts of slots, in the file of the store."""
 
     def __init__(self, db: Database) -> None:
         self._db = db
 
-    def mend(self, error: Damaged) -> None:
+    def mend(self, error: DatabaseCorrupt) -> None:
         """Put the file right that was found damaged. Raises ERROR if nobody said how."""
         self._db.mend(error)
 
-    def settle(self, what: Sequence[Settled], *, now: datetime, until: datetime | None = None) -> None:
+    def settle(self, what: Sequence[AccountedSlots], *, now: datetime, until: datetime | None = None) -> None:
         """Write a row for each of WHAT, all or none; every slot of that job up to UNTIL is then accounted for.
 
         A single slot that is not before UNTIL is claimed, so that it is not accounted for a second time.
@@ -89,10 +89,12 @@ class Slots:
             if until is not None:
                 db.execute("UPDATE watched SET until = ? WHERE job = ?", (text(until), what[0].job))
 
-    def watched(self) -> dict[str, Watched]:
+    def watched(self) -> dict[str, ScheduleCursor]:
         """Return what is known of every job that is watched."""
         rows = self._db.rows("SELECT * FROM watched", ())
-        return {row["job"]: Watched(row["schedule"], instant(row["since"]), instant(row["until"])) for row in rows}
+        return {
+            row["job"]: ScheduleCursor(row["schedule"], instant(row["since"]), instant(row["until"])) for row in rows
+        }
 
     def watch(self, job: str, schedule: str, *, since: datetime) -> None:
         """Begin to watch JOB with SCHEDULE: slots up to SINCE are none of its."""
@@ -154,7 +156,7 @@ def slot_key(job: str, due: str) -> str:
     return f"slot {job} {due}"
 
 
-def claim_all(db: Transaction, known: Mapping[str, int], *, at: datetime) -> None:
+def insert_claims(db: Transaction, known: Mapping[str, int], *, at: datetime) -> None:
     """Claim each key that is KNOWN to be taken for the run that took it, unless it is claimed."""
     db.executemany(
         "INSERT OR IGNORE INTO claims (key, run, at) VALUES (?, ?, ?)",
@@ -162,24 +164,24 @@ def claim_all(db: Transaction, known: Mapping[str, int], *, at: datetime) -> Non
     )
 
 
-def count_on(db: Transaction, newest: int) -> None:
+def bump_run_id(db: Transaction, newest: int) -> None:
     """Let no run be given a number up to NEWEST any more."""
     db.execute("INSERT INTO sqlite_sequence SELECT 'runs', 0 WHERE 'runs' NOT IN (SELECT name FROM sqlite_sequence)")
     db.execute("UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = 'runs'", (newest,))
 
 
-def seal(db: Transaction, *, at: datetime, boot: str, newest: int) -> None:
+def block_unknown_slots(db: Transaction, *, at: datetime, boot: str, newest: int) -> None:
     """Let no slot of before AT, of the start of the machine BOOT, and after runs up to NEWEST be used any more.
 
     For a history that has lost claims: what it does not know may have run.
     """
-    count_on(db, newest)
+    bump_run_id(db, newest)
     db.execute("INSERT OR REPLACE INTO claims (key, run, at) VALUES (?, ?, ?)", (_SEAL + boot, newest, text(at)))
     db.execute("UPDATE watched SET until = max(until, ?)", (text(at),))
     db.execute("UPDATE watched SET since = max(since, ?) WHERE schedule GLOB 'after:*'", (text(at),))
 
 
-def sealed(db: Transaction, due: str) -> bool:
+def is_blocked(db: Transaction, due: str) -> bool:
     """Say whether the claim to the slot DUE may be among those that were lost."""
     for row in db.execute(f"SELECT key, run, at FROM claims WHERE key GLOB '{_SEAL}*'").fetchall():  # noqa: S608 - ours
         numbers = [int(number) for number in due.removeprefix("after:").split("+") if number.isdigit()]

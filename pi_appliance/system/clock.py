@@ -22,7 +22,7 @@ class ClockState(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Sight:
+class ClockReading:
     """What one look at the clocks told: the state, and how far the wall clock was put (back: negative)."""
 
     state: ClockState
@@ -38,7 +38,7 @@ class ClockWatch:
         self.trusted = False
         self._last: tuple[datetime, float] | None = None
 
-    def look(self, wall: datetime, steady: float, *, synchronised: bool) -> Sight:
+    def look(self, wall: datetime, steady: float, *, synchronised: bool) -> ClockReading:
         """Return what WALL, and STEADY seconds since the machine started, tell. SYNCHRONISED: somebody has set WALL."""
         self.trusted = self.trusted or synchronised or steady >= self.wait.total_seconds()
         step = timedelta(0)
@@ -47,8 +47,8 @@ class ClockWatch:
             step = wall - before - timedelta(seconds=steady - then)
         self._last = wall, steady
         if abs(step) < _NOT_A_STEP:
-            return Sight(ClockState.TRUSTED if self.trusted else ClockState.UNTRUSTED)
-        return Sight(ClockState.STEPPED if self.trusted else ClockState.UNTRUSTED, step)
+            return ClockReading(ClockState.TRUSTED if self.trusted else ClockState.UNTRUSTED)
+        return ClockReading(ClockState.STEPPED if self.trusted else ClockState.UNTRUSTED, step)
 
     def seconds_left(self, steady: float) -> float:
         """Return how long the clock will still be waited for."""

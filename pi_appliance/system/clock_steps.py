@@ -26,7 +26,7 @@ class _Itimerspec(ctypes.Structure):
     _fields_ = (("interval", _Timespec), ("value", _Timespec))
 
 
-class StepAlarm:
+class ClockStepWatcher:
     """Calls RING in the running loop after each step of the clock, and once in FAR seconds for nothing."""
 
     def __init__(self, ring: Callable[[], None], far: float = _FAR) -> None:

@@ -16,7 +16,7 @@ _LITTLE = 128 * 1024  # bytes; a run that begins needs a little less for what is
 
 
 @contextlib.contextmanager
-def replacing(path: Path, *, mode: int = 0o644) -> Iterator[IO[bytes]]:
+def atomic_write(path: Path, *, mode: int = 0o644) -> Iterator[IO[bytes]]:
     """Give a file to write; it takes the place of PATH when the block ends well, else PATH stays as it was.
 
     The folder must exist. Raises Unavailable when the disk is full or the folder cannot be written, and when PATH is
@@ -66,9 +66,9 @@ def _open_draft(draft: Path, mode: int) -> int:
 
 
 @contextlib.contextmanager
-def replacing_text(path: Path) -> Iterator[IO[str]]:
+def atomic_write_text(path: Path) -> Iterator[IO[str]]:
     """As `replacing`, for text in UTF-8."""
-    with replacing(path) as file:
+    with atomic_write(path) as file:
         text = io.TextIOWrapper(file, encoding="utf-8", newline="\n")
         yield text
         text.flush()
@@ -77,7 +77,7 @@ def replacing_text(path: Path) -> Iterator[IO[str]]:
 
 def write(path: Path, content: bytes, *, mode: int = 0o644) -> None:
     """Put CONTENT in the place of PATH, wholly or not at all. Raises Unavailable."""
-    with replacing(path, mode=mode) as file:
+    with atomic_write(path, mode=mode) as file:
         file.write(content)
 
 
@@ -90,7 +90,7 @@ def make_folder(path: Path, *, mode: int = 0o755) -> Path:
     return path
 
 
-def require_room(folder: Path) -> None:
+def require_free_space(folder: Path) -> None:
     """Raise Unavailable, with what to do, if FOLDER cannot be written or has next to no room left."""
     found = os.statvfs(folder)
     if found.f_flag & os.ST_RDONLY:
@@ -133,7 +133,7 @@ def probe_write(folder: Path) -> str:
     return ""
 
 
-def nearest(folder: Path) -> Path:
+def nearest_existing(folder: Path) -> Path:
     """Return FOLDER, or the folder above it that is there."""
     while folder != folder.parent and not _is_there(folder):
         folder = folder.parent
@@ -156,7 +156,7 @@ def name_of(user: int) -> str:
 
 
 @contextlib.contextmanager
-def acting_as(user: int) -> Iterator[None]:
+def as_user(user: int) -> Iterator[None]:
     """Let root do what is in the block as USER would; nothing for others, who cannot change who they are."""
     if os.geteuid() != 0 or user == 0:
         yield

@@ -55,7 +55,7 @@ class Leaf:
         _until(lambda: _removed(self.folder))
 
 
-def own(root: Path = Path("/sys/fs/cgroup"), membership: Path = Path("/proc/self/cgroup")) -> Path | None:
+def own_cgroup(root: Path = Path("/sys/fs/cgroup"), membership: Path = Path("/proc/self/cgroup")) -> Path | None:
     """Return the cgroup that was given to us, with everything but runs put into its leaf `main`; None if none was."""
     here = _here(root, membership)
     for folder in (here, here.parent) if here is not None and here.name == MAIN else (here,):
@@ -69,7 +69,7 @@ def leaf(ours: Path, name: str) -> Leaf | None:
     """Make a cgroup for the attempt NAME of a run of this process, below OURS; None if it cannot be made."""
     try:
         (ours / MAIN).mkdir(exist_ok=True)
-        _hand_on(ours)
+        _delegate_controllers(ours)
         folder = ours / f"run-{os.getpid()}-{name}"
         folder.mkdir()
     except OSError:
@@ -82,7 +82,7 @@ def enter_cgroup(folder: Path) -> None:
     (folder / "cgroup.procs").write_text("0", "ascii")
 
 
-def ask_for_own() -> bool:
+def request_scope() -> bool:
     """Have systemd move this process into a scope that is ours; say whether it did."""
     scope = _SCOPE.format(os.getpid())
     runtime = Path(os.environ.get("XDG_RUNTIME_DIR", f"/run/user/{os.geteuid()}"))
@@ -149,7 +149,7 @@ def _sweep(ours: Path) -> None:
             _removed(folder)
 
 
-def _hand_on(ours: Path) -> None:
+def _delegate_controllers(ours: Path) -> None:
     """Hand the controllers of OURS on to its leaves, which the kernel allows when no process is in OURS itself."""
     there = (ours / "cgroup.controllers").read_text("ascii").split()
     for name in ("memory", "cpu"):
@@ -182,7 +182,7 @@ def _until(true: Callable[[], bool]) -> bool:
     return True
 
 
-STEP_BACK = 10  # the nice value of one whose share of the processor cannot be held
+LOW_PRIORITY = 10  # the nice value of one whose share of the processor cannot be held
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +195,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class LimitedRun:
     """How the limits of one attempt are held."""
 
     plan: str
@@ -209,7 +209,7 @@ class Held:
 
 
 @contextlib.contextmanager
-def held(limits: Limits, name: str, *, given: Callable[[], Path | None] = own) -> Iterator[Held]:
+def apply(limits: Limits, name: str, *, given: Callable[[], Path | None] = own_cgroup) -> Iterator[LimitedRun]:
     """Have LIMITS held for the block, in a cgroup called NAME if one may be made below the one GIVEN to us."""
     leaf = _leaf(name, given) if limits.memory or limits.cpu else None
     try:
@@ -235,12 +235,12 @@ def enter(plan: str) -> None:
 
 def _leaf(name: str, given: Callable[[], Path | None]) -> Leaf | None:
     ours = given()
-    if ours is None and ask_for_own():
+    if ours is None and request_scope():
         ours = given()
     return leaf(ours, name) if ours is not None else None
 
 
-def _held(limits: Limits, leaf: Leaf | None) -> Held:
+def _held(limits: Limits, leaf: Leaf | None) -> LimitedRun:
     plan: dict[str, str | int] = {"cgroup": str(leaf.folder)} if leaf is not None else {}
     facts, note, nice = {}, "", limits.nice
     if limits.memory is not None:
@@ -255,14 +255,14 @@ def _held(limits: Limits, leaf: Leaf | None) -> Held:
         if leaf is not None and leaf.set("cpu.max", f"{limits.cpu * PERIOD // 100} {PERIOD}"):
             facts["cpu-limit"] = "cgroup"
         else:
-            nice = max(nice, STEP_BACK)
+            nice = max(nice, LOW_PRIORITY)
             facts["cpu-limit"] = "nice"
             note = f"a share of {limits.cpu}% cannot be held here; it runs with nice {nice} instead"
     if nice:
         plan["nice"] = nice
         if leaf is not None:
             leaf.set("cpu.weight.nice", str(nice))  # nice itself counts within one cgroup only
-    return Held(json.dumps(plan), facts, note, leaf.out_of_memory if leaf is not None else lambda: False)
+    return LimitedRun(json.dumps(plan), facts, note, leaf.out_of_memory if leaf is not None else lambda: False)
 
 
 def _limit_data(size: int) -> None:

@@ -25,7 +25,7 @@ _ROOM = 1024  # bytes for each of the two texts in the file
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
+class UnreportedResult:
     """How a run ended that could not tell the history."""
 
     run: int
@@ -49,7 +49,7 @@ class Lock:
         with contextlib.suppress(OSError):
             os.pwrite(self.number, text.ljust(_ROOM), 0)
 
-    def leave(self, left: "Left") -> None:
+    def leave(self, left: "UnreportedResult") -> None:
         """Write how the run ended, for who holds the lock next: the history takes nothing just now.
 
         The place is there already, so a full disk takes it.
@@ -65,12 +65,14 @@ class Lock:
         with contextlib.suppress(OSError):
             os.pwrite(self.number, text.ljust(_ROOM), 0)
 
-    def left(self) -> "Left | None":
+    def left(self) -> "UnreportedResult | None":
         """Return how the run before ended, if it had to leave that here."""
         try:
             told = json.loads(os.pread(self.number, _ROOM, 0))
             outcome, summary, at = told["ended"]
-            return Left(int(told["run"]), str(outcome), str(summary), datetime.fromisoformat(at), int(told["attempts"]))
+            return UnreportedResult(
+                int(told["run"]), str(outcome), str(summary), datetime.fromisoformat(at), int(told["attempts"])
+            )
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
@@ -84,7 +86,9 @@ class Lock:
 
 
 @contextlib.contextmanager
-def taken(path: Path, *, patience: float = 0.0, give_up: Callable[[], object] = lambda: False) -> Iterator[Lock | None]:
+def acquire(
+    path: Path, *, patience: float = 0.0, give_up: Callable[[], object] = lambda: False
+) -> Iterator[Lock | None]:
     """Hold the lock PATH for the block; None if somebody else holds it for more than PATIENCE seconds.
 
     None, too, as soon as GIVE_UP says so. Raises Unavailable if it cannot be made.
@@ -114,7 +118,7 @@ def _locked(number: int, until: float, give_up: Callable[[], object]) -> bool:
             return True
 
 
-def said(path: Path) -> tuple[int, float | None, str] | None:
+def read_status(path: Path) -> tuple[int, float | None, str] | None:
     """Return what the holder of the lock PATH said last: run, how far, doing what. None if it said nothing."""
     try:
         with path.open("rb") as file:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from io import FileIO
 from pathlib import Path
 
-from pi_appliance.errors import OutOfTime
+from pi_appliance.errors import DeadlineExceeded
 from pi_appliance.system.files import cannot_write, make_folder
 
 CAP = 1_000_000  # bytes a run may keep; a chatty job must not fill the card
@@ -64,14 +64,14 @@ def read(path: Path) -> str:
 
 
 @contextlib.contextmanager
-def at_most(seconds: float) -> Iterator[None]:
+def time_limit(seconds: float) -> Iterator[None]:
     """Let the block take SECONDS. Raises OutOfTime in it, and once more each second if that is not taken for an end.
 
     A look-up of a name cannot be interrupted; the error comes when it has ended.
     """
 
     def ring(*_: object) -> None:
-        raise OutOfTime(f"it took longer than {seconds:.0f}s")
+        raise DeadlineExceeded(f"it took longer than {seconds:.0f}s")
 
     before = signal.signal(signal.SIGALRM, ring)
     signal.setitimer(signal.ITIMER_REAL, seconds, 1)

@@ -53,7 +53,7 @@ def mount_of(folder: Path, known: Sequence[Mount]) -> Mount | None:
     return found
 
 
-def forgets(mount: Mount, known: Sequence[Mount]) -> bool:
+def is_volatile(mount: Mount, known: Sequence[Mount]) -> bool:
     """Say whether what is written to MOUNT is gone when the machine, or its container, starts anew."""
     if mount.kind in _IN_MEMORY or _MEMORY_DEVICE.match(mount.source):
         return True
@@ -64,7 +64,7 @@ def forgets(mount: Mount, known: Sequence[Mount]) -> bool:
     with contextlib.suppress(OSError):
         if upper.is_absolute() and upper.is_dir():  # else it lies outside of the container that we are in
             below = mount_of(upper, [each for each in known if each.kind not in _OVERLAYS])
-    return below is None or forgets(below, known)
+    return below is None or is_volatile(below, known)
 
 
 def _parse(line: str) -> Mount | None:
@@ -82,7 +82,7 @@ def _plain(text: str) -> str:
     return _ESCAPE.sub(lambda match: chr(int(match[1], 8)), text)
 
 
-class MountAlarm:
+class MountWatcher:
     """Calls RING in the running loop after each change of the LIST of mounts."""
 
     def __init__(self, ring: Callable[[], None], path: Path = LIST) -> None:

@@ -34,14 +34,14 @@ def addresses() -> list[str]:
     return sorted(dict.fromkeys(found), key=lambda each: each != first)
 
 
-def reached_at(host: str, own: Callable[[], list[str]] = addresses) -> list[str]:
+def public_addresses(host: str, own: Callable[[], list[str]] = addresses) -> list[str]:
     """Return those of our OWN addresses at which others reach who listens on HOST; none for 127.0.0.1."""
     told = _addresses_of(host)
     everywhere = any(each.is_unspecified for each in told)
     return [each for each in own() if everywhere or ipaddress.ip_address(each) in told]
 
 
-def only_here(host: str) -> bool:
+def is_loopback_only(host: str) -> bool:
     """Say whether only this machine reaches who listens on HOST."""
     return all(each.is_loopback for each in _addresses_of(host))
 
@@ -54,7 +54,7 @@ def _addresses_of(host: str) -> set[ipaddress.IPv4Address | ipaddress.IPv6Addres
     return {ipaddress.ip_address(str(place[0]).partition("%")[0]) for *_, place in told}
 
 
-class AddressAlarm:
+class AddressWatcher:
     """Calls RING in the running loop when this machine gains or loses an address: the kernel says so by itself."""
 
     def __init__(self, ring: Callable[[], None]) -> None:

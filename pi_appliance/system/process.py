@@ -62,7 +62,7 @@ def children() -> set[int]:
         return set()
 
 
-def look(pid: int) -> Process | None:
+def read_process(pid: int) -> Process | None:
     """Return what is known of the process PID; None if there is none."""
     try:
         words = (_PROC / str(pid) / "stat").read_bytes().rpartition(b")")[2].split()
@@ -71,19 +71,19 @@ def look(pid: int) -> Process | None:
     return Process(pid, int(words[1]), int(words[19]), words[0] in b"ZX")
 
 
-def tell(process: Process, kind: signal.Signals) -> None:
+def send_signal(process: Process, kind: signal.Signals) -> None:
     """Send a signal to PROCESS, if it still is and we may."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         number = os.pidfd_open(process.pid)
         try:
-            now = look(process.pid)
+            now = read_process(process.pid)
             if now is not None and now.born == process.born:
                 signal.pidfd_send_signal(number, kind)
         finally:
             os.close(number)
 
 
-def bury(process: Process) -> None:
+def reap(process: Process) -> None:
     """Wait a moment for PROCESS, which was killed, to end; take leave of it if it is our child."""
     with contextlib.suppress(ProcessLookupError):
         number = os.pidfd_open(process.pid)
@@ -98,13 +98,13 @@ def die_with_parent(kind: signal.Signals) -> None:
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(kind), 0, 0, 0)
 
 
-def adopt(*, orphans: bool) -> None:
+def set_child_subreaper(*, orphans: bool) -> None:
     """Become the parent of every process below this one whose own parent dies; or leave them to the machine's first."""
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, int(orphans), 0, 0, 0)
 
 
 def _table() -> Mapping[int, Process]:
-    found = (look(int(name)) for name in os.listdir(_PROC) if name.isdigit())  # noqa: PTH208 - thrice as fast
+    found = (read_process(int(name)) for name in os.listdir(_PROC) if name.isdigit())  # noqa: PTH208 - thrice as fast
     return {each.pid: each for each in found if each is not None}
 
 
@@ -118,7 +118,7 @@ _NEVER = float("inf")
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class ProcessResult:
     """How a child ended."""
 
     status: int  # as in subprocess: negative for the signal that ended it
@@ -128,7 +128,7 @@ class Ended:
 
 
 @dataclass(frozen=True, slots=True)
-class Hold:
+class Suspend:
     """When a child is held (SIGSTOP), and who hears of it."""
 
     why: Callable[[], str]
@@ -138,7 +138,7 @@ class Hold:
     every: float = 15.0  # seconds between two looks
 
 
-class Stop:
+class StopSignal:
     """Whether this process was asked to stop: SIGTERM, SIGINT and SIGHUP, caught while the block of `caught` runs.
 
     If it is IMPATIENT, a second SIGINT interrupts as Python does: for work that may not hear of the first one.
@@ -150,7 +150,7 @@ class Stop:
         self.reader, self._writer = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
 
     @contextlib.contextmanager
-    def caught(self) -> Iterator["Stop"]:
+    def caught(self) -> Iterator["StopSignal"]:
         """Catch the signals; afterwards they do what they did before."""
         kinds = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
         before = {kind: signal.signal(kind, self._note) for kind in kinds}
@@ -182,13 +182,13 @@ class Stop:
 def watch(
     argv: Sequence[str],
     *,
-    stop: Stop,
+    stop: StopSignal,
     seconds: float,
     on_output: Callable[[bytes], None],
     on_line: Callable[[bytes], None],
     keep_open: Sequence[int] = (),
-    hold: Hold | None = None,
-) -> Ended:
+    hold: Suspend | None = None,
+) -> ProcessResult:
     """Run ARGV for at most SECONDS and return how it ended; the time that it was held does not count.
 
     What it prints goes to ON_OUTPUT as it comes. The file descriptor that replaces the first "{fd}" of ARGV takes lines
@@ -199,7 +199,7 @@ def watch(
     teller_read, teller_write = os.pipe2(os.O_CLOEXEC)
     if "{fd}" in words:
         words[words.index("{fd}")] = str(teller_write)
-    adopt(orphans=True)
+    set_child_subreaper(orphans=True)
     try:
         child = subprocess.Popen(
             words,
@@ -213,7 +213,7 @@ def watch(
         teller_write = -1
         return _Watch(child, teller_read, stop, on_output, on_line, hold).until_it_ends(seconds)
     finally:
-        adopt(orphans=False)
+        set_child_subreaper(orphans=False)
         os.close(teller_read)
         if teller_write >= 0:
             os.close(teller_write)
@@ -226,15 +226,15 @@ class _Watch:
         self,
         child: subprocess.Popen[bytes],
         teller: int,
-        stop: Stop,
+        stop: StopSignal,
         on_output: Callable[[bytes], None],
         on_line: Callable[[bytes], None],
-        hold: Hold | None,
+        hold: Suspend | None,
     ) -> None:
         assert child.stdout is not None
         self.child, self.teller, self.stop, self.output = child, teller, stop, child.stdout.fileno()
         self.on_output, self.on_line, self.hold = on_output, on_line, hold
-        me = look(child.pid)
+        me = read_process(child.pid)
         assert me is not None  # not reaped yet
         self.born = me.born
         self.part = b""  # of a line that is not whole yet
@@ -242,7 +242,7 @@ class _Watch:
         self.look_at, self.held, self.left = _NEVER, 0.0, 0.0  # left: of its time, when it was held
         self.held_since: float | None = None
 
-    def until_it_ends(self, seconds: float) -> Ended:
+    def until_it_ends(self, seconds: float) -> ProcessResult:
         """Return how it ended, when nothing of it is left."""
         self.deadline = time.monotonic() + seconds
         if self.hold is not None:
@@ -264,7 +264,7 @@ class _Watch:
                 for _ in range(_LEFT):
                     if not self._read(number):
                         break
-            return Ended(status, self.timed_out, self.stopped, self.held)
+            return ProcessResult(status, self.timed_out, self.stopped, self.held)
         finally:
             if self.child.poll() is None:  # an error on our side must not leave it running
                 self._kill_group()
@@ -314,7 +314,7 @@ class _Watch:
             self._count_hold(now)
             self.deadline = now + self.left
             for each in below(self.child.pid):
-                tell(each, signal.SIGCONT)
+                send_signal(each, signal.SIGCONT)
         if why or was_held:
             self.hold.on_look(why)
 
@@ -328,7 +328,7 @@ class _Watch:
         for _ in range(_ROUNDS):
             new = [each for each in below(self.child.pid) if each.pid not in stopped]
             for each in new:
-                tell(each, signal.SIGSTOP)
+                send_signal(each, signal.SIGSTOP)
             if not new:
                 return
             stopped |= {each.pid for each in new}
@@ -348,9 +348,9 @@ class _Watch:
         for _ in range(_ROUNDS):
             left = [each for each in below(os.getpid()) if each.born >= self.born]
             for each in left:
-                tell(each, signal.SIGKILL)
+                send_signal(each, signal.SIGKILL)
             for each in left:
-                bury(each)
+                reap(each)
             if not left:
                 return
 
@@ -399,7 +399,7 @@ _HINTS = {
 }
 
 
-def how(status: int) -> str:
+def describe_exit_status(status: int) -> str:
     """Say how a program ended whose STATUS is its exit status, or negative for the signal that ended it."""
     if status < 0:
         return f"was ended by {_name(-status)}"

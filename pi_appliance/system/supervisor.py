@@ -24,12 +24,12 @@ from pi_appliance.system.process import POLITE
 _AGAIN = 1.0  # seconds between two tries to kill
 
 
-def stand(runner: int) -> None:
+def supervise(runner: int) -> None:
     """Fork: the new process returns, to work; this one, a child of the process RUNNER, becomes its guard."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
     process.die_with_parent(signal.SIGHUP)
-    process.adopt(orphans=True)
+    process.set_child_subreaper(orphans=True)
     if os.getppid() != runner:  # it died before we asked; nothing has been started yet
         os._exit(1)
     guard = os.getpid()
@@ -87,7 +87,7 @@ class _Guard:
         seen = process.below(os.getpid())
         for kind in kinds:
             for each in seen:
-                process.tell(each, kind)
+                process.send_signal(each, kind)
             for pid in process.children() - {each.pid for each in seen}:
                 with contextlib.suppress(PermissionError):
                     os.kill(pid, kind)  # nobody else gets the number of a child that we have not taken leave of
@@ -108,7 +108,7 @@ def main(argv: list[str]) -> None:
     """Run a program under guard."""
     runner, folder, teller, hidden, *program = argv
     os.set_inheritable(int(teller), False)
-    stand(int(runner))
+    supervise(int(runner))
     for name in hidden.split(","):
         os.environ.pop(name, None)
     try:

@@ -94,7 +94,7 @@ class Systemd:
         return shutil.which(name, path=self._environment.get("PATH", os.defpath))
 
 
-def shipped() -> dict[str, bytes]:
+def packaged_units() -> dict[str, bytes]:
     """Return the units that came with this release, by name."""
     folder = resources.files("pi_appliance.units")
     return {item.name: item.read_bytes() for item in folder.iterdir() if item.name.endswith((".service", ".path"))}

@@ -20,18 +20,18 @@ RING = signal.SIGUSR1
 
 
 @contextlib.contextmanager
-def hung(path: Path) -> Iterator[None]:
+def listen(path: Path) -> Iterator[None]:
     """Let others ring at the file PATH while the block runs; who enters must already hear RING.
 
     Where another daemon has it, that one hears. Raises Unavailable if the file cannot be made.
     """
-    with locks.taken(path) as lock:
+    with locks.acquire(path) as lock:
         if lock is not None:
             lock.say(0, None, "")
         yield
 
 
-def ring(path: Path) -> bool:
+def wake_daemon(path: Path) -> bool:
     """Let the daemon that hangs at the file PATH look now. False if there is none.
 
     Raises Refused if it belongs to another user.

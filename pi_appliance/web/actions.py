@@ -6,10 +6,10 @@ from datetime import datetime, timedelta
 from starlette.exceptions import HTTPException
 
 from pi_appliance.config import units
-from pi_appliance.errors import Refused, nearest
+from pi_appliance.errors import Refused, suggest
 from pi_appliance.music import player_commands
 from pi_appliance.music.stations.service import Stations
-from pi_appliance.posting.model import ANSWERS, Intent
+from pi_appliance.posting.model import OWNER_DECISIONS, PostRecord
 from pi_appliance.posting.store import Posts
 from pi_appliance.storage.model import Run, Trigger
 from pi_appliance.storage.slots import Pause
@@ -71,9 +71,9 @@ class Actions:
         self._daemon.wake()
         return run
 
-    def settle_post(self, number: int, answer: str) -> Intent:
+    def settle_post(self, number: int, answer: str) -> PostRecord:
         """Let the uncertain post NUMBER be what the owner says, one of ANSWERS. Raises UnknownName."""
-        state, why = ANSWERS[answer]
+        state, why = OWNER_DECISIONS[answer]
         settled = Posts(self._daemon.appliance.store).settle(number, state, why, now=self.now())
         self._daemon.wake()
         return settled
@@ -83,7 +83,7 @@ def _length(given: Mapping[str, object]) -> timedelta | None:
     """Return the length under `for`; None where it is missing or, as a form may leave it, empty."""
     for key in given:
         if key != "for":
-            raise HTTPException(400, f"pause takes no {key!r}; {nearest(key, ['for'])}")
+            raise HTTPException(400, f"pause takes no {key!r}; {suggest(key, ['for'])}")
     text = given.get("for", "")
     if not isinstance(text, str):
         raise HTTPException(400, "'for' must be a length of time such as 90s, 15m, 1h30m or 2d")

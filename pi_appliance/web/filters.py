@@ -3,29 +3,29 @@
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from pi_appliance.music.model import Can
+from pi_appliance.music.model import Capability
 
-LACKS = {
-    Can.VOLUME: "set the volume",
-    Can.SEEK: "go to a place in a track",
-    Can.SINGLE: "stop after each track",
-    Can.CONSUME: "forget what was played",
-    Can.CROSSFADE: "let tracks overlap",
-    Can.REPLAY_GAIN: "make the loudness even",
-    Can.OUTPUTS: "switch outputs",
-    Can.NEXT: "put something behind the current track",
-    Can.MOVE: "move tracks of the queue",
-    Can.REMOVE: "take single tracks out of the queue",
-    Can.SHUFFLE: "shuffle the queue",
-    Can.SAVE: "save the queue",
-    Can.PLAYLISTS: "play saved playlists",
-    Can.EDIT_PLAYLISTS: "change saved playlists",
-    Can.FOLDERS: "show folders",
-    Can.TAGS: "show artists, albums and genres",
-    Can.SEARCH: "search",
-    Can.ART: "show covers",
-    Can.UPDATE: "look for new music when told to",
-    Can.PARTITIONS: "have several rooms",
+UNSUPPORTED = {
+    Capability.VOLUME: "set the volume",
+    Capability.SEEK: "go to a place in a track",
+    Capability.SINGLE: "stop after each track",
+    Capability.CONSUME: "forget what was played",
+    Capability.CROSSFADE: "let tracks overlap",
+    Capability.REPLAY_GAIN: "make the loudness even",
+    Capability.OUTPUTS: "switch outputs",
+    Capability.NEXT: "put something behind the current track",
+    Capability.MOVE: "move tracks of the queue",
+    Capability.REMOVE: "take single tracks out of the queue",
+    Capability.SHUFFLE: "shuffle the queue",
+    Capability.SAVE: "save the queue",
+    Capability.PLAYLISTS: "play saved playlists",
+    Capability.EDIT_PLAYLISTS: "change saved playlists",
+    Capability.FOLDERS: "show folders",
+    Capability.TAGS: "show artists, albums and genres",
+    Capability.SEARCH: "search",
+    Capability.ART: "show covers",
+    Capability.UPDATE: "look for new music when told to",
+    Capability.PARTITIONS: "have several rooms",
 }
 """What a player cannot do, in words; mute and stickers are not among them, for the appliance does those itself."""
 
@@ -43,7 +43,7 @@ def ago(when: datetime, now: datetime) -> str:
     return f"{hours // 24} days ago"
 
 
-def night(edition: str) -> str:
+def format_report_date(edition: str) -> str:
     """Return the name of an EDITION as people say it: 2026-11-21_0330 is 21 Nov 2026, 03:30."""
     when = datetime.strptime(edition[:15], "%Y-%m-%d_%H%M")  # noqa: DTZ007 - it is written in the job's own zone
     again = edition[15:].removeprefix("-")

@@ -3,9 +3,9 @@
 from collections.abc import AsyncIterator, Sequence
 from typing import Protocol
 
-from pi_appliance.music.model import Can, PlayerState
+from pi_appliance.music.model import Capability, PlayerState
 from pi_appliance.music.player import Player
-from pi_appliance.music.usb.drives import Stick
+from pi_appliance.music.usb.drives import UsbDrive
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.scheduling.child_runs import Runs
 from pi_appliance.system.clock import ClockState
@@ -19,7 +19,7 @@ class Music(Protocol):
     stand_in: bool
 
     @property
-    def abilities(self) -> frozenset[Can]:
+    def abilities(self) -> frozenset[Capability]:
         """What the player can, as it was when it was reached; nothing while there is none."""
 
     @property
@@ -58,10 +58,10 @@ class Scheduler(Protocol):
 class Sticks(Protocol):
     """The USB sticks with music."""
 
-    def all(self) -> Sequence[Stick]:
+    def all(self) -> Sequence[UsbDrive]:
         """Return every stick, by name. Raises Unavailable where sticks are not configured."""
 
-    async def remove(self, name: str) -> Stick:
+    async def remove(self, name: str) -> UsbDrive:
         """Let go of the stick NAME, and return it when it may be pulled. Raises ApplianceError if it may not."""
 
 

@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pi_appliance import __version__
-from pi_appliance.music.model import Can, Gain, Kind, Mode, Play
+from pi_appliance.music.model import Capability, EntryType, Mode, Play, ReplayGainMode
 from pi_appliance.music.usb.drives import StickState
-from pi_appliance.web.params import BASE, Endpoint, Key
+from pi_appliance.web.params import BASE, Endpoint, Param
 
 Schema = Mapping[str, Any]
 
@@ -62,7 +62,7 @@ _PLAYER = _object(
         "single": {"enum": list(Mode)},
         "consume": {"enum": list(Mode)},
         "crossfade": {**_WHOLE, "description": "seconds"},
-        "replay-gain": {"enum": list(Gain)},
+        "replay-gain": {"enum": list(ReplayGainMode)},
         "queue-length": _WHOLE,
         "queue-version": {**_WHOLE, "description": "another one whenever the queue is another"},
         "updating": {**_or_none(_WHOLE), "description": "the number of the update of the library that goes on"},
@@ -74,7 +74,10 @@ _PLAYER = _object(
 )
 _MUSIC: Mapping[str, Schema] = {
     "player": _or_none(_schema_ref("Player")),
-    "abilities": {**_list({"enum": sorted(Can)}), "description": "what this player can; the rest is answered 409"},
+    "abilities": {
+        **_list({"enum": sorted(Capability)}),
+        "description": "what this player can; the rest is answered 409",
+    },
     "trouble": {**_TEXT, "description": "why there is no player, or only a silent one"},
     "note": {**_TEXT, "description": "what is done about radio that has stopped by itself"},
     "stand-in": {**_FLAG, "description": "whether only the silent stand-in plays"},
@@ -99,7 +102,7 @@ _POST: Mapping[str, Schema] = {
 
 _REPORT = _object({"job": _TEXT, "file": _TEXT, "written": _INSTANT, "bytes": _WHOLE})
 
-ANSWERS: Mapping[str, Schema] = {
+RESPONSES: Mapping[str, Schema] = {
     "Error": _object({"error": _TEXT}, what="a no, in one sentence"),
     "Track": _TRACK,
     "Player": _PLAYER,
@@ -107,7 +110,7 @@ ANSWERS: Mapping[str, Schema] = {
     "Queue": _object({"start": _WHOLE, "length": _WHOLE, "version": _WHOLE, "tracks": _list(_schema_ref("Track"))}),
     "Entry": _object(
         {
-            "kind": {"enum": list(Kind)},
+            "kind": {"enum": list(EntryType)},
             **dict.fromkeys(("name", "uri", "artist", "date"), _TEXT),
             "track": _or_none(_schema_ref("Track")),
         },
@@ -193,7 +196,7 @@ ANSWERS: Mapping[str, Schema] = {
 
 VERSION = "3.1.0"
 _WORD = re.compile(r"\{(\w+)(?::(\w+))?\}")  # as Starlette writes what varies in a path
-_NOES = {
+_ERROR_RESPONSES = {
     "400": "A key or a value is wrong.",
     "401": "Sign in, or send the password.",
     "404": "There is nothing of that name.",
@@ -219,13 +222,13 @@ def document(endpoints: Sequence[Endpoint]) -> dict[str, Any]:
         "security": [{"password": []}, {}],
         "paths": paths,
         "components": {
-            "schemas": dict(ANSWERS),
+            "schemas": dict(RESPONSES),
             "securitySchemes": {
                 "password": {"type": "http", "scheme": "bearer", "description": "WEB_PASSWORD, where one is set"}
             },
             "responses": {
                 f"No{status}": {"description": what, "content": _content("application/json", _ref("Error"))}
-                for status, what in _NOES.items()
+                for status, what in _ERROR_RESPONSES.items()
             },
         },
     }
@@ -259,7 +262,7 @@ def _operation(endpoint: Endpoint) -> dict[str, Any]:
                 "description": "Done.",
                 "content": _content(endpoint.media, _ref(endpoint.answer)),
             },
-            **{status: {"$ref": f"#/components/responses/No{status}"} for status in _NOES},
+            **{status: {"$ref": f"#/components/responses/No{status}"} for status in _ERROR_RESPONSES},
         },
     }
     if endpoint.body:
@@ -277,7 +280,7 @@ def _in_path(name: str, kind: str, example: Mapping[str, Any]) -> dict[str, Any]
     return {"name": name, "in": "path", "required": True, "schema": schema, "example": example[name]}
 
 
-def _in_query(key: Key) -> dict[str, Any]:
+def _in_query(key: Param) -> dict[str, Any]:
     told = {"name": key.name, "in": "query", "required": key.needed, "description": key.what, "schema": _schema(key)}
     return told if key.example is None else {**told, "example": [key.example] if key.many else key.example}
 
@@ -295,7 +298,7 @@ def _body(endpoint: Endpoint) -> dict[str, Any]:
     return {"required": bool(needed), "content": content}
 
 
-def _schema(key: Key) -> dict[str, Any]:
+def _schema(key: Param) -> dict[str, Any]:
     return dict(key.schema) if key.otherwise is None else {**key.schema, "default": key.otherwise}
 
 

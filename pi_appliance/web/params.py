@@ -18,13 +18,13 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from pi_appliance.errors import nearest
+from pi_appliance.errors import suggest
 
 Given = Mapping[str, object]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Key:
+class Param:
     """One key. `read` returns the value, or raises ValueError; `must` says in words what it takes."""
 
     name: str
@@ -49,7 +49,7 @@ class Key:
             raise HTTPException(400, f"{self.name!r} must be {self.must}") from None
 
 
-def number(name: str, what: str, low: float, high: float, **more: Any) -> Key:
+def number(name: str, what: str, low: float, high: float, **more: Any) -> Param:
     """Return a key for a number from LOW to HIGH."""
 
     def read(value: object) -> float:
@@ -59,10 +59,12 @@ def number(name: str, what: str, low: float, high: float, **more: Any) -> Key:
         return found
 
     schema = {"type": "number", "minimum": low, "maximum": high}
-    return Key(name=name, what=what, must=f"a number from {low:.15g} to {high:.15g}", read=read, schema=schema, **more)
+    return Param(
+        name=name, what=what, must=f"a number from {low:.15g} to {high:.15g}", read=read, schema=schema, **more
+    )
 
 
-def whole(name: str, what: str, low: int, high: int, **more: Any) -> Key:
+def integer(name: str, what: str, low: int, high: int, **more: Any) -> Param:
     """Return a key for a whole number from LOW to HIGH."""
 
     def read(value: object) -> int:
@@ -73,10 +75,10 @@ def whole(name: str, what: str, low: int, high: int, **more: Any) -> Key:
         return value
 
     schema = {"type": "integer", "minimum": low, "maximum": high}
-    return Key(name=name, what=what, must=f"a whole number from {low} to {high}", read=read, schema=schema, **more)
+    return Param(name=name, what=what, must=f"a whole number from {low} to {high}", read=read, schema=schema, **more)
 
 
-def text(name: str, what: str, longest: int = 1000, **more: Any) -> Key:
+def text(name: str, what: str, longest: int = 1000, **more: Any) -> Param:
     """Return a key for a text of at most LONGEST characters, one at least where it is needed."""
     shortest = 1 if more.get("needed") else 0
 
@@ -88,10 +90,10 @@ def text(name: str, what: str, longest: int = 1000, **more: Any) -> Key:
 
     must = f"a line of at most {longest} characters"
     schema = {"type": "string", "minLength": shortest, "maxLength": longest}
-    return Key(name=name, what=what, must=must, read=read, schema=schema, **more)
+    return Param(name=name, what=what, must=must, read=read, schema=schema, **more)
 
 
-def flag(name: str, what: str, **more: Any) -> Key:
+def boolean(name: str, what: str, **more: Any) -> Param:
     """Return a key for yes or no."""
 
     def read(value: object) -> bool:
@@ -101,10 +103,10 @@ def flag(name: str, what: str, **more: Any) -> Key:
             raise ValueError
         return value == "true"
 
-    return Key(name=name, what=what, must="true or false", read=read, schema={"type": "boolean"}, **more)
+    return Param(name=name, what=what, must="true or false", read=read, schema={"type": "boolean"}, **more)
 
 
-def choice(name: str, what: str, kind: type[StrEnum], of: Sequence[StrEnum] = (), **more: Any) -> Key:
+def enum(name: str, what: str, kind: type[StrEnum], of: Sequence[StrEnum] = (), **more: Any) -> Param:
     """Return a key for one of the values of KIND, or of those named in OF."""
     values = [str(each) for each in of or kind]
 
@@ -114,10 +116,10 @@ def choice(name: str, what: str, kind: type[StrEnum], of: Sequence[StrEnum] = ()
         return kind(str(value))
 
     schema = {"type": "string", "enum": values}
-    return Key(name=name, what=what, must=f"one of {', '.join(values)}", read=read, schema=schema, **more)
+    return Param(name=name, what=what, must=f"one of {', '.join(values)}", read=read, schema=schema, **more)
 
 
-def several(key: Key, most: int) -> Key:
+def array(key: Param, most: int) -> Param:
     """Return a key for a list of what KEY takes, one at least and MOST at most."""
 
     def read(value: object) -> list[Any]:
@@ -125,7 +127,7 @@ def several(key: Key, most: int) -> Key:
             raise ValueError
         return [key.read(each) for each in value]
 
-    return Key(
+    return Param(
         name=key.name,
         what=key.what,
         must=f"a list of 1 to {most}, each {key.must}",
@@ -141,14 +143,14 @@ def several(key: Key, most: int) -> Key:
 class Keys:
     """All keys that something takes."""
 
-    all: Sequence[Key] = field(default_factory=tuple)
+    all: Sequence[Param] = field(default_factory=tuple)
 
     def read(self, given: Given, unknown: Callable[[str, str], str]) -> dict[str, Any]:
         """Return every key with its value. Raises HTTPException 400; UNKNOWN(key, hint) says it of an unknown one."""
         names = [key.name for key in self.all]
         for name in given:
             if name not in names:
-                raise HTTPException(400, unknown(name, nearest(name, names) if names else ""))
+                raise HTTPException(400, unknown(name, suggest(name, names) if names else ""))
         return {key.name: key.of(given) for key in self.all}
 
 
@@ -198,8 +200,8 @@ async def _read(request: Request, largest: int) -> bytes:
 
 
 BASE = "/api/v1"
-START = whole("start", "the first item, counted from 0", 0, 10_000_000, otherwise=0, example=0)
-COUNT = whole("count", "how many items at the most", 1, 500, otherwise=100, example=50)
+START = integer("start", "the first item, counted from 0", 0, 10_000_000, otherwise=0, example=0)
+COUNT = integer("count", "how many items at the most", 1, 500, otherwise=100, example=50)
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,8 +225,8 @@ class Endpoint:
     path: str
     what: str
     act: Callable[[Call], Awaitable[object]]
-    query: Sequence[Key] = ()
-    body: Sequence[Key] = ()
+    query: Sequence[Param] = ()
+    body: Sequence[Param] = ()
     answer: str = "Music"
     status: int = 200
     media: str = "application/json"
@@ -261,7 +263,7 @@ class Endpoint:
         return read_body(self.name, self.body, await json_object(request, self.largest))
 
 
-def read_body(name: str, keys: Sequence[Key], given: Mapping[str, object]) -> dict[str, Any]:
+def read_body(name: str, keys: Sequence[Param], given: Mapping[str, object]) -> dict[str, Any]:
     """Return the values of KEYS in what was GIVEN to NAME. Raises HTTPException 400 in a sentence."""
     return Keys(keys).read(
         given, lambda key, hint: f"{name} takes no {key!r}; {hint}" if keys else f"{name} takes no keys"

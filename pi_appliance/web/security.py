@@ -28,13 +28,13 @@ _FORGET = 3600.0  # seconds after which an address starts anew
 
 
 @dataclass(slots=True)
-class _Guesses:
+class _FailedLogins:
     wrong: int = 0
     last: float = -math.inf
     closed_until: float = -math.inf
 
 
-class Door:
+class Authenticator:
     """Open to all if PASSWORD is empty. NOW is a clock that never goes back, in seconds."""
 
     def __init__(self, password: str, now: Callable[[], float] = time.monotonic) -> None:
@@ -43,7 +43,7 @@ class Door:
         self._password = self._digest(password)
         self._now = now
         self._sessions: dict[bytes, None] = {}  # digests, the oldest first
-        self._guesses: dict[str, _Guesses] = {}
+        self._guesses: dict[str, _FailedLogins] = {}
 
     def lets_in(self, request: HTTPConnection, *, basic: bool = False) -> bool:
         """Say whether REQUEST comes from somebody who is signed in, or carries the password itself.
@@ -66,14 +66,14 @@ class Door:
     def check(self, password: str, address: str) -> None:
         """Raise HTTPException if PASSWORD is wrong (401), or ADDRESS has guessed too often just now (429)."""
         now = self._now()
-        guesses = self._guesses.get(address, _Guesses())
+        guesses = self._guesses.get(address, _FailedLogins())
         if now < guesses.closed_until:
             raise _too_often(guesses.closed_until - now)
         if hmac.compare_digest(self._digest(password), self._password):
             self._guesses.pop(address, None)
             return
         if now - guesses.last > _FORGET:
-            guesses = _Guesses()
+            guesses = _FailedLogins()
         guesses.wrong, guesses.last = guesses.wrong + 1, now
         over = guesses.wrong - _FREE
         if over >= 0:
@@ -96,7 +96,7 @@ class Door:
     def _digest(self, password: str) -> bytes:
         return hmac.digest(self._key, password.encode(), "sha256")
 
-    def _remember(self, address: str, guesses: _Guesses) -> None:
+    def _remember(self, address: str, guesses: _FailedLogins) -> None:
         self._guesses.pop(address, None)  # to the end of the line
         self._guesses[address] = guesses
         if len(self._guesses) > _MOST_ADDRESSES:
@@ -175,10 +175,10 @@ _HEADERS = {
 }
 
 
-class Guard:
+class SecurityMiddleware:
     """Wraps APP. NAMES are what this machine is called, besides localhost and its addresses."""
 
-    def __init__(self, app: ASGIApp, door: Door, names: Collection[str]) -> None:
+    def __init__(self, app: ASGIApp, door: Authenticator, names: Collection[str]) -> None:
         self._app, self._door, self._names = app, door, all_names(names)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

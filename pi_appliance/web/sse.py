@@ -123,7 +123,7 @@ _MOST = 500  # events; an evening of music has fewer, and they take half a megab
 _AT_ONCE = 20  # events handed out in one piece: what waits in memory for a slow phone
 
 
-class Ring:
+class ReplayBuffer:
     """Events as the bytes that go to every phone. Ids are EPOCH-NUMBER; another epoch is another life of the daemon."""
 
     def __init__(self, most: int = _MOST) -> None:
@@ -181,7 +181,7 @@ class Feed:
         self._daemon, self._now = daemon, now
         self._listeners = Listeners()
         self._tasks: list[asyncio.Task[None]] = []
-        self._ring = Ring(1)  # the newest says all
+        self._ring = ReplayBuffer(1)  # the newest says all
         self._read = (-1, 0.0)  # of which event the ring has the state, and when that was read
         self._number = 0
         self.closed = False

@@ -8,10 +8,10 @@ import time
 from collections.abc import Callable, Iterator
 from random import Random
 
-from pi_appliance.puzzles import Wish, battleship
+from pi_appliance.puzzles import SolveMode, battleship
 from pi_appliance.puzzles.battleship.board import FLEET
 from pi_appliance.puzzles.battleship.search import Search
-from pi_appliance.puzzles.runtime.serial import Alone
+from pi_appliance.puzzles.runtime.serial import SerialRuntime
 from tests.puzzles.battleship_plain import fleets
 
 SEED = 20261121
@@ -50,7 +50,7 @@ def _count(width: int, height: int, touching: str) -> tuple[str, str, str, str]:
     sea = battleship.with_rules(
         battleship.parse(f"size: {width}x{height}", "sea"), {"fleet": "3,2,2", "touching": touching}
     )
-    ours, answer = _timed(lambda: battleship.solve(sea, Wish.COUNT, Alone()))
+    ours, answer = _timed(lambda: battleship.solve(sea, SolveMode.COUNT, SerialRuntime()))
     theirs, number = _timed(lambda: sum(1 for _ in fleets(FEW, width, height, touching)))
     assert answer.count == number, "both are right"
     what = f"{number:,} placements of 3,2,2 on {width}×{height}, touching {touching}; ours with the map"

@@ -9,12 +9,12 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from pi_appliance.puzzles import connect_four, way_of
+from pi_appliance.puzzles import connect_four, kernel_mode
 from pi_appliance.puzzles.connect_four import kernel
 from pi_appliance.puzzles.connect_four.board import ended
 from pi_appliance.puzzles.connect_four.position import NOTHING, Position, last_move
 from pi_appliance.puzzles.connect_four.search import Search
-from pi_appliance.puzzles.runtime.serial import Alone
+from pi_appliance.puzzles.runtime.serial import SerialRuntime
 
 GAMES = 300
 POSITIONS = {22: 200, 18: 100, 14: 40, 12: 20}  # how many of each number of discs
@@ -24,7 +24,7 @@ SLOW = {22: 100, 18: 30, 14: 4}  # the same, in plain Python
 def rows() -> Iterator[tuple[str, str, str, str]]:
     """Yield what is measured: what, ours, the peer's, ours in the peer's."""
     yield _winners()
-    compiled = way_of(kernel) == "compiled"
+    compiled = kernel_mode(kernel) == "compiled"
     peer = _peer()
     for discs, number in (POSITIONS if compiled else SLOW).items():
         yield _scores(discs, number, peer)
@@ -57,7 +57,7 @@ def _scores(
     positions = [_quiet(chance, discs) for _ in range(number)]
     seconds, tried, scores = 0.0, 0, []
     for position, _ in positions:
-        search = Search(Alone(), discs, "benchmark")
+        search = Search(SerialRuntime(), discs, "benchmark")
         spent, score = _timed(lambda search=search, position=position: search.exact(position))
         seconds += spent
         tried += search.tried

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator
 from statistics import median
 from typing import Any
 
-from pi_appliance.puzzles import Wish, panguru
+from pi_appliance.puzzles import SolveMode, panguru
 from pi_appliance.puzzles.panguru import Board
-from pi_appliance.puzzles.runtime.serial import Alone
+from pi_appliance.puzzles.runtime.serial import SerialRuntime
 
 EXAMPLE = Board("WCBRBOGYGPCORPY", "-PCBRYOGYGBCORP")
 MANY = 1_000  # random boards: seconds compiled, half a minute plain
@@ -34,12 +34,12 @@ def rows() -> Iterator[tuple[str, str, str, str]]:
 
 
 def _random(seed: int) -> Board:
-    board: Board = panguru.make(seed, EXAMPLE, Alone()).board
+    board: Board = panguru.make(seed, EXAMPLE, SerialRuntime()).board
     return board
 
 
 def _lines(board: Board) -> set[tuple[int, ...]]:
-    return set(panguru.solve(board, Wish.FEWEST, Alone()).lines)
+    return set(panguru.solve(board, SolveMode.FEWEST, SerialRuntime()).lines)
 
 
 def _timed(work: Callable[[], Any]) -> tuple[float, Any]:

@@ -12,9 +12,9 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from pi_appliance.puzzles import Answer, Wish, peg_solitaire, way_of
+from pi_appliance.puzzles import SolveMode, SolveResult, kernel_mode, peg_solitaire
 from pi_appliance.puzzles.peg_solitaire import kernel
-from pi_appliance.puzzles.runtime.local import open_bench
+from pi_appliance.puzzles.runtime.local import open_runtime
 
 WAYS = ((1, 0), (-1, 0), (0, 1), (0, -1))
 MEGA = 1024  # kilobytes
@@ -33,7 +33,7 @@ def rows() -> Iterator[tuple[str, str, str, str]]:
         begun = time.perf_counter()
         theirs = sum(1 for _ in originally([list(row) for row in drawing.splitlines()]))
         between = time.perf_counter()
-        ours = sum(1 for _ in _answer(name, Wish.ALL).lines)
+        ours = sum(1 for _ in _answer(name, SolveMode.ALL).lines)
         ended = time.perf_counter()
         assert ours == theirs
         yield (
@@ -51,7 +51,7 @@ def _full() -> tuple[float, int, str]:
     asked = (
         sys.executable,
         "-c",
-        PROGRAM[way_of(kernel)],
+        PROGRAM[kernel_mode(kernel)],
         "puzzle",
         "count",
         "peg-solitaire",
@@ -92,9 +92,9 @@ def _proportional(process: int) -> int:
     return next((int(line.split()[1]) for line in lines if line.startswith("Pss:")), 0)
 
 
-def _answer(name: str, wish: Wish) -> Answer:
+def _answer(name: str, wish: SolveMode) -> SolveResult:
     board = peg_solitaire.parse(peg_solitaire.BOARDS[name], name)
-    with tempfile.TemporaryDirectory() as folder, open_bench(Path(folder)) as work:
+    with tempfile.TemporaryDirectory() as folder, open_runtime(Path(folder)) as work:
         return peg_solitaire.solve(board, wish, work)
 
 

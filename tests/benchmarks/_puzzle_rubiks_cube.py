@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from statistics import mean
 
-from pi_appliance.puzzles import way_of
+from pi_appliance.puzzles import kernel_mode
 from pi_appliance.puzzles.rubiks_cube import kernel, pocket
 from pi_appliance.puzzles.rubiks_cube.board import TURNS
 from pi_appliance.puzzles.rubiks_cube.cubies import State, facelets_of
@@ -17,10 +17,10 @@ from pi_appliance.puzzles.rubiks_cube.kernel import Tables
 from pi_appliance.puzzles.rubiks_cube.made import random_state
 from pi_appliance.puzzles.rubiks_cube.tables import tables, widen
 from pi_appliance.puzzles.rubiks_cube.turns import read_turn, turned
-from pi_appliance.puzzles.rubiks_cube.two_phase import Hunt
-from pi_appliance.puzzles.runtime.serial import Alone
+from pi_appliance.puzzles.rubiks_cube.two_phase import TwoPhaseSearch
+from pi_appliance.puzzles.runtime.serial import SerialRuntime
 
-COMPILED = way_of(kernel) == "compiled"
+COMPILED = kernel_mode(kernel) == "compiled"
 CUBES = 100 if COMPILED else 10
 PATIENT = 20  # of the cubes: those that are given time
 BUDGETS = (0.01, 0.1, 1.0)
@@ -33,9 +33,9 @@ def rows() -> Iterator[Row]:
     chance = random.Random(20261121)
     cubes = [random_state(chance, 3) for _ in range(CUBES)]
     theirs = _peer(cubes)
-    work = Alone(time.perf_counter)
+    work = SerialRuntime(time.perf_counter)
     seconds = _seconds(lambda: tables(work))
-    yield f"small tables (11 MB), {way_of(kernel)}", f"{seconds:.1f} s", "-", "-"
+    yield f"small tables (11 MB), {kernel_mode(kernel)}", f"{seconds:.1f} s", "-", "-"
     yield from _at_once("small tables", cubes, tables(work), theirs)
     if COMPILED:
         yield "wide table (35 MB)", f"{_seconds(lambda: widen(work)):.1f} s", "-", "-"
@@ -57,7 +57,7 @@ def _seconds(call: Callable[[], object]) -> float:
 def _solved(cube: State, read: Tables, budget: float) -> int:
     """Return the moves of the shortest solution that is found within BUDGET seconds; the first one in any case."""
     start, best = time.perf_counter(), 0
-    for found in Hunt(cube, read).run():
+    for found in TwoPhaseSearch(cube, read).run():
         best = len(found.turns) if found else best
         if best and time.perf_counter() - start >= budget:
             break
@@ -85,7 +85,7 @@ def _at_once(what: str, cubes: list[State], read: Tables, theirs: tuple[float, l
     yield f"their mean moves (most: {max(lengths)}), {what}", f"{mean(lengths):.2f}", peer, ratio
 
 
-def _pocket(work: Alone) -> Row:
+def _pocket(work: SerialRuntime) -> Row:
     """Return the 2x2x2, completely, beside turning stickers and remembering what was seen, as a beginner would."""
     seconds = _seconds(lambda: pocket.distances(work))
     ours = pocket.POSITIONS / seconds

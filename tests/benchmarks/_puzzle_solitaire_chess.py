@@ -13,9 +13,9 @@ from functools import cache
 from types import ModuleType
 from typing import Any
 
-from pi_appliance.puzzles import Wish
+from pi_appliance.puzzles import SolveMode
 from pi_appliance.puzzles import solitaire_chess as ours
-from pi_appliance.puzzles.runtime.serial import Alone
+from pi_appliance.puzzles.runtime.serial import SerialRuntime
 from pi_appliance.puzzles.solitaire_chess import Board, Square
 
 SMALL = "RBK./.N.B/.NQR/...."  # eight pieces: with one more the original takes a minute, and then all the memory
@@ -36,7 +36,7 @@ def rows() -> Iterator[tuple[str, str, str, str]]:
 
 
 def _row(board: Board, name: str, other: Callable[[], int]) -> tuple[str, str, str, str]:
-    took, count = _timed(lambda: ours.solve(board, Wish.COUNT, Alone()).count)
+    took, count = _timed(lambda: ours.solve(board, SolveMode.COUNT, SerialRuntime()).count)
     theirs, same = _timed(other)
     assert count == same, f"{count} and {same}"
     what = f"{ours.describe(board)}, {count:,} solutions, counted"

@@ -17,8 +17,8 @@ from functools import cache
 from itertools import islice
 from types import ModuleType
 
-from pi_appliance.puzzles import way_of
-from pi_appliance.puzzles.runtime.serial import Alone
+from pi_appliance.puzzles import kernel_mode
+from pi_appliance.puzzles.runtime.serial import SerialRuntime
 from pi_appliance.puzzles.sudoku import kernel
 from pi_appliance.puzzles.sudoku.sat import Sat
 from tests.puzzles.sudokus import NONE, varied
@@ -65,7 +65,7 @@ LONG = 1.0  # seconds for a measurement
 
 def rows() -> Iterator[tuple[str, str, str, str]]:
     """Yield (what, ours, peer, ratio)."""
-    way = way_of(kernel)
+    way = kernel_mode(kernel)
     peers: dict[str, Solver] = {"Norvig's way": norvig, "python-sat": by_sat, **exact_cover()}
     for name, grids in LISTS.items():
         ours = ours_a_second(grids)
@@ -193,7 +193,7 @@ def _eliminate(values: dict[int, str], at: int, digit: str) -> bool:
 
 def by_sat(grid: str) -> list[str]:
     """Ask python-sat for two solutions."""
-    return list(islice(Sat(grid, 9, Alone()).solutions(), 2))
+    return list(islice(Sat(grid, 9, SerialRuntime()).solutions(), 2))
 
 
 def exact_cover() -> dict[str, Solver]:

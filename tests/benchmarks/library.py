@@ -15,7 +15,7 @@ from typing import Any
 
 from mpd.asyncio import MPDClient
 
-from pi_appliance.music.model import Kind, Wanted
+from pi_appliance.music.model import EntryType, LibraryFilter
 from pi_appliance.music.mpd import player as ours
 from pi_appliance.music.player import Player
 from tests.benchmarks import process_cost
@@ -45,22 +45,22 @@ def pages(size: Size) -> dict[str, tuple[Callable[[Player], Awaitable[object]], 
     """Return by its name how each page is asked for: of our player, and of python-mpd2."""
     name, who = album(size.albums // 2), artist(size.albums // 20)
     return {
-        "artists": (lambda player: player.library(Kind.ARTIST), lambda client: client.list("albumartist")),
+        "artists": (lambda player: player.library(EntryType.ARTIST), lambda client: client.list("albumartist")),
         "albums": (
-            lambda player: player.library(Kind.ALBUM),
+            lambda player: player.library(EntryType.ALBUM),
             lambda client: client.list("album", "group", "date", "group", "albumartist"),
         ),
-        "genres": (lambda player: player.library(Kind.GENRE), lambda client: client.list("genre")),
+        "genres": (lambda player: player.library(EntryType.GENRE), lambda client: client.list("genre")),
         "albums of an artist": (
-            lambda player: player.library(Kind.ALBUM, Wanted(artist=who)),
+            lambda player: player.library(EntryType.ALBUM, LibraryFilter(artist=who)),
             lambda client: client.list("album", "albumartist", who, "group", "date"),
         ),
         "tracks of an album": (
-            lambda player: player.library(Kind.TRACK, Wanted(album=name)),
+            lambda player: player.library(EntryType.TRACK, LibraryFilter(album=name)),
             lambda client: _all(client.find("album", name)),
         ),
         "search": (
-            lambda player: player.library(Kind.TRACK, Wanted(text="key life")),
+            lambda player: player.library(EntryType.TRACK, LibraryFilter(text="key life")),
             lambda client: _all(
                 client.search("((any contains 'key') AND (any contains 'life'))", "window", f"0:{PAGE + 1}")
             ),

@@ -3,15 +3,8 @@
 import pytest
 
 from pi_appliance import plugins
-from tests.benchmarks import idle, library, pages, phones, process_cost, puzzles, skip
+from tests.benchmarks import idle, library, pages, phones, process_cost, puzzles
 from tests.fakes.mpd_server import needs_mpd
-
-
-def test_the_benchmark_of_a_skip(capsys: pytest.CaptureFixture[str]) -> None:
-    skip.main(["--runs", "1"])
-    lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == 6
-    assert all(line.count("|") == 6 for line in lines)
 
 
 def test_the_benchmark_of_idling(capsys: pytest.CaptureFixture[str]) -> None:

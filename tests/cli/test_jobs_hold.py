@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from pi_appliance.scheduling.due import share
+from pi_appliance.scheduling.due import uniform
 from tests.house import House, alive, until
 
 MINUTELY = "tick:\n  kind: command\n  schedule: '* * * * *'\n  with: {run: ['true']}\n"
@@ -111,7 +111,7 @@ def test_cron_starts_a_slot_when_its_jitter_says_so(house: House) -> None:
     due = last_minute()
     assert house.run("jobs", "run", "tick", "--by", "cron").returncode == 0
     run = house.last("tick")
-    begins = datetime.fromisoformat(run["due"]) + timedelta(seconds=3) * share(secret, "tick", run["due"])
+    begins = datetime.fromisoformat(run["due"]) + timedelta(seconds=3) * uniform(secret, "tick", run["due"])
     assert datetime.fromisoformat(run["started"]) >= begins.replace(microsecond=0)
     assert run["due"] >= due
     assert begun < begins + timedelta(minutes=2)

@@ -156,7 +156,7 @@ def test_a_file_that_changes_between_two_tries_moves_no_state_and_is_no_fault(ho
     house.write(f"post:\n  {job}", "networks: {bird: {kind: x, with: {server: 'http://127.0.0.1:9'}}}")
     keys = dict.fromkeys(("X_CONSUMER_KEY", "X_CONSUMER_SECRET", "X_ACCESS_TOKEN", "X_ACCESS_TOKEN_SECRET"), "k")
     runner = house.start("jobs", "run", "post", environment=keys)
-    until(lambda: (said := locks.said(house.state / "locks" / "post.lock")) and said[2].startswith("try 2"))
+    until(lambda: (said := locks.read_status(house.state / "locks" / "post.lock")) and said[2].startswith("try 2"))
     house.write(f"{name}:\n  {job}", "networks: {bird: {kind: preview}}")
     text = house.config.read_text("utf-8")
     house.config.write_text(text.replace(str(house.state), str(house.folder / "other")), "utf-8")
@@ -237,7 +237,7 @@ def test_output_into_a_closed_pipe_is_no_traceback(house):
 def test_a_lock_that_is_held_for_a_moment_to_sweep_up_costs_no_slot(house):
     house.write("a:\n  kind: command\n  schedule: '@daily'\n  with: {run: ['true']}")
     house.json("jobs", "list")
-    with locks.taken(house.state / "locks" / "a.lock") as lock:
+    with locks.acquire(house.state / "locks" / "a.lock") as lock:
         assert lock is not None
         runner = house.start("jobs", "run", "a", "--due", "2026-01-01T00:00:00Z")
         until(lambda: "a.lock" in opened(runner.pid))

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from pi_appliance.posting.monkey_bard.typing import Keyboard, Place, go_on, take
+from pi_appliance.posting.monkey_bard.typing import Keyboard, Progress, advance, prepare_target
 from tests.house import ROOT, House, until
 
 SEED, KILLS = 7, 12
@@ -48,10 +48,10 @@ def posts(house: House) -> list[str]:
 
 def straight(keystrokes: int) -> list[int]:
     """Return where a monkey is that typed so many keys without a break."""
-    target = take((ROOT / "config" / "sonnet.txt").read_text("utf-8"), Keyboard.LETTERS, "sonnet.txt")
-    place = Place()
+    target = prepare_target((ROOT / "config" / "sonnet.txt").read_text("utf-8"), Keyboard.LETTERS, "sonnet.txt")
+    place = Progress()
     while place.keystrokes < keystrokes:
-        place, _ = go_on(place, target, SEED, keystrokes - place.keystrokes)
+        place, _ = advance(place, target, SEED, keystrokes - place.keystrokes)
     return [place.keystrokes, place.block, place.offset, place.matched, place.standing]
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pi_appliance.music.model import Can
+from pi_appliance.music.model import Capability
 from tests.cli.music_room import NOWHERE, ONE, Room
 from tests.fakes.mpd_server import MpdServer, needs_mpd, running_mpd
 
@@ -61,7 +61,7 @@ def test_crossfade_and_gain_are_set_and_said(server: MpdServer, room: Room) -> N
 @needs_mpd
 def test_what_the_player_can_is_told_with_what_it_cannot(room: Room) -> None:
     can = room.values("abilities")
-    assert set(can) == {str(each) for each in Can}
+    assert set(can) == {str(each) for each in Capability}
     assert can["seek"] is True
     shown = dict(zip(room.column("ABILITY", "abilities"), room.column("CAN", "abilities"), strict=True))
     assert shown == {name: "yes" if has else "no" for name, has in can.items()}

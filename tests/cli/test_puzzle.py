@@ -16,7 +16,7 @@ from click.testing import CliRunner, Result
 
 from pi_appliance import plugins
 from pi_appliance.cli.program import cli
-from pi_appliance.errors import ApplianceError, ConfigError, OutOfTime
+from pi_appliance.errors import ApplianceError, ConfigError, DeadlineExceeded
 from pi_appliance.puzzles.peg_solitaire import BOARDS, parse_listing
 
 # Twenty pairs that can jump once each: a million positions, which take long enough to be interrupted.
@@ -274,7 +274,7 @@ def test_a_shelf_that_cannot_be_written_is_told_once_and_done_without_except_by_
     monkeypatch.chdir(tmp_path)
     result = puzzle("hint", "connect-four", "--board", "empty", "--for", "4s")
     assert result.stderr.count("nothing is kept for the next time: ") == 1
-    assert isinstance(result.exception, OutOfTime), "it was looked for all the same"
+    assert isinstance(result.exception, DeadlineExceeded), "it was looked for all the same"
     assert refused("prepare", "connect-four", "--for", "1s").exit_status == 75
 
 

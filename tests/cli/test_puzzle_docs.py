@@ -13,8 +13,8 @@ from click.testing import CliRunner
 from pi_appliance import plugins
 from pi_appliance.cli.program import cli
 from pi_appliance.config.loader import load
-from pi_appliance.puzzles import way_of
-from pi_appliance.puzzles.cli.request import Asked
+from pi_appliance.puzzles import kernel_mode
+from pi_appliance.puzzles.cli.request import PuzzleRequest
 from pi_appliance.puzzles.puzzle_job import Options, run
 from pi_appliance.puzzles.rubiks_cube import kernel
 from tests.fakes.context import FolderContext
@@ -57,7 +57,7 @@ def test_the_commands_of_a_puzzle_run_in_their_order_and_say_what_stands_behind_
         assert arguments[0] == "puzzle"
         asked.add(arguments[1])
         make_context(arguments)
-        if arguments[1] in TABLES and arguments[2] == "rubiks-cube" and way_of(kernel) == "plain":
+        if arguments[1] in TABLES and arguments[2] == "rubiks-cube" and kernel_mode(kernel) == "plain":
             continue
         if arguments[1] in QUICK or "--output result.txt" in command:
             done = CliRunner().invoke(cli, arguments)
@@ -77,7 +77,7 @@ def make_context(arguments: list[str]) -> None:
     assert command is not None, arguments
     given = command.make_context(arguments[1], arguments[2:]).params
     if "rules" in given:
-        Asked(given["name"], given["board"], given["rules"]).load()
+        PuzzleRequest(given["name"], given["board"], given["rules"]).load()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from pi_appliance.posting.lines import Choose, fingerprint, parse, pick, use
-from pi_appliance.posting.model import Used
-from pi_appliance.scheduling.due import draw, picks
+from pi_appliance.posting.model import UsedLines
+from pi_appliance.scheduling.due import is_selected, uniform_for_label
 from pi_appliance.scheduling.model import Chance
 from tests.house import House
 
@@ -223,11 +223,11 @@ def foretold(house: House, lines: str, dues: Sequence[str], *, chance: Chance | 
     """Return the line for each of DUES, None where the chance leaves it out, worked out from the secret alone."""
     secret = (house.state / "secret.key").read_bytes()
     read = parse(lines)
-    prints, used, found = [fingerprint(line) for line in read], Used(), []
+    prints, used, found = [fingerprint(line) for line in read], UsedLines(), []
     for due in dues:
         at = None
-        if picks(chance, secret=secret, job="bird", due=due):
-            at = pick(prints, used, how, draw(secret, "bird", due, "line"))
+        if is_selected(chance, secret=secret, job="bird", due=due):
+            at = pick(prints, used, how, uniform_for_label(secret, "bird", due, "line"))
         if at is not None:
             used = use(used, prints[at])
         found.append(None if at is None else read[at].number)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pi_appliance.errors import Refused
-from pi_appliance.music.model import Can, Gain, Mode, Play
+from pi_appliance.music.model import Capability, Mode, Play, ReplayGainMode
 from pi_appliance.music.player import Player
 from tests.contract.mpd_scene import ONE, ZWEI, ask
 from tests.fakes.mpd_server import SECONDS, MpdServer, needs_mpd, running_mpd
@@ -110,7 +110,7 @@ def test_the_state_tells_the_rest_too(three: MpdServer) -> None:
         three.mpc(*arguments)
     until(lambda: ask(three, lambda player: player.state()).audio)  # known once it has decoded a little
     state = ask(three, lambda player: player.state())
-    assert (state.crossfade, state.replay_gain, state.single) == (4, Gain.ALBUM, Mode.ONCE)
+    assert (state.crossfade, state.replay_gain, state.single) == (4, ReplayGainMode.ALBUM, Mode.ONCE)
     assert (state.audio, state.partition, state.updating) == ("8000:16:1", "default", None)
     before = state.queue_version
     three.mpc("add", ONE)
@@ -147,7 +147,7 @@ def test_crossfade_and_replay_gain_are_what_mpc_reads(three: MpdServer) -> None:
     assert three.mpc("crossfade") == "crossfade: 7"
     ask(three, lambda player: player.set_crossfade(0))
     assert three.mpc("crossfade") == "crossfade: 0"
-    for gain in (Gain.TRACK, Gain.AUTO, Gain.OFF):
+    for gain in (ReplayGainMode.TRACK, ReplayGainMode.AUTO, ReplayGainMode.OFF):
         ask(three, lambda player, gain=gain: player.set_replay_gain(gain))
         assert three.mpc("replaygain") == f"replay_gain_mode: {gain}"
 
@@ -179,12 +179,12 @@ def test_a_track_is_played_by_its_id_wherever_it_stands(three: MpdServer) -> Non
 
 def test_abilities_are_those_of_this_mpd_as_it_is_set_up(server: MpdServer, shelf: MpdServer, tmp_path: Path) -> None:
     can = ask(shelf, lambda player: player.abilities())
-    assert set(Can) - can == {Can.MUTE}, "MPD cannot be muted"
-    assert set(Can) - ask(server, lambda player: player.abilities()) == {Can.MUTE, Can.STICKERS}
+    assert set(Capability) - can == {Capability.MUTE}, "MPD cannot be muted"
+    assert set(Capability) - ask(server, lambda player: player.abilities()) == {Capability.MUTE, Capability.STICKERS}
     with running_mpd(tmp_path, music={}, mixer="none", keeps=()) as bare:
-        cannot = set(Can) - ask(bare, lambda player: player.abilities())
-    playlists = {Can.PLAYLISTS, Can.EDIT_PLAYLISTS, Can.SAVE}
-    assert cannot == {Can.MUTE, Can.STICKERS, Can.VOLUME, *playlists}
+        cannot = set(Capability) - ask(bare, lambda player: player.abilities())
+    playlists = {Capability.PLAYLISTS, Capability.EDIT_PLAYLISTS, Capability.SAVE}
+    assert cannot == {Capability.MUTE, Capability.STICKERS, Capability.VOLUME, *playlists}
 
 
 def test_changes_begin_at_once_and_name_what_mpc_did(three: MpdServer) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from pi_appliance.errors import Refused
-from pi_appliance.music.model import Counts, Entry, Kind, Uri, Wanted, Where, Window
+from pi_appliance.music.model import Entry, EntryType, LibraryFilter, LibraryStats, Page, QueuePosition, Uri
 from tests.contract.mpd_scene import SHOUT, ask
 from tests.fakes.big_library import FLAT, Size, write_database
 from tests.fakes.mpd_server import SECONDS, MpdServer, needs_mpd
@@ -29,18 +29,18 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MpdServer]:
         server.kill()
 
 
-def names(window: Window[Entry]) -> list[str]:
+def names(window: Page[Entry]) -> list[str]:
     return [entry.name for entry in window.items]
 
 
-def uris(window: Window[Entry]) -> list[str]:
+def uris(window: Page[Entry]) -> list[str]:
     return [entry.uri for entry in window.items]
 
 
 def test_a_folder_is_folders_then_tracks(shelf: MpdServer) -> None:
     top = ask(shelf, lambda player: player.folder())
     assert sorted(uris(top)) == sorted(shelf.mpc("ls").splitlines())
-    assert [entry.kind for entry in top.items] == [Kind.FOLDER] * 4 + [Kind.TRACK]
+    assert [entry.kind for entry in top.items] == [EntryType.FOLDER] * 4 + [EntryType.TRACK]
     assert (top.length, top.more) == (5, False)
     inside = ask(shelf, lambda player: player.folder("Hits/"))
     assert uris(inside) == ["Hits/more", "Hits/b.wav", "Hits/a.wav"], "tracks in the order of their album"
@@ -70,27 +70,29 @@ def test_playlist_files_are_told_from_saved_playlists(shelf: MpdServer) -> None:
     (shelf.music / "sunday.m3u").write_text("untagged.wav\n", "utf-8")
     shelf.mpc("update", "--wait")
     last = ask(shelf, lambda player: player.folder()).items[-1]
-    assert (last.kind, last.name, last.uri) == (Kind.PLAYLIST, "sunday.m3u", "sunday.m3u")
+    assert (last.kind, last.name, last.uri) == (EntryType.PLAYLIST, "sunday.m3u", "sunday.m3u")
     (shelf.music / "sunday.m3u").unlink()
     shelf.mpc("rm", "saved one")
     shelf.mpc("update", "--wait")
     assert len(ask(shelf, lambda player: player.folder()).items) == 5
 
 
-@pytest.mark.parametrize(("kind", "tag"), [(Kind.ARTIST, "albumartist"), (Kind.ALBUM, "album"), (Kind.GENRE, "genre")])
-def test_the_lists_are_those_of_mpc(shelf: MpdServer, kind: Kind, tag: str) -> None:
+@pytest.mark.parametrize(
+    ("kind", "tag"), [(EntryType.ARTIST, "albumartist"), (EntryType.ALBUM, "album"), (EntryType.GENRE, "genre")]
+)
+def test_the_lists_are_those_of_mpc(shelf: MpdServer, kind: EntryType, tag: str) -> None:
     found = ask(shelf, lambda player: player.library(kind))
     assert sorted(set(names(found))) == sorted(filter(None, shelf.mpc("list", tag).splitlines()))
     assert {entry.kind for entry in found.items} == {kind}
 
 
 def test_names_are_in_the_order_a_person_looks_them_up(shelf: MpdServer) -> None:
-    artists = ask(shelf, lambda player: player.library(Kind.ARTIST))
+    artists = ask(shelf, lambda player: player.library(EntryType.ARTIST))
     assert names(artists) == [SHOUT, "Joni", "Various", "Zoë", "世界"]
 
 
 def test_an_album_has_its_artist_and_the_date_of_its_first_track(shelf: MpdServer) -> None:
-    albums = ask(shelf, lambda player: player.library(Kind.ALBUM))
+    albums = ask(shelf, lambda player: player.library(EntryType.ALBUM))
     assert [(each.name, each.artist, each.date) for each in albums.items] == [
         ("Blue", "Joni", "1971"),
         (SHOUT, SHOUT, ""),
@@ -101,41 +103,41 @@ def test_an_album_has_its_artist_and_the_date_of_its_first_track(shelf: MpdServe
 
 
 def test_what_is_wanted_is_of_the_artist_of_the_album_or_of_the_track(shelf: MpdServer) -> None:
-    def found(kind: Kind, wanted: Wanted) -> list[str]:
+    def found(kind: EntryType, wanted: LibraryFilter) -> list[str]:
         return names(ask(shelf, lambda player: player.library(kind, wanted)))
 
-    assert found(Kind.ALBUM, Wanted(artist="Joni")) == ["Blue", "Hits"]
-    assert found(Kind.TRACK, Wanted(artist="Various")) == ["Ägypten", "Zebra"]
-    assert found(Kind.TRACK, Wanted(artist="Die Ärzte")) == ["Ägypten"]
-    assert found(Kind.ALBUM, Wanted(genre="Folk")) == ["Blue", "Hits"]
-    assert found(Kind.ARTIST, Wanted(genre="Rock")) == ["Various", "Zoë"]
-    assert found(Kind.TRACK, Wanted(album="Blue")) == ["All I Want", "My Old Man"]
-    assert found(Kind.TRACK, Wanted(album="Hits", artist="Zoë")) == ["Late Blue"]
-    assert found(Kind.TRACK, Wanted(artist="joni")) == [], "a tag is matched whole, capitals and all"
-    assert found(Kind.TRACK, Wanted(artist="Jon")) == []
+    assert found(EntryType.ALBUM, LibraryFilter(artist="Joni")) == ["Blue", "Hits"]
+    assert found(EntryType.TRACK, LibraryFilter(artist="Various")) == ["Ägypten", "Zebra"]
+    assert found(EntryType.TRACK, LibraryFilter(artist="Die Ärzte")) == ["Ägypten"]
+    assert found(EntryType.ALBUM, LibraryFilter(genre="Folk")) == ["Blue", "Hits"]
+    assert found(EntryType.ARTIST, LibraryFilter(genre="Rock")) == ["Various", "Zoë"]
+    assert found(EntryType.TRACK, LibraryFilter(album="Blue")) == ["All I Want", "My Old Man"]
+    assert found(EntryType.TRACK, LibraryFilter(album="Hits", artist="Zoë")) == ["Late Blue"]
+    assert found(EntryType.TRACK, LibraryFilter(artist="joni")) == [], "a tag is matched whole, capitals and all"
+    assert found(EntryType.TRACK, LibraryFilter(artist="Jon")) == []
 
 
 def test_a_text_is_found_anywhere_and_its_capitals_do_not_count(shelf: MpdServer) -> None:
-    def found(kind: Kind, text: str) -> list[str]:
-        return sorted(names(ask(shelf, lambda player: player.library(kind, Wanted(text=text)))))
+    def found(kind: EntryType, text: str) -> list[str]:
+        return sorted(names(ask(shelf, lambda player: player.library(kind, LibraryFilter(text=text)))))
 
-    assert found(Kind.TRACK, "BLUE") == ["All I Want", "Late Blue", "My Old Man"]
-    assert found(Kind.TRACK, "zoë blue") == ["Late Blue"]
-    assert found(Kind.TRACK, "ÄGYPTEN") == ["Ägypten"]
-    assert found(Kind.ALBUM, "ÄGYPTEN") == ["Hits"]
-    assert found(Kind.ALBUM, "late ZOË") == ["Hits"]
-    assert found(Kind.ARTIST, "rock hits") == ["Various", "Zoë"]
-    assert found(Kind.GENRE, "blue") == ["Folk", "Rock"]
-    assert found(Kind.TRACK, "(.*)") == found(Kind.ALBUM, ".") == [], "a text is no pattern"
+    assert found(EntryType.TRACK, "BLUE") == ["All I Want", "Late Blue", "My Old Man"]
+    assert found(EntryType.TRACK, "zoë blue") == ["Late Blue"]
+    assert found(EntryType.TRACK, "ÄGYPTEN") == ["Ägypten"]
+    assert found(EntryType.ALBUM, "ÄGYPTEN") == ["Hits"]
+    assert found(EntryType.ALBUM, "late ZOË") == ["Hits"]
+    assert found(EntryType.ARTIST, "rock hits") == ["Various", "Zoë"]
+    assert found(EntryType.GENRE, "blue") == ["Folk", "Rock"]
+    assert found(EntryType.TRACK, "(.*)") == found(EntryType.ALBUM, ".") == [], "a text is no pattern"
 
 
 def test_a_name_full_of_quotes_is_found_and_played_as_any_other(shelf: MpdServer) -> None:
-    wanted = Wanted(artist=SHOUT, album=SHOUT, genre=SHOUT, text=SHOUT.partition(" ")[2])
-    for kind in (Kind.ARTIST, Kind.ALBUM, Kind.GENRE, Kind.TRACK):
+    wanted = LibraryFilter(artist=SHOUT, album=SHOUT, genre=SHOUT, text=SHOUT.partition(" ")[2])
+    for kind in (EntryType.ARTIST, EntryType.ALBUM, EntryType.GENRE, EntryType.TRACK):
         assert names(ask(shelf, lambda player, kind=kind: player.library(kind, wanted))) == [SHOUT]
-    (track,) = ask(shelf, lambda player: player.library(Kind.TRACK, wanted)).items
+    (track,) = ask(shelf, lambda player: player.library(EntryType.TRACK, wanted)).items
     for source in (wanted, Uri(uri=track.uri)):
-        ask(shelf, lambda player, source=source: player.add(source, Where.INSTEAD))
+        ask(shelf, lambda player, source=source: player.add(source, QueuePosition.INSTEAD))
         assert shelf.mpc("playlist", "-f", "%title%") == SHOUT
 
 
@@ -144,16 +146,16 @@ def test_a_name_full_of_quotes_is_found_and_played_as_any_other(shelf: MpdServer
     ['") OR (artist != "', "\\", "\\\\", '"', "'", "x') AND (", '\\")', "%s $(reboot) `id`", "世界\u2028", "a\tb", " "],
 )
 def test_no_name_becomes_a_part_of_the_question(shelf: MpdServer, name: str) -> None:
-    for kind in (Kind.ARTIST, Kind.ALBUM, Kind.TRACK):
-        wanted = Wanted(artist=name, album=name)
+    for kind in (EntryType.ARTIST, EntryType.ALBUM, EntryType.TRACK):
+        wanted = LibraryFilter(artist=name, album=name)
         assert names(ask(shelf, lambda player, kind=kind, wanted=wanted: player.library(kind, wanted))) == []
 
 
 @pytest.mark.parametrize("name", ["a\nclear", "a\r\nclear", "a\0", "\n"])
 def test_a_line_break_in_a_name_is_refused(shelf: MpdServer, name: str) -> None:
     for question in (
-        lambda player: player.library(Kind.ALBUM, Wanted(artist=name)),
-        lambda player: player.library(Kind.TRACK, Wanted(album=name)),
+        lambda player: player.library(EntryType.ALBUM, LibraryFilter(artist=name)),
+        lambda player: player.library(EntryType.TRACK, LibraryFilter(album=name)),
         lambda player: player.folder(name),
         lambda player: player.counts(name),
         lambda player: player.update(name),
@@ -170,7 +172,7 @@ def test_the_library_is_counted(shelf: MpdServer) -> None:
     assert f"Songs:   {counts.tracks:6}" in stats
     assert (counts.seconds, counts.updated is not None) == (8 * SECONDS, True)
     inside = ask(shelf, lambda player: player.counts("Hits"))
-    assert inside == Counts(artists=0, albums=0, tracks=3, seconds=3 * SECONDS)
+    assert inside == LibraryStats(artists=0, albums=0, tracks=3, seconds=3 * SECONDS)
 
 
 def test_an_update_finds_what_is_new_in_the_folder_alone(shelf: MpdServer) -> None:
@@ -208,18 +210,20 @@ def test_a_folder_that_mpd_hangs_up_on_comes_all_the_same(tmp_path: Path) -> Non
 
 
 def test_lists_come_in_windows_and_say_whether_there_is_more(many: MpdServer) -> None:
-    pieces = [ask(many, lambda player, at=at: player.library(Kind.ALBUM, start=at, count=20)) for at in (0, 20, 40)]
+    pieces = [
+        ask(many, lambda player, at=at: player.library(EntryType.ALBUM, start=at, count=20)) for at in (0, 20, 40)
+    ]
     assert [(len(piece.items), piece.length, piece.more) for piece in pieces] == [
         (20, 51, True),
         (20, 51, True),
         (11, 51, False),
     ]
-    found = ask(many, lambda player: player.library(Kind.TRACK, Wanted(text="key life"), 10, 5))
+    found = ask(many, lambda player: player.library(EntryType.TRACK, LibraryFilter(text="key life"), 10, 5))
     assert (len(found.items), found.length, found.more) == (5, None, True), "nobody has counted them"
-    end = ask(many, lambda player: player.library(Kind.TRACK, Wanted(text="key life"), 595, 5))
+    end = ask(many, lambda player: player.library(EntryType.TRACK, LibraryFilter(text="key life"), 595, 5))
     assert (len(end.items), end.length, end.more) == (5, 600, False)
 
 
 def test_there_is_no_list_of_each_stream(shelf: MpdServer) -> None:
     with pytest.raises(Refused, match="no list of each stream"):
-        ask(shelf, lambda player: player.library(Kind.STREAM))
+        ask(shelf, lambda player: player.library(EntryType.STREAM))

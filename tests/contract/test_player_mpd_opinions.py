@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from pi_appliance.errors import Refused
-from pi_appliance.music.model import Art, Opinion
+from pi_appliance.music.model import Art, TrackRating
 from tests.contract.mpd_scene import JPEG, SHOUT, ask
 from tests.fakes.mpd_server import PICTURE, MpdServer, needs_mpd, running_mpd
 
@@ -24,22 +24,22 @@ def plain(shelf: MpdServer) -> MpdServer:
 
 def test_an_opinion_is_kept_where_other_programs_find_it(plain: MpdServer) -> None:
     for uri in (ALL, ODD):
-        ask(plain, lambda player, uri=uri: player.set_opinion(uri, Opinion(rating=8, favourite=True)))
+        ask(plain, lambda player, uri=uri: player.set_opinion(uri, TrackRating(rating=8, favourite=True)))
         assert sorted(plain.mpc("sticker", uri, "list").splitlines()) == ["like=2", "rating=8"]
     plain.mpc("sticker", OLD, "set", "rating", "3")
     found = ask(
         plain, lambda player: player.opinions([ALL, OLD, ODD, "untagged.wav", "nothing.wav", "http://x/", "/x"])
     )
-    assert found == {ALL: (both := Opinion(rating=8, favourite=True)), OLD: Opinion(rating=3), ODD: both}
+    assert found == {ALL: (both := TrackRating(rating=8, favourite=True)), OLD: TrackRating(rating=3), ODD: both}
 
 
 def test_an_opinion_takes_the_place_of_the_last_one(plain: MpdServer) -> None:
     for opinion, stickers in (
-        (Opinion(rating=8, favourite=True), ["like=2", "rating=8"]),
-        (Opinion(rating=2), ["rating=2"]),
-        (Opinion(favourite=True), ["like=2"]),
-        (Opinion(), []),
-        (Opinion(), []),
+        (TrackRating(rating=8, favourite=True), ["like=2", "rating=8"]),
+        (TrackRating(rating=2), ["rating=2"]),
+        (TrackRating(favourite=True), ["like=2"]),
+        (TrackRating(), []),
+        (TrackRating(), []),
     ):
         ask(plain, lambda player, opinion=opinion: player.set_opinion(ALL, opinion))
         assert sorted(plain.mpc("sticker", ALL, "list").splitlines()) == stickers
@@ -50,7 +50,7 @@ def test_what_others_wrote_is_left_and_not_misread(plain: MpdServer) -> None:
     plain.mpc("sticker", ALL, "set", "playCount", "12")
     plain.mpc("sticker", OLD, "set", "rating", "ten")
     assert ask(plain, lambda player: player.opinions([ALL, OLD])) == {}
-    ask(plain, lambda player: player.set_opinion(ALL, Opinion(rating=1)))
+    ask(plain, lambda player: player.set_opinion(ALL, TrackRating(rating=1)))
     assert sorted(plain.mpc("sticker", ALL, "list").splitlines()) == ["like=0", "playCount=12", "rating=1"]
 
 
@@ -67,16 +67,16 @@ def test_favourites_come_in_windows_and_in_order(plain: MpdServer) -> None:
 
 def test_what_cannot_be_thought_is_refused(plain: MpdServer, server: MpdServer) -> None:
     for uri, opinion, words in (
-        (ALL, Opinion(rating=11), "from 1 to 10"),
-        (ALL, Opinion(rating=0), "from 1 to 10"),
-        ("nothing.wav", Opinion(rating=5), "the library has no track 'nothing.wav'"),
-        ("http://127.0.0.1:9/radio", Opinion(favourite=True), "tracks in its library alone"),
-        ("a\nclear", Opinion(favourite=True), "line break"),
+        (ALL, TrackRating(rating=11), "from 1 to 10"),
+        (ALL, TrackRating(rating=0), "from 1 to 10"),
+        ("nothing.wav", TrackRating(rating=5), "the library has no track 'nothing.wav'"),
+        ("http://127.0.0.1:9/radio", TrackRating(favourite=True), "tracks in its library alone"),
+        ("a\nclear", TrackRating(favourite=True), "line break"),
     ):
         with pytest.raises(Refused, match=words):
             ask(plain, lambda player, uri=uri, opinion=opinion: player.set_opinion(uri, opinion))
     with pytest.raises(Refused):
-        ask(server, lambda player: player.set_opinion("one.wav", Opinion(rating=5)))
+        ask(server, lambda player: player.set_opinion("one.wav", TrackRating(rating=5)))
 
 
 def test_the_picture_in_the_file_comes_first_then_that_of_the_folder(shelf: MpdServer) -> None:

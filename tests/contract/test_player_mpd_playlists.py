@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from pi_appliance.errors import Refused
-from pi_appliance.music.model import Kind, Saved, Source, Uri, Wanted
+from pi_appliance.music.model import EntryType, LibraryFilter, SavedPlaylist, Source, Uri
 from tests.contract.mpd_scene import SHOUT, ask
 from tests.fakes.mpd_server import MpdServer, needs_mpd
 
@@ -42,7 +42,12 @@ def test_a_playlist_comes_in_windows_with_what_is_known_of_its_entries(evening: 
     whole = ask(evening, lambda player: player.playlist(EVENING))
     assert [entry.uri for entry in whole.items] == entries(evening, EVENING) == [ALL, RADIO, "gone.wav", LATE]
     assert [entry.name for entry in whole.items] == ["All I Want", "radio", "gone.wav", "Late Blue"]
-    assert [entry.kind for entry in whole.items] == [Kind.TRACK, Kind.STREAM, Kind.TRACK, Kind.TRACK]
+    assert [entry.kind for entry in whole.items] == [
+        EntryType.TRACK,
+        EntryType.STREAM,
+        EntryType.TRACK,
+        EntryType.TRACK,
+    ]
     assert (whole.length, whole.more) == (4, False)
     part = ask(evening, lambda player: player.playlist(EVENING, 1, 2))
     assert (part.items, part.length, part.more) == (whole.items[1:3], 4, True)
@@ -54,10 +59,10 @@ def test_a_playlist_comes_in_windows_with_what_is_known_of_its_entries(evening: 
         (Uri(uri=OLD), [OLD]),
         (Uri(uri="Blue/"), [ALL, OLD]),
         (Uri(uri=RADIO, title="FM"), [RADIO]),
-        (Wanted(album="Blue"), [ALL, OLD]),
-        (Wanted(text="zoë blue"), [LATE]),
-        (Wanted(album=SHOUT), [f"odd/{SHOUT}.wav"]),
-        (Saved(playlist=EVENING), [ALL, RADIO, LATE]),
+        (LibraryFilter(album="Blue"), [ALL, OLD]),
+        (LibraryFilter(text="zoë blue"), [LATE]),
+        (LibraryFilter(album=SHOUT), [f"odd/{SHOUT}.wav"]),
+        (SavedPlaylist(playlist=EVENING), [ALL, RADIO, LATE]),
     ],
 )
 def test_every_source_goes_to_the_end_of_a_playlist(evening: MpdServer, source: Source, comes: list[str]) -> None:
@@ -72,8 +77,8 @@ def test_every_source_goes_to_the_end_of_a_playlist(evening: MpdServer, source: 
     [
         (Uri(uri="nothing.wav"), "the library has no 'nothing.wav'"),
         (Uri(uri=""), "nothing is named"),
-        (Wanted(artist="Nobody"), "nothing in the library is artist Nobody"),
-        (Saved(playlist="nothing"), "there is no playlist called 'nothing'"),
+        (LibraryFilter(artist="Nobody"), "nothing in the library is artist Nobody"),
+        (SavedPlaylist(playlist="nothing"), "there is no playlist called 'nothing'"),
     ],
 )
 def test_what_is_not_there_makes_no_playlist(evening: MpdServer, source: Source, words: str) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from pi_appliance.errors import Refused
-from pi_appliance.music.model import Play, Saved, Source, Uri, Wanted, Where
+from pi_appliance.music.model import LibraryFilter, Play, QueuePosition, SavedPlaylist, Source, Uri
 from pi_appliance.music.player import Player
 from tests.contract.mpd_scene import EINS, ONE, ZWEI, ask
 from tests.fakes.mpd_server import MpdServer, needs_mpd, running_mpd, running_radio
@@ -44,17 +44,17 @@ def test_a_file_a_folder_and_a_stream_go_to_the_end_of_the_queue(three: MpdServe
 def test_the_whole_library_is_a_folder_too(three: MpdServer) -> None:
     added = ask(three, lambda player: player.add(Uri(uri="/")))
     assert (added.name, added.position, added.count) == ("the whole library", 3, 3)
-    assert ask(three, lambda player: player.add(Wanted(), Where.INSTEAD)).count == 3
+    assert ask(three, lambda player: player.add(LibraryFilter(), QueuePosition.INSTEAD)).count == 3
     assert len(files(three)) == 3
 
 
 def test_what_comes_next_stands_behind_the_current_track(three: MpdServer) -> None:
     three.mpc("play", "1")
-    added = ask(three, lambda player: player.add(Uri(uri="Ärzte"), Where.NEXT))
+    added = ask(three, lambda player: player.add(Uri(uri="Ärzte"), QueuePosition.NEXT))
     assert (added.position, added.count) == (1, 2)
     assert files(three) == [EINS, EINS, ZWEI, ZWEI, ONE]
     assert "[playing] #1/5" in three.mpc("status")
-    ask(three, lambda player: player.add(Uri(uri=ONE), Where.NEXT, play=True))
+    ask(three, lambda player: player.add(Uri(uri=ONE), QueuePosition.NEXT, play=True))
     assert files(three)[1] == ONE
     assert "[playing] #2/6" in three.mpc("status")
 
@@ -63,28 +63,32 @@ def test_what_comes_next_comes_next_in_random_order_too(three: MpdServer) -> Non
     three.mpc("random", "on")
     three.mpc("play", "1")
     three.mpc("add", *[EINS] * 30)
-    ask(three, lambda player: player.add(Uri(uri=ONE, title="no name"), Where.NEXT))
+    ask(three, lambda player: player.add(Uri(uri=ONE, title="no name"), QueuePosition.NEXT))
     three.mpc("next")
     assert three.mpc("current", "-f", "%position% %file%") == f"2 {ONE}"
 
 
 def test_next_without_a_current_track_is_at_the_front(three: MpdServer) -> None:
-    assert ask(three, lambda player: player.add(Uri(uri=ONE), Where.NEXT)).position == 0
+    assert ask(three, lambda player: player.add(Uri(uri=ONE), QueuePosition.NEXT)).position == 0
     assert files(three) == [ONE, EINS, ZWEI, ONE]
 
 
 def test_what_is_wanted_from_the_library_is_added_in_the_order_of_its_album(three: MpdServer) -> None:
-    added = ask(three, lambda player: player.add(Wanted(album="Ünï"), play=True))
+    added = ask(three, lambda player: player.add(LibraryFilter(album="Ünï"), play=True))
     assert (added.name, added.position, added.count) == ("album Ünï", 3, 2)
     assert files(three)[3:] == [EINS, ZWEI]
     assert "[playing] #4/5" in three.mpc("status")
-    added = ask(three, lambda player: player.add(Wanted(artist="Die Ärzte", text="EI ns"), Where.INSTEAD))
+    added = ask(
+        three, lambda player: player.add(LibraryFilter(artist="Die Ärzte", text="EI ns"), QueuePosition.INSTEAD)
+    )
     assert (files(three), added.count) == ([EINS], 1)
 
 
 def test_a_saved_playlist_is_added_by_its_name(three: MpdServer) -> None:
     three.mpc("save", "Früh & spät")
-    added = ask(three, lambda player: player.add(Saved(playlist="Früh & spät"), Where.INSTEAD, play=True))
+    added = ask(
+        three, lambda player: player.add(SavedPlaylist(playlist="Früh & spät"), QueuePosition.INSTEAD, play=True)
+    )
     assert (added.name, added.position, added.count) == ("Früh & spät", 0, 3)
     assert files(three) == [EINS, ZWEI, ONE]
     assert "[playing] #1/3" in three.mpc("status")
@@ -95,13 +99,15 @@ def test_a_saved_playlist_is_added_by_its_name(three: MpdServer) -> None:
     "source",
     [
         *(Uri(uri=uri) for uri in ("nothing.wav", "nothing/", "foo://bar", "empty/", "", "nothing.m3u")),
-        Saved(playlist="nothing"),
-        Wanted(album="nothing"),
-        Wanted(text="EINS nothing"),
+        SavedPlaylist(playlist="nothing"),
+        LibraryFilter(album="nothing"),
+        LibraryFilter(text="EINS nothing"),
     ],
 )
-@pytest.mark.parametrize("where", Where)
-def test_what_cannot_be_added_is_refused_and_leaves_the_queue(three: MpdServer, source: Source, where: Where) -> None:
+@pytest.mark.parametrize("where", QueuePosition)
+def test_what_cannot_be_added_is_refused_and_leaves_the_queue(
+    three: MpdServer, source: Source, where: QueuePosition
+) -> None:
     three.mpc("play", "2")
     before = three.mpc("playlist")
     with pytest.raises(Refused):
@@ -113,8 +119,8 @@ def test_what_cannot_be_added_is_refused_and_leaves_the_queue(three: MpdServer, 
 def test_what_is_not_there_is_told_in_words(three: MpdServer) -> None:
     for source, words in (
         (Uri(uri="nothing.wav"), r"^the library has no 'nothing.wav'$"),
-        (Saved(playlist="nothing"), r"^there is no playlist called 'nothing'; there are none yet$"),
-        (Wanted(album="nothing"), r"^nothing in the library is album nothing$"),
+        (SavedPlaylist(playlist="nothing"), r"^there is no playlist called 'nothing'; there are none yet$"),
+        (LibraryFilter(album="nothing"), r"^nothing in the library is album nothing$"),
         (Uri(uri="empty"), r"^empty holds nothing that can be played$"),
     ):
         with pytest.raises(Refused, match=words):
@@ -125,9 +131,9 @@ def test_a_line_break_smuggles_no_command_in(three: MpdServer) -> None:
     before = three.mpc("playlist")
     for attack in (
         lambda player: player.add(Uri(uri="one.wav\nclear")),
-        lambda player: player.add(Uri(uri="http://127.0.0.1:9/radio", title="title\nclear"), Where.INSTEAD),
-        lambda player: player.add(Saved(playlist="x\rclear")),
-        lambda player: player.add(Wanted(album='x\nclear"')),
+        lambda player: player.add(Uri(uri="http://127.0.0.1:9/radio", title="title\nclear"), QueuePosition.INSTEAD),
+        lambda player: player.add(SavedPlaylist(playlist="x\rclear")),
+        lambda player: player.add(LibraryFilter(album='x\nclear"')),
         lambda player: player.save("x\nclear"),
     ):
         with pytest.raises(Refused, match="line break"):
@@ -144,17 +150,17 @@ def test_what_no_mpd_can_be_told_is_refused(three: MpdServer) -> None:
 
 def test_playing_a_file_or_a_folder_instead_replaces_the_queue(three: MpdServer) -> None:
     three.mpc("play", "2")
-    ask(three, lambda player: player.add(Uri(uri=ONE, title="no title for a file"), Where.INSTEAD, play=True))
+    ask(three, lambda player: player.add(Uri(uri=ONE, title="no title for a file"), QueuePosition.INSTEAD, play=True))
     assert three.mpc("playlist", "-f", "%title%") == "One"
     assert "[playing] #1/1" in three.mpc("status")
-    ask(three, lambda player: player.add(Uri(uri="Ärzte/"), Where.INSTEAD))
+    ask(three, lambda player: player.add(Uri(uri="Ärzte/"), QueuePosition.INSTEAD))
     assert files(three) == [EINS, ZWEI]
     assert "[playing]" not in three.mpc("status"), "it was not asked to play"
 
 
 def test_two_stations_at_once_leave_one_of_them_playing(three: MpdServer) -> None:
     async def both(player: Player) -> None:
-        await asyncio.gather(*(player.add(Uri(uri=uri), Where.INSTEAD, play=True) for uri in (ONE, EINS)))
+        await asyncio.gather(*(player.add(Uri(uri=uri), QueuePosition.INSTEAD, play=True) for uri in (ONE, EINS)))
 
     ask(three, both)
     assert three.mpc("playlist", "-f", "%file%") in (ONE, EINS)
@@ -164,7 +170,7 @@ def test_two_stations_at_once_leave_one_of_them_playing(three: MpdServer) -> Non
 def test_a_station_plays_under_its_name(three: MpdServer) -> None:
     with running_radio(three.music) as radio:
         station = Uri(uri=f"{radio}/one.wav", title="Rädio 二")
-        added = ask(three, lambda player: player.add(station, Where.INSTEAD, play=True))
+        added = ask(three, lambda player: player.add(station, QueuePosition.INSTEAD, play=True))
         state = ask(three, lambda player: player.state())
         assert (state.play, state.queue_length, state.error) == (Play.PLAYING, 1, "")
         assert added.name == three.mpc("playlist", "-f", "%title%") == "Rädio 二"
@@ -174,7 +180,7 @@ def test_a_station_plays_under_its_name(three: MpdServer) -> None:
 def test_a_station_that_cannot_be_reached_is_told_in_the_words_of_mpd(three: MpdServer) -> None:
     async def play_and_wait(player: Player) -> str:
         try:
-            await player.add(Uri(uri="http://127.0.0.1:9/radio", title="Silence FM"), Where.INSTEAD, play=True)
+            await player.add(Uri(uri="http://127.0.0.1:9/radio", title="Silence FM"), QueuePosition.INSTEAD, play=True)
         except Refused as refused:  # MPD found out before it answered
             return str(refused)
         async for _ in player.changes():
@@ -224,7 +230,7 @@ def test_the_queue_is_saved_and_replaces_only_when_told(three: MpdServer) -> Non
 def test_a_playlist_file_of_the_library_is_added_too(three: MpdServer) -> None:
     (three.music / "list.m3u").write_text(f"{ONE}\n{EINS}\n", "utf-8")
     three.mpc("update", "--wait")
-    assert ask(three, lambda player: player.add(Uri(uri="list.m3u"), Where.INSTEAD)).count == 2
+    assert ask(three, lambda player: player.add(Uri(uri="list.m3u"), QueuePosition.INSTEAD)).count == 2
     assert files(three) == [ONE, EINS]
     (three.music / "list.m3u").unlink()
     three.mpc("update", "--wait")
@@ -236,7 +242,7 @@ def test_a_full_queue_takes_no_more_and_gives_way_to_another(tmp_path: Path) -> 
         with pytest.raises(Refused, match="longer than MPD lets it be"):
             ask(server, lambda player: player.add(Uri(uri="Ärzte")))
         assert files(server) == [EINS, ZWEI, ONE]
-        added = ask(server, lambda player: player.add(Uri(uri="Ärzte"), Where.INSTEAD, play=True))
+        added = ask(server, lambda player: player.add(Uri(uri="Ärzte"), QueuePosition.INSTEAD, play=True))
         assert (files(server), added.count) == ([EINS, ZWEI], 2)
         assert "[playing] #1/2" in server.mpc("status")
 

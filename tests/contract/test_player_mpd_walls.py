@@ -9,7 +9,7 @@ from typing import TypeVar
 import pytest
 
 from pi_appliance.errors import Refused
-from pi_appliance.music.model import Saved, Uri
+from pi_appliance.music.model import SavedPlaylist, Uri
 from pi_appliance.music.mpd import player as mpd
 from pi_appliance.music.mpd import private as private_mpd
 from pi_appliance.music.player import Player
@@ -63,8 +63,8 @@ def test_files_outside_do_not_come_into_the_queue_nor_into_a_playlist(home: Home
         for source in (
             *(Uri(uri=f"{scheme}{private}/one.wav") for scheme in ("file://", "FILE://")),
             Uri(uri="../private/words.m3u"),
-            Saved(playlist=str(private / "words.m3u")),
-            Saved(playlist=f"file://{private}/words.m3u"),
+            SavedPlaylist(playlist=str(private / "words.m3u")),
+            SavedPlaylist(playlist=f"file://{private}/words.m3u"),
         ):
             with pytest.raises(Refused):
                 await player.add(source)

@@ -9,7 +9,18 @@ import pytest
 
 from pi_appliance import plugins
 from pi_appliance.errors import Refused
-from pi_appliance.music.model import Can, Gain, Kind, Mode, Opinion, Play, Saved, Uri, Wanted, Where
+from pi_appliance.music.model import (
+    Capability,
+    EntryType,
+    LibraryFilter,
+    Mode,
+    Play,
+    QueuePosition,
+    ReplayGainMode,
+    SavedPlaylist,
+    TrackRating,
+    Uri,
+)
 from pi_appliance.music.player import Player
 from tests.contract.volumio_scene import Clock, clock, server
 from tests.fakes.volumio_library import MORNING, PICTURE, ROADS, SONGS
@@ -74,7 +85,7 @@ def test_the_state_is_told_in_our_units(three: VolumioServer, clock: Clock) -> N
 
 
 def test_the_radio_has_no_duration(server: VolumioServer) -> None:
-    added = ask(server, lambda player: player.add(RADIO, Where.INSTEAD, play=True))
+    added = ask(server, lambda player: player.add(RADIO, QueuePosition.INSTEAD, play=True))
     assert (added.name, added.position, added.count) == ("Rädio 二", 0, 1)
     state = ask(server, lambda player: player.state())
     assert (state.play, state.track and state.track.duration, state.audio) == (Play.PLAYING, None, "")
@@ -121,7 +132,7 @@ def test_volumio_does_what_each_button_says(
 
 
 def test_toggle_and_pause_stop_the_radio(server: VolumioServer) -> None:
-    ask(server, lambda player: player.add(RADIO, Where.INSTEAD, play=True))
+    ask(server, lambda player: player.add(RADIO, QueuePosition.INSTEAD, play=True))
     for button in (lambda player: player.toggle(), lambda player: player.pause()):
         server.box.play()
         ask(server, button)
@@ -165,15 +176,15 @@ def test_the_queue_comes_in_windows(three: VolumioServer) -> None:
         (Uri(uri="music-library/USB/Blue/"), "Blue", [ONE, TWO]),
         (Uri(uri="NAS"), "NAS", [ALONE]),
         (Uri(uri="artists://AC%2FDC"), "AC/DC", [ONE, TWO]),
-        (Saved(playlist=MORNING), MORNING, [ONE, ALONE]),
-        (Saved(playlist=ROADS), ROADS, [EINS]),
+        (SavedPlaylist(playlist=MORNING), MORNING, [ONE, ALONE]),
+        (SavedPlaylist(playlist=ROADS), ROADS, [EINS]),
         (Uri(uri=f"playlists/{ROADS}"), ROADS, [EINS]),
-        (Wanted(album="Blue"), "Blue", [ONE, TWO]),
-        (Wanted(album="Ünï", artist="Die Ärzte"), "Ünï", [EINS, ZWEI]),
-        (Wanted(artist="AC/DC"), "AC/DC", [ONE, TWO]),
-        (Wanted(genre="Punk"), "Punk", [ZWEI]),
-        (Wanted(genre="Jazz", artist="AC/DC", album="Blue"), "Blue", [ONE, TWO]),
-        (Wanted(text="one"), "one", [ONE, ALONE]),
+        (LibraryFilter(album="Blue"), "Blue", [ONE, TWO]),
+        (LibraryFilter(album="Ünï", artist="Die Ärzte"), "Ünï", [EINS, ZWEI]),
+        (LibraryFilter(artist="AC/DC"), "AC/DC", [ONE, TWO]),
+        (LibraryFilter(genre="Punk"), "Punk", [ZWEI]),
+        (LibraryFilter(genre="Jazz", artist="AC/DC", album="Blue"), "Blue", [ONE, TWO]),
+        (LibraryFilter(text="one"), "one", [ONE, ALONE]),
         (RADIO, "Rädio 二", [RADIO.uri]),
     ],
 )
@@ -187,17 +198,17 @@ def test_whatever_can_be_played_comes_to_the_end_or_in_place_of_all(
         assert (added.name, added.position, added.count) == (name, 3, len(came))
         assert uris(three) == before + came
         assert three.box.position == 0
-    added = ask(three, lambda player: player.add(source, Where.INSTEAD, play=True))
+    added = ask(three, lambda player: player.add(source, QueuePosition.INSTEAD, play=True))
     assert (added.name, added.position, added.count) == (name, 0, len(came))
     assert (uris(three), three.box.status, three.box.position) == (came, "play", 0)
-    ask(three, lambda player: player.add(Uri(uri="NAS/alone.flac"), Where.INSTEAD))
+    ask(three, lambda player: player.add(Uri(uri="NAS/alone.flac"), QueuePosition.INSTEAD))
     assert (uris(three), three.box.status) == ([ALONE], "stop")
 
 
 def test_adding_and_playing_begins_with_the_first_that_came(three: VolumioServer) -> None:
-    added = ask(three, lambda player: player.add(Saved(playlist=MORNING), play=True))
+    added = ask(three, lambda player: player.add(SavedPlaylist(playlist=MORNING), play=True))
     assert (added.position, added.count, three.box.position, three.box.status) == (3, 2, 3, "play")
-    again = ask(three, lambda player: player.add(Saved(playlist=MORNING), play=True))
+    again = ask(three, lambda player: player.add(SavedPlaylist(playlist=MORNING), play=True))
     assert (again.position, again.count, len(three.box.queue)) == (3, 0, 5)
 
 
@@ -208,16 +219,16 @@ def test_adding_and_playing_begins_with_the_first_that_came(three: VolumioServer
         (Uri(uri="none"), "the library has no 'none'"),
         (Uri(uri="albums://No/One"), "the library has no"),
         (Uri(uri=" "), "nothing is named"),
-        (Saved(playlist="none"), f"there is no playlist 'none'; there are: {MORNING}, {ROADS}"),
-        (Wanted(album="none"), "nothing is found for 'none'"),
-        (Wanted(artist="none"), "nothing is found for 'none'"),
-        (Wanted(text="none"), "nothing is found for 'none'"),
-        (Wanted(), "does not list all its tracks at once"),
+        (SavedPlaylist(playlist="none"), f"there is no playlist 'none'; there are: {MORNING}, {ROADS}"),
+        (LibraryFilter(album="none"), "nothing is found for 'none'"),
+        (LibraryFilter(artist="none"), "nothing is found for 'none'"),
+        (LibraryFilter(text="none"), "nothing is found for 'none'"),
+        (LibraryFilter(), "does not list all its tracks at once"),
     ],
 )
 def test_what_is_not_known_is_refused_and_leaves_the_queue(three: VolumioServer, source: Any, why: str) -> None:
     before = uris(three)
-    for where in (Where.END, Where.INSTEAD):
+    for where in (QueuePosition.END, QueuePosition.INSTEAD):
         with pytest.raises(Refused, match=why):
             ask(three, lambda player, where=where: player.add(source, where, play=True))
     assert uris(three) == before
@@ -283,7 +294,7 @@ def test_repeating_one_track_can_be_ended_and_not_begun(three: VolumioServer) ->
 def test_without_a_mixer_there_is_no_volume(server: VolumioServer) -> None:
     server.box.no_mixer = True
     assert ask(server, lambda player: player.state()).volume is None
-    assert not {Can.VOLUME, Can.MUTE} & ask(server, lambda player: player.abilities())
+    assert not {Capability.VOLUME, Capability.MUTE} & ask(server, lambda player: player.abilities())
     for button in (lambda player: player.set_volume(3), lambda player: player.set_mute(True)):
         with pytest.raises(Refused, match="has its volume control switched off; choose a mixer in Settings"):
             ask(server, button)
@@ -291,33 +302,42 @@ def test_without_a_mixer_there_is_no_volume(server: VolumioServer) -> None:
 
 def test_what_it_can_is_told_and_what_it_cannot_is_refused_with_a_way_out(three: VolumioServer) -> None:
     can = ask(three, lambda player: player.abilities())
-    seen = {Can.VOLUME, Can.MUTE, Can.SEEK, Can.PLAYLISTS, Can.FOLDERS, Can.TAGS, Can.SEARCH, Can.ART}
+    seen = {
+        Capability.VOLUME,
+        Capability.MUTE,
+        Capability.SEEK,
+        Capability.PLAYLISTS,
+        Capability.FOLDERS,
+        Capability.TAGS,
+        Capability.SEARCH,
+        Capability.ART,
+    }
     assert can == seen
-    lacks: dict[Can, list[Callable[[Player], Awaitable[Any]]]] = {
-        Can.SINGLE: [lambda player: player.set_modes(single=Mode.ON)],
-        Can.CONSUME: [lambda player: player.set_modes(consume=Mode.ON)],
-        Can.CROSSFADE: [lambda player: player.set_crossfade(3)],
-        Can.REPLAY_GAIN: [lambda player: player.set_replay_gain(Gain.ALBUM)],
-        Can.OUTPUTS: [lambda player: player.outputs(), lambda player: player.set_output(0, True)],
-        Can.NEXT: [lambda player: player.add(Uri(uri=ONE), Where.NEXT)],
-        Can.MOVE: [lambda player: player.move(1, 2)],
-        Can.REMOVE: [lambda player: player.remove([1])],
-        Can.SHUFFLE: [lambda player: player.shuffle()],
-        Can.SAVE: [lambda player: player.save("x")],
-        Can.EDIT_PLAYLISTS: [
+    lacks: dict[Capability, list[Callable[[Player], Awaitable[Any]]]] = {
+        Capability.SINGLE: [lambda player: player.set_modes(single=Mode.ON)],
+        Capability.CONSUME: [lambda player: player.set_modes(consume=Mode.ON)],
+        Capability.CROSSFADE: [lambda player: player.set_crossfade(3)],
+        Capability.REPLAY_GAIN: [lambda player: player.set_replay_gain(ReplayGainMode.ALBUM)],
+        Capability.OUTPUTS: [lambda player: player.outputs(), lambda player: player.set_output(0, True)],
+        Capability.NEXT: [lambda player: player.add(Uri(uri=ONE), QueuePosition.NEXT)],
+        Capability.MOVE: [lambda player: player.move(1, 2)],
+        Capability.REMOVE: [lambda player: player.remove([1])],
+        Capability.SHUFFLE: [lambda player: player.shuffle()],
+        Capability.SAVE: [lambda player: player.save("x")],
+        Capability.EDIT_PLAYLISTS: [
             lambda player: player.playlist_add("x", Uri(uri=ONE)),
             lambda player: player.playlist_remove("x", [0]),
             lambda player: player.playlist_move("x", 0, 1),
             lambda player: player.rename_playlist("x", "y"),
             lambda player: player.delete_playlist("x"),
         ],
-        Can.STICKERS: [
+        Capability.STICKERS: [
             lambda player: player.opinions([ONE]),
-            lambda player: player.set_opinion(ONE, Opinion(rating=3)),
+            lambda player: player.set_opinion(ONE, TrackRating(rating=3)),
             lambda player: player.favourites(),
         ],
-        Can.UPDATE: [lambda player: player.update()],
-        Can.PARTITIONS: [
+        Capability.UPDATE: [lambda player: player.update()],
+        Capability.PARTITIONS: [
             lambda player: player.partitions(),
             lambda player: player.use_partition("x"),
             lambda player: player.new_partition("x"),
@@ -325,7 +345,7 @@ def test_what_it_can_is_told_and_what_it_cannot_is_refused_with_a_way_out(three:
             lambda player: player.move_output("x"),
         ],
     }
-    assert set(lacks) | seen == set(Can)
+    assert set(lacks) | seen == set(Capability)
     for calls in lacks.values():
         for call in calls:
             with pytest.raises(Refused, match=r"^Volumio (lets nobody|has no) .+; .+"):
@@ -335,7 +355,7 @@ def test_what_it_can_is_told_and_what_it_cannot_is_refused_with_a_way_out(three:
 def test_the_library_is_folders_and_tracks(server: VolumioServer) -> None:
     top = ask(server, lambda player: player.folder())
     assert [(entry.kind, entry.name) for entry in top.items] == [
-        (Kind.FOLDER, name) for name in ("INTERNAL", "NAS", "USB")
+        (EntryType.FOLDER, name) for name in ("INTERNAL", "NAS", "USB")
     ]
     for path in ("USB/Ärzte", "music-library/USB/Ärzte/", top.items[2].uri + "/Ärzte"):
         inside = ask(server, lambda player, path=path: player.folder(path))
@@ -344,7 +364,10 @@ def test_the_library_is_folders_and_tracks(server: VolumioServer) -> None:
     assert ([entry.name for entry in part.items], part.start, part.length, part.more) == (["Two"], 1, 2, False)
     assert ask(server, lambda player: player.folder("USB/Blue", 0, 1)).more
     saved = ask(server, lambda player: player.folder("playlists"))
-    assert [(entry.kind, entry.name) for entry in saved.items] == [(Kind.PLAYLIST, MORNING), (Kind.PLAYLIST, ROADS)]
+    assert [(entry.kind, entry.name) for entry in saved.items] == [
+        (EntryType.PLAYLIST, MORNING),
+        (EntryType.PLAYLIST, ROADS),
+    ]
     assert ask(server, lambda player: player.folder("INTERNAL")).length == 0
     for path in ("USB/none", "none"):
         with pytest.raises(Refused, match="the library has no folder"):
@@ -354,28 +377,28 @@ def test_the_library_is_folders_and_tracks(server: VolumioServer) -> None:
 @pytest.mark.parametrize(
     ("kind", "wanted", "names"),
     [
-        (Kind.ARTIST, Wanted(), ["AC/DC", "Björk", "Die Ärzte"]),
-        (Kind.ARTIST, Wanted(artist="Björk"), ["Björk"]),
-        (Kind.ARTIST, Wanted(genre="Rock"), ["Björk", "Die Ärzte"]),
-        (Kind.ARTIST, Wanted(text="ärz"), ["Die Ärzte"]),
-        (Kind.ALBUM, Wanted(), ["Blue", "Solo", "Ünï"]),
-        (Kind.ALBUM, Wanted(artist="AC/DC"), ["Blue"]),
-        (Kind.ALBUM, Wanted(album="Solo"), ["Solo"]),
-        (Kind.ALBUM, Wanted(genre="Rock"), ["Solo", "Ünï"]),
-        (Kind.ALBUM, Wanted(genre="Rock", artist="Björk"), ["Solo"]),
-        (Kind.ALBUM, Wanted(text="BLUE"), ["Blue"]),
-        (Kind.ALBUM, Wanted(text="blue", artist="Björk"), []),
-        (Kind.GENRE, Wanted(), ["Jazz", "Punk", "Rock"]),
-        (Kind.TRACK, Wanted(album="Blue"), ["One", "Two"]),
-        (Kind.TRACK, Wanted(album="Blue", artist="Björk"), []),
-        (Kind.TRACK, Wanted(genre="Rock", artist="Björk"), ["Alone"]),
-        (Kind.TRACK, Wanted(text="one", artist="Björk"), ["Alone"]),
-        (Kind.TRACK, Wanted(text="one", album="Blue"), ["One"]),
-        (Kind.TRACK, Wanted(text="100%"), []),
+        (EntryType.ARTIST, LibraryFilter(), ["AC/DC", "Björk", "Die Ärzte"]),
+        (EntryType.ARTIST, LibraryFilter(artist="Björk"), ["Björk"]),
+        (EntryType.ARTIST, LibraryFilter(genre="Rock"), ["Björk", "Die Ärzte"]),
+        (EntryType.ARTIST, LibraryFilter(text="ärz"), ["Die Ärzte"]),
+        (EntryType.ALBUM, LibraryFilter(), ["Blue", "Solo", "Ünï"]),
+        (EntryType.ALBUM, LibraryFilter(artist="AC/DC"), ["Blue"]),
+        (EntryType.ALBUM, LibraryFilter(album="Solo"), ["Solo"]),
+        (EntryType.ALBUM, LibraryFilter(genre="Rock"), ["Solo", "Ünï"]),
+        (EntryType.ALBUM, LibraryFilter(genre="Rock", artist="Björk"), ["Solo"]),
+        (EntryType.ALBUM, LibraryFilter(text="BLUE"), ["Blue"]),
+        (EntryType.ALBUM, LibraryFilter(text="blue", artist="Björk"), []),
+        (EntryType.GENRE, LibraryFilter(), ["Jazz", "Punk", "Rock"]),
+        (EntryType.TRACK, LibraryFilter(album="Blue"), ["One", "Two"]),
+        (EntryType.TRACK, LibraryFilter(album="Blue", artist="Björk"), []),
+        (EntryType.TRACK, LibraryFilter(genre="Rock", artist="Björk"), ["Alone"]),
+        (EntryType.TRACK, LibraryFilter(text="one", artist="Björk"), ["Alone"]),
+        (EntryType.TRACK, LibraryFilter(text="one", album="Blue"), ["One"]),
+        (EntryType.TRACK, LibraryFilter(text="100%"), []),
     ],
 )
 def test_the_library_is_found_by_tags_and_words(
-    server: VolumioServer, kind: Kind, wanted: Wanted, names: list[str]
+    server: VolumioServer, kind: EntryType, wanted: LibraryFilter, names: list[str]
 ) -> None:
     found = ask(server, lambda player: player.library(kind, wanted))
     assert ([entry.name for entry in found.items], found.length, found.more) == (names, len(names), False)
@@ -383,16 +406,18 @@ def test_the_library_is_found_by_tags_and_words(
 
 
 def test_an_album_says_whose_it_is_and_a_track_how_long(server: VolumioServer) -> None:
-    (album,) = ask(server, lambda player: player.library(Kind.ALBUM, Wanted(album="Blue"))).items
+    (album,) = ask(server, lambda player: player.library(EntryType.ALBUM, LibraryFilter(album="Blue"))).items
     assert (album.artist, album.date) == ("AC/DC", "1999")
-    one, _ = ask(server, lambda player: player.library(Kind.TRACK, Wanted(album="Blue", artist="AC/DC"))).items
+    one, _ = ask(
+        server, lambda player: player.library(EntryType.TRACK, LibraryFilter(album="Blue", artist="AC/DC"))
+    ).items
     assert one.track is not None
     assert (one.track.duration, one.track.artist) == (100, "AC/DC")
 
 
 def test_paging_through_a_list_asks_volumio_once(server: VolumioServer) -> None:
     async def page(player: Player) -> list[str]:
-        return [(await player.library(Kind.ALBUM, start=start, count=1)).items[0].name for start in range(3)]
+        return [(await player.library(EntryType.ALBUM, start=start, count=1)).items[0].name for start in range(3)]
 
     assert ask(server, page) == ["Blue", "Solo", "Ünï"]
     assert server.count("GET browse") == 1
@@ -400,9 +425,12 @@ def test_paging_through_a_list_asks_volumio_once(server: VolumioServer) -> None:
 
 def test_what_volumio_has_no_page_for_is_refused(server: VolumioServer) -> None:
     for question, why in (
-        (lambda player: player.library(Kind.TRACK), "does not list all its tracks at once"),
-        (lambda player: player.library(Kind.GENRE, Wanted(artist="Björk")), "the genres of its whole library only"),
-        (lambda player: player.library(Kind.FOLDER), "not sorted by folder"),
+        (lambda player: player.library(EntryType.TRACK), "does not list all its tracks at once"),
+        (
+            lambda player: player.library(EntryType.GENRE, LibraryFilter(artist="Björk")),
+            "the genres of its whole library only",
+        ),
+        (lambda player: player.library(EntryType.FOLDER), "not sorted by folder"),
         (lambda player: player.counts("USB"), "counts its whole library only"),
     ):
         with pytest.raises(Refused, match=why):

@@ -16,10 +16,10 @@ import pytest
 
 from pi_appliance import plugins
 from pi_appliance.errors import ApplianceError, ConfigError, UnknownName, WrongArgument
-from pi_appliance.puzzles import Answer, Puzzle, Wish
+from pi_appliance.puzzles import Puzzle, SolveMode, SolveResult
 from pi_appliance.puzzles._result import list_solutions
 from pi_appliance.puzzles.runtime.interface import Interrupted
-from pi_appliance.puzzles.runtime.serial import Alone
+from pi_appliance.puzzles.runtime.serial import SerialRuntime
 
 NAMES = plugins.names("puzzles")
 PUZZLES = [pytest.param(plugins.load("puzzles", name), id=name) for name in NAMES]
@@ -38,7 +38,7 @@ ENOUGH = 2  # boards of a puzzle that are answered for each wish
 MANY = 100  # lines that are looked at
 
 
-class Hurried(Alone):
+class Hurried(SerialRuntime):
     """Work that ends a search when its time is over."""
 
     def __init__(self, seconds: float = PATIENCE) -> None:
@@ -58,7 +58,7 @@ class Question(NamedTuple):
     puzzle: Puzzle
     name: str
     board: Any
-    answer: Answer
+    answer: SolveResult
     lines: list[Any]
 
 
@@ -66,20 +66,20 @@ def known(puzzle: Puzzle, name: str) -> Any:
     return puzzle.parse(puzzle.BOARDS[name], name)
 
 
-def answered(puzzle: Puzzle, wish: Wish) -> tuple[Question, ...]:
+def answered(puzzle: Puzzle, wish: SolveMode) -> tuple[Question, ...]:
     """Return the first boards that are answered in time. A puzzle must have one."""
     return _answered_of(cast(ModuleType, puzzle), wish)
 
 
 @cache
-def _answered_of(module: ModuleType, wish: Wish) -> tuple[Question, ...]:
+def _answered_of(module: ModuleType, wish: SolveMode) -> tuple[Question, ...]:
     puzzle = cast(Puzzle, module)
     found = tuple(islice(_answered(puzzle, wish), ENOUGH))
     assert found, f"no board of {puzzle.TITLE} is answered for {wish} within {PATIENCE} s"
     return found
 
 
-def _answered(puzzle: Puzzle, wish: Wish) -> Iterator[Question]:
+def _answered(puzzle: Puzzle, wish: SolveMode) -> Iterator[Question]:
     for name in puzzle.BOARDS:
         board = known(puzzle, name)
         try:
@@ -99,14 +99,14 @@ def cut_off(work: Callable[[], object]) -> str:
     return ""
 
 
-def first_of(puzzle: Puzzle, board: Any, wish: Wish) -> Any:
+def first_of(puzzle: Puzzle, board: Any, wish: SolveMode) -> Any:
     """Look for a line where there is no time at all."""
     return next(puzzle.solve(board, wish, Hurried(0)).lines, None)
 
 
 def solved(puzzle: Puzzle) -> Iterator[tuple[Puzzle, Any, Any]]:
     """Yield lines of boards with solutions."""
-    wish = next(wish for wish in (Wish.FIRST, Wish.ALL, Wish.FEWEST) if wish in puzzle.WISHES)
+    wish = next(wish for wish in (SolveMode.FIRST, SolveMode.ALL, SolveMode.FEWEST) if wish in puzzle.WISHES)
     for question in answered(puzzle, wish):
         for line in question.lines[:10]:
             yield puzzle, question.board, line
@@ -124,20 +124,20 @@ def test_a_known_board_is_read_back_from_its_own_drawing(puzzle: Puzzle, name: s
 
 
 @pytest.mark.parametrize(("puzzle", "wish"), ASKED)
-def test_an_answer_is_lines_a_number_or_a_proof_in_words(puzzle: Puzzle, wish: Wish) -> None:
+def test_an_answer_is_lines_a_number_or_a_proof_in_words(puzzle: Puzzle, wish: SolveMode) -> None:
     for _, name, _, answer, lines in answered(puzzle, wish):
         assert (answer.proof is not None) == bool(answer.why), name
         if answer.proof is not None:
             assert not lines, name
             assert answer.count in (None, 0), name
-        elif wish is Wish.COUNT:
+        elif wish is SolveMode.COUNT:
             assert not lines, name
             assert answer.count, name
         else:
             assert lines, name
-        if answer.count is not None and wish in (Wish.ALL, Wish.FEWEST):
+        if answer.count is not None and wish in (SolveMode.ALL, SolveMode.FEWEST):
             assert len(lines) == min(answer.count, MANY), name
-        if wish is Wish.FIRST:
+        if wish is SolveMode.FIRST:
             assert len(lines) <= MANY
         assert answer.tried() >= 0
         for fact in answer.facts:
@@ -154,16 +154,16 @@ def test_every_wish_comes_to_the_same(puzzle: Puzzle) -> None:
     for wish in puzzle.WISHES:
         for _, name, _, answer, lines in answered(puzzle, wish):
             seen.setdefault(name, set()).add(answer.proof is None)
-            if answer.count is not None and wish is not Wish.FEWEST:
+            if answer.count is not None and wish is not SolveMode.FEWEST:
                 counts.setdefault(name, set()).add(answer.count)
-                if wish is Wish.ALL and answer.count <= MANY:
+                if wish is SolveMode.ALL and answer.count <= MANY:
                     counts[name].add(len(lines))
     assert all(len(each) == 1 for each in seen.values()), seen
     assert all(len(each) == 1 for each in counts.values()), counts
 
 
 @pytest.mark.parametrize(("puzzle", "wish"), ASKED)
-def test_every_line_passes_the_check_and_comes_once(puzzle: Puzzle, wish: Wish) -> None:
+def test_every_line_passes_the_check_and_comes_once(puzzle: Puzzle, wish: SolveMode) -> None:
     for _, name, board, _, lines in answered(puzzle, wish):
         for line in lines:
             checked = puzzle.check(board, line)
@@ -213,7 +213,7 @@ def test_what_is_no_line_is_refused_with_its_place(puzzle: Puzzle) -> None:
 
 @pytest.mark.parametrize("puzzle", PUZZLES)
 def test_a_listing_is_read_back_as_it_was_written(puzzle: Puzzle) -> None:
-    wish = next(wish for wish in (Wish.ALL, Wish.FIRST, Wish.FEWEST) if wish in puzzle.WISHES)
+    wish = next(wish for wish in (SolveMode.ALL, SolveMode.FIRST, SolveMode.FEWEST) if wish in puzzle.WISHES)
     for _, name, board, _, lines in answered(puzzle, wish):
         parts: list[str] = []
         (*_, listed) = list_solutions(puzzle, board, lines, 20, parts.append)
@@ -229,7 +229,7 @@ def test_a_picture_is_one_svg_that_needs_nothing_else(puzzle: Puzzle, name: str)
 
 
 @pytest.mark.parametrize(("puzzle", "wish"), ASKED)
-def test_the_pictures_of_an_answer_need_nothing_else(puzzle: Puzzle, wish: Wish) -> None:
+def test_the_pictures_of_an_answer_need_nothing_else(puzzle: Puzzle, wish: SolveMode) -> None:
     for question in answered(puzzle, wish):
         for name, drawn in question.answer.pictures.items():
             assert name == name.lower().replace("_", "-").replace(" ", "-")
@@ -312,11 +312,11 @@ def test_a_board_that_is_made_follows_from_its_seed(puzzle: Puzzle) -> None:
     if make is None:
         return
     board = known(puzzle, next(iter(puzzle.BOARDS)))
-    first, again = make(20261121, board, Alone()), make(20261121, board, Alone())
+    first, again = make(20261121, board, SerialRuntime()), make(20261121, board, SerialRuntime())
     assert first.board == again.board
     assert dict(first.facts) == dict(again.facts)
     assert puzzle.parse(puzzle.render(first.board), "made") == puzzle.parse(puzzle.render(again.board), "made")
-    assert any(make(seed, board, Alone()).board != first.board for seed in (1, 2, 3))
+    assert any(make(seed, board, SerialRuntime()).board != first.board for seed in (1, 2, 3))
 
 
 @pytest.mark.parametrize("puzzle", PUZZLES)
@@ -324,7 +324,9 @@ def test_a_hint_is_one_line_of_words(puzzle: Puzzle) -> None:
     hint = getattr(puzzle, "hint", None)
     if hint is None:
         return
-    wish = next(wish for wish in (Wish.FIRST, Wish.ALL, Wish.FEWEST, Wish.COUNT) if wish in puzzle.WISHES)
+    wish = next(
+        wish for wish in (SolveMode.FIRST, SolveMode.ALL, SolveMode.FEWEST, SolveMode.COUNT) if wish in puzzle.WISHES
+    )
     for question in answered(puzzle, wish):
         told = hint(question.board, Hurried(10 * PATIENCE))
         assert told

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pi_appliance.posting.model import Place
+from pi_appliance.posting.model import NetworkDirs
 from pi_appliance.posting.networks import bluesky
 from tests.fakes.bluesky_account import HANDLE, SECRETS, FakeBluesky
 from tests.fakes.bluesky_server import fake_bluesky
@@ -24,15 +24,17 @@ def server() -> Iterator[FakeBluesky]:
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Place:
-    return Place(tmp_path / "state" / "sky", tmp_path / "reports" / "sky")
+def place(tmp_path: Path) -> NetworkDirs:
+    return NetworkDirs(tmp_path / "state" / "sky", tmp_path / "reports" / "sky")
 
 
 def options(server: FakeBluesky, **keys: Any) -> bluesky.Options:
     return bluesky.Options(**{"handle": HANDLE, "server": server.address, "timeout": timedelta(seconds=5), **keys})
 
 
-def connected(server: FakeBluesky, place: Place, secrets: dict[str, str] = SECRETS, **keys: Any) -> bluesky.Bluesky:
+def connected(
+    server: FakeBluesky, place: NetworkDirs, secrets: dict[str, str] = SECRETS, **keys: Any
+) -> bluesky.Bluesky:
     return bluesky.connect(options(server, **keys), secrets, place)
 
 

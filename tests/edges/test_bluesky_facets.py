@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pi_appliance.posting.model import Place, Post
+from pi_appliance.posting.model import NetworkDirs, Post
 from pi_appliance.posting.networks import bluesky
 from tests.fakes.bluesky_account import HANDLE, SECRETS, FakeBluesky
 from tests.fakes.bluesky_server import fake_bluesky
@@ -17,7 +17,7 @@ from tests.fakes.bluesky_server import fake_bluesky
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[bluesky.Bluesky, FakeBluesky]]:
     """Give the network, and the server that checks each mark as strictly as it can."""
-    place = Place(tmp_path_factory.mktemp("private"), Path("/nowhere"))
+    place = NetworkDirs(tmp_path_factory.mktemp("private"), Path("/nowhere"))
     with fake_bluesky() as server:
         server.handles["mia.example.org"] = "did:plc:mia"
         options = bluesky.Options(handle=HANDLE, server=server.address, timeout=timedelta(seconds=5))

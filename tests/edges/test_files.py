@@ -20,7 +20,7 @@ def names(folder: Path) -> list[str]:
 def test_the_new_takes_the_place_of_the_old_only_when_it_is_whole(tmp_path):
     path = tmp_path / "report"
     path.write_text("old", "ascii")
-    with files.replacing_text(path) as file:
+    with files.atomic_write_text(path) as file:
         file.write("new")
         file.flush()
         assert path.read_text("ascii") == "old"
@@ -31,7 +31,7 @@ def test_the_new_takes_the_place_of_the_old_only_when_it_is_whole(tmp_path):
 def test_an_error_in_the_middle_leaves_the_old_and_nothing_else(tmp_path):
     path = tmp_path / "report"
     path.write_text("old", "ascii")
-    with pytest.raises(ZeroDivisionError), files.replacing(path) as file:
+    with pytest.raises(ZeroDivisionError), files.atomic_write(path) as file:
         file.write(b"%d" % (1 // 0))
     assert path.read_text("ascii") == "old"
     assert names(tmp_path) == ["report"]

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pi_appliance.errors import ApplianceError, Refused, Unavailable, Uncertain
-from pi_appliance.posting.model import Picture, Place, Post, Sent
+from pi_appliance.posting.model import NetworkDirs, Picture, Post, Sent
 from pi_appliance.posting.networks import mastodon
 from tests.fakes.mastodon_server import ACCOUNT, TOKEN, FakeMastodon, fake_mastodon
 
@@ -33,7 +33,7 @@ class World:
     """One server and one place on the disk, and how long was waited for pictures."""
 
     def __init__(self, server: FakeMastodon, folder: Path) -> None:
-        self.server, self.place = server, Place(folder / "private", folder / "public")
+        self.server, self.place = server, NetworkDirs(folder / "private", folder / "public")
         self.waited: list[float] = []
 
     def connected(self, *, secrets: dict[str, str] = SECRETS, timeout: float = 5, **more: object) -> mastodon.Mastodon:
@@ -312,7 +312,9 @@ def test_a_post_is_found_again_whatever_the_server_makes_of_it(server, world, te
 def test_any_text_is_found_again(text):
     with fake_mastodon() as server:
         server.limit = 10_000
-        network = mastodon.connect(mastodon.Options(server=server.address), SECRETS, Place(Path("/no"), Path("/no")))
+        network = mastodon.connect(
+            mastodon.Options(server=server.address), SECRETS, NetworkDirs(Path("/no"), Path("/no"))
+        )
         sent = network.post(Post(text), key="k")
         assert looked_up(network, text) == sent
 
@@ -391,7 +393,7 @@ def test_whoever_looks_before_trying_again_posts_once_even_where_the_server_forg
         post, sent, perhaps, began = Post("once", (PICTURE,)), None, False, time.time()
         for turn in range(20):
             server.clock = lambda now=began + turn * 3700 * hours: now
-            network = mastodon.connect(options, SECRETS, Place(Path("/no"), Path("/no")))
+            network = mastodon.connect(options, SECRETS, NetworkDirs(Path("/no"), Path("/no")))
             try:
                 sent = network.look(post, key="k", known=()) if perhaps else None
                 sent = sent or network.post(post, key="k")

@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 from mastodon._url_regex import url_regex
 
 from pi_appliance.errors import Refused
-from pi_appliance.jobs.interface import Rules
-from pi_appliance.posting.model import Picture, Place, Post
+from pi_appliance.jobs.interface import PostLimits
+from pi_appliance.posting.model import NetworkDirs, Picture, Post
 from pi_appliance.posting.networks import mastodon
 from tests.fakes.mastodon_server import TOKEN, FakeMastodon, fake_mastodon
 
 NOON = datetime(2026, 6, 1, 12, tzinfo=UTC)
-NOWHERE = Place(Path("/nowhere"), Path("/nowhere"))
+NOWHERE = NetworkDirs(Path("/nowhere"), Path("/nowhere"))
 RULES = mastodon.rules(mastodon.Options(server="https://mastodon.social"), NOWHERE)
 
 
@@ -125,15 +125,15 @@ def server() -> Iterator[FakeMastodon]:
         yield fake
 
 
-def asked(server: FakeMastodon, folder: Path, when: datetime = NOON) -> Rules:
+def asked(server: FakeMastodon, folder: Path, when: datetime = NOON) -> PostLimits:
     """Return the rules as a run sees them that begins WHEN."""
     options = mastodon.Options(server=server.address, timeout=timedelta(seconds=0.5))
-    place = Place(folder / "state" / "networks" / "m", folder)
+    place = NetworkDirs(folder / "state" / "networks" / "m", folder)
     return mastodon.connect(options, {"MASTODON_TOKEN": TOKEN}, place, now=lambda: when).rules
 
 
-def remembered(server: FakeMastodon, folder: Path) -> Rules:
-    place = Place(folder / "state" / "networks" / "m", folder)
+def remembered(server: FakeMastodon, folder: Path) -> PostLimits:
+    place = NetworkDirs(folder / "state" / "networks" / "m", folder)
     return mastodon.rules(mastodon.Options(server=server.address), place)
 
 
@@ -169,7 +169,7 @@ def test_what_was_read_in_the_future_was_read_by_a_clock_that_was_wrong(server, 
 def test_one_run_asks_once_even_where_nobody_answers(server, tmp_path):
     server.elsewhere["instance"] = [500, 500]
     options = mastodon.Options(server=server.address)
-    network = mastodon.connect(options, {"MASTODON_TOKEN": TOKEN}, Place(tmp_path, tmp_path), now=lambda: NOON)
+    network = mastodon.connect(options, {"MASTODON_TOKEN": TOKEN}, NetworkDirs(tmp_path, tmp_path), now=lambda: NOON)
     assert network.rules.limit == network.rules.limit == 500
     assert len(server.log) == 2
 
@@ -212,7 +212,7 @@ def test_what_another_server_said_does_not_count(server, tmp_path):
     server.limit = 1000
     asked(server, tmp_path)
     options = mastodon.Options(server="https://mastodon.social")
-    assert mastodon.rules(options, Place(file_of(tmp_path).parent, tmp_path)).limit == 500
+    assert mastodon.rules(options, NetworkDirs(file_of(tmp_path).parent, tmp_path)).limit == 500
 
 
 @pytest.mark.parametrize(
@@ -265,7 +265,7 @@ def test_a_disk_that_takes_nothing_does_not_stand_in_the_way(server, tmp_path):
 def test_the_server_agrees_on_what_is_too_long(count, character):
     with fake_mastodon() as server, TemporaryDirectory() as folder:
         options = mastodon.Options(server=server.address)
-        network = mastodon.connect(options, {"MASTODON_TOKEN": TOKEN}, Place(Path(folder), Path(folder)))
+        network = mastodon.connect(options, {"MASTODON_TOKEN": TOKEN}, NetworkDirs(Path(folder), Path(folder)))
         post = Post(character * (count - 28) + " @me@far.example https://example.org/where/it/is/told"[:53])
         fits = network.rules.wrong(post) == ""
         try:

@@ -14,7 +14,7 @@ from pathlib import Path
 from random import Random
 
 from pi_appliance.errors import ApplianceError, Refused, Unavailable, Uncertain
-from pi_appliance.music.model import Kind, Uri, Wanted, Where
+from pi_appliance.music.model import EntryType, LibraryFilter, QueuePosition, Uri
 from pi_appliance.music.mpd import player as mpd
 from pi_appliance.music.player import Player
 from tests.fakes.mpd_server import MpdServer, needs_mpd, running_mpd
@@ -29,12 +29,12 @@ ELSE: list[Callable[[Player], Awaitable[object]]] = [
     lambda player: player.abilities(),
     lambda player: player.queue(),
     lambda player: player.folder("Ärzte"),
-    lambda player: player.library(Kind.ALBUM),
-    lambda player: player.library(Kind.TRACK, Wanted(text="ei")),
+    lambda player: player.library(EntryType.ALBUM),
+    lambda player: player.library(EntryType.TRACK, LibraryFilter(text="ei")),
     lambda player: player.art("one.wav"),
     lambda player: player.playlist(LOG),
-    lambda player: player.add(Uri(uri="Ärzte"), Where.INSTEAD, play=True),
-    lambda player: player.add(Wanted(album="Ünï"), Where.NEXT),
+    lambda player: player.add(Uri(uri="Ärzte"), QueuePosition.INSTEAD, play=True),
+    lambda player: player.add(LibraryFilter(album="Ünï"), QueuePosition.NEXT),
     lambda player: player.next(),
     lambda player: player.set_volume(40),
 ]

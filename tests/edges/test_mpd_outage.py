@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from pi_appliance.errors import ApplianceError, Unavailable, Uncertain
-from pi_appliance.music.model import Kind, Opinion, Saved, Uri, Wanted, Where
+from pi_appliance.music.model import EntryType, LibraryFilter, QueuePosition, SavedPlaylist, TrackRating, Uri
 from pi_appliance.music.mpd import player as mpd
 from pi_appliance.music.player import Player
 from tests.fakes.mpd_server import MpdServer, free_port, needs_mpd, running_mpd
@@ -63,9 +63,9 @@ def test_a_killed_mpd_is_unavailable_until_it_is_back(server: MpdServer) -> None
             player.state(),
             player.next(),
             player.add(Uri(uri="one.wav")),
-            player.add(Uri(uri="one.wav"), Where.INSTEAD, play=True),
+            player.add(Uri(uri="one.wav"), QueuePosition.INSTEAD, play=True),
             player.folder(),
-            player.library(Kind.ALBUM),
+            player.library(EntryType.ALBUM),
             player.playlists(),
             player.playlist_add("x", Uri(uri="one.wav")),
             player.art("one.wav"),
@@ -89,7 +89,7 @@ def test_a_hung_mpd_is_unavailable_and_did_nothing(server: MpdServer) -> None:
             player.next(),
             player.add(Uri(uri="one.wav")),
             player.set_volume(3),
-            player.add(Uri(uri="one.wav"), Where.INSTEAD, play=True),
+            player.add(Uri(uri="one.wav"), QueuePosition.INSTEAD, play=True),
         ]
         for error in await asyncio.gather(*map(fails, calls)):  # together, and no slower for it
             assert isinstance(error, Unavailable)
@@ -210,7 +210,7 @@ def test_an_answer_cut_short_or_out_of_its_senses_is_unavailable(answers: bytes)
         (lambda player: player.delete_partition("x"), Uncertain),
         (lambda player: player.add(Uri(uri="one.wav")), Unavailable),  # it was asked only whether there is one
         (lambda player: player.playlist_remove("x", [0]), Unavailable),  # the same
-        (lambda player: player.set_opinion("one.wav", Opinion(rating=3)), Unavailable),
+        (lambda player: player.set_opinion("one.wav", TrackRating(rating=3)), Unavailable),
         (lambda player: player.toggle(), Unavailable),  # it was asked only whether it plays
         (lambda player: player.pause(), Unavailable),  # doing it again does no harm
         (lambda player: player.seek(3), Unavailable),
@@ -241,10 +241,10 @@ def test_a_command_that_was_sent_and_not_answered_is_uncertain_if_it_would_act_t
     [
         (lambda player: player.toggle(), [b"state: play\nplaylistlength: 3\nOK\n"]),
         (lambda player: player.add(Uri(uri="one.wav")), [b"file: one.wav\nOK\n"]),
-        (lambda player: player.add(Saved(playlist="x"), Where.INSTEAD), [b"file: http://x/\nOK\n"]),
+        (lambda player: player.add(SavedPlaylist(playlist="x"), QueuePosition.INSTEAD), [b"file: http://x/\nOK\n"]),
         (lambda player: player.playlist_remove("x", [0]), [b"file: one.wav\nOK\n"]),
         (lambda player: player.playlist_move("x", 0, 1), [b"file: one.wav\nfile: two.wav\nOK\n"]),
-        (lambda player: player.playlist_add("x", Wanted(album="x")), [b"file: one.wav\nOK\n"]),
+        (lambda player: player.playlist_add("x", LibraryFilter(album="x")), [b"file: one.wav\nOK\n"]),
     ],
 )
 def test_what_begins_with_a_question_is_uncertain_as_soon_as_it_is_more(

@@ -9,10 +9,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from pi_appliance.config.model import MpdPort, Part, VolumePolicy
+from pi_appliance.config.model import MpdPort, PluginConfig, VolumePolicy
 from pi_appliance.errors import Refused, Unavailable
-from pi_appliance.music.hub import Hub, Patience
-from pi_appliance.music.limited_player import House
+from pi_appliance.music.hub import Hub, ReconnectPolicy
+from pi_appliance.music.limited_player import PlayerPolicy
 from pi_appliance.music.mpd import player
 from pi_appliance.music.mpd.proxy import MpdPortService, Relay
 from tests.fakes.mpd_server import PICTURE, MpdServer, free_port, needs_mpd, running_mpd
@@ -28,8 +28,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MpdServer]:
 
 
 def hub_for(address: str, policy: VolumePolicy | None = None) -> Hub:
-    part = Part(kind="mpd", with_=player.Options(address=address, stand_in=False))
-    return Hub(part, Path("/nowhere"), {}, house=House(policy=policy))
+    part = PluginConfig(kind="mpd", with_=player.Options(address=address, stand_in=False))
+    return Hub(part, Path("/nowhere"), {}, house=PlayerPolicy(policy=policy))
 
 
 @contextlib.asynccontextmanager
@@ -167,7 +167,7 @@ def test_over_a_player_that_is_no_mpd_it_says_so_and_keeps_nobody_from_starting(
     async def scene() -> None:
         service = MpdPortService()
         config = SimpleNamespace(mpd_port=MpdPort(port=free_port()))
-        hub = Hub(Part(kind="volumio", with_=None), Path("/nowhere"), {})
+        hub = Hub(PluginConfig(kind="volumio", with_=None), Path("/nowhere"), {})
         where = await service.start(SimpleNamespace(hub=hub, appliance=SimpleNamespace(config=config)))
         assert where == "MPD apps: none, for a player of kind volumio has no MPD for them; take mpd-port: away"
         with pytest.raises(OSError, match="onnect"):
@@ -329,7 +329,7 @@ def test_more_clients_than_it_takes_are_turned_away(server: MpdServer) -> None:
 def test_it_follows_the_hub_to_the_stand_in_and_away_from_it(tmp_path: Path) -> None:
     async def scene() -> None:
         settings = player.Options(address=f"{HOST}:{free_port()}")
-        hub = Hub(Part(kind="mpd", with_=settings), tmp_path, {}, patience=Patience())
+        hub = Hub(PluginConfig(kind="mpd", with_=settings), tmp_path, {}, patience=ReconnectPolicy())
         running = asyncio.create_task(hub.run())
         service = MpdPortService()
         config = SimpleNamespace(mpd_port=MpdPort(port=free_port()))

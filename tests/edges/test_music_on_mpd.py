@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from pi_appliance.errors import Refused
-from pi_appliance.jobs.interface import Moment
+from pi_appliance.jobs.interface import Timestamp
 from pi_appliance.music.alarms import chime, music_job
 from pi_appliance.music.model import PlayerState
 from pi_appliance.music.mpd import player as mpd
@@ -41,8 +41,8 @@ class RealTime(FolderContext):
     def player(self) -> Player:
         return mpd.connect(mpd.Options(address=self.address), {})
 
-    def moment(self) -> Moment:
-        return Moment(datetime.now(UTC), time.monotonic(), "boot")
+    def moment(self) -> Timestamp:
+        return Timestamp(datetime.now(UTC), time.monotonic(), "boot")
 
     async def rest(self, seconds: float) -> None:
         await asyncio.sleep(min(seconds, 0.5))

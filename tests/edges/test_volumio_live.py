@@ -13,10 +13,10 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from pi_appliance.config.model import Part
+from pi_appliance.config.model import PluginConfig
 from pi_appliance.errors import Unavailable
-from pi_appliance.music.hub import Hub, Patience
-from pi_appliance.music.model import Play, Uri, Where
+from pi_appliance.music.hub import Hub, ReconnectPolicy
+from pi_appliance.music.model import Play, QueuePosition, Uri
 from pi_appliance.music.volumio import player as volumio
 from pi_appliance.music.volumio import push as _volumio_ear
 from pi_appliance.music.volumio.playback import Volumio
@@ -25,7 +25,7 @@ from tests.fakes.volumio_server import VolumioServer, running_volumio
 from tests.house import House
 
 NEVER = timedelta(hours=1)
-QUICK = Patience(first=timedelta(milliseconds=20), longest=timedelta(milliseconds=200))
+QUICK = ReconnectPolicy(first=timedelta(milliseconds=20), longest=timedelta(milliseconds=200))
 
 
 @pytest.fixture
@@ -363,7 +363,7 @@ async def living(hub: Hub) -> AsyncIterator[Hub]:
 
 
 def new_hub(folder: Path, server: VolumioServer) -> Hub:
-    part = Part(kind="volumio", with_=volumio.Options(address=server.address))
+    part = PluginConfig(kind="volumio", with_=volumio.Options(address=server.address))
     return Hub(part, folder, {}, patience=QUICK)
 
 
@@ -373,7 +373,7 @@ def test_the_hub_plays_tells_loses_and_finds_volumio_again(server: VolumioServer
             await until(lambda: hub.state is not None)
             assert (hub.trouble, hub.upstream, hub.stand_in) == ("", None, False)
             player = await hub.player()
-            await player.add(Uri(uri="NAS"), Where.INSTEAD, play=True)
+            await player.add(Uri(uri="NAS"), QueuePosition.INSTEAD, play=True)
             await until(lambda: hub.state and hub.state.play is Play.PLAYING and hub.state.queue_length == 1)
             for volume in (31, 32):
                 turn(server, volume)

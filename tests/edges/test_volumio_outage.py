@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pi_appliance.errors import ApplianceError, Refused, Unavailable, Uncertain
-from pi_appliance.music.model import Kind, Saved, Uri, Where
+from pi_appliance.music.model import EntryType, QueuePosition, SavedPlaylist, Uri
 from pi_appliance.music.player import Player
 from pi_appliance.music.volumio import player as volumio
 from tests.fakes.mpd_server import free_port
@@ -58,9 +58,9 @@ EVERYTHING: list[Button] = [
     lambda player: player.set_modes(random=True),
     lambda player: player.clear(),
     lambda player: player.add(ONE),
-    lambda player: player.add(Saved(playlist=MORNING), Where.INSTEAD, play=True),
+    lambda player: player.add(SavedPlaylist(playlist=MORNING), QueuePosition.INSTEAD, play=True),
     lambda player: player.folder("USB"),
-    lambda player: player.library(Kind.ALBUM),
+    lambda player: player.library(EntryType.ALBUM),
     lambda player: player.counts(),
     lambda player: player.playlists(),
     lambda player: player.playlist(MORNING),
@@ -127,9 +127,9 @@ def test_a_hung_volumio_is_unavailable_and_did_nothing(server: VolumioServer) ->
         (lambda player: player.toggle(), "pause", Uncertain),
         (lambda player: player.add(ONE), "addToQueue", Uncertain),
         (lambda player: player.add(ONE, play=True), "addPlay", Uncertain),
-        (lambda player: player.add(ONE, Where.INSTEAD, play=True), "replaceAndPlay", Uncertain),
-        (lambda player: player.add(ONE, Where.INSTEAD), "addToQueue", Uncertain),
-        (lambda player: player.add(ONE, Where.INSTEAD), "clearQueue", Unavailable),
+        (lambda player: player.add(ONE, QueuePosition.INSTEAD, play=True), "replaceAndPlay", Uncertain),
+        (lambda player: player.add(ONE, QueuePosition.INSTEAD), "addToQueue", Uncertain),
+        (lambda player: player.add(ONE, QueuePosition.INSTEAD), "clearQueue", Unavailable),
         (lambda player: player.play(2), "play", Unavailable),  # doing it again does no harm
         (lambda player: player.pause(), "pause", Unavailable),
         (lambda player: player.stop(), "stop", Unavailable),
@@ -245,7 +245,7 @@ def test_items_of_any_shape_are_taken_for_what_they_are(server: VolumioServer) -
     assert [(track.uri, track.title, track.duration) for track in queue.tracks] == [("", "", None), ("7", "", None)]
     server.faults["browse"] = [b'{"navigation": {"lists": [1, {"items": [null, {"title": 1, "uri": "x"}]}, {}]}}']
     window = asyncio.run(connect(server.address).folder("USB"))
-    assert [(entry.kind, entry.name) for entry in window.items] == [(Kind.FOLDER, "1")]
+    assert [(entry.kind, entry.name) for entry in window.items] == [(EntryType.FOLDER, "1")]
     for odd in (
         b'{"status":"play","uri":"x","seek":NaN,"volume":"loud","duration":{},"position":"0"}',
         b'{"status":"stop"}',

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from pi_appliance.errors import ApplianceError, Refused, Unavailable, Uncertain
-from pi_appliance.posting.model import Picture, Place, Post
+from pi_appliance.posting.model import NetworkDirs, Picture, Post
 from pi_appliance.posting.networks import x
 from tests.edges.x_account import connected, server
 from tests.fakes.x_server import Raw
 
 __all__ = ["server"]
 
-RULES = x.rules(x.Options(), Place(Path("/nowhere"), Path("/nowhere")))
+RULES = x.rules(x.Options(), NetworkDirs(Path("/nowhere"), Path("/nowhere")))
 SOLVED = Picture(bytes(range(256)) * 8, "image/png", "A solved board: one peg is left in the middle.")
 PLAIN = Picture(b"RIFF", "image/webp")
 
@@ -157,7 +157,7 @@ def test_a_post_costs_what_x_charges(post, price):
 
 def test_prices_and_cap_are_the_owners():
     mine = x.Options(price=Decimal("0.02"), price_with_link=Decimal("0.3"), monthly_cap=Decimal(5))  # type: ignore[arg-type]
-    rules = x.rules(mine, Place(Path("/nowhere"), Path("/nowhere")))
+    rules = x.rules(mine, NetworkDirs(Path("/nowhere"), Path("/nowhere")))
     assert (rules.price(Post("a")), rules.price(Post("a.de")), rules.cap) == (
         Decimal("0.02"),
         Decimal("0.3"),

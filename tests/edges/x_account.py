@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pi_appliance.posting.model import Place, Post
+from pi_appliance.posting.model import NetworkDirs, Post
 from pi_appliance.posting.networks import x
 from tests.fakes.x_server import SECRETS, FakeX, fake_x
 
@@ -22,16 +22,16 @@ def server() -> Iterator[FakeX]:
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Place:
+def place(tmp_path: Path) -> NetworkDirs:
     """Return the folders of the network."""
-    return Place(tmp_path / "private", tmp_path / "public")
+    return NetworkDirs(tmp_path / "private", tmp_path / "public")
 
 
 def connected(
-    server: FakeX | str, place: Place | None = None, *, secrets: Mapping[str, str] = SECRETS, **options: Any
+    server: FakeX | str, place: NetworkDirs | None = None, *, secrets: Mapping[str, str] = SECRETS, **options: Any
 ) -> x.X:
     """Return the account; without a PLACE, it remembers nothing."""
     address = server if isinstance(server, str) else server.address
     options = {"timeout": timedelta(seconds=5), **options}
-    nowhere = Place(Path("/dev/null/private"), Path("/dev/null/public"))
+    nowhere = NetworkDirs(Path("/dev/null/private"), Path("/dev/null/public"))
     return x.connect(x.Options(server=address, **options), secrets, place or nowhere)

@@ -7,7 +7,7 @@ from decimal import Decimal
 from pathlib import Path
 
 from pi_appliance.errors import Duplicate, Refused, Unavailable, Uncertain
-from pi_appliance.posting.model import Intent, Post, Sent
+from pi_appliance.posting.model import Post, PostRecord, Sent
 from pi_appliance.posting.sender import Sender
 from pi_appliance.posting.store import Posts
 from pi_appliance.storage.runs import Store
@@ -136,7 +136,7 @@ class Desk:
         posts = {name: [Post(text) for text in parts] for name, parts in texts.items()}
         self.ledger().intend(slot, posts, until=self.now + late, line=slot)
 
-    def send(self, power: int = 10**9) -> list[Intent]:
+    def send(self, power: int = 10**9) -> list[PostRecord]:
         """Let a new process do what is to be done, until the power goes after that many steps."""
         self.steps.left = power
         ledger = self.ledger()
@@ -152,5 +152,5 @@ class Desk:
             raise Refused("its keys are missing")
         return self.networks[name]
 
-    def all(self) -> list[Intent]:
+    def all(self) -> list[PostRecord]:
         return Posts(self.store).newest(limit=1000)

@@ -112,8 +112,8 @@ class Life:
     def _check_lived(self, job: Job, started: set[tuple[str, str]]) -> None:
         assert job.schedule is not None
         for begin, end in self.lived[self.forgiven.get(job.name, 0) :]:
-            for slot in cron.slots(job.schedule, begin, ZONE):
+            for slot in cron.fire_times(job.schedule, begin, ZONE):
                 if slot > end - job.jitter:
                     break
-                due = cron.due_name(slot)
+                due = cron.slot_key(slot)
                 assert (job.name, due) in started, f"{job.name} lost {due}, and lived from {begin} to {end}"

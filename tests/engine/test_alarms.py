@@ -8,9 +8,9 @@ import pytest
 from pi_appliance.config import loader
 from pi_appliance.config.units import Names
 from pi_appliance.errors import Refused, UnknownName, WrongArgument
-from pi_appliance.jobs.interface import Moment
+from pi_appliance.jobs.interface import Timestamp
 from pi_appliance.music.alarms import service
-from pi_appliance.music.alarms.options import Do, Options
+from pi_appliance.music.alarms.options import Action, Options
 from pi_appliance.music.alarms.session import Phase, Session, dump
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.system import clock
@@ -46,10 +46,10 @@ def the(home: Appliance, now: datetime = FRIDAY) -> service.Alarm:
 def rings(home: Appliance, phase: Phase, ago: timedelta = timedelta(0), seconds: float = 300.0, **more: str) -> None:
     """Let the alarm, or what it is to be otherwise, be in PHASE since a while."""
     machine = clock.MachineClock()
-    since = Moment(clock.now() - ago, machine.steady() - ago.total_seconds(), clock.boot_name())
+    since = Timestamp(clock.now() - ago, machine.steady() - ago.total_seconds(), clock.boot_name())
     session = Session(phase=phase, since=since, began=since, seconds=seconds, **more)
     job = "sleep" if phase in (Phase.WAITING, Phase.FALLING) else "wake"
-    options = Options(do=Do.SLEEP) if job == "sleep" else Options(do=Do.ALARM, play=Names(["fip"]))
+    options = Options(do=Action.SLEEP) if job == "sleep" else Options(do=Action.ALARM, play=Names(["fip"]))
     home.store.asks.hold(job, dump(options, session), now=clock.now())
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from pi_appliance.errors import Refused
 from pi_appliance.scheduling import cron, slot_ledger
-from pi_appliance.scheduling.run_requests import Asking
+from pi_appliance.scheduling.run_requests import RequestRunner
 from pi_appliance.storage.model import Outcome, Trigger
 from tests.engine.virtual import NOON, World, world
 from tests.house import House
@@ -44,7 +44,7 @@ def test_it_starts_at_its_time_and_once(made):
 def test_two_daemons_start_it_once(made):
     ask(made, timedelta(0))
     first, second = (
-        Asking(lambda: made.appliance, made.runs, clock=made.clock, trusted=lambda: True) for _ in range(2)
+        RequestRunner(lambda: made.appliance, made.runs, clock=made.clock, trusted=lambda: True) for _ in range(2)
     )
     asyncio.run(first.look())
     asyncio.run(second.look())
@@ -175,7 +175,7 @@ def test_what_is_too_old_or_of_a_job_that_is_gone_is_dropped_with_a_word(house, 
 
 
 def skip(made: World) -> str:
-    return cron.due_name(slot_ledger.skip(made.appliance, "wake", now=made.clock.wall).at)
+    return cron.slot_key(slot_ledger.skip(made.appliance, "wake", now=made.clock.wall).at)
 
 
 def test_the_next_slot_is_left_out_and_told_and_the_one_after_it_used(house):

@@ -14,17 +14,17 @@ from pathlib import Path
 import pytest
 
 from pi_appliance.diagnostics import bundle, checkup, feature_checks
-from pi_appliance.diagnostics.context import Patient
-from pi_appliance.diagnostics.result import Finding, Verdict
+from pi_appliance.diagnostics.context import DiagnosticContext
+from pi_appliance.diagnostics.result import CheckResult, Status
 from pi_appliance.posting.model import Post, State
 from pi_appliance.posting.store import Posts
 from pi_appliance.storage.model import Outcome, Trigger
 from pi_appliance.storage.runs import Store
-from pi_appliance.system.systemd import MAIN, shipped
+from pi_appliance.system.systemd import MAIN, packaged_units
 
 NOW = datetime(2026, 5, 4, 12, 0, tzinfo=UTC)  # a Monday
 DAILY = "  greet: {kind: command, schedule: '0 6 * * *', with: {run: ['true']}}\n"
-OK, WARN, FAIL, NOT_HERE = Verdict
+OK, WARN, FAIL, NOT_HERE = Status
 
 
 @dataclass
@@ -95,11 +95,11 @@ class Machine:
             if outcome:
                 store.end(run, outcome, summary, now=at, attempts=1)
 
-    def patient(self) -> Patient:
+    def patient(self) -> DiagnosticContext:
         environment = {"PATH": f"{self.programs}:/usr/bin:/bin", "HOME": str(self.root)}
-        return replace(Patient.meet(self.config, environment), clock=self.clock, root=self.root)
+        return replace(DiagnosticContext.meet(self.config, environment), clock=self.clock, root=self.root)
 
-    def look(self, check: str) -> list[Finding]:
+    def look(self, check: str) -> list[CheckResult]:
         """Return what one check finds."""
         return list(dict(checkup.CHECKS)[check](self.patient()))
 
@@ -109,7 +109,7 @@ def machine(tmp_path: Path) -> Machine:
     return Machine(tmp_path)
 
 
-def only(found: list[Finding], verdict: Verdict, *words: str) -> Finding:
+def only(found: list[CheckResult], verdict: Status, *words: str) -> CheckResult:
     """Return the one finding there is, which is of that VERDICT and says WORDS."""
     assert len(found) == 1, found
     assert found[0].verdict is verdict, found
@@ -257,7 +257,7 @@ def test_a_clock_that_nobody_has_set(machine: Machine) -> None:
     ("told", "verdict"),
     [(NOW - timedelta(seconds=30), OK), (NOW - timedelta(hours=3), WARN), (datetime(1970, 1, 2, tzinfo=UTC), WARN)],
 )
-def test_a_battery_will_do_if_it_is_not_empty(machine: Machine, told: datetime, verdict: Verdict) -> None:
+def test_a_battery_will_do_if_it_is_not_empty(machine: Machine, told: datetime, verdict: Status) -> None:
     machine.clock.right = False
     machine.put("sys/class/rtc/rtc0/since_epoch", f"{told.timestamp():.0f}\n")
     only(machine.look("clock"), verdict)
@@ -396,7 +396,7 @@ def test_a_unit_that_was_never_installed(machine: Machine) -> None:
 
 def test_a_unit_in_step_and_one_that_is_not(machine: Machine) -> None:
     machine.systemd()
-    path = machine.put(f"etc/systemd/system/{MAIN}", shipped()[MAIN].decode())
+    path = machine.put(f"etc/systemd/system/{MAIN}", packaged_units()[MAIN].decode())
     only(machine.look("unit"), OK, MAIN)
     path.write_text(path.read_text() + "Nice=5\n")
     only(machine.look("unit"), WARN, "is not the one of", "deploy/install.sh")
@@ -404,7 +404,7 @@ def test_a_unit_in_step_and_one_that_is_not(machine: Machine) -> None:
 
 def test_a_unit_that_systemd_has_not_read_again(machine: Machine) -> None:
     machine.systemd(reload="yes")
-    machine.put(f"etc/systemd/system/{MAIN}", shipped()[MAIN].decode())
+    machine.put(f"etc/systemd/system/{MAIN}", packaged_units()[MAIN].decode())
     only(machine.look("unit"), WARN, "sudo systemctl daemon-reload")
 
 
@@ -449,7 +449,7 @@ def test_a_state_folder_is_tried_and_left_as_it_was(machine: Machine) -> None:
         ("tmpfs tmpfs rw", WARN),
     ],
 )
-def test_a_state_folder_that_forgets(machine: Machine, line: str, verdict: Verdict) -> None:
+def test_a_state_folder_that_forgets(machine: Machine, line: str, verdict: Status) -> None:
     machine.put("proc/self/mountinfo", f"27 1 179:2 / / rw,noatime - {line}\n")
     found = only(machine.look("state is kept"), verdict)
     assert ("forgotten" in found.found) is (verdict is WARN)
@@ -506,7 +506,7 @@ def test_a_card_with_errors(machine: Machine) -> None:
     ("errors", "options", "verdicts"),
     [("0", "ro", [OK, OK]), ("1", "ro", [FAIL, FAIL]), ("0", "rw,emergency_ro", [FAIL, OK])],
 )
-def test_a_root_that_nobody_can_write_to(machine: Machine, errors: str, options: str, verdicts: list[Verdict]) -> None:
+def test_a_root_that_nobody_can_write_to(machine: Machine, errors: str, options: str, verdicts: list[Status]) -> None:
     machine.put("sys/fs/ext4/mmcblk0p2/errors_count", f"{errors}\n")
     machine.put("proc/self/mountinfo", f"27 1 179:2 / / rw,noatime - ext4 /dev/mmcblk0p2 {options}\n")
     assert [each.verdict for each in machine.look("card")] == verdicts
@@ -516,7 +516,7 @@ def test_a_root_that_nobody_can_write_to(machine: Machine, errors: str, options:
     ("life", "spare", "verdict"),
     [("0x03 0x02", "0x01", OK), ("0x08 0x02", "0x01", WARN), ("0x0b 0x01", "0x01", FAIL), ("0x01 0x01", "0x03", FAIL)],
 )
-def test_a_worn_card(machine: Machine, life: str, spare: str, verdict: Verdict) -> None:
+def test_a_worn_card(machine: Machine, life: str, spare: str, verdict: Status) -> None:
     machine.put("sys/fs/ext4/mmcblk0p2/errors_count", "0\n")
     machine.put("sys/block/mmcblk0/device/life_time", f"{life}\n")
     machine.put("sys/block/mmcblk0/device/pre_eol_info", f"{spare}\n")
@@ -525,7 +525,7 @@ def test_a_worn_card(machine: Machine, life: str, spare: str, verdict: Verdict) 
 
 
 @pytest.mark.parametrize(("heat", "verdict"), [("52000", OK), ("75000", WARN), ("85000", FAIL)])
-def test_heat(machine: Machine, heat: str, verdict: Verdict) -> None:
+def test_heat(machine: Machine, heat: str, verdict: Status) -> None:
     machine.put("sys/class/thermal/thermal_zone0/temp", f"{heat}\n")
     only(machine.look("temperature"), verdict, f"{heat[:2]} °C")
 
@@ -539,7 +539,7 @@ def test_heat(machine: Machine, heat: str, verdict: Verdict) -> None:
         ("50000", WARN, "at some time"),
     ],
 )
-def test_power(machine: Machine, bits: str, verdict: Verdict, says: str) -> None:
+def test_power(machine: Machine, bits: str, verdict: Status, says: str) -> None:
     machine.put("sys/devices/platform/soc/soc:firmware/get_throttled", f"{bits}\n")
     only(machine.look("power"), verdict, says)
 
@@ -622,7 +622,7 @@ def test_without_networks_there_are_no_posts(machine: Machine) -> None:
         (State.UNCERTAIN, FAIL, "1 post is perhaps there"),
     ],
 )
-def test_posts_that_are_left_or_uncertain(machine: Machine, state: State, verdict: Verdict, says: str) -> None:
+def test_posts_that_are_left_or_uncertain(machine: Machine, state: State, verdict: Status, says: str) -> None:
     machine.write(BIRD, "networks:\n  net: {kind: preview}\n")
     only(machine.look("posts"), OK, "none waits")
     with machine.history() as store:
@@ -650,7 +650,7 @@ def test_posts_that_are_left_or_uncertain(machine: Machine, state: State, verdic
         ),
     ],
 )
-def test_kernels_of_puzzles_are_told_by_how_they_run(states: dict[str, str], verdict: Verdict, told: str) -> None:
+def test_kernels_of_puzzles_are_told_by_how_they_run(states: dict[str, str], verdict: Status, told: str) -> None:
     found = feature_checks.of_states(states)
     assert found.verdict is verdict
     assert told in found.found

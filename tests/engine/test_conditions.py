@@ -12,7 +12,7 @@ import pytest
 from pi_appliance.config.loader import load
 from pi_appliance.config.model import Conditions, PauseWhen
 from pi_appliance.config.units import parse_size
-from pi_appliance.jobs.attempts import Attempts, Listener, Verdict
+from pi_appliance.jobs.attempts import AttemptResult, Attempts, Listener
 from pi_appliance.scheduling import conditions
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.storage.model import Trigger
@@ -97,7 +97,7 @@ def test_a_command_is_asked_last_and_only_if_the_rest_holds(pi):
 
 
 def answer(argv: list[str], folder: Path, patience: float = 30) -> str:
-    with process.Stop().caught() as stop:
+    with process.StopSignal().caught() as stop:
         return conditions.answer(argv, folder, stop, patience=patience)
 
 
@@ -147,7 +147,7 @@ def job(house, keys: str, name: str = "it"):
 def test_this_machine_is_asked(house, keys, says):
     wanted, config = job(house, keys), load(house.config)
     config.state.mkdir()
-    with process.Stop().caught() as stop:
+    with process.StopSignal().caught() as stop:
         why = conditions.unmet_here(wanted, config, stop)
     assert why.endswith(says)
     assert bool(why) == bool(says)
@@ -180,13 +180,13 @@ def test_a_run_is_held_while_the_power_is_bad(pi):
     assert pause.why() == ""
 
 
-def attempt(house, pi: Pi, listener: Listener | None = None, *, times: int = 1) -> list[Verdict]:
+def attempt(house, pi: Pi, listener: Listener | None = None, *, times: int = 1) -> list[AttemptResult]:
     """Run the one job of the house TIMES times, as the runner does, on the machine PI; it is looked at often."""
     verdicts = []
     with Appliance.open(house.config) as appliance:
         (it,) = appliance.config.jobs.values()
         for _ in range(times):
-            with process.Stop().caught() as stop, locks.taken(appliance.lock_path(it.name)) as lock:
+            with process.StopSignal().caught() as stop, locks.acquire(appliance.lock_path(it.name)) as lock:
                 number, _ = appliance.store.begin(
                     job=it.name, kind=it.kind, trigger=Trigger.HAND, due=None, now=clock.now()
                 )

@@ -12,8 +12,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from pi_appliance.config.notifications import Message, Told
-from pi_appliance.notify.worker import Courier
+from pi_appliance.config.notifications import Message, NotifyTargets
+from pi_appliance.notify.worker import OutboxDispatcher
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.storage.model import Outcome, Trigger
 from pi_appliance.storage.outbox import Outbox
@@ -37,7 +37,7 @@ def appliance(house: House, ear: Ear) -> Iterator[Appliance]:
     with Appliance.open(house.config) as opened:
         now = datetime.now(UTC)
         run, _ = opened.store.begin(job="a", kind="command", trigger=Trigger.HAND, due=None, now=now)
-        opened.store.end(run, Outcome.FAILED, "no", now=now, told=Told(failure=["phone"]))
+        opened.store.end(run, Outcome.FAILED, "no", now=now, told=NotifyTargets(failure=["phone"]))
         yield opened
 
 
@@ -147,7 +147,7 @@ class Looking:
         self.seconds = 0.0
         self.outbox = Outbox(appliance.store)
         config = appliance.config
-        self.courier = Courier(config.path, config.state, self.outbox, steady=lambda: self.seconds)
+        self.courier = OutboxDispatcher(config.path, config.state, self.outbox, steady=lambda: self.seconds)
 
     async def until_it_rests(self) -> None:
         """Look once and wait until what that started has ended."""

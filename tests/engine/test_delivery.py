@@ -7,10 +7,10 @@ from random import Random
 
 import pytest
 
-from pi_appliance.config.notifications import Message, Told
+from pi_appliance.config.notifications import Message, NotifyTargets
 from pi_appliance.errors import Unavailable
 from pi_appliance.notify.addresses import notifier_addresses
-from pi_appliance.notify.worker import Round
+from pi_appliance.notify.worker import DeliveryBatch
 from pi_appliance.storage.model import Outcome, Trigger
 from pi_appliance.storage.outbox import Outbox
 from pi_appliance.storage.runs import Store
@@ -18,7 +18,7 @@ from tests.fakes.http_ear import Ear, http_ear
 from tests.house import House
 
 NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
-TOLD = Told(failure=["phone"], recovery=["phone"])
+TOLD = NotifyTargets(failure=["phone"], recovery=["phone"])
 SECRET = bytes(32)
 
 
@@ -36,14 +36,14 @@ class Post:
         self.to, self.store, self.now = notifier_addresses(house.config), Store(house.state / "history.db"), NOON
         self.outbox = Outbox(self.store)
 
-    def end(self, job: str, outcome: Outcome, told: Told = TOLD) -> None:
+    def end(self, job: str, outcome: Outcome, told: NotifyTargets = TOLD) -> None:
         """Let a run of JOB end so."""
         run, _ = self.store.begin(job=job, kind="command", trigger=Trigger.DAEMON, due=None, now=self.now)
         self.store.end(run, outcome, "so it is", now=self.now, told=told)
 
     def round(self, **more: float) -> None:
         """Send what is due, as the courier does."""
-        once = Round(self.to, self.store, host="pi", random=Random(1), now=lambda: self.now, **more)  # type: ignore[arg-type]
+        once = DeliveryBatch(self.to, self.store, host="pi", random=Random(1), now=lambda: self.now, **more)  # type: ignore[arg-type]
         once.send({}, SECRET)
 
     def rounds(self, length: timedelta) -> None:
@@ -135,21 +135,21 @@ def test_one_that_cannot_be_reached_does_not_hold_up_the_others(post, ear):
     away = dataclasses.replace(part, with_=dataclasses.replace(part.with_, url="json://127.0.0.1:9"))
     post.to = dataclasses.replace(post.to, notices={"away": away, "phone": part})
     for job in "abc":
-        post.end(job, Outcome.FAILED, Told(failure=["away", "phone"]))
+        post.end(job, Outcome.FAILED, NotifyTargets(failure=["away", "phone"]))
     post.round()
     assert len(ear.heard) == 3
     assert {(letter.notice, letter.tries) for letter in post.outbox.waiting()} == {("away", 1)}
 
 
 def test_a_notice_that_is_not_in_the_file_any_more_is_dropped_and_told(post, caplog):
-    post.end("a", Outcome.FAILED, Told(failure=["gone"]))
+    post.end("a", Outcome.FAILED, NotifyTargets(failure=["gone"]))
     post.round()
     assert post.outbox.waiting() == []
     assert caplog.messages == ["notice gone: not in the file any more; 1 dropped"]
 
 
 def test_while_the_file_is_wrong_nothing_is_dropped(post):
-    post.end("a", Outcome.FAILED, Told(failure=["gone"]))
+    post.end("a", Outcome.FAILED, NotifyTargets(failure=["gone"]))
     post.to = dataclasses.replace(post.to, whole=False)
     post.round()
     (letter,) = post.outbox.waiting()
@@ -177,7 +177,7 @@ def test_where_nothing_can_be_noted_nothing_is_sent(post, ear):
 def test_a_refused_ping_is_its_own_trouble_and_a_host_that_is_away_that_of_all_its_pings(house, ear):
     post = Post(house, ear, pings=True)
     for number in range(5):
-        post.end(f"j{number}", Outcome.SUCCEEDED, Told(ping=True))
+        post.end(f"j{number}", Outcome.SUCCEEDED, NotifyTargets(ping=True))
     ear.faults += [200, 404, 503]
     post.round()
     assert [each.path.partition("?")[0] for each in ear.heard] == ["/0", "/1", "/2"]

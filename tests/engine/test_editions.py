@@ -16,7 +16,7 @@ NIGHT = datetime(2026, 11, 21, 3, 30, tzinfo=UTC)
 
 
 def write(folder: Path, moment: datetime = NIGHT, *, keep: int = 14, **content: str) -> None:
-    with reports.edition(folder, moment, keep=keep) as draft:
+    with reports.report_set(folder, moment, keep=keep) as draft:
         for name, text in content.items():
             with draft.file(f"{name}.txt") as file:
                 file.write(text)
@@ -37,7 +37,7 @@ def test_an_edition_lies_in_its_dated_folder_and_is_the_newest(tmp_path: Path) -
 
 def test_nothing_of_it_is_seen_until_it_is_whole(tmp_path: Path) -> None:
     write(tmp_path, result="old")
-    with reports.edition(tmp_path, NIGHT + timedelta(days=1), keep=2) as draft:
+    with reports.report_set(tmp_path, NIGHT + timedelta(days=1), keep=2) as draft:
         with draft.file("result.txt") as file:
             file.write("new")
         assert reports.names(tmp_path) == ["2026-11-21_0330"]

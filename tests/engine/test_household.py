@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from pi_appliance.config.model import Config, Part, Radio, VolumePolicy
+from pi_appliance.config.model import Config, PluginConfig, Radio, VolumePolicy
 from pi_appliance.music import services
 from pi_appliance.music.hub import Hub
-from pi_appliance.music.model import Mode, Play, PlayerState, Uri, Where
+from pi_appliance.music.model import Mode, Play, PlayerState, QueuePosition, Uri
 from pi_appliance.music.mpd import player as mpd
 from pi_appliance.storage.runs import Store
 from tests.fakes.mpd_server import MpdServer, free_port, needs_mpd, running_mpd
@@ -32,7 +32,7 @@ def server(tmp_path: Path) -> Iterator[MpdServer]:
 
 
 def config_of(server: MpdServer, state: Path, **more: object) -> Config:
-    part = Part(kind="mpd", with_=mpd.Options(address=server.address, stand_in=False))
+    part = PluginConfig(kind="mpd", with_=mpd.Options(address=server.address, stand_in=False))
     return Config(player=part, state=state, **more)  # type: ignore[arg-type]
 
 
@@ -42,7 +42,7 @@ async def living(config: Config) -> AsyncIterator[Hub]:
     config.state.mkdir(exist_ok=True)
     with Store(config.state / "history.db") as store:
         hub = services.new_hub(config, store, {})
-        task = asyncio.create_task(services.live(hub, config))
+        task = asyncio.create_task(services.run(hub, config))
         try:
             await until(hub, lambda _: True)
             yield hub
@@ -86,7 +86,7 @@ def test_a_radio_that_breaks_off_comes_back(how: str, server: MpdServer, tmp_pat
     async def scene() -> None:
         config = config_of(server, tmp_path / "state", radio=Radio(patience=timedelta(seconds=2)))
         async with on_air() as radio, living(config) as hub:
-            await (await hub.player()).add(Uri(uri=radio.address, title="One"), Where.INSTEAD, play=True)
+            await (await hub.player()).add(Uri(uri=radio.address, title="One"), QueuePosition.INSTEAD, play=True)
             await until(hub, lambda state: plays(radio.address)(state) and state.elapsed and radio.listeners)
             if how == "hangs up":
                 radio.hang_up()
@@ -107,7 +107,7 @@ def test_a_radio_that_is_gone_is_replaced_and_returned_to(server: MpdServer, tmp
     async def scene() -> None:
         settings = Radio(patience=timedelta(seconds=2), fallback=["one.wav"], back=timedelta(seconds=3))
         async with on_air() as radio, living(config_of(server, tmp_path / "state", radio=settings)) as hub:
-            await (await hub.player()).add(Uri(uri=radio.address, title="One"), Where.INSTEAD, play=True)
+            await (await hub.player()).add(Uri(uri=radio.address, title="One"), QueuePosition.INSTEAD, play=True)
             await until(hub, lambda state: plays(radio.address)(state) and state.elapsed and radio.listeners)
             radio.gone = True
             radio.hang_up()
@@ -124,7 +124,7 @@ def test_a_radio_that_mpc_stops_stays_stopped(command: str, server: MpdServer, t
     async def scene() -> None:
         config = config_of(server, tmp_path / "state", radio=Radio(patience=timedelta(seconds=1)))
         async with on_air() as radio, living(config) as hub:
-            await (await hub.player()).add(Uri(uri=radio.address, title="One"), Where.INSTEAD, play=True)
+            await (await hub.player()).add(Uri(uri=radio.address, title="One"), QueuePosition.INSTEAD, play=True)
             await until(hub, lambda state: plays(radio.address)(state) and state.elapsed and radio.listeners)
             await asyncio.to_thread(server.mpc, command)
             await until(hub, lambda state: state.play is not Play.PLAYING)

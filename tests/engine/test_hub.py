@@ -17,16 +17,16 @@ from pathlib import Path
 
 import pytest
 
-from pi_appliance.config.model import Config, Part, VolumePolicy
+from pi_appliance.config.model import Config, PluginConfig, VolumePolicy
 from pi_appliance.errors import Refused, Unavailable
-from pi_appliance.music.hub import CONNECTION, Hub, Patience, open_player
-from pi_appliance.music.model import Can, Play, Uri, Where
+from pi_appliance.music.hub import CONNECTION, Hub, ReconnectPolicy, open_player
+from pi_appliance.music.model import Capability, Play, QueuePosition, Uri
 from pi_appliance.music.mpd import player as mpd
 from pi_appliance.music.player import Player
 from tests.fakes.mpd_server import MpdServer, free_port, make_music, needs_mpd, running_mpd
 from tests.house import until as eventually
 
-QUICK = Patience(
+QUICK = ReconnectPolicy(
     first=timedelta(milliseconds=20), longest=timedelta(milliseconds=200), on_stand_in=timedelta(milliseconds=100)
 )
 
@@ -37,11 +37,11 @@ def server(tmp_path: Path) -> Iterator[MpdServer]:
         yield running
 
 
-def part(address: str, *, stand_in: bool = False, music: Path | None = None) -> Part:
-    return Part(kind="mpd", with_=mpd.Options(address=address, stand_in=stand_in, music=music))
+def part(address: str, *, stand_in: bool = False, music: Path | None = None) -> PluginConfig:
+    return PluginConfig(kind="mpd", with_=mpd.Options(address=address, stand_in=stand_in, music=music))
 
 
-def config(player: Part | None, state: Path, volume: VolumePolicy | None = None) -> Config:
+def config(player: PluginConfig | None, state: Path, volume: VolumePolicy | None = None) -> Config:
     return Config(player=player, state=state, volume=volume)
 
 
@@ -56,7 +56,7 @@ async def living(hub: Hub) -> AsyncIterator[Hub]:
         await asyncio.gather(running, return_exceptions=True)
 
 
-def new_hub(folder: Path, player: Part | None, secrets: Mapping[str, str] | None = None) -> Hub:
+def new_hub(folder: Path, player: PluginConfig | None, secrets: Mapping[str, str] | None = None) -> Hub:
     return Hub(player, folder, secrets or {}, patience=QUICK)
 
 
@@ -102,7 +102,7 @@ def test_what_another_app_does_reaches_everyone_who_watches(server: MpdServer, t
             await asyncio.to_thread(server.mpc, "volume", "33")
             await asyncio.gather(*watchers)
             player = await hub.player()
-            await player.add(Uri(uri="one.wav"), Where.INSTEAD, play=True)
+            await player.add(Uri(uri="one.wav"), QueuePosition.INSTEAD, play=True)
             await until(hub, lambda: hub.state and hub.state.play is Play.PLAYING)
             assert "[playing] #1/1" in await asyncio.to_thread(server.mpc, "status")
 
@@ -166,7 +166,7 @@ def test_where_nothing_answers_a_stand_in_plays_until_the_hub_ends(tmp_path: Pat
             assert stat.S_IMODE(place.parent.stat().st_mode) == 0o700
             player = await hub.player()
             await until_in_library(player)
-            await player.add(Uri(uri="Ärzte/"), Where.INSTEAD, play=True)
+            await player.add(Uri(uri="Ärzte/"), QueuePosition.INSTEAD, play=True)
             await player.set_volume(20)
             await until(hub, lambda: hub.state and (hub.state.play, hub.state.volume) == (Play.PLAYING, 20))
             assert answers(place)
@@ -326,7 +326,7 @@ def test_a_wrong_password_is_told_and_no_stand_in_hides_it(tmp_path: Path) -> No
 
 def test_a_fault_of_the_program_is_told_as_trouble_and_ends_nothing(tmp_path: Path) -> None:
     async def scene() -> None:
-        async with living(new_hub(tmp_path, Part(kind="mpd", with_="no options at all"))) as hub:
+        async with living(new_hub(tmp_path, PluginConfig(kind="mpd", with_="no options at all"))) as hub:
             await until(hub, lambda: "a fault of the program: AttributeError" in hub.trouble)
 
     asyncio.run(scene())
@@ -340,7 +340,7 @@ def test_elapsed_goes_on_without_asking_the_player_and_ends_with_the_track(serve
     async def scene() -> None:
         async with living(hub):
             await until(hub, connected(hub))
-            await (await hub.player()).add(Uri(uri="one.wav"), Where.INSTEAD, play=True)
+            await (await hub.player()).add(Uri(uri="one.wav"), QueuePosition.INSTEAD, play=True)
             await until(hub, lambda: hub.state and hub.state.play is Play.PLAYING)
             assert elapsed() < 5
             before = elapsed()
@@ -415,7 +415,7 @@ def test_a_short_visit_finds_the_player_or_the_stand_in(tmp_path: Path) -> None:
                 await until(hub, lambda: hub.stand_in)
                 await visit()
                 assert told == [hub.trouble]
-                never = Part(kind="mpd", with_=dataclasses.replace(settings.with_, stand_in=False))
+                never = PluginConfig(kind="mpd", with_=dataclasses.replace(settings.with_, stand_in=False))
                 with pytest.raises(Unavailable):
                     await open_player(config(never, tmp_path), {})
 
@@ -453,7 +453,7 @@ def test_what_the_player_can_is_known_while_it_is_there(server: MpdServer, tmp_p
         async with living(new_hub(tmp_path, part(server.address))) as hub:
             assert hub.abilities == frozenset()
             await until(hub, connected(hub))
-            assert {Can.VOLUME, Can.MUTE, Can.SEARCH, Can.STICKERS} <= hub.abilities
+            assert {Capability.VOLUME, Capability.MUTE, Capability.SEARCH, Capability.STICKERS} <= hub.abilities
             server.kill()
             await until(hub, lambda: hub.state is None)
             assert hub.abilities == frozenset()

@@ -8,7 +8,7 @@ import pytest
 
 from pi_appliance.errors import Unavailable
 from pi_appliance.music.hub import Hub
-from pi_appliance.music.model import Can
+from pi_appliance.music.model import Capability
 from tests.fakes.driven_time import DrivenTime
 from tests.fakes.soft_player import SoftPlayer, soft_kind, soft_part
 
@@ -25,7 +25,7 @@ class Slow(SoftPlayer):
     lost = False
     told: asyncio.Event
 
-    async def abilities(self) -> frozenset[Can]:
+    async def abilities(self) -> frozenset[Capability]:
         await self.told.wait()
         if self.lost:
             raise Unavailable("the player went while it was asked")

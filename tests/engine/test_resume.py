@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from pi_appliance.config.model import Config, QuietHours, VolumePolicy
-from pi_appliance.music.alarms.active import Work
+from pi_appliance.music.alarms.active import ActiveSessions
 from pi_appliance.music.hub import Hub
-from pi_appliance.music.limited_player import House
+from pi_appliance.music.limited_player import PlayerPolicy
 from pi_appliance.music.model import Mode, Play, Uri
 from pi_appliance.music.resume import Resume
 from pi_appliance.storage.runs import Store
@@ -42,11 +42,11 @@ async def kept(
     *,
     boot: str = "first",
     policy: VolumePolicy | None = None,
-    work: Work | None = None,
+    work: ActiveSessions | None = None,
 ) -> AsyncIterator[Hub]:
     """Have a hub and what keeps its place live within the block, which ends as in a power cut."""
     driven = player.time
-    house = House(policy=policy, now=driven.now)
+    house = PlayerPolicy(policy=policy, now=driven.now)
     hub = Hub(soft_part(player), Path("/nowhere"), {}, house=house, clock=driven.monotonic)
     keeper = Resume(hub, folder, boot=boot, work=work, nap=driven.nap, clock=driven.monotonic)
     tasks = [asyncio.ensure_future(hub.run()), asyncio.ensure_future(keeper.run())]
@@ -304,7 +304,7 @@ def test_who_is_woken_or_falls_asleep_hears_nothing_of_yesterday(
         await remember(driven, tmp_path, FILES, Play.PLAYING)
         with Store(tmp_path / "history.db") as store:
             store.asks.hold("one", json.dumps({"session": {"phase": phase}}), now=driven.now())
-            work = Work(Config(state=tmp_path), lambda: store)
+            work = ActiveSessions(Config(state=tmp_path), lambda: store)
             player = SoftPlayer(driven, volume=100)
             async with kept(player, tmp_path, boot="second", work=work):
                 assert [track.uri for track in player.tracks] == queue

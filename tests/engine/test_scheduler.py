@@ -138,7 +138,7 @@ def test_how_long_a_clock_that_nobody_has_set_is_waited_for_is_told(hourly, hous
 
 def test_a_slot_that_waits_for_its_turn_is_not_overtaken_by_a_newer_one(house):
     jobs = "tick:\n  kind: command\n  schedule: every 1m\n  overlap: queue\n  with: {run: ['true']}"
-    with world(house, jobs) as made, locks.taken(made.appliance.lock_path("tick")) as lock:
+    with world(house, jobs) as made, locks.acquire(made.appliance.lock_path("tick")) as lock:
         assert lock is not None
         made.look()
         made.clock.go(60)

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pi_appliance.posting.model import OPEN, Picture, Post, Sent, State
+from pi_appliance.posting.model import PENDING_STATES, Picture, Post, Sent, State
 from pi_appliance.posting.store import Posts
 from tests.engine.desk import Desk, FreeRules, World
 from tests.house import in_memory
@@ -296,7 +296,7 @@ def test_through_any_accidents_each_post_is_there_once_at_most_and_the_ledger_is
             desk.now += timedelta(minutes=61)
             desk.send()
         _check(desk)
-        assert not [each for each in desk.all() if each.state in OPEN]
+        assert not [each for each in desk.all() if each.state in PENDING_STATES]
 
 
 def _check(desk: Desk) -> None:

@@ -54,7 +54,7 @@ def opened(home: House) -> Appliance:
 def ask(home: House, given: dict[str, object], after: timedelta = timedelta(0)) -> int:
     with opened(home) as appliance:
         number = appliance.store.asks.add("one", clock.now() + after, given, now=clock.now()).id
-        wakeup.ring(appliance.config.state / wakeup.NAME)
+        wakeup.wake_daemon(appliance.config.state / wakeup.NAME)
     return number
 
 
@@ -231,6 +231,6 @@ def test_to_skip_and_to_unskip_is_told(house):
 
 def test_nobody_is_rung_at_where_no_daemon_is(tmp_path):
     bell = tmp_path / wakeup.NAME
-    assert not wakeup.ring(bell)
+    assert not wakeup.wake_daemon(bell)
     bell.write_text(f'{{"run": 0, "pid": {os.getpid()}}}', "ascii")
-    assert not wakeup.ring(bell)
+    assert not wakeup.wake_daemon(bell)

@@ -7,10 +7,10 @@ import pytest
 
 from pi_appliance.errors import Unavailable
 from pi_appliance.posting.model import Post, State
-from pi_appliance.posting.sender import Settling
+from pi_appliance.posting.sender import PendingPostsRunner
 from pi_appliance.posting.store import Posts
 from pi_appliance.scheduling.appliance import Appliance
-from pi_appliance.storage.model import LEFT, Trigger
+from pi_appliance.storage.model import RESUME, Trigger
 from pi_appliance.system import clock
 from tests.house import House
 
@@ -26,7 +26,7 @@ class Started:
         self.trouble = ""
 
     async def start(self, job: str, trigger: Trigger, *, due: str | None = None) -> None:
-        assert (trigger, due) == (Trigger.DAEMON, LEFT)
+        assert (trigger, due) == (Trigger.DAEMON, RESUME)
         if self.trouble:
             raise Unavailable(self.trouble)
         self.runs.append(job)
@@ -40,7 +40,9 @@ class Scene:
 
     def __init__(self, appliance: Appliance) -> None:
         self.appliance, self.runs, self.now, self.seconds = appliance, Started(), clock.now(), 0.0
-        self.settling = Settling(lambda: appliance, self.runs, now=lambda: self.now, steady=lambda: self.seconds)
+        self.settling = PendingPostsRunner(
+            lambda: appliance, self.runs, now=lambda: self.now, steady=lambda: self.seconds
+        )
         ledger = Posts(appliance.store).of_job("bird", 1, lambda: self.now)
         (intent,) = ledger.intend("slot", {"net": [Post("hello")]}, until=self.now + timedelta(hours=6))
         self.wait = lambda time: ledger.put(intent, State.WAITING, "away", after=time)

@@ -11,9 +11,9 @@ import pytest
 
 from pi_appliance.config.model import Usb
 from pi_appliance.errors import Refused, Unavailable, UnknownName
-from pi_appliance.music.model import Can, Counts, Play, PlayerState, Queue, Track
+from pi_appliance.music.model import Capability, LibraryStats, Play, PlayerState, Queue, Track
 from pi_appliance.music.usb import root_helper
-from pi_appliance.music.usb.drives import Places, Sticks, StickState
+from pi_appliance.music.usb.drives import Places, StickState, UsbDrives
 
 STICK = Path("USB", "Blue")
 
@@ -25,12 +25,12 @@ class Shelf:
         self.updates: list[str] = []
         self.known = 0
         self.left = 0  # questions until it has looked through all
-        self.cans = frozenset({Can.UPDATE})
+        self.cans = frozenset({Capability.UPDATE})
         self.queued: Sequence[str] = ()
         self.now = PlayerState(play=Play.STOPPED)
         self.pressed: list[object] = []
 
-    async def abilities(self) -> frozenset[Can]:
+    async def abilities(self) -> frozenset[Capability]:
         return self.cans
 
     async def update(self, folder: str = "") -> None:
@@ -42,11 +42,11 @@ class Shelf:
         self.known += 1 if self.left else 0
         return dataclasses.replace(self.now, updating=7 if self.left else None)
 
-    async def counts(self, folder: str = "") -> Counts:
+    async def counts(self, folder: str = "") -> LibraryStats:
         assert folder in self.updates
         if not self.known:
             raise Refused("No such directory")  # as MPD says of a folder that it has not come to yet
-        return Counts(artists=0, albums=0, tracks=self.known, seconds=0)
+        return LibraryStats(artists=0, albums=0, tracks=self.known, seconds=0)
 
     async def queue(self, start: int = 0, count: int = 100) -> Queue:
         tracks = [Track(uri=uri, position=position) for position, uri in enumerate(self.queued)]
@@ -105,7 +105,7 @@ class Home:
             patience=0.2,
             may_unmount=False,
         )
-        self.sticks = Sticks(lambda: self.usb, lambda: self.music, places)
+        self.sticks = UsbDrives(lambda: self.usb, lambda: self.music, places)
 
     def inserts(self, name: str = "Blue", files: int = 3) -> None:
         """Have the stick NAME mounted, with so many FILES of sound and one that is none."""

@@ -12,10 +12,10 @@ import pytest
 from pi_appliance.config.model import QuietHours, VolumePolicy
 from pi_appliance.errors import Refused
 from pi_appliance.music.hub import Hub
-from pi_appliance.music.limited_player import House, govern
-from pi_appliance.music.model import Can, Opinion, Play, Uri, Where
+from pi_appliance.music.limited_player import PlayerPolicy, apply_policy
+from pi_appliance.music.model import Capability, Play, QueuePosition, TrackRating, Uri
 from pi_appliance.music.player import Player
-from pi_appliance.music.volume_limiter import Guard
+from pi_appliance.music.volume_limiter import VolumeLimiter
 from pi_appliance.storage.runs import Store
 from tests.fakes.driven_time import DrivenTime
 from tests.fakes.soft_player import SoftPlayer, soft_kind, soft_part
@@ -41,15 +41,15 @@ def kind() -> Iterator[None]:
         yield
 
 
-def house_of(driven: DrivenTime, store: Store, policy: VolumePolicy | None = QUIET) -> House:
-    return House(policy=policy, zone=ZoneInfo("UTC"), now=driven.now, store=lambda: store)
+def house_of(driven: DrivenTime, store: Store, policy: VolumePolicy | None = QUIET) -> PlayerPolicy:
+    return PlayerPolicy(policy=policy, zone=ZoneInfo("UTC"), now=driven.now, store=lambda: store)
 
 
 @contextlib.asynccontextmanager
-async def guarded(player: SoftPlayer, house: House, *, boot: str = "first") -> AsyncIterator[Hub]:
+async def guarded(player: SoftPlayer, house: PlayerPolicy, *, boot: str = "first") -> AsyncIterator[Hub]:
     """Have a hub and its guard live within the block, and both have met the player."""
     hub = Hub(soft_part(player), Path("/nowhere"), {}, house=house, clock=player.time.monotonic)
-    work = [hub.run(), Guard(hub, boot=boot, nap=player.time.nap).run()]
+    work = [hub.run(), VolumeLimiter(hub, boot=boot, nap=player.time.nap).run()]
     tasks = [asyncio.ensure_future(each) for each in work]
     try:
         await player.time.settle()
@@ -67,7 +67,7 @@ LOUD_WAYS: dict[str, Callable[[Player], Awaitable[object]]] = {
     "toggle": lambda player: player.toggle(),
     "next": lambda player: player.next(),
     "add": lambda player: player.add(STATION, play=True),
-    "add instead": lambda player: player.add(STATION, Where.INSTEAD, play=True),
+    "add instead": lambda player: player.add(STATION, QueuePosition.INSTEAD, play=True),
 }
 
 
@@ -76,7 +76,7 @@ def test_no_way_of_playing_is_ever_louder_than_allowed(way: str, driven: DrivenT
     player = SoftPlayer(driven, ["a.ogg", "b.ogg"], volume=100)
 
     async def scene() -> None:
-        await LOUD_WAYS[way](govern(player, house_of(driven, store)))
+        await LOUD_WAYS[way](apply_policy(player, house_of(driven, store)))
         assert player.play_state is Play.PLAYING
         assert player.loudest == 80
 
@@ -87,7 +87,7 @@ def test_a_volume_above_what_is_allowed_becomes_what_is_allowed(driven: DrivenTi
     player = SoftPlayer(driven)
 
     async def scene() -> None:
-        governed = govern(player, house_of(driven, store))
+        governed = apply_policy(player, house_of(driven, store))
         await governed.set_volume(90)
         assert player.volume == 80
         driven.wall = driven.wall.replace(hour=23)
@@ -103,7 +103,7 @@ def test_without_a_policy_nothing_is_asked_before_a_command(driven: DrivenTime, 
     player = SoftPlayer(driven, ["a.ogg"], volume=100)
 
     async def scene() -> None:
-        governed = govern(player, house_of(driven, store, None))
+        governed = apply_policy(player, house_of(driven, store, None))
         await governed.play()
         await governed.set_volume(100)
         assert player.heard == ["play", "volume 100"]
@@ -115,8 +115,8 @@ def test_mute_by_volume_is_remembered_across_processes(driven: DrivenTime, store
     player = SoftPlayer(driven, volume=70)
 
     async def scene() -> None:
-        await govern(player, house_of(driven, store)).set_mute(True)
-        again = govern(player, house_of(driven, store))
+        await apply_policy(player, house_of(driven, store)).set_mute(True)
+        again = apply_policy(player, house_of(driven, store))
         state = await again.state()
         assert (state.volume, state.muted) == (0, True)
         await again.set_mute(True)  # twice is once
@@ -132,10 +132,10 @@ def test_mute_by_volume_is_remembered_across_processes(driven: DrivenTime, store
 
 def test_mute_goes_to_the_player_that_has_its_own(driven: DrivenTime, store: Store) -> None:
     player = SoftPlayer(driven)
-    player.can |= {Can.MUTE}
+    player.can |= {Capability.MUTE}
 
     async def scene() -> None:
-        await govern(player, house_of(driven, store)).set_mute(True)
+        await apply_policy(player, house_of(driven, store)).set_mute(True)
         assert player.heard == ["mute True"]
 
     asyncio.run(scene())
@@ -143,11 +143,11 @@ def test_mute_goes_to_the_player_that_has_its_own(driven: DrivenTime, store: Sto
 
 def test_a_player_without_a_mixer_is_not_muted_but_says_so(driven: DrivenTime, store: Store) -> None:
     player = SoftPlayer(driven, ["a.ogg"], volume=None)
-    player.can -= {Can.VOLUME}
+    player.can -= {Capability.VOLUME}
 
     async def scene() -> None:
-        governed = govern(player, house_of(driven, store))
-        assert Can.MUTE not in await governed.abilities()
+        governed = apply_policy(player, house_of(driven, store))
+        assert Capability.MUTE not in await governed.abilities()
         with pytest.raises(Refused, match="no volume to mute"):
             await governed.set_mute(True)
         await governed.play()
@@ -158,22 +158,22 @@ def test_a_player_without_a_mixer_is_not_muted_but_says_so(driven: DrivenTime, s
 
 def test_opinions_are_kept_where_the_player_keeps_none(driven: DrivenTime, store: Store) -> None:
     async def scene() -> None:
-        governed = govern(SoftPlayer(driven), house_of(driven, store))
-        assert {Can.STICKERS, Can.MUTE} <= await governed.abilities()
+        governed = apply_policy(SoftPlayer(driven), house_of(driven, store))
+        assert {Capability.STICKERS, Capability.MUTE} <= await governed.abilities()
         for uri, opinion in (
-            ("b.ogg", Opinion(rating=7, favourite=True)),
-            ("http://radio/a", Opinion(favourite=True)),
-            ("a.ogg", Opinion(favourite=True)),
-            ("c.ogg", Opinion(rating=2)),
+            ("b.ogg", TrackRating(rating=7, favourite=True)),
+            ("http://radio/a", TrackRating(favourite=True)),
+            ("a.ogg", TrackRating(favourite=True)),
+            ("c.ogg", TrackRating(rating=2)),
         ):
             await governed.set_opinion(uri, opinion)
         assert await governed.opinions(["b.ogg", "c.ogg", "nothing.ogg"]) == {
-            "b.ogg": Opinion(rating=7, favourite=True),
-            "c.ogg": Opinion(rating=2),
+            "b.ogg": TrackRating(rating=7, favourite=True),
+            "c.ogg": TrackRating(rating=2),
         }
         window = await governed.favourites(1, 1)
         assert ([entry.uri for entry in window.items], window.length, window.more) == (["b.ogg"], 3, True)
-        await governed.set_opinion("b.ogg", Opinion())
+        await governed.set_opinion("b.ogg", TrackRating())
         window = await governed.favourites()
         assert ([entry.uri for entry in window.items], window.more) == (["a.ogg", "http://radio/a"], False)
 
@@ -308,7 +308,7 @@ def test_a_player_that_comes_back_louder_is_turned_down_to_the_start_volume(driv
                     if hub.state is not None:
                         break
             await driven.settle()
-            assert Can.VOLUME in hub.abilities
+            assert Capability.VOLUME in hub.abilities
             return player.volume
 
     assert asyncio.run(scene(20, 100)) == 30

@@ -13,9 +13,9 @@ import pytest
 from pi_appliance.errors import Unavailable
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.scheduling.child_runs import Runs
-from pi_appliance.scheduling.run_requests import Asking
+from pi_appliance.scheduling.run_requests import RequestRunner
 from pi_appliance.scheduling.scheduler import Scheduler
-from pi_appliance.storage.model import LEFT, Outcome, Trigger
+from pi_appliance.storage.model import RESUME, Outcome, Trigger
 from pi_appliance.system.clock import ClockState
 from tests.house import House
 
@@ -74,7 +74,7 @@ class VirtualRuns(Runs):
             ended(self.falling.pop())
             return
         now, store = self._clock.now(), self.appliance.store
-        slot = None if due == LEFT else due
+        slot = None if due == RESUME else due
         run, used = store.begin(job=job, kind="command", trigger=trigger, due=slot, now=now)
         if used is not None:
             self.beaten += 1
@@ -115,7 +115,7 @@ class World:
 
     def restart(self) -> None:
         """Begin anew, as a daemon that was started again does."""
-        asking = Asking(lambda: self.appliance, self.runs, clock=self.clock, trusted=self._is_trusted)
+        asking = RequestRunner(lambda: self.appliance, self.runs, clock=self.clock, trusted=self._is_trusted)
         self.scheduler = Scheduler(self.appliance, self.runs, clock=self.clock, nap=self._nap, also=asking.look)
 
     def _is_trusted(self) -> bool:

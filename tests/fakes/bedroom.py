@@ -28,7 +28,7 @@ def options(do: str, **keys: Any) -> music_job.Options:
         values["play"] = Names([values["play"]] if isinstance(values["play"], str) else values["play"])
     if "finish" in values:
         values["finish"] = music_job.Finish(values["finish"])
-    return music_job.Options(do=music_job.Do(do), **values)
+    return music_job.Options(do=music_job.Action(do), **values)
 
 
 @dataclass

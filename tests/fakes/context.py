@@ -12,13 +12,13 @@ from typing import IO
 
 from pi_appliance.errors import Unavailable, UnknownName
 from pi_appliance.jobs import reports
-from pi_appliance.jobs.interface import Edition, Ledger, Moment, Network, Rules
+from pi_appliance.jobs.interface import Network, PostLimits, PostStore, ReportSet, Timestamp
 from pi_appliance.music.model import Source, Station
 from pi_appliance.music.player import Player
 from pi_appliance.posting.model import Report
 from pi_appliance.posting.store import Posts
-from pi_appliance.puzzles.runtime.interface import Work
-from pi_appliance.puzzles.runtime.local import open_bench
+from pi_appliance.puzzles.runtime.interface import SearchRuntime
+from pi_appliance.puzzles.runtime.local import open_runtime
 from pi_appliance.storage.runs import Store
 from pi_appliance.system import files
 from tests.fakes.timed_player import Timeline
@@ -59,7 +59,7 @@ class FolderContext:
         return self.due or f"run {self.run}"
 
     @cached_property
-    def posts(self) -> Ledger:
+    def posts(self) -> PostStore:
         """Give a real ledger, in a file of its own."""
         store = Store(files.make_folder(self.folder) / "ledger.db")
         weakref.finalize(self, store.close)
@@ -68,7 +68,7 @@ class FolderContext:
     def local_time(self) -> datetime:
         return self.clock().astimezone(self.zone)
 
-    def rules(self, name: str) -> Rules:
+    def rules(self, name: str) -> PostLimits:
         """Return what the network that the test gave takes."""
         return self.network(name).rules
 
@@ -96,20 +96,22 @@ class FolderContext:
     @contextmanager
     def report(self, name: str) -> Iterator[IO[str]]:
         """Give a file that becomes report NAME when the block ends well."""
-        with files.replacing_text(files.make_folder(self.folder) / name) as file:
+        with files.atomic_write_text(files.make_folder(self.folder) / name) as file:
             yield file
 
-    def edition(self, keep: int) -> AbstractContextManager[Edition]:
+    def edition(self, keep: int) -> AbstractContextManager[ReportSet]:
         """Give what takes all reports of this run, in a folder named by `now`."""
-        return reports.edition(self.folder, self.now, keep=keep)
+        return reports.report_set(self.folder, self.now, keep=keep)
 
     def progress(self, done: float | None, note: str = "") -> None:
         """Keep what was told in `told`."""
         self.told.append((done, note))
 
-    def work(self, progress: Callable[[float | None, str], None] | None = None) -> AbstractContextManager[Work]:
+    def work(
+        self, progress: Callable[[float | None, str], None] | None = None
+    ) -> AbstractContextManager[SearchRuntime]:
         """Give one core, a shelf in the folder, and the `seconds` of the test."""
-        return open_bench(self.folder / "shelf", progress or self.progress, seconds=self.seconds, cores=1)
+        return open_runtime(self.folder / "shelf", progress or self.progress, seconds=self.seconds, cores=1)
 
     def player(self) -> Player:
         """Return the player that the test gave."""
@@ -127,7 +129,7 @@ class FolderContext:
         """Return what the player of the test lets through."""
         return int(getattr(self.plays, "most", 100))
 
-    def moment(self) -> Moment:
+    def moment(self) -> Timestamp:
         return self._time().moment()
 
     async def rest(self, seconds: float) -> None:

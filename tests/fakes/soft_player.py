@@ -10,12 +10,23 @@ from typing import Any
 import pytest
 
 from pi_appliance import plugins
-from pi_appliance.config.model import Part
+from pi_appliance.config.model import PluginConfig
 from pi_appliance.errors import Refused, Unavailable
-from pi_appliance.music.model import Added, Can, Mode, Play, PlayerState, Queue, Source, Track, Uri, Where
+from pi_appliance.music.model import (
+    AddResult,
+    Capability,
+    Mode,
+    Play,
+    PlayerState,
+    Queue,
+    QueuePosition,
+    Source,
+    Track,
+    Uri,
+)
 from tests.fakes.driven_time import DrivenTime
 
-ALL = frozenset({Can.VOLUME, Can.SEEK, Can.REMOVE, Can.NEXT})
+ALL = frozenset({Capability.VOLUME, Capability.SEEK, Capability.REMOVE, Capability.NEXT})
 DURATION = 5000.0  # seconds of a file
 
 
@@ -101,7 +112,7 @@ class SoftPlayer:
             **self.modes,
         )
 
-    async def abilities(self) -> frozenset[Can]:
+    async def abilities(self) -> frozenset[Capability]:
         self._here()
         return self.can
 
@@ -159,19 +170,19 @@ class SoftPlayer:
         tracks = self.tracks[start : start + count]
         return Queue(tracks=tracks, start=start, length=len(self.tracks), version=self.version)
 
-    async def add(self, source: Source, where: Where = Where.END, *, play: bool = False) -> Added:
+    async def add(self, source: Source, where: QueuePosition = QueuePosition.END, *, play: bool = False) -> AddResult:
         assert isinstance(source, Uri)
         self._do(f"add {source.uri} {where}{' play' if play else ''}")
         if source.uri in self.unknown:
             raise Refused(f"there is no {source.uri}")
-        if where is Where.INSTEAD:
+        if where is QueuePosition.INSTEAD:
             self.tracks, self.current = [], None
-        position = len(self.tracks) if where is not Where.NEXT else (self.current or 0) + 1
+        position = len(self.tracks) if where is not QueuePosition.NEXT else (self.current or 0) + 1
         self._append(source.uri, source.title, position)
         if play:
             self._play(position)
         self.tell("playlist")
-        return Added(name=source.title or source.uri, position=position, count=1)
+        return AddResult(name=source.title or source.uri, position=position, count=1)
 
     async def remove(self, ids: Collection[int]) -> None:
         self._do(f"remove {sorted(ids)}")
@@ -260,6 +271,6 @@ def soft_kind() -> Iterator[None]:
     plugins.forget_installed()
 
 
-def soft_part(player: SoftPlayer) -> Part:
+def soft_part(player: SoftPlayer) -> PluginConfig:
     """Return what stands for PLAYER in a configuration."""
-    return Part(kind="soft", with_=player)
+    return PluginConfig(kind="soft", with_=player)

@@ -5,10 +5,22 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from pi_appliance.errors import Refused, Unavailable
-from pi_appliance.jobs.interface import Moment
-from pi_appliance.music.model import Added, Can, Mode, Play, PlayerState, Queue, Saved, Source, Track, Uri, Where
+from pi_appliance.jobs.interface import Timestamp
+from pi_appliance.music.model import (
+    AddResult,
+    Capability,
+    Mode,
+    Play,
+    PlayerState,
+    Queue,
+    QueuePosition,
+    SavedPlaylist,
+    Source,
+    Track,
+    Uri,
+)
 
-ALL = frozenset(Can)
+ALL = frozenset(Capability)
 
 
 class CutOff(BaseException):
@@ -25,8 +37,8 @@ class Timeline:
     events: list[tuple[float, Callable[[], object]]] = field(default_factory=list)
     cut_at: float | None = None
 
-    def moment(self) -> Moment:
-        return Moment(self.wall, self.steady, self.boot)
+    def moment(self) -> Timestamp:
+        return Timestamp(self.wall, self.steady, self.boot)
 
     def at(self, seconds: float, event: Callable[[], object]) -> None:
         """Let EVENT happen so many seconds from now."""
@@ -118,7 +130,7 @@ class TimedPlayer:
         elapsed = None if track is None or self.now.play is Play.STOPPED else self._position()
         return replace(self.now, track=track, elapsed=elapsed, queue_length=len(self.tracks))
 
-    async def abilities(self) -> frozenset[Can]:
+    async def abilities(self) -> frozenset[Capability]:
         self._reach()
         return self.can
 
@@ -184,13 +196,13 @@ class TimedPlayer:
         tracks = [replace(each, position=number) for number, each in enumerate(self.tracks)]
         return Queue(tracks=tracks[start : start + count], start=start, length=len(tracks))
 
-    async def add(self, source: Source, where: Where = Where.END, *, play: bool = False) -> Added:
+    async def add(self, source: Source, where: QueuePosition = QueuePosition.END, *, play: bool = False) -> AddResult:
         self._reach()
         self._pass()
         uri = source.uri if isinstance(source, Uri) else str(source)
-        if isinstance(source, Saved):
+        if isinstance(source, SavedPlaylist):
             raise Refused(f"there is no playlist {source.playlist}")
-        if where is Where.INSTEAD:
+        if where is QueuePosition.INSTEAD:
             self.tracks, self.current = [], None
         self.tracks.append(self._track(uri))
         self.now = replace(self.now, queue_version=self.now.queue_version + 1)
@@ -198,7 +210,7 @@ class TimedPlayer:
         if play:
             self.current = len(self.tracks) - 1
             self._go(Play.PLAYING, 0.0)
-        return Added(name=uri, position=len(self.tracks) - 1, count=1)
+        return AddResult(name=uri, position=len(self.tracks) - 1, count=1)
 
     async def remove(self, ids: Collection[int]) -> None:
         self._reach()

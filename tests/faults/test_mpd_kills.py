@@ -17,7 +17,7 @@ from random import Random
 import mpd as python_mpd2
 import pytest
 
-from pi_appliance.config.model import Config, MpdPort, Part, VolumePolicy
+from pi_appliance.config.model import Config, MpdPort, PluginConfig, VolumePolicy
 from pi_appliance.errors import Unavailable, Uncertain
 from pi_appliance.music import services
 from pi_appliance.music.hub import Hub
@@ -171,7 +171,7 @@ async def living(config: Config) -> AsyncIterator[tuple[Hub, int]]:
     config.state.mkdir()
     with Store(config.state / "history.db") as store:
         hub = services.new_hub(config, store, {})
-        task = asyncio.create_task(services.live(hub, config))
+        task = asyncio.create_task(services.run(hub, config))
         relay = Relay(hub, MpdPort(port=0))
         try:
             yield hub, await relay.start()
@@ -182,7 +182,7 @@ async def living(config: Config) -> AsyncIterator[tuple[Hub, int]]:
 
 
 def test_whatever_mpd_dies_of_everybody_comes_back_and_nothing_is_done_twice(server: MpdServer, tmp_path: Path) -> None:
-    part = Part(kind="mpd", with_=player.Options(address=server.address, stand_in=False))
+    part = PluginConfig(kind="mpd", with_=player.Options(address=server.address, stand_in=False))
     config = Config(player=part, state=tmp_path / "state", volume=VolumePolicy(maximum=90))
     random = Random(SEED)
     late = list[tuple[float, str]]()  # of each kill: seconds until all were served again, and who was the last

@@ -106,7 +106,7 @@ class Night(House):
         with Appliance.open(self.config) as appliance:
             for job in jobs:
                 appliance.store.asks.add(job, clock.now(), given, now=clock.now())
-            wakeup.ring(appliance.config.state / wakeup.NAME)
+            wakeup.wake_daemon(appliance.config.state / wakeup.NAME)
 
     def pid(self, job: str) -> int:
         """Return the process of the run of JOB that goes on."""

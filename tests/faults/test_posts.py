@@ -17,7 +17,7 @@ from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import Any
 
-from pi_appliance.posting.model import GONE, OPEN, Intent, State
+from pi_appliance.posting.model import FAILED_STATES, PENDING_STATES, PostRecord, State
 from pi_appliance.posting.store import Posts
 from pi_appliance.storage.runs import Store
 from tests.fakes import bluesky_account, mastodon_server, x_server
@@ -136,13 +136,13 @@ def one_run(house: House, random: Random, told: Told, *words: str) -> None:
     until(lambda: None not in house.outcomes("bird"), 30)  # a process of it may live: the guard ends it in a moment
 
 
-def left(house: House) -> list[Intent]:
+def left(house: House) -> list[PostRecord]:
     """Let a run finish what is left, and return what is left after it."""
     house.run("jobs", "run", "bird", "--left", environment=SECRETS)
-    return [each for each in ledger(house) if each.state in OPEN]
+    return [each for each in ledger(house) if each.state in PENDING_STATES]
 
 
-def ledger(house: House) -> list[Intent]:
+def ledger(house: House) -> list[PostRecord]:
     with Store(house.state / "history.db", only_look=True) as store:
         return Posts(store).newest(limit=10_000)
 
@@ -158,7 +158,7 @@ def check(house: House, known: dict[str, Server], told: Told) -> None:
         for text, each in mine.items():
             states[f"{name} {each.state}"] += 1
             assert each.state is not State.SENT or there[text] == 1, f"said to be on {name}, and is not: {each}"
-            assert each.state not in GONE or not there[text], f"said not to be on {name}: {each}"
+            assert each.state not in FAILED_STATES or not there[text], f"said not to be on {name}: {each}"
             if each.state is State.UNCERTAIN:  # only where the account may not be looked at
                 assert any(word in each.why for word in ("401", "402", "403")), each.why
     runs = house.json("jobs", "history", "bird", "--count", "10000")

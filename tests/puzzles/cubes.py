@@ -3,7 +3,7 @@
 import random
 
 from pi_appliance.puzzles.rubiks_cube.board import FACES, TURNS, Board
-from pi_appliance.puzzles.runtime.serial import Alone
+from pi_appliance.puzzles.runtime.serial import SerialRuntime
 
 SOLVED = "".join(face * 9 for face in FACES)
 SUPERFLIP = "U R2 F B R B2 R U2 L B2 R U' D' R2 F R' L B2 U2 F2"
@@ -65,11 +65,11 @@ def after(line: tuple[str, ...]) -> Board:
     return Board(3, replayed(SOLVED, line))
 
 
-def work() -> Alone:
+def work() -> SerialRuntime:
     """Return work whose clock stands still, so that answers are the same again; all share one shelf."""
-    alone = Alone()
+    alone = SerialRuntime()
     alone.shelf = _SHELF
     return alone
 
 
-_SHELF = Alone().shelf
+_SHELF = SerialRuntime().shelf

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pi_appliance.puzzles.peg_solitaire import BOARDS, Board, Hole, Jump, parse, with_rules
 from pi_appliance.puzzles.runtime.interface import Interrupted
-from pi_appliance.puzzles.runtime.serial import Alone
+from pi_appliance.puzzles.runtime.serial import SerialRuntime
 
 EXAMPLES = Path(__file__).parents[2] / "config" / "boards"
 
@@ -60,10 +60,10 @@ def moves(line: tuple[Jump, ...]) -> int:
     return sum(number == 0 or line[number - 1].end != jump.start for number, jump in enumerate(line))
 
 
-class Ending(Alone):
+class Ending(SerialRuntime):
     """Work that ends after so many words of progress, on a shelf that outlives it."""
 
-    def __init__(self, before: Alone, words: int, clock: Callable[[], float] = lambda: 0.0) -> None:
+    def __init__(self, before: SerialRuntime, words: int, clock: Callable[[], float] = lambda: 0.0) -> None:
         super().__init__(clock)
         self.shelf, self.words = before.shelf, words
 

@@ -3,8 +3,8 @@
 import random
 from collections.abc import Callable, Iterable, Iterator
 
-from pi_appliance.puzzles.runtime.interface import Came, Interrupted, Item
-from pi_appliance.puzzles.runtime.serial import Alone
+from pi_appliance.puzzles.runtime.interface import Interrupted, Item, Result
+from pi_appliance.puzzles.runtime.serial import SerialRuntime
 
 # Puzzle, solution. The first two are the samples the project set out from; each was made sure of by two counters.
 UNIQUE = {
@@ -55,7 +55,7 @@ NONE = [
 ]
 
 
-class Stops(Alone):
+class Stops(SerialRuntime):
     """Work that must end after a number of signs of life."""
 
     def __init__(self, after: int) -> None:
@@ -69,7 +69,7 @@ class Stops(Alone):
         if self.after < 0:
             raise Interrupted("a deadline")
 
-    def map(self, function: Callable[[Item], Came], items: Iterable[Item]) -> Iterator[Came]:
+    def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
         for item in items:
             self.progress(None, "an end may come within")
             yield function(item)

@@ -6,9 +6,9 @@ from random import Random
 
 import pytest
 
-from pi_appliance.puzzles import Wish, battleship
+from pi_appliance.puzzles import SolveMode, battleship
 from pi_appliance.puzzles.battleship import Board, Line, Ship, Square
-from pi_appliance.puzzles.runtime.serial import Alone
+from pi_appliance.puzzles.runtime.serial import SerialRuntime
 from tests.puzzles.battleship_plain import agrees, touch
 
 MUTATIONS = 12_000
@@ -42,7 +42,7 @@ def boards() -> list[Board]:
         for touching in ("allowed", "corners", "never")
         for sinking in ("silent", "told")
     ]
-    return known + [battleship.make(7, battleship.with_rules(open_sea, rule), Alone()).board for rule in rules]
+    return known + [battleship.make(7, battleship.with_rules(open_sea, rule), SerialRuntime()).board for rule in rules]
 
 
 def tampered(line: Line, other: Line, random: Random) -> Line:
@@ -68,7 +68,9 @@ def tampered(line: Line, other: Line, random: Random) -> Line:
 
 def test_what_is_tampered_with_passes_only_if_it_keeps_the_rules() -> None:
     random = Random(20261121)
-    lines = {board: list(islice(battleship.solve(board, Wish.ALL, Alone()).lines, 60)) for board in boards()}
+    lines = {
+        board: list(islice(battleship.solve(board, SolveMode.ALL, SerialRuntime()).lines, 60)) for board in boards()
+    }
     verdicts: Counter[bool] = Counter()
     for _ in range(MUTATIONS):
         board = random.choice(list(lines))

@@ -9,10 +9,10 @@ from types import ModuleType
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
-from pi_appliance.puzzles import Wish, battleship
+from pi_appliance.puzzles import SolveMode, battleship
 from pi_appliance.puzzles.battleship.count import Sweep
 from pi_appliance.puzzles.battleship.fit import places
-from pi_appliance.puzzles.runtime.serial import Alone
+from pi_appliance.puzzles.runtime.serial import SerialRuntime
 from tests.puzzles.battleship_plain import Cells, agrees, fleets
 
 FLEETS = ((2, 1), (3, 2), (2, 2, 1), (3, 1, 1), (1, 1, 1), (3, 2, 1), (4, 2), (2, 2, 2))
@@ -66,14 +66,14 @@ def cells(line: battleship.Line) -> tuple[Cells, ...]:
 def test_the_answer_is_what_plain_trying_finds(board: battleship.Board) -> None:
     found = by_trying(board)
     names = prod(factorial(board.fleet.count(length)) for length in set(board.fleet)) if board.ships != "alike" else 1
-    answer = battleship.solve(board, Wish.ALL, Alone())
+    answer = battleship.solve(board, SolveMode.ALL, SerialRuntime())
     lines = list(answer.lines)
 
     assert answer.count == len(found) * names == len(lines) == len(set(lines))
     assert {frozenset(cells(line)) for line in lines} == {frozenset(fleet) for fleet in found}
     assert all(battleship.check(board, line) for line in lines)
     assert all(tuple(map(len, cells(line))) == board.fleet for line in lines)
-    assert bool(battleship.solve(board, Wish.FIRST, Alone()).proof) == (not found) == bool(answer.why)
+    assert bool(battleship.solve(board, SolveMode.FIRST, SerialRuntime()).proof) == (not found) == bool(answer.why)
     if answer.tables:
         for y, (_, *numbers) in enumerate(answer.tables[1].rows):
             for x, number in enumerate(numbers):
@@ -84,7 +84,7 @@ def test_the_answer_is_what_plain_trying_finds(board: battleship.Board) -> None:
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(boards(wrong=1))
 def test_what_cannot_stand_together_cannot_and_one_wrong_mark_is_one(board: battleship.Board) -> None:
-    answer = battleship.solve(board, Wish.FIRST, Alone())
+    answer = battleship.solve(board, SolveMode.FIRST, SerialRuntime())
     if not answer.proof or "contradiction" not in answer.facts:
         return
     if not board.marked("?X"):  # a finished grid: its ships are hits, each by itself
@@ -137,5 +137,5 @@ def test_the_kernel_counts_the_same_plain_and_compiled(
         for fleet in ((3, 2, 2, 1), (5, 4, 3, 3, 2), (15, 2, 1), (1,) * 20):
             rows = ("?" * 15, "?" * 13 + "..", "." * 4 + "?" * 11, "?" * 15) if 15 in fleet else ("?????.?",) * 6
             board = battleship.Board(rows=rows, fleet=fleet, touching=touching)
-            plain, compiled = (Sweep(board, places(board), Alone(), way).survey() for way in ways)
+            plain, compiled = (Sweep(board, places(board), SerialRuntime(), way).survey() for way in ways)
             assert plain == compiled

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from pi_appliance.errors import ConfigError
-from pi_appliance.puzzles import Wish, battleship
-from pi_appliance.puzzles.runtime.serial import Alone
+from pi_appliance.puzzles import SolveMode, battleship
+from pi_appliance.puzzles.runtime.serial import SerialRuntime
 from tests.puzzles.test_battleship_count import boards
 
 SMALL = ("?.X#", ".#??", "?#?X")
@@ -63,7 +63,7 @@ def test_ships_sunk_as_a_whole_are_known_and_drawn_as_such() -> None:
 @given(boards(), some.booleans())
 def test_what_is_drawn_is_read_back(board: battleship.Board, known: bool) -> None:
     if known:
-        lines = battleship.solve(board, Wish.FIRST, Alone()).lines
+        lines = battleship.solve(board, SolveMode.FIRST, SerialRuntime()).lines
         sunk = [ship for line in lines for ship in line if all(board.rows[y][x] == "#" for x, y in ship.squares)]
         board = battleship.Board(
             rows=board.rows, known=tuple(sorted(sunk)), fleet=board.fleet, touching=board.touching, ships=board.ships
@@ -77,7 +77,7 @@ def test_what_is_drawn_is_read_back(board: battleship.Board, known: bool) -> Non
 
 @given(boards())
 def test_a_line_is_read_back_from_its_notation_and_from_a_listing(board: battleship.Board) -> None:
-    for line in battleship.solve(board, Wish.FIRST, Alone()).lines:
+    for line in battleship.solve(board, SolveMode.FIRST, SerialRuntime()).lines:
         assert battleship.parse_line(board, battleship.notate(board, line), "mine") == line
         drawn = battleship.render_line(board, line)
         listing = f"Starting Board\n{battleship.render(board)}\nStart Solution\n{drawn}\nEnd Solution\n"

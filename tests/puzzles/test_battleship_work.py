@@ -6,18 +6,18 @@ from itertools import count
 import pytest
 
 from pi_appliance.errors import Refused, Unavailable
-from pi_appliance.puzzles import Answer, Wish, battleship
+from pi_appliance.puzzles import SolveMode, SolveResult, battleship
 from pi_appliance.puzzles.battleship.kept import pack, unpack
-from pi_appliance.puzzles.runtime.interface import Interrupted, Shelf
-from pi_appliance.puzzles.runtime.serial import Alone, MemoryShelf
+from pi_appliance.puzzles.runtime.interface import Cache, Interrupted
+from pi_appliance.puzzles.runtime.serial import MemoryCache, SerialRuntime
 
 BOARD = battleship.parse("size: 7x7\nfleet: 4,3,2,2\ntouching: corners\nB2 hit, D5 miss\n", "mine")
 
 
-class Slow(Alone):
+class Slow(SerialRuntime):
     """Work that takes ten times longer than its patience with the shelf, and ends after so many signs of progress."""
 
-    def __init__(self, shelf: Shelf, ends: int) -> None:
+    def __init__(self, shelf: Cache, ends: int) -> None:
         super().__init__(count(0, 100).__next__)
         self.shelf, self.ends = shelf, ends
         self.parts: list[float] = []
@@ -31,15 +31,15 @@ class Slow(Alone):
             raise Interrupted("the night is over")
 
 
-def asked(work: Alone, wish: Wish = Wish.COUNT) -> Answer:
+def asked(work: SerialRuntime, wish: SolveMode = SolveMode.COUNT) -> SolveResult:
     return battleship.solve(BOARD, wish, work)
 
 
 def test_a_count_that_is_cut_off_says_how_far_it_is_and_goes_on_from_there() -> None:
-    plain = asked(Alone())
-    whole = Slow(Alone().shelf, 10_000)
+    plain = asked(SerialRuntime())
+    whole = Slow(SerialRuntime().shelf, 10_000)
     assert asked(whole).count == plain.count
-    shelf, told, steps = Alone().shelf, [], 0
+    shelf, told, steps = SerialRuntime().shelf, [], 0
     for _ in range(100):
         work = Slow(shelf, 16)
         try:
@@ -60,25 +60,25 @@ def test_a_count_that_is_cut_off_says_how_far_it_is_and_goes_on_from_there() -> 
 
 
 def test_what_is_done_is_there_at_once_the_next_time() -> None:
-    work = Slow(Alone().shelf, 10_000)
+    work = Slow(SerialRuntime().shelf, 10_000)
     first = asked(work)
     again = Slow(work.shelf, 0)
     assert asked(again).tables == first.tables
 
 
 def test_another_board_does_not_go_on_from_this_one() -> None:
-    shelf = Alone().shelf
+    shelf = SerialRuntime().shelf
     with pytest.raises(Interrupted):
         asked(Slow(shelf, 30))
     other = battleship.with_rules(BOARD, {"touching": "never"})
     assert (
-        battleship.solve(other, Wish.COUNT, Slow(shelf, 10_000)).count
-        == battleship.solve(other, Wish.COUNT, Alone()).count
+        battleship.solve(other, SolveMode.COUNT, Slow(shelf, 10_000)).count
+        == battleship.solve(other, SolveMode.COUNT, SerialRuntime()).count
     )
 
 
 def test_progress_goes_from_nothing_to_the_end() -> None:
-    work = Slow(Alone().shelf, 10_000)
+    work = Slow(SerialRuntime().shelf, 10_000)
     asked(work)
     assert work.parts == sorted(work.parts)
     assert work.parts[0] == 0
@@ -86,20 +86,20 @@ def test_progress_goes_from_nothing_to_the_end() -> None:
 
 
 def test_what_is_damaged_on_the_shelf_counts_as_not_there() -> None:
-    shelf = Alone().shelf
+    shelf = SerialRuntime().shelf
     with pytest.raises(Interrupted):
         asked(Slow(shelf, 30))
     for name in [*shelf.names()]:
         shelf.save(name, [b"nonsense"])
-    assert asked(Slow(shelf, 10_000)).count == asked(Alone()).count
+    assert asked(Slow(shelf, 10_000)).count == asked(SerialRuntime()).count
 
 
 def test_a_shelf_that_takes_nothing_ends_no_count() -> None:
-    class Full(MemoryShelf):
+    class Full(MemoryCache):
         def save(self, name: str, parts: Iterable[bytes | bytearray | memoryview]) -> None:
             raise Unavailable(f"no room for {name}: {len(list(parts))} parts")
 
-    assert asked(Slow(Full(), 10_000)).tables == asked(Alone()).tables
+    assert asked(Slow(Full(), 10_000)).tables == asked(SerialRuntime()).tables
 
 
 def test_layers_are_packed_and_unpacked_and_nothing_else_is_taken_for_one() -> None:
@@ -112,7 +112,7 @@ def test_layers_are_packed_and_unpacked_and_nothing_else_is_taken_for_one() -> N
 
 
 def test_what_does_not_fit_is_refused_before_it_starts() -> None:
-    class Tiny(Alone):
+    class Tiny(SerialRuntime):
         def progress(self, part: float | None, note: str) -> None:
             assert part is None, f"nothing can be counted: {note}"
 
@@ -121,16 +121,16 @@ def test_what_does_not_fit_is_refused_before_it_starts() -> None:
 
     board = battleship.with_rules(battleship.parse("size: 15x15", "mine"), {"fleet": "6,5,5,4,4,4,3,3,3,3"})
     with pytest.raises(Refused, match=r"counting the placements needs \d+ GB"):
-        battleship.solve(board, Wish.COUNT, Tiny())
-    assert next(battleship.solve(board, Wish.FIRST, Tiny()).lines), "whether it is possible needs no memory"
+        battleship.solve(board, SolveMode.COUNT, Tiny())
+    assert next(battleship.solve(board, SolveMode.FIRST, Tiny()).lines), "whether it is possible needs no memory"
 
 
 def test_a_search_that_is_cut_off_is_heard() -> None:
     board = battleship.with_rules(battleship.parse("size: 8x8", "mine"), {"fleet": "2 " * 14, "touching": "never"})
     with pytest.raises(Interrupted) as caught:
-        battleship.solve(board, Wish.FIRST, Slow(Alone().shelf, 0))
+        battleship.solve(board, SolveMode.FIRST, Slow(SerialRuntime().shelf, 0))
     assert caught.value.so_far == "whether the board is possible is not known yet"
     quarrel = battleship.parse(battleship.BOARDS["quarrel"], "quarrel")
     with pytest.raises(Interrupted) as caught:
-        battleship.solve(quarrel, Wish.FIRST, Slow(Alone().shelf, 3))
+        battleship.solve(quarrel, SolveMode.FIRST, Slow(SerialRuntime().shelf, 3))
     assert caught.value.so_far == "the board is impossible: C4 is hit, and no ship of the fleet can lie there"

@@ -6,12 +6,12 @@ from itertools import count
 
 import pytest
 
-from pi_appliance.puzzles import Wish, connect_four
+from pi_appliance.puzzles import SolveMode, connect_four
 from pi_appliance.puzzles.connect_four import book
 from pi_appliance.puzzles.connect_four.position import NOTHING, Position, position_of
 from pi_appliance.puzzles.connect_four.search import Search
 from pi_appliance.puzzles.runtime.interface import Interrupted
-from pi_appliance.puzzles.runtime.serial import Alone
+from pi_appliance.puzzles.runtime.serial import SerialRuntime
 
 START = position_of(connect_four.parse("333115733355541712672671", "mine"))
 STAGES = (1, 2, 3)
@@ -20,23 +20,23 @@ STAGES = (1, 2, 3)
 def test_the_positions_of_each_ply_are_as_many_as_are_published() -> None:
     level, counts = {NOTHING}, [1]
     for _ in range(7):
-        counts.append(len(set(book.followers(level, ended=True))))
-        level = set(book.followers(level))
+        counts.append(len(set(book.children(level, ended=True))))
+        level = set(book.children(level))
     assert counts == [1, 7, 49, 238, 1120, 4263, 16422, 54859]
 
 
 def test_a_stage_has_as_many_undecided_positions_as_the_manual_says() -> None:
     level, counts = {NOTHING.key: NOTHING}, []
     for _ in range(6):
-        level = {after.key: after for after in book.followers(level.values())}
+        level = {after.key: after for after in book.children(level.values())}
         counts.append(len(level))
     assert counts[-1] == 8_231
 
 
-class Cut(Alone):
+class Cut(SerialRuntime):
     """Work on a shelf that is there already, which is interrupted after so many signs of progress."""
 
-    def __init__(self, signs: int, last: Alone) -> None:
+    def __init__(self, signs: int, last: SerialRuntime) -> None:
         super().__init__()
         self.signs, self.shelf = signs, last.shelf
 
@@ -48,8 +48,8 @@ class Cut(Alone):
             raise Interrupted("the time is over")
 
 
-def whole() -> tuple[Alone, bytes]:
-    work = Alone()
+def whole() -> tuple[SerialRuntime, bytes]:
+    work = SerialRuntime()
     book.deepen(work, START, STAGES)
     kept = work.shelf.load(book.NAME)
     assert kept is not None
@@ -57,7 +57,7 @@ def whole() -> tuple[Alone, bytes]:
 
 
 def test_a_book_that_is_cut_off_again_and_again_comes_to_the_same_bytes() -> None:
-    (_, right), work, chance = whole(), Alone(), random.Random(6)
+    (_, right), work, chance = whole(), SerialRuntime(), random.Random(6)
     told = []
     for _ in range(1000):
         try:
@@ -75,13 +75,13 @@ def test_a_book_that_is_cut_off_again_and_again_comes_to_the_same_bytes() -> Non
 def test_a_book_holds_the_exact_score_of_every_undecided_position() -> None:
     work, _ = whole()
     kept = book.load(work.shelf, START)
-    search = Search(Alone(), START.discs, "test")
+    search = Search(SerialRuntime(), START.discs, "test")
     level, seen = {START.key: START}, 0
     for _ in range(4):
         for key, position in level.items():
             assert kept.score(key) == search.exact(position)
         seen += len(level)
-        level = {after.key: after for after in book.followers(level.values())}
+        level = {after.key: after for after in book.children(level.values())}
     assert len(kept) == seen
     assert (kept.complete, kept.plies) == (3, 3)
     assert all(kept.score(key) == book.UNKNOWN for key in level)
@@ -98,7 +98,7 @@ def test_a_complete_book_is_through_at_once_and_says_how_far_it_is() -> None:
 
 
 def test_an_end_is_heard_while_positions_are_only_gone_through() -> None:
-    class Heard(Alone):
+    class Heard(SerialRuntime):
         signs = 0
 
         def progress(self, part: float | None, note: str) -> None:
@@ -116,7 +116,7 @@ def test_what_is_killed_has_kept_what_it_found_until_a_moment_before() -> None:
     class Killed(BaseException):
         pass
 
-    class Mortal(Alone):
+    class Mortal(SerialRuntime):
         found = 0
 
         def progress(self, part: float | None, note: str) -> None:
@@ -130,7 +130,7 @@ def test_what_is_killed_has_kept_what_it_found_until_a_moment_before() -> None:
     assert 10 < len(book.load(work.shelf, START)) <= 21
 
 
-class Timed(Alone):
+class Timed(SerialRuntime):
     """Work whose time runs out by the look: a second each."""
 
     def __init__(self, looks: float) -> None:
@@ -178,9 +178,9 @@ def test_the_empty_board_is_answered_from_the_book() -> None:
     columns = (-2, -1, 0, 1, 0, -1, -2)
     scores = {NOTHING.key: 1}
     scores |= {Position(0, 1 << 7 * column).key: -score for column, score in enumerate(columns)}
-    work = Cut(0, Alone())
+    work = Cut(0, SerialRuntime())
     book._save(work.shelf, NOTHING, scores, 1, 1)
-    answer = connect_four.solve(connect_four.parse(connect_four.BOARDS["empty"], "empty"), Wish.FIRST, work)
+    answer = connect_four.solve(connect_four.parse(connect_four.BOARDS["empty"], "empty"), SolveMode.FIRST, work)
     assert tuple(row[1] for row in answer.tables[0].rows) == columns
     assert answer.facts["opening-book"] == "5 positions, complete up to 1 disc"
     assert answer.facts["best-columns"] == "4 (D)"
@@ -190,11 +190,13 @@ def test_what_is_not_in_the_book_is_searched_with_what_is() -> None:
     """A book that lies leads to a wrong score, and so shows that it is used."""
     board = connect_four.parse("333115733355541712672671", "mine")
     here = position_of(board)
-    truth = Search(Alone(), board.discs, "test").exact(here)
-    known = {after.key: 18 for after in book.followers([here])}
-    lied = Search(Alone(), board.discs, "test", lambda key: known.get(key, book.UNKNOWN), board.discs + 1).exact(here)
+    truth = Search(SerialRuntime(), board.discs, "test").exact(here)
+    known = {after.key: 18 for after in book.children([here])}
+    lied = Search(
+        SerialRuntime(), board.discs, "test", lambda key: known.get(key, book.UNKNOWN), board.discs + 1
+    ).exact(here)
     assert lied != truth
-    right = {after.key: Search(Alone(), 25, "test").exact(after) for after in book.followers([here])}
-    used = Search(Alone(), board.discs, "test", lambda key: right.get(key, book.UNKNOWN), board.discs + 1)
+    right = {after.key: Search(SerialRuntime(), 25, "test").exact(after) for after in book.children([here])}
+    used = Search(SerialRuntime(), board.discs, "test", lambda key: right.get(key, book.UNKNOWN), board.discs + 1)
     assert used.exact(here) == truth
     assert used.tried < 40

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from pi_appliance.puzzles import Wish, connect_four
+from pi_appliance.puzzles import SolveMode, connect_four
 from pi_appliance.puzzles.connect_four.board import Board, End
-from pi_appliance.puzzles.runtime.serial import Alone
+from pi_appliance.puzzles.runtime.serial import SerialRuntime
 from tests.puzzles.test_connect_four import played
 
 # A column is six letters and a bar, so that a step to the next one is seven; and what leans by one is six or eight.
@@ -63,7 +63,7 @@ def test_the_check_says_of_mutated_lines_what_a_plain_replay_says() -> None:
     passed = 0
     for seed in range(MUTANTS // 20):
         game = played(seed, 42)
-        whole = next(connect_four.solve(game, Wish.FIRST, Alone()).lines)
+        whole = next(connect_four.solve(game, SolveMode.FIRST, SerialRuntime()).lines)
         cut = chance.randrange(len(game.moves))
         start = connect_four.parse("".join(map(str, game.moves[:cut])) or ".......\n" * 6, "mine")
         line = (*game.moves[cut:], *whole)

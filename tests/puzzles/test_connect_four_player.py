@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pi_appliance.puzzles import Wish, connect_four
+from pi_appliance.puzzles import SolveMode, connect_four
 from pi_appliance.puzzles.connect_four import kernel, position
 from pi_appliance.puzzles.connect_four.board import Board, Colour, End, ended
 from pi_appliance.puzzles.connect_four.check import check
 from pi_appliance.puzzles.connect_four.search import Search
 from pi_appliance.puzzles.connect_four.solve import KEPT
 from pi_appliance.puzzles.runtime.interface import Interrupted
-from pi_appliance.puzzles.runtime.serial import Alone, MemoryShelf
+from pi_appliance.puzzles.runtime.serial import MemoryCache, SerialRuntime
 
 # Positions and their scores, as a public solver that we share no line with gives them.
 KNOWN = {
@@ -36,14 +36,14 @@ KNOWN = {
 
 def scored(board: Board) -> dict[int, int]:
     """Return the scores of the columns, as the table of an answer has them."""
-    (table,) = connect_four.solve(board, Wish.FIRST, Alone()).tables
+    (table,) = connect_four.solve(board, SolveMode.FIRST, SerialRuntime()).tables
     return {int(str(name)[0]): int(score) for name, score, _ in table.rows if score != "-"}
 
 
 @pytest.mark.parametrize(("moves", "score"), KNOWN.items())
 def test_the_scores_are_those_of_a_public_solver(moves: str, score: int) -> None:
     board = connect_four.parse(moves, "mine")
-    answer = connect_four.solve(board, Wish.ALL, Alone())
+    answer = connect_four.solve(board, SolveMode.ALL, SerialRuntime())
     assert answer.facts["score"] == score == max(scored(board).values())
     lines = list(answer.lines)
     assert answer.count == len(lines) == list(scored(board).values()).count(score)
@@ -102,7 +102,7 @@ def test_near_the_end_every_column_scores_as_a_plain_search_says(seed: int, disc
 @given(st.integers(0, 10**9), st.integers(34, 41))
 def test_a_perfect_line_never_gives_a_score_away(seed: int, discs: int) -> None:
     board, known = by_chance(seed, discs), dict[Board, int]()
-    answer = connect_four.solve(board, Wish.ALL, Alone())
+    answer = connect_four.solve(board, SolveMode.ALL, SerialRuntime())
     for line in answer.lines:
         at, score = board, int(answer.facts["score"])
         for column in line[:-1]:
@@ -148,10 +148,10 @@ def test_the_number_of_the_last_move_and_the_score_say_the_same(discs: int) -> N
             assert position.highest(last - 1) == abs(score)
 
 
-class Short(Alone):
+class Short(SerialRuntime):
     """Work that is interrupted after so many signs of life, on a shelf that is there already."""
 
-    def __init__(self, signs: int, last: Alone) -> None:
+    def __init__(self, signs: int, last: SerialRuntime) -> None:
         super().__init__()
         self.signs, self.shelf = signs, last.shelf
 
@@ -163,38 +163,40 @@ class Short(Alone):
             raise Interrupted("the time is over")
 
 
-def bounds(board: Board, work: Alone) -> tuple[int, int]:
+def bounds(board: Board, work: SerialRuntime) -> tuple[int, int]:
     """Return what an interrupted search says of the score."""
     with pytest.raises(Interrupted) as caught:
-        connect_four.solve(board, Wish.FIRST, work)
+        connect_four.solve(board, SolveMode.FIRST, work)
     low, _, high = caught.value.so_far.partition("is from ")[2].partition(" to ")
     return int(low), int(high)
 
 
 def test_what_is_cut_off_says_the_bounds_and_goes_on_from_them() -> None:
     board, other = (connect_four.parse(moves, "mine") for moves in ("25777131474464", "25523546515174"))
-    nothing, room = (position.lowest(14), position.highest(14)), Alone()
-    came = [bounds(board, Short(signs, Alone())) for signs in (0, 1, 20, 60)]
+    nothing, room = (position.lowest(14), position.highest(14)), SerialRuntime()
+    came = [bounds(board, Short(signs, SerialRuntime())) for signs in (0, 1, 20, 60)]
     assert came == sorted(came, key=lambda each: each[0] - each[1]), "the longer, the narrower"
     assert came[0] == nothing != came[-1]
     assert came[-1] == bounds(board, Short(60, room))
-    assert bounds(other, Short(0, room)) == bounds(other, Short(0, Alone())), "nothing is taken from another board"
+    assert bounds(other, Short(0, room)) == bounds(other, Short(0, SerialRuntime())), (
+        "nothing is taken from another board"
+    )
     assert bounds(board, Short(0, room)) == came[-1], "it begins where it ended before"
-    rest = Alone()
+    rest = SerialRuntime()
     rest.shelf = room.shelf
-    assert connect_four.solve(board, Wish.FIRST, rest).facts["score"] == -4
+    assert connect_four.solve(board, SolveMode.FIRST, rest).facts["score"] == -4
     assert len(list(room.shelf.names())) == 1, "what is left is of the other board"
-    assert connect_four.solve(other, Wish.FIRST, rest).facts["score"] == scored_alone(other)
+    assert connect_four.solve(other, SolveMode.FIRST, rest).facts["score"] == scored_alone(other)
     assert not list(room.shelf.names())
 
 
 def scored_alone(board: Board) -> int:
-    return int(connect_four.solve(board, Wish.FIRST, Alone()).facts["score"])
+    return int(connect_four.solve(board, SolveMode.FIRST, SerialRuntime()).facts["score"])
 
 
 def test_bounds_that_are_damaged_or_of_another_position_are_not_believed() -> None:
     board = connect_four.parse("25523546515174", "mine")
-    right, cut = scored_alone(board), Alone()
+    right, cut = scored_alone(board), SerialRuntime()
     bounds(board, Short(2, cut))
     (name,) = cut.shelf.names()
     assert name.startswith(KEPT)
@@ -202,23 +204,23 @@ def test_bounds_that_are_damaged_or_of_another_position_are_not_believed() -> No
     (other,) = (each for each in cut.shelf.names() if each != name)
     foreign = bytes(cut.shelf.load(other) or b"")
     for junk in (b"", b"x" * 31, b"x" * 32, bytes(32), b"\xff" * 32, foreign):
-        work = Alone()
+        work = SerialRuntime()
         work.shelf.save(name, [junk])
-        assert connect_four.solve(board, Wish.FIRST, work).facts["score"] == right
+        assert connect_four.solve(board, SolveMode.FIRST, work).facts["score"] == right
 
 
 def test_what_takes_long_is_kept_before_anybody_ends_it() -> None:
     board, saved = connect_four.parse("25523546515174", "mine"), []
 
-    class Noted(MemoryShelf):
+    class Noted(MemoryCache):
         def save(self, name: str, parts: Iterable[bytes | bytearray | memoryview]) -> None:
             saved.append((name, *parts))
 
-    quick, slow = Alone(), Alone(count(0, 100).__next__)
+    quick, slow = SerialRuntime(), SerialRuntime(count(0, 100).__next__)
     quick.shelf = slow.shelf = Noted()
-    connect_four.solve(board, Wish.FIRST, quick)
+    connect_four.solve(board, SolveMode.FIRST, quick)
     assert not saved, "a card does not last forever"
-    connect_four.solve(board, Wish.FIRST, slow)
+    connect_four.solve(board, SolveMode.FIRST, slow)
     assert saved
 
 
@@ -236,13 +238,13 @@ def test_what_is_remembered_of_one_position_is_never_said_of_another(drawings: t
     here, there = (
         position.position_of(Board(tuple(drawing.split()), Colour.RED, settled=False)) for drawing in drawings
     )
-    search = Search(Alone(), 20, "both")
-    right = Search(Alone(), 20, "here").exact(here)
+    search = Search(SerialRuntime(), 20, "both")
+    right = Search(SerialRuntime(), 20, "here").exact(here)
     assert search.exact(there) != right
     assert search.exact(here) == right
 
 
-class Many(Alone):
+class Many(SerialRuntime):
     """Work with four cores, one after the other."""
 
     cores = 4
@@ -250,7 +252,7 @@ class Many(Alone):
 
 def test_an_early_position_is_solved_on_all_cores_alike() -> None:
     board = connect_four.parse("25523546515174", "mine")
-    alone, together = (connect_four.solve(board, Wish.ALL, work) for work in (Alone(), Many()))
+    alone, together = (connect_four.solve(board, SolveMode.ALL, work) for work in (SerialRuntime(), Many()))
     assert alone.tables == together.tables
     assert dict(alone.facts) == dict(together.facts)
 
@@ -270,24 +272,24 @@ def test_a_small_table_gives_the_same_scores() -> None:
 @pytest.mark.parametrize("seed", range(3))
 def test_what_is_made_has_one_best_column_and_no_win_at_once(seed: int) -> None:
     like = connect_four.parse(connect_four.BOARDS["squeeze"], "squeeze")
-    made = connect_four.make(seed, like, Alone())
+    made = connect_four.make(seed, like, SerialRuntime())
     scores = scored(made.board)
     assert made.board.discs == like.discs
     assert list(scores.values()).count(max(scores.values())) == 1
     assert made.facts["score"] == max(scores.values()) < position.highest(made.board.discs)
-    assert connect_four.make(seed, like, Alone()) == made
+    assert connect_four.make(seed, like, SerialRuntime()) == made
 
 
 def test_an_end_is_heard_while_chance_plays() -> None:
     like = Board(("......R", *("RYRYRYY",) * 5), Colour.RED)
     with pytest.raises(Interrupted):
-        connect_four.make(1, like, Short(0, Alone()))
+        connect_four.make(1, like, Short(0, SerialRuntime()))
 
 
 def test_a_hint_names_the_best_column() -> None:
     board = connect_four.parse(connect_four.BOARDS["squeeze"], "squeeze")
-    assert connect_four.hint(board, Alone()) == "Red plays column 3, to C3: Red wins with move 41"
-    assert connect_four.hint(connect_four.parse("1212121", "mine"), Alone()) == "the game is over: Red wins"
+    assert connect_four.hint(board, SerialRuntime()) == "Red plays column 3, to C3: Red wins with move 41"
+    assert connect_four.hint(connect_four.parse("1212121", "mine"), SerialRuntime()) == "the game is over: Red wins"
 
 
 @pytest.mark.skipif(os.environ.get("PI_APPLIANCE_CONNECT_FOUR") != "1", reason="takes minutes compiled, hours plain")
@@ -295,7 +297,7 @@ def test_who_begins_in_the_middle_wins_with_the_last_disc_but_one() -> None:
     board = connect_four.parse(connect_four.BOARDS["empty"], "empty")
     assert scored(board) == {1: -2, 2: -1, 3: 0, 4: 1, 5: 0, 6: -1, 7: -2}
     here = position.position_of(board)
-    assert Search(Alone(), 0, "empty").exact(here) == 1
+    assert Search(SerialRuntime(), 0, "empty").exact(here) == 1
 
 
 def test_both_ways_of_the_kernel_look_at_the_same_positions_and_say_the_same(

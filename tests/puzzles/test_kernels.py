@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pi_appliance.puzzles import _kernels, way_of
+from pi_appliance.puzzles import _kernels, kernel_mode
 from tests.house import ROOT
 from tests.puzzles import ways
 
@@ -59,7 +59,7 @@ def made_in(root: Path) -> list[str]:
 @pytest.mark.parametrize("name", KERNELS)
 def test_a_kernel_imports_no_cython_and_is_compiled_from_what_lies_here(both_ways, name: str) -> None:
     plain, compiled = both_ways(name)
-    assert (way_of(plain), way_of(compiled)) == ("plain", "compiled")
+    assert (kernel_mode(plain), kernel_mode(compiled)) == ("plain", "compiled")
     source = _kernels.HERE / f"{name}.py"
     assert Path(compiled.__file__).name == f"{_kernels.compiled_name(source)}{ways.SUFFIX}"
     imported = [
@@ -72,7 +72,7 @@ def test_what_is_compiled_says_the_same_as_the_source(tree: Path, tmp_path: Path
     plain, compiled = ways.plain(kernel_of(tree)), ways.compiled(kernel_of(tree), tmp_path / "made", tree)
     numbers = array("I", [2**32 - 1, 2**31, 5])
     assert plain.total(numbers) == compiled.total(numbers) == 2**31 + 4
-    assert (way_of(plain), way_of(compiled)) == ("plain", "compiled")
+    assert (kernel_mode(plain), kernel_mode(compiled)) == ("plain", "compiled")
     before = made_in(tmp_path / "made")
     kernel_of(tree).write_text(SOURCE.replace("0xFFFFFFFF", "0xFFFF"))
     assert ways.compiled(kernel_of(tree), tmp_path / "made", tree).total(numbers) == 4

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pi_appliance.errors import ConfigError, UnknownName, WrongArgument
-from pi_appliance.puzzles import Wish, panguru
+from pi_appliance.puzzles import SolveMode, panguru
 from pi_appliance.puzzles.panguru import Board
-from pi_appliance.puzzles.runtime.serial import Alone
+from pi_appliance.puzzles.runtime.serial import SerialRuntime
 from tests.puzzles.panguru_plain import SMALL_TABLE, TABLE, replayed
 
 ORIGINAL = Board("WCBRBOGYGPCORPY", "-PCBRYOGYGBCORP")
@@ -164,7 +164,7 @@ def test_the_check_refuses_what_a_plain_replay_refuses() -> None:
     verdicts = {True: 0, False: 0}
     for name in ("original", "twenty-one", "rainbow"):
         board = panguru.parse(panguru.BOARDS[name], name)
-        right = list(panguru.solve(board, Wish.FEWEST, Alone()).lines)
+        right = list(panguru.solve(board, SolveMode.FEWEST, SerialRuntime()).lines)
         for _ in range(3400):
             line = list(dice.choice(right))
             for _ in range(dice.choice((0, 1, 1, 2))):
@@ -202,7 +202,7 @@ def test_a_line_is_played_in_pictures() -> None:
 
 
 def test_a_listing_is_read_back() -> None:
-    lines = list(panguru.solve(ORIGINAL, Wish.FEWEST, Alone()).lines)
+    lines = list(panguru.solve(ORIGINAL, SolveMode.FEWEST, SerialRuntime()).lines)
     parts = [f"Starting Board\n{panguru.render(ORIGINAL)}\n"]
     parts += [f"Start Solution\n{panguru.render_line(ORIGINAL, line)}\nEnd Solution\n" for line in lines]
     assert list(panguru.parse_listing("".join(parts), "mine", lambda *_: None)) == [(ORIGINAL, lines)]

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pi_appliance.puzzles import Proof, Wish, panguru, way_of
+from pi_appliance.puzzles import Proof, SolveMode, kernel_mode, panguru
 from pi_appliance.puzzles.panguru import Board, kernel
 from pi_appliance.puzzles.panguru.ground import position_of
 from pi_appliance.puzzles.panguru.solve import Search
 from pi_appliance.puzzles.runtime.interface import Interrupted
-from pi_appliance.puzzles.runtime.serial import Alone
+from pi_appliance.puzzles.runtime.serial import SerialRuntime
 from tests.house import ROOT
 from tests.puzzles.panguru_plain import SMALL_TABLE, breadth_first, reached, replayed, scrambled
 
@@ -39,7 +39,7 @@ AGFAFCBECBEDDGW ACDE-FECFAGDGBB 16 76
 def test_the_known_boards(row: str) -> None:
     plates, pebbles, moves, count = row.split()
     board = Board(plates, pebbles)
-    answer = panguru.solve(board, Wish.FEWEST, Alone())
+    answer = panguru.solve(board, SolveMode.FEWEST, SerialRuntime())
     lines = list(answer.lines)
     assert answer.facts["moves"] == int(moves)
     assert answer.count == len(lines) == len(set(lines)) == int(count)
@@ -52,7 +52,7 @@ def test_the_known_boards(row: str) -> None:
     [("original", 16, 12), ("twenty-one", 21, 1_694), ("slide", 8, 1), ("rainbow", 19, 26), ("small", 11, 2)],
 )
 def test_the_named_boards(name: str, moves: int, count: int) -> None:
-    answer = panguru.solve(panguru.parse(panguru.BOARDS[name], name), Wish.COUNT, Alone())
+    answer = panguru.solve(panguru.parse(panguru.BOARDS[name], name), SolveMode.COUNT, SerialRuntime())
     assert (answer.facts["moves"], answer.count) == (moves, count)
 
 
@@ -64,14 +64,14 @@ def test_the_moves_of_the_original_are_63_edges_and_two_lead_from_anywhere_to_an
 
 
 @pytest.mark.skipif(
-    way_of(kernel) == "plain" and os.environ.get("PI_APPLIANCE_LONG") != "1",
+    kernel_mode(kernel) == "plain" and os.environ.get("PI_APPLIANCE_LONG") != "1",
     reason="half a minute in plain Python: PI_APPLIANCE_LONG=1",
 )
 def test_a_thousand_random_boards_are_as_hard_as_the_docs_say() -> None:
     text = (ROOT / "docs" / "puzzles" / "panguru.md").read_text("utf-8")
     _, _, table = text.partition("| fewest moves | boards |")
     told = re.findall(r"^\| (\d+) \| (\d+) \| ([\d.,]+) \| ([\d,]+) \|$", table, re.MULTILINE)
-    table = panguru.hardness(range(1_000), Alone(), panguru.parse(panguru.BOARDS["original"], "original"))
+    table = panguru.difficulty(range(1_000), SerialRuntime(), panguru.parse(panguru.BOARDS["original"], "original"))
     assert [
         (str(moves), str(boards), f"{middle:,g}", f"{most:,}") for moves, boards, middle, most, _ in table.rows
     ] == told
@@ -79,7 +79,7 @@ def test_a_thousand_random_boards_are_as_hard_as_the_docs_say() -> None:
 
 def test_a_board_beyond_the_twenty_moves_of_the_original() -> None:
     board = panguru.parse(panguru.BOARDS["twenty-one"], "twenty-one")
-    answer = panguru.solve(board, Wish.COUNT, Alone())
+    answer = panguru.solve(board, SolveMode.COUNT, SerialRuntime())
     assert (answer.facts["moves"], answer.count, next(answer.lines, None)) == (21, 1694, None)
 
 
@@ -87,7 +87,7 @@ def test_a_board_beyond_the_twenty_moves_of_the_original() -> None:
 @given(st.integers(0, 1_000_000), st.integers(0, 7))
 def test_a_scramble_against_breadth_first_search(seed: int, moves: int) -> None:
     plates, pebbles = scrambled(seed, moves)
-    lines = list(panguru.solve(Board(plates, pebbles), Wish.FEWEST, Alone()).lines)
+    lines = list(panguru.solve(Board(plates, pebbles), SolveMode.FEWEST, SerialRuntime()).lines)
     assert set(lines) == breadth_first(plates, pebbles)
     assert len(lines) == len(set(lines))
 
@@ -96,13 +96,15 @@ def test_a_scramble_against_breadth_first_search(seed: int, moves: int) -> None:
 @given(st.integers(0, 1_000_000), st.sampled_from(["AABBCCDDE", "AAABBBCCC", "ABCDEEEEE", "AAAAAAAAB"]))
 def test_a_small_board_against_breadth_first_search(seed: int, colours: str) -> None:
     plates, pebbles = scrambled(seed, 40, colours)
-    answer = panguru.solve(Board(plates, pebbles), Wish.FEWEST, Alone())
+    answer = panguru.solve(Board(plates, pebbles), SolveMode.FEWEST, SerialRuntime())
     assert set(answer.lines) == breadth_first(plates, pebbles, SMALL_TABLE)
 
 
 def test_the_three_wishes_agree() -> None:
     board = panguru.parse(panguru.BOARDS["rainbow"], "rainbow")
-    fewest, first, count = (panguru.solve(board, wish, Alone()) for wish in (Wish.FEWEST, Wish.FIRST, Wish.COUNT))
+    fewest, first, count = (
+        panguru.solve(board, wish, SerialRuntime()) for wish in (SolveMode.FEWEST, SolveMode.FIRST, SolveMode.COUNT)
+    )
     (line,) = first.lines
     assert line in set(fewest.lines)
     assert (first.count, count.count, fewest.count) == (None, 26, 26)
@@ -112,7 +114,7 @@ def test_the_three_wishes_agree() -> None:
 
 def test_lines_are_found_as_they_are_asked_for() -> None:
     board = Board("DFHGIWECBA", "CB-AEFHDGI")
-    answer = panguru.solve(board, Wish.FEWEST, Alone())
+    answer = panguru.solve(board, SolveMode.FEWEST, SerialRuntime())
     assert (answer.facts["moves"], answer.count) == (18, 56806)
     some = list(islice(answer.lines, 100))
     assert len(set(some)) == 100
@@ -122,16 +124,16 @@ def test_lines_are_found_as_they_are_asked_for() -> None:
 
 def test_a_solved_board_takes_no_move() -> None:
     board = Board("WAB", "-AB")
-    answer = panguru.solve(board, Wish.FEWEST, Alone())
+    answer = panguru.solve(board, SolveMode.FEWEST, SerialRuntime())
     assert (list(answer.lines), answer.count, answer.facts["moves"]) == ([()], 1, 0)
     assert panguru.notate(board, ()) == "0"
-    assert panguru.hint(board, Alone()) == "it is solved"
+    assert panguru.hint(board, SerialRuntime()) == "it is solved"
 
 
 def test_following_the_hints_solves_the_board() -> None:
     board = panguru.parse(panguru.BOARDS["slide"], "slide")
     for left in range(7, -1, -1):
-        told = panguru.hint(board, Alone())
+        told = panguru.hint(board, SerialRuntime())
         assert told.endswith("then 1 move is left" if left == 1 else f"then {left} moves are left")
         words = told.split()
         start, end = int(words[words.index("from") + 1]), int(words[words.index("to") + 1].strip(";"))
@@ -139,7 +141,7 @@ def test_following_the_hints_solves_the_board() -> None:
         lies = list(board.pebbles)
         lies[start], lies[end] = lies[end], lies[start]
         board = Board(board.plates, "".join(lies))
-    assert panguru.hint(board, Alone()) == "it is solved"
+    assert panguru.hint(board, SerialRuntime()) == "it is solved"
 
 
 def table_of(board: Board) -> list[list[int]]:
@@ -155,13 +157,13 @@ def test_whether_own_moves_solve_a_board_is_known(data: st.DataObject) -> None:
     colours = data.draw(st.sampled_from(["ABCDE", "AABBC", "AAABB"]))
     plates, pebbles = ("".join(data.draw(st.permutations(first + colours))) for first in "W-")
     board = Board(plates, pebbles, lines)
-    answer = panguru.solve(board, Wish.FEWEST, Alone())
+    answer = panguru.solve(board, SolveMode.FEWEST, SerialRuntime())
     if plates.replace("W", "-") in reached(pebbles, table_of(board)):
         assert set(answer.lines) == breadth_first(plates, pebbles, table_of(board))
     else:
         assert (answer.count, answer.proof, list(answer.lines)) == (0, Proof.PARITY, [])
         assert answer.why
-        assert panguru.hint(board, Alone()).startswith("no moves solve this board")
+        assert panguru.hint(board, SerialRuntime()).startswith("no moves solve this board")
 
 
 GRAPHS = {
@@ -194,23 +196,23 @@ def test_what_larger_graphs_can_do_is_known(name: str) -> None:
 
 def test_a_board_is_made_from_its_seed() -> None:
     board = panguru.parse(panguru.BOARDS["original"], "original")
-    made = [panguru.make(seed, board, Alone()).board for seed in (1, 2, 1)]
+    made = [panguru.make(seed, board, SerialRuntime()).board for seed in (1, 2, 1)]
     assert made[0] == made[2] != made[1]
     assert sorted(made[0].plates) == sorted(board.plates)
     ladder = Board("WABCDEFGHI", "-ABCDEFGHI", ((0, 1), (1, 2), (2, 3), (3, 0)))
     for seed in range(20):
-        assert not panguru.why_not(panguru.make(seed, ladder, Alone()).board)
+        assert not panguru.why_not(panguru.make(seed, ladder, SerialRuntime()).board)
 
 
 def test_how_hard_random_boards_are() -> None:
     board = panguru.with_rules(panguru.parse(panguru.BOARDS["original"], "original"), {"random": "40"})
-    table = panguru.solve(board, Wish.COUNT, Alone()).tables[-1]
+    table = panguru.solve(board, SolveMode.COUNT, SerialRuntime()).tables[-1]
     assert table.title == "How hard 40 random boards are"
     assert sum(row[1] for row in table.rows) == 40
     for moves, _, _, _, seed in table.rows[:3]:
-        made = panguru.make(int(seed), board, Alone()).board
-        assert panguru.solve(Board(made.plates, made.pebbles), Wish.FIRST, Alone()).facts["moves"] == moves
-    again = panguru.hardness(range(40), Alone(), board)
+        made = panguru.make(int(seed), board, SerialRuntime()).board
+        assert panguru.solve(Board(made.plates, made.pebbles), SolveMode.FIRST, SerialRuntime()).facts["moves"] == moves
+    again = panguru.difficulty(range(40), SerialRuntime(), board)
     assert again == table
 
 
@@ -218,11 +220,11 @@ def test_both_ways_of_the_kernel_do_the_same(both_ways) -> None:
     """The same walks, the same levels and the same numbers, move for move."""
     rainbow = panguru.parse(panguru.BOARDS["rainbow"], "rainbow")
     boards = [panguru.parse(drawing, name) for name, drawing in panguru.BOARDS.items()]
-    boards += [panguru.make(seed, rainbow, Alone()).board for seed in range(5)]
+    boards += [panguru.make(seed, rainbow, SerialRuntime()).board for seed in range(5)]
     for board in boards:
         plain, compiled = (told_by(kernel, board) for kernel in both_ways("panguru/kernel"))
         assert plain == compiled
-        assert plain[-1] == panguru.solve(board, Wish.COUNT, Alone()).count
+        assert plain[-1] == panguru.solve(board, SolveMode.COUNT, SerialRuntime()).count
 
 
 def told_by(kernel: ModuleType, board: Board) -> tuple[list[object], int]:
@@ -252,7 +254,7 @@ def told_by(kernel: ModuleType, board: Board) -> tuple[list[object], int]:
     return [*told, *map(list, levels)], ways[position.start]
 
 
-class Cut(Alone):
+class Cut(SerialRuntime):
     """Work that ends at a given sign of progress."""
 
     def __init__(self, patience: int) -> None:
@@ -269,16 +271,16 @@ class Cut(Alone):
 
 def test_a_search_that_is_cut_off_says_what_is_proven_and_goes_on_from_there() -> None:
     rainbow = panguru.parse(panguru.BOARDS["rainbow"], "rainbow")
-    board, work = panguru.make(5, rainbow, Alone()).board, Cut(5)
-    whole = panguru.solve(board, Wish.FIRST, Alone())
+    board, work = panguru.make(5, rainbow, SerialRuntime()).board, Cut(5)
+    whole = panguru.solve(board, SolveMode.FIRST, SerialRuntime())
     with pytest.raises(Interrupted) as caught:
-        panguru.solve(board, Wish.FIRST, work)
+        panguru.solve(board, SolveMode.FIRST, work)
     proven = int(caught.value.so_far.removeprefix("it takes ").removesuffix(" moves or more"))
     assert 10 < proven <= whole.facts["moves"]
     assert len(list(work.shelf.names())) == 1
     work.patience = 1_000_000
     work.notes.clear()
-    rest = panguru.solve(board, Wish.FIRST, work)
+    rest = panguru.solve(board, SolveMode.FIRST, work)
     assert rest.facts["moves"] == whole.facts["moves"]
     assert int(work.notes[0].split()[-3]) >= proven
     assert rest.tried() < whole.tried()
@@ -288,15 +290,15 @@ def test_a_search_that_is_cut_off_says_what_is_proven_and_goes_on_from_there() -
 
 def test_a_search_that_is_cut_off_while_its_lines_are_counted_says_how_many_moves_there_are() -> None:
     board, notes = panguru.parse(panguru.BOARDS["twenty-one"], "twenty-one"), Cut(1_000_000)
-    panguru.solve(board, Wish.COUNT, notes)
+    panguru.solve(board, SolveMode.COUNT, notes)
     tried = sum("tried" in note for note in notes.notes)
     work = Cut(tried + 5)
     with pytest.raises(Interrupted) as caught:
-        panguru.solve(board, Wish.COUNT, work)
+        panguru.solve(board, SolveMode.COUNT, work)
     assert caught.value.so_far == "it takes 21 moves; the lines are not counted"
     work.patience = 1_000_000
     work.notes.clear()
-    assert panguru.solve(board, Wish.COUNT, work).count == 1694
+    assert panguru.solve(board, SolveMode.COUNT, work).count == 1694
     assert sum("tried" in note for note in work.notes) < max(tried, 2)
     assert not list(work.shelf.names())
 
@@ -307,7 +309,7 @@ def test_many_short_rounds_are_heard_of() -> None:
     like = panguru.with_rules(Board("WABCDEFGHIJKLMN", "-ABCDEFGHIJKLMN"), {"moves": f"{circle} 14-0 0-2"})
     work = Cut(20)
     with pytest.raises(Interrupted):
-        panguru.solve(panguru.make(3, like, Alone()).board, Wish.FIRST, work)
+        panguru.solve(panguru.make(3, like, SerialRuntime()).board, SolveMode.FIRST, work)
     tried = [int(note.split()[0].replace(",", "")) for note in work.notes]
     assert max(after - before for before, after in pairwise([0, *tried])) < 20_000
 
@@ -323,7 +325,7 @@ class CutAtTheTable(Cut):
 def test_a_table_that_is_cut_off_says_how_many_boards_are_solved() -> None:
     board = panguru.with_rules(panguru.parse(panguru.BOARDS["small"], "small"), {"random": "100"})
     with pytest.raises(Interrupted) as caught:
-        panguru.solve(board, Wish.COUNT, CutAtTheTable(1))
+        panguru.solve(board, SolveMode.COUNT, CutAtTheTable(1))
     told = "it takes 11 moves; 40 of 100 random boards solved, none of which takes more than 1"
     assert caught.value.so_far.startswith(told)
 
@@ -332,14 +334,14 @@ def test_a_table_ends_within_a_board_that_takes_long() -> None:
     board = panguru.with_rules(panguru.parse(panguru.BOARDS["small"], "small"), {"random": "100"})
     work = Cut(40)
     with pytest.raises(Interrupted) as caught:
-        panguru.solve(board, Wish.COUNT, work)
+        panguru.solve(board, SolveMode.COUNT, work)
     assert caught.value.so_far == "it takes 11 moves; 0 of 100 random boards solved"
     assert not list(work.shelf.names()), "nothing is kept of one of many boards"
 
 
 def test_memory_is_asked_for_before_all_levels_take_it() -> None:
     asked: list[int] = []
-    work = Alone()
+    work = SerialRuntime()
     work.require_memory = lambda size, what: asked.append(size)  # type: ignore[method-assign]  # noqa: ARG005
     search = Search(Board("DFHGIWECBA", "CB-AEFHDGI"), work, many=5_000)
     search.first()

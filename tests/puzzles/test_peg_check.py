@@ -4,16 +4,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pi_appliance.puzzles import Wish
+from pi_appliance.puzzles import SolveMode
 from pi_appliance.puzzles.peg_solitaire import BOARDS, Board, Hole, Jump, check, parse, solve, with_rules
-from pi_appliance.puzzles.runtime.serial import Alone
+from pi_appliance.puzzles.runtime.serial import SerialRuntime
 
 ROW = parse("XXO\nXO ", "row")
 
 
 def first_line(name: str) -> tuple[Board, tuple[Jump, ...]]:
     board = parse(BOARDS[name], name)
-    return board, next(solve(board, Wish.FIRST, Alone()).lines)
+    return board, next(solve(board, SolveMode.FIRST, SerialRuntime()).lines)
 
 
 CROSS, CROSS_LINE = first_line("cross")

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pi_appliance.errors import Refused
-from pi_appliance.puzzles import Answer, Wish
+from pi_appliance.puzzles import SolveMode, SolveResult
 from pi_appliance.puzzles.peg_solitaire import BOARDS, Board, Hole, kernel, parse, solve, with_rules
 from pi_appliance.puzzles.peg_solitaire.count import Count, TooMany
 from pi_appliance.puzzles.peg_solitaire.counted import Counted
@@ -20,7 +20,7 @@ from pi_appliance.puzzles.peg_solitaire.frontier import Frontier
 from pi_appliance.puzzles.peg_solitaire.parity import forbids
 from pi_appliance.puzzles.peg_solitaire.proofs import find_proofs, is_proof
 from pi_appliance.puzzles.runtime.interface import Interrupted
-from pi_appliance.puzzles.runtime.serial import Alone
+from pi_appliance.puzzles.runtime.serial import SerialRuntime
 from tests.puzzles.pegs import Ending, jumps, known, levels, triangle
 
 LONG = pytest.mark.skipif(
@@ -70,12 +70,12 @@ MET = [
 ]
 
 
-def counted(board: Board, work: Alone | None = None, **how: int) -> Counted:
-    return Count(field_of(board), work or Alone(), **how).run()
+def counted(board: Board, work: SerialRuntime | None = None, **how: int) -> Counted:
+    return Count(field_of(board), work or SerialRuntime(), **how).run()
 
 
-def answer(board: Board) -> Answer:
-    return solve(board, Wish.COUNT, Alone())
+def answer(board: Board) -> SolveResult:
+    return solve(board, SolveMode.COUNT, SerialRuntime())
 
 
 @pytest.mark.parametrize(("name", "count", "positions", "tried", "games", "ends"), KNOWN)
@@ -165,7 +165,7 @@ def test_proofs_never_lose_a_position_that_can_still_win(name: str) -> None:
     board = known(name)
     field = field_of(board)
     pairs = [pair for orbit in field.last_pairs() for pair in orbit]
-    proofs = find_proofs(field, [field.start], pairs, field.turns, Alone())
+    proofs = find_proofs(field, [field.start], pairs, field.turns, SerialRuntime())
     assert proofs
     assert all(is_proof(proof, field.moves, pairs) for proof in proofs)
     game = game_of(field, field.turns, proofs)
@@ -202,7 +202,7 @@ def test_ways_beyond_64_bits_are_counted_exactly() -> None:
     field = field_of(board)
     front = Frontier(game_of(field, field.turns), {field.start: many})
     while front.level < 8:
-        front.advance(Alone(), lambda _: None)
+        front.advance(SerialRuntime(), lambda _: None)
     assert front.ways == 32 * many
     assert [row[2] for row in front.rows] == [many * row[2] for row in counted(board).rows[:8]]
 
@@ -238,7 +238,7 @@ def test_a_count_that_is_cut_off_at_any_moment_goes_on_where_it_was(small: int) 
     random = Random(small)
     cuts = 0
     for _ in range(3):
-        work = Alone()
+        work = SerialRuntime()
         while True:
             try:
                 found = counted(board, Ending(work, random.randint(1, 9 if small else 150)), small=small)
@@ -254,7 +254,7 @@ def test_a_count_that_is_cut_off_at_any_moment_goes_on_where_it_was(small: int) 
     assert cuts
 
 
-class AtEachLevel(Alone):
+class AtEachLevel(SerialRuntime):
     """Work that ends once at the first word of every level, and where both ends meet, on a shelf that outlives it."""
 
     def __init__(self) -> None:
@@ -303,7 +303,7 @@ def test_ends_that_are_not_told_apart_are_told_together() -> None:
 
 def test_a_checkpoint_that_is_damaged_is_not_believed() -> None:
     board = known(OTHERS[0][0])
-    work = Alone()
+    work = SerialRuntime()
     with pytest.raises(Interrupted):
         counted(board, Ending(work, 9))
     (name,) = work.shelf.names()
@@ -316,7 +316,7 @@ def test_a_checkpoint_that_is_damaged_is_not_believed() -> None:
 
 def test_a_checkpoint_is_saved_now_and_then_without_an_end() -> None:
     clock, saved = iter(range(0, 10**6, 30)), []
-    work = Alone(lambda: float(next(clock)))
+    work = SerialRuntime(lambda: float(next(clock)))
     keep = work.shelf.save
     work.shelf.save = lambda name, parts: (saved.append(name), keep(name, parts))[1]  # type: ignore[method-assign]
     assert counted(known("plus"), work).count == 32
@@ -329,16 +329,16 @@ def test_a_count_stops_at_too_many_positions_and_lines_come_without_it() -> None
     with pytest.raises(TooMany, match="more than 5,000 positions"):
         counted(known("arrow"), most=5_000)
 
-    class Small(Alone):
+    class Small(SerialRuntime):
         def require_memory(self, size: int, what: str) -> None:
             raise Refused(f"{what} takes {size} bytes")
 
-    found = solve(known("full"), Wish.ALL, Small())
+    found = solve(known("full"), SolveMode.ALL, Small())
     assert found.count is None
     assert "not counted beside the lines" in str(found.facts["count"])
     assert next(found.lines)
     with pytest.raises(Refused):
-        solve(known("full"), Wish.COUNT, Small())
+        solve(known("full"), SolveMode.COUNT, Small())
 
 
 def test_a_board_is_counted_with_all_positions_if_that_is_asked_for() -> None:
@@ -363,7 +363,7 @@ def test_the_triangle_of_fifteen_is_counted_as_by_trying_everything(empty: Hole)
 def test_both_ways_of_the_kernel_come_to_the_same(both_ways: Callable[[str], tuple[ModuleType, ModuleType]]) -> None:
     field = field_of(known("fireplace"))
     pairs = [pair for orbit in field.last_pairs() for pair in orbit]
-    proofs = find_proofs(field, [field.start], pairs, field.turns, Alone())
+    proofs = find_proofs(field, [field.start], pairs, field.turns, SerialRuntime())
     came = []
     for way in both_ways("peg_solitaire/kernel"):
         game = game_of(field, field.keeping(frozenset({field.start})), proofs, way)
@@ -403,7 +403,7 @@ def test_six_of_the_known_boards_may_end_at_five_holes_and_the_diamond_at_none()
 @pytest.mark.parametrize("name", ["pyramid", "arrow"])
 def test_every_solution_is_walked_once_more(name: str) -> None:
     """Millions of lines, one after the other: what is counted without a walk."""
-    found = solve(known(name), Wish.ALL, Alone())
+    found = solve(known(name), SolveMode.ALL, SerialRuntime())
     assert sum(1 for _ in found.lines) == found.count
 
 

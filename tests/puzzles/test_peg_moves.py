@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pi_appliance.puzzles import Proof, Wish
+from pi_appliance.puzzles import Proof, SolveMode
 from pi_appliance.puzzles.peg_solitaire import Board, Hole, check, parse, solve
 from pi_appliance.puzzles.peg_solitaire.field import field_of
-from pi_appliance.puzzles.peg_solitaire.moves import Fewest
+from pi_appliance.puzzles.peg_solitaire.moves import MinMoveSearch
 from pi_appliance.puzzles.runtime.interface import Interrupted
-from pi_appliance.puzzles.runtime.serial import Alone
+from pi_appliance.puzzles.runtime.serial import SerialRuntime
 from tests.puzzles.pegs import Ending, known, moves, plain, triangle
 
 LONG = pytest.mark.skipif(
@@ -27,7 +27,7 @@ LONG = pytest.mark.skipif(
 def test_the_fewest_moves_of_the_known_boards(name: str, anywhere: int, centre: int) -> None:
     for goal, fewest in (("", anywhere), ("3,3", centre)):
         board = known(name, goal)
-        found = solve(board, Wish.FEWEST, Alone())
+        found = solve(board, SolveMode.FEWEST, SerialRuntime())
         lines = list(found.lines)
         assert found.facts["moves"] == fewest
         assert found.count == len(lines) == len(set(lines))
@@ -40,7 +40,7 @@ def test_no_solution_of_a_small_board_takes_fewer_moves_and_all_that_take_as_few
     board = known(name)
     every = list(plain(board, board.pegs))
     fewest = min(map(moves, every))
-    found = solve(board, Wish.FEWEST, Alone())
+    found = solve(board, SolveMode.FEWEST, SerialRuntime())
     assert sorted(found.lines) == sorted(line for line in every if moves(line) == fewest)
 
 
@@ -56,7 +56,7 @@ def test_a_random_board_has_the_shortest_solutions_that_trying_everything_finds(
     pegs = frozenset(sorted(drawn.pegs, key=lambda hole: (hole.x * 7 + hole.y * 5) % 11)[:7])
     board = Board(drawn.holes, pegs, data.draw(st.sampled_from([None, *drawn.holes])), triangular=triangular)
     every = list(plain(board, board.pegs))
-    found = solve(board, Wish.FEWEST, Alone())
+    found = solve(board, SolveMode.FEWEST, SerialRuntime())
     if not every:
         assert found.proof is not None
         return
@@ -69,17 +69,17 @@ def test_a_random_board_has_the_shortest_solutions_that_trying_everything_finds(
 def test_a_triangle_of_ten_holes_is_solved_in_the_fewest_moves(empty: Hole) -> None:
     board = triangle(empty, side=4)
     every = list(plain(board, board.pegs))
-    found = solve(board, Wish.FEWEST, Alone())
+    found = solve(board, SolveMode.FEWEST, SerialRuntime())
     fewest = min(map(moves, every), default=None)
     assert found.facts.get("moves") == fewest
     assert sorted(found.lines) == sorted(line for line in every if moves(line) == fewest)
 
 
 def test_a_board_of_one_peg_takes_no_move_and_one_without_solution_has_none() -> None:
-    found = solve(known("XO"), Wish.FEWEST, Alone())
+    found = solve(known("XO"), SolveMode.FEWEST, SerialRuntime())
     assert (found.count, found.facts["moves"], list(found.lines)) == (1, 0, [()])
-    assert solve(known("diamond"), Wish.FEWEST, Alone()).proof is Proof.PARITY
-    assert solve(known("fireplace", "3,6"), Wish.FEWEST, Alone()).proof is Proof.EXHAUSTION
+    assert solve(known("diamond"), SolveMode.FEWEST, SerialRuntime()).proof is Proof.PARITY
+    assert solve(known("fireplace", "3,6"), SolveMode.FEWEST, SerialRuntime()).proof is Proof.EXHAUSTION
 
 
 def test_a_search_that_is_cut_off_at_any_moment_goes_on_where_it_was() -> None:
@@ -87,9 +87,9 @@ def test_a_search_that_is_cut_off_at_any_moment_goes_on_where_it_was() -> None:
     random = Random(7)
     cuts = 0
     for _ in range(4):
-        work = Alone()
+        work = SerialRuntime()
         while True:
-            search = Fewest(field, Ending(work, random.randint(1, 9)))
+            search = MinMoveSearch(field, Ending(work, random.randint(1, 9)))
             try:
                 assert search.run() == 7
                 break
@@ -97,9 +97,9 @@ def test_a_search_that_is_cut_off_at_any_moment_goes_on_where_it_was() -> None:
                 so_far = error.so_far
             cuts += 1
             assert so_far.startswith("no solution takes fewer than ")
-        whole = Fewest(field, Alone())
+        whole = MinMoveSearch(field, SerialRuntime())
         whole.run()
-        search.work = Alone()
+        search.work = SerialRuntime()
         assert (search.count(), search.looked, search.tried) == (whole.count(), whole.looked, whole.tried)
         assert list(search.lines()) == list(whole.lines())
         assert list(work.shelf.names()) == []
@@ -110,7 +110,7 @@ def test_a_search_that_is_cut_off_before_its_layers_says_what_is_proven() -> Non
     """Over eight holes, the corners, no jump goes: their pegs have to move by themselves."""
     for words in (0, 5):
         with pytest.raises(Interrupted) as caught:
-            Fewest(field_of(known("full")), Ending(Alone(), words)).run()
+            MinMoveSearch(field_of(known("full")), Ending(SerialRuntime(), words)).run()
         assert caught.value.so_far.startswith("no solution takes fewer than 8 moves")
 
 
@@ -118,7 +118,7 @@ def test_a_search_that_is_cut_off_before_its_layers_says_what_is_proven() -> Non
 def test_the_full_board_takes_17_moves_and_18_to_the_centre() -> None:
     for goal, fewest in (("", 17), ("3,3", 18)):
         board = known("full", goal)
-        found = solve(board, Wish.FEWEST, Alone())
+        found = solve(board, SolveMode.FEWEST, SerialRuntime())
         assert (found.facts["moves"], found.count) == (fewest, 7_488)
         lines = list(found.lines)
         assert len(set(lines)) == 7_488

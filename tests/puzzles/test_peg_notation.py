@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pi_appliance.errors import ConfigError
-from pi_appliance.puzzles import Wish
+from pi_appliance.puzzles import SolveMode
 from pi_appliance.puzzles.peg_solitaire import Board, Hole, Jump, check, hint, notate, parse_line, solve, steps
-from pi_appliance.puzzles.runtime.serial import Alone
+from pi_appliance.puzzles.runtime.serial import SerialRuntime
 from tests.puzzles.pegs import known, moves, triangle
 
 
@@ -30,7 +30,7 @@ def test_jumps_by_one_peg_in_a_row_are_written_as_one_move() -> None:
 @pytest.mark.parametrize("name", ["cross", "plus", "fireplace"])
 def test_every_solution_is_read_back_from_its_notation(name: str) -> None:
     board = known(name)
-    for line in solve(board, Wish.ALL, Alone()).lines:
+    for line in solve(board, SolveMode.ALL, SerialRuntime()).lines:
         assert parse_line(board, notate(board, line), "mine") == line
         assert len(notate(board, line).split()) == moves(line)
 
@@ -100,7 +100,7 @@ def meddled(board: Board, line: tuple[Jump, ...], random: Random) -> tuple[Jump,
 def test_ten_thousand_lines_that_were_changed_pass_only_if_they_are_right_all_the_same() -> None:
     random = Random(20261121)
     boards = [known("full"), known("full", "3,3"), known("plus"), known("cross", "3,0"), triangle(Hole(0, 0))]
-    right = {board: next(solve(board, Wish.FIRST, Alone()).lines) for board in boards}
+    right = {board: next(solve(board, SolveMode.FIRST, SerialRuntime()).lines) for board in boards}
     refused = passed = 0
     while refused < 10_000:
         board = random.choice(boards)
@@ -144,7 +144,7 @@ def test_a_line_with_one_wrong_jump_and_nothing_else_wrong_is_refused() -> None:
     """Lines that were changed anywhere go wrong in many ways at once; these in one, so that no rule can be missing."""
     random = Random(5)
     boards = [known("cross"), known("plus", "3,3"), triangle(Hole(0, 0)), triangle(Hole(0, 2))]
-    right = {board: next(solve(board, Wish.FIRST, Alone()).lines) for board in boards}
+    right = {board: next(solve(board, SolveMode.FIRST, SerialRuntime()).lines) for board in boards}
     verdicts = {True: 0, False: 0}
     while sum(verdicts.values()) < 20_000:
         board = random.choice(boards)
@@ -160,7 +160,7 @@ def test_a_line_with_one_wrong_jump_and_nothing_else_wrong_is_refused() -> None:
 
 def test_the_steps_begin_with_the_board_and_show_each_jump() -> None:
     board = known("cross")
-    line = next(solve(board, Wish.FIRST, Alone()).lines)
+    line = next(solve(board, SolveMode.FIRST, SerialRuntime()).lines)
     shown = list(steps(board, line))
     assert [step.caption for step in shown] == [
         "The beginning: 6 pegs",
@@ -172,7 +172,7 @@ def test_the_steps_begin_with_the_board_and_show_each_jump() -> None:
 
 def test_a_hint_is_the_first_jump_of_a_solution() -> None:
     board = known("cross")
-    line = next(solve(board, Wish.FIRST, Alone()).lines)
-    assert hint(board, Alone()) == f"the peg at {line[0].start} jumps to {line[0].end}"
-    assert "rule of three" in hint(known("diamond"), Alone())
-    assert hint(known("XO"), Alone()) == "only one peg is left: it is solved"
+    line = next(solve(board, SolveMode.FIRST, SerialRuntime()).lines)
+    assert hint(board, SerialRuntime()) == f"the peg at {line[0].start} jumps to {line[0].end}"
+    assert "rule of three" in hint(known("diamond"), SerialRuntime())
+    assert hint(known("XO"), SerialRuntime()) == "only one peg is left: it is solved"

@@ -8,18 +8,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pi_appliance.puzzles import Answer, Proof, Wish
+from pi_appliance.puzzles import Proof, SolveMode, SolveResult
 from pi_appliance.puzzles.peg_solitaire import BOARDS, Board, Hole, Jump, check, parse, solve, walk, with_rules
 from pi_appliance.puzzles.runtime.interface import Interrupted
-from pi_appliance.puzzles.runtime.serial import Alone
+from pi_appliance.puzzles.runtime.serial import SerialRuntime
 
 EXAMPLES = Path(__file__).parents[2] / "config" / "boards"
 # Pairs that can jump once each and never meet: every choice of them is a position of its own.
 PAIRS = "\n\n".join(["XXO XXO XXO XXO"] * 4)
 
 
-def answer(board: Board, wish: Wish = Wish.ALL) -> Answer:
-    return solve(board, wish, Alone())
+def answer(board: Board, wish: SolveMode = SolveMode.ALL) -> SolveResult:
+    return solve(board, wish, SerialRuntime())
 
 
 def aimed(board: Board, goal: str) -> Board:
@@ -70,7 +70,7 @@ def test_every_solution_of_a_small_board_is_listed_once_and_is_right(name: str) 
 @pytest.mark.parametrize("name", ["full", "pyramid", "arrow"])
 def test_solutions_beyond_number_come_as_they_are_asked_for(name: str) -> None:
     board = known(name)
-    lines = list(islice(answer(board, Wish.FIRST).lines, 2_000))
+    lines = list(islice(answer(board, SolveMode.FIRST).lines, 2_000))
     assert len(set(lines)) == 2_000
     assert all(check(board, line) for line in lines)
 
@@ -78,13 +78,13 @@ def test_solutions_beyond_number_come_as_they_are_asked_for(name: str) -> None:
 def test_the_listing_goes_on_beyond_the_patience_of_the_first_search() -> None:
     english = known("full")
     board = Board(english.holes, frozenset(english.holes) - {Hole(1, 4)}, Hole(4, 1))
-    lines = list(islice(answer(board, Wish.FIRST).lines, 3_000))
+    lines = list(islice(answer(board, SolveMode.FIRST).lines, 3_000))
     assert len(set(lines)) == 3_000
     assert all(check(board, line) for line in lines[::100])
 
 
 def test_the_full_board_is_solved_with_few_jumps_tried() -> None:
-    found = answer(known("full"), Wish.FIRST)
+    found = answer(known("full"), SolveMode.FIRST)
     assert found.count is None
     assert found.proof is None
     assert found.tried() < 10_000
@@ -125,7 +125,7 @@ def test_a_small_board_without_a_solution_is_proven_with_the_fewest_pegs_left() 
 def test_the_example_boards_of_the_configuration_are_solved(name: str, size: int) -> None:
     board = parse((EXAMPLES / f"{name}.txt").read_text("utf-8"), name)
     assert len(board.pegs) == size
-    lines = list(islice(answer(board, Wish.FIRST).lines, 200))
+    lines = list(islice(answer(board, SolveMode.FIRST).lines, 200))
     assert len(set(lines)) == 200
     assert all(check(board, line) for line in lines)
 
@@ -137,20 +137,20 @@ def test_the_example_boards_of_the_configuration_are_solved(name: str, size: int
 )
 def test_a_square_of_36_holes_is_solved_wherever_its_empty_hole_is(rows: str) -> None:
     board = parse("\n".join(rows[at : at + 6] for at in range(0, 36, 6)), "square")
-    assert check(board, next(answer(board, Wish.FIRST).lines))
+    assert check(board, next(answer(board, SolveMode.FIRST).lines))
 
 
 def test_a_large_cross_is_solved_though_reading_order_gets_lost_there() -> None:
     arm, middle = "   XXX\n" * 3, "XXXXXXXXX\n"
     board = parse(arm + middle + "XXXXOXXXX\n" + middle + arm, "cross of 45")
-    lines = list(islice(answer(board, Wish.FIRST).lines, 50))
+    lines = list(islice(answer(board, SolveMode.FIRST).lines, 50))
     assert len(set(lines)) == 50
     assert all(check(board, line) for line in lines)
 
 
 def test_a_large_board_without_a_solution_is_proven_only_by_looking_at_everything() -> None:
     notes: list[str] = []
-    found = solve(parse(PAIRS, "pairs"), Wish.FIRST, Listening(notes.append))
+    found = solve(parse(PAIRS, "pairs"), SolveMode.FIRST, Listening(notes.append))
     assert found.proof is Proof.EXHAUSTION
     assert "every position" in found.why
     assert found.tried() > 16 * 2**15  # each of 16 jumps in half of the positions, and the tries before
@@ -168,8 +168,8 @@ def test_a_wide_search_is_heard_of_several_times_a_level() -> None:
     assert max(after - before for before, after in pairwise(told)) < found.tried / 48 * 1.5
 
 
-@pytest.mark.parametrize("wish", Wish)
-def test_a_search_that_is_stopped_has_no_answer(wish: Wish) -> None:
+@pytest.mark.parametrize("wish", SolveMode)
+def test_a_search_that_is_stopped_has_no_answer(wish: SolveMode) -> None:
     def stop(_: str) -> None:
         raise Interrupted("enough")
 
@@ -177,7 +177,7 @@ def test_a_search_that_is_stopped_has_no_answer(wish: Wish) -> None:
         solve(parse(PAIRS, "pairs"), wish, Listening(stop))
 
 
-class Listening(Alone):
+class Listening(SerialRuntime):
     """Work that passes on what it is told."""
 
     def __init__(self, told: Callable[[str], None]) -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pi_appliance.errors import ConfigError, Problem, UnknownName, WrongArgument
 from pi_appliance.puzzles import rubiks_cube as cube
 from pi_appliance.puzzles.rubiks_cube.board import FACES, TURNS
-from pi_appliance.puzzles.rubiks_cube.cubies import CORNERS, SOLVED, facelets_of, then, turn_states
+from pi_appliance.puzzles.rubiks_cube.cubies import CORNERS, SOLVED, compose, facelets_of, turn_states
 from pi_appliance.puzzles.rubiks_cube.legal import faults, state_of
 from pi_appliance.puzzles.rubiks_cube.made import random_state
 from tests.puzzles import cubes
@@ -39,7 +39,7 @@ def test_turns_in_space_of_pieces_and_of_strips_are_the_same(line: tuple[str, ..
     pushed = cubes.replayed(cubes.SOLVED, line)
     state = SOLVED
     for move in line:
-        state = then(state, turn_states()[TURNS.index(move)])
+        state = compose(state, turn_states()[TURNS.index(move)])
     assert cube.parse(" ".join(line) or "U U'", "mine").facelets == pushed == facelets_of(state, 3)
     assert state_of(pushed, 3) == state
     assert faults(pushed, 3, NAMES) == []

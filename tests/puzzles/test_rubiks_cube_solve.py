@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pi_appliance.puzzles import Wish, way_of
+from pi_appliance.puzzles import SolveMode, kernel_mode
 from pi_appliance.puzzles import rubiks_cube as cube
 from pi_appliance.puzzles.rubiks_cube import kernel, pocket
 from pi_appliance.puzzles.rubiks_cube.board import TURNS, Board
@@ -22,18 +22,18 @@ from pi_appliance.puzzles.rubiks_cube.made import random_state
 from pi_appliance.puzzles.rubiks_cube.solve import told
 from pi_appliance.puzzles.rubiks_cube.tables import tables
 from pi_appliance.puzzles.rubiks_cube.turns import read_turn, turned
-from pi_appliance.puzzles.rubiks_cube.two_phase import NONE, SECOND, first_turns, room, views
+from pi_appliance.puzzles.rubiks_cube.two_phase import NONE, SECOND, buffer_size, first_turns, views
 from pi_appliance.puzzles.runtime.interface import Interrupted
-from pi_appliance.puzzles.runtime.local import open_bench
-from pi_appliance.puzzles.runtime.serial import Alone
+from pi_appliance.puzzles.runtime.local import open_runtime
+from pi_appliance.puzzles.runtime.serial import SerialRuntime
 from tests.puzzles import cubes
 
 LONG = os.environ.get("PI_APPLIANCE_LONG") == "1"
-COMPILED = way_of(kernel) == "compiled"
+COMPILED = kernel_mode(kernel) == "compiled"
 POSITIONS = (1, 9, 54, 321, 1847, 9992, 50136, 227536, 870072, 1887748, 623800, 2644)
 
 
-class Clock(Alone):
+class Clock(SerialRuntime):
     """Work whose clock goes on by a thousandth with each look, and that has so many seconds left, or is cut off."""
 
     def __init__(self, left: float | None = None, words: int | None = None) -> None:
@@ -53,7 +53,7 @@ class Clock(Alone):
 
 
 def first(board: Board) -> tuple[str, ...]:
-    return next(cube.solve(board, Wish.FIRST, cubes.work()).lines)
+    return next(cube.solve(board, SolveMode.FIRST, cubes.work()).lines)
 
 
 def test_any_cube_is_solved_in_22_moves_at_once() -> None:
@@ -78,7 +78,7 @@ def test_more_time_never_makes_it_longer_and_a_target_ends_it() -> None:
     board = cube.parse(cube.BOARDS["scrambled"], "mine")
     lengths = [len(first(replace(board, seconds=seconds))) for seconds in (0, 0.1, 0.5)]
     assert lengths == sorted(lengths, reverse=True)
-    answer = cube.solve(replace(board, seconds=1000, target=21), Wish.FIRST, cubes.work())
+    answer = cube.solve(replace(board, seconds=1000, target=21), SolveMode.FIRST, cubes.work())
     assert answer.facts["moves"] <= 21
     history = answer.tables[0].rows
     assert history[-1][0] == answer.facts["moves"]
@@ -93,24 +93,24 @@ def test_where_the_clock_stands_still_the_answer_is_the_same_again() -> None:
 def test_the_answer_is_there_before_the_deadline() -> None:
     board = replace(cube.parse(cube.BOARDS["scrambled"], "mine"), seconds=None)
     work = Clock(left=1.0)
-    assert cube.check(board, next(cube.solve(board, Wish.FIRST, work).lines))
+    assert cube.check(board, next(cube.solve(board, SolveMode.FIRST, work).lines))
     assert work.seconds() < 1.0
 
 
 def test_who_is_cut_off_says_what_was_found() -> None:
     board = replace(cube.parse(cube.BOARDS["scrambled"], "mine"), seconds=1000)
     with pytest.raises(Interrupted) as caught:
-        cube.solve(board, Wish.FIRST, Clock(words=700))
+        cube.solve(board, SolveMode.FIRST, Clock(words=700))
     assert caught.value.so_far.startswith("a solution of ")
     assert cube.check(board, tuple(caught.value.so_far.partition(": ")[2].split()))
 
 
 def test_on_all_cores_it_is_over_in_time_and_the_shortest_is_told(tmp_path: Path) -> None:
     board = replace(cube.parse(cube.BOARDS["scrambled"], "mine"), seconds=0.5)
-    with open_bench(tmp_path, cores=2) as work:
+    with open_runtime(tmp_path, cores=2) as work:
         work.shelf = cubes.work().shelf
         for asked in (board, replace(board, seconds=1_000_000, target=21)):
-            answer = cube.solve(asked, Wish.FIRST, work)
+            answer = cube.solve(asked, SolveMode.FIRST, work)
             line = next(answer.lines)
             assert cube.check(board, line)
             history = [row[0] for row in answer.tables[0].rows]
@@ -127,7 +127,7 @@ def test_a_hunt_by_shares_of_first_turns_misses_nothing() -> None:
         start: tuple[int, ...] = view.start
         for turn in first:
             start = small.after(start, turn)
-        search = Search(small, room())
+        search = Search(small, buffer_size())
         search.begin(start, 8 - len(first), 30, SECOND, first[-1] // 3 if first else NONE)
         while (said := search.run(1000)) != DONE:
             if said == FOUND:
@@ -165,11 +165,11 @@ def test_shortest_solutions_nearby_are_those_that_trying_everything_finds(side: 
     for length in (0, 1, 2, 3, 3, 3) if side == 3 else (1, 2, 3, 4, 4, 4):
         line = " ".join(cubes.scramble(chance, length))
         board = cube.parse(f"{side}x{side}x{side} {line or 'U U2 U'}", "mine")
-        fewest = cube.solve(board, Wish.FEWEST, cubes.work())
+        fewest = cube.solve(board, SolveMode.FEWEST, cubes.work())
         lines = list(fewest.lines)
         assert set(lines) == slowly(board, 4)
         assert len(lines) == len(set(lines)) == fewest.count
-        assert cube.solve(board, Wish.COUNT, cubes.work()).count == fewest.count
+        assert cube.solve(board, SolveMode.COUNT, cubes.work()).count == fewest.count
 
 
 def test_shortest_solutions_are_the_same_from_both_ends_and_along_the_axes() -> None:
@@ -187,8 +187,8 @@ def test_shortest_solutions_are_the_same_from_both_ends_and_along_the_axes() -> 
 def test_a_short_solution_is_proven_to_be_the_shortest() -> None:
     line = ("R", "U", "F'", "L2", "D", "B'", "R2", "U'", "F", "D'")[: 10 if COMPILED else 8]
     board = cubes.after(line)
-    answer = cube.solve(replace(board, seconds=100), Wish.FIRST, cubes.work())
-    fewest = cube.solve(board, Wish.FEWEST, cubes.work())
+    answer = cube.solve(replace(board, seconds=100), SolveMode.FIRST, cubes.work())
+    fewest = cube.solve(board, SolveMode.FEWEST, cubes.work())
     assert answer.facts["optimal"] == "proven"
     assert answer.facts["moves"] == fewest.facts["moves"] == len(line)
     assert cubes.undone(line) in set(fewest.lines)
@@ -197,7 +197,7 @@ def test_a_short_solution_is_proven_to_be_the_shortest() -> None:
 def test_a_search_for_the_fewest_goes_on_where_it_was_cut_off() -> None:
     line = cubes.scramble(random.Random(4), 13 if COMPILED else 8)
     board = cubes.after(line)
-    whole = cube.solve(board, Wish.FEWEST, Clock())
+    whole = cube.solve(board, SolveMode.FEWEST, Clock())
     looks = list(_until_done(board))
     assert len(looks) > 1, "it was cut off"
     assert all("no solution has fewer than" in told for told in looks[:-1])
@@ -207,7 +207,7 @@ def test_a_search_for_the_fewest_goes_on_where_it_was_cut_off() -> None:
 def _until_done(board: Board) -> Iterator[str]:
     for words in count(3, 700):
         try:
-            answer = cube.solve(board, Wish.FEWEST, Clock(words=words))
+            answer = cube.solve(board, SolveMode.FEWEST, Clock(words=words))
         except Interrupted as interrupted:
             yield interrupted.so_far
         else:
@@ -240,7 +240,7 @@ def test_any_2x2x2_is_solved_in_the_fewest_moves() -> None:
     assert max(near) == 11
     for _ in range(30):
         board = Board(2, facelets_of(random_state(chance, 2), 2))
-        answer = cube.solve(board, Wish.FEWEST, cubes.work())
+        answer = cube.solve(board, SolveMode.FEWEST, cubes.work())
         lines = list(answer.lines)
         assert lines
         assert len(set(lines)) == answer.count
@@ -254,7 +254,7 @@ def test_shortest_solutions_of_the_2x2x2_are_as_many_from_both_ends_as_by_table(
     near = pocket.distances(cubes.work())
     for length in (3, 4, 5, 6, 6, 6):
         board = cube.parse("2x2x2: " + " ".join(cubes.scramble(chance, length)), "mine")
-        by_table = pocket.solve(board, Wish.FEWEST, cubes.work())
+        by_table = pocket.solve(board, SolveMode.FEWEST, cubes.work())
         ways = [told(turns) for turns in close(state_of(board.facelets, 2), 2)]
         assert sorted(by_table.lines) == sorted(ways)
         assert by_table.facts["moves"] <= FEW
@@ -285,6 +285,6 @@ def test_a_hint_is_the_first_move_of_a_solution() -> None:
 
 
 def test_a_solved_cube_needs_nothing() -> None:
-    answer = cube.solve(cubes.after(()), Wish.FIRST, cubes.work())
+    answer = cube.solve(cubes.after(()), SolveMode.FIRST, cubes.work())
     assert list(answer.lines) == [()]
     assert cube.check(cubes.after(()), ())

@@ -8,29 +8,29 @@ from types import ModuleType
 
 import pytest
 
+from pi_appliance.puzzles import kernel_mode
 from pi_appliance.puzzles import rubiks_cube as cube
-from pi_appliance.puzzles import way_of
 from pi_appliance.puzzles.rubiks_cube import coordinates as c
 from pi_appliance.puzzles.rubiks_cube import cubies, kept, table_kernel
 from pi_appliance.puzzles.rubiks_cube import tables as t
 from pi_appliance.puzzles.rubiks_cube.made import random_state
-from pi_appliance.puzzles.rubiks_cube.two_phase import NONE, SECOND, View, room, views
+from pi_appliance.puzzles.rubiks_cube.two_phase import NONE, SECOND, View, buffer_size, views
 from pi_appliance.puzzles.runtime.interface import Interrupted
-from pi_appliance.puzzles.runtime.serial import Alone
+from pi_appliance.puzzles.runtime.serial import SerialRuntime
 from tests.puzzles import cubes
 
 LONG = pytest.mark.skipif(
-    way_of(table_kernel) == "plain" and os.environ.get("PI_APPLIANCE_LONG") != "1",
+    kernel_mode(table_kernel) == "plain" and os.environ.get("PI_APPLIANCE_LONG") != "1",
     reason="takes minutes in plain Python: PI_APPLIANCE_LONG=1",
 )
 # Entries of the wide table at each distance; no cube is more than 12 turns from the second phase.
 LEVELS = [1, 1, 5, 44, 487, 5841, 68364, 776568, 7950748, 52098876, 76236234, 3771112, 129]
 
 
-class Cut(Alone):
+class Cut(SerialRuntime):
     """Work that is cut off after so many words, on the shelf of another."""
 
-    def __init__(self, words: int, other: Alone) -> None:
+    def __init__(self, words: int, other: SerialRuntime) -> None:
         super().__init__()
         self.shelf, self.words = other.shelf, words
 
@@ -50,7 +50,7 @@ def test_turns_of_numbers_are_turns_of_pieces() -> None:
     for state in states(40):
         before = c.coordinates([state])[0]
         for turn, action in enumerate(cubies.turn_states()):
-            after = c.coordinates([cubies.then(state, action)])[0]
+            after = c.coordinates([cubies.compose(state, action)])[0]
             assert parts["twist"][before.twist * 18 + turn] == after.twist
             assert parts["flip"][before.flip * 18 + turn] == after.flip
             assert parts["slice"][before.four // 24 * 18 + turn] == after.four // 24
@@ -85,7 +85,7 @@ def test_no_turn_changes_a_distance_by_more_than_one() -> None:
 
 
 def test_what_is_damaged_is_built_again() -> None:
-    work = Alone()
+    work = SerialRuntime()
     t.small(work)
     whole = bytes(work.shelf.load(t.NEAR) or b"")
     for broken in (whole[:-1], b"x" + whole[1:], b"", whole[:1000] + bytes([whole[1000] ^ 1]) + whole[1001:]):
@@ -97,7 +97,7 @@ def test_what_is_damaged_is_built_again() -> None:
 
 def test_a_wide_table_of_another_length_is_not_believed() -> None:
     work = cubes.work()
-    other = Alone()
+    other = SerialRuntime()
     other.shelf.save(t.TURNS, [work.shelf.load(t.TURNS) or b""])
     kept.save(other.shelf, t.WIDE, [bytes(1000)])
     assert not t.tables(other).is_wide
@@ -105,7 +105,7 @@ def test_a_wide_table_of_another_length_is_not_believed() -> None:
 
 @LONG
 def test_the_wide_table_is_built_in_pieces_and_sees_further() -> None:
-    work = Alone()
+    work = SerialRuntime()
     t.small(work)
     for words in (3, 70_000, 500_000, 30_000):  # the last one amid what is filled from behind
         with pytest.raises(Interrupted) as caught:
@@ -134,7 +134,7 @@ def test_the_wide_table_is_built_in_pieces_and_sees_further() -> None:
 def state_after(line: tuple[str, ...]) -> cubies.State:
     state = cubies.SOLVED
     for move in line:
-        state = cubies.then(state, cubies.turn_states()[cube.board.TURNS.index(move)])
+        state = cubies.compose(state, cubies.turn_states()[cube.board.TURNS.index(move)])
     return state
 
 
@@ -145,7 +145,7 @@ def test_both_ways_search_the_same_positions(both_ways) -> None:
 
     def searched(way: ModuleType, view: View) -> Iterator[tuple[object, ...]]:
         tables = way.Tables(turns, parts["views"], parts["of"], parts["ranks"], near, b"", array("H", c.SECOND))
-        search = way.Search(tables, room())
+        search = way.Search(tables, buffer_size())
         for length in (9, 10):
             search.begin(view.start, length, 30, SECOND, NONE)
             for _ in range(8):
@@ -181,7 +181,7 @@ def levels_by_pieces(depth: int) -> list[int]:
     level = {(0, 0): cubies.SOLVED}
     seen, counts = set(level), []
     for _ in range(depth):
-        after = [cubies.then(state, action) for state in level.values() for action in cubies.turn_states()]
+        after = [cubies.compose(state, action) for state in level.values() for action in cubies.turn_states()]
         pairs = [(each.twist, each.four // 24) for each in c.coordinates(after)]
         level = {pair: state for pair, state in zip(pairs, after, strict=True) if pair not in seen}
         seen |= set(level)

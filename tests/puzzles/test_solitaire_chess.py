@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pi_appliance.errors import ConfigError, UnknownName, WrongArgument
-from pi_appliance.puzzles import Wish
+from pi_appliance.puzzles import SolveMode
 from pi_appliance.puzzles import solitaire_chess as chess
-from pi_appliance.puzzles.runtime.serial import Alone
+from pi_appliance.puzzles.runtime.serial import SerialRuntime
 from pi_appliance.puzzles.solitaire_chess import Board, Capture, Pawns, Square
 
 SMALL = Board(("..RP", ".RN.", "BN..", "PB.."))
@@ -90,7 +90,7 @@ def test_a_known_board_is_drawn_as_it_is_read(name: str) -> None:
 
 
 def test_lines_are_read_in_several_notations() -> None:
-    line = next(chess.solve(SMALL, Wish.FIRST, Alone()).lines)
+    line = next(chess.solve(SMALL, SolveMode.FIRST, SerialRuntime()).lines)
     written = chess.notate(SMALL, line)
     assert chess.parse_line(SMALL, written, "mine") == line
     assert chess.parse_line(SMALL, written.replace("x", "\n"[:0] or "-"), "mine") == line
@@ -161,7 +161,7 @@ def test_the_check_refuses_what_a_plain_replay_refuses() -> None:
     for drawing in ("..RP/.RN./BN../PB..", "RBK./.N.B/.NQR/....", ".PR./Q.N./N.KP/...B", "P.P./PNK./.P../...."):
         for rule in rules:
             board = chess.with_rules(chess.parse(drawing, "mine"), rule)
-            right = list(islice(chess.solve(board, Wish.ALL, Alone()).lines, 500))
+            right = list(islice(chess.solve(board, SolveMode.ALL, SerialRuntime()).lines, 500))
             some = tuple(chess.captures(board)) or squares("a1a2")
             places = sorted(board.men)
             for _ in range(640):
@@ -239,7 +239,7 @@ def test_a_line_is_played_in_pictures() -> None:
 
 
 def test_a_listing_is_read_back() -> None:
-    lines = list(chess.solve(SMALL, Wish.ALL, Alone()).lines)
+    lines = list(chess.solve(SMALL, SolveMode.ALL, SerialRuntime()).lines)
     parts = [f"Starting Board\n{chess.render(SMALL)}\n"]
     parts += [f"Start Solution\n{chess.render_line(SMALL, line)}\nEnd Solution\n" for line in lines]
     assert list(chess.parse_listing("".join(parts), "mine", lambda *_: None)) == [(SMALL, lines)]

@@ -10,10 +10,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pi_appliance.errors import Refused
-from pi_appliance.puzzles import Proof, Wish
+from pi_appliance.puzzles import Proof, SolveMode
 from pi_appliance.puzzles import solitaire_chess as chess
 from pi_appliance.puzzles.runtime.interface import Interrupted
-from pi_appliance.puzzles.runtime.serial import Alone
+from pi_appliance.puzzles.runtime.serial import SerialRuntime
 from pi_appliance.puzzles.solitaire_chess import Board, Square
 from pi_appliance.puzzles.solitaire_chess.levels import Levels
 from pi_appliance.puzzles.solitaire_chess.seats import position_of
@@ -41,11 +41,11 @@ def test_the_known_boards(row: str) -> None:
     drawing, *counts = row.split()
     for rules, count in zip(WAYS, map(int, counts), strict=True):
         board = chess.with_rules(chess.parse(drawing, "known"), rules)
-        answer = chess.solve(board, Wish.COUNT, Alone())
+        answer = chess.solve(board, SolveMode.COUNT, SerialRuntime())
         assert answer.count == count
         assert (answer.proof is Proof.EXHAUSTION) == (count == 0) == bool(answer.why)
         if 0 < count < 5_000:
-            lines = list(chess.solve(board, Wish.ALL, Alone()).lines)
+            lines = list(chess.solve(board, SolveMode.ALL, SerialRuntime()).lines)
             assert len(lines) == len(set(lines)) == count
             assert all(chess.check(board, line) for line in lines)
         if count:
@@ -66,15 +66,17 @@ def test_the_known_boards(row: str) -> None:
 )
 def test_the_boards_of_the_docs(name: str, count: int, king_last: int | None) -> None:
     board = chess.parse(chess.BOARDS.get(name, name), name)
-    assert chess.solve(board, Wish.COUNT, Alone()).count == count
+    assert chess.solve(board, SolveMode.COUNT, SerialRuntime()).count == count
     if king_last is not None:
-        assert chess.solve(chess.with_rules(board, {"king": "last"}), Wish.COUNT, Alone()).count == king_last
+        assert (
+            chess.solve(chess.with_rules(board, {"king": "last"}), SolveMode.COUNT, SerialRuntime()).count == king_last
+        )
 
 
 def test_millions_of_solutions_are_counted_and_listed_as_they_are_asked_for() -> None:
     board = chess.parse("QRNB/RBNP/NQ../B...", "mine")
-    answer = chess.solve(board, Wish.ALL, Alone())
-    assert answer.count == chess.solve(board, Wish.COUNT, Alone()).count
+    answer = chess.solve(board, SolveMode.ALL, SerialRuntime())
+    assert answer.count == chess.solve(board, SolveMode.COUNT, SerialRuntime()).count
     assert answer.count is not None
     assert answer.count > 1_000_000
     assert len({next(answer.lines) for _ in range(1000)}) == 1000
@@ -101,13 +103,17 @@ def boards(draw: st.DrawFn, most: int = 8, side: int = 4) -> Board:
 @given(boards(side=8, most=6))
 def test_depth_first_and_breadth_first_find_the_same(board: Board) -> None:
     deep, broad = (chess.with_rules(board, {"search": name}) for name in ("depth", "breadth"))
-    found = list(chess.solve(deep, Wish.ALL, Alone()).lines)
-    assert found == list(chess.solve(broad, Wish.ALL, Alone()).lines)
+    found = list(chess.solve(deep, SolveMode.ALL, SerialRuntime()).lines)
+    assert found == list(chess.solve(broad, SolveMode.ALL, SerialRuntime()).lines)
     assert len(set(found)) == len(found)
-    counts = {chess.solve(each, wish, Alone()).count for each in (deep, broad) for wish in (Wish.ALL, Wish.COUNT)}
+    counts = {
+        chess.solve(each, wish, SerialRuntime()).count
+        for each in (deep, broad)
+        for wish in (SolveMode.ALL, SolveMode.COUNT)
+    }
     assert counts == {len(found)}
     for each in (deep, broad):
-        assert list(chess.solve(each, Wish.FIRST, Alone()).lines) == found[:1]
+        assert list(chess.solve(each, SolveMode.FIRST, SerialRuntime()).lines) == found[:1]
     assert set(found) == set(searched(board))
 
 
@@ -165,12 +171,12 @@ def test_the_count_is_what_a_search_with_a_memory_counts(board: Board) -> None:
                 total += count(frozenset(after.items()))
         return total
 
-    assert chess.solve(board, Wish.COUNT, Alone()).count == count(frozenset(board.men.items()))
+    assert chess.solve(board, SolveMode.COUNT, SerialRuntime()).count == count(frozenset(board.men.items()))
 
 
 def test_two_kings_that_may_not_be_captured_are_a_contradiction() -> None:
     board = chess.with_rules(chess.parse("KRK", "mine"), {"king": "last"})
-    answer = chess.solve(board, Wish.ALL, Alone())
+    answer = chess.solve(board, SolveMode.ALL, SerialRuntime())
     assert (answer.count, answer.proof, list(answer.lines)) == (0, Proof.CONTRADICTION, [])
     assert answer.why == "there are 2 kings, and none of them may be captured"
 
@@ -178,17 +184,17 @@ def test_two_kings_that_may_not_be_captured_are_a_contradiction() -> None:
 def test_one_piece_is_solved() -> None:
     board = chess.parse("..\n.K", "mine")
     for search in ("depth", "breadth"):
-        answer = chess.solve(chess.with_rules(board, {"search": search}), Wish.ALL, Alone())
+        answer = chess.solve(chess.with_rules(board, {"search": search}), SolveMode.ALL, SerialRuntime())
         assert (list(answer.lines), answer.count) == ([()], 1)
-    assert chess.hint(board, Alone()) == "it is solved"
+    assert chess.hint(board, SerialRuntime()) == "it is solved"
 
 
 def test_a_hint_is_the_first_capture_of_a_solution() -> None:
     board = chess.parse(chess.BOARDS["first-steps"], "first")
-    assert chess.hint(board, Alone()) == "capture the knight on a3 with the rook from a2; then 2 captures more"
+    assert chess.hint(board, SerialRuntime()) == "capture the knight on a3 with the rook from a2; then 2 captures more"
     stuck = chess.parse(chess.BOARDS["stuck"], "stuck")
-    assert chess.hint(stuck, Alone()).startswith("it cannot be solved: every position was looked at")
-    assert chess.solve(stuck, Wish.COUNT, Alone()).why.endswith("at best 2 pieces are left")
+    assert chess.hint(stuck, SerialRuntime()).startswith("it cannot be solved: every position was looked at")
+    assert chess.solve(stuck, SolveMode.COUNT, SerialRuntime()).why.endswith("at best 2 pieces are left")
 
 
 @pytest.mark.parametrize(
@@ -203,12 +209,12 @@ def test_boards_that_are_made_have_one_solution(rules: dict[str, str]) -> None:
     like = chess.with_rules(chess.parse("R", "mine"), rules)
     seen = set()
     for seed in range(3):
-        made = chess.make(seed, like, Alone())
+        made = chess.make(seed, like, SerialRuntime())
         board = made.board
         assert (len(board.men), f"{len(board.rows[0])}x{len(board.rows)}") == (int(rules["pieces"]), rules["size"])
         assert len(list(searched(board))) == 1
         assert made.facts["solutions"] == 1
-        assert chess.make(seed, like, Alone()) == made
+        assert chess.make(seed, like, SerialRuntime()) == made
         seen.add(board)
     assert len(seen) == 3
 
@@ -216,9 +222,9 @@ def test_boards_that_are_made_have_one_solution(rules: dict[str, str]) -> None:
 def test_what_cannot_be_made_is_refused() -> None:
     like = chess.parse("R", "mine")
     with pytest.raises(Refused, match="5 pieces have no room on 2x2 squares"):
-        chess.make(1, chess.with_rules(like, {"pieces": "5", "size": "2x2"}), Alone())
+        chess.make(1, chess.with_rules(like, {"pieces": "5", "size": "2x2"}), SerialRuntime())
     with pytest.raises(Refused, match="no board with 4 pieces on 2x2 squares and one solution was found"):
-        chess.make(1, chess.with_rules(like, {"pieces": "4", "size": "2x2"}), Alone())
+        chess.make(1, chess.with_rules(like, {"pieces": "4", "size": "2x2"}), SerialRuntime())
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -257,7 +263,7 @@ def told_by(kernel: ModuleType, board: Board) -> list[object]:
     return told
 
 
-class Cut(Alone):
+class Cut(SerialRuntime):
     """Work that ends at a given sign of progress."""
 
     def __init__(self, patience: int) -> None:
@@ -275,20 +281,20 @@ class Cut(Alone):
 @pytest.mark.parametrize("patience", [1, 3, 6])
 def test_a_count_that_is_cut_off_goes_on_from_its_level(patience: int) -> None:
     board, work = chess.parse("QRNB/RBNP/N.../B...", "mine"), Cut(patience)
-    whole = chess.solve(board, Wish.COUNT, Alone())
+    whole = chess.solve(board, SolveMode.COUNT, SerialRuntime())
     with pytest.raises(Interrupted) as caught:
-        chess.solve(board, Wish.COUNT, work)
+        chess.solve(board, SolveMode.COUNT, work)
     assert "captures of 9 lead to" in caught.value.so_far or "1 capture of 9 leads" in caught.value.so_far
     (name,) = work.shelf.names()
     kept = work.shelf.load(name)
     assert kept is not None
     kept = bytes(kept)
     for damaged in (b"", b"{}\n", b"nothing", kept[:-1], kept.replace(b'"wide"', b'"wild"')):
-        other = Alone()
+        other = SerialRuntime()
         other.shelf.save(name, [damaged])
-        assert chess.solve(board, Wish.COUNT, other).count == whole.count
+        assert chess.solve(board, SolveMode.COUNT, other).count == whole.count
     work.patience, work.notes = 1_000_000, work.notes[-1:]
-    rest = chess.solve(board, Wish.COUNT, work)
+    rest = chess.solve(board, SolveMode.COUNT, work)
     assert (rest.count, rest.tables) == (whole.count, whole.tables)
     before, after = (note.partition(":")[0] for note in work.notes[:2])
     assert before == after, "the level where it was cut off is the first one"
@@ -301,20 +307,22 @@ def test_a_count_that_is_cut_off_goes_on_from_its_level(patience: int) -> None:
 def test_a_search_for_lines_that_is_cut_off_says_what_is_known(search: str, said: str) -> None:
     board = chess.with_rules(Board(("P" * 8,) * 8), {"search": search})
     with pytest.raises(Interrupted) as caught:
-        chess.solve(board, Wish.ALL, Cut(12))
+        chess.solve(board, SolveMode.ALL, Cut(12))
     assert said in caught.value.so_far
 
 
 def test_a_call_of_the_kernel_is_short_where_there_are_many_pieces() -> None:
     """The more pieces, the more captures a position has: the fewer positions are looked at before a sign of life."""
-    few, many = (Levels(Board(rows), position_of(Board(rows)), Alone()).run for rows in (("QQ",), ("Q" * 8,) * 8))
+    few, many = (
+        Levels(Board(rows), position_of(Board(rows)), SerialRuntime()).run for rows in (("QQ",), ("Q" * 8,) * 8)
+    )
     assert many < few / 30
     assert many > 100
 
 
 def test_memory_is_asked_for_where_all_levels_are_kept() -> None:
     asked: list[int] = []
-    work = Alone()
+    work = SerialRuntime()
     work.require_memory = lambda size, what: asked.append(size)  # type: ignore[method-assign]  # noqa: ARG005
     board = chess.parse("QRNB/RBNP/NQ../B...", "mine")
     position = position_of(board)

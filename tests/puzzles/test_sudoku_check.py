@@ -5,8 +5,8 @@ from itertools import islice
 
 import pytest
 
-from pi_appliance.puzzles import Wish, sudoku
-from pi_appliance.puzzles.runtime.serial import Alone
+from pi_appliance.puzzles import SolveMode, sudoku
+from pi_appliance.puzzles.runtime.serial import SerialRuntime
 from pi_appliance.puzzles.sudoku.board import BOXES
 from tests.puzzles.sudokus import SEVERAL, UNIQUE
 
@@ -54,7 +54,7 @@ def test_mutated_solutions_are_refused_as_a_plain_look_does(few: bool) -> None:
     chance = random.Random(17)
     grids = [(grid, digits) for grid, digits in UNIQUE.items()]
     for grid in SEVERAL:
-        lines = sudoku.solve(sudoku.parse(grid, "f"), Wish.ALL, Alone()).lines
+        lines = sudoku.solve(sudoku.parse(grid, "f"), SolveMode.ALL, SerialRuntime()).lines
         grids += [(grid, line.digits) for line in islice(lines, 20)]
     if few:  # with hardly a clue, many mutations of rows and digits are right ones
         grids = [("." * 81, digits) for _, digits in grids]

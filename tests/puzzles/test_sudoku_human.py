@@ -7,10 +7,10 @@ from xml.etree import ElementTree
 import pytest
 
 from pi_appliance.errors import Refused
-from pi_appliance.puzzles import Wish, sudoku
+from pi_appliance.puzzles import SolveMode, sudoku
 from pi_appliance.puzzles.runtime.interface import Interrupted
-from pi_appliance.puzzles.runtime.serial import Alone
-from pi_appliance.puzzles.sudoku.human import CONTRADICTION, TECHNIQUES, Paper, walk
+from pi_appliance.puzzles.runtime.serial import SerialRuntime
+from pi_appliance.puzzles.sudoku.human import CONTRADICTION, TECHNIQUES, CandidateGrid, walk
 from pi_appliance.puzzles.sudoku.sat import Sat
 from tests.puzzles.sudokus import NONE, SEVERAL, UNIQUE, Stops, varied
 
@@ -36,8 +36,8 @@ def test_no_step_ever_crosses_out_what_is_right() -> None:
     grids = [varied(grid.replace("0", "."), chance) for grid in UNIQUE for _ in range(3)]
     grids += [made(seed, {}).grids[0] for seed in range(40)]
     for grid in grids:
-        solution = next(sudoku.solve(sudoku.parse(grid, "f"), Wish.FIRST, Alone()).lines).digits
-        paper = Paper(grid, 9)
+        solution = next(sudoku.solve(sudoku.parse(grid, "f"), SolveMode.FIRST, SerialRuntime()).lines).digits
+        paper = CandidateGrid(grid, 9)
         for move in walk(paper, solution):
             seen[move.technique] += 1
             assert move.technique != CONTRADICTION
@@ -52,33 +52,38 @@ def test_no_step_ever_crosses_out_what_is_right() -> None:
 
 def test_steps_hold_for_every_solution_where_there_are_several() -> None:
     for grid in SEVERAL:
-        lines = list(sudoku.solve(sudoku.parse(grid, "f"), Wish.ALL, Alone()).lines)
-        paper = Paper(grid, 9)
+        lines = list(sudoku.solve(sudoku.parse(grid, "f"), SolveMode.ALL, SerialRuntime()).lines)
+        paper = CandidateGrid(grid, 9)
         for _ in walk(paper):
             for line in lines[:50]:
                 assert all(paper.candidates[at] >> int(mark) - 1 & 1 for at, mark in enumerate(line.digits))
 
 
 def made(seed: int, rules: dict[str, str]) -> sudoku.Board:
-    board: sudoku.Board = sudoku.make(seed, sudoku.with_rules(empty(), rules), Alone()).board
+    board: sudoku.Board = sudoku.make(seed, sudoku.with_rules(empty(), rules), SerialRuntime()).board
     return board
 
 
 @pytest.mark.parametrize("technique", NEEDS)
 def test_what_a_grid_needs(technique: str) -> None:
-    assert sudoku.solve(sudoku.parse(NEEDS[technique], "f"), Wish.ALL, Alone()).facts["hardest-step"] == technique
+    assert (
+        sudoku.solve(sudoku.parse(NEEDS[technique], "f"), SolveMode.ALL, SerialRuntime()).facts["hardest-step"]
+        == technique
+    )
 
 
 def test_a_guess_is_named_as_one_and_only_where_nothing_else_helps() -> None:
     board = sudoku.parse(NEEDS["guess"], "f")
-    line = next(sudoku.solve(board, Wish.ALL, Alone()).lines)
+    line = next(sudoku.solve(board, SolveMode.ALL, SerialRuntime()).lines)
     captions = [step.caption for step in sudoku.steps(board, line)]
     assert captions[0] == "The clues"
     assert any(caption.startswith("a guess: r") for caption in captions)
     for step in sudoku.steps(board, line):
         assert ('class="su-try"' in step.svg) == step.caption.startswith("a guess: r")
     easy = sudoku.parse(NEEDS["hidden single"], "f")
-    captions = [step.caption for step in sudoku.steps(easy, next(sudoku.solve(easy, Wish.ALL, Alone()).lines))]
+    captions = [
+        step.caption for step in sudoku.steps(easy, next(sudoku.solve(easy, SolveMode.ALL, SerialRuntime()).lines))
+    ]
     assert len(captions) == 1 + 81 - 24
     assert not any("guess" in caption for caption in captions)
 
@@ -88,7 +93,7 @@ def test_pictures_are_whole_and_small() -> None:
         board = sudoku.parse(drawing, name)
         assert drawn(sudoku.render_svg(board)).tag == f"{SVG}svg"
     board = sudoku.parse(NEEDS["guess"], "f")
-    line = next(sudoku.solve(board, Wish.ALL, Alone()).lines)
+    line = next(sudoku.solve(board, SolveMode.ALL, SerialRuntime()).lines)
     steps = list(sudoku.steps(board, line))
     last = drawn(steps[-1].svg)
     digits = [text.text or "" for text in last.iter(f"{SVG}text")]
@@ -104,11 +109,11 @@ def test_pictures_are_whole_and_small() -> None:
 
 
 def test_a_hint_is_the_next_step() -> None:
-    assert sudoku.hint(sudoku.parse(NEEDS["hidden single"], "f"), Alone()) == (
+    assert sudoku.hint(sudoku.parse(NEEDS["hidden single"], "f"), SerialRuntime()) == (
         "naked single: r4c3 is 2: it sees all other digits"
     )
-    assert sudoku.hint(sudoku.parse(next(iter(UNIQUE.values())), "f"), Alone()) == "the grid is full"
-    assert sudoku.hint(sudoku.parse(NONE[1], "f"), Alone())
+    assert sudoku.hint(sudoku.parse(next(iter(UNIQUE.values())), "f"), SerialRuntime()) == "the grid is full"
+    assert sudoku.hint(sudoku.parse(NONE[1], "f"), SerialRuntime())
 
 
 @pytest.mark.parametrize(
@@ -117,9 +122,9 @@ def test_a_hint_is_the_next_step() -> None:
 )
 def test_new_grids_are_as_they_were_wished(rules: dict[str, str]) -> None:
     board = sudoku.with_rules(empty(), rules)
-    came = [sudoku.make(seed, board, Alone()) for seed in (1, 2, "a word")]
+    came = [sudoku.make(seed, board, SerialRuntime()) for seed in (1, 2, "a word")]
     for each in came:
-        answer = sudoku.solve(each.board, Wish.ALL, Alone())
+        answer = sudoku.solve(each.board, SolveMode.ALL, SerialRuntime())
         assert answer.count == 1
         assert next(answer.lines).digits == each.facts["solution"]
         assert (
@@ -128,9 +133,9 @@ def test_new_grids_are_as_they_were_wished(rules: dict[str, str]) -> None:
         assert str(answer.facts["clues"]) == rules.get("clues", str(each.facts["clues"]))
         assert answer.facts["minimal"] == each.facts["minimal"]
         assert rules or each.facts["minimal"] == "yes"
-        two = list(zip(Sat(each.board.grids[0], 9, Alone()).solutions(), "ab", strict=False))
+        two = list(zip(Sat(each.board.grids[0], 9, SerialRuntime()).solutions(), "ab", strict=False))
         assert len(two) == 1
-    assert came[0] == sudoku.make(1, board, Alone())
+    assert came[0] == sudoku.make(1, board, SerialRuntime())
     assert len({each.board.grids for each in came}) == 3
 
 

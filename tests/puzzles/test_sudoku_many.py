@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from pi_appliance.puzzles import Proof, Wish, sudoku
+from pi_appliance.puzzles import Proof, SolveMode, sudoku
 from pi_appliance.puzzles.runtime.interface import Interrupted
-from pi_appliance.puzzles.runtime.local import open_bench
-from pi_appliance.puzzles.runtime.serial import Alone
+from pi_appliance.puzzles.runtime.local import open_runtime
+from pi_appliance.puzzles.runtime.serial import SerialRuntime
 from pi_appliance.puzzles.sudoku import bulk
 from tests.puzzles.sudokus import NONE, SEVERAL, UNIQUE, Stops, varied
 
@@ -22,7 +22,7 @@ def file_of(number: int, seed: int = 1) -> sudoku.Board:
 
 def test_each_grid_has_its_line_in_order() -> None:
     board = file_of(300)
-    answer = sudoku.solve(board, Wish.ALL, Alone())
+    answer = sudoku.solve(board, SolveMode.ALL, SerialRuntime())
     lines = list(answer.lines)
     assert [line.grid for line in lines] == list(range(1, 301))
     assert all(sudoku.check(board, line) for line in lines)
@@ -40,7 +40,7 @@ def test_what_is_not_unique_is_told() -> None:
     unique = list(UNIQUE)[2]
     clash = "11" + "." * 79
     board = sudoku.parse("\n".join([unique, several, none, clash, unique]), "f")
-    answer = sudoku.solve(board, Wish.ALL, Alone())
+    answer = sudoku.solve(board, SolveMode.ALL, SerialRuntime())
     lines = list(answer.lines)
     assert [line.grid for line in lines] == [1, 2, 5]
     assert all(sudoku.check(board, line) for line in lines)
@@ -52,27 +52,28 @@ def test_what_is_not_unique_is_told() -> None:
         (3, "none", ""),
         (4, "none", "r1c1 and r1c2 are both 1, in row 1"),
     ]
-    counted = sudoku.solve(board, Wish.COUNT, Alone())
+    counted = sudoku.solve(board, SolveMode.COUNT, SerialRuntime())
     assert (counted.count, list(counted.lines)) == (2 + SEVERAL[several], [])
-    nothing = sudoku.solve(sudoku.parse("\n".join(NONE), "f"), Wish.ALL, Alone())
+    nothing = sudoku.solve(sudoku.parse("\n".join(NONE), "f"), SolveMode.ALL, SerialRuntime())
     assert (nothing.count, nothing.proof, list(nothing.lines)) == (0, Proof.EXHAUSTION, [])
 
 
 def test_solutions_that_came_along_are_compared() -> None:
     rows = [f"{grid},{digits}" for grid, digits in UNIQUE.items()]
     assert (
-        sudoku.solve(sudoku.parse("\n".join(rows), "f"), Wish.ALL, Alone()).facts["solutions-in-file"] == "all 11 right"
+        sudoku.solve(sudoku.parse("\n".join(rows), "f"), SolveMode.ALL, SerialRuntime()).facts["solutions-in-file"]
+        == "all 11 right"
     )
     rows[3] = rows[3][:-9] + rows[3][-18:-9]
-    facts = sudoku.solve(sudoku.parse("\n".join(rows), "f"), Wish.ALL, Alone()).facts
+    facts = sudoku.solve(sudoku.parse("\n".join(rows), "f"), SolveMode.ALL, SerialRuntime()).facts
     assert facts["solutions-in-file"] == "1 of 11 wrong, the first of grid 4"
 
 
 def test_all_cores_give_the_same(tmp_path: Path) -> None:
     board = file_of(400)
-    with open_bench(tmp_path, cores=3) as work:
-        answer = sudoku.solve(board, Wish.ALL, work)
-        assert list(answer.lines) == list(sudoku.solve(board, Wish.ALL, Alone()).lines)
+    with open_runtime(tmp_path, cores=3) as work:
+        answer = sudoku.solve(board, SolveMode.ALL, work)
+        assert list(answer.lines) == list(sudoku.solve(board, SolveMode.ALL, SerialRuntime()).lines)
         assert not list(work.shelf.names())
 
 
@@ -80,19 +81,19 @@ def test_a_file_that_is_cut_off_goes_on_from_there() -> None:
     board = file_of(400)
     work = Stops(after=60)
     with pytest.raises(Interrupted) as end:
-        bulk.solve(board, Wish.ALL, work, chunk=20)
+        bulk.solve(board, SolveMode.ALL, work, chunk=20)
     assert "of 400 grids were looked at" in end.value.so_far
     assert len(list(work.shelf.names())) == 1
     come = [int(end.value.so_far.split()[0])]
     for _ in range(3):
         work.after = 60
         with pytest.raises(Interrupted) as end:
-            bulk.solve(board, Wish.ALL, work, chunk=20)
+            bulk.solve(board, SolveMode.ALL, work, chunk=20)
         come.append(int(end.value.so_far.split()[0]))
     assert come == sorted(set(come))
     work.after = 10**6
-    answer = bulk.solve(board, Wish.ALL, work)
-    assert list(answer.lines) == list(sudoku.solve(board, Wish.ALL, Alone()).lines)
+    answer = bulk.solve(board, SolveMode.ALL, work)
+    assert list(answer.lines) == list(sudoku.solve(board, SolveMode.ALL, SerialRuntime()).lines)
     assert not list(work.shelf.names())
 
 
@@ -101,15 +102,15 @@ def test_a_damaged_checkpoint_is_no_checkpoint(rubbish: bytes) -> None:
     board = file_of(120)
     work = Stops(after=15)
     with pytest.raises(Interrupted):
-        bulk.solve(board, Wish.ALL, work, chunk=20)
+        bulk.solve(board, SolveMode.ALL, work, chunk=20)
     work.shelf.save(next(iter(work.shelf.names())), [rubbish])
     work.after = 10_000
-    assert sudoku.solve(board, Wish.ALL, work).count == 120
+    assert sudoku.solve(board, SolveMode.ALL, work).count == 120
 
 
 def test_a_grid_that_takes_long_is_looked_at_by_itself() -> None:
     board = sudoku.parse("\n".join([list(UNIQUE)[3], next(iter(SEVERAL)), NONE[0]]), "f")
     found = bulk._Found(bytearray(b"." * 243), bytearray([3, 3, 3]), array("I", bytes(12)))
-    bulk._settle(board, found, Alone())
+    bulk._settle(board, found, SerialRuntime())
     assert list(found.counts) == [1, 2, 0]
-    assert list(bulk._lines(81, found)) == list(sudoku.solve(board, Wish.ALL, Alone()).lines)
+    assert list(bulk._lines(81, found)) == list(sudoku.solve(board, SolveMode.ALL, SerialRuntime()).lines)

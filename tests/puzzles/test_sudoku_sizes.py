@@ -7,9 +7,9 @@ from itertools import islice
 import pytest
 
 from pi_appliance.errors import Refused
-from pi_appliance.puzzles import Proof, Wish, sudoku
+from pi_appliance.puzzles import Proof, SolveMode, sudoku
 from pi_appliance.puzzles.runtime.interface import Interrupted
-from pi_appliance.puzzles.runtime.serial import Alone
+from pi_appliance.puzzles.runtime.serial import SerialRuntime
 from pi_appliance.puzzles.sudoku.sat import MISSING, Sat, TooHard
 from tests.puzzles.sudokus import Stops
 
@@ -37,24 +37,24 @@ def plain_count(grid: str, wide: int, high: int) -> int:
 
 
 def test_all_grids_of_four() -> None:
-    answer = sudoku.solve(empty(4), Wish.ALL, Alone())
+    answer = sudoku.solve(empty(4), SolveMode.ALL, SerialRuntime())
     lines = list(answer.lines)
     assert len(set(lines)) == answer.count == 288 == plain_count("." * 16, 2, 2)
     assert all(sudoku.check(empty(4), line) for line in lines)
-    assert sudoku.solve(empty(4), Wish.COUNT, Alone()).count == 288
+    assert sudoku.solve(empty(4), SolveMode.COUNT, SerialRuntime()).count == 288
 
 
 def test_counts_of_six_agree_with_a_plain_count() -> None:
     for seed in range(4):
-        full = str(sudoku.make(seed, empty(6), Alone()).facts["solution"])
+        full = str(sudoku.make(seed, empty(6), SerialRuntime()).facts["solution"])
         grid = full[:12] + "." * 24
-        assert sudoku.solve(sudoku.parse(grid, "f"), Wish.COUNT, Alone()).count == plain_count(grid, 3, 2)
+        assert sudoku.solve(sudoku.parse(grid, "f"), SolveMode.COUNT, SerialRuntime()).count == plain_count(grid, 3, 2)
 
 
 @pytest.mark.parametrize("size", SIZES)
 def test_every_size_is_made_and_solved(size: int) -> None:
-    came = sudoku.make(5, empty(size), Alone())
-    answer = sudoku.solve(came.board, Wish.ALL, Alone())
+    came = sudoku.make(5, empty(size), SerialRuntime())
+    answer = sudoku.solve(came.board, SolveMode.ALL, SerialRuntime())
     line = next(answer.lines)
     assert (answer.count, line.digits, answer.facts["minimal"]) == (1, came.facts["solution"], "yes")
     assert sudoku.check(came.board, line)
@@ -64,23 +64,23 @@ def test_every_size_is_made_and_solved(size: int) -> None:
 
 
 def test_the_largest_is_solved() -> None:
-    lines = list(islice(sudoku.solve(empty(25), Wish.FIRST, Alone()).lines, 1))
+    lines = list(islice(sudoku.solve(empty(25), SolveMode.FIRST, SerialRuntime()).lines, 1))
     assert sudoku.check(empty(25), lines[0])
 
 
 def test_the_largest_is_made_in_some_seconds_and_says_what_nobody_knows() -> None:
-    made = sudoku.make(5, sudoku.with_rules(empty(25), {"clues": "300"}), Alone())
+    made = sudoku.make(5, sudoku.with_rules(empty(25), {"clues": "300"}), SerialRuntime())
     grid, solution = made.board.grids[0], str(made.facts["solution"])
     assert (made.facts["clues"], 625 - grid.count(".")) == (300, 300)
     assert sudoku.check(made.board, sudoku.Line(1, solution))
-    sat = Sat(grid, 25, Alone())
+    sat = Sat(grid, 25, SerialRuntime())
     sat.forbid(solution)
     assert sat.solve() is None, "there is no other solution"
     assert made.facts["minimal"] in {"no", "not known"}
 
 
 def test_a_question_that_is_too_hard_is_given_up() -> None:
-    sat = Sat("." * 625, 25, Alone())
+    sat = Sat("." * 625, 25, SerialRuntime())
     with pytest.raises(TooHard):
         sat.solve(effort=100)
     assert sat.solve(effort=10**9)
@@ -90,28 +90,28 @@ def test_the_counts_of_many_of_another_size_are_added_up() -> None:
     board = sudoku.Board(("." * 16, "12" + "." * 8 + "4" + "." * 5, "1234" + "." * 12), 4)
     counts = [plain_count(grid, 2, 2) for grid in board.grids]
     assert min(counts) > 1
-    assert sudoku.solve(board, Wish.COUNT, Alone()).count == sum(counts)
-    assert sudoku.solve(sudoku.with_rules(board, {"count-to": "20"}), Wish.COUNT, Alone()).count is None
+    assert sudoku.solve(board, SolveMode.COUNT, SerialRuntime()).count == sum(counts)
+    assert sudoku.solve(sudoku.with_rules(board, {"count-to": "20"}), SolveMode.COUNT, SerialRuntime()).count is None
 
 
 def test_what_has_no_solution_has_none() -> None:
-    came = sudoku.make(5, empty(12), Alone())
+    came = sudoku.make(5, empty(12), SerialRuntime())
     grid = came.board.grids[0]
     solution = str(came.facts["solution"])
     at = grid.index(".")
     seen = {grid[n] for n in range(144) if n // 12 == at // 12 or n % 12 == at % 12}
     wrong = next(mark for mark in "123456789ABC" if mark not in seen and mark != solution[at])
-    answer = sudoku.solve(sudoku.Board((grid[:at] + wrong + grid[at + 1 :],), 12), Wish.ALL, Alone())
+    answer = sudoku.solve(sudoku.Board((grid[:at] + wrong + grid[at + 1 :],), 12), SolveMode.ALL, SerialRuntime())
     assert (answer.count, list(answer.lines)) == (0, [])
     assert answer.proof in {Proof.EXHAUSTION, Proof.CONTRADICTION}
-    clash = sudoku.solve(sudoku.Board(("1" + "." * 10 + "1" + "." * 132,), 12), Wish.ALL, Alone())
+    clash = sudoku.solve(sudoku.Board(("1" + "." * 10 + "1" + "." * 132,), 12), SolveMode.ALL, SerialRuntime())
     assert "r1c1 and r1c12 are both 1, in row 1" in clash.why
 
 
 def test_many_of_another_size() -> None:
-    grids = [sudoku.make(seed, empty(6), Alone()).board.grids[0] for seed in range(4)]
+    grids = [sudoku.make(seed, empty(6), SerialRuntime()).board.grids[0] for seed in range(4)]
     board = sudoku.Board((*grids, "." * 36, "11" + "." * 34), 6)
-    answer = sudoku.solve(board, Wish.ALL, Alone())
+    answer = sudoku.solve(board, SolveMode.ALL, SerialRuntime())
     lines = list(answer.lines)
     assert [line.grid for line in lines] == [1, 2, 3, 4, 5]
     assert all(sudoku.check(board, line) for line in lines)
@@ -120,7 +120,7 @@ def test_many_of_another_size() -> None:
 
 def test_an_end_is_heard() -> None:
     with pytest.raises(Interrupted) as end:
-        sudoku.solve(empty(6), Wish.COUNT, Stops(after=400))
+        sudoku.solve(empty(6), SolveMode.COUNT, Stops(after=400))
     assert "counted" in end.value.so_far
 
 

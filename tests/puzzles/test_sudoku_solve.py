@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pi_appliance.errors import UnknownName, WrongArgument
-from pi_appliance.puzzles import Proof, Wish, sudoku
+from pi_appliance.puzzles import Proof, SolveMode, sudoku
 from pi_appliance.puzzles.runtime.interface import Interrupted
-from pi_appliance.puzzles.runtime.serial import Alone
+from pi_appliance.puzzles.runtime.serial import SerialRuntime
 from pi_appliance.puzzles.sudoku import kernel
 from pi_appliance.puzzles.sudoku.count import count
 from pi_appliance.puzzles.sudoku.judge import difficulty
@@ -25,18 +25,21 @@ def board(grid: str) -> sudoku.Board:
 
 @pytest.mark.parametrize("grid", UNIQUE)
 @pytest.mark.parametrize("wish", sudoku.WISHES)
-def test_a_grid_with_one_solution(grid: str, wish: Wish) -> None:
-    answer = sudoku.solve(board(grid), wish, Alone())
+def test_a_grid_with_one_solution(grid: str, wish: SolveMode) -> None:
+    answer = sudoku.solve(board(grid), wish, SerialRuntime())
     lines = list(answer.lines)
-    assert lines == ([] if wish is Wish.COUNT else [(1, UNIQUE[grid])])
+    assert lines == ([] if wish is SolveMode.COUNT else [(1, UNIQUE[grid])])
     assert all(sudoku.check(board(grid), line) for line in lines)
     assert (answer.count, answer.proof, answer.facts["verdict"]) == (1, None, "unique")
 
 
 def test_the_known_grids_have_as_many_clues_as_is_known_and_the_named_ones_as_many_solutions() -> None:
-    clues = [sudoku.solve(board(grid), Wish.FIRST, Alone()).facts["clues"] for grid in UNIQUE]
+    clues = [sudoku.solve(board(grid), SolveMode.FIRST, SerialRuntime()).facts["clues"] for grid in UNIQUE]
     assert clues[2:] == [23, 21, 17, 24, 25, 23, 25, 25, 24]
-    counts = {name: sudoku.solve(board(drawn), Wish.COUNT, Alone()).count for name, drawn in sudoku.BOARDS.items()}
+    counts = {
+        name: sudoku.solve(board(drawn), SolveMode.COUNT, SerialRuntime()).count
+        for name, drawn in sudoku.BOARDS.items()
+    }
     assert counts.pop("sixteen") == 7_309
     assert counts.pop("impossible") == 0
     assert set(counts.values()) == {1}
@@ -44,28 +47,28 @@ def test_the_known_grids_have_as_many_clues_as_is_known_and_the_named_ones_as_ma
 
 def test_a_number_stands_among_the_facts_once() -> None:
     for grid in [*UNIQUE, *NONE]:
-        assert "guesses-needed" not in sudoku.solve(board(grid), Wish.ALL, Alone()).facts, (
+        assert "guesses-needed" not in sudoku.solve(board(grid), SolveMode.ALL, SerialRuntime()).facts, (
             "all that were tried are told"
         )
-    several = sudoku.solve(board(next(iter(SEVERAL))), Wish.ALL, Alone())
+    several = sudoku.solve(board(next(iter(SEVERAL))), SolveMode.ALL, SerialRuntime())
     assert int(several.facts["guesses-needed"]) < several.tried()
 
 
 @pytest.mark.parametrize("grid", SEVERAL)
 def test_all_solutions_are_listed_each_once_and_counted(grid: str) -> None:
-    answer = sudoku.solve(board(grid), Wish.ALL, Alone())
+    answer = sudoku.solve(board(grid), SolveMode.ALL, SerialRuntime())
     lines = list(answer.lines)
     assert len(lines) == len(set(lines)) == answer.count == SEVERAL[grid]
     assert all(sudoku.check(board(grid), line) for line in lines)
-    counted = sudoku.solve(board(grid), Wish.COUNT, Alone())
+    counted = sudoku.solve(board(grid), SolveMode.COUNT, SerialRuntime())
     assert (counted.count, list(counted.lines)) == (SEVERAL[grid], [])
-    first = sudoku.solve(board(grid), Wish.FIRST, Alone())
+    first = sudoku.solve(board(grid), SolveMode.FIRST, SerialRuntime())
     assert (first.count, len(list(first.lines)), first.facts["verdict"]) == (None, 1, "several")
 
 
 @pytest.mark.parametrize("grid", NONE)
 def test_no_solution_is_proven(grid: str) -> None:
-    answer = sudoku.solve(board(grid), Wish.ALL, Alone())
+    answer = sudoku.solve(board(grid), SolveMode.ALL, SerialRuntime())
     assert (answer.count, list(answer.lines)) == (0, [])
     assert answer.proof in {Proof.EXHAUSTION, Proof.CONTRADICTION}
     assert answer.why
@@ -88,26 +91,26 @@ def test_the_grid_that_takes_others_millions_of_guesses_takes_a_few() -> None:
     ],
 )
 def test_clues_that_contradict_each_other_are_told_with_both_places(grid: str, where: str) -> None:
-    answer = sudoku.solve(board(grid), Wish.FIRST, Alone())
+    answer = sudoku.solve(board(grid), SolveMode.FIRST, SerialRuntime())
     assert (answer.proof, answer.count) == (Proof.CONTRADICTION, 0)
     assert where in answer.why
     assert answer.pictures["contradiction"].count('class="su-why"') == 1
-    assert where in sudoku.hint(board(grid), Alone())
+    assert where in sudoku.hint(board(grid), SerialRuntime())
 
 
 def test_a_contradiction_that_follows_is_told() -> None:
-    answer = sudoku.solve(board("12345678." + "." * 17 + "9" + "." * 54), Wish.FIRST, Alone())
+    answer = sudoku.solve(board("12345678." + "." * 17 + "9" + "." * 54), SolveMode.FIRST, SerialRuntime())
     assert answer.proof is Proof.CONTRADICTION
     assert "nothing can stand at r1c9" in answer.why
 
 
 def test_the_empty_grid_has_more_than_anybody_counts() -> None:
-    answer = sudoku.solve(board("." * 81), Wish.ALL, Alone())
+    answer = sudoku.solve(board("." * 81), SolveMode.ALL, SerialRuntime())
     lines = list(islice(answer.lines, 100))
     assert len(set(lines)) == 100
     assert all(sudoku.check(board("." * 81), line) for line in lines)
     assert (answer.count, answer.facts["solutions-at-least"]) == (None, 10_000)
-    limited = sudoku.solve(sudoku.with_rules(board("." * 81), {"count-to": "1,500"}), Wish.COUNT, Alone())
+    limited = sudoku.solve(sudoku.with_rules(board("." * 81), {"count-to": "1,500"}), SolveMode.COUNT, SerialRuntime())
     assert (limited.count, limited.facts["solutions-at-least"]) == (None, 1500)
 
 
@@ -122,10 +125,10 @@ def test_counts_agree_with_the_plainest_solver_and_with_sat(seed: int, holes: in
         at = chance.choice([at for at in range(81) if at not in empty])
         grid = grid[:at] + chance.choice("123456789") + grid[at + 1 :]
     right = plain_clash_free(grid)
-    ours = list(sudoku.solve(board(grid), Wish.ALL, Alone()).lines)
+    ours = list(sudoku.solve(board(grid), SolveMode.ALL, SerialRuntime()).lines)
     assert sorted(line.digits for line in ours) == sorted(right)
     if len(right) < 200:
-        assert sorted(Sat(grid, 9, Alone()).solutions()) == sorted(right)
+        assert sorted(Sat(grid, 9, SerialRuntime()).solutions()) == sorted(right)
 
 
 def plain_clash_free(grid: str) -> list[str]:
@@ -148,10 +151,12 @@ def test_few_clues_agree_with_a_library(seed: int, clues: int) -> None:
     full = varied(chance.choice(list(UNIQUE.values())), chance)
     kept = set(chance.sample(range(81), clues))
     grid = "".join(mark if at in kept else "." for at, mark in enumerate(full))
-    ours = {line.digits for line in islice(sudoku.solve(board(grid), Wish.FIRST, Alone()).lines, 1)}
-    sat = set(islice(Sat(grid, 9, Alone()).solutions(), 2))
+    ours = {line.digits for line in islice(sudoku.solve(board(grid), SolveMode.FIRST, SerialRuntime()).lines, 1)}
+    sat = set(islice(Sat(grid, 9, SerialRuntime()).solutions(), 2))
     assert len(ours) == 1
-    assert sudoku.solve(board(grid), Wish.FIRST, Alone()).facts["verdict"] == ("unique" if len(sat) == 1 else "several")
+    assert sudoku.solve(board(grid), SolveMode.FIRST, SerialRuntime()).facts["verdict"] == (
+        "unique" if len(sat) == 1 else "several"
+    )
     assert ours <= sat if len(sat) == 1 else ours
 
 
@@ -159,27 +164,29 @@ def test_what_a_grid_is_does_not_depend_on_its_digits_and_rows() -> None:
     chance = random.Random(6)
     for grid in UNIQUE:
         for _ in range(5):
-            came = sudoku.solve(board(varied(grid, chance)), Wish.ALL, Alone())
+            came = sudoku.solve(board(varied(grid, chance)), SolveMode.ALL, SerialRuntime())
             assert came.count == 1
 
 
 def test_a_clue_that_is_not_needed_is_named() -> None:
     grid = next(iter(UNIQUE)).replace("0", ".")
-    facts = sudoku.solve(board(grid), Wish.FIRST, Alone()).facts
+    facts = sudoku.solve(board(grid), SolveMode.FIRST, SerialRuntime()).facts
     assert facts["minimal"] == "no"
     for name in str(facts["not-needed"]).split():
         row, column = int(name[1]) - 1, int(name[3]) - 1
         at = 9 * row + column
         assert len(two_by_sat(grid[:at] + "." + grid[at + 1 :])) == 1
-    assert sudoku.solve(board(list(UNIQUE)[4]), Wish.FIRST, Alone()).facts["minimal"] == "yes"
+    assert sudoku.solve(board(list(UNIQUE)[4]), SolveMode.FIRST, SerialRuntime()).facts["minimal"] == "yes"
 
 
 def two_by_sat(grid: str) -> list[str]:
-    return list(islice(Sat(grid, 9, Alone()).solutions(), 2))
+    return list(islice(Sat(grid, 9, SerialRuntime()).solutions(), 2))
 
 
 def test_how_hard_they_are() -> None:
-    levels = [difficulty(grid.replace("0", "."), 9, Alone(), solution).level for grid, solution in UNIQUE.items()]
+    levels = [
+        difficulty(grid.replace("0", "."), 9, SerialRuntime(), solution).level for grid, solution in UNIQUE.items()
+    ]
     assert levels[0] == "easy"
     assert levels[2] == levels[3] == "extreme"
 
@@ -221,7 +228,7 @@ def test_a_damaged_checkpoint_is_no_checkpoint(rubbish: bytes) -> None:
 def test_an_end_is_heard_while_the_empty_grid_is_counted() -> None:
     began = time.monotonic()
     with pytest.raises(Interrupted) as end:
-        sudoku.solve(board("." * 81), Wish.COUNT, Stops(after=2))
+        sudoku.solve(board("." * 81), SolveMode.COUNT, Stops(after=2))
     assert "counted" in end.value.so_far
     assert time.monotonic() - began < 60
 

@@ -102,7 +102,7 @@ def test_root_reads_what_the_service_has(systemd, folder):
 def test_others_are_told_who_can(systemd, folder):
     (folder / "unit").write_text(f"{UNIT}LoadCredential=secrets.env:/root/x\n", "ascii")
     with (
-        files.acting_as(65534),
+        files.as_user(65534),
         pytest.raises(Refused, match="from /root/x, not for nobody to read; run this with sudo"),
     ):
         secret_file.load(CONFIG, {}, (), systemd)

@@ -15,7 +15,7 @@ import pytest
 
 from pi_appliance.errors import ConfigError, Problem, Refused, UnknownName
 from pi_appliance.puzzles.runtime.interface import Interrupted
-from pi_appliance.puzzles.runtime.local import Bench, open_bench
+from pi_appliance.puzzles.runtime.local import LocalRuntime, open_runtime
 from pi_appliance.system.process import below
 from tests.house import ROOT, alive, until
 
@@ -24,8 +24,8 @@ pytestmark = pytest.mark.filterwarnings("ignore:This process .* is multi-threade
 
 
 @pytest.fixture
-def work(tmp_path: Path) -> Iterator[Bench]:
-    with open_bench(tmp_path / "shelf", cores=3) as bench:
+def work(tmp_path: Path) -> Iterator[LocalRuntime]:
+    with open_runtime(tmp_path / "shelf", cores=3) as bench:
         yield bench
     assert workers() == set(), "nobody is left, dead or alive"
 
@@ -64,7 +64,7 @@ def test_items_are_taken_as_they_are_wanted_and_no_pile_grows(tmp_path, cores):
         for taken in range(1, 10_001):  # noqa: B007 - what was taken last
             yield bytes(10_000)
 
-    with open_bench(tmp_path, cores=cores) as work:
+    with open_runtime(tmp_path, cores=cores) as work:
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         for number, came in enumerate(work.map(lambda item: item, items()), 1):
             assert len(came) == 10_000
@@ -75,7 +75,7 @@ def test_items_are_taken_as_they_are_wanted_and_no_pile_grows(tmp_path, cores):
 
 @pytest.mark.parametrize("cores", [1, 3])
 def test_a_call_sees_all_memory_there_is_and_changes_only_what_is_shared(tmp_path, cores):
-    with open_bench(tmp_path, cores=cores) as work:
+    with open_runtime(tmp_path, cores=cores) as work:
         table, shared, own = list(range(1000)), work.buffer(1000), [0]
 
         def look(number: int) -> int:
@@ -116,7 +116,7 @@ def test_what_a_call_raises_comes_out_as_it_is(tmp_path, error, cores):
             raise error
         return item
 
-    with open_bench(tmp_path, cores=cores) as work, pytest.raises(type(error)) as caught:
+    with open_runtime(tmp_path, cores=cores) as work, pytest.raises(type(error)) as caught:
         list(work.map(fail, range(50)))
     assert str(caught.value) == str(error)
     assert vars(caught.value).get("so_far") == vars(error).get("so_far")
@@ -174,19 +174,19 @@ def test_who_waits_for_a_long_call_still_hears_that_it_must_end(work):
 
 @pytest.mark.parametrize("cores", [1, 2])
 def test_time_that_is_over_interrupts(tmp_path, cores):
-    with open_bench(tmp_path, seconds=0.3, cores=cores) as work:
+    with open_runtime(tmp_path, seconds=0.3, cores=cores) as work:
         assert 0 < work.left() <= 0.3
         with pytest.raises(Interrupted, match="its time is over"):
             list(work.map(lambda _: time.sleep(0.05), range(1000)))
         assert work.left() == 0
-    with open_bench(tmp_path) as work:
+    with open_runtime(tmp_path) as work:
         assert work.left() is None
 
 
 def test_nobody_hears_of_progress_from_within_a_call_but_of_what_follows(tmp_path):
     for cores in (1, 2):
         told = []
-        with open_bench(tmp_path, lambda part, note: told.append((part, note)), cores=cores) as work:  # noqa: B023
+        with open_runtime(tmp_path, lambda part, note: told.append((part, note)), cores=cores) as work:  # noqa: B023
 
             def call(item: int) -> int:
                 work.progress(1, "within")
@@ -202,7 +202,7 @@ def test_nobody_hears_of_progress_from_within_a_call_but_of_what_follows(tmp_pat
 def test_signals_do_what_they_did_before_when_the_work_is_over(tmp_path):
     kinds = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCONT)
     before = [signal.getsignal(kind) for kind in kinds]
-    with open_bench(tmp_path):
+    with open_runtime(tmp_path):
         assert signal.getsignal(signal.SIGTERM) is not before[1]
     assert [signal.getsignal(kind) for kind in kinds] == before
 

@@ -46,10 +46,10 @@ def guarded(*words: str | Path) -> list[str]:
 
 
 def watched(
-    words: list[str], seconds: float = 30, hold: process.Hold | None = None
-) -> tuple[process.Ended, list[bytes]]:
+    words: list[str], seconds: float = 30, hold: process.Suspend | None = None
+) -> tuple[process.ProcessResult, list[bytes]]:
     told: list[bytes] = []
-    with process.Stop().caught() as stop:
+    with process.StopSignal().caught() as stop:
         ended = process.watch(
             words, stop=stop, seconds=seconds, on_output=lambda _: None, on_line=told.append, hold=hold
         )
@@ -75,23 +75,23 @@ def state(pid: int) -> str:
 
 
 def test_the_end_of_a_program_is_told_as_it_was():
-    assert watched(guarded("sh", "-c", "exit 7")) == (process.Ended(7), [])
-    assert watched(guarded("sh", "-c", "kill -SEGV $$")) == (process.Ended(-signal.SIGSEGV), [])
+    assert watched(guarded("sh", "-c", "exit 7")) == (process.ProcessResult(7), [])
+    assert watched(guarded("sh", "-c", "kill -SEGV $$")) == (process.ProcessResult(-signal.SIGSEGV), [])
 
 
 def test_why_a_program_cannot_be_run_is_told():
-    assert watched(guarded("/no/such/program")) == (process.Ended(127), [b"No such file or directory"])
+    assert watched(guarded("/no/such/program")) == (process.ProcessResult(127), [b"No such file or directory"])
 
 
 def test_a_daemon_that_a_run_has_left_behind_is_ended_with_it(tmp_path):
     ended, _ = watched(guarded(sys.executable, "-c", DAEMON, tmp_path / "pid"))
-    assert ended == process.Ended(0)
+    assert ended == process.ProcessResult(0)
     assert not alive(number_in(tmp_path / "pid"))
 
 
 def test_a_daemon_that_hears_nothing_is_killed(tmp_path):
     ended, _ = watched(guarded(sys.executable, "-c", DAEMON, tmp_path / "pid", "deaf"))
-    assert ended == process.Ended(0)
+    assert ended == process.ProcessResult(0)
     assert not alive(number_in(tmp_path / "pid"))
 
 
@@ -104,7 +104,7 @@ def test_the_deadline_ends_what_has_left_the_group_too(tmp_path):
 def test_a_program_gets_the_time_to_end_in_good_order(tmp_path):
     script = f"trap 'sleep 0.5; touch {tmp_path}/tidy; exit 3' TERM; touch {tmp_path}/up; while :; do sleep 0.05; done"
     ended, _ = watched(guarded("sh", "-c", script), 1)
-    assert ended == process.Ended(3, timed_out=True)
+    assert ended == process.ProcessResult(3, timed_out=True)
     assert (tmp_path / "tidy").exists()
 
 
@@ -120,7 +120,7 @@ def test_when_the_guard_is_killed_nothing_is_left(tmp_path):
     ended, _ = watched(
         guarded("sh", "-c", f'"$0" -c "$1" {tmp_path}/pid deaf; kill -KILL $PPID; sleep 60', sys.executable, DAEMON)
     )
-    assert ended == process.Ended(-signal.SIGKILL)
+    assert ended == process.ProcessResult(-signal.SIGKILL)
     assert not alive(number_in(tmp_path / "pid"))
 
 
@@ -137,7 +137,7 @@ def test_a_held_run_stands_still_with_all_it_has_started(tmp_path):
         return "hot" if len(states) <= 3 else ""
 
     script = f'"$0" -c "$1" {tmp_path}/pid; until [ -e {tmp_path}/go ]; do sleep 0.05; done'
-    hold = process.Hold(why, looks.append, every=0.1)
+    hold = process.Suspend(why, looks.append, every=0.1)
     ended, _ = watched(guarded("sh", "-c", script, sys.executable, DAEMON), 30, hold)
     assert ended.status == 0
     assert states[1:4] == ["T", "T", "T"]
@@ -147,10 +147,10 @@ def test_a_held_run_stands_still_with_all_it_has_started(tmp_path):
 
 def test_the_time_a_run_was_held_does_not_count_towards_its_deadline():
     looks = iter(["hot"])
-    hold = process.Hold(lambda: next(looks, ""), every=1.0)
+    hold = process.Suspend(lambda: next(looks, ""), every=1.0)
     ended, _ = watched(guarded("sleep", "1.2"), 1.5, hold)  # held after 1 s, for 1 s; then there is half a second left
     assert (ended.status, ended.timed_out) == (0, False)
-    ended, _ = watched(guarded("sleep", "60"), 0.5, process.Hold(lambda: "", every=0.1))
+    ended, _ = watched(guarded("sleep", "60"), 0.5, process.Suspend(lambda: "", every=0.1))
     assert ended.timed_out
 
 

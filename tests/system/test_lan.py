@@ -32,8 +32,8 @@ def test_own_addresses_are_none_that_only_this_machine_reaches() -> None:
     ],
 )
 def test_who_listens_where_is_reached_there(host: str, reached: list[str], only_here: bool) -> None:
-    assert network.reached_at(host, lambda: ["10.0.0.7", "10.1.0.7"]) == reached
-    assert network.only_here(host) == only_here
+    assert network.public_addresses(host, lambda: ["10.0.0.7", "10.1.0.7"]) == reached
+    assert network.is_loopback_only(host) == only_here
 
 
 @needs_loop
@@ -42,7 +42,7 @@ def test_the_alarm_rings_when_an_address_comes_or_goes() -> None:
 
     async def scene() -> None:
         rung = asyncio.Event()
-        alarm = network.AddressAlarm(rung.set)
+        alarm = network.AddressWatcher(rung.set)
         try:
             for verb in ("add", "del"):
                 done = await asyncio.to_thread(

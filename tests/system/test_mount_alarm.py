@@ -5,7 +5,7 @@ import subprocess
 import time
 from pathlib import Path
 
-from pi_appliance.system.mounts import MountAlarm
+from pi_appliance.system.mounts import MountWatcher
 from tests.fakes.stick import needs_loop
 
 
@@ -13,7 +13,7 @@ from tests.fakes.stick import needs_loop
 def test_it_rings_when_something_is_mounted_or_unmounted_and_else_costs_nothing(tmp_path: Path) -> None:
     async def scene() -> None:
         rung = asyncio.Event()
-        alarm = MountAlarm(rung.set)
+        alarm = MountWatcher(rung.set)
         try:
             for command in (["mount", "-t", "tmpfs", "none", tmp_path], ["umount", tmp_path]):
                 await asyncio.to_thread(subprocess.run, command, check=True)
@@ -34,6 +34,6 @@ def test_a_plain_file_and_none_at_all_never_ring(tmp_path: Path) -> None:
     async def scene() -> None:
         (tmp_path / "list").write_text("")
         for name in ("list", "none"):
-            MountAlarm(lambda: None, tmp_path / name).close()
+            MountWatcher(lambda: None, tmp_path / name).close()
 
     asyncio.run(scene())

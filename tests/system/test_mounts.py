@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from pi_appliance.system.mounts import Mount, forgets, mount_of, mounts
+from pi_appliance.system.mounts import Mount, is_volatile, mount_of, mounts
 
 PI = """\
 22 27 0:21 / /proc rw,relatime - proc proc rw
@@ -80,7 +80,7 @@ def test_a_root_that_the_kernel_closed_after_errors_is_read_only(tmp_path: Path)
 )
 def test_what_forgets(tmp_path: Path, line: str, gone: bool) -> None:
     known = read(tmp_path, f"27 1 0:1 / / rw - {line}\n")
-    assert forgets(known[0], known) is gone
+    assert is_volatile(known[0], known) is gone
 
 
 @pytest.mark.parametrize(("below", "gone"), [("ext4 /dev/sda1", False), ("tmpfs tmpfs", True)])
@@ -92,7 +92,7 @@ def test_an_overlay_keeps_what_its_upper_folder_keeps(tmp_path: Path, below: str
         f"27 1 0:1 / / rw - overlay overlay rw,lowerdir=/l,upperdir={upper},workdir=/w\n"
         f"28 27 8:1 / {tmp_path}/disk rw - {below} rw\n",
     )
-    assert forgets(known[0], known) is gone
+    assert is_volatile(known[0], known) is gone
 
 
 def test_this_machine_has_a_root_and_a_proc() -> None:

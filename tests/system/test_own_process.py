@@ -7,18 +7,18 @@ from pathlib import Path
 import pytest
 
 from pi_appliance.system import sensors
-from pi_appliance.system.mounts import forgets, mount_of, mounts
+from pi_appliance.system.mounts import is_volatile, mount_of, mounts
 
 
 def test_without_a_proc_nothing_is_known(tmp_path: Path) -> None:
-    assert sensors.written(tmp_path) is sensors.resident(tmp_path) is sensors.started(tmp_path) is None
+    assert sensors.bytes_written(tmp_path) is sensors.rss(tmp_path) is sensors.start_time(tmp_path) is None
 
 
 def test_files_with_other_words_in_them_tell_nothing(tmp_path: Path) -> None:
     (tmp_path / "self").mkdir()
     for name in ("self/io", "self/statm", "self/stat", "stat"):
         (tmp_path / name).write_text("nonsense\n")
-    assert sensors.written(tmp_path) is sensors.resident(tmp_path) is sensors.started(tmp_path) is None
+    assert sensors.bytes_written(tmp_path) is sensors.rss(tmp_path) is sensors.start_time(tmp_path) is None
 
 
 def test_a_name_with_brackets_does_not_move_the_words_behind_it(tmp_path: Path) -> None:
@@ -26,11 +26,11 @@ def test_a_name_with_brackets_does_not_move_the_words_behind_it(tmp_path: Path) 
     words = ["S", *["0"] * 18, "500", "0"]
     (tmp_path / "self/stat").write_text(f"12 (py) thon) {' '.join(words)}\n")
     (tmp_path / "stat").write_text("cpu 1 2\nbtime 1700000000\n")
-    assert sensors.started(tmp_path) == 1_700_000_000 + 500 / os.sysconf("SC_CLK_TCK")
+    assert sensors.start_time(tmp_path) == 1_700_000_000 + 500 / os.sysconf("SC_CLK_TCK")
 
 
 def test_this_process_is_seen() -> None:
-    resident, started = sensors.resident(), sensors.started()
+    resident, started = sensors.rss(), sensors.start_time()
     assert resident is not None
     assert started is not None
     assert 5_000_000 < resident < 3_000_000_000
@@ -39,15 +39,15 @@ def test_this_process_is_seen() -> None:
 
 def test_what_is_written_is_counted(tmp_path: Path) -> None:
     place = mount_of(tmp_path, mounts())
-    if place is None or forgets(place, mounts()):
+    if place is None or is_volatile(place, mounts()):
         pytest.skip("the tests' own folder is on no disk here")
-    before = sensors.written()
+    before = sensors.bytes_written()
     assert before is not None
     path = tmp_path / "much"
     with path.open("wb") as file:
         file.write(os.urandom(1_000_000))
         file.flush()
         os.fsync(file.fileno())
-    after = sensors.written()
+    after = sensors.bytes_written()
     assert after is not None
     assert after - before >= 1_000_000

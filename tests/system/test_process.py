@@ -11,8 +11,8 @@ import pytest
 from pi_appliance.system import process
 
 
-def watched(words: list[str], seconds: float, on_output=lambda _: None) -> process.Ended:
-    with process.Stop().caught() as stop:
+def watched(words: list[str], seconds: float, on_output=lambda _: None) -> process.ProcessResult:
+    with process.StopSignal().caught() as stop:
         return process.watch(words, stop=stop, seconds=seconds, on_output=on_output, on_line=lambda _: None)
 
 
@@ -30,18 +30,18 @@ def test_what_escaped_and_goes_on_printing_does_not_hold_the_end_up():
     begun = time.monotonic()
     read = []
     ended = watched(["sh", "-c", "setsid yes & sleep 0.2"], 5, lambda chunk: (read.append(chunk), time.sleep(0.002)))
-    assert ended == process.Ended(0)
+    assert ended == process.ProcessResult(0)
     assert read
     assert time.monotonic() - begun < 3
 
 
 @pytest.mark.parametrize("days", [25, 1_000_000])
 def test_a_deadline_may_be_longer_than_the_kernel_can_wait_at_once(days):
-    assert watched(["true"], timedelta(days=days).total_seconds()) == process.Ended(0)
+    assert watched(["true"], timedelta(days=days).total_seconds()) == process.ProcessResult(0)
 
 
 def test_a_wait_may_be_longer_than_the_kernel_can_wait_at_once():
-    with process.Stop().caught() as stop:
+    with process.StopSignal().caught() as stop:
         stopper = subprocess.Popen([sys.executable, "-c", "import os, signal; os.kill(os.getppid(), signal.SIGTERM)"])
         assert stop.wait(timedelta(days=400).total_seconds())
         assert stop.signal == signal.SIGTERM

@@ -16,7 +16,7 @@ MB = 1_000_000
 RAISE = "let job cube have `memory: {}`"
 
 
-class Box(memory.Machine):
+class Box(memory.SysPaths):
     """A machine made of files."""
 
     def put(self, name: str, text: str) -> None:
@@ -47,13 +47,13 @@ def test_a_container_with_less_than_all_processors_has_fewer_cores(box: Box) -> 
     box.put("cgroup/pi.service/cpu.max", "80000 100000\n")
     box.put("cgroup/cpu.max", "max 100000\n")
     assert memory.cores(None, box) == 1
-    assert memory.cores(None, memory.Machine(box.proc.parent / "nowhere", box.cgroups)) == here()
+    assert memory.cores(None, memory.SysPaths(box.proc.parent / "nowhere", box.cgroups)) == here()
 
 
 def test_what_fits_is_let_in_and_what_does_not_says_who_leaves_how_much(box: Box) -> None:
-    memory.require(1_000 * MB, "the table of corners", memory.rooms(RAISE, box))
+    memory.require(1_000 * MB, "the table of corners", memory.memory_budgets(RAISE, box))
     with pytest.raises(Refused) as refused:
-        memory.require(1_100 * MB, "the table of corners", memory.rooms(RAISE, box))
+        memory.require(1_100 * MB, "the table of corners", memory.memory_budgets(RAISE, box))
     assert str(refused.value) == (
         "the table of corners takes 1.1GB of memory, and this machine leaves 1GB; "
         "end what else runs, or use a machine with more"
@@ -66,15 +66,15 @@ def test_the_limit_of_the_job_is_told_with_the_key_that_raises_it(box: Box) -> N
     box.put("cgroup/pi.service/run-7-1/memory.stat", f"anon {50 * MB}\ninactive_file {20 * MB}\n")
     box.put("cgroup/pi.service/memory.max", f"{400 * MB}\n")
     box.put("cgroup/pi.service/memory.current", f"{70 * MB}\n")
-    memory.require(150 * MB, "the book", memory.rooms(RAISE, box))
+    memory.require(150 * MB, "the book", memory.memory_budgets(RAISE, box))
     with pytest.raises(Refused) as refused:
-        memory.require(160 * MB, "the book", memory.rooms(RAISE, box))
+        memory.require(160 * MB, "the book", memory.memory_budgets(RAISE, box))
     assert str(refused.value) == (
         "the book takes 160MB of memory, and the limit of the job leaves 150MB; let job cube have `memory: 240MB`"
     )
     box.put("cgroup/pi.service/memory.current", f"{390 * MB}\n")
     with pytest.raises(Refused, match=r"the limit of pi\.service leaves 10MB; raise that limit to"):
-        memory.require(160 * MB, "the book", memory.rooms(RAISE, box))
+        memory.require(160 * MB, "the book", memory.memory_budgets(RAISE, box))
 
 
 @pytest.mark.parametrize(

@@ -8,25 +8,25 @@ from pathlib import Path
 import pytest
 
 from pi_appliance.errors import Unavailable
-from pi_appliance.puzzles.runtime.cache import FileShelf
+from pi_appliance.puzzles.runtime.cache import FileCache
 
 
 @pytest.fixture
-def shelf(tmp_path: Path) -> FileShelf:
-    return FileShelf(tmp_path / "state" / "puzzles")
+def shelf(tmp_path: Path) -> FileCache:
+    return FileCache(tmp_path / "state" / "puzzles")
 
 
 def file_of(tmp_path: Path, name: str) -> Path:
     return tmp_path / "state" / "puzzles" / f"{name}.shelf"
 
 
-def test_what_is_saved_is_loaded_to_be_read_only(shelf: FileShelf, tmp_path: Path) -> None:
+def test_what_is_saved_is_loaded_to_be_read_only(shelf: FileCache, tmp_path: Path) -> None:
     assert shelf.load("rubiks-cube/corners-1") is None
     assert shelf.names() == []
     words = memoryview(bytearray(range(16))).cast("Q")
     shelf.save("rubiks-cube/corners-1", (part for part in (b"abc", bytearray(3), words)))
     shelf.save("empty", ())
-    again = FileShelf(tmp_path / "state" / "puzzles")
+    again = FileCache(tmp_path / "state" / "puzzles")
     kept = again.load("rubiks-cube/corners-1")
     assert kept is not None
     assert bytes(kept) == b"abc\0\0\0" + bytes(range(16))
@@ -36,7 +36,7 @@ def test_what_is_saved_is_loaded_to_be_read_only(shelf: FileShelf, tmp_path: Pat
     assert stat.S_IMODE(file_of(tmp_path, "empty").stat().st_mode) == 0o644
 
 
-def test_what_is_mapped_stays_as_it_was_when_its_name_is_taken_anew(shelf: FileShelf) -> None:
+def test_what_is_mapped_stays_as_it_was_when_its_name_is_taken_anew(shelf: FileCache) -> None:
     shelf.save("book", [b"old"])
     old = shelf.load("book")
     shelf.save("book", [b"new book"])
@@ -59,7 +59,7 @@ def test_what_is_mapped_stays_as_it_was_when_its_name_is_taken_anew(shelf: FileS
     ],
     ids=["cut off", "longer", "one bit", "no magic", "empty", "half a header"],
 )
-def test_what_is_damaged_is_not_there_and_set_aside(shelf: FileShelf, tmp_path: Path, damage) -> None:
+def test_what_is_damaged_is_not_there_and_set_aside(shelf: FileCache, tmp_path: Path, damage) -> None:
     shelf.save("book", [b"positions and their scores"])
     path = file_of(tmp_path, "book")
     path.write_bytes(damaged := damage(path.read_bytes()))
@@ -70,7 +70,7 @@ def test_what_is_damaged_is_not_there_and_set_aside(shelf: FileShelf, tmp_path: 
     assert bytes(shelf.load("book") or b"") == b"a new one"
 
 
-def test_an_error_in_the_middle_leaves_what_was_there(shelf: FileShelf, tmp_path: Path) -> None:
+def test_an_error_in_the_middle_leaves_what_was_there(shelf: FileCache, tmp_path: Path) -> None:
     def parts():
         yield b"half"
         raise InterruptedError
@@ -83,7 +83,7 @@ def test_an_error_in_the_middle_leaves_what_was_there(shelf: FileShelf, tmp_path
 
 
 @pytest.mark.parametrize("name", ["", "../book", "/book", "a/b/c", "a//b", "Book", ".book", "a/.b", "book\n", "é"])
-def test_a_name_that_could_be_another_place_is_a_mistake_of_ours(shelf: FileShelf, name: str) -> None:
+def test_a_name_that_could_be_another_place_is_a_mistake_of_ours(shelf: FileCache, name: str) -> None:
     for use in (shelf.load, shelf.remove, lambda name: shelf.save(name, [b""])):
         with pytest.raises(ValueError, match="cannot name"):
             use(name)
@@ -92,20 +92,20 @@ def test_a_name_that_could_be_another_place_is_a_mistake_of_ours(shelf: FileShel
 def test_a_folder_that_cannot_be_written_is_told_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(Unavailable, match="cannot be written"):
-        FileShelf(tmp_path / "file" / "puzzles").save("book", [b"x"])
-    shelf = FileShelf(tmp_path)
+        FileCache(tmp_path / "file" / "puzzles").save("book", [b"x"])
+    shelf = FileCache(tmp_path)
     (tmp_path / "book.shelf").mkdir()
     assert shelf.load("book") is None, "a search begins anew, as where nothing is"
-    assert FileShelf(tmp_path / "file").load("book") is None
+    assert FileCache(tmp_path / "file").load("book") is None
     shelf.remove("book")
-    FileShelf(tmp_path / "file").remove("book")
+    FileCache(tmp_path / "file").remove("book")
 
 
 def aged(path: Path, days: float) -> None:
     os.utime(path, (time.time() - days * 86_400,) * 2)
 
 
-def test_what_is_of_one_board_goes_when_nobody_asks_for_it_and_tables_stay(shelf: FileShelf, tmp_path: Path) -> None:
+def test_what_is_of_one_board_goes_when_nobody_asks_for_it_and_tables_stay(shelf: FileCache, tmp_path: Path) -> None:
     given_up, asked, young = (f"peg-solitaire/count-{number:016x}-1" for number in range(3))
     for name in ("rubiks-cube/wide-1", "rubiks-cube/wide-begun-1", "connect-four/book-1", given_up, asked, young):
         shelf.save(name, [b"x"])
@@ -126,7 +126,7 @@ def test_what_is_of_one_board_goes_when_nobody_asks_for_it_and_tables_stay(shelf
     assert {path for path in (half, being_written, damaged) if path.exists()} == {being_written}
 
 
-def test_nothing_to_sweep_is_nothing_to_tell(shelf: FileShelf, tmp_path: Path) -> None:
+def test_nothing_to_sweep_is_nothing_to_tell(shelf: FileCache, tmp_path: Path) -> None:
     shelf.sweep()
     (tmp_path / "state").touch()
     shelf.sweep()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pi_appliance.system.clock_steps import StepAlarm
+from pi_appliance.system.clock_steps import ClockStepWatcher
 
 
 def timers() -> int:
@@ -16,7 +16,7 @@ def timers() -> int:
     return [str(each.readlink()) for each in links].count("anon_inode:[timerfd]")
 
 
-def rings(seconds: float, make: Callable[[Callable[[], None]], StepAlarm], *, closed: bool = False) -> int:
+def rings(seconds: float, make: Callable[[Callable[[], None]], ClockStepWatcher], *, closed: bool = False) -> int:
     """Return how often an alarm rings within SECONDS."""
 
     async def listen() -> int:
@@ -40,7 +40,7 @@ def rings(seconds: float, make: Callable[[Callable[[], None]], StepAlarm], *, cl
 def test_it_opens_a_timer_of_the_kernel_and_closes_it_once():
     async def live() -> None:
         before = timers()
-        alarm = StepAlarm(lambda: None)
+        alarm = ClockStepWatcher(lambda: None)
         assert timers() == before + 1
         alarm.close()
         alarm.close()
@@ -50,18 +50,18 @@ def test_it_opens_a_timer_of_the_kernel_and_closes_it_once():
 
 
 def test_it_does_not_ring_while_nobody_sets_the_clock():
-    assert rings(0.3, StepAlarm) == 0
+    assert rings(0.3, ClockStepWatcher) == 0
 
 
 def test_it_rings_once_when_its_date_comes_and_goes_on():
     used = time.process_time()
-    assert rings(1.1, lambda ring: StepAlarm(ring, far=0.25)) in {3, 4}
+    assert rings(1.1, lambda ring: ClockStepWatcher(ring, far=0.25)) in {3, 4}
     assert time.process_time() - used < 0.5  # a loop without a pause would take all of it
 
 
 def test_a_closed_one_is_silent():
-    assert rings(0.3, lambda ring: StepAlarm(ring, far=0.1), closed=True) == 0
+    assert rings(0.3, lambda ring: ClockStepWatcher(ring, far=0.1), closed=True) == 0
 
 
 def test_where_no_date_ahead_can_be_named_it_is_silent_rather_than_ringing_without_end():
-    assert rings(0.1, lambda ring: StepAlarm(ring, far=-1)) == 0
+    assert rings(0.1, lambda ring: ClockStepWatcher(ring, far=-1)) == 0

@@ -26,7 +26,7 @@ def test_why_not(tmp_path: Path, name: str) -> None:
 def test_root_tries_as_the_owner_and_is_root_again(tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
     before = os.geteuid(), os.getegid(), os.getgroups()
-    with files.acting_as(NOBODY):
+    with files.as_user(NOBODY):
         assert os.geteuid() == NOBODY
         assert files.probe_write(tmp_path) == "Permission denied"
     assert (os.geteuid(), os.getegid(), os.getgroups()) == before
@@ -49,8 +49,8 @@ def test_a_full_file_system_is_told(tmp_path: Path) -> None:
 
 
 def test_the_nearest_folder_that_is_there(tmp_path: Path) -> None:
-    assert files.nearest(tmp_path / "a" / "b") == tmp_path
-    assert files.nearest(tmp_path) == tmp_path
+    assert files.nearest_existing(tmp_path / "a" / "b") == tmp_path
+    assert files.nearest_existing(tmp_path) == tmp_path
 
 
 def test_names_of_users() -> None:

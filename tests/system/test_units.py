@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from pi_appliance.system.systemd import Systemd, Unit, shipped
+from pi_appliance.system.systemd import Systemd, Unit, packaged_units
 
 ROOT = Path(__file__).parents[2]
 
@@ -86,4 +86,4 @@ def test_what_is_installed_is_read_from_the_place_of_the_owner(machine: Machine)
 def test_the_units_of_the_release_travel_with_it() -> None:
     there = {path.name: path.read_bytes() for path in (ROOT / "systemd").glob("*.[sp]*") if path.suffix != ".rules"}
     assert there
-    assert shipped() == there
+    assert packaged_units() == there

@@ -29,7 +29,10 @@ def test_a_link_in_place_of_the_folder_is_not_followed(places: root_helper.Place
     link = left(places, tmp_path / "etc")
     folder = tmp_path / "music"
     folder.symlink_to(tmp_path / "etc")
-    for act in (lambda: root_helper.tidy(folder, places), lambda: root_helper.forget("My Stick", folder, places)):
+    for act in (
+        lambda: root_helper.cleanup(folder, places),
+        lambda: root_helper.unregister("My Stick", folder, places),
+    ):
         with pytest.raises(Refused, match="is a link"):
             act()
     assert (link.readlink(), list(link.parent.iterdir())) == (places.mounts / "My Stick", [link])
@@ -40,13 +43,13 @@ def test_a_folder_in_the_way_of_the_draft_is_told_in_a_sentence(places: root_hel
     link = left(places, tmp_path / "music")
     (link.parent / ".My Stick.new").mkdir()
     with pytest.raises(Refused, match="cannot be used: Is a directory"):
-        root_helper.tidy(link.parent, places)
+        root_helper.cleanup(link.parent, places)
     assert link.readlink() == places.mounts / "My Stick"
 
 
 def test_what_is_left_of_a_power_cut_reads_as_away_and_is_forgotten(places: root_helper.Places, tmp_path: Path) -> None:
     link = left(places, tmp_path / "music")
-    assert root_helper.tidy(link.parent, places) == ["My Stick"]
+    assert root_helper.cleanup(link.parent, places) == ["My Stick"]
     assert str(link.readlink()) == "."
-    root_helper.forget("My Stick", link.parent, places)
+    root_helper.unregister("My Stick", link.parent, places)
     assert list(link.parent.iterdir()) == []

@@ -8,9 +8,9 @@ SECRETS = {"TOKEN": "p@ss:w/o rd", "URL": "ntfys://ntfy.sh/mine"}
 
 
 def test_a_secret_within_an_address_is_escaped_and_one_that_is_all_of_it_is_not():
-    assert addresses.fill("mailto://me:${TOKEN}@host", SECRETS) == "mailto://me:p%40ss%3Aw%2Fo%20rd@host"
-    assert addresses.fill("${URL}", SECRETS) == "ntfys://ntfy.sh/mine"
-    assert addresses.fill("json://host/ö", SECRETS) == "json://host/ö"
+    assert addresses.substitute("mailto://me:${TOKEN}@host", SECRETS) == "mailto://me:p%40ss%3Aw%2Fo%20rd@host"
+    assert addresses.substitute("${URL}", SECRETS) == "ntfys://ntfy.sh/mine"
+    assert addresses.substitute("json://host/ö", SECRETS) == "json://host/ö"
 
 
 def test_the_names_in_an_address_are_known_and_those_that_are_missing():
@@ -30,7 +30,7 @@ def test_the_names_in_an_address_are_known_and_those_that_are_missing():
     ],
 )
 def test_what_is_shown_is_the_way_and_the_names(address, shown):
-    assert addresses.hide(address) == shown
+    assert addresses.redact(address) == shown
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 
 from pi_appliance.config.notifications import Event
 from pi_appliance.notify import messages
-from pi_appliance.notify.messages import News
+from pi_appliance.notify.messages import JobEvent
 from pi_appliance.storage.model import Outcome, Run, Trigger
 
 BEGAN = datetime(2026, 5, 1, 4, 15, tzinfo=UTC)
@@ -16,7 +16,7 @@ ZONE = ZoneInfo("Europe/Berlin")
 
 def news(
     outcome: Outcome = Outcome.FAILED, summary: str = "rsync ended with status 23", log: str = "", **more: object
-) -> News:
+) -> JobEvent:
     run = Run(
         id=12,
         job="backup",
@@ -30,7 +30,7 @@ def news(
         attempts=3,
     )
     values = {"event": Event.FAILURE, "job": "backup", "number": 12, "run": run, "log": log, **more}
-    return News(**values)  # type: ignore[arg-type]
+    return JobEvent(**values)  # type: ignore[arg-type]
 
 
 def test_a_failure_says_what_when_how_often_and_what_to_do():
@@ -81,7 +81,7 @@ def test_a_run_that_history_has_forgotten_is_told_all_the_same():
 
 def test_many_are_one_message_with_a_line_each():
     many = [news(summary="no way\nsecond line")] * 40 + [news(event=Event.RECOVERY)]
-    message = messages.together(many, host="pi")
+    message = messages.digest(many, host="pi")
     assert message.title == "40 failures, 1 recovery on pi"
     lines = message.body.splitlines()
     assert lines[0] == "- backup failed (run 12): no way"

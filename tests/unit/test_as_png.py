@@ -9,7 +9,7 @@ from PIL import Image
 
 from pi_appliance.errors import Refused
 from pi_appliance.posting.model import Picture
-from pi_appliance.puzzles import Wish
+from pi_appliance.puzzles import SolveMode
 from pi_appliance.puzzles import picture as as_png
 from pi_appliance.puzzles.puzzle_job import Options, run
 from tests.fakes.context import FolderContext
@@ -90,8 +90,8 @@ def test_of_several_boards_the_longest_solution_is_drawn(tmp_path):
 
 
 def test_of_many_solutions_the_first_is_drawn(tmp_path):
-    first = drawn(listing(tmp_path, "plus", solutions=Wish.ALL, limit=1))
-    every = drawn(listing(tmp_path, "plus", solutions=Wish.ALL))
+    first = drawn(listing(tmp_path, "plus", solutions=SolveMode.ALL, limit=1))
+    every = drawn(listing(tmp_path, "plus", solutions=SolveMode.ALL))
     assert first == every
 
 

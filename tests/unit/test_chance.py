@@ -2,7 +2,7 @@
 
 import pytest
 
-from pi_appliance.scheduling.due import picks, share
+from pi_appliance.scheduling.due import is_selected, uniform
 from pi_appliance.scheduling.model import Chance
 from pi_appliance.scheduling.schedule import parse_chance
 
@@ -12,7 +12,7 @@ SECRET = b"s" * 32
 @pytest.mark.parametrize("draws", [2, 3, 4, 7, 10])
 def test_one_in_n_slots_is_used_in_the_long_run(draws):
     count = 20_000
-    hits = sum(picks(Chance(1, draws), secret=SECRET, job="j", due=str(n)) for n in range(count))
+    hits = sum(is_selected(Chance(1, draws), secret=SECRET, job="j", due=str(n)) for n in range(count))
     expected, spread = count / draws, (count / draws * (1 - 1 / draws)) ** 0.5
     assert abs(hits - expected) < 4 * spread
 
@@ -20,7 +20,8 @@ def test_one_in_n_slots_is_used_in_the_long_run(draws):
 def test_the_same_slot_decides_alike_and_another_secret_differently():
     chance = Chance(1, 2)
     decisions = [
-        [picks(chance, secret=secret, job="j", due=str(n)) for n in range(64)] for secret in (SECRET, SECRET, b"x")
+        [is_selected(chance, secret=secret, job="j", due=str(n)) for n in range(64)]
+        for secret in (SECRET, SECRET, b"x")
     ]
     assert decisions[0] == decisions[1]
     assert decisions[0] != decisions[2]
@@ -28,12 +29,14 @@ def test_the_same_slot_decides_alike_and_another_secret_differently():
 
 def test_two_jobs_at_the_same_slots_do_not_move_in_step():
     chance = Chance(1, 2)
-    a, b = ([picks(chance, secret=SECRET, job=job, due=str(n)) for n in range(64)] for job in "ab")
+    a, b = ([is_selected(chance, secret=SECRET, job=job, due=str(n)) for n in range(64)] for job in "ab")
     assert a != b
 
 
 def test_without_a_chance_and_with_one_in_one_every_slot_is_used():
-    assert all(picks(chance, secret=SECRET, job="j", due=str(n)) for n in range(99) for chance in (None, Chance(1, 1)))
+    assert all(
+        is_selected(chance, secret=SECRET, job="j", due=str(n)) for n in range(99) for chance in (None, Chance(1, 1))
+    )
 
 
 @pytest.mark.parametrize(
@@ -51,12 +54,12 @@ def test_what_is_no_chance_is_refused(written):
 
 def test_shares_are_even_and_stay():
     shares = [
-        share(b"secret", "tweets", f"2026-05-{day:02}T{hour:02}:00:00Z") for day in range(1, 29) for hour in range(24)
+        uniform(b"secret", "tweets", f"2026-05-{day:02}T{hour:02}:00:00Z") for day in range(1, 29) for hour in range(24)
     ]
     assert all(0 <= each < 1 for each in shares)
     assert len(set(shares)) == len(shares)
     for tenth in range(10):  # 672 draws: 67 a tenth, give or take four standard deviations
         assert 36 <= sum(int(each * 10) == tenth for each in shares) <= 98
-    assert share(b"secret", "tweets", "2026-05-01T00:00:00Z") == shares[0]
-    assert share(b"another", "tweets", "2026-05-01T00:00:00Z") != shares[0]
-    assert share(b"secret", "other", "2026-05-01T00:00:00Z") != shares[0]
+    assert uniform(b"secret", "tweets", "2026-05-01T00:00:00Z") == shares[0]
+    assert uniform(b"another", "tweets", "2026-05-01T00:00:00Z") != shares[0]
+    assert uniform(b"secret", "other", "2026-05-01T00:00:00Z") != shares[0]

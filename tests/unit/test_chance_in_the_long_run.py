@@ -13,7 +13,7 @@ from itertools import groupby, pairwise
 import pytest
 
 from pi_appliance.scheduling import cron
-from pi_appliance.scheduling.due import draw, picks, share
+from pi_appliance.scheduling.due import is_selected, uniform, uniform_for_label
 from pi_appliance.scheduling.model import Chance
 from tests.unit import chi_squared
 
@@ -42,12 +42,12 @@ def slots() -> list[datetime]:
 
 @cache
 def dues() -> list[str]:
-    return [cron.due_name(at) for at in slots()]
+    return [cron.slot_key(at) for at in slots()]
 
 
 @cache
 def hits(chance: Chance, secret: bytes = SECRETS[0], job: str = "tweets") -> list[bool]:
-    return [picks(chance, secret=secret, job=job, due=due) for due in dues()]
+    return [is_selected(chance, secret=secret, job=job, due=due) for due in dues()]
 
 
 @pytest.mark.parametrize("secret", SECRETS, ids=["counting", "zeros", "words"])
@@ -127,14 +127,14 @@ def test_an_installation_has_nothing_to_do_with_another_one():
 
 
 def test_which_line_is_drawn_is_even_and_has_nothing_to_do_with_whether_and_when_the_slot_is_used():
-    drawn = [int(draw(SECRETS[0], "tweets", due, "line") * 20) for due in dues()]
+    drawn = [int(uniform_for_label(SECRETS[0], "tweets", due, "line") * 20) for due in dues()]
     counts = Counter(drawn)
     assert chi_squared.p_value([counts[each] for each in range(20)], [DRAWS / 20] * 20) > IMPLAUSIBLE
     others = (
         hits(Chance(1, 4)),
-        [int(share(SECRETS[0], "tweets", due) * 4) for due in dues()],
-        [int(draw(SECRETS[0], "tweets", due, "another label") * 4) for due in dues()],
-        [int(draw(SECRETS[0], "bot", due, "line") * 4) for due in dues()],
+        [int(uniform(SECRETS[0], "tweets", due) * 4) for due in dues()],
+        [int(uniform_for_label(SECRETS[0], "tweets", due, "another label") * 4) for due in dues()],
+        [int(uniform_for_label(SECRETS[0], "bot", due, "line") * 4) for due in dues()],
         [0, *(each // 5 for each in drawn[:-1])],  # of the slot before
     )
     for other in others:
@@ -144,8 +144,8 @@ def test_which_line_is_drawn_is_even_and_has_nothing_to_do_with_whether_and_when
 
 
 def test_a_draw_stays_and_is_below_one():
-    some = [draw(SECRETS[0], "tweets", str(number), "line") for number in range(1000)]
-    assert some == [draw(SECRETS[0], "tweets", str(number), "line") for number in range(1000)]
+    some = [uniform_for_label(SECRETS[0], "tweets", str(number), "line") for number in range(1000)]
+    assert some == [uniform_for_label(SECRETS[0], "tweets", str(number), "line") for number in range(1000)]
     assert all(0 <= each < 1 for each in some)
     assert len(set(some)) == 1000
 

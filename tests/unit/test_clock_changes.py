@@ -82,7 +82,7 @@ def test_what_is_said_is_what_the_slots_do(expression: str, where: tuple[str, da
     zone = ZoneInfo(where[0])
     for change in clock_changes.ahead(zone, where[1]):
         said, size = clock_changes.effect(expression, change), abs(change.jump)
-        slots = cron.slots(Cron((expression,)), change.start - timedelta(seconds=1), zone)
+        slots = cron.fire_times(Cron((expression,)), change.start - timedelta(seconds=1), zone)
         runs_at_once = next(slots, None) == change.start
         if change.jump > timedelta(0):
             if said and said.so.startswith("it runs"):
@@ -97,7 +97,7 @@ def test_what_is_said_is_what_the_slots_do(expression: str, where: tuple[str, da
 
 def _count(expression: str, zone: ZoneInfo, first: datetime, end: datetime) -> int:
     count = 0
-    for slot in cron.slots(Cron((expression,)), first - timedelta(seconds=1), zone):
+    for slot in cron.fire_times(Cron((expression,)), first - timedelta(seconds=1), zone):
         if slot >= end:
             break
         count += 1

@@ -75,7 +75,7 @@ def hours(schedule: Cron, day: datetime) -> list[str]:
     """Return the local times at which SCHEDULE fires on DAY."""
     end = (day + timedelta(days=1)).astimezone(UTC)
     times = []
-    for slot in cron.slots(schedule, day - timedelta(seconds=1), BERLIN):
+    for slot in cron.fire_times(schedule, day - timedelta(seconds=1), BERLIN):
         if slot >= end:
             break
         times.append(slot.astimezone(BERLIN).strftime("%H:%M%z"))
@@ -115,7 +115,7 @@ def test_the_last_slot_is_the_one_that_the_next_ones_lead_to(expression, seconds
     last = cron.last_slot(schedule, now, BERLIN, within=timedelta(hours=30))
     if last is not None:
         assert last <= now
-        assert next(cron.slots(schedule, last, BERLIN)) > now
+        assert next(cron.fire_times(schedule, last, BERLIN)) > now
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def test_a_grace_of_any_length_finds_the_last_slot_at_once(schedule, last):
     now = datetime(2026, 5, 1, 12, 0, 30, tzinfo=UTC)
     found = cron.last_slot(schedule, now, ZoneInfo("UTC"), within=timedelta(days=999_999))
     assert found is not None
-    assert cron.due_name(found) == last
+    assert cron.slot_key(found) == last
 
 
 def test_slots_end_with_the_calendar():

@@ -111,7 +111,7 @@ def minutes_around(zone: ZoneInfo, change: datetime) -> debian_cron.Minutes:
 def ours(expression: str, zone: ZoneInfo, minutes: debian_cron.Minutes) -> list[datetime]:
     """Return the slots of EXPRESSION within MINUTES."""
     end, slots = minutes[-1][0], []
-    for slot in cron.slots(Cron((cron.parse(expression),)), minutes[0][0] - timedelta(seconds=1), zone):
+    for slot in cron.fire_times(Cron((cron.parse(expression),)), minutes[0][0] - timedelta(seconds=1), zone):
         if slot > end:
             break
         slots.append(slot)

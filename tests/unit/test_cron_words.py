@@ -2,7 +2,7 @@
 
 import pytest
 
-from pi_appliance.scheduling.cron import in_words
+from pi_appliance.scheduling.cron import describe
 
 
 @pytest.mark.parametrize(
@@ -28,4 +28,4 @@ from pi_appliance.scheduling.cron import in_words
     ],
 )
 def test_an_expression_is_said_as_cron_reads_it(expression: str, words: str) -> None:
-    assert in_words(expression) == words
+    assert describe(expression) == words

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pi_appliance.system.process import LONGEST, how, last_line
+from pi_appliance.system.process import LONGEST, describe_exit_status, last_line
 
 
 @pytest.mark.parametrize(
@@ -20,7 +20,7 @@ from pi_appliance.system.process import LONGEST, how, last_line
     ],
 )
 def test_an_end_is_told_in_words(status, words):
-    assert how(status) == words
+    assert describe_exit_status(status) == words
 
 
 @pytest.mark.parametrize(

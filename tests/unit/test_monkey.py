@@ -11,7 +11,17 @@ from hypothesis import strategies as st
 
 from pi_appliance.errors import ConfigError
 from pi_appliance.posting.monkey_bard import report
-from pi_appliance.posting.monkey_bard.typing import BLOCK, Keyboard, Place, Record, Target, expected, go_on, hits, take
+from pi_appliance.posting.monkey_bard.typing import (
+    BLOCK,
+    Keyboard,
+    Progress,
+    Record,
+    Target,
+    advance,
+    expected,
+    prepare_target,
+)
+from pi_appliance.posting.monkey_bard.typing import keystrokes as hits
 from tests.house import ROOT
 
 LETTERS, TYPEWRITER = Keyboard.LETTERS, Keyboard.TYPEWRITER
@@ -40,13 +50,13 @@ STREAM = by_definition(LETTERS, 3)
 FIRST_BLOCK = len(hits(SEED, LETTERS, 0))
 
 
-def type_in_pieces(target: Target, total: int, pieces: list[int]) -> tuple[Place, list[Record]]:
+def type_in_pieces(target: Target, total: int, pieces: list[int]) -> tuple[Progress, list[Record]]:
     """Let the monkey type TOTAL keys in runs of PIECES, over and over."""
-    place, records = Place(), []
+    place, records = Progress(), []
     for number in range(10**6):
         goal = min(place.keystrokes + pieces[number % len(pieces)], total)
         while place.keystrokes < goal and place.matched < len(target.keys):
-            place, found = go_on(place, target, SEED, goal - place.keystrokes)
+            place, found = advance(place, target, SEED, goal - place.keystrokes)
             records += found
         if goal == total or place.matched == len(target.keys):
             break
@@ -64,13 +74,13 @@ def test_the_keyboards_have_the_keys_they_are_said_to_have():
 
 def test_letters_leave_out_capitals_punctuation_and_line_ends():
     text = "Shall I compare thee to a summer's day?\n\n  Thou art “more lovely” –\tdéjà\xa0vu, self-same…\n"
-    target = take(text, LETTERS, "poem.txt")
+    target = prepare_target(text, LETTERS, "poem.txt")
     assert target.lines == "shall i compare thee to a summers day\nthou art more lovely deja vu self same"
     assert target.keys == b"shall i compare thee to a summers day thou art more lovely deja vu self same"
 
 
 def test_a_typewriter_types_everything_but_what_ascii_lacks():
-    target = take("\n“It’s” — déjà…  \n\n\ttwo\n\n", TYPEWRITER, "poem.txt")
+    target = prepare_target("\n“It’s” — déjà…  \n\n\ttwo\n\n", TYPEWRITER, "poem.txt")
     assert target.lines == '"It\'s" -- deja...\n\n two'.strip("\n")
     assert target.keys == target.lines.encode()
 
@@ -87,26 +97,28 @@ def test_a_typewriter_types_everything_but_what_ascii_lacks():
 )
 def test_what_it_has_no_key_for_is_told_with_its_place(keyboard, text, problems):
     with pytest.raises(ConfigError) as error:
-        take(text, keyboard, "poem.txt")
+        prepare_target(text, keyboard, "poem.txt")
     assert told(error) == problems
 
 
 @given(st.text(), st.sampled_from(Keyboard))
 def test_whatever_is_taken_can_be_typed(text, keyboard):
     try:
-        target = take(text, keyboard, "any.txt")
+        target = prepare_target(text, keyboard, "any.txt")
     except ConfigError:
         return
     assert set(target.keys) <= set(keyboard.keys)
     assert len(target.keys) == len(target.lines)
-    assert take(target.lines, keyboard, "again.txt") == target
+    assert prepare_target(target.lines, keyboard, "again.txt") == target
 
 
 def test_the_sonnet_that_comes_with_it_can_be_typed():
     text = (ROOT / "config" / "sonnet.txt").read_text("utf-8")
     assert len(text.splitlines()) == 14
-    assert take(text, TYPEWRITER, "sonnet.txt").lines == text.strip("\n")
-    assert take(text, LETTERS, "sonnet.txt").keys.startswith(b"shall i compare thee to a summers day thou art")
+    assert prepare_target(text, TYPEWRITER, "sonnet.txt").lines == text.strip("\n")
+    assert prepare_target(text, LETTERS, "sonnet.txt").keys.startswith(
+        b"shall i compare thee to a summers day thou art"
+    )
 
 
 # --- the stream
@@ -179,7 +191,7 @@ def test_at_the_end_of_the_text_it_stops():
     place, records = type_in_pieces(target, 10_000, [10_000])
     assert (place.keystrokes, place.matched) == (46, 6)
     assert records[-1] == Record(6, 46)
-    assert go_on(place, target, SEED, 1000) == (place, [])
+    assert advance(place, target, SEED, 1000) == (place, [])
     assert expected(target, place) == 0
 
 
@@ -216,20 +228,20 @@ def by_equations(keys: str, standing: int, size: int) -> Fraction:
 @given(keys=st.text("ab", min_size=1, max_size=7), data=st.data())
 def test_the_mean_time_is_that_of_the_equations(keys, data):
     standing = data.draw(st.integers(0, len(keys) - 1))
-    place = Place(matched=len(keys) - 1, standing=standing)
+    place = Progress(matched=len(keys) - 1, standing=standing)
     assert expected(letters(keys + "c"), place) == by_equations(keys, standing, 27)
 
 
 @pytest.mark.parametrize(
     ("text", "place", "keystrokes"),
     [
-        ("a", Place(), 27),
-        ("ab", Place(matched=1), 27**2),
-        ("ab", Place(matched=1, standing=1), 27**2 - 27),
-        ("aa", Place(matched=1), 27**2 + 27),
-        ("aa", Place(matched=1, standing=1), 27**2),
-        ("abracadabra", Place(matched=10), 27**11 + 27**4 + 27),
-        ("abracadabra", Place(matched=10, standing=8), 27**11 + 27**4 - 27**8),
+        ("a", Progress(), 27),
+        ("ab", Progress(matched=1), 27**2),
+        ("ab", Progress(matched=1, standing=1), 27**2 - 27),
+        ("aa", Progress(matched=1), 27**2 + 27),
+        ("aa", Progress(matched=1, standing=1), 27**2),
+        ("abracadabra", Progress(matched=10), 27**11 + 27**4 + 27),
+        ("abracadabra", Progress(matched=10, standing=8), 27**11 + 27**4 - 27**8),
     ],
 )
 def test_the_mean_time_in_cases_that_can_be_reckoned_by_hand(text, place, keystrokes):
@@ -237,15 +249,15 @@ def test_the_mean_time_in_cases_that_can_be_reckoned_by_hand(text, place, keystr
 
 
 def test_a_typewriter_has_more_keys_to_miss():
-    assert expected(take("ab", TYPEWRITER, "ab.txt"), Place()) == 96
+    assert expected(prepare_target("ab", TYPEWRITER, "ab.txt"), Progress()) == 96
 
 
 def test_monkeys_take_as_long_as_they_are_expected_to():
     target, took = letters("aa"), []
     for seed in range(600):
-        place = Place()
+        place = Progress()
         while place.matched < 2:
-            place, _ = go_on(place, target, seed, BLOCK)
+            place, _ = advance(place, target, seed, BLOCK)
         took.append(place.keystrokes)
     assert mean(took) == pytest.approx(27**2 + 27, rel=0.1)
 
@@ -256,5 +268,5 @@ def test_the_table_in_the_docs_is_what_comes_out():
     rows = [row for row in rows if row[0].startswith("sh")]
     assert len(rows) == 7
     for text, keystrokes, time in rows:
-        wanted = expected(letters(text), Place(matched=len(text) - 1))
+        wanted = expected(letters(text), Progress(matched=len(text) - 1))
         assert (report.format_count(wanted), report.format_span(wanted * 3600 // 100_000)) == (keystrokes, time)

@@ -12,18 +12,18 @@ import pytest
 from pi_appliance.config.units import Names
 from pi_appliance.errors import ConfigError, Refused, Unavailable
 from pi_appliance.jobs.interface import Network
-from pi_appliance.posting.model import Place, Post, Sent
+from pi_appliance.posting.model import NetworkDirs, Post, Sent
 from pi_appliance.posting.monkey_bard import monkey_bard_job
 from pi_appliance.posting.monkey_bard import report as _monkey_words
-from pi_appliance.posting.monkey_bard.monkey_bard_job import Options, Tell
-from pi_appliance.posting.monkey_bard.typing import Keyboard, hits
+from pi_appliance.posting.monkey_bard.monkey_bard_job import Announce, Options
+from pi_appliance.posting.monkey_bard.typing import Keyboard, keystrokes
 from pi_appliance.posting.networks import preview
 from pi_appliance.posting.x_text import weigh
 from pi_appliance.storage.model import Result
 from tests.fakes.context import FolderContext
 
 SEED = 7
-STREAM = hits(SEED, Keyboard.LETTERS, 0).decode("ascii")
+STREAM = keystrokes(SEED, Keyboard.LETTERS, 0).decode("ascii")
 NINE = datetime(2027, 3, 1, 9, 0, tzinfo=UTC)
 POEM = "Shall I compare thee\nto a summer's day?\n"
 
@@ -85,7 +85,7 @@ class Wall:
 
     def __init__(self, limit: int = 280) -> None:
         self.posts: dict[str, str] = {}
-        self.rules = preview.rules(preview.Options(limit=limit), Place(Path(), Path()))
+        self.rules = preview.rules(preview.Options(limit=limit), NetworkDirs(Path(), Path()))
         self.answers = True
 
     def post(self, post: Post, *, key: str, after: object = ()) -> Sent:  # noqa: ARG002 - the shape of all networks
@@ -299,7 +299,7 @@ def test_a_record_told_while_the_clock_was_ahead_holds_nothing_back(cage, wall):
 
 def test_each_run_is_told_of_if_that_is_wanted(cage, wall):
     for _ in range(3):
-        cage.run(tell=Tell.EVERY_RUN, **TOLD)
+        cage.run(tell=Announce.EVERY_RUN, **TOLD)
     assert ["3,000" in text for text in wall.texts] == [False, False, True]
 
 
@@ -307,7 +307,7 @@ def test_not_even_one_letter_is_told_only_where_each_run_is(cage, wall):
     cage.run(keystrokes=3, **TOLD)
     assert wall.texts == []
     cage.text = "qqq"
-    cage.run(keystrokes=3, tell=Tell.EVERY_RUN, **TOLD)
+    cage.run(keystrokes=3, tell=Announce.EVERY_RUN, **TOLD)
     assert wall.texts == ["3 keys were hit, and the first letter was not among them. The monkey is in no hurry."]
 
 
@@ -319,7 +319,7 @@ def test_the_end_is_told_at_once_and_then_the_monkey_rests(cage, wall):
     assert cage.report.startswith(f"Typed so far: [{cage.text}]\n")
     assert "Next letter:  none; it has typed all of it\n" in cage.report
     told = len(wall.texts)
-    again = cage.run(day=9, tell=Tell.EVERY_RUN, **TOLD)
+    again = cage.run(day=9, tell=Announce.EVERY_RUN, **TOLD)
     assert again.facts["keystrokes"] == result.facts["keystrokes"] <= 1005
     assert len(wall.texts) == told
 

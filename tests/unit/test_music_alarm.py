@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pi_appliance.errors import Unavailable
-from pi_appliance.jobs.interface import MAKE_ROOM
+from pi_appliance.jobs.interface import PREEMPT
 from pi_appliance.music.alarms.session import Phase
 from pi_appliance.music.model import Play, Station
 from tests.fakes.bedroom import FIP, RADIO, Bedroom
@@ -334,7 +334,7 @@ def test_quiet_hours_that_begin_in_the_fade_are_no_hand_and_when_they_end_it_ris
 
 
 def test_it_makes_room_for_another_alarm_as_if_it_had_not_rung(room):
-    room.say(100, MAKE_ROOM)
+    room.say(100, PREEMPT)
     result = room.run("alarm", play="FIP", volume=40, fade="5m")
     assert result.summary == "FIP: another alarm rings now"
     assert (room.player.now.play, room.player.now.volume) == (Play.STOPPED, 60)
@@ -343,7 +343,7 @@ def test_it_makes_room_for_another_alarm_as_if_it_had_not_rung(room):
 def test_what_rings_already_is_not_touched_by_what_was_to_make_room(room):
     room.cut(100, "alarm", play="FIP", volume=40, fade="5m")
     room.player.did.clear()
-    room.words.append(MAKE_ROOM)
+    room.words.append(PREEMPT)
     room.go_on()
     assert (room.player.did, room.player.now.play, room.held) == (["close"], Play.PLAYING, None)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from pi_appliance.errors import Refused, Unavailable
-from pi_appliance.music.model import Can, Mode, Play
+from pi_appliance.music.model import Capability, Mode, Play
 from tests.fakes.bedroom import FIP, Bedroom
 from tests.fakes.timed_player import ALL, Sound
 
@@ -126,7 +126,7 @@ def test_somebody_who_chooses_something_meanwhile_hears_that(room):
 
 
 def test_a_player_that_cannot_take_it_out_again_is_not_asked(room):
-    room.player.can = ALL - {Can.REMOVE}
+    room.player.can = ALL - {Capability.REMOVE}
     with pytest.raises(Refused, match="cannot take an announcement out of its queue"):
         room.run("announce", sound=GONG)
     assert len(room.player.tracks) == 3

@@ -17,12 +17,12 @@ from hypothesis import strategies as st
 
 from pi_appliance.config.loader import load
 from pi_appliance.errors import ConfigError
-from pi_appliance.jobs.interface import Moment
+from pi_appliance.jobs.interface import Timestamp
 from pi_appliance.music.alarms import chime
 from pi_appliance.music.alarms import session as _music_session
-from pi_appliance.music.alarms.playback import Fade, Heard, Hearing, amplitude, decibels
+from pi_appliance.music.alarms.playback import Fade, PlaybackMonitor, PlaybackStatus, amplitude, decibels
 from pi_appliance.music.alarms.session import Modes, Phase, Place, Session
-from pi_appliance.music.alarms.sounds import Served
+from pi_appliance.music.alarms.sounds import SoundServer
 from pi_appliance.music.model import Mode, Play, PlayerState, Track
 from pi_appliance.scheduling import schedule
 from tests.fakes.bedroom import options
@@ -75,7 +75,7 @@ def test_a_soft_chime_is_softer():
 
 
 def test_it_is_served_under_its_name_only_in_parts_if_that_is_wanted():
-    with Served(b"0123456789", "chime") as served:
+    with SoundServer(b"0123456789", "chime") as served:
         assert served.hosts[0] == "127.0.0.1"
         place = served.at("127.0.0.1")
         assert served.at("127.0.0.1") == place
@@ -108,49 +108,52 @@ def state(
     return PlayerState(play=play, track=track, elapsed=elapsed, error=error)
 
 
-def hear(looks: list[tuple[float, PlayerState]]) -> list[Heard]:
-    hearing = Hearing(0.0)
+def hear(looks: list[tuple[float, PlayerState]]) -> list[PlaybackStatus]:
+    hearing = PlaybackMonitor(0.0)
     return [hearing.look(now, each) for now, each in looks]
 
 
 def test_sound_is_proved_when_three_seconds_of_it_have_passed():
     heard = hear([(each, state(elapsed=each)) for each in range(6)])
-    assert heard == [Heard.NOTHING_YET] * 3 + [Heard.SOUND] * 3
+    assert heard == [PlaybackStatus.NOTHING_YET] * 3 + [PlaybackStatus.SOUND] * 3
 
 
 def test_a_jump_of_the_elapsed_time_proves_nothing():
-    assert hear([(0, state(elapsed=0)), (1, state(elapsed=500)), (2, state(elapsed=500))])[-1] is Heard.NOTHING_YET
+    assert (
+        hear([(0, state(elapsed=0)), (1, state(elapsed=500)), (2, state(elapsed=500))])[-1]
+        is PlaybackStatus.NOTHING_YET
+    )
 
 
 def test_what_stands_still_is_silent_after_twelve_seconds_also_when_it_was_heard_before():
-    assert hear([(each, state()) for each in range(14)])[11:13] == [Heard.NOTHING_YET, Heard.SILENCE]
+    assert hear([(each, state()) for each in range(14)])[11:13] == [PlaybackStatus.NOTHING_YET, PlaybackStatus.SILENCE]
     looks = [(each, state(elapsed=min(each, 20))) for each in range(40)]
-    assert [heard for heard in hear(looks) if heard is Heard.SILENCE] == [Heard.SILENCE] * 8
+    assert [heard for heard in hear(looks) if heard is PlaybackStatus.SILENCE] == [PlaybackStatus.SILENCE] * 8
 
 
 def test_dead_tracks_one_after_the_other_are_no_sound():
-    assert hear([(each, state(number=each)) for each in range(14)])[-1] is Heard.SILENCE
+    assert hear([(each, state(number=each)) for each in range(14)])[-1] is PlaybackStatus.SILENCE
 
 
 def test_a_hand_and_a_failure_are_told_apart():
     plays = [(each, state(elapsed=each)) for each in range(5)]
-    assert hear([*plays, (5, state(Play.PAUSED, 5))])[-1] is Heard.PAUSED
-    assert hear([*plays, (5, state(Play.STOPPED))])[-1] is Heard.STOPPED
-    assert hear([*plays, (5, state(Play.STOPPED, error="no more"))])[-1] is Heard.SILENCE
-    assert hear([*plays, (5, state(Play.PAUSED, error="no sound card"))])[-1] is Heard.SILENCE
-    assert hear([*plays, (5, PlayerState(play=Play.STOPPED))])[-1] is Heard.SILENCE
+    assert hear([*plays, (5, state(Play.PAUSED, 5))])[-1] is PlaybackStatus.PAUSED
+    assert hear([*plays, (5, state(Play.STOPPED))])[-1] is PlaybackStatus.STOPPED
+    assert hear([*plays, (5, state(Play.STOPPED, error="no more"))])[-1] is PlaybackStatus.SILENCE
+    assert hear([*plays, (5, state(Play.PAUSED, error="no sound card"))])[-1] is PlaybackStatus.SILENCE
+    assert hear([*plays, (5, PlayerState(play=Play.STOPPED))])[-1] is PlaybackStatus.SILENCE
     files = [(each, state(elapsed=each, file=True)) for each in range(5)]
-    assert hear([*files, (5, PlayerState(play=Play.STOPPED))])[-1] is Heard.THE_END
+    assert hear([*files, (5, PlayerState(play=Play.STOPPED))])[-1] is PlaybackStatus.THE_END
 
 
 def test_an_old_error_is_no_failure():
     plays = [(each, state(elapsed=each, error="track 1 was left out")) for each in range(5)]
-    assert hear([*plays, (5, state(Play.PAUSED, 5, error="track 1 was left out"))])[-1] is Heard.PAUSED
+    assert hear([*plays, (5, state(Play.PAUSED, 5, error="track 1 was left out"))])[-1] is PlaybackStatus.PAUSED
 
 
 def test_what_does_not_begin_to_play_is_silent_soon():
     looks = [(each, PlayerState(play=Play.STOPPED)) for each in range(5)]
-    assert hear(looks)[2:4] == [Heard.NOTHING_YET, Heard.SILENCE]
+    assert hear(looks)[2:4] == [PlaybackStatus.NOTHING_YET, PlaybackStatus.SILENCE]
 
 
 # Times on the wall
@@ -170,7 +173,7 @@ def test_the_next_time_is_within_a_day_and_an_hour(second, hour, minute):
 
 
 def test_what_is_held_is_read_again():
-    moment = Moment(datetime(2027, 3, 1, 7, tzinfo=UTC), 12.5, "boot")
+    moment = Timestamp(datetime(2027, 3, 1, 7, tzinfo=UTC), 12.5, "boot")
     session = Session(
         phase=Phase.SPEAKING,
         since=moment,

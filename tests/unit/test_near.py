@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pi_appliance.posting.lines import parse
-from pi_appliance.posting.lint import NEAR, find, ratio
+from pi_appliance.posting.lint import SIMILARITY_THRESHOLD, find, ratio
 
 
 def near(*lines: str) -> list[tuple[int, int]]:
@@ -74,7 +74,7 @@ def test_whatever_is_told_is_near_and_whatever_is_the_same_is_told(texts):
     lines = parse("\n".join(texts))
     by_number = {line.number: " ".join(line.text.split()) for line in lines}
     found = find(lines)
-    assert all(each.like < each.line and each.ratio >= NEAR for each in found)
+    assert all(each.like < each.line and each.ratio >= SIMILARITY_THRESHOLD for each in found)
     assert all(ratio(by_number[each.line], by_number[each.like]) == each.ratio for each in found)
     told = {each.line for each in found}
     seen: set[str] = set()

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from pi_appliance.config.notifications import Event, Message, Told
+from pi_appliance.config.notifications import Event, Message, NotifyTargets
 from pi_appliance.storage.model import Outcome, Trigger
 from pi_appliance.storage.outbox import Outbox
 from pi_appliance.storage.runs import Store
 
 NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
-TOLD = Told(failure=["phone", "mail"], recovery=["phone"])
+TOLD = NotifyTargets(failure=["phone", "mail"], recovery=["phone"])
 ALL_BAD = [Outcome.FAILED, Outcome.TIMED_OUT, Outcome.MISFIRED, Outcome.UNCERTAIN, Outcome.ABANDONED]
 
 
@@ -23,7 +23,9 @@ def store(tmp_path: Path) -> Iterator[Store]:
         yield opened
 
 
-def end(store: Store, outcome: Outcome, *, job: str = "a", told: Told | None = TOLD, now: datetime = NOON) -> int:
+def end(
+    store: Store, outcome: Outcome, *, job: str = "a", told: NotifyTargets | None = TOLD, now: datetime = NOON
+) -> int:
     run, _ = store.begin(job=job, kind="command", trigger=Trigger.HAND, due=None, now=now)
     store.end(run, outcome, "", now=now, told=told)
     return run
@@ -63,21 +65,21 @@ def test_a_run_ends_once_and_is_told_once(store):
 
 def test_runs_that_vanished_are_told_by_the_first_of_them(store):
     runs = [store.begin(job="a", kind="command", trigger=Trigger.HAND, due=None, now=NOON)[0] for _ in range(2)]
-    store.abandon("a", now=NOON, told=Told(failure=["phone"], ping=True))
+    store.abandon("a", now=NOON, told=NotifyTargets(failure=["phone"], ping=True))
     assert waiting(store) == [("phone", "failure", runs[0]), ("", "ping-fail", runs[1])]
 
 
 def test_a_job_nobody_is_told_of_leaves_nothing(store):
     end(store, Outcome.FAILED, told=None)
-    end(store, Outcome.FAILED, told=Told())
+    end(store, Outcome.FAILED, told=NotifyTargets())
     assert waiting(store) == []
 
 
 def test_each_end_is_pinged_and_only_the_last_waits(store):
     for outcome in (Outcome.FAILED, Outcome.FAILED, Outcome.SUCCEEDED):
-        last = end(store, outcome, told=Told(ping=True))
-    end(store, Outcome.SKIPPED, told=Told(ping=True))
-    other = end(store, Outcome.FAILED, job="b", told=Told(ping=True))
+        last = end(store, outcome, told=NotifyTargets(ping=True))
+    end(store, Outcome.SKIPPED, told=NotifyTargets(ping=True))
+    other = end(store, Outcome.FAILED, job="b", told=NotifyTargets(ping=True))
     assert waiting(store) == [("", "ping-success", last), ("", "ping-fail", other)]
 
 

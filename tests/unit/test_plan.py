@@ -31,7 +31,7 @@ def decide(
     picked: Callable[[str], bool] = lambda _: True,
     share: float = 0.0,
 ) -> plan.Plan:
-    known = plan.Known(used=used, held=held, picked=picked, share=lambda _: share)
+    known = plan.SlotHistory(used=used, held=held, picked=picked, share=lambda _: share)
     return plan.decide(what, UTC_ZONE, after, now, known)
 
 
@@ -113,17 +113,17 @@ def test_a_clock_that_jumps_ten_years_costs_few_slots_and_leaves_none_out(schedu
 @pytest.mark.parametrize("schedule", [HOURLY, Every(timedelta(minutes=90)), Cron(("0 6 * * *", "5 7 1 * *"))])
 def test_a_stored_schedule_is_read_as_it_was(schedule):
     zone = ZoneInfo("Europe/Berlin") if isinstance(schedule, Cron) else UTC_ZONE
-    assert plan.from_store(plan.store_text(schedule, zone)) == (schedule, zone)
+    assert plan.load(plan.dump(schedule, zone)) == (schedule, zone)
 
 
 def test_a_stored_schedule_that_nobody_understands_is_none():
-    assert plan.from_store(plan.store_text(AtBoot(), UTC_ZONE)) is None
-    assert plan.from_store("{") is None
-    assert plan.from_store('{"cron": ["* * * * *"], "zone": "Atlantis"}') is None
+    assert plan.load(plan.dump(AtBoot(), UTC_ZONE)) is None
+    assert plan.load("{") is None
+    assert plan.load('{"cron": ["* * * * *"], "zone": "Atlantis"}') is None
 
 
 def test_unused_slots_are_told_in_one():
     why = (Outcome.SKIPPED, "paused")
-    (gone,) = plan.unused(HOURLY, UTC_ZONE, (NOON, NOON + 5 * HOUR), {"2026-05-01T14:00:00Z"}, why)
+    (gone,) = plan.missed_slots(HOURLY, UTC_ZONE, (NOON, NOON + 5 * HOUR), {"2026-05-01T14:00:00Z"}, why)
     assert (gone.first, gone.last, gone.count, gone.why) == (NOON + HOUR, NOON + 5 * HOUR, 4, "paused")
-    assert plan.unused(HOURLY, UTC_ZONE, (NOON, NOON), (), why) == []
+    assert plan.missed_slots(HOURLY, UTC_ZONE, (NOON, NOON), (), why) == []

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pi_appliance.posting.x_text import X_LIMIT, has_link, refuses, weigh
+from pi_appliance.posting.x_text import X_LIMIT, forbidden_characters, has_link, weigh
 
 LINK = 23
 JOIN, COLOUR = "\u200d", "\ufe0f"
@@ -160,8 +160,8 @@ def test_two_texts_with_a_space_between_weigh_what_they_weigh_alone(a, b):
 
 @pytest.mark.parametrize("character", ["\ufffe", "\uffff", "\ufeff", "\ud800"])
 def test_what_x_never_takes_is_named(character):
-    assert refuses(f"a{character}b") == f"a character that X never takes: U+{ord(character):04X}"
+    assert forbidden_characters(f"a{character}b") == f"a character that X never takes: U+{ord(character):04X}"
 
 
 def test_everything_else_is_taken():
-    assert refuses("Grüße, 日本, \u202e turned round, 👨‍👩‍👧‍👦 and\ta tab") == ""
+    assert forbidden_characters("Grüße, 日本, \u202e turned round, 👨‍👩‍👧‍👦 and\ta tab") == ""

@@ -14,15 +14,15 @@ from xml.etree import ElementTree
 import pytest
 
 from pi_appliance.config.loader import load
-from pi_appliance.errors import ConfigError, OutOfTime, Refused, Unavailable
-from pi_appliance.puzzles import Answer, Step, Table, Wish
-from pi_appliance.puzzles._result import Listed
+from pi_appliance.errors import ConfigError, DeadlineExceeded, Refused, Unavailable
+from pi_appliance.puzzles import SolveMode, SolveResult, Step, Table
+from pi_appliance.puzzles._result import ListedSolutions
 from pi_appliance.puzzles.page import MOST_STEPS, Page
 from pi_appliance.puzzles.peg_solitaire import check, parse_listing
 from pi_appliance.puzzles.puzzle_job import Options, run
-from pi_appliance.puzzles.report import Told, prepared_text
-from pi_appliance.puzzles.runtime.interface import Interrupted, Shelf, Work
-from pi_appliance.puzzles.runtime.serial import Alone
+from pi_appliance.puzzles.report import BoardReport, prepared_text
+from pi_appliance.puzzles.runtime.interface import Cache, Interrupted, SearchRuntime
+from pi_appliance.puzzles.runtime.serial import SerialRuntime
 from tests.fakes.context import FolderContext
 
 NAMES = ["full", "cross", "plus", "fireplace", "pyramid", "arrow", "diamond"]
@@ -53,7 +53,7 @@ def test_all_known_boards_are_solved_or_proven_to_have_no_solution(tmp_path: Pat
 
 
 def test_the_report_lists_lines_that_pass_the_check_between_the_times_it_began_and_ended(tmp_path: Path) -> None:
-    run(peg("cross", "plus", solutions=Wish.ALL), FolderContext(tmp_path))
+    run(peg("cross", "plus", solutions=SolveMode.ALL), FolderContext(tmp_path))
     text = (tmp_path / "result.txt").read_text("utf-8")
     assert text.startswith("cross\n=====\nStarting Board\n")
     assert re.search(
@@ -67,7 +67,7 @@ def test_the_report_lists_lines_that_pass_the_check_between_the_times_it_began_a
 
 
 def test_no_more_solutions_than_the_limit_are_listed(tmp_path: Path) -> None:
-    result = run(peg("arrow", solutions=Wish.ALL, limit=5), FolderContext(tmp_path))
+    result = run(peg("arrow", solutions=SolveMode.ALL, limit=5), FolderContext(tmp_path))
     assert result.facts["listed"] == 5
     assert result.summary == "1 board solved"
 
@@ -78,7 +78,7 @@ def test_a_report_of_one_board_begins_as_the_original_did(tmp_path: Path) -> Non
 
 
 def test_a_goal_narrows_what_is_listed(tmp_path: Path) -> None:
-    result = run(peg("cross", solutions=Wish.ALL, rules={"goal": "3,0"}), FolderContext(tmp_path))
+    result = run(peg("cross", solutions=SolveMode.ALL, rules={"goal": "3,0"}), FolderContext(tmp_path))
     assert result.facts["listed"] == 2
     assert "peg-goal" in (tmp_path / "cross.svg").read_text("utf-8")
 
@@ -92,7 +92,7 @@ def test_a_board_drawn_in_a_file_is_solved_under_the_name_of_the_file(tmp_path: 
 
 def test_progress_names_the_board_and_grows(tmp_path: Path) -> None:
     context = FolderContext(tmp_path)
-    run(peg("pyramid", "arrow", solutions=Wish.COUNT), context)
+    run(peg("pyramid", "arrow", solutions=SolveMode.COUNT), context)
     assert context.told[0][1].startswith("pyramid")
     assert context.told[-1][1].startswith("arrow")
     shares = [done for done, _ in context.told if done is not None]
@@ -107,13 +107,13 @@ class CutOff(FolderContext):
     why: Exception = Interrupted("its time is over", "12 of 16 levels are counted")
 
     @cached_property
-    def shelf(self) -> Shelf:
+    def shelf(self) -> Cache:
         """Return what its work keeps."""
-        return Alone().shelf
+        return SerialRuntime().shelf
 
     @contextmanager
-    def work(self, progress: Callable[[float | None, str], None] | None = None) -> Iterator[Work]:
-        work, context = Alone(), self
+    def work(self, progress: Callable[[float | None, str], None] | None = None) -> Iterator[SearchRuntime]:
+        work, context = SerialRuntime(), self
         work.shelf = self.shelf
 
         def told(part: float | None, note: str) -> None:
@@ -127,7 +127,9 @@ class CutOff(FolderContext):
 
 def test_a_night_that_is_cut_off_reports_what_it_knows(tmp_path: Path) -> None:
     context = CutOff(tmp_path)
-    with pytest.raises(OutOfTime, match=r"1 board solved.*, 1 not reached: its time is over; arrow: 12 of 16 levels"):
+    with pytest.raises(
+        DeadlineExceeded, match=r"1 board solved.*, 1 not reached: its time is over; arrow: 12 of 16 levels"
+    ):
         run(peg("pyramid", "arrow", "cross"), context)
     text = (tmp_path / NIGHT / "result.txt").read_text("utf-8")
     assert text.count("End Solution") == 1
@@ -149,7 +151,7 @@ def test_the_next_night_begins_with_what_was_not_reached_and_then_goes_on_where_
     tmp_path: Path,
 ) -> None:
     context = CutOff(tmp_path)
-    with pytest.raises(OutOfTime):
+    with pytest.raises(DeadlineExceeded):
         run(peg("pyramid", "arrow", "cross"), context)
     again = FolderContext(tmp_path, memory=context.memory)
     run(peg("pyramid", "arrow", "cross"), again)
@@ -172,8 +174,8 @@ def test_boards_that_never_end_keep_no_other_from_its_turn(
     context = CutOff(tmp_path)
     context.where = endless
     for expected in orders:
-        with pytest.raises(OutOfTime):
-            run(peg("arrow", "plus", "cross", solutions=Wish.COUNT), context)
+        with pytest.raises(DeadlineExceeded):
+            run(peg("arrow", "plus", "cross", solutions=SolveMode.COUNT), context)
         assert " ".join(order(tmp_path)) == expected
 
 
@@ -181,8 +183,8 @@ def test_a_listing_that_is_cut_off_is_whole_as_far_as_it_goes(tmp_path: Path) ->
     class Hasty(CutOff):
         where = "pyramid: 1,000 solutions listed"
 
-    with pytest.raises(OutOfTime, match=r"pyramid: listing was cut off after 1,000 solutions"):
-        run(peg("pyramid", solutions=Wish.ALL), Hasty(tmp_path))
+    with pytest.raises(DeadlineExceeded, match=r"pyramid: listing was cut off after 1,000 solutions"):
+        run(peg("pyramid", solutions=SolveMode.ALL), Hasty(tmp_path))
     ((_, lines),) = parse_listing((tmp_path / "result.txt").read_text("utf-8"), "result.txt", lambda *_: None)
     assert len(lines) == 1_000
 
@@ -209,7 +211,7 @@ def test_the_newest_report_is_that_of_the_last_night_alone(tmp_path: Path) -> No
 
 
 def test_programs_read_the_same(tmp_path: Path) -> None:
-    run(peg("plus", "diamond", solutions=Wish.ALL, limit=5), FolderContext(tmp_path, job="pegs"))
+    run(peg("plus", "diamond", solutions=SolveMode.ALL, limit=5), FolderContext(tmp_path, job="pegs"))
     told = values(tmp_path)
     assert (told["format"], told["puzzle"], told["job"], told["complete"]) == (1, "peg-solitaire", "pegs", True)
     plus, diamond = told["boards"]
@@ -234,7 +236,7 @@ def test_the_page_stands_alone_and_plays_each_solution_without_a_script(tmp_path
 
 def test_where_there_is_no_room_to_play_a_solution_the_page_shows_its_end(tmp_path: Path) -> None:
     names = [Path(name) for name in ("sample", "seventeen", "uphill", "escargot", "everest")]
-    run(Options(puzzle="sudoku", boards=names, solutions=Wish.FIRST), FolderContext(tmp_path))
+    run(Options(puzzle="sudoku", boards=names, solutions=SolveMode.FIRST), FolderContext(tmp_path))
     sections = (tmp_path / "result.html").read_text("utf-8").split("<section")[1:]
     assert [section.count('<p class="line">') for section in sections] == [1] * 5
     assert 'class="play"' in sections[0]
@@ -317,15 +319,15 @@ def test_new_boards_follow_from_the_date_of_the_slot(tmp_path: Path) -> None:
 def test_nothing_is_kept_of_a_new_board_as_no_night_goes_on_with_it(tmp_path: Path, where: str, kept: int) -> None:
     context = CutOff(tmp_path)
     context.where = where
-    job = Options(puzzle="solitaire-chess", boards=[Path("seven")], make=1, solutions=Wish.COUNT)
-    with pytest.raises(OutOfTime):
+    job = Options(puzzle="solitaire-chess", boards=[Path("seven")], make=1, solutions=SolveMode.COUNT)
+    with pytest.raises(DeadlineExceeded):
         run(job, context)
     assert len(list(context.shelf.names())) == kept
 
 
 def test_what_is_not_prepared_in_time_is_told_and_gone_on_with(tmp_path: Path) -> None:
     job = Options(puzzle="rubiks-cube", prepare=True)
-    with pytest.raises(OutOfTime, match=r"not prepared yet: its time is over; "):
+    with pytest.raises(DeadlineExceeded, match=r"not prepared yet: its time is over; "):
         run(job, FolderContext(tmp_path, seconds=1.0))
     told = values(tmp_path)
     assert (told["complete"], told["prepared"], told["boards"]) == (False, None, [])
@@ -338,7 +340,7 @@ def test_a_board_that_does_not_fit_is_told_and_the_others_are_answered(tmp_path:
 
     words = r"^arrow: a level of positions takes 5GB; give the job more `memory`; the report has the rest$"
     with pytest.raises(Refused, match=words):
-        run(peg("arrow", "cross", solutions=Wish.COUNT), Small(tmp_path))
+        run(peg("arrow", "cross", solutions=SolveMode.COUNT), Small(tmp_path))
     arrow, cross = values(tmp_path)["boards"]
     assert (arrow["answered"], cross["count"]) == (False, 4)
     assert "Refused: a level of positions takes 5GB" in (tmp_path / "result.txt").read_text("utf-8")
@@ -354,8 +356,10 @@ def unkept(folder: Path, **more: Any) -> FolderContext:
 def test_a_night_that_cannot_keep_how_far_it_is_says_so_and_reports_what_it_knows(tmp_path: Path) -> None:
     long = tmp_path / "long.txt"
     long.write_text("\n\n".join(["XXO XXO XXO XXO"] * 5) + "\n", "utf-8")
-    with pytest.raises(OutOfTime, match=r"1 board solved.*: its time is over; long: all .* that could not be kept: "):
-        run(peg("cross", long, solutions=Wish.COUNT), unkept(tmp_path / "night", seconds=1.0))
+    with pytest.raises(
+        DeadlineExceeded, match=r"1 board solved.*: its time is over; long: all .* that could not be kept: "
+    ):
+        run(peg("cross", long, solutions=SolveMode.COUNT), unkept(tmp_path / "night", seconds=1.0))
     cross, cut = values(tmp_path / "night")["boards"]
     assert (cross["count"], cut["answered"]) == (4, False)
 
@@ -409,13 +413,17 @@ def test_of_a_very_long_line_the_page_says_that_its_beginning_is_played(more: in
         notate=lambda *_: "a line",
     )
     page = Page(puzzle, "job")  # type: ignore[arg-type]
-    page.add(Told(name="long", board=None, wish=Wish.FIRST, answer=Answer(), listed=Listed(1, ["a line"])))
+    page.add(
+        BoardReport(
+            name="long", board=None, wish=SolveMode.FIRST, answer=SolveResult(), listed=ListedSolutions(1, ["a line"])
+        )
+    )
     assert page.render("solved", "").count('class="frame"') == MOST_STEPS
     assert ("The first 200 steps are played; there are more of them." in page.render("solved", "")) == bool(more)
 
 
 def test_facts_end_with_how_they_were_computed_and_tables_stand_apart_from_the_time() -> None:
-    answer = Answer(facts={"kernel": "plain", "god's-number": 11}, tables=[Table("Lengths", ("moves",), [(1,)])])
+    answer = SolveResult(facts={"kernel": "plain", "god's-number": 11}, tables=[Table("Lengths", ("moves",), [(1,)])])
     assert prepared_text(answer, 1.5) == (
         "God's number: 11\nKernel: plain\n\nLengths\nmoves\n    1\n\nTime: 1.50 s\n\n"
     )

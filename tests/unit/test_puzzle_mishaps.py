@@ -11,17 +11,17 @@ from typing import IO, Any, cast
 
 import pytest
 
-from pi_appliance.errors import OutOfTime, Refused, Unavailable
-from pi_appliance.jobs.interface import Edition
-from pi_appliance.puzzles import Answer, Puzzle, Step, Wish
-from pi_appliance.puzzles.batch import Share
+from pi_appliance.errors import DeadlineExceeded, Refused, Unavailable
+from pi_appliance.jobs.interface import ReportSet
+from pi_appliance.puzzles import Puzzle, SolveMode, SolveResult, Step
+from pi_appliance.puzzles.batch import WeightedProgress
 from pi_appliance.puzzles.boards import load_puzzle
 from pi_appliance.puzzles.page import Page
 from pi_appliance.puzzles.peg_solitaire import parse_listing
 from pi_appliance.puzzles.puzzle_job import Options, run
-from pi_appliance.puzzles.report import Told, ask
-from pi_appliance.puzzles.runtime.interface import Interrupted, Work
-from pi_appliance.puzzles.runtime.serial import Alone
+from pi_appliance.puzzles.report import BoardReport, ask
+from pi_appliance.puzzles.runtime.interface import Interrupted, SearchRuntime
+from pi_appliance.puzzles.runtime.serial import SerialRuntime
 from tests.fakes.context import FolderContext
 from tests.unit.test_puzzle_job import CutOff, peg, values
 
@@ -39,7 +39,7 @@ def test_solutions_that_cannot_be_listed_to_their_end_are_reported_as_far_as_the
     context = CutOff(tmp_path)
     context.where, context.why = "pyramid: 100 solutions listed", why
     with pytest.raises(Refused, match=f"^pyramid: {told}; the report has the rest$"):
-        run(peg("pyramid", "cross", solutions=Wish.ALL), context)
+        run(peg("pyramid", "cross", solutions=SolveMode.ALL), context)
     pyramid, cross = values(tmp_path)["boards"]
     assert (pyramid["answered"], pyramid["listed"], pyramid["refused"]) == (True, 100, told)
     assert cross["listed"] == 4
@@ -68,7 +68,7 @@ def test_memory_that_is_too_small_for_one_thing_does_not_end_the_night(
 def test_new_boards_whose_turn_did_not_come_are_named(tmp_path: Path) -> None:
     context = CutOff(tmp_path)
     context.where, context.why = "2027-03-01-2", Interrupted("its time is over")
-    with pytest.raises(OutOfTime, match=r"^1 board solved, 2 not reached: its time is over$"):
+    with pytest.raises(DeadlineExceeded, match=r"^1 board solved, 2 not reached: its time is over$"):
         run(Options(puzzle="solitaire-chess", make=3), context)
     assert values(tmp_path)["not-reached"] == ["2027-03-01-2", "2027-03-01-3"]
 
@@ -84,8 +84,8 @@ def test_what_another_run_keeps_meanwhile_is_not_taken_for_ours(tmp_path: Path) 
 
     context = Busy(tmp_path)
     context.where = "2027-03-01: capture"
-    with pytest.raises(OutOfTime):
-        run(Options(puzzle="solitaire-chess", make=1, solutions=Wish.COUNT), context)
+    with pytest.raises(DeadlineExceeded):
+        run(Options(puzzle="solitaire-chess", make=1, solutions=SolveMode.COUNT), context)
     assert list(context.shelf.names()) == ["peg-solitaire/0123456789abcdef"]
 
 
@@ -101,7 +101,7 @@ class Forgetful(CutOff):
 
 
 def test_a_memory_that_is_no_use_hides_no_answer(tmp_path: Path) -> None:
-    with pytest.raises(OutOfTime, match="1 board solved"):
+    with pytest.raises(DeadlineExceeded, match="1 board solved"):
         run(peg("pyramid", "arrow", "cross"), Forgetful(tmp_path))
     assert [board["answered"] for board in values(tmp_path)["boards"]] == [True, False]
     text = (tmp_path / "result.txt").read_text("utf-8")
@@ -115,7 +115,7 @@ class FullCard(FolderContext):
     file: str = "result.html"
 
     @contextmanager
-    def edition(self, keep: int) -> Iterator[Edition]:
+    def edition(self, keep: int) -> Iterator[ReportSet]:
         with super().edition(keep) as edition:
             yield Filling(edition, self.file)
 
@@ -124,7 +124,7 @@ class FullCard(FolderContext):
 class Filling:
     """An edition for which there is no room."""
 
-    edition: Edition
+    edition: ReportSet
     last: str
     names: list[str] = field(default_factory=list)
 
@@ -141,7 +141,7 @@ class Filling:
 def test_where_the_report_cannot_be_written_the_history_tells_what_was_found(tmp_path: Path, name: str) -> None:
     words = rf"^{name} cannot be written: No space left on device; cross: 4 solutions(; diamond: No solution.*)?$"
     with pytest.raises(Unavailable, match=words):
-        run(peg("cross", "diamond", solutions=Wish.COUNT), FullCard(tmp_path, file=name))
+        run(peg("cross", "diamond", solutions=SolveMode.COUNT), FullCard(tmp_path, file=name))
     assert not (tmp_path / "result.txt").exists()
 
 
@@ -150,7 +150,7 @@ def test_where_it_is_cut_off_and_cannot_be_written_the_history_tells_what_is_kno
         pass
 
     words = r"^result.html cannot be written: .*; pyramid: Solved; .*; arrow: Not answered yet: 12 of 16 levels"
-    with pytest.raises(OutOfTime, match=words):
+    with pytest.raises(DeadlineExceeded, match=words):
         run(peg("pyramid", "arrow"), Both(tmp_path))
 
 
@@ -170,7 +170,7 @@ def test_no_name_of_a_file_spoils_the_report(tmp_path: Path) -> None:
 
 def test_how_long_the_board_in_work_will_take_is_told_where_somebody_knows(tmp_path: Path) -> None:
     context, moments = FolderContext(tmp_path), iter([0.0, 0.0, 10.0, 10.0])
-    share = Share(context, 2, seconds=lambda: next(moments))
+    share = WeightedProgress(context, 2, seconds=lambda: next(moments))
     share.next("many")
     share.tell(0.0, "0 of 100 grids")
     share.tell(0.25, "25 of 100 grids")
@@ -191,12 +191,12 @@ def test_a_clock_that_is_set_back_meanwhile_makes_no_night_shorter_than_nothing(
 
 def test_progress_is_what_is_done_for_certain(tmp_path: Path) -> None:
     context = FolderContext(tmp_path)
-    two = Share(context, 2)
+    two = WeightedProgress(context, 2)
     two.next("cross")
     two.tell(0.5, "half of it")
     two.tell(None, "50 solutions listed")
     two.next("plus")
-    one = Share(context, 1)
+    one = WeightedProgress(context, 1)
     one.next("full")
     one.tell(0.25, "levels")
     one.tell(None, "50 solutions listed")
@@ -220,8 +220,8 @@ class Counting:
 def test_a_line_is_drawn_once_whether_there_is_room_for_it_or_not() -> None:
     puzzle = Counting(load_puzzle("sudoku"))
     page = Page(cast(Puzzle, puzzle), "test")
-    told = Told(name="everest", board=puzzle.parse(puzzle.BOARDS["everest"], "everest"), wish=Wish.FIRST)
-    ask(cast(Puzzle, puzzle), told, 1, Alone(), lambda _: None)
+    told = BoardReport(name="everest", board=puzzle.parse(puzzle.BOARDS["everest"], "everest"), wish=SolveMode.FIRST)
+    ask(cast(Puzzle, puzzle), told, 1, SerialRuntime(), lambda _: None)
     for _ in range(6):
         page.add(told)
     assert "There is no room in this page" in page.render("", "")
@@ -231,7 +231,7 @@ def test_a_line_is_drawn_once_whether_there_is_room_for_it_or_not() -> None:
 class Heavy(Counting):
     """A puzzle whose answer holds what it was found with as long as it lists and counts by it."""
 
-    def solve(self, board: Any, wish: Wish, work: Work) -> Answer:
+    def solve(self, board: Any, wish: SolveMode, work: SearchRuntime) -> SolveResult:
         answer = self.puzzle.solve(board, wish, work)
         tables = Tables()
         self.tables = weakref.ref(tables)
@@ -247,8 +247,8 @@ class Tables:
 
 def test_an_answer_that_is_told_holds_no_memory_any_more() -> None:
     puzzle = Heavy(load_puzzle("sudoku"))
-    told = Told(name="everest", board=puzzle.parse(puzzle.BOARDS["everest"], "everest"), wish=Wish.FIRST)
-    ask(cast(Puzzle, puzzle), told, 1, Alone(), lambda _: None)
+    told = BoardReport(name="everest", board=puzzle.parse(puzzle.BOARDS["everest"], "everest"), wish=SolveMode.FIRST)
+    ask(cast(Puzzle, puzzle), told, 1, SerialRuntime(), lambda _: None)
     assert told.answer
     assert (told.answer.tried(), told.listed.number) == (7, 1)
     assert puzzle.tables() is None

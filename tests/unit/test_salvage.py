@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from pi_appliance.config.loader import salvage
+from pi_appliance.config.loader import load_partial
 
 GOOD = "state: here\nweb: {port: 8123}\ntime-zone: Europe/London\n"
 
@@ -29,24 +29,24 @@ def write(folder: Path, text: str) -> Path:
     ],
 )
 def test_the_sections_that_are_good_are_used(tmp_path: Path, wrong: str) -> None:
-    found = salvage(write(tmp_path, GOOD + wrong))
+    found = load_partial(write(tmp_path, GOOD + wrong))
     assert found is not None
     assert (found.state, found.web.port, found.time_zone.key) == (tmp_path / "here", 8123, "Europe/London")
     assert found.jobs == {}
 
 
 def test_networks_of_kinds_that_there_are_are_used(tmp_path: Path) -> None:
-    found = salvage(write(tmp_path, GOOD + "networks:\n  bird: {kind: x}\n  fish: {kind: y}\njobs: 7\n"))
+    found = load_partial(write(tmp_path, GOOD + "networks:\n  bird: {kind: x}\n  fish: {kind: y}\njobs: 7\n"))
     assert found is not None
     assert list(found.networks) == ["bird"]
 
 
 @pytest.mark.parametrize("text", ["", "web: {port: 1}\n", "state: [a]\n", "state: a: b\n", "- a\n- b\n"])
 def test_without_a_state_folder_there_is_nothing(tmp_path: Path, text: str) -> None:
-    assert salvage(write(tmp_path, text)) is None
+    assert load_partial(write(tmp_path, text)) is None
 
 
 def test_what_cannot_be_read_is_nothing(tmp_path: Path) -> None:
-    assert salvage(tmp_path / "missing.yaml") is None
+    assert load_partial(tmp_path / "missing.yaml") is None
     (tmp_path / "bytes.yaml").write_bytes(b"state: \xff\xfe\n")
-    assert salvage(tmp_path / "bytes.yaml") is None
+    assert load_partial(tmp_path / "bytes.yaml") is None

@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from pi_appliance.posting.lines import Choose, fingerprint, parse, pick, use
-from pi_appliance.posting.model import Used
+from pi_appliance.posting.model import UsedLines
 
 
 def prints(*lines: str) -> list[str]:
@@ -33,29 +33,29 @@ def test_other_words_and_other_pictures_have_another():
 
 @pytest.mark.parametrize("how", list(Choose))
 def test_of_no_lines_none_is_picked(how):
-    assert pick([], Used(), how, 0.5) is None
+    assert pick([], UsedLines(), how, 0.5) is None
 
 
 @pytest.mark.parametrize("how", list(Choose))
 def test_of_equal_lines_the_first_is_the_one(how):
     for draw in (0.0, 0.4, 0.6, 0.999):
-        assert pick(["a", "b", "a", "b", "a"], Used(), how, draw) in (0, 1)
+        assert pick(["a", "b", "a", "b", "a"], UsedLines(), how, draw) in (0, 1)
 
 
 def test_the_draw_decides_evenly():
     lines = prints(*(f"line {number}" for number in range(7)))
-    drawn = Counter(pick(lines, Used(), Choose.SHUFFLE, step / 7000) for step in range(7000))
+    drawn = Counter(pick(lines, UsedLines(), Choose.SHUFFLE, step / 7000) for step in range(7000))
     assert drawn == dict.fromkeys(range(7), 1000)
-    assert pick(lines, Used(), Choose.SHUFFLE, 1 - 2**-53) == 6
+    assert pick(lines, UsedLines(), Choose.SHUFFLE, 1 - 2**-53) == 6
 
 
 def test_random_takes_any_line_whatever_was_used():
-    used = Used(frozenset("ab"), ("a", "b"))
+    used = UsedLines(frozenset("ab"), ("a", "b"))
     assert {pick(["a", "b", "c"], used, Choose.RANDOM, draw / 3) for draw in range(3)} == {0, 1, 2}
 
 
 def test_in_order_goes_once_through_the_file_and_then_picks_none():
-    lines, used, order = ["c", "a", "b"], Used(), []
+    lines, used, order = ["c", "a", "b"], UsedLines(), []
     while (at := pick(lines, used, Choose.IN_ORDER, 0.9)) is not None:
         order.append(lines[at])
         used = use(used, lines[at])
@@ -64,22 +64,22 @@ def test_in_order_goes_once_through_the_file_and_then_picks_none():
 
 
 def test_one_line_alone_comes_every_time():
-    assert pick(["a"], Used(frozenset("a"), ("a",)), Choose.SHUFFLE, 0.5) == 0
+    assert pick(["a"], UsedLines(frozenset("a"), ("a",)), Choose.SHUFFLE, 0.5) == 0
 
 
 @pytest.mark.parametrize(("count", "resting"), [(1, 0), (2, 1), (3, 1), (5, 1), (6, 2), (12, 4)])
 def test_a_new_round_begins_with_none_of_the_third_used_last(count, resting):
     lines = [f"{number:x}" for number in range(count)]
-    used = Used(frozenset(lines), tuple(lines))
+    used = UsedLines(frozenset(lines), tuple(lines))
     begin = {pick(lines, used, Choose.SHUFFLE, step / 1000) for step in range(1000)}
     assert begin == set(range(count - resting))
 
 
 def test_what_a_use_leaves_behind():
-    used = use(use(use(Used(), "a"), "b"), "c")
-    assert used == Used(frozenset("abc"), ("a", "b", "c"))
-    assert use(used, "b") == Used(frozenset("b"), ("a", "c", "b"))
-    assert use(Used(frozenset("b"), ("a", "b")), "a") == Used(frozenset("ab"), ("b", "a"))
+    used = use(use(use(UsedLines(), "a"), "b"), "c")
+    assert used == UsedLines(frozenset("abc"), ("a", "b", "c"))
+    assert use(used, "b") == UsedLines(frozenset("b"), ("a", "c", "b"))
+    assert use(UsedLines(frozenset("b"), ("a", "b")), "a") == UsedLines(frozenset("ab"), ("b", "a"))
 
 
 # The same few words again and again, so that what was removed often comes back; some are the same to a reader.
@@ -128,7 +128,7 @@ def test_whatever_is_edited_no_line_comes_again_before_the_others_that_are_there
     The rounds are kept here in a list of their own, apart from what `use` makes of them.
     """
     file = list(beginning)
-    used, drawn, last = Used(), list[str](), None
+    used, drawn, last = UsedLines(), list[str](), None
     for what, *values in steps:
         if what != "draw":
             edit(file, what, *values)
@@ -152,7 +152,7 @@ def test_whatever_is_edited_no_line_comes_again_before_the_others_that_are_there
 
 @given(st.integers(2, 12), st.randoms(use_true_random=False))
 def test_over_many_rounds_each_line_of_a_file_comes_equally_often(count, chance):
-    lines, used, drawn = [str(number) for number in range(count)], Used(), Counter[str]()
+    lines, used, drawn = [str(number) for number in range(count)], UsedLines(), Counter[str]()
     for _ in range(5 * count):
         at = pick(lines, used, Choose.SHUFFLE, chance.random())
         assert at is not None
@@ -164,7 +164,7 @@ def test_over_many_rounds_each_line_of_a_file_comes_equally_often(count, chance)
 def test_the_order_of_a_round_is_any_order():
     chance, orders = Random(7), Counter[str]()
     for _ in range(2400):
-        used, order = Used(), ""
+        used, order = UsedLines(), ""
         for _ in "abc":
             at = pick(list("abc"), used, Choose.SHUFFLE, chance.random())
             assert at is not None

@@ -3,7 +3,7 @@
 import pytest
 
 from pi_appliance.errors import UnknownName
-from pi_appliance.music.model import Saved, Source, Station, Uri, Wanted
+from pi_appliance.music.model import LibraryFilter, SavedPlaylist, Source, Station, Uri
 from pi_appliance.music.sources import describe, in_words, parse
 
 FIP = Station(name="FIP", url="http://radio.example/fip")
@@ -14,11 +14,11 @@ FIP = Station(name="FIP", url="http://radio.example/fip")
     [
         ("fip", Uri(uri=FIP.url, title="FIP"), "FIP"),
         ("station: FIP", Uri(uri=FIP.url, title="FIP"), "FIP"),
-        ("playlist:Morning", Saved(playlist="Morning"), "the playlist Morning"),
-        ("album:Kind of Blue", Wanted(album="Kind of Blue"), "album Kind of Blue"),
-        ("artist: Nina Simone ", Wanted(artist="Nina Simone"), "artist Nina Simone"),
-        ("genre:Jazz", Wanted(genre="Jazz"), "genre Jazz"),
-        ("search:blue train", Wanted(text="blue train"), "search blue train"),
+        ("playlist:Morning", SavedPlaylist(playlist="Morning"), "the playlist Morning"),
+        ("album:Kind of Blue", LibraryFilter(album="Kind of Blue"), "album Kind of Blue"),
+        ("artist: Nina Simone ", LibraryFilter(artist="Nina Simone"), "artist Nina Simone"),
+        ("genre:Jazz", LibraryFilter(genre="Jazz"), "genre Jazz"),
+        ("search:blue train", LibraryFilter(text="blue train"), "search blue train"),
         ("http://radio.example/fip", Uri(uri="http://radio.example/fip"), "http://radio.example/fip"),
         ("Albums/Blue/", Uri(uri="Albums/Blue/"), "Albums/Blue/"),
         ("Disc 1: Live/a.ogg", Uri(uri="Disc 1: Live/a.ogg"), "Disc 1: Live/a.ogg"),

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from pi_appliance.storage.job_health import fails, last_word
+from pi_appliance.storage.job_health import is_failing, latest_significant_run
 from pi_appliance.storage.model import Outcome, Run, Trigger
 
 
@@ -39,12 +39,12 @@ O = Outcome  # noqa: E741
     ],
 )
 def test_the_last_word_is_of_the_newest_run_that_did_something(outcomes: list[Outcome], word: int | None) -> None:
-    found = last_word(reversed(runs(*outcomes)))
+    found = latest_significant_run(reversed(runs(*outcomes)))
     assert (found.id if found else None) == word
 
 
 @pytest.mark.parametrize("bad", [O.FAILED, O.TIMED_OUT, O.UNCERTAIN, O.ABANDONED])
 def test_anything_but_a_success_is_a_failure(bad: Outcome) -> None:
-    assert fails(runs(O.SUCCEEDED, bad, O.SKIPPED))
-    assert not fails(runs(bad, O.SUCCEEDED, O.SKIPPED))
-    assert not fails([])
+    assert is_failing(runs(O.SUCCEEDED, bad, O.SKIPPED))
+    assert not is_failing(runs(bad, O.SUCCEEDED, O.SKIPPED))
+    assert not is_failing([])

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pi_appliance.config.model import Keep
+from pi_appliance.config.model import Retention
 from pi_appliance.errors import ApplianceError, Unavailable
 from pi_appliance.storage.model import Outcome, Trigger
 from pi_appliance.storage.runs import Store
@@ -130,5 +130,5 @@ def test_a_clock_that_is_years_ahead_makes_no_slot_free_that_was_used(tmp_path):
         for due, now in (("2026-05-01T12:00:00Z", NOW), ("2036-05-01T12:00:00Z", NOW.replace(year=2036))):
             run, _ = store.begin(job="post", kind="tweet", trigger=Trigger.DAEMON, due=due, now=now)
             store.end(run, Outcome.SUCCEEDED, "posted", now=now)
-        assert store.prune("post", Keep(), now=NOW.replace(year=2036)) == [("post", 1)]
+        assert store.prune("post", Retention(), now=NOW.replace(year=2036)) == [("post", 1)]
         assert store.slots.used("post", NOW.replace(year=2025), NOW.replace(year=2027)) == {"2026-05-01T12:00:00Z"}

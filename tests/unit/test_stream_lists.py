@@ -30,8 +30,8 @@ def test_the_addresses_of_a_list(text: str, found: list[str]) -> None:
 
 
 def test_a_stream_in_parts_is_told_from_a_list() -> None:
-    assert service.is_stream_in_parts("#EXTM3U\n#EXT-X-TARGETDURATION:6\n#EXTINF:6,\npart1.ts\n")
-    assert not service.is_stream_in_parts(M3U)
+    assert service.is_hls("#EXTM3U\n#EXT-X-TARGETDURATION:6\n#EXTINF:6,\npart1.ts\n")
+    assert not service.is_hls(M3U)
 
 
 @pytest.mark.parametrize(

@@ -8,29 +8,29 @@ from typing import Any, TypeVar
 from pi_appliance.errors import Refused
 from pi_appliance.music.model import (
     Art,
-    Can,
-    Counts,
+    Capability,
     Entry,
-    Kind,
-    Opinion,
+    EntryType,
+    LibraryFilter,
+    LibraryStats,
     Output,
+    Page,
     Partition,
     PlayerState,
     Playlist,
-    Saved,
+    SavedPlaylist,
     Source,
     Track,
+    TrackRating,
     Uri,
-    Wanted,
-    Window,
 )
 
 T = TypeVar("T")
 
 
-def window(items: Sequence[T], start: int, count: int) -> Window[T]:
+def window(items: Sequence[T], start: int, count: int) -> Page[T]:
     found = items[start : start + count]
-    return Window(items=found, start=start, length=len(items), more=start + len(found) < len(items))
+    return Page(items=found, start=start, length=len(items), more=start + len(found) < len(items))
 
 
 class ListLibrary:
@@ -40,9 +40,9 @@ class ListLibrary:
 
     def __init__(self, shelf: Sequence[Track]) -> None:
         self.shelf = [dataclasses.replace(track, position=None, id=None) for track in shelf]
-        self.can = set(Can)
+        self.can = set(Capability)
         self.saved: dict[str, list[Track]] = {}
-        self.thought: dict[str, Opinion] = {}
+        self.thought: dict[str, TrackRating] = {}
         self.pictures: dict[str, Art] = {}
         self.art_asked: list[str] = []
         self.updated: list[str] = []
@@ -52,87 +52,87 @@ class ListLibrary:
     def changed(self, *names: str, **state: Any) -> None:
         raise NotImplementedError
 
-    async def abilities(self) -> frozenset[Can]:
+    async def abilities(self) -> frozenset[Capability]:
         return frozenset(self.can)
 
-    def need(self, can: Can) -> None:
+    def need(self, can: Capability) -> None:
         if can not in self.can:
             raise Refused(f"this player cannot do that: it lacks {can.value!r}")
 
     async def outputs(self) -> Sequence[Output]:
-        self.need(Can.OUTPUTS)
+        self.need(Capability.OUTPUTS)
         return list(self.sockets)
 
     async def set_output(self, id: int, on: bool) -> None:  # noqa: A002 - MPD's word
-        self.need(Can.OUTPUTS)
+        self.need(Capability.OUTPUTS)
         if id not in {each.id for each in self.sockets}:
             raise Refused(f"there is no output {id}")
         self.sockets = [dataclasses.replace(each, on=on) if each.id == id else each for each in self.sockets]
         self.changed("output")
 
-    async def folder(self, path: str = "", start: int = 0, count: int = 100) -> Window[Entry]:
-        self.need(Can.FOLDERS)
+    async def folder(self, path: str = "", start: int = 0, count: int = 100) -> Page[Entry]:
+        self.need(Capability.FOLDERS)
         inside = [track for track in self.shelf if path == "" or track.uri.startswith(f"{path}/")]
         if path and not inside:
             raise Refused(f"the library has no folder {path!r}")
         rests = [(track.uri.removeprefix(f"{path}/" if path else ""), track) for track in inside]
         folders = dict.fromkeys(rest.split("/")[0] for rest, _ in rests if "/" in rest)
-        entries = [Entry(kind=Kind.FOLDER, name=name, uri=str(PurePosixPath(path, name))) for name in folders]
+        entries = [Entry(kind=EntryType.FOLDER, name=name, uri=str(PurePosixPath(path, name))) for name in folders]
         return window(entries + [_entry(track) for rest, track in rests if "/" not in rest], start, count)
 
     async def library(
         self,
-        kind: Kind,
-        wanted: Wanted = Wanted(),  # noqa: B008 - it never changes
+        kind: EntryType,
+        wanted: LibraryFilter = LibraryFilter(),  # noqa: B008 - it never changes
         start: int = 0,
         count: int = 100,
-    ) -> Window[Entry]:
-        self.need(Can.SEARCH if wanted.text else Can.TAGS)
+    ) -> Page[Entry]:
+        self.need(Capability.SEARCH if wanted.text else Capability.TAGS)
         tracks = [track for track in self.shelf if _matches(track, wanted)]
         match kind:
-            case Kind.TRACK:
+            case EntryType.TRACK:
                 entries = [_entry(track) for track in tracks]
-            case Kind.ALBUM:
+            case EntryType.ALBUM:
                 albums = sorted({(each.album, each.album_artist or each.artist, each.date) for each in tracks})
                 entries = [Entry(kind=kind, name=a, artist=b, date=c) for a, b, c in albums if a]
-            case Kind.ARTIST | Kind.GENRE:
-                names = sorted({each.artist if kind is Kind.ARTIST else each.genre for each in tracks})
+            case EntryType.ARTIST | EntryType.GENRE:
+                names = sorted({each.artist if kind is EntryType.ARTIST else each.genre for each in tracks})
                 entries = [Entry(kind=kind, name=name) for name in names if name]
             case _:
                 raise Refused(f"the library is not sorted by {kind.value}")
         return window(entries, start, count)
 
-    async def counts(self, folder: str = "") -> Counts:
+    async def counts(self, folder: str = "") -> LibraryStats:
         inside = [track for track in self.shelf if track.uri.startswith(folder)]
         artists, albums = {track.artist for track in inside}, {track.album for track in inside}
         seconds = round(sum(track.duration or 0 for track in inside))
-        return Counts(artists=len(artists), albums=len(albums), tracks=len(inside), seconds=seconds)
+        return LibraryStats(artists=len(artists), albums=len(albums), tracks=len(inside), seconds=seconds)
 
     async def update(self, folder: str = "") -> None:
-        self.need(Can.UPDATE)
+        self.need(Capability.UPDATE)
         self.updated.append(folder)
         self.changed("update", updating=(self.now.updating or 0) + 1)
 
     async def playlists(self) -> Sequence[Playlist]:
-        self.need(Can.PLAYLISTS)
+        self.need(Capability.PLAYLISTS)
         return [Playlist(name=name) for name in sorted(self.saved)]
 
-    async def playlist(self, name: str, start: int = 0, count: int = 100) -> Window[Entry]:
-        self.need(Can.PLAYLISTS)
+    async def playlist(self, name: str, start: int = 0, count: int = 100) -> Page[Entry]:
+        self.need(Capability.PLAYLISTS)
         return window([_entry(track) for track in self._list(name)], start, count)
 
     async def playlist_add(self, name: str, source: Source) -> None:
-        self.need(Can.EDIT_PLAYLISTS)
+        self.need(Capability.EDIT_PLAYLISTS)
         self.saved[name] = [*self.saved.get(name, []), *self.tracks_of(source)]
         self.changed("stored_playlist")
 
     async def playlist_remove(self, name: str, positions: Collection[int]) -> None:
-        self.need(Can.EDIT_PLAYLISTS)
+        self.need(Capability.EDIT_PLAYLISTS)
         self.saved[name] = [track for place, track in enumerate(self._list(name)) if place not in positions]
         self.changed("stored_playlist")
 
     async def playlist_move(self, name: str, position: int, to: int) -> None:
-        self.need(Can.EDIT_PLAYLISTS)
+        self.need(Capability.EDIT_PLAYLISTS)
         tracks = self._list(name)
         if not (position < len(tracks) and to < len(tracks)):
             raise Refused(f"{name} has only {len(tracks)} tracks")
@@ -140,7 +140,7 @@ class ListLibrary:
         self.changed("stored_playlist")
 
     async def rename_playlist(self, name: str, to: str) -> None:
-        self.need(Can.EDIT_PLAYLISTS)
+        self.need(Capability.EDIT_PLAYLISTS)
         self._list(name)
         if to in self.saved:
             raise Refused(f"there is a playlist {to!r} already")
@@ -148,33 +148,33 @@ class ListLibrary:
         self.changed("stored_playlist")
 
     async def delete_playlist(self, name: str) -> None:
-        self.need(Can.EDIT_PLAYLISTS)
+        self.need(Capability.EDIT_PLAYLISTS)
         self._list(name)
         del self.saved[name]
         self.changed("stored_playlist")
 
-    async def opinions(self, uris: Collection[str]) -> Mapping[str, Opinion]:
-        self.need(Can.STICKERS)
+    async def opinions(self, uris: Collection[str]) -> Mapping[str, TrackRating]:
+        self.need(Capability.STICKERS)
         return {uri: self.thought[uri] for uri in uris if uri in self.thought}
 
-    async def set_opinion(self, uri: str, opinion: Opinion) -> None:
-        self.need(Can.STICKERS)
+    async def set_opinion(self, uri: str, opinion: TrackRating) -> None:
+        self.need(Capability.STICKERS)
         self.thought[uri] = opinion
         self.changed("sticker")
 
-    async def favourites(self, start: int = 0, count: int = 100) -> Window[Entry]:
-        self.need(Can.STICKERS)
+    async def favourites(self, start: int = 0, count: int = 100) -> Page[Entry]:
+        self.need(Capability.STICKERS)
         liked = [uri for uri in sorted(self.thought) if self.thought[uri].favourite]
         known = {track.uri: track for track in self.shelf}
         return window([_entry(known.get(uri, Track(uri=uri))) for uri in liked], start, count)
 
     async def art(self, uri: str) -> Art | None:
-        self.need(Can.ART)
+        self.need(Capability.ART)
         self.art_asked.append(uri)
         return self.pictures.get(uri) or self.pictures.get(uri.rpartition("/")[0])
 
     async def partitions(self) -> Sequence[Partition]:
-        self.need(Can.PARTITIONS)
+        self.need(Capability.PARTITIONS)
         return [Partition(name=name) for name in self.rooms]
 
     async def use_partition(self, name: str) -> None:
@@ -182,7 +182,7 @@ class ListLibrary:
         self.changed("partition", partition=name)
 
     async def new_partition(self, name: str) -> None:
-        self.need(Can.PARTITIONS)
+        self.need(Capability.PARTITIONS)
         if name in self.rooms:
             raise Refused(f"there is a partition {name!r} already")
         self.rooms.append(name)
@@ -198,7 +198,7 @@ class ListLibrary:
         self.changed("partition")
 
     async def move_output(self, name: str) -> None:
-        self.need(Can.PARTITIONS)
+        self.need(Capability.PARTITIONS)
         if name not in {each.name for each in self.sockets}:
             raise Refused(f"there is no output {name!r}")
         self.changed("output")
@@ -207,9 +207,9 @@ class ListLibrary:
         match source:
             case Uri():
                 return self._at(source)
-            case Saved():
+            case SavedPlaylist():
                 return list(self._list(source.playlist))
-            case Wanted():
+            case LibraryFilter():
                 found = [track for track in self.shelf if _matches(track, source)]
                 if not found:
                     raise Refused("the library has nothing like that")
@@ -230,17 +230,17 @@ class ListLibrary:
         return self.saved[name]
 
     def _room(self, name: str) -> None:
-        self.need(Can.PARTITIONS)
+        self.need(Capability.PARTITIONS)
         if name not in self.rooms:
             raise Refused(f"there is no partition {name!r}")
 
 
 def _entry(track: Track) -> Entry:
-    kind = Kind.STREAM if "://" in track.uri else Kind.TRACK
+    kind = EntryType.STREAM if "://" in track.uri else EntryType.TRACK
     return Entry(kind=kind, name=track.label, uri=track.uri, track=dataclasses.replace(track, position=None, id=None))
 
 
-def _matches(track: Track, wanted: Wanted) -> bool:
+def _matches(track: Track, wanted: LibraryFilter) -> bool:
     tags = ((wanted.artist, track.artist), (wanted.album, track.album), (wanted.genre, track.genre))
     told = " ".join((track.title, track.artist, track.album, track.genre)).casefold()
     words = wanted.text.casefold().split()

@@ -8,7 +8,18 @@ from typing import Any
 
 from pi_appliance.errors import Refused, Unavailable
 from pi_appliance.music import sources
-from pi_appliance.music.model import Added, Can, Gain, Mode, Play, PlayerState, Queue, Source, Track, Where
+from pi_appliance.music.model import (
+    AddResult,
+    Capability,
+    Mode,
+    Play,
+    PlayerState,
+    Queue,
+    QueuePosition,
+    ReplayGainMode,
+    Source,
+    Track,
+)
 from pi_appliance.music.player import Player
 from tests.web.list_library import ListLibrary
 
@@ -77,7 +88,7 @@ class ListPlayer(ListLibrary):
         await self._go(-1)
 
     async def seek(self, seconds: float) -> None:
-        self.need(Can.SEEK)
+        self.need(Capability.SEEK)
         self.become(elapsed=seconds)
 
     async def set_volume(self, volume: int) -> None:
@@ -86,7 +97,7 @@ class ListPlayer(ListLibrary):
         self.changed("mixer", volume=volume)
 
     async def set_mute(self, on: bool) -> None:
-        self.need(Can.MUTE)
+        self.need(Capability.MUTE)
         self.changed("mixer", muted=on)
 
     async def set_modes(
@@ -101,30 +112,30 @@ class ListPlayer(ListLibrary):
         self.changed("options", **{name: value for name, value in given.items() if value is not None})
 
     async def set_crossfade(self, seconds: int) -> None:
-        self.need(Can.CROSSFADE)
+        self.need(Capability.CROSSFADE)
         self.changed("options", crossfade=seconds)
 
-    async def set_replay_gain(self, gain: Gain) -> None:
-        self.need(Can.REPLAY_GAIN)
+    async def set_replay_gain(self, gain: ReplayGainMode) -> None:
+        self.need(Capability.REPLAY_GAIN)
         self.changed("options", replay_gain=gain)
 
     async def queue(self, start: int = 0, count: int = 100) -> Queue:
         found = self.tracks[start : start + count]
         return Queue(tracks=found, start=start, length=len(self.tracks), version=self.now.queue_version)
 
-    async def add(self, source: Source, where: Where = Where.END, *, play: bool = False) -> Added:
-        if where is Where.NEXT:
-            self.need(Can.NEXT)
+    async def add(self, source: Source, where: QueuePosition = QueuePosition.END, *, play: bool = False) -> AddResult:
+        if where is QueuePosition.NEXT:
+            self.need(Capability.NEXT)
         new = [dataclasses.replace(track, id=next(self._ids)) for track in self.tracks_of(source)]
-        old = [] if where is Where.INSTEAD else self.tracks
-        place = self._place + 1 if where is Where.NEXT and self.now.track else len(old)
+        old = [] if where is QueuePosition.INSTEAD else self.tracks
+        place = self._place + 1 if where is QueuePosition.NEXT and self.now.track else len(old)
         self._lay([*old[:place], *new, *old[place:]])
         if play:
             await self.play(place)
-        return Added(name=sources.describe(source), position=place, count=len(new))
+        return AddResult(name=sources.describe(source), position=place, count=len(new))
 
     async def move(self, id: int, to: int) -> None:  # noqa: A002 - MPD's word
-        self.need(Can.MOVE)
+        self.need(Capability.MOVE)
         tracks = list(self.tracks)
         track = tracks.pop(self._at_id(id))
         if to > len(tracks):
@@ -133,18 +144,18 @@ class ListPlayer(ListLibrary):
         self._lay(tracks)
 
     async def remove(self, ids: Collection[int]) -> None:
-        self.need(Can.REMOVE)
+        self.need(Capability.REMOVE)
         self._lay([track for track in self.tracks if track.id not in ids])
 
     async def clear(self) -> None:
         self._lay([])
 
     async def shuffle(self) -> None:
-        self.need(Can.SHUFFLE)
+        self.need(Capability.SHUFFLE)
         self._lay(self.tracks[::-1])  # an order that no dice chose is one, too
 
     async def save(self, name: str, *, replace: bool = False) -> None:
-        self.need(Can.SAVE)
+        self.need(Capability.SAVE)
         if name in self.saved and not replace:
             raise Refused(f"there is a playlist {name!r} already")
         self.saved[name] = list(self.tracks)
@@ -196,7 +207,7 @@ class ListMusic:
         return self.list_player.now if self.list_player else None
 
     @property
-    def abilities(self) -> frozenset[Can]:
+    def abilities(self) -> frozenset[Capability]:
         return frozenset(self.list_player.can if self.list_player else ())
 
     async def player(self) -> ListPlayer:

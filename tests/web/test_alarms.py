@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pi_appliance.storage.run_requests import Asks
+from pi_appliance.storage.run_requests import RunRequestStore
 from pi_appliance.system import clock
 from tests.web.world import World, configuration, served
 
@@ -23,7 +23,7 @@ def world(tmp_path: Path) -> Iterator[World]:
         yield found
 
 
-def asks(world: World) -> Asks:
+def asks(world: World) -> RunRequestStore:
     return world.daemon.appliance.store.asks
 
 

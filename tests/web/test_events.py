@@ -65,7 +65,7 @@ def until_progress(events: Events, done: float) -> Any:
 def test_how_far_a_run_is_arrives(tmp_path: Path) -> None:
     config = configuration(tmp_path)
     with served(config) as world, world.events() as events, Appliance.open(config) as other:
-        with locks.taken(other.lock_path("hello")) as lock:
+        with locks.acquire(other.lock_path("hello")) as lock:
             assert lock is not None
             run, _ = other.store.begin(job="hello", kind="command", trigger=Trigger.CRON, due=None, now=clock.now())
             for done in (0.25, 0.5):

@@ -12,7 +12,7 @@ import pytest
 from pi_appliance.scheduling import cron
 from pi_appliance.scheduling import due as plan
 from pi_appliance.storage.model import Outcome, Trigger
-from pi_appliance.storage.slots import Settled
+from pi_appliance.storage.slots import AccountedSlots
 from pi_appliance.system import clock
 from pi_appliance.system.clock import ClockState
 from tests.web.test_pages import record
@@ -172,19 +172,19 @@ def account_for_a_week(world: World) -> None:
     daily = appliance.job("daily")
     zone, store = appliance.config.zone_of(daily), appliance.store
     assert daily.schedule
-    back = cron.slots_back(daily.schedule, now, zone)
+    back = cron.fire_times_before(daily.schedule, now, zone)
     week = [next(back) for _ in range(7)]
-    store.slots.watch("daily", plan.store_text(daily.schedule, zone), since=week[-1] - timedelta(seconds=1))
+    store.slots.watch("daily", plan.dump(daily.schedule, zone), since=week[-1] - timedelta(seconds=1))
 
     def nothing(first: int, last: int, outcome: Outcome, why: str) -> None:
-        what = Settled(
-            job="daily", kind="command", trigger=Trigger.DAEMON, first=cron.due_name(week[first]),
-            last=cron.due_name(week[last]), count=first - last + 1, outcome=outcome, summary=why,
+        what = AccountedSlots(
+            job="daily", kind="command", trigger=Trigger.DAEMON, first=cron.slot_key(week[first]),
+            last=cron.slot_key(week[last]), count=first - last + 1, outcome=outcome, summary=why,
         )  # fmt: skip
         store.slots.settle([what], now=now, until=week[last])
 
     def ran(place: int, outcome: Outcome, summary: str) -> None:
-        due = cron.due_name(week[place])
+        due = cron.slot_key(week[place])
         run, _ = store.begin(job="daily", kind="command", trigger=Trigger.DAEMON, due=due, now=week[place])
         store.end(run, outcome, summary, now=week[place], attempts=1)
 

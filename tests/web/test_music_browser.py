@@ -145,7 +145,7 @@ def test_the_cover_shows_where_there_is_one(browser: Browser, world: World) -> N
 
 def test_an_alarm_that_rings_is_on_the_first_page_with_its_buttons(browser: Browser, world: World) -> None:
     store = world.daemon.appliance.store
-    with locks.taken(world.daemon.appliance.lock_path("weekdays")) as lock, phone(browser, world) as page:
+    with locks.acquire(world.daemon.appliance.lock_path("weekdays")) as lock, phone(browser, world) as page:
         assert lock is not None
         expect(page.get_by_text("weekdays rings")).to_be_hidden()
         run, _ = store.begin(job="weekdays", kind="music", trigger=Trigger.DAEMON, due=None, now=clock.now())

@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from pi_appliance.music.model import Can, Gain, Mode, Opinion, Track
+from pi_appliance.music.model import Capability, Mode, ReplayGainMode, Track, TrackRating
 from tests.web.list_player import OTHER, SONG, ListMusic, ListPlayer
 from tests.web.world import Answer, World, configuration, served
 
@@ -189,14 +189,25 @@ def test_how_it_sounds_is_set(world: World) -> None:
         page = press(world, "sound/set", fields)
     assert 'value="once" aria-pressed="true"' in page.text
     state = world.player.now
-    assert (state.repeat, state.single, state.crossfade, state.replay_gain) == (True, Mode.ONCE, 5, Gain.ALBUM)
+    assert (state.repeat, state.single, state.crossfade, state.replay_gain) == (
+        True,
+        Mode.ONCE,
+        5,
+        ReplayGainMode.ALBUM,
+    )
     assert [output.on for output in world.player.sockets] == [True, True]
     press(world, "sound/set", {"update": "all"})
     assert world.player.updated == [""]
 
 
 def test_what_the_player_cannot_is_said_and_not_offered(world: World) -> None:
-    world.player.can -= {Can.CROSSFADE, Can.OUTPUTS, Can.MOVE, Can.SHUFFLE, Can.SEARCH}
+    world.player.can -= {
+        Capability.CROSSFADE,
+        Capability.OUTPUTS,
+        Capability.MOVE,
+        Capability.SHUFFLE,
+        Capability.SEARCH,
+    }
     text = world.ask("/music/sound").text
     assert "What this player cannot do: let tracks overlap; switch outputs; move tracks of the queue; shuffle" in text
     assert 'name="crossfade"' not in text
@@ -241,13 +252,13 @@ def test_the_bar_goes_on_from_any_page_and_comes_back_to_it(world: World) -> Non
 
 
 def test_a_favourite_is_marked_listed_and_given_up(world: World) -> None:
-    world.player.thought["a.ogg"] = Opinion(rating=8)
+    world.player.thought["a.ogg"] = TrackRating(rating=8)
     page = press(world, "put", {"kind": "track", "uri": "a.ogg", "do": "like"})
     assert page.text.count('aria-label="a favourite"') == 1
-    assert world.player.thought["a.ogg"] == Opinion(rating=8, favourite=True)
+    assert world.player.thought["a.ogg"] == TrackRating(rating=8, favourite=True)
     listed = world.ask("/music/library?by=favourites").text
     assert "Blue Train" in listed
     assert "Moment" not in listed.split('id="bar"')[0]
     press(world, "put", {"kind": "track", "uri": "a.ogg", "do": "unlike"})
     assert "There is nothing here" in world.ask("/music/library?by=favourites").text
-    assert world.player.thought["a.ogg"] == Opinion(rating=8)
+    assert world.player.thought["a.ogg"] == TrackRating(rating=8)

@@ -241,7 +241,7 @@ def test_the_lists_of_reports_hold_while_a_run_puts_new_ones_in_the_place_of_old
         moment = datetime(2026, 1, 1, tzinfo=UTC)
         while not done.is_set():
             moment += timedelta(days=1)
-            with reports.edition(folder, moment, keep=1) as draft:
+            with reports.report_set(folder, moment, keep=1) as draft:
                 for number in range(5):
                     with draft.file(f"{moment.day + number}.svg") as file:
                         file.write("<svg/>")

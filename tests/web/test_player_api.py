@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from pi_appliance.music.model import Can, Gain, Mode, Play, Track
+from pi_appliance.music.model import Capability, Mode, Play, ReplayGainMode, Track
 from tests.web.list_player import COLTRANE, ListMusic, ListPlayer
 from tests.web.test_pages import STATIONS
 from tests.web.world import World, configuration, served
@@ -35,7 +35,7 @@ def test_the_settings_are_set_and_shown(world: World) -> None:
     assert do(world, "/replay-gain", {"gain": "album"})["player"]["replay-gain"] == "album"
     modes = do(world, "/modes", {"random": True, "single": "once", "consume": "on"})["player"]
     assert (modes["random"], modes["repeat"], modes["single"], modes["consume"]) == (True, False, "once", "on")
-    assert (world.player.now.single, world.player.now.replay_gain) == (Mode.ONCE, Gain.ALBUM)
+    assert (world.player.now.single, world.player.now.replay_gain) == (Mode.ONCE, ReplayGainMode.ALBUM)
     assert do(world, "/modes", {"random": False})["player"]["single"] == "once"
 
 
@@ -47,8 +47,8 @@ def test_the_forms_of_the_page_may_do_the_same(world: World) -> None:
 
 
 def test_what_it_can_is_told_in_order_and_the_rest_is_a_no_with_its_sentence(world: World) -> None:
-    assert get(world, "")["abilities"] == sorted(each.value for each in Can)
-    world.player.can = {Can.VOLUME}
+    assert get(world, "")["abilities"] == sorted(each.value for each in Capability)
+    world.player.can = {Capability.VOLUME}
     assert get(world, "")["abilities"] == ["volume"]
     for path, body in (
         ("/seek", {"seconds": 1}),

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from pi_appliance.music.model import Can
-from pi_appliance.web.sse import Ring
+from pi_appliance.music.model import Capability
+from pi_appliance.web.sse import ReplayBuffer
 from tests.web.world import Event, Events, World
 
 PATH = "/api/v1/player/events"
@@ -190,7 +190,7 @@ def test_a_house_full_of_phones_is_served_and_the_page_beside_them(world: World)
 def test_what_the_player_lacks_does_not_stop_the_stream(world: World) -> None:
     with world.events(PATH) as events:
         settled(events)
-        world.player.can.discard(Can.OUTPUTS)
+        world.player.can.discard(Capability.OUTPUTS)
         world.in_loop(lambda: world.player.changed("output"))
         assert events.named("output").data == {}
         become(world, volume=3)
@@ -198,7 +198,7 @@ def test_what_the_player_lacks_does_not_stop_the_stream(world: World) -> None:
 
 
 def test_a_ring_hands_out_little_at_once_and_forgets_the_oldest() -> None:
-    ring = Ring(most=50)
+    ring = ReplayBuffer(most=50)
     start = ring.place(ring.id)
     assert start == 0
     for number in range(50):

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pi_appliance.posting.model import Intent, Post, Sent, State
+from pi_appliance.posting.model import Post, PostRecord, Sent, State
 from pi_appliance.posting.store import JobPosts, Posts
 from pi_appliance.system import clock
 from tests.web.world import World, configuration, job, served, set_password
@@ -39,7 +39,7 @@ def desk(world: World) -> JobPosts:
 
 def put(
     world: World, text: str, state: State, why: str = "", *, network: str = "bird", link: str = "", cost: str = "0"
-) -> Intent:
+) -> PostRecord:
     """Put a post into the ledger."""
     slot = f"slot {text}"
     (intent,) = desk(world).intend(slot, {network: [Post(text)]}, until=clock.now() + timedelta(hours=6), line=text)

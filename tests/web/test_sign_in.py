@@ -6,7 +6,7 @@ from urllib.parse import quote
 import pytest
 from starlette.requests import HTTPConnection
 
-from pi_appliance.web.security import Door, address_of
+from pi_appliance.web.security import Authenticator, address_of
 from tests.web.world import Answer, World
 
 
@@ -124,7 +124,7 @@ def test_whoever_is_signed_in_is_not_hindered_by_a_guesser(locked: World) -> Non
 
 def test_the_longest_wait_is_five_minutes_and_an_hour_forgets() -> None:
     now = [0.0]
-    door = Door("open sesame", lambda: now[0])
+    door = Authenticator("open sesame", lambda: now[0])
     statuses = []
     for _ in range(30):
         statuses.append(_status(door, "guess"))
@@ -137,7 +137,7 @@ def test_the_longest_wait_is_five_minutes_and_an_hour_forgets() -> None:
 
 
 def test_ten_thousand_guessers_and_phones_do_not_fill_the_memory() -> None:
-    door = Door("open sesame", lambda: 0.0)
+    door = Authenticator("open sesame", lambda: 0.0)
     for number in range(2000):
         _status(door, "guess", f"10.0.{number // 256}.{number % 256}")
         door.sign_in()
@@ -145,7 +145,7 @@ def test_ten_thousand_guessers_and_phones_do_not_fill_the_memory() -> None:
     assert len(door._sessions) <= 64
 
 
-def _status(door: Door, password: str, address: str = "192.0.2.1") -> int:
+def _status(door: Authenticator, password: str, address: str = "192.0.2.1") -> int:
     try:
         door.check(password, address)
     except Exception as error:  # noqa: BLE001 - the status is what is asked

@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from pi_appliance.jobs.history_svg import mark, slots, strip
+from pi_appliance.jobs.history_svg import history_bars, mark, slots
 from pi_appliance.storage.model import Outcome, Run, Trigger
 from pi_appliance.web import filters
 
@@ -23,7 +23,7 @@ def run(number: int, outcome: Outcome | None, summary: str = "") -> Run:
 
 
 def bars(runs: list[Run]) -> list[ElementTree.Element]:
-    return list(ElementTree.fromstring(strip(runs, LONDON)))  # noqa: S314 - ours
+    return list(ElementTree.fromstring(history_bars(runs, LONDON)))  # noqa: S314 - ours
 
 
 def test_the_newest_run_stands_at_the_right() -> None:
@@ -49,7 +49,7 @@ def test_a_bar_tells_its_run_even_with_angle_brackets() -> None:
 
 
 def test_nothing_yet_is_said() -> None:
-    assert 'aria-label="no runs yet"' in strip([], LONDON)
+    assert 'aria-label="no runs yet"' in history_bars([], LONDON)
 
 
 KINDS = ("succeeded", "failed", "skipped", "misfired", "paused", "unknown", "running")

@@ -16,7 +16,7 @@ from pi_appliance.cli.options import Number, config_option, json_option
 from pi_appliance.config import units
 from pi_appliance.scheduling import slot_ledger
 from pi_appliance.scheduling.appliance import Appliance
-from pi_appliance.scheduling.slot_ledger import Account, accounts, values
+from pi_appliance.scheduling.slot_ledger import SlotStatus, accounts, values
 from pi_appliance.storage import serializers as json_of
 from pi_appliance.system import clock
 
@@ -153,7 +153,7 @@ def history(name: str | None, count: int, slots: bool, as_json: bool, config: Pa
     click.echo(json.dumps(listed) if as_json else text)
 
 
-def _accounts(appliance: Appliance, name: str | None, count: int) -> list[Account]:
+def _accounts(appliance: Appliance, name: str | None, count: int) -> list[SlotStatus]:
     appliance.sweep()
     now = clock.now()
     names = [appliance.job(name).name] if name else list(appliance.config.jobs)
@@ -161,7 +161,7 @@ def _accounts(appliance: Appliance, name: str | None, count: int) -> list[Accoun
     return list(islice(merge(*each, key=lambda account: account.at, reverse=True), count))
 
 
-def _slot_table(found: Sequence[Account], zone: ZoneInfo) -> str:
+def _slot_table(found: Sequence[SlotStatus], zone: ZoneInfo) -> str:
     rows = [
         (
             as_text.slot(each.at, zone),

@@ -67,7 +67,7 @@ def install(config: Path, system: bool, user_name: str | None) -> None:
     config = _one_name(config)
     entries = _entries(config, system, user_name)
     count = "1 entry" if len(entries) == 1 else f"{len(entries) or 'no'} entries"
-    _tell(_place(config, system, user_name).install(entries), f"{count} of {loader.shown(config)}")
+    _tell(_place(config, system, user_name).install(entries), f"{count} of {loader.display_path(config)}")
     if entries and not crontab.daemon_runs():
         click.echo("pi-appliance: cron itself does not run; start it with: sudo systemctl enable --now cron", err=True)
 
@@ -86,7 +86,7 @@ def uninstall(config: Path, system: bool, user_name: str | None) -> None:
       75  cron is not installed, or the disk is full; the crontab is as it was
     """
     config = _one_name(config)
-    _tell(_place(config, system, user_name).uninstall(), f"no entry of {loader.shown(config)} any more")
+    _tell(_place(config, system, user_name).uninstall(), f"no entry of {loader.display_path(config)} any more")
 
 
 def program(called: str, python: str) -> list[str]:

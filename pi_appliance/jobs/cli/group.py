@@ -23,7 +23,7 @@ from pi_appliance.scheduling import crontab as crontab_entries
 from pi_appliance.scheduling.appliance import Appliance, JobView, Slot
 from pi_appliance.scheduling.due import BY_A_PERSON
 from pi_appliance.storage import serializers as json_of
-from pi_appliance.storage.model import LEFT, Outcome, Run, Trigger
+from pi_appliance.storage.model import RESUME, Outcome, Run, Trigger
 from pi_appliance.system import clock
 
 P = ParamSpec("P")
@@ -92,21 +92,25 @@ def run(name: str, trigger: str, due: str | None, as_scheduled: bool, left: bool
         sys.stdout.buffer.write(chunk)
         sys.stdout.buffer.flush()
 
-    listener = runner.Listener(on_output=while_read(output), on_progress=while_read(line.show)) if by_hand else None
+    listener = (
+        runner.Listener(on_output=tolerate_closed_pipe(output), on_progress=tolerate_closed_pipe(line.show))
+        if by_hand
+        else None
+    )
     with Appliance.open(config) as appliance:
         ended = runner.run(
             appliance,
             name,
             Trigger(trigger),
-            due=LEFT if left else due,
+            due=RESUME if left else due,
             as_scheduled=as_scheduled,
             listener=listener,
             random=SystemRandom(),
         )
-        if ended.trigger is Trigger.CRON:
-            if ended.outcome is Outcome.SKIPPED and name in Posts(appliance.store).due(clock.now()):
-                # Cron knows no daemon: what is left would wait for the next slot that is used.
-                ended = runner.run(appliance, name, Trigger.CRON, due=LEFT, random=SystemRandom())
+        skipped_by_cron = ended.trigger is Trigger.CRON and ended.outcome is Outcome.SKIPPED
+        if skipped_by_cron and name in Posts(appliance.store).due(clock.now()):
+            # Cron knows no daemon: pending posts would wait for the next slot that is used.
+            ended = runner.run(appliance, name, Trigger.CRON, due=RESUME, random=SystemRandom())
         line.clear()
         try:
             _tell(ended, as_json=as_json, by_hand=by_hand)
@@ -127,7 +131,7 @@ def _tell(ended: Run, *, as_json: bool, by_hand: bool) -> None:
         click.echo(text.one_run(ended))
 
 
-def while_read(tell: Callable[P, None]) -> Callable[P, None]:
+def tolerate_closed_pipe(tell: Callable[P, None]) -> Callable[P, None]:
     """Return TELL, silent from when nobody reads any more: the run goes on to its end all the same."""
     deaf = sys.stdout is None
 

@@ -15,13 +15,14 @@ from pi_appliance.cli import text
 from pi_appliance.cli.options import Number, config_option, json_option
 from pi_appliance.config import loader
 from pi_appliance.config.model import Config, Job
-from pi_appliance.errors import UnknownName, nearest
+from pi_appliance.errors import UnknownName, suggest
 from pi_appliance.scheduling import clock_changes, dst, lints
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.scheduling.dst import Span
-from pi_appliance.scheduling.due import BY_A_PERSON, Foretold, foretell
+from pi_appliance.scheduling.due import BY_A_PERSON, SimulatedSlot
+from pi_appliance.scheduling.due import simulate as foretell
 from pi_appliance.scheduling.model import AtBoot
-from pi_appliance.scheduling.slot_ledger import Past, look_up
+from pi_appliance.scheduling.slot_ledger import RunIndex, look_up
 from pi_appliance.storage import serializers as json_of
 from pi_appliance.storage.model import Run
 from pi_appliance.system import clock
@@ -83,7 +84,7 @@ def _zone(_: click.Context, __: click.Parameter, value: str | None) -> ZoneInfo 
     try:
         return ZoneInfo(value) if value is not None else None
     except (KeyError, ValueError, OSError):  # not found, a path, or a folder such as "Europe"
-        known = nearest(str(value), tuple(available_timezones()))
+        known = suggest(str(value), tuple(available_timezones()))
         right = known if known.startswith("did") else "write an IANA name such as Europe/London"
         raise UnknownName("time zone", str(value), (), right) from None
 
@@ -147,17 +148,17 @@ def simulate(
 class _Shown:
     """What is to be shown: slots, changes of the clock with their zones, and the runs of slots that were used."""
 
-    slots: Sequence[Foretold]
+    slots: Sequence[SimulatedSlot]
     changes: Sequence[tuple[Span, ZoneInfo]]
-    runs: Mapping[str, Past]
+    runs: Mapping[str, RunIndex]
     now: datetime
     skipped: Mapping[str, str | None]  # by job, the slot that a person wants left out
 
-    def run(self, slot: Foretold) -> Run | None:
+    def run(self, slot: SimulatedSlot) -> Run | None:
         """Return the run that used SLOT, or accounted for it."""
         return self.runs[slot.job].of(slot.due)
 
-    def becomes(self, slot: Foretold) -> str:
+    def becomes(self, slot: SimulatedSlot) -> str:
         """Return what becomes of SLOT in a word or two."""
         if self.run(slot):
             return "used"
@@ -203,16 +204,16 @@ def _lines(shown: _Shown) -> list[str]:
     return [title, *(line for _, _, line in sorted(dated, key=lambda each: each[:2]))]
 
 
-def _local(slot: Foretold) -> str:
+def _local(slot: SimulatedSlot) -> str:
     local = slot.at.astimezone(slot.zone)
     return f"{local:%a %Y-%m-%d %H:%M:%S}".removesuffix(":00") + f" {local.isoformat()[19:]}"
 
 
-def _starts(slot: Foretold, shown: _Shown) -> str:
+def _starts(slot: SimulatedSlot, shown: _Shown) -> str:
     return f"{slot.starts.astimezone(slot.zone):%H:%M:%S}" if slot.picked and not shown.run(slot) else "-"
 
 
-def _told(slot: Foretold, shown: _Shown) -> str:
+def _told(slot: SimulatedSlot, shown: _Shown) -> str:
     run = shown.run(slot)
     return f"{text.outcome(run)}: {run.summary or run.note or 'nothing to say'}" if run else shown.becomes(slot)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pi_appliance.config.model import Config, Job
 from pi_appliance.errors import Unavailable
 from pi_appliance.storage.database import Database
-from pi_appliance.storage.run_requests import Asks
+from pi_appliance.storage.run_requests import RunRequestStore
 
 KIND = "music"
 RINGING = "ringing"
@@ -17,7 +17,7 @@ IN_THE_WAY = {RINGING, "snoozing", "falling", "finishing", "turning"}
 _ENDERS = {"alarm", "sleep", "stop"}  # what jobs do that may end the music
 
 
-class Work:
+class ActiveSessions:
     """What the music jobs of CONFIG are in the middle of, as the history that STORE gives knows it."""
 
     def __init__(self, config: Config, store: Callable[[], Database]) -> None:
@@ -48,7 +48,7 @@ class Work:
 
     def _phases(self) -> set[str]:
         try:
-            return {phase_of(held.text) for held in Asks(self._store()).all_held()}
+            return {phase_of(held.text) for held in RunRequestStore(self._store()).all_held()}
         except Unavailable:
             return set()
 

@@ -6,28 +6,28 @@ from contextlib import ExitStack
 from dataclasses import replace
 
 from pi_appliance.errors import ApplianceError, ConfigError, Refused, Unavailable, Uncertain
-from pi_appliance.jobs.interface import MAKE_ROOM, Context
+from pi_appliance.jobs.interface import PREEMPT, Context
 from pi_appliance.music import sources
 from pi_appliance.music.alarms import chime, sounds
 from pi_appliance.music.alarms import session as _music_session
 from pi_appliance.music.alarms.options import Options
-from pi_appliance.music.alarms.playback import Fade, Heard, Hearing
-from pi_appliance.music.alarms.session import LATE, TICK, Phase, Session, Sitting, words
-from pi_appliance.music.alarms.sounds import Served
-from pi_appliance.music.model import Mode, Play, PlayerState, Source, Uri, Where
+from pi_appliance.music.alarms.playback import Fade, PlaybackMonitor, PlaybackStatus
+from pi_appliance.music.alarms.session import MAX_AGE, POLL_INTERVAL, MusicSession, Phase, Session, words
+from pi_appliance.music.alarms.sounds import SoundServer
+from pi_appliance.music.model import Mode, Play, PlayerState, QueuePosition, Source, Uri
 from pi_appliance.music.player import Player
 from pi_appliance.storage.model import Result
 
 BUNDLED = "the bundled sound"
 
 
-class Tunes:
+class SourceList:
     """The sources by number. Those beyond the owner's are the bundled sound, once by each way it reaches the player."""
 
     def __init__(self, names: Sequence[str], context: Context, stack: ExitStack) -> None:
         """Serve the bundled sound, where it comes to that, until STACK is closed."""
         self._names, self._context, self._stack = names, context, stack
-        self._served: Served | None = None
+        self._served: SoundServer | None = None
         self._hosts: Sequence[str] = ("127.0.0.1",)
 
     def is_bundled(self, number: int) -> bool:
@@ -54,7 +54,7 @@ class Tunes:
                 stations = ()
             return self._context.tuned(sources.parse(self._names[number], stations))
         if self._served is None:
-            self._served = self._stack.enter_context(Served(chime.wav(chime.chime()), "chime"))
+            self._served = self._stack.enter_context(SoundServer(chime.wav(chime.chime()), "chime"))
             self._hosts = self._served.hosts
         host = self._hosts[min(number - len(self._names), len(self._hosts) - 1)]
         try:
@@ -68,7 +68,7 @@ _NO_JUMP = 3  # how much louder it may become at once
 _GENTLE = 60.0  # seconds that it rises at least, where it had fallen silent
 
 
-class Sounding(Sitting):
+class AlarmPlayback(MusicSession):
     """Something that is to sound, whatever fails."""
 
     def __init__(
@@ -76,8 +76,8 @@ class Sounding(Sitting):
     ) -> None:
         """CUT: the session was begun by another run. STACK is closed when nothing need be served any more."""
         super().__init__(options, context, player, session)
-        self.tunes = Tunes(options.play or (), context, stack)
-        self.hearing: Hearing | None = None  # None: nothing was started yet, or it must be seen to anew
+        self.tunes = SourceList(options.play or (), context, stack)
+        self.hearing: PlaybackMonitor | None = None  # None: nothing was started yet, or it must be seen to anew
         self.fresh = not cut  # whether whatever plays has nothing to do with us
         self.cut = cut
         self.lost: float | None = None  # since when there is no player that sounds
@@ -101,10 +101,10 @@ class Sounding(Sitting):
             return session.start
         return Fade(start=session.start, end=end, seconds=session.seconds).at(self.age())
 
-    async def set_up(self, state: PlayerState) -> Hearing | None:
+    async def set_up(self, state: PlayerState) -> PlaybackMonitor | None:
         """See to it that something plays, at the volume of this second. None: it was started just now, or ended."""
         if self._plays_on(state):
-            self.hearing = Hearing(self.now())
+            self.hearing = PlaybackMonitor(self.now())
             return self.hearing
         if self.cut and self._left_by_hand(state):
             self.how, self.stops = "stopped by hand", False
@@ -130,7 +130,7 @@ class Sounding(Sitting):
             source = self.tunes.source(self.session.source)
             if self.bundled and self.session.modes is not None:
                 await self.set_modes(replace(self.session.modes, repeat=True, single=Mode.OFF, consume=Mode.OFF))
-            await self.player.add(source, Where.INSTEAD, play=True)
+            await self.player.add(source, QueuePosition.INSTEAD, play=True)
         except Unavailable:
             raise
         except Uncertain:
@@ -138,7 +138,7 @@ class Sounding(Sitting):
         except ApplianceError as error:
             self.give_up_source(str(error))
             return
-        self.fresh, self.hearing = False, Hearing(self.now())
+        self.fresh, self.hearing = False, PlaybackMonitor(self.now())
 
     def lost_its_queue(self, state: PlayerState) -> bool:
         """Say whether the player was started anew since the last look, so quickly that nobody missed it."""
@@ -216,8 +216,8 @@ class Sounding(Sitting):
 
 
 _LONGEST_CHIME = 1800.0  # seconds that the bundled sound goes on
-_HUSH = 3.0  # seconds that the music takes to go where it is asked to snooze
-_FALL = 30.0  # seconds that it takes at most where the alarm ends by itself
+_SNOOZE_FADE = 3.0  # seconds that the music takes to go where it is asked to snooze
+_END_FADE = 30.0  # seconds that it takes at most where the alarm ends by itself
 
 
 async def ring(options: Options, context: Context, session: Session | None) -> Result:
@@ -233,11 +233,11 @@ async def ring(options: Options, context: Context, session: Session | None) -> R
             await player.close()
 
 
-class _Alarm(Sounding):
+class _Alarm(AlarmPlayback):
     word = ""  # what a person asks of it, until it is done
 
     async def run(self) -> Result:
-        if self.cut and self.age() > self._lasts() + LATE:
+        if self.cut and self.age() > self._lasts() + MAX_AGE:
             return await self._let_go()
         self.keep()
         while True:
@@ -249,13 +249,13 @@ class _Alarm(Sounding):
                 await self._without_player(error)
             if self.over:
                 return self._result()
-            await self.context.rest(TICK)
+            await self.context.rest(POLL_INTERVAL)
 
     async def _step(self) -> None:
         snoozing = self.session.phase is Phase.SNOOZING
         if self.how:
             await self._end(self.how, stops=self.stops)
-        elif self.word == MAKE_ROOM:
+        elif self.word == PREEMPT:
             await self._make_room(touched=not (snoozing or self.cut or self.session.modes is None))
         elif self.word == "stop":
             if snoozing:
@@ -267,7 +267,7 @@ class _Alarm(Sounding):
         elif self.session.phase is Phase.FALLING:
             await self._fall()
         elif self.word == "snooze":
-            await self._begin_to_fall(_HUSH, snoozes=True)
+            await self._begin_to_fall(_SNOOZE_FADE, snoozes=True)
         else:
             await self._ring()
         self.word = ""
@@ -292,13 +292,13 @@ class _Alarm(Sounding):
         if state.play is Play.PLAYING and not self.session.hand and not self.volume.is_ours(state):
             self.keep(hand=True, before=state.volume)
         match hearing.look(self.now(), state):
-            case Heard.PAUSED:
+            case PlaybackStatus.PAUSED:
                 await self._end("paused by hand", stops=False)
-            case Heard.STOPPED:
+            case PlaybackStatus.STOPPED:
                 await self._end("stopped by hand", stops=False)
-            case Heard.SILENCE:
+            case PlaybackStatus.SILENCE:
                 self.give_up_source(state.error or "no sound")
-            case Heard.THE_END:
+            case PlaybackStatus.THE_END:
                 await self._play_again()
             case heard:
                 await self._rise(heard)
@@ -307,13 +307,13 @@ class _Alarm(Sounding):
         """Begin the album or the list anew: it was shorter than the alarm."""
         try:
             await self.player.play(0)
-            self.hearing = Hearing(self.now())
+            self.hearing = PlaybackMonitor(self.now())
         except Refused as error:
             self.give_up_source(str(error))
 
-    async def _rise(self, heard: Heard) -> None:
+    async def _rise(self, heard: PlaybackStatus) -> None:
         """Set the volume of this second, and see whether it is over."""
-        if heard is Heard.SOUND and not self.session.sounded:
+        if heard is PlaybackStatus.SOUND and not self.session.sounded:
             self.keep(sounded=True, since=self.context.moment())
         self.mind_what_is_allowed()
         session, for_, rung = self.session, self.options.for_, self._rung()
@@ -325,11 +325,11 @@ class _Alarm(Sounding):
         risen = session.hand or (session.sounded and self.age() >= session.seconds)
         self.context.progress(None, name if risen else f"{name} at volume {level}")
         if for_ is not None and rung >= for_.total_seconds():
-            await self._begin_to_fall(min(self.options.fading.total_seconds(), _FALL), snoozes=False)
+            await self._begin_to_fall(min(self.options.fading.total_seconds(), _END_FADE), snoozes=False)
         elif self.bundled:
             if rung >= self._longest_chime():
                 await self._end(f"nobody stopped it for {words(rung)}")
-        elif for_ is None and risen and heard is Heard.SOUND:
+        elif for_ is None and risen and heard is PlaybackStatus.SOUND:
             self.finish("a hand took the volume; the music goes on" if session.hand else "the music goes on")
 
     async def _begin_to_fall(self, seconds: float, *, snoozes: bool) -> None:

@@ -9,9 +9,9 @@ from pi_appliance.music.alarms import session as _music_session
 from pi_appliance.music.alarms import sounds
 from pi_appliance.music.alarms.options import Options
 from pi_appliance.music.alarms.playback import Fade
-from pi_appliance.music.alarms.session import LATE, TICK, Phase, Place, Session, Sitting, patient
-from pi_appliance.music.alarms.sounds import Served
-from pi_appliance.music.model import Can, Mode, Play, PlayerState, Uri, Where
+from pi_appliance.music.alarms.session import MAX_AGE, POLL_INTERVAL, MusicSession, Phase, Place, Session, with_retries
+from pi_appliance.music.alarms.sounds import SoundServer
+from pi_appliance.music.model import Capability, Mode, Play, PlayerState, QueuePosition, Uri
 from pi_appliance.storage.model import Result
 
 _DUCK = 1.0  # seconds that the music takes to step back, and to come again
@@ -40,18 +40,18 @@ async def announce(options: Options, context: Context, session: Session | None) 
             await player.close()
 
 
-class _Announcement(Sitting):
+class _Announcement(MusicSession):
     async def made(self, stack: ExitStack) -> Result:
-        if Can.REMOVE not in await self.player.abilities():
+        if Capability.REMOVE not in await self.player.abilities():
             raise Refused("this player cannot take an announcement out of its queue again, so the queue would be lost")
-        wav = None if self.options.say is None else await sounds.spoken(self.options.say)
+        wav = None if self.options.say is None else await sounds.synthesize(self.options.say)
         uris = [self.options.sound or ""]
         if wav is not None:
-            served = stack.enter_context(Served(wav, "announcement"))
+            served = stack.enter_context(SoundServer(wav, "announcement"))
             uris = [served.at(host) for host in served.hosts]
         state = await self._turn_has_come()
         self.keep(before=state.volume, modes=_music_session.modes_of(state), place=_place_of(state))
-        bare, self.player = self.player, patient(self.player, self.context.rest, self.now)
+        bare, self.player = self.player, with_retries(self.player, self.context.rest, self.now)
         self.volume = self.new_volume()
         try:
             how = await self._heard(state, uris)
@@ -66,12 +66,12 @@ class _Announcement(Sitting):
         began = self.now()
         while (state := await self.look()) is None and self.now() - began < _LONGEST + _PATIENCE:
             self.context.progress(None, "waiting for another announcement")
-            await self.context.rest(TICK)
+            await self.context.rest(POLL_INTERVAL)
         return state or await self.player.state()
 
     async def restored(self) -> Result:
         """Put back what an earlier run left: nobody wants to hear now what was to be heard then."""
-        if self.age() > LATE:
+        if self.age() > MAX_AGE:
             self.finish("cut off too long ago; the player is left alone")
             return Result(self.how)
         await self._restore()
@@ -105,7 +105,7 @@ class _Announcement(Sitting):
     async def _played(self, uri: str) -> str:
         """Play URI from the end of the queue to its end, and return why not, '' if it was heard."""
         self.keep(uri=uri, added=None)
-        added = await self.player.add(Uri(uri=uri, title="Announcement"), Where.END)
+        added = await self.player.add(Uri(uri=uri, title="Announcement"), QueuePosition.END)
         track = (await self.player.queue(added.position, 1)).tracks[0]
         if added.count != 1 or track.id is None:
             raise Refused(f"{added.name} is {added.count} tracks; announce one of them")
@@ -148,7 +148,7 @@ class _Announcement(Sitting):
                 self.volume = self.new_volume()
                 if self.now() - lost >= _PATIENCE:
                     raise
-                await self.context.rest(TICK)
+                await self.context.rest(POLL_INTERVAL)
 
     async def _put_back(self) -> None:
         """May be repeated, from any point of the announcement."""

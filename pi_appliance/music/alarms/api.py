@@ -9,20 +9,20 @@ from pi_appliance.music.alarms import service
 from pi_appliance.scheduling import slot_ledger
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.storage import serializers
-from pi_appliance.storage.run_requests import Ask
+from pi_appliance.storage.run_requests import RunRequest
 from pi_appliance.web.actions import Actions
 from pi_appliance.web.interface import Daemon
-from pi_appliance.web.params import Call, Endpoint, Key, text, whole
+from pi_appliance.web.params import Call, Endpoint, Param, integer, text
 
 
-def _length(name: str, what: str) -> Key:
+def _length(name: str, what: str) -> Param:
     def read(value: object) -> timedelta:
         if not isinstance(value, str):
             raise ValueError
         return units.parse_duration(value)
 
     must = "a length of time such as 90s, 15m or 1h30m"
-    return Key(name=name, what=what, must=must, read=read, schema={"type": "string"})
+    return Param(name=name, what=what, must=must, read=read, schema={"type": "string"})
 
 
 _AT = text("at", "when the clock on its wall shows this next", 5, needed=True)
@@ -35,7 +35,7 @@ _SLEEP = (
 _ANNOUNCE = (
     text("say", "what is spoken"),
     text("sound", "what is played: a file of the library or an address"),
-    whole("volume", "how loud", 0, 100),
+    integer("volume", "how loud", 0, 100),
 )
 
 
@@ -204,7 +204,7 @@ class AlarmApi:
     def _appliance(self) -> Appliance:
         return self._daemon.appliance
 
-    def _asked(self, ask: Ask) -> object:
+    def _asked(self, ask: RunRequest) -> object:
         self._daemon.wake()
         return {"asked": ask.id, "job": ask.job, "due": serializers.instant(ask.due)}
 

@@ -17,26 +17,26 @@ from pi_appliance.config import units
 from pi_appliance.errors import Refused, Unavailable
 from pi_appliance.music.alarms import service
 from pi_appliance.music.alarms.service import Alarm, Sleep
-from pi_appliance.music.cli.group import button, lists
+from pi_appliance.music.cli.group import music_command, music_group
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.storage.model import Run, Trigger
-from pi_appliance.storage.run_requests import Ask
+from pi_appliance.storage.run_requests import RunRequest
 from pi_appliance.system import clock, wakeup
 
 _NONE = "there are no alarms; docs/alarms.md says what to write"
 _PATIENCE = 10.0  # seconds that a daemon has to begin what it was rung for; a slow Pi starts a process in three
 _LOOK = 0.1
-_alarm = lists("alarm", "The alarms: skip, snooze, stop, ring once.")
+_alarm = music_group("alarm", "The alarms: skip, snooze, stop, ring once.")
 
 
-@button("alarms", "List the alarms.")
+@music_command("alarms", "List the alarms.")
 @json_option
 def list_all(config: Path, as_json: bool) -> None:
     """List the alarms: when each rings next, and what rings now."""
     _list(config, as_json=as_json)
 
 
-@button("list", "List the alarms.", group=_alarm)
+@music_command("list", "List the alarms.", group=_alarm)
 @json_option
 def list_(config: Path, as_json: bool) -> None:
     """List the alarms: when each rings next, and what rings now."""
@@ -70,7 +70,7 @@ def _state(alarm: Alarm, zone: ZoneInfo) -> str:
     return ", ".join(said)
 
 
-@button("skip", "Let an alarm not ring the next time.", group=_alarm)
+@music_command("skip", "Let an alarm not ring the next time.", group=_alarm)
 @click.argument("name", required=False)
 def skip(config: Path, name: str | None) -> None:
     """Let the alarm NAME, or the only one there is, not ring the next time; after that it rings as ever."""
@@ -80,7 +80,7 @@ def skip(config: Path, name: str | None) -> None:
         click.echo(f"{which} does not ring {_local(appliance, which, when)}")
 
 
-@button("unskip", "Let an alarm ring the next time after all.", group=_alarm)
+@music_command("unskip", "Let an alarm ring the next time after all.", group=_alarm)
 @click.argument("name", required=False)
 def unskip(config: Path, name: str | None) -> None:
     """Let the alarm NAME, or the only one there is, ring after all the next time."""
@@ -90,7 +90,7 @@ def unskip(config: Path, name: str | None) -> None:
         click.echo(f"{which} rings {_local(appliance, which, when)}")
 
 
-@button("once", "Let an alarm ring once at another time.", group=_alarm)
+@music_command("once", "Let an alarm ring once at another time.", group=_alarm)
 @click.argument("words", nargs=-1, metavar="[NAME] TIME|off")
 def once(config: Path, words: tuple[str, ...]) -> None:
     """Let the alarm NAME, or the only one there is, ring once when the clock shows TIME next, such as 06:45.
@@ -112,14 +112,14 @@ def once(config: Path, words: tuple[str, ...]) -> None:
             click.echo("no daemon runs here; it rings only if one does by then", err=True)
 
 
-@button("snooze", "Let the alarm be silent for a while.", group=_alarm)
+@music_command("snooze", "Let the alarm be silent for a while.", group=_alarm)
 @click.argument("name", required=False)
 def snooze(config: Path, name: str | None) -> None:
     """Let the alarm NAME, or whichever rings, be silent for the time that its `snooze` says, and then ring again."""
     _say(config, lambda appliance: service.snooze(appliance, name), "snoozes")
 
 
-@button("stop", "End the alarm that rings.", group=_alarm)
+@music_command("stop", "End the alarm that rings.", group=_alarm)
 @click.argument("name", required=False)
 def stop(config: Path, name: str | None) -> None:
     """End the alarm NAME, or whichever rings or snoozes."""
@@ -140,7 +140,7 @@ def _length(_: click.Context, __: click.Parameter, value: str | None) -> timedel
         raise click.BadParameter(str(error)) from None
 
 
-@button("sleep", "Let the music fall asleep.")
+@music_command("sleep", "Let the music fall asleep.")
 @click.argument("words", nargs=-1, metavar="[LENGTH | at TIME]")
 @click.option("--finish", metavar="WHAT", help="Then play out the track, album or queue.")
 @click.option("--fade", metavar="LENGTH", callback=_length, help="How long it takes to fade out.")
@@ -202,7 +202,7 @@ def _words(found: Sleep | None, appliance: Appliance) -> str:
     return f"{what.get(found.phase, 'the music is played out, and sleeps then')}{when}".removesuffix(", until")
 
 
-@button("announce", "Say or play something over the music.")
+@music_command("announce", "Say or play something over the music.")
 @click.argument("words", nargs=-1, metavar="[TEXT]")
 @click.option("--sound", metavar="URI", help="Play this instead: a file of the library or an address.")
 @click.option("--volume", type=Number(0, 100), help="How loud.")
@@ -216,7 +216,7 @@ def announce(config: Path, words: tuple[str, ...], sound: str | None, volume: in
         _leave(ended)
 
 
-def _begun(appliance: Appliance, ask: Ask) -> Run | None:
+def _begun(appliance: Appliance, ask: RunRequest) -> Run | None:
     """Let the daemon begin with ASK; where none runs, do it here to its end, and return how it went.
 
     Raises Unavailable where the daemon does not begin.
@@ -240,7 +240,7 @@ def _begun(appliance: Appliance, ask: Ask) -> Run | None:
 
 
 def _ring(appliance: Appliance) -> bool:
-    return wakeup.ring(appliance.config.state / wakeup.NAME)
+    return wakeup.wake_daemon(appliance.config.state / wakeup.NAME)
 
 
 def _leave(ended: Run | None) -> None:

@@ -6,16 +6,16 @@ from datetime import timedelta
 from pi_appliance.jobs.interface import Context
 from pi_appliance.music.alarms import alarm, announce, playback, sleep
 from pi_appliance.music.alarms import session as _music_session
-from pi_appliance.music.alarms.options import Do, Finish, Options
+from pi_appliance.music.alarms.options import Action, Finish, Options
 from pi_appliance.music.alarms.session import Session
 from pi_appliance.storage.model import Result
 
 _ALL = {
-    Do.ALARM: alarm.ring,
-    Do.SLEEP: sleep.sleep,
-    Do.STOP: sleep.sleep,
-    Do.VOLUME: playback.turn,
-    Do.ANNOUNCE: announce.announce,
+    Action.ALARM: alarm.ring,
+    Action.SLEEP: sleep.sleep,
+    Action.STOP: sleep.sleep,
+    Action.VOLUME: playback.change_volume,
+    Action.ANNOUNCE: announce.announce,
 }
 
 
@@ -34,7 +34,7 @@ async def do(options: Options, context: Context) -> Result:
     return await _ALL[options.do](options, context, session)
 
 
-__all__ = ["DEADLINE", "LEAVES", "Do", "Finish", "Options", "run"]
+__all__ = ["DEADLINE", "LEAVES", "Action", "Finish", "Options", "run"]
 
 DEADLINE = timedelta(hours=25)
 """A sleep timer may be set a day before; it is no run that hangs."""

@@ -16,7 +16,7 @@ SPEAKER_MISSING = "say: sudo apt install espeak-ng"
 Wrong = list[tuple[tuple[str | int, ...], str, str]]
 
 
-class Do(StrEnum):
+class Action(StrEnum):
     """What is done with the music."""
 
     ALARM = "alarm"
@@ -35,20 +35,20 @@ class Finish(StrEnum):
 
 
 _KEYS = {
-    Do.ALARM: {"play", "volume", "from", "fade", "for", "snooze", "once"},
-    Do.SLEEP: {"in", "at", "finish", "fade"},
-    Do.VOLUME: {"volume", "fade"},
-    Do.STOP: {"fade"},
-    Do.ANNOUNCE: {"say", "sound", "volume"},
+    Action.ALARM: {"play", "volume", "from", "fade", "for", "snooze", "once"},
+    Action.SLEEP: {"in", "at", "finish", "fade"},
+    Action.VOLUME: {"volume", "fade"},
+    Action.STOP: {"fade"},
+    Action.ANNOUNCE: {"say", "sound", "volume"},
 }
-_FADES = {Do.ALARM: timedelta(minutes=5), Do.SLEEP: timedelta(minutes=1)}
+_FADES = {Action.ALARM: timedelta(minutes=5), Action.SLEEP: timedelta(minutes=1)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
     """The keys a job of this kind takes under `with:`."""
 
-    do: Annotated[Do, "alarm, sleep, volume, stop or announce; each of the other keys belongs to some of them"]
+    do: Annotated[Action, "alarm, sleep, volume, stop or announce; each of the other keys belongs to some of them"]
     play: Annotated[Names | None, f"alarm: what wakes, tried in this order until one sounds: {sources.FORMS}"] = None
     volume: Annotated[
         int | None, "alarm: how loud it becomes, without it 40; volume: what it is set to; announce: how loud"
@@ -89,11 +89,11 @@ class Options:
 
     def _missing(self) -> Wrong:
         match self.do:
-            case Do.ALARM if self.play is None:
+            case Action.ALARM if self.play is None:
                 return [((), "nobody knows what wakes", "add play: and a station, a playlist or a folder")]
-            case Do.VOLUME if self.volume is None:
+            case Action.VOLUME if self.volume is None:
                 return [((), "nobody knows how loud", "add volume: and a number from 0 to 100")]
-            case Do.ANNOUNCE if self.say is not None and self.sound is not None:
+            case Action.ANNOUNCE if self.say is not None and self.sound is not None:
                 return [(("sound",), "one thing is announced at a time", "write either say: or sound:")]
         return []
 
@@ -103,9 +103,9 @@ class Options:
         for key, level in (("volume", self.volume), ("from", self.from_)):
             if level is not None and not 0 <= level <= 100:
                 problems.append(((key,), f"{level} is no volume", "write 0 to 100"))
-        if self.do is Do.ALARM and 0 <= self.loudness < self.from_:
+        if self.do is Action.ALARM and 0 <= self.loudness < self.from_:
             problems.append((("from",), f"{self.from_} is louder than volume: {self.loudness}", "write less"))
-        if self.do is Do.ALARM and self.loudness == 0:
+        if self.do is Action.ALARM and self.loudness == 0:
             problems.append((("volume",), "nobody hears a volume of 0", "write 1 to 100"))
         if self.for_ is not None and self.for_ <= self.fading:
             problems.append((("for",), "it would stop while it still fades in", "write more than fade:"))
@@ -147,7 +147,7 @@ class Options:
         if self.in_ is not None:
             return self.in_
         # "At the end of this track" is not half an hour and the end of a track.
-        return timedelta(0) if self.finish or self.do is Do.STOP else timedelta(minutes=30)
+        return timedelta(0) if self.finish or self.do is Action.STOP else timedelta(minutes=30)
 
 
 def _unplayable(text: str) -> list[str]:

@@ -5,19 +5,19 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from pi_appliance.errors import Refused, Unavailable
-from pi_appliance.jobs.interface import MAKE_ROOM, Context
+from pi_appliance.jobs.interface import PREEMPT, Context
 from pi_appliance.music.alarms import session as patience
 from pi_appliance.music.alarms.options import Options
-from pi_appliance.music.alarms.session import LATE, TICK, Phase, Session, Sitting
+from pi_appliance.music.alarms.session import MAX_AGE, POLL_INTERVAL, MusicSession, Phase, Session
 from pi_appliance.music.model import Play, PlayerState
 from pi_appliance.storage.model import Result
 
-PROOF = 3.0  # seconds that the elapsed time must have advanced
-PATIENCE = 12.0  # seconds without any advance after which nothing sounds, a buffer that fills included
+MIN_ADVANCE = 3.0  # seconds that the elapsed time must have advanced
+SILENCE_TIMEOUT = 12.0  # seconds without any advance after which nothing sounds, a buffer that fills included
 _SLOW = 3.0  # seconds that a player may take from the command to saying that it plays
 
 
-class Heard(StrEnum):
+class PlaybackStatus(StrEnum):
     """What is heard of what was started."""
 
     NOTHING_YET = "nothing-yet"  # it may still come
@@ -28,7 +28,7 @@ class Heard(StrEnum):
     STOPPED = "stopped"  # by a hand
 
 
-class Hearing:
+class PlaybackMonitor:
     """Listens to one source, from the moment it was started."""
 
     def __init__(self, now: float) -> None:
@@ -41,7 +41,7 @@ class Hearing:
         self._played = False
         self._old_error = ""  # of a track that was left out while others went on
 
-    def look(self, now: float, state: PlayerState) -> Heard:
+    def look(self, now: float, state: PlayerState) -> PlaybackStatus:
         """Take in the STATE at NOW and say what is heard. To be asked every second or so."""
         failed = state.error not in ("", self._old_error)
         match state.play:
@@ -50,17 +50,17 @@ class Hearing:
                 return self._playing(now, state)
             case Play.PAUSED:
                 # A player whose sound card is gone pauses by itself, and says why.
-                return Heard.SILENCE if failed else Heard.PAUSED
+                return PlaybackStatus.SILENCE if failed else PlaybackStatus.PAUSED
         if failed:
-            return Heard.SILENCE
+            return PlaybackStatus.SILENCE
         if not self._played:
-            return Heard.SILENCE if now - self._began >= _SLOW else Heard.NOTHING_YET
+            return PlaybackStatus.SILENCE if now - self._began >= _SLOW else PlaybackStatus.NOTHING_YET
         if state.track is not None:
-            return Heard.STOPPED
+            return PlaybackStatus.STOPPED
         # Who runs out of tracks has no current one. A stream has no end: one that is over was cut off.
-        return Heard.THE_END if self._file and self.proved else Heard.SILENCE
+        return PlaybackStatus.THE_END if self._file and self.proved else PlaybackStatus.SILENCE
 
-    def _playing(self, now: float, state: PlayerState) -> Heard:
+    def _playing(self, now: float, state: PlayerState) -> PlaybackStatus:
         self._played = True
         track, elapsed = state.track, state.elapsed
         if track is not None and elapsed is not None:
@@ -74,10 +74,10 @@ class Hearing:
                 self._advanced = now if step > 0 else self._advanced
             self._last = place
         self._looked = now
-        self.proved = self.proved or self._heard >= PROOF
-        if now - self._advanced >= PATIENCE:
-            return Heard.SILENCE
-        return Heard.SOUND if self.proved else Heard.NOTHING_YET
+        self.proved = self.proved or self._heard >= MIN_ADVANCE
+        if now - self._advanced >= SILENCE_TIMEOUT:
+            return PlaybackStatus.SILENCE
+        return PlaybackStatus.SOUND if self.proved else PlaybackStatus.NOTHING_YET
 
 
 _BEND = 25.0
@@ -120,7 +120,7 @@ def amplitude(volume: int) -> float:
 _PATIENCE = 300.0  # seconds without a player after which its volume is of no use
 
 
-async def turn(options: Options, context: Context, session: Session | None) -> Result:
+async def change_volume(options: Options, context: Context, session: Session | None) -> Result:
     """Turn the volume, or go on with SESSION. Raises Unavailable without a player, Refused without a mixer."""
     player = context.player()
     try:
@@ -136,10 +136,10 @@ async def turn(options: Options, context: Context, session: Session | None) -> R
         await player.close()
 
 
-class _Turn(Sitting):
+class _Turn(MusicSession):
     async def run(self, *, cut: bool) -> Result:
         end = self.options.loudness
-        if cut and self.age() > self.session.seconds + LATE:
+        if cut and self.age() > self.session.seconds + MAX_AGE:
             self.finish("cut off too long ago; the volume is left alone")
             return Result(self.how)
         self.keep()
@@ -157,14 +157,14 @@ class _Turn(Sitting):
                     self.context.hold(None)
                     raise
             if not self.over:
-                await self.context.rest(min(TICK, max(fade.seconds - self.age(), 0.1)))
+                await self.context.rest(min(POLL_INTERVAL, max(fade.seconds - self.age(), 0.1)))
         return Result(self.how, {"volume": end})
 
     async def _step(self, fade: Fade) -> None:
         state, age = await self.look(), self.age()
         if state is None:
             return
-        if self.context.asked() in ("stop", MAKE_ROOM):
+        if self.context.asked() in ("stop", PREEMPT):
             self.finish(f"stopped at volume {state.volume} when asked to")
         elif not self.volume.is_ours(state):
             self.finish(f"a hand took the volume, at {state.volume}")

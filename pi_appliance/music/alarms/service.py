@@ -13,14 +13,14 @@ from typing import Any
 from pi_appliance.config import loader, units
 from pi_appliance.config.model import Job
 from pi_appliance.errors import Refused, UnknownName, WrongArgument
-from pi_appliance.jobs.interface import Moment
+from pi_appliance.jobs.interface import Timestamp
 from pi_appliance.music import sources
 from pi_appliance.scheduling import cron, slot_ledger
 from pi_appliance.scheduling.appliance import Appliance, Slot
 from pi_appliance.scheduling.model import Cron
 from pi_appliance.storage import serializers
 from pi_appliance.storage.model import Run
-from pi_appliance.storage.run_requests import Ask
+from pi_appliance.storage.run_requests import RunRequest
 from pi_appliance.storage.slots import Pause
 from pi_appliance.system import clock
 
@@ -54,7 +54,7 @@ def of_kind(appliance: Appliance, do: str) -> list[Job]:
     return [job for job in jobs if job.kind == KIND and str(getattr(job.with_, "do", "")) == do]
 
 
-def named(appliance: Appliance, name: str, do: str) -> Job:
+def get_job(appliance: Appliance, name: str, do: str) -> Job:
     """Return the job NAME, which must DO this. Raises UnknownName with the nearest there is."""
     known = {job.name: job for job in of_kind(appliance, do)}
     if name not in known:
@@ -63,7 +63,7 @@ def named(appliance: Appliance, name: str, do: str) -> Job:
     return known[name]
 
 
-def for_hands(appliance: Appliance, do: str) -> Job:
+def manual_job(appliance: Appliance, do: str) -> Job:
     """Return the job by which a person does this: the first without a schedule, else the first.
 
     Raises Refused, saying what to write, where there is none.
@@ -78,18 +78,18 @@ def _require_some(appliance: Appliance, do: str) -> list[Job]:
     return jobs
 
 
-def ask(appliance: Appliance, job: Job, due: datetime, given: Mapping[str, object], *, now: datetime) -> Ask:
+def ask(appliance: Appliance, job: Job, due: datetime, given: Mapping[str, object], *, now: datetime) -> RunRequest:
     """Write down that JOB is to run at DUE with the GIVEN keys.
 
     Raises WrongArgument for what it does not take, Refused where too much is asked of it already.
     """
-    require(appliance, job, given)
+    validate_arguments(appliance, job, given)
     if len(appliance.store.asks.all(job.name)) >= _MOST:
         raise Refused(f"{_MOST} runs of {job.name} are asked for already; wait until they have begun, or cancel some")
     return appliance.store.asks.add(job.name, due, given, now=now)
 
 
-def require(appliance: Appliance, job: Job, given: Mapping[str, object]) -> None:
+def validate_arguments(appliance: Appliance, job: Job, given: Mapping[str, object]) -> None:
     """Raise WrongArgument, in one line, unless JOB takes the GIVEN keys."""
     loader.options(appliance.config, job, given)
 
@@ -112,8 +112,10 @@ def _ends(said: Mapping[str, Any], appliance: Appliance, job: Job) -> datetime |
     """Return when the phase ends: at a time on the wall, or after its seconds by the steady clock."""
     if said.get("until") and said["phase"] == "waiting":
         return datetime.fromisoformat(said["until"]).replace(tzinfo=appliance.config.zone_of(job))
-    since, now = said["since"], Moment(clock.now(), clock.MachineClock().steady(), clock.boot_name())
-    gone = now.seconds_since(Moment(datetime.fromisoformat(since["wall"]), float(since["steady"]), str(since["boot"])))
+    since, now = said["since"], Timestamp(clock.now(), clock.MachineClock().steady(), clock.boot_name())
+    gone = now.seconds_since(
+        Timestamp(datetime.fromisoformat(since["wall"]), float(since["steady"]), str(since["boot"]))
+    )
     return now.wall + timedelta(seconds=float(said["seconds"]) - gone) if said["seconds"] else None
 
 
@@ -139,7 +141,7 @@ class Alarm:
     skipped: datetime | None
     pause: Pause | None
     once: bool
-    asks: Sequence[Ask]
+    asks: Sequence[RunRequest]
     session: Session | None
     words: str
     """What it plays, how loud, and how slowly that comes."""
@@ -194,24 +196,24 @@ def describe(job: Job) -> str:
 
 def skip(appliance: Appliance, name: str, *, now: datetime) -> datetime:
     """Let the alarm NAME not ring the next time, and return when that is. Raises UnknownName, Refused."""
-    named(appliance, name, ALARM)
+    get_job(appliance, name, ALARM)
     return slot_ledger.skip(appliance, name, now=now).at
 
 
 def unskip(appliance: Appliance, name: str, *, now: datetime) -> datetime:
     """Let the alarm NAME ring after all the next time, and return when that is. Raises UnknownName, Refused."""
-    named(appliance, name, ALARM)
+    get_job(appliance, name, ALARM)
     return slot_ledger.unskip(appliance, name, now=now).at
 
 
-def ring_at(appliance: Appliance, name: str, at: str, *, now: datetime) -> Ask:
+def ring_at(appliance: Appliance, name: str, at: str, *, now: datetime) -> RunRequest:
     """Let the alarm NAME ring once, when the clock on its wall shows AT next, such as 06:45; said twice, it is once.
 
     Where the clock leaves that time out, it rings when it is put forward; where it shows it twice, the first time.
     Raises UnknownName; Refused where there are no alarms; WrongArgument where AT is no time.
     """
-    job = named(appliance, name, ALARM)
-    due = next(cron.slots(_daily(at), now, appliance.config.zone_of(job)))
+    job = get_job(appliance, name, ALARM)
+    due = next(cron.fire_times(_daily(at), now, appliance.config.zone_of(job)))
     known = [ask for ask in appliance.store.asks.all(name) if ask.due == due]
     return known[0] if known else ask(appliance, job, due, {}, now=now)
 
@@ -226,7 +228,7 @@ def _daily(at: str) -> Cron:
 
 def forget_once(appliance: Appliance, name: str) -> int:
     """Let the alarm NAME not ring at the times that were asked for; return how many. Raises UnknownName, Refused."""
-    named(appliance, name, ALARM)
+    get_job(appliance, name, ALARM)
     asks = appliance.store.asks
     dropped = sum(asks.drop(ask.id) for ask in asks.all(name))
     if not dropped:
@@ -245,7 +247,7 @@ def stop_ringing(appliance: Appliance, name: str | None = None) -> list[str]:
 
 
 def _say(appliance: Appliance, name: str | None, word: str) -> list[str]:
-    jobs = of_kind(appliance, ALARM) if name is None else [named(appliance, name, ALARM)]
+    jobs = of_kind(appliance, ALARM) if name is None else [get_job(appliance, name, ALARM)]
     appliance.sweep()
     ringing = [job.name for job in jobs if active_session(appliance, job)]
     if not ringing:
@@ -318,13 +320,13 @@ def set_sleep(
     at: str | None = None,
     finish: str | None = None,
     fade: timedelta | None = None,
-) -> Ask:
+) -> RunRequest:
     """Let the music sleep after IN_, or AT a time of the day; then play out what FINISH names; fade for FADE.
 
     It takes the place of a timer that is set. Raises Refused where no job does that, saying what to write;
     WrongArgument where it cannot be so.
     """
-    job = for_hands(appliance, SLEEP)
+    job = manual_job(appliance, SLEEP)
     if in_ is not None and not timedelta(0) < in_ <= _LONGEST:
         raise WrongArgument(f"{units.format_duration(in_)} is no time to fall asleep; write 1m to 24h")
     given: dict[str, object] = {"in": in_ and units.format_duration(in_), "at": at, "finish": finish}
@@ -332,7 +334,7 @@ def set_sleep(
         given = {}  # nothing was said, so all is as the file has it
     if fade is not None:
         given["fade"] = units.format_duration(fade)
-    require(appliance, job, given)
+    validate_arguments(appliance, job, given)
     _end_all(appliance)
     return ask(appliance, job, now, given, now=now)
 
@@ -366,12 +368,12 @@ def announce(
     say: str | None = None,
     sound: str | None = None,
     volume: int | None = None,
-) -> Ask:
+) -> RunRequest:
     """Let the text SAY be spoken, or SOUND be played, over the music; then that goes on as it was.
 
     Raises Refused where no job does that, saying what to write; WrongArgument where it cannot be so.
     """
-    job = for_hands(appliance, ANNOUNCE)
+    job = manual_job(appliance, ANNOUNCE)
     given: dict[str, object] = {"say": say, "sound": sound}
     if given == dict.fromkeys(given):
         given = {}

@@ -11,8 +11,8 @@ from typing import Any, cast
 from pi_appliance.config import units
 from pi_appliance.config.units import Names
 from pi_appliance.errors import Refused, Unavailable
-from pi_appliance.jobs.interface import Context, Moment
-from pi_appliance.music.alarms.options import Do, Finish, Options
+from pi_appliance.jobs.interface import Context, Timestamp
+from pi_appliance.music.alarms.options import Action, Finish, Options
 from pi_appliance.music.alarms.volume import Volume
 from pi_appliance.music.model import Mode, Play, PlayerState
 from pi_appliance.music.player import Player
@@ -58,8 +58,8 @@ class Session:
     """One alarm, sleep, turn of the volume or announcement that goes on."""
 
     phase: Phase
-    since: Moment  # when the phase began, or when it would have at the pace of its fade
-    began: Moment  # when the session did, or the last ringing
+    since: Timestamp  # when the phase began, or when it would have at the pace of its fade
+    began: Timestamp  # when the session did, or the last ringing
     seconds: float = 0.0  # how long the phase takes
     start: int = 0  # the volume at which its fade begins
     source: int = 0  # which of those to play; beyond the last one: the bundled sound
@@ -89,7 +89,7 @@ def load(text: str) -> tuple[Options, Session] | None:
         return None
 
 
-def phases(held: Mapping[str, str], now: Moment, within: float) -> set[Phase]:
+def phases(held: Mapping[str, str], now: Timestamp, within: float) -> set[Phase]:
     """Return the phases of what is HELD, by job; of those that began WITHIN so many seconds before NOW."""
     found = (loaded[1] for text in held.values() if (loaded := load(text)) is not None)
     return {each.phase for each in found if now.seconds_since(each.since) <= within}
@@ -106,7 +106,7 @@ def _plain(thing: Any) -> dict[str, Any]:
 
 def _value(value: Any) -> Any:
     match value:
-        case Moment():
+        case Timestamp():
             return {"wall": value.wall.isoformat(), "steady": value.steady, "boot": value.boot}
         case timedelta():
             return value.total_seconds()
@@ -119,7 +119,7 @@ def _options(data: dict[str, Any]) -> Options:
     values = dict(data)
     for name in ("fade", "for_", "snooze", "in_"):
         values[name] = None if values[name] is None else timedelta(seconds=values[name])
-    values["do"] = Do(values["do"])
+    values["do"] = Action(values["do"])
     values["finish"] = None if values["finish"] is None else Finish(values["finish"])
     values["play"] = None if values["play"] is None else Names(values["play"])
     return Options(**values)
@@ -139,16 +139,16 @@ def _modes(data: dict[str, Any]) -> Modes:
     return Modes(**{**data, "single": Mode(data["single"]), "consume": Mode(data["consume"])})
 
 
-def _moment(data: dict[str, Any]) -> Moment:
-    return Moment(datetime.fromisoformat(data["wall"]), float(data["steady"]), data["boot"])
+def _moment(data: dict[str, Any]) -> Timestamp:
+    return Timestamp(datetime.fromisoformat(data["wall"]), float(data["steady"]), data["boot"])
 
 
-LATE = 3600.0  # seconds after which what was cut off is not gone on with
+MAX_AGE = 3600.0  # seconds after which what was cut off is not gone on with
 _SPEECH = 300.0  # seconds after which an announcement is none any more, whatever became of it
-TICK = 1.0  # seconds between two looks, and so between two steps of the volume
+POLL_INTERVAL = 1.0  # seconds between two looks, and so between two steps of the volume
 
 
-class Sitting:
+class MusicSession:
     """What an alarm, a sleep and a turn of the volume have in common."""
 
     def __init__(self, options: Options, context: Context, player: Player, session: Session) -> None:
@@ -226,7 +226,7 @@ PATIENCE = 8.0  # seconds
 _PAUSE = 0.25
 
 
-def patient(player: Player, rest: Callable[[float], Awaitable[None]], now: Callable[[], float]) -> Player:
+def with_retries(player: Player, rest: Callable[[float], Awaitable[None]], now: Callable[[], float]) -> Player:
     """Return PLAYER, asked again for PATIENCE: what raises Unavailable was certainly not done."""
     return cast("Player", _Patient(player, rest, now))
 

@@ -4,10 +4,10 @@ import contextlib
 from datetime import datetime
 
 from pi_appliance.errors import Unavailable
-from pi_appliance.jobs.interface import MAKE_ROOM, Context
-from pi_appliance.music.alarms.options import Do, Finish, Options
+from pi_appliance.jobs.interface import PREEMPT, Context
+from pi_appliance.music.alarms.options import Action, Finish, Options
 from pi_appliance.music.alarms.playback import Fade
-from pi_appliance.music.alarms.session import LATE, TICK, Phase, Session, Sitting, words
+from pi_appliance.music.alarms.session import MAX_AGE, POLL_INTERVAL, MusicSession, Phase, Session, words
 from pi_appliance.music.model import Play, PlayerState, Track
 from pi_appliance.scheduling import schedule
 from pi_appliance.storage.model import Result
@@ -30,11 +30,11 @@ async def sleep(options: Options, context: Context, session: Session | None) -> 
         await player.close()
 
 
-class _Sleep(Sitting):
+class _Sleep(MusicSession):
     lost: float | None = None
 
     async def run(self, *, cut: bool) -> Result:
-        if cut and self._late() > LATE:
+        if cut and self._late() > MAX_AGE:
             return await self._let_go()
         self.keep()
         if cut and self.session.phase is Phase.FALLING:
@@ -44,7 +44,7 @@ class _Sleep(Sitting):
             if word == "stop" and not self.how:
                 await self._cancel()
                 return self._result()
-            if word == MAKE_ROOM and self.session.phase is not Phase.WAITING:
+            if word == PREEMPT and self.session.phase is not Phase.WAITING:
                 self.how = "asleep; an alarm rings now"
                 if cut:  # what plays is perhaps the alarm's already
                     self.finish(self.how)
@@ -63,7 +63,7 @@ class _Sleep(Sitting):
         """Do what this second wants, and return how many seconds there are until the next."""
         if self.how:
             await self._end(self.how)
-            return TICK
+            return POLL_INTERVAL
         match self.session.phase:
             case Phase.WAITING:
                 return await self._wait()
@@ -73,14 +73,14 @@ class _Sleep(Sitting):
 
     async def _wait(self) -> float:
         left, fade = self._left(), self.options.fading.total_seconds()
-        first = 0.0 if self.options.finish or self.options.do is Do.STOP else fade
+        first = 0.0 if self.options.finish or self.options.do is Action.STOP else fade
         if left > first:
             self.context.progress(None, f"asleep in {words(left)}")
             # A step of the clock, and a word, are noticed soon.
-            return min(left - first, 2 * TICK)
+            return min(left - first, 2 * POLL_INTERVAL)
         state = await self.look()
         if state is None:
-            return TICK
+            return POLL_INTERVAL
         if self.options.finish is None or state.track is None or state.track.duration is None:
             # What is stopped goes on falling for its time; what sleeps is asleep when the time has come.
             return await self._begin_to_fall(state, fade if first == 0.0 else min(fade, max(left, 0.0)))
@@ -91,7 +91,7 @@ class _Sleep(Sitting):
         """Wait for the end of what is played out; the fade ends with it."""
         state = await self.look()
         if state is None:
-            return TICK
+            return POLL_INTERVAL
         track = state.track
         if state.play is Play.STOPPED or track is None or track.duration is None or self._is_past(track):
             return await self._begin_to_fall(state, 0.0)
@@ -99,7 +99,7 @@ class _Sleep(Sitting):
         if left is not None and left <= self.options.fading.total_seconds() and state.play is Play.PLAYING:
             return await self._begin_to_fall(state, max(left - _BEFORE_THE_END, 0.0))
         self.context.progress(None, f"asleep {f'in {words(left)}' if left else f'after this {self.options.finish}'}")
-        return TICK
+        return POLL_INTERVAL
 
     def _is_past(self, track: Track) -> bool:
         """Say whether TRACK is no part any more of what is played out."""
@@ -129,29 +129,29 @@ class _Sleep(Sitting):
     async def _fall(self) -> float:
         session, state, age = self.session, await self.look(), self.age()
         if state is None:
-            return TICK
+            return POLL_INTERVAL
         if state.play is Play.STOPPED and (state.error or state.track is None) and age < session.seconds:
-            return TICK  # it broke off; who brings it back leaves it alone until this is over
+            return POLL_INTERVAL  # it broke off; who brings it back leaves it alone until this is over
         if state.play is not Play.PLAYING:
             await self._end("nothing played any more")
-            return TICK
+            return POLL_INTERVAL
         if self.volume.was_raised(state):
             self.finish("a hand made it louder; the music goes on")
-            return TICK
+            return POLL_INTERVAL
         if age >= session.seconds:
-            await self._end("stopped" if self.options.do is Do.STOP else "asleep")
-            return TICK
+            await self._end("stopped" if self.options.do is Action.STOP else "asleep")
+            return POLL_INTERVAL
         # A hand may make it more silent still.
         level = Fade(start=session.start, end=0, seconds=session.seconds).at(age)
         await self.volume.set(level if state.volume is None else min(level, state.volume))
         self.context.progress(age / session.seconds, f"fading out, at volume {level}")
-        return min(TICK, max(session.seconds - age, 0.0))
+        return min(POLL_INTERVAL, max(session.seconds - age, 0.0))
 
     async def _end(self, how: str) -> None:
         """End the music and restore the volume. May be repeated."""
         self.how = how
         state = await self.player.state()
-        if self.options.do is Do.STOP:
+        if self.options.do is Action.STOP:
             await self.player.stop()
         else:
             await self.silence(state)
@@ -171,7 +171,7 @@ class _Sleep(Sitting):
         self.volume = self.new_volume()
         if self.now() - self.lost >= _PATIENCE:
             self.finish("the player went away and did not come back")
-        return TICK
+        return POLL_INTERVAL
 
     async def _let_go(self) -> Result:
         """End what is too old; the volume is restored where nothing grows louder by that."""

@@ -22,7 +22,7 @@ _ELSEWHERE = ("192.0.2.1", 9)  # an address that is nobody's: to ask the kernel 
 _RANGE = re.compile(r"bytes=([0-9]{1,15})-([0-9]{0,15})")
 
 
-class Served:
+class SoundServer:
     """A WAV file on a port of its own, under a name nobody guesses. A context manager."""
 
     def __init__(self, wav: bytes, name: str) -> None:
@@ -30,7 +30,7 @@ class Served:
         self._wav, self._path = wav, f"/{secrets.token_hex(8)}/{name}.wav"
         self._servers: dict[str, http.server.ThreadingHTTPServer] = {}
 
-    def __enter__(self) -> "Served":
+    def __enter__(self) -> "SoundServer":
         """Listen to nobody yet."""
         return self
 
@@ -117,7 +117,7 @@ def _outward() -> str | None:
 _LONGEST_SPEECH = 30.0  # seconds that a program may take
 
 
-async def spoken(text: str) -> bytes:
+async def synthesize(text: str) -> bytes:
     """Return TEXT as a WAV file. Raises Refused where nothing can speak, or it could not."""
     name = next((each for each in SPEAKERS if shutil.which(each)), None)
     if name is None:

@@ -100,7 +100,7 @@ def command() -> None:
     """Show what plays, press the buttons, fill the queue. Positions in lists count from 1."""
 
 
-def button(
+def music_command(
     name: str, short_help: str, *, group: click.Group = command, numbers: bool = False
 ) -> Callable[[Callable[..., None]], click.Command]:
     """Make a command of GROUP of a function that takes `config`; its help ends with the exit statuses.
@@ -116,7 +116,7 @@ def button(
     return made
 
 
-def lists(name: str, text: str) -> Lists:
+def music_group(name: str, text: str) -> Lists:
     """Add to the music a group of commands called NAME, of which TEXT says what it is for."""
     group = Lists(name, help=text, short_help=text)
     command.add_command(group)

@@ -21,11 +21,11 @@ from pi_appliance.cli.text import table
 from pi_appliance.config.loader import load
 from pi_appliance.errors import Refused
 from pi_appliance.music.cli import player_text
-from pi_appliance.music.cli.group import button
+from pi_appliance.music.cli.group import music_command
 from pi_appliance.music.cli.player_text import called, entry_row, format_time, plain, track_row
-from pi_appliance.music.cli.session import ask, chosen
+from pi_appliance.music.cli.session import chosen, query
 from pi_appliance.music.cli.sources import wanted_options
-from pi_appliance.music.model import Art, Counts, Entry, Kind, Opinion, Track, Wanted, Window
+from pi_appliance.music.model import Art, Entry, EntryType, LibraryFilter, LibraryStats, Page, Track, TrackRating
 from pi_appliance.music.player import Player
 
 T = TypeVar("T")
@@ -34,7 +34,7 @@ _STEP = 2000  # asked for at a time, so that a long list does not come as one an
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Wish:
+class PageOptions:
     """Which part of a list is wanted, and how. `start` counts from 0."""
 
     start: int
@@ -48,7 +48,7 @@ def list_options(function: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(function)
     def wished(*, start: int, count: int, whole: bool, as_json: bool, **more: Any) -> None:
-        function(wish=Wish(start - 1, count, whole, as_json), **more)
+        function(wish=PageOptions(start - 1, count, whole, as_json), **more)
 
     made: Callable[..., None] = wished
     for option in reversed(_OPTIONS):
@@ -65,8 +65,8 @@ _OPTIONS = (
 
 
 async def tell(
-    wish: Wish,
-    fetch: Callable[[int, int], Awaitable[Window[T]]],
+    wish: PageOptions,
+    fetch: Callable[[int, int], Awaitable[Page[T]]],
     head: Sequence[str],
     row: Callable[[int, T], Sequence[str]],
     *,
@@ -77,7 +77,7 @@ async def tell(
     FETCH gives a window of the list by start and count; ROW what to print of an item with its number, from 1. It is
     printed as it comes, for a library may be bigger than the memory of a small machine.
     """
-    paper: _Paper[T] = _Json() if wish.as_json else _Table(head, row, empty)
+    paper: _Output[T] = _Json() if wish.as_json else _Table(head, row, empty)
     start, more = wish.start, True
     while more:
         window = await fetch(start, _STEP if wish.whole else wish.count)
@@ -87,11 +87,11 @@ async def tell(
     paper.end(wish.start, start, window)
 
 
-class _Paper(Protocol[T]):
-    def put(self, window: Window[T]) -> None:
+class _Output(Protocol[T]):
+    def put(self, window: Page[T]) -> None:
         """Print the next items."""
 
-    def end(self, start: int, end: int, last: Window[T]) -> None:
+    def end(self, start: int, end: int, last: Page[T]) -> None:
         """Print what is to be said at the end: it was from START to END, and LAST came last."""
 
 
@@ -99,13 +99,13 @@ class _Json(Generic[T]):
     def __init__(self) -> None:
         self._before = '{"items": ['
 
-    def put(self, window: Window[T]) -> None:
+    def put(self, window: Page[T]) -> None:
         for item in window.items:
             values = dataclasses.asdict(item)  # type: ignore[call-overload] # all are data
             click.echo(f"{self._before}{json.dumps(values)}", nl=False)
             self._before = ", "
 
-    def end(self, start: int, end: int, last: Window[T]) -> None:
+    def end(self, start: int, end: int, last: Page[T]) -> None:
         length = last.length if last.more or last.length is not None or end == start else end
         values = json.dumps({"start": start, "length": length, "more": last.more})
         click.echo(f"{self._before.rstrip(', ')}], {values[1:]}")
@@ -116,7 +116,7 @@ class _Table(Generic[T]):
         self._head, self._row, self._empty = head, row, empty
         self._begun = False
 
-    def put(self, window: Window[T]) -> None:
+    def put(self, window: Page[T]) -> None:
         if not window.items:
             return
         rows = [self._row(number, item) for number, item in enumerate(window.items, start=window.start + 1)]
@@ -124,7 +124,7 @@ class _Table(Generic[T]):
         click.echo(text.partition("\n")[2] if self._begun else text)
         self._begun = True
 
-    def end(self, start: int, end: int, last: Window[T]) -> None:
+    def end(self, start: int, end: int, last: Page[T]) -> None:
         if last.more and last.items:
             left = f"{last.length - end:,} more" if last.length is not None else "more"
             click.echo(f"… {left}; --start {end + 1}")
@@ -132,13 +132,13 @@ class _Table(Generic[T]):
             click.echo(f"the list ends before {start + 1}" if start and last.length != 0 else self._empty)
 
 
-@button("stats", "Say how big the library is.")
+@music_command("stats", "Say how big the library is.")
 @click.argument("folder", default="")
 @json_option
 def stats(config: Path, folder: str, as_json: bool) -> None:
     """Say how big the library is, or what of it is in FOLDER."""
     settings = load(config)
-    counts = ask(settings, lambda player: player.counts(folder))
+    counts = query(settings, lambda player: player.counts(folder))
     if as_json:
         click.echo(json.dumps(dataclasses.asdict(counts)))
         return
@@ -148,27 +148,27 @@ def stats(config: Path, folder: str, as_json: bool) -> None:
         click.echo(f"updated {text.instant(datetime.fromtimestamp(counts.updated, UTC), settings.time_zone)}")
 
 
-def _size(counts: Counts) -> str:
+def _size(counts: LibraryStats) -> str:
     return f"{counts.tracks:,} tracks of {format_time(counts.seconds)}"
 
 
-@button("update", "Look for new music.")
+@music_command("update", "Look for new music.")
 @click.argument("folder", default="")
 @click.option("--wait", is_flag=True, help="Until it is done; on a terminal it shows how far it is.")
 def update(config: Path, folder: str, wait: bool) -> None:
     """Look for what is new, other or gone in the library, or in FOLDER of it."""
     if not wait:
-        ask(load(config), lambda player: player.update(folder))
+        query(load(config), lambda player: player.update(folder))
         click.echo(f"{plain(folder) or 'the library'} is being updated; status tells when it is done")
         return
 
-    before, after = ask(load(config), lambda player: updated(player, folder))
+    before, after = query(load(config), lambda player: updated(player, folder))
     change = after.tracks - before.tracks
     told = f"{abs(change):,} {'more' if change > 0 else 'fewer'} than before" if change else "as many as before"
     click.echo(f"updated: {_size(after)}, {told}")
 
 
-@button("art", "Write or describe the picture of a track.")
+@music_command("art", "Write or describe the picture of a track.")
 @click.argument("what", default="", metavar="[N|FILE]")
 @click.option("--to", "target", metavar="PATH", help="Write it to this file; - is the standard output.")
 @json_option
@@ -182,7 +182,7 @@ def art(config: Path, what: str, target: str | None, as_json: bool) -> None:
             raise Refused(f"there is no picture of {called(track)}, neither in the file nor in its folder")
         return track, picture
 
-    track, picture = ask(load(config), looked)
+    track, picture = query(load(config), looked)
     if target == "-":
         click.echo(picture.data, nl=False)
         return
@@ -197,18 +197,18 @@ def art(config: Path, what: str, target: str | None, as_json: bool) -> None:
 
 _ENTRIES = ("KIND", "NAME", "ARTIST", "TIME", "FILE")
 _HEADS = {
-    Kind.ARTIST: ("ARTIST",),
-    Kind.ALBUM: ("ALBUM", "ARTIST", "DATE"),
-    Kind.GENRE: ("GENRE",),
-    Kind.TRACK: ("TITLE", "ARTIST", "ALBUM", "TIME", "FILE"),
+    EntryType.ARTIST: ("ARTIST",),
+    EntryType.ALBUM: ("ALBUM", "ARTIST", "DATE"),
+    EntryType.GENRE: ("GENRE",),
+    EntryType.TRACK: ("TITLE", "ARTIST", "ALBUM", "TIME", "FILE"),
 }
 _NOTHING = "the library has nothing of that"
 
 
-@button("browse", "List a folder of the library.")
+@music_command("browse", "List a folder of the library.")
 @click.argument("folder", default="")
 @list_options
-def browse(config: Path, folder: str, wish: Wish) -> None:
+def browse(config: Path, folder: str, wish: PageOptions) -> None:
     """List what is in FOLDER of the library, or at its top. What stands under FILE can be added."""
 
     async def listed(player: Player) -> None:
@@ -220,63 +220,63 @@ def browse(config: Path, folder: str, wish: Wish) -> None:
             empty="the folder is empty",
         )
 
-    ask(load(config), listed)
+    query(load(config), listed)
 
 
-@button("artists", "List the artists of the library.")
+@music_command("artists", "List the artists of the library.")
 @wanted_options
 @list_options
-def artists(config: Path, wanted: Wanted, wish: Wish) -> None:
+def artists(config: Path, wanted: LibraryFilter, wish: PageOptions) -> None:
     """List the artists in the library, or those of an album or a genre."""
-    _tell(config, Kind.ARTIST, wanted, wish)
+    _tell(config, EntryType.ARTIST, wanted, wish)
 
 
-@button("albums", "List the albums of the library.")
+@music_command("albums", "List the albums of the library.")
 @wanted_options
 @list_options
-def albums(config: Path, wanted: Wanted, wish: Wish) -> None:
+def albums(config: Path, wanted: LibraryFilter, wish: PageOptions) -> None:
     """List the albums in the library, or those of an artist or a genre."""
-    _tell(config, Kind.ALBUM, wanted, wish)
+    _tell(config, EntryType.ALBUM, wanted, wish)
 
 
-@button("genres", "List the genres of the library.")
+@music_command("genres", "List the genres of the library.")
 @wanted_options
 @list_options
-def genres(config: Path, wanted: Wanted, wish: Wish) -> None:
+def genres(config: Path, wanted: LibraryFilter, wish: PageOptions) -> None:
     """List the genres in the library, or those of an artist or an album."""
-    _tell(config, Kind.GENRE, wanted, wish)
+    _tell(config, EntryType.GENRE, wanted, wish)
 
 
-@button("tracks", "List tracks of the library.")
+@music_command("tracks", "List tracks of the library.")
 @wanted_options
 @list_options
-def tracks(config: Path, wanted: Wanted, wish: Wish) -> None:
+def tracks(config: Path, wanted: LibraryFilter, wish: PageOptions) -> None:
     """List the tracks in the library, or those of an artist, an album, a genre."""
-    _tell(config, Kind.TRACK, wanted, wish)
+    _tell(config, EntryType.TRACK, wanted, wish)
 
 
-@button("search", "Search the library.")
+@music_command("search", "Search the library.")
 @click.argument("words", nargs=-1, required=True)
 @wanted_options
 @list_options
-def search(config: Path, words: tuple[str, ...], wanted: Wanted, wish: Wish) -> None:
+def search(config: Path, words: tuple[str, ...], wanted: LibraryFilter, wish: PageOptions) -> None:
     """List the tracks that have all WORDS in their tags, whichever; capitals do not count."""
-    both = Wanted(artist=wanted.artist, album=wanted.album, genre=wanted.genre, text=" ".join(words))
-    _tell(config, Kind.TRACK, both, wish)
+    both = LibraryFilter(artist=wanted.artist, album=wanted.album, genre=wanted.genre, text=" ".join(words))
+    _tell(config, EntryType.TRACK, both, wish)
 
 
-def _tell(config: Path, kind: Kind, wanted: Wanted, wish: Wish) -> None:
+def _tell(config: Path, kind: EntryType, wanted: LibraryFilter, wish: PageOptions) -> None:
     async def listed(player: Player) -> None:
         fetch = partial(player.library, kind, wanted)
         await tell(wish, fetch, _HEADS[kind], lambda _, entry: _row(kind, entry), empty=_NOTHING)
 
-    ask(load(config), listed)
+    query(load(config), listed)
 
 
-def _row(kind: Kind, entry: Entry) -> Sequence[str]:
+def _row(kind: EntryType, entry: Entry) -> Sequence[str]:
     if entry.track is not None:
         return track_row(entry.track)
-    cells = (entry.name, entry.artist, entry.date) if kind is Kind.ALBUM else (entry.name,)
+    cells = (entry.name, entry.artist, entry.date) if kind is EntryType.ALBUM else (entry.name,)
     return [plain(cell) for cell in cells]
 
 
@@ -285,48 +285,48 @@ _HEAD = ("RATING", "NAME", "ARTIST", "TIME", "FILE")
 _NONE_YET = "there are no favourites yet; pi-appliance music like makes what plays one"
 
 
-@button("favourites", "List the favourite tracks.")
+@music_command("favourites", "List the favourite tracks.")
 @list_options
-def favourites(config: Path, wish: Wish) -> None:
+def favourites(config: Path, wish: PageOptions) -> None:
     """List the favourite tracks with their ratings. What stands under FILE can be added."""
 
     async def listed(player: Player) -> None:
-        known: dict[str, Opinion] = {}
+        known: dict[str, TrackRating] = {}
 
-        async def fetch(start: int, count: int) -> Window[Entry]:
+        async def fetch(start: int, count: int) -> Page[Entry]:
             window = await player.favourites(start, count)
             if not wish.as_json:
                 known.update(await player.opinions([_uri(entry) for entry in window.items]))
             return window
 
         def row(_: int, entry: Entry) -> tuple[str, ...]:
-            opinion = known.get(_uri(entry), Opinion())
+            opinion = known.get(_uri(entry), TrackRating())
             return (str(opinion.rating or "-"), *entry_row(entry)[1:])
 
         await tell(wish, fetch, _HEAD, row, empty=_NONE_YET)
 
-    ask(load(config), listed)
+    query(load(config), listed)
 
 
 def _uri(entry: Entry) -> str:
     return entry.track.uri if entry.track else entry.uri
 
 
-@button("like", "Make a track a favourite.")
+@music_command("like", "Make a track a favourite.")
 @click.argument("what", default="", metavar="[N|FILE]")
 def like(config: Path, what: str) -> None:
     """Make the current track a favourite, or track N of the queue, or FILE of the library."""
     _change(config, what, lambda before: dataclasses.replace(before, favourite=True), "is a favourite")
 
 
-@button("unlike", "Make a track no favourite any more.")
+@music_command("unlike", "Make a track no favourite any more.")
 @click.argument("what", default="", metavar="[N|FILE]")
 def unlike(config: Path, what: str) -> None:
     """Let the current track, or track N of the queue, or FILE be no favourite any more."""
     _change(config, what, lambda before: dataclasses.replace(before, favourite=False), "is no favourite")
 
 
-@button("rate", "Rate a track.")
+@music_command("rate", "Rate a track.")
 @click.argument("rating", type=click.Choice([*map(str, range(1, 11)), _NONE]), metavar="1-10|none")
 @click.argument("what", default="", metavar="[N|FILE]")
 def rate(config: Path, rating: str, what: str) -> None:
@@ -336,20 +336,20 @@ def rate(config: Path, rating: str, what: str) -> None:
     _change(config, what, lambda before: dataclasses.replace(before, rating=number), told)
 
 
-def _change(config: Path, what: str, change: Callable[[Opinion], Opinion], told: str) -> None:
+def _change(config: Path, what: str, change: Callable[[TrackRating], TrackRating], told: str) -> None:
     async def changed(player: Player) -> str:
         track = await chosen(player, what)
-        before = (await player.opinions([track.uri])).get(track.uri, Opinion())
+        before = (await player.opinions([track.uri])).get(track.uri, TrackRating())
         await player.set_opinion(track.uri, change(before))
         return called(track)
 
-    click.echo(f"{ask(load(config), changed)} {told}")
+    click.echo(f"{query(load(config), changed)} {told}")
 
 
 _LOOK = 1.0  # seconds between two looks
 
 
-async def updated(player: Player, folder: str) -> tuple[Counts, Counts]:
+async def updated(player: Player, folder: str) -> tuple[LibraryStats, LibraryStats]:
     """Update FOLDER to the end, and return how big the library was and is. How much is still to come, no MPD tells."""
     before = await player.counts()
     changes = player.changes()

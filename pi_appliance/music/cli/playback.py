@@ -13,125 +13,125 @@ from pi_appliance.cli.text import table
 from pi_appliance.config.loader import load
 from pi_appliance.errors import Refused, UnknownName
 from pi_appliance.music.cli import player_text
-from pi_appliance.music.cli.group import button, lists
+from pi_appliance.music.cli.group import music_command, music_group
 from pi_appliance.music.cli.player_text import plain
-from pi_appliance.music.cli.session import DEFAULT, ask, partition_of, press, remember_partition
-from pi_appliance.music.model import Can, Gain, Mode, Opinion, Output, Partition, PlayerState
+from pi_appliance.music.cli.session import DEFAULT, partition_of, query, remember_partition, run_command
+from pi_appliance.music.model import Capability, Mode, Output, Partition, PlayerState, ReplayGainMode, TrackRating
 from pi_appliance.music.player import Player
 
 _ON_OFF = click.Choice(["on", "off"])
 _MODES = click.Choice([str(mode) for mode in Mode])
 _MEANINGS = {
-    Can.VOLUME: "set the volume",
-    Can.MUTE: "mute by itself; the others are muted by their volume",
-    Can.SEEK: "go to a place in a track",
-    Can.SINGLE: "stop after each track",
-    Can.CONSUME: "take what was played out of the queue",
-    Can.CROSSFADE: "let tracks overlap",
-    Can.REPLAY_GAIN: "make the loudness of tracks even",
-    Can.OUTPUTS: "switch where sound comes out",
-    Can.NEXT: "put something right behind the current track",
-    Can.MOVE: "move tracks in the queue",
-    Can.REMOVE: "take tracks out of the queue",
-    Can.SHUFFLE: "put the queue into a random order",
-    Can.SAVE: "save the queue as a playlist",
-    Can.PLAYLISTS: "list and play playlists",
-    Can.EDIT_PLAYLISTS: "change playlists",
-    Can.FOLDERS: "list the folders of the library",
-    Can.TAGS: "list artists, albums and genres",
-    Can.SEARCH: "search the library",
-    Can.STICKERS: "keep ratings and favourites by itself; the appliance keeps those of the others",
-    Can.ART: "give pictures of albums",
-    Can.UPDATE: "look for what is new in the library",
-    Can.PARTITIONS: "be several players at once",
+    Capability.VOLUME: "set the volume",
+    Capability.MUTE: "mute by itself; the others are muted by their volume",
+    Capability.SEEK: "go to a place in a track",
+    Capability.SINGLE: "stop after each track",
+    Capability.CONSUME: "take what was played out of the queue",
+    Capability.CROSSFADE: "let tracks overlap",
+    Capability.REPLAY_GAIN: "make the loudness of tracks even",
+    Capability.OUTPUTS: "switch where sound comes out",
+    Capability.NEXT: "put something right behind the current track",
+    Capability.MOVE: "move tracks in the queue",
+    Capability.REMOVE: "take tracks out of the queue",
+    Capability.SHUFFLE: "put the queue into a random order",
+    Capability.SAVE: "save the queue as a playlist",
+    Capability.PLAYLISTS: "list and play playlists",
+    Capability.EDIT_PLAYLISTS: "change playlists",
+    Capability.FOLDERS: "list the folders of the library",
+    Capability.TAGS: "list artists, albums and genres",
+    Capability.SEARCH: "search the library",
+    Capability.STICKERS: "keep ratings and favourites by itself; the appliance keeps those of the others",
+    Capability.ART: "give pictures of albums",
+    Capability.UPDATE: "look for what is new in the library",
+    Capability.PARTITIONS: "be several players at once",
 }
 
 
-@button("repeat", "Begin again at the end of the queue, or not.")
+@music_command("repeat", "Begin again at the end of the queue, or not.")
 @click.argument("how", type=_ON_OFF, required=False)
 def repeat(config: Path, how: str | None) -> None:
     """Begin again at the end of the queue, or not. Without a word, say how it is."""
     _mode(config, "repeat", how, lambda player: player.set_modes(repeat=how == "on"))
 
 
-@button("random", "Play in a random order, or not.")
+@music_command("random", "Play in a random order, or not.")
 @click.argument("how", type=_ON_OFF, required=False)
 def random(config: Path, how: str | None) -> None:
     """Play the queue in a random order, or not. Without a word, say how it is."""
     _mode(config, "random", how, lambda player: player.set_modes(random=how == "on"))
 
 
-@button("single", "Stop after each track, or not.")
+@music_command("single", "Stop after each track, or not.")
 @click.argument("how", type=_MODES, required=False)
 def single(config: Path, how: str | None) -> None:
     """Stop after each track (with repeat: play it again), or after this one (once). Without a word, say how it is."""
     _mode(config, "single", how, lambda player: player.set_modes(single=Mode(how or "")))
 
 
-@button("consume", "Take what was played out of the queue, or not.")
+@music_command("consume", "Take what was played out of the queue, or not.")
 @click.argument("how", type=_MODES, required=False)
 def consume(config: Path, how: str | None) -> None:
     """Take tracks out of the queue as they were played, or only this one (once). Without a word, say how it is."""
     _mode(config, "consume", how, lambda player: player.set_modes(consume=Mode(how or "")))
 
 
-@button("crossfade", "Let tracks overlap.", numbers=True)
+@music_command("crossfade", "Let tracks overlap.", numbers=True)
 @click.argument("seconds", type=Number(0, 60), required=False)
 def crossfade(config: Path, seconds: int | None) -> None:
     """Let tracks overlap by so many SECONDS; 0: not. Without a number, say how it is."""
     if seconds is None:
         click.echo(f"crossfade {_state(config).crossfade} s")
     else:
-        press(load(config), lambda player: player.set_crossfade(seconds))
+        run_command(load(config), lambda player: player.set_crossfade(seconds))
 
 
-@button("gain", "Make the loudness of tracks even.")
-@click.argument("by", type=click.Choice([str(gain) for gain in Gain]), required=False)
+@music_command("gain", "Make the loudness of tracks even.")
+@click.argument("by", type=click.Choice([str(gain) for gain in ReplayGainMode]), required=False)
 def gain(config: Path, by: str | None) -> None:
     """Make the loudness even by the ReplayGain that is in the files. Without a word, say how it is."""
     if by is None:
         click.echo(f"gain {_state(config).replay_gain}")
     else:
-        press(load(config), lambda player: player.set_replay_gain(Gain(by)))
+        run_command(load(config), lambda player: player.set_replay_gain(ReplayGainMode(by)))
 
 
-@button("abilities", "Say what this player can.")
+@music_command("abilities", "Say what this player can.")
 @json_option
 def abilities(config: Path, as_json: bool) -> None:
     """Say what the player can, as it is set up now, and what not."""
-    can = ask(load(config), lambda player: player.abilities())
+    can = query(load(config), lambda player: player.abilities())
     if as_json:
-        click.echo(json.dumps({str(each): each in can for each in Can}))
+        click.echo(json.dumps({str(each): each in can for each in Capability}))
         return
-    rows = [("yes" if each in can else "no", str(each), _MEANINGS[each]) for each in Can]
+    rows = [("yes" if each in can else "no", str(each), _MEANINGS[each]) for each in Capability]
     click.echo(table(("CAN", "ABILITY", "WHAT IT IS"), rows))
 
 
 def _mode(config: Path, name: str, how: str | None, change: Callable[[Player], Awaitable[None]]) -> None:
     if how is not None:
-        press(load(config), change)
+        run_command(load(config), change)
         return
     now = getattr(_state(config), name)
     click.echo(f"{name} {now if isinstance(now, Mode) else 'on' if now else 'off'}")
 
 
 def _state(config: Path) -> PlayerState:
-    return ask(load(config), lambda player: player.state())
+    return query(load(config), lambda player: player.state())
 
 
-@button("status", "Say what plays.")
+@music_command("status", "Say what plays.")
 @json_option
 def status(config: Path, as_json: bool) -> None:
     """Say what plays, and how: in one line, and below it what more is known of the track."""
 
-    async def asked(player: Player) -> tuple[PlayerState, Opinion]:
+    async def asked(player: Player) -> tuple[PlayerState, TrackRating]:
         state = await player.state()
         if as_json or state.track is None:
-            return state, Opinion()
+            return state, TrackRating()
         uri = state.track.uri
-        return state, (await player.opinions([uri])).get(uri, Opinion())
+        return state, (await player.opinions([uri])).get(uri, TrackRating())
 
-    state, opinion = ask(load(config), asked)
+    state, opinion = query(load(config), asked)
     if as_json:
         click.echo(json.dumps(dataclasses.asdict(state)))
         return
@@ -140,44 +140,44 @@ def status(config: Path, as_json: bool) -> None:
         click.echo(f"  {name:<9}  {text}")
 
 
-@button("play", "Play, or go on.")
+@music_command("play", "Play, or go on.")
 @click.argument("number", type=Number(min=1), required=False, metavar="[N]")
 def play(config: Path, number: int | None) -> None:
     """Go on, or play track N of the queue."""
-    press(load(config), lambda player: player.play(None if number is None else number - 1))
+    run_command(load(config), lambda player: player.play(None if number is None else number - 1))
 
 
-@button("pause", "Pause.")
+@music_command("pause", "Pause.")
 def pause(config: Path) -> None:
     """Pause; nothing happens unless it plays."""
-    press(load(config), lambda player: player.pause())
+    run_command(load(config), lambda player: player.pause())
 
 
-@button("toggle", "Pause if it plays, else play.")
+@music_command("toggle", "Pause if it plays, else play.")
 def toggle(config: Path) -> None:
     """Pause if it plays, else play."""
-    press(load(config), lambda player: player.toggle())
+    run_command(load(config), lambda player: player.toggle())
 
 
-@button("next", "Go to the next track.")
+@music_command("next", "Go to the next track.")
 def next_(config: Path) -> None:
     """Go to the next track."""
-    press(load(config), lambda player: player.next())
+    run_command(load(config), lambda player: player.next())
 
 
-@button("previous", "Go to the previous track.")
+@music_command("previous", "Go to the previous track.")
 def previous(config: Path) -> None:
     """Go to the previous track."""
-    press(load(config), lambda player: player.previous())
+    run_command(load(config), lambda player: player.previous())
 
 
-@button("stop", "Stop.")
+@music_command("stop", "Stop.")
 def stop(config: Path) -> None:
     """Stop."""
-    press(load(config), lambda player: player.stop())
+    run_command(load(config), lambda player: player.stop())
 
 
-@button("seek", "Go to another place in the track.", numbers=True)
+@music_command("seek", "Go to another place in the track.", numbers=True)
 @click.argument("place", metavar="[+|-]TIME")
 def seek(config: Path, place: str) -> None:
     """Go to TIME from the start of the track, or by +TIME or -TIME from here. TIME is 90, 1:30 or 1:02:03."""
@@ -191,10 +191,10 @@ def seek(config: Path, place: str) -> None:
         here = (await player.state()).elapsed or 0.0 if sign else 0.0
         await player.seek(max(0.0, here - wanted) if sign == "-" else here + wanted)
 
-    press(load(config), go)
+    run_command(load(config), go)
 
 
-@button("volume", "Say or set the volume.", numbers=True)
+@music_command("volume", "Say or set the volume.", numbers=True)
 @click.argument("level", required=False, metavar="[N|+N|-N]")
 def volume(config: Path, level: str | None) -> None:
     """Set the volume to N, 0 to 100, or change it by +N or -N, no further than it goes. Without N, say it."""
@@ -208,7 +208,7 @@ def volume(config: Path, level: str | None) -> None:
             await player.set_volume(wanted)
         return (await player.state()).volume, wanted
 
-    loud, wanted = ask(load(config), turn)
+    loud, wanted = query(load(config), turn)
     most = ", as loud as is allowed now" if loud is not None and loud < wanted else ""
     click.echo("the player has no mixer" if loud is None else f"volume {loud}%{most}")
 
@@ -222,27 +222,27 @@ async def _wanted(player: Player, level: str) -> int:
     return min(100, max(0, now + int(level)))
 
 
-@button("mute", "Be silent for a while.")
+@music_command("mute", "Be silent for a while.")
 def mute(config: Path) -> None:
     """Be silent; the music goes on, and unmute makes it as loud as before."""
-    press(load(config), lambda player: player.set_mute(True))
+    run_command(load(config), lambda player: player.set_mute(True))
 
 
-@button("unmute", "Be as loud as before.")
+@music_command("unmute", "Be as loud as before.")
 def unmute(config: Path) -> None:
     """Be as loud as before mute."""
-    press(load(config), lambda player: player.set_mute(False))
+    run_command(load(config), lambda player: player.set_mute(False))
 
 
-_partitions = lists("partitions", "Players within the player: a queue, a volume and outputs of their own.")
+_partitions = music_group("partitions", "Players within the player: a queue, a volume and outputs of their own.")
 
 
-@button("list", "List the partitions.", group=_partitions)
+@music_command("list", "List the partitions.", group=_partitions)
 @json_option
 def list_(config: Path, as_json: bool) -> None:
     """List the partitions of the player; > marks the one that these commands speak of."""
     settings = load(config)
-    found = ask(settings, lambda player: player.partitions(), anywhere=True)
+    found = query(settings, lambda player: player.partitions(), anywhere=True)
     if as_json:
         click.echo(json.dumps([dataclasses.asdict(each) for each in found]))
         return
@@ -250,37 +250,37 @@ def list_(config: Path, as_json: bool) -> None:
     click.echo(table((" ", "NAME"), [(">" if each.name == used else " ", plain(each.name)) for each in found]))
 
 
-@button("new", "Make a partition.", group=_partitions)
+@music_command("new", "Make a partition.", group=_partitions)
 @click.argument("name")
 def new(config: Path, name: str) -> None:
     """Make the partition NAME. It has no outputs yet: move-output gives it some."""
-    ask(load(config), lambda player: player.new_partition(name), anywhere=True)
+    query(load(config), lambda player: player.new_partition(name), anywhere=True)
     click.echo(f"made the partition {plain(name)}")
 
 
-@button("use", "Speak of another partition from now on.", group=_partitions)
+@music_command("use", "Speak of another partition from now on.", group=_partitions)
 @click.argument("name")
 def use(config: Path, name: str) -> None:
     """Let all commands of `music` speak of the partition NAME from now on; `default` is the one there always is."""
     settings = load(config)
     if name != DEFAULT:
-        _require(ask(settings, lambda player: player.partitions(), anywhere=True), name)
+        _require(query(settings, lambda player: player.partitions(), anywhere=True), name)
     remember_partition(settings, name)
     click.echo(f"the commands speak of the partition {plain(name)} now")
 
 
-@button("delete", "Delete a partition.", group=_partitions)
+@music_command("delete", "Delete a partition.", group=_partitions)
 @click.argument("name")
 def delete(config: Path, name: str) -> None:
     """Delete the partition NAME, which must have no outputs. If the commands speak of it, they go back to default."""
     settings = load(config)
-    ask(settings, lambda player: player.delete_partition(name), anywhere=True)
+    query(settings, lambda player: player.delete_partition(name), anywhere=True)
     if partition_of(settings) == name:
         remember_partition(settings, DEFAULT)
     click.echo(f"deleted the partition {plain(name)}")
 
 
-@button("move-output", "Move an output into a partition.", group=_partitions)
+@music_command("move-output", "Move an output into a partition.", group=_partitions)
 @click.argument("output")
 @click.option("--to", "name", metavar="PARTITION", help="Into this one; else into the one the commands speak of.")
 def move_output(config: Path, output: str, name: str | None) -> None:
@@ -293,7 +293,7 @@ def move_output(config: Path, output: str, name: str | None) -> None:
         await player.use_partition(target)
         await player.move_output(output)
 
-    ask(settings, moved, anywhere=True)
+    query(settings, moved, anywhere=True)
     click.echo(f"{plain(output)} is in the partition {plain(target)} now")
 
 
@@ -304,25 +304,25 @@ def _require(known: Sequence[Partition], name: str) -> None:
         raise UnknownName("partition", name, names)
 
 
-_outputs = lists("outputs", "Where sound comes out.")
+_outputs = music_group("outputs", "Where sound comes out.")
 _HEAD = ("N", "NAME", "SOUNDS", "PLUGIN")
 
 
-@button("list", "List where sound comes out.", group=_outputs)
+@music_command("list", "List where sound comes out.", group=_outputs)
 @json_option
 def list_outputs(config: Path, as_json: bool) -> None:
     """List the outputs of the player, and which of them sound."""
-    _tell(ask(load(config), lambda player: player.outputs()), as_json=as_json)
+    _tell(query(load(config), lambda player: player.outputs()), as_json=as_json)
 
 
-@button("on", "Let an output sound.", group=_outputs)
+@music_command("on", "Let an output sound.", group=_outputs)
 @click.argument("name", nargs=-1, required=True)
 def on(config: Path, name: tuple[str, ...]) -> None:
     """Let the output NAME sound; its number in the list will do too."""
     _switch(config, " ".join(name), on=True)
 
 
-@button("off", "Silence an output.", group=_outputs)
+@music_command("off", "Silence an output.", group=_outputs)
 @click.argument("name", nargs=-1, required=True)
 def off(config: Path, name: tuple[str, ...]) -> None:
     """Silence the output NAME; its number in the list will do too."""
@@ -334,7 +334,7 @@ def _switch(config: Path, name: str, *, on: bool) -> None:
         await player.set_output(_named(await player.outputs(), name).id, on)
         return await player.outputs()
 
-    _tell(ask(load(config), switched), as_json=False)
+    _tell(query(load(config), switched), as_json=False)
 
 
 def _named(known: Sequence[Output], name: str) -> Output:

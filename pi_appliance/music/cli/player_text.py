@@ -1,6 +1,6 @@
 """What plays, and lists of music, as people read it on a terminal."""
 
-from pi_appliance.music.model import Entry, Gain, Kind, Mode, Opinion, Play, PlayerState, Track
+from pi_appliance.music.model import Entry, EntryType, Mode, Play, PlayerState, ReplayGainMode, Track, TrackRating
 
 _WORDS = {Play.PLAYING: "playing", Play.PAUSED: "paused", Play.STOPPED: "stopped"}
 
@@ -20,7 +20,7 @@ def line(state: PlayerState) -> str:
     return ", ".join([*parts, *_settings(state)]) + (f"; {plain(state.error)}" if state.error else "")
 
 
-def details(state: PlayerState, opinion: Opinion) -> list[tuple[str, str]]:
+def details(state: PlayerState, opinion: TrackRating) -> list[tuple[str, str]]:
     """Return what else there is to know of STATE, and OPINION of its track: pairs of a word and what it is."""
     track = state.track
     album = ", ".join(part for part in (track.album, track.album_artist, track.date) if part) if track else ""
@@ -44,7 +44,7 @@ def _settings(state: PlayerState) -> list[str]:
         *(word for word in ("muted", "repeat", "random") if getattr(state, word)),
         *(name if mode is Mode.ON else f"{name} once" for name, mode in modes.items() if mode is not Mode.OFF),
         *([f"crossfade {state.crossfade} s"] if state.crossfade else []),
-        *([f"gain by {state.replay_gain}"] if state.replay_gain is not Gain.OFF else []),
+        *([f"gain by {state.replay_gain}"] if state.replay_gain is not ReplayGainMode.OFF else []),
     ]
 
 
@@ -64,7 +64,7 @@ def entry_row(entry: Entry) -> tuple[str, ...]:
     track = entry.track
     name = track.label if track else entry.name
     artist = track.artist if track else entry.artist
-    end = "/" if entry.kind is Kind.FOLDER and not entry.uri.endswith("/") else ""
+    end = "/" if entry.kind is EntryType.FOLDER and not entry.uri.endswith("/") else ""
     address = track.uri if track else f"{entry.uri}{end}"
     return (str(entry.kind), plain(name), plain(artist), format_time(track.duration if track else None), plain(address))
 

@@ -17,22 +17,32 @@ from pi_appliance.config.loader import load
 from pi_appliance.errors import Refused
 from pi_appliance.music.cli import library, sources
 from pi_appliance.music.cli import sources as _music_sources
-from pi_appliance.music.cli.group import button, lists
-from pi_appliance.music.cli.library import Wish, list_options
+from pi_appliance.music.cli.group import music_command, music_group
+from pi_appliance.music.cli.library import PageOptions, list_options
 from pi_appliance.music.cli.player_text import entry_row, plain, track_row
-from pi_appliance.music.cli.session import ask, press, track_at
+from pi_appliance.music.cli.session import query, run_command, track_at
 from pi_appliance.music.cli.sources import source_arguments
-from pi_appliance.music.model import Added, Playlist, Queue, Saved, Source, Track, Wanted, Where, Window
+from pi_appliance.music.model import (
+    AddResult,
+    LibraryFilter,
+    Page,
+    Playlist,
+    Queue,
+    QueuePosition,
+    SavedPlaylist,
+    Source,
+    Track,
+)
 from pi_appliance.music.player import Player
 from pi_appliance.music.sources import describe
 
 _STEP = 500  # tracks asked for at a time
-_PLACES = click.Choice([str(where) for where in Where])
+_PLACES = click.Choice([str(where) for where in QueuePosition])
 
 
-@button("queue", "List what plays next.")
+@music_command("queue", "List what plays next.")
 @list_options
-def queue(config: Path, wish: Wish) -> None:
+def queue(config: Path, wish: PageOptions) -> None:
     """List the queue; > marks the current track."""
 
     async def listed(player: Player) -> None:
@@ -44,46 +54,46 @@ def queue(config: Path, wish: Wish) -> None:
 
         await library.tell(wish, lambda *part: _window(player, *part), _HEAD, row, empty="the queue is empty")
 
-    ask(load(config), listed)
+    query(load(config), listed)
 
 
 _HEAD = (" ", "N", "TITLE", "ARTIST", "ALBUM", "TIME", "FILE")
 
 
-async def _window(player: Player, start: int, count: int) -> Window[Track]:
+async def _window(player: Player, start: int, count: int) -> Page[Track]:
     part = await player.queue(start, count)
     more = part.start + len(part.tracks) < part.length
-    return Window(items=part.tracks, start=part.start, length=part.length, more=more)
+    return Page(items=part.tracks, start=part.start, length=part.length, more=more)
 
 
-@button("add", "Put something into the queue.")
+@music_command("add", "Put something into the queue.")
 @source_arguments
 @click.option("--to", "where", type=_PLACES, default="end", show_default=True, help="Where, or instead of all.")
 @click.option("--play", is_flag=True, help="And play it.")
-def add(config: Path, words: tuple[str, ...], wanted: Wanted, where: str, play: bool) -> None:
+def add(config: Path, words: tuple[str, ...], wanted: LibraryFilter, where: str, play: bool) -> None:
     """Put each SOURCE into the queue: at its end, behind the current track (next), or instead of all that is there.
 
     SOURCE is a station, playlist:NAME, album:NAME, artist:NAME, genre:NAME, search:WORDS, an address, a file or a
     folder of the library. With --artist, --album and --genre together: what is of all of them.
     """
-    _add(config, words, wanted, Where(where), play=play)
+    _add(config, words, wanted, QueuePosition(where), play=play)
 
 
-@button("insert", "Put something behind the current track.")
+@music_command("insert", "Put something behind the current track.")
 @source_arguments
-def insert(config: Path, words: tuple[str, ...], wanted: Wanted) -> None:
+def insert(config: Path, words: tuple[str, ...], wanted: LibraryFilter) -> None:
     """Put each SOURCE, as for add, behind the current track, in the order you give."""
-    _add(config, words, wanted, Where.NEXT, play=False)
+    _add(config, words, wanted, QueuePosition.NEXT, play=False)
 
 
-@button("play-now", "Play something instead of the queue.")
+@music_command("play-now", "Play something instead of the queue.")
 @source_arguments
-def play_now(config: Path, words: tuple[str, ...], wanted: Wanted) -> None:
+def play_now(config: Path, words: tuple[str, ...], wanted: LibraryFilter) -> None:
     """Play each SOURCE, as for add, instead of all that is in the queue."""
-    _add(config, words, wanted, Where.INSTEAD, play=True)
+    _add(config, words, wanted, QueuePosition.INSTEAD, play=True)
 
 
-def _add(config: Path, words: Sequence[str], wanted: Wanted, where: Where, *, play: bool) -> None:
+def _add(config: Path, words: Sequence[str], wanted: LibraryFilter, where: QueuePosition, *, play: bool) -> None:
     settings = load(config)
     wishes = _music_sources.read(settings, words, wanted)
 
@@ -93,25 +103,27 @@ def _add(config: Path, words: Sequence[str], wanted: Wanted, where: Where, *, pl
                 came = await player.add(source, to, play=plays)
             click.echo(_told(came, to, play=plays))
 
-    ask(settings, added)
+    query(settings, added)
 
 
-def _in_turn(sources: Sequence[Source], where: Where, *, play: bool) -> list[tuple[Source, Where, bool]]:
+def _in_turn(
+    sources: Sequence[Source], where: QueuePosition, *, play: bool
+) -> list[tuple[Source, QueuePosition, bool]]:
     """Return SOURCES in the order in which they are to be added, so that they come to stand in the order given."""
     first, *others = sources
-    if where is not Where.NEXT:  # what comes instead of all comes once; the others go behind it
-        return [(first, where, play), *((each, Where.END, False) for each in others)]
-    return [*((each, Where.NEXT, False) for each in reversed(others)), (first, Where.NEXT, play)]
+    if where is not QueuePosition.NEXT:  # what comes instead of all comes once; the others go behind it
+        return [(first, where, play), *((each, QueuePosition.END, False) for each in others)]
+    return [*((each, QueuePosition.NEXT, False) for each in reversed(others)), (first, QueuePosition.NEXT, play)]
 
 
-def _told(added: Added, where: Where, *, play: bool) -> str:
+def _told(added: AddResult, where: QueuePosition, *, play: bool) -> str:
     place = f"at {added.position + 1}" if added.count == 1 else f"{added.count} tracks from {added.position + 1} on"
-    if where is Where.NEXT:  # where it is now, what is added in front of it moves on
+    if where is QueuePosition.NEXT:  # where it is now, what is added in front of it moves on
         place = "next" if added.count == 1 else f"{added.count} tracks, next"
     return f"{'playing' if play else 'added'} {plain(added.name)}, {place}"
 
 
-@button("move", "Move a track of the queue.")
+@music_command("move", "Move a track of the queue.")
 @click.argument("number", type=Number(min=1), metavar="FROM")
 @click.argument("to", type=Number(min=1), metavar="TO")
 def move(config: Path, number: int, to: int) -> None:
@@ -124,10 +136,10 @@ def move(config: Path, number: int, to: int) -> None:
         await player.move(track.id, to - 1)
         return track
 
-    click.echo(f"moved {plain(ask(load(config), moved).label)} to {to}")
+    click.echo(f"moved {plain(query(load(config), moved).label)} to {to}")
 
 
-@button("remove", "Take tracks out of the queue.")
+@music_command("remove", "Take tracks out of the queue.")
 @click.argument("which", nargs=-1, required=True, metavar="N|A-B...")
 def remove(config: Path, which: tuple[str, ...]) -> None:
     """Take track N of the queue out, or those from A to B; 5- is all from the fifth on."""
@@ -144,7 +156,7 @@ def remove(config: Path, which: tuple[str, ...]) -> None:
         await player.remove(ids)
         return len(ids), await player.queue(0, 0)
 
-    count, left = ask(load(config), removed)
+    count, left = query(load(config), removed)
     click.echo(f"removed {count} {'track' if count == 1 else 'tracks'}; {left.length} left in the queue")
 
 
@@ -168,19 +180,19 @@ async def _ids(player: Player, start: int, end: int) -> set[int]:
     return found
 
 
-@button("clear", "Empty the queue.")
+@music_command("clear", "Empty the queue.")
 def clear(config: Path) -> None:
     """Empty the queue."""
-    press(load(config), lambda player: player.clear())
+    run_command(load(config), lambda player: player.clear())
 
 
-@button("shuffle", "Put the queue into a random order.")
+@music_command("shuffle", "Put the queue into a random order.")
 def shuffle(config: Path) -> None:
     """Put the queue into a random order, once and for all; `random` only plays it so."""
-    press(load(config), lambda player: player.shuffle())
+    run_command(load(config), lambda player: player.shuffle())
 
 
-@button("save", "Keep the queue as a playlist.")
+@music_command("save", "Keep the queue as a playlist.")
 @click.argument("name")
 @click.option("--replace", is_flag=True, help="Instead of the playlist that has the name.")
 def save(config: Path, name: str, replace: bool) -> None:
@@ -190,19 +202,19 @@ def save(config: Path, name: str, replace: bool) -> None:
         await player.save(name, replace=replace)
         return await player.queue(0, 0)
 
-    click.echo(f"saved {plain(name)}, {ask(load(config), saved).length} tracks")
+    click.echo(f"saved {plain(name)}, {query(load(config), saved).length} tracks")
 
 
-_playlists = lists("playlists", "Saved lists, and what is in them.")
+_playlists = music_group("playlists", "Saved lists, and what is in them.")
 _NUMBER = Number(min=1)
 
 
-@button("list", "List the playlists.", group=_playlists)
+@music_command("list", "List the playlists.", group=_playlists)
 @json_option
 def list_(config: Path, as_json: bool) -> None:
     """List the playlists, and when each was changed."""
     settings = load(config)
-    found = ask(settings, lambda player: player.playlists())
+    found = query(settings, lambda player: player.playlists())
     if as_json:
         click.echo(json.dumps([dataclasses.asdict(each) for each in found]))
     elif found:
@@ -216,10 +228,10 @@ def _changed(each: Playlist, zone: ZoneInfo) -> str:
     return instant(datetime.fromisoformat(each.changed), zone) if each.changed else "-"
 
 
-@button("show", "List what is in a playlist.", group=_playlists)
+@music_command("show", "List what is in a playlist.", group=_playlists)
 @click.argument("name")
 @list_options
-def show(config: Path, name: str, wish: Wish) -> None:
+def show(config: Path, name: str, wish: PageOptions) -> None:
     """List what is in the playlist NAME."""
 
     async def listed(player: Player) -> None:
@@ -231,20 +243,20 @@ def show(config: Path, name: str, wish: Wish) -> None:
             empty=f"the playlist {plain(name)} is empty",
         )
 
-    ask(load(config), listed)
+    query(load(config), listed)
 
 
-@button("play", "Play a playlist.", group=_playlists)
+@music_command("play", "Play a playlist.", group=_playlists)
 @click.argument("name")
 def play(config: Path, name: str) -> None:
     """Play the playlist NAME instead of all that is in the queue."""
-    press(load(config), lambda player: player.add(Saved(playlist=name), Where.INSTEAD, play=True))
+    run_command(load(config), lambda player: player.add(SavedPlaylist(playlist=name), QueuePosition.INSTEAD, play=True))
 
 
-@button("add", "Put something at the end of a playlist.", group=_playlists)
+@music_command("add", "Put something at the end of a playlist.", group=_playlists)
 @click.argument("name")
 @source_arguments
-def playlist_add(config: Path, name: str, words: tuple[str, ...], wanted: Wanted) -> None:
+def playlist_add(config: Path, name: str, words: tuple[str, ...], wanted: LibraryFilter) -> None:
     """Put each SOURCE, as for `music add`, at the end of the playlist NAME, which is made if it is not there."""
     settings = load(config)
     wishes = sources.read(settings, words, wanted)
@@ -254,10 +266,10 @@ def playlist_add(config: Path, name: str, words: tuple[str, ...], wanted: Wanted
             await player.playlist_add(name, source)
             click.echo(f"added {plain(describe(source))} to {plain(name)}")
 
-    ask(settings, added)
+    query(settings, added)
 
 
-@button("remove", "Take entries out of a playlist.", group=_playlists)
+@music_command("remove", "Take entries out of a playlist.", group=_playlists)
 @click.argument("name")
 @click.argument("numbers", nargs=-1, required=True, type=_NUMBER, metavar="N...")
 def playlist_remove(config: Path, name: str, numbers: tuple[int, ...]) -> None:
@@ -268,11 +280,11 @@ def playlist_remove(config: Path, name: str, numbers: tuple[int, ...]) -> None:
         await _check(player, name, *positions)
         await player.playlist_remove(name, positions)
 
-    ask(load(config), removed)
+    query(load(config), removed)
     click.echo(f"removed {len(positions)} {'entry' if len(positions) == 1 else 'entries'} from {plain(name)}")
 
 
-@button("move", "Move an entry of a playlist.", group=_playlists)
+@music_command("move", "Move an entry of a playlist.", group=_playlists)
 @click.argument("name")
 @click.argument("number", type=_NUMBER, metavar="FROM")
 @click.argument("to", type=_NUMBER, metavar="TO")
@@ -283,24 +295,24 @@ def playlist_move(config: Path, name: str, number: int, to: int) -> None:
         await _check(player, name, number - 1, to - 1)
         await player.playlist_move(name, number - 1, to - 1)
 
-    ask(load(config), moved)
+    query(load(config), moved)
     click.echo(f"moved {number} to {to} in {plain(name)}")
 
 
-@button("rename", "Call a playlist otherwise.", group=_playlists)
+@music_command("rename", "Call a playlist otherwise.", group=_playlists)
 @click.argument("name")
 @click.argument("to")
 def rename(config: Path, name: str, to: str) -> None:
     """Call the playlist NAME otherwise: TO."""
-    ask(load(config), lambda player: player.rename_playlist(name, to))
+    query(load(config), lambda player: player.rename_playlist(name, to))
     click.echo(f"{plain(name)} is now {plain(to)}")
 
 
-@button("delete", "Delete a playlist.", group=_playlists)
+@music_command("delete", "Delete a playlist.", group=_playlists)
 @click.argument("name")
 def delete(config: Path, name: str) -> None:
     """Delete the playlist NAME. The tracks stay in the library."""
-    ask(load(config), lambda player: player.delete_playlist(name))
+    query(load(config), lambda player: player.delete_playlist(name))
     click.echo(f"deleted {plain(name)}")
 
 

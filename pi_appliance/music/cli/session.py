@@ -21,7 +21,7 @@ DEFAULT = "default"  # the partition that there always is
 _PARTITION = "partition"  # in the state folder: the name of the one that the commands speak of
 
 
-def ask(settings: Config, work: Callable[[Player], Awaitable[T]], *, anywhere: bool = False) -> T:
+def query(settings: Config, work: Callable[[Player], Awaitable[T]], *, anywhere: bool = False) -> T:
     """Return what WORK with the player of SETTINGS comes to. ANYWHERE: it matters not in which partition."""
     import asyncio  # noqa: PLC0415 - as big as all the rest of a command that only prints its help
 
@@ -32,14 +32,14 @@ def ask(settings: Config, work: Callable[[Player], Awaitable[T]], *, anywhere: b
     return asyncio.run(worked())
 
 
-def press(settings: Config, work: Callable[[Player], Awaitable[object]]) -> None:
+def run_command(settings: Config, work: Callable[[Player], Awaitable[object]]) -> None:
     """Do one thing and say what plays then."""
 
     async def pressed(player: Player) -> PlayerState:
         await work(player)
         return await player.state()
 
-    click.echo(player_text.line(ask(settings, pressed)))
+    click.echo(player_text.line(query(settings, pressed)))
 
 
 @asynccontextmanager

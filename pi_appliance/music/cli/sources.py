@@ -11,9 +11,9 @@ from click.shell_completion import CompletionItem
 
 from pi_appliance.config.loader import load
 from pi_appliance.config.model import Config
-from pi_appliance.errors import ApplianceError, Refused, nearest
+from pi_appliance.errors import ApplianceError, Refused, suggest
 from pi_appliance.music.cli.session import stations
-from pi_appliance.music.model import Source, Uri, Wanted
+from pi_appliance.music.model import LibraryFilter, Source, Uri
 from pi_appliance.music.sources import FORMS, parse
 from pi_appliance.music.stations.service import tuned
 from pi_appliance.system.http import is_web_address
@@ -34,7 +34,7 @@ def wanted_options(function: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(function)
     def with_wanted(*, artist: str, album: str, genre: str, **more: Any) -> None:
-        function(wanted=Wanted(artist=artist, album=album, genre=genre), **more)
+        function(wanted=LibraryFilter(artist=artist, album=album, genre=genre), **more)
 
     for name, of in (("genre", "genre"), ("album", "album"), ("artist", "artist")):
         option = click.option(f"--{name}", default="", metavar="NAME", help=f"Only what is of this {of}.")
@@ -48,9 +48,9 @@ def source_arguments(function: Callable[..., None]) -> Callable[..., None]:
     return argument(wanted_options(function))
 
 
-def read(settings: Config, words: Sequence[str], wanted: Wanted) -> list[Source]:
+def read(settings: Config, words: Sequence[str], wanted: LibraryFilter) -> list[Source]:
     """Return what WORDS name, and what is WANTED. Raises UnknownName, UsageError if that is nothing."""
-    by_tags = [wanted] if wanted != Wanted() else []
+    by_tags = [wanted] if wanted != LibraryFilter() else []
     if not words and not by_tags:
         raise click.UsageError(f"nothing is named to play; write {FORMS}")
     known = stations(settings)
@@ -68,6 +68,6 @@ def hints(settings: Config, source: Source) -> Iterator[None]:
     except Refused as error:
         if not isinstance(source, Uri) or source.title or is_web_address(source.uri):
             raise
-        near = nearest(source.uri, [each.name for each in stations(settings).all()])
+        near = suggest(source.uri, [each.name for each in stations(settings).all()])
         todo = near.replace("mean", "mean the station") if near.endswith("?") else "find it: pi-appliance music search"
         raise Refused(f"{error}; {todo}") from None

@@ -20,7 +20,7 @@ from pi_appliance.config.loader import load
 from pi_appliance.config.model import Config
 from pi_appliance.errors import Unavailable
 from pi_appliance.music.cli import player_text
-from pi_appliance.music.cli.group import button
+from pi_appliance.music.cli.group import music_command
 from pi_appliance.music.cli.session import opened, partition_of
 from pi_appliance.music.model import Play, PlayerState
 from pi_appliance.system import backoff
@@ -190,7 +190,7 @@ def _cut(line: str, width: int) -> str:
     return line
 
 
-@button("watch", "Show what plays, live.")
+@music_command("watch", "Show what plays, live.")
 @json_option
 def watch(config: Path, as_json: bool) -> None:
     """Show what plays and what changed, until Ctrl-C: one line that keeps up, or in a pipe a line for each change.

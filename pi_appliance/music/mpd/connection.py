@@ -29,11 +29,11 @@ TOO_MANY, EXISTS = Code.PLAYLIST_MAX.value, Code.EXIST.value
 NOT_ALLOWED = (Code.PASSWORD.value, Code.PERMISSION.value)
 
 
-class HungUp(Exception):
+class ConnectionClosed(Exception):
     """The connection ended before the answer did."""
 
 
-class Said(Exception):
+class MpdAckError(Exception):
     """MPD said no to the command at PLACE of a list, those before it were done: ANSWERS."""
 
     def __init__(self, line: str, answers: Sequence[bytes] = ()) -> None:
@@ -49,7 +49,7 @@ class Said(Exception):
         super().__init__(line)
 
 
-class Line:
+class MpdConnection:
     """A connection that was greeted. `patience` is how long MPD may keep silent; None: for ever."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, version: tuple[int, int]) -> None:
@@ -72,7 +72,7 @@ class Line:
         try:
             greeting = re.match(rb"OK MPD (\d+)\.(\d+)", await reader.readline())
             if greeting is None:
-                raise HungUp if reader.at_eof() else NoMpd
+                raise ConnectionClosed if reader.at_eof() else NoMpd
         except BaseException:
             writer.transport.abort()
             raise
@@ -80,16 +80,16 @@ class Line:
 
     async def ask(self, *command: str | int) -> bytes:
         """Return the answer to COMMAND. Raises Said where MPD says no, HungUp, OSError."""
-        self._send(_spelt(command))
+        self._send(_encode(command))
         return await self._answer()
 
     async def ask_all(self, *commands: Command) -> list[bytes]:
         """Return the answers to COMMANDS, which nobody else's come between. The first no is the last that is asked."""
-        return await self._ask_spelt([_spelt(command) for command in commands])
+        return await self._ask_spelt([_encode(command) for command in commands])
 
     async def act(self, name: str, *commands: Command) -> list[bytes]:
         """Do as ask_all(), with COMMANDS that, done twice, do two things. NAME is what to call them."""
-        spelt = [_spelt(command) for command in commands]  # what cannot be said is refused before anything is done
+        spelt = [_encode(command) for command in commands]  # what cannot be said is refused before anything is done
         self.acted = name
         return await self._ask_spelt(spelt)
 
@@ -100,7 +100,7 @@ class Line:
             now = commands[len(answers) : len(answers) + _AT_ONCE]
             try:
                 answers += await (self.act(name, *now) if name else self.ask_all(*now))
-            except Said as no:
+            except MpdAckError as no:
                 if no.code not in (NO_SUCH_THING, WRONG_WORDS):
                     raise
                 answers += [*no.answers, None]
@@ -110,15 +110,15 @@ class Line:
         self._send(b"command_list_ok_begin\n" + b"".join(commands) + b"command_list_end\n")
         try:
             answers = _NEXT.split(await self._answer())
-        except Said as no:
-            raise Said(str(no), _NEXT.split(no.answers[0])[:-1]) from None
+        except MpdAckError as no:
+            raise MpdAckError(str(no), _NEXT.split(no.answers[0])[:-1]) from None
         if len(answers) != len(commands) + 1:
             raise NoMpd
         return answers[:-1]
 
     async def stream(self, *command: str | int) -> AsyncIterator[bytes]:
         """Yield the answer to COMMAND as it comes, in pieces of whole lines."""
-        self._send(_spelt(command))
+        self._send(_encode(command))
         rest = b""
         while True:
             lines, newline, rest = (rest + await self._some()).rpartition(b"\n")
@@ -127,17 +127,17 @@ class Line:
                 yield lines[: -len(_OK) + 1]
                 return
             if last.startswith(_NO):
-                raise Said(last.decode("utf-8", "replace").rstrip("\n"))
+                raise MpdAckError(last.decode("utf-8", "replace").rstrip("\n"))
             yield lines + newline
 
     async def picture(self, *command: str | int) -> tuple[dict[str, str], bytes]:
         """Return what is said of a picture and the part of it that COMMAND asks for; nothing if there is none."""
-        self._send(_spelt(command))
+        self._send(_encode(command))
         said: dict[str, str] = {}
         part = b""
         while (line := await self._one()) != _OK:
             if line.startswith(_NO):
-                raise Said(line.decode("utf-8", "replace").rstrip("\n"))
+                raise MpdAckError(line.decode("utf-8", "replace").rstrip("\n"))
             key, _, value = line.decode().rstrip("\n").partition(": ")
             said[key] = value
             if key == "binary":
@@ -184,20 +184,20 @@ class Line:
             if body[last:] == _OK:
                 return bytes(body[:last])
             if body.startswith(_NO, last):
-                raise Said(body[last:-1].decode("utf-8", "replace"), [bytes(body[:last])])
+                raise MpdAckError(body[last:-1].decode("utf-8", "replace"), [bytes(body[:last])])
 
     async def _some(self) -> bytes:
         async with asyncio.timeout(self.patience):
             block = await self._reader.read(_BLOCK)
         if not block:
-            raise HungUp
+            raise ConnectionClosed
         return block
 
     async def _one(self) -> bytes:
         async with asyncio.timeout(self.patience):
             line = await self._reader.readline()
         if not line.endswith(b"\n"):
-            raise HungUp
+            raise ConnectionClosed
         return line
 
 
@@ -208,7 +208,7 @@ def one_line(text: str) -> str:
     return text
 
 
-def word(said: str | int) -> str:
+def quote(said: str | int) -> str:
     """Return SAID in quotes. Raises Refused for what MPD cannot be told."""
     text = one_line(str(said))
     if len(text.encode("utf-8", "replace")) > LONGEST:
@@ -218,8 +218,8 @@ def word(said: str | int) -> str:
     return f'"{escape(text)}"'
 
 
-def _spelt(command: Command) -> bytes:
-    return (" ".join([str(command[0]), *map(word, command[1:])]) + "\n").encode()
+def _encode(command: Command) -> bytes:
+    return (" ".join([str(command[0]), *map(quote, command[1:])]) + "\n").encode()
 
 
 REACH = 1.0  # seconds for a connection and the greeting; a hung MPD is found out here
@@ -227,7 +227,7 @@ AT_ONCE = 3  # MPD lets five wait to be greeted; Linux lets the sixth try again 
 ANSWER = 5.0  # seconds that an MPD which has just greeted may keep silent; a big folder takes its time on a Pi
 
 
-class Door:
+class MpdClientBase:
     """Where an MPD is and how to come in. What a command does stands in the files that build on this one."""
 
     def __init__(self, name: str, place: player.Place, password: str, partition: str = "") -> None:
@@ -235,16 +235,16 @@ class Door:
         self._name, self._place, self._password, self._partition = name, place, password, partition
         self._adding = asyncio.Lock()  # two that fill the queue at once would mix what they bring
         self._doorway = asyncio.Semaphore(AT_ONCE)
-        self._open: set[Line] = set()
+        self._open: set[MpdConnection] = set()
 
     @contextlib.asynccontextmanager
-    async def _session(self, *, partition: bool = True) -> AsyncIterator[Line]:
+    async def _session(self, *, partition: bool = True) -> AsyncIterator[MpdConnection]:
         """Give a greeted connection that speaks of the PARTITION."""
-        line: Line | None = None
+        line: MpdConnection | None = None
         try:
             async with asyncio.timeout(REACH):
                 async with self._doorway:
-                    line = await Line.open(self._place)
+                    line = await MpdConnection.open(self._place)
                 self._open.add(line)
                 if self._password:
                     await line.ask("password", self._password)
@@ -252,9 +252,9 @@ class Door:
                     await self._enter(line, self._partition)
             line.patience = ANSWER
             yield line
-        except Said as no:
+        except MpdAckError as no:
             raise self._refusal(no) from None
-        except (OSError, ValueError, LookupError, EOFError, NoMpd, HungUp) as error:
+        except (OSError, ValueError, LookupError, EOFError, NoMpd, ConnectionClosed) as error:
             if line is not None and line.acted:
                 raise Uncertain(
                     f"MPD at {self._name} did not answer {line.acted!r}; see if it was done, then go on"
@@ -265,20 +265,20 @@ class Door:
                 self._open.discard(line)
                 line.close()
 
-    async def _enter(self, line: Line, name: str) -> None:
+    async def _enter(self, line: MpdConnection, name: str) -> None:
         """Let LINE speak of the partition NAME, '' for the first one."""
         line.partition = name
         if not name:
             return
         try:
             await line.ask("partition", name)
-        except Said as no:
+        except MpdAckError as no:
             raise self._no_partition(name) if no.code == NO_SUCH_THING else no from None
 
     def _no_partition(self, name: str) -> Refused:
         return Refused(f"MPD at {self._name} has no partition {name!r}; make it, or name another one")
 
-    def _refusal(self, no: Said) -> ApplianceError:
+    def _refusal(self, no: MpdAckError) -> ApplianceError:
         words = parsing.refusal(no.words)
         if no.code in NOT_ALLOWED:
             return Refused(f"MPD at {self._name} says: {words}; put the right MPD_PASSWORD=… among the secrets")

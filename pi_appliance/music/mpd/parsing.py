@@ -6,7 +6,18 @@ import unicodedata
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, TypeVar
 
-from pi_appliance.music.model import Entry, Gain, Kind, Mode, Output, Play, PlayerState, Track, Wanted, Window
+from pi_appliance.music.model import (
+    Entry,
+    EntryType,
+    LibraryFilter,
+    Mode,
+    Output,
+    Page,
+    Play,
+    PlayerState,
+    ReplayGainMode,
+    Track,
+)
 
 Answer = Mapping[str, str]
 T = TypeVar("T")
@@ -66,7 +77,7 @@ def state(status: Answer, song: Answer, gain: Answer) -> PlayerState:
         single=_ONCE[status.get("single", "0")],
         consume=_ONCE[status.get("consume", "0")],
         crossfade=int(status.get("xfade", 0)),
-        replay_gain=Gain(gain.get("replay_gain_mode", "off")),
+        replay_gain=ReplayGainMode(gain.get("replay_gain_mode", "off")),
         queue_length=int(status["playlistlength"]),
         queue_version=int(status["playlist"]),
         updating=_number(status.get("updating_db")),
@@ -107,7 +118,7 @@ def tracks(answer: bytes) -> list[Track]:
 
 def entry(song: Track) -> Entry:
     """Return SONG as a line of a list."""
-    kind = Kind.STREAM if is_stream(song.uri) else Kind.TRACK
+    kind = EntryType.STREAM if is_stream(song.uri) else EntryType.TRACK
     return Entry(kind=kind, name=song.label, uri=song.uri, artist=song.artist, date=song.date, track=song)
 
 
@@ -125,14 +136,14 @@ def outputs(answer: bytes) -> Sequence[Output]:
     ]
 
 
-def window(items: Sequence[T], start: int, count: int) -> Window[T]:
+def window(items: Sequence[T], start: int, count: int) -> Page[T]:
     """Return COUNT of ITEMS, which are the whole list, from START on."""
-    return Window(items=items[start : start + count], start=start, length=len(items), more=start + count < len(items))
+    return Page(items=items[start : start + count], start=start, length=len(items), more=start + count < len(items))
 
 
-def filled(place: Window[Any], items: Sequence[T]) -> Window[T]:
+def pad_page(place: Page[Any], items: Sequence[T]) -> Page[T]:
     """Return the window at PLACE with ITEMS in it."""
-    return Window(items=items, start=place.start, length=place.length, more=place.more)
+    return Page(items=items, start=place.start, length=place.length, more=place.more)
 
 
 def order(name: str) -> str:
@@ -212,7 +223,7 @@ def within(folder: str) -> str:
     return f"(base {quoted(folder.strip('/'))})"
 
 
-def songs(wanted: Wanted) -> tuple[str, str]:
+def songs(wanted: LibraryFilter) -> tuple[str, str]:
     """Return how to look for the songs that are WANTED: which of `find` and `search`, and the expression.
 
     MPD knows no `find` in which only a part forgets the capitals, so where there is a text, they count nowhere.
@@ -221,7 +232,7 @@ def songs(wanted: Wanted) -> tuple[str, str]:
     return ("search" if words else "find"), _all([*_tags(wanted), *words])
 
 
-def lists(wanted: Wanted, *, patterns: bool = True) -> list[str]:
+def lists(wanted: LibraryFilter, *, patterns: bool = True) -> list[str]:
     """Return the expression for `list`, if one is needed. It minds capitals; only PATTERNS do not.
 
     An MPD that was built without them knows none.
@@ -234,7 +245,7 @@ def lists(wanted: Wanted, *, patterns: bool = True) -> list[str]:
     return [_all(parts)] if parts else []
 
 
-def _tags(wanted: Wanted) -> list[str]:
+def _tags(wanted: LibraryFilter) -> list[str]:
     parts = []
     if wanted.artist:
         # His on the album or on the track. MPD has no OR; but not (neither the one nor the other) is the same.

@@ -8,11 +8,20 @@ import contextlib
 from collections.abc import AsyncIterator, Sequence
 
 from pi_appliance.errors import Refused, Unavailable
-from pi_appliance.music.model import Art, Can, Gain, Mode, Output, Partition, PlayerState
+from pi_appliance.music.model import Art, Capability, Mode, Output, Partition, PlayerState, ReplayGainMode
 from pi_appliance.music.mpd import parsing
-from pi_appliance.music.mpd.connection import EXISTS, NO_SUCH_THING, NOT_ALLOWED, WRONG_WORDS, Command, Door, Line, Said
-from pi_appliance.music.mpd.library import Browsing, Judging
-from pi_appliance.music.mpd.queue import Listing, Queueing, length
+from pi_appliance.music.mpd.connection import (
+    EXISTS,
+    NO_SUCH_THING,
+    NOT_ALLOWED,
+    WRONG_WORDS,
+    Command,
+    MpdAckError,
+    MpdClientBase,
+    MpdConnection,
+)
+from pi_appliance.music.mpd.library import LibraryCommands, RatingCommands
+from pi_appliance.music.mpd.queue import PlaylistCommands, QueueCommands, length
 
 BIGGEST = 16 << 20  # bytes; what is bigger is no cover
 _PART = 1 << 18  # bytes at once; MPD gives 8 kB unless it is asked for more, and is asked anew for each part
@@ -25,7 +34,7 @@ _BEGINNINGS = {
 }
 
 
-class Picturing(Door):
+class AlbumArtCommands(MpdClientBase):
     """The part of ports_player.Player that is about album art."""
 
     async def art(self, uri: str) -> Art | None:
@@ -40,15 +49,15 @@ class Picturing(Door):
             return None
 
 
-async def _larger_parts(line: Line) -> None:
+async def _larger_parts(line: MpdConnection) -> None:
     try:
         await line.ask("binarylimit", _PART)
-    except Said as no:  # before 0.22.4
+    except MpdAckError as no:  # before 0.22.4
         if no.code in NOT_ALLOWED:
             raise
 
 
-async def _picture(line: Line, command: str, uri: str) -> Art | None:
+async def _picture(line: MpdConnection, command: str, uri: str) -> Art | None:
     try:
         said, data = await line.picture(command, uri, 0)
         size = int(said.get("size", 0))
@@ -60,7 +69,7 @@ async def _picture(line: Line, command: str, uri: str) -> Art | None:
             if not data or int(more["size"]) != size:
                 raise Unavailable(f"the picture of {uri} changed while it was read; ask for it again")
             picture += data
-    except Said as no:
+    except MpdAckError as no:
         if no.code in NOT_ALLOWED:
             raise
         return None  # there is none, or it cannot be read; before 0.22, MPD does not look into the file at all
@@ -75,7 +84,7 @@ def _mime(said: str, beginning: bytes) -> str:
     return known or (said if said.startswith("image/") else "application/octet-stream")
 
 
-class Partitioning(Door):
+class PartitionCommands(MpdClientBase):
     """The part of ports_player.Player that is about partitions. None of it is done from within one that may be gone."""
 
     async def partitions(self) -> Sequence[Partition]:
@@ -100,7 +109,7 @@ class Partitioning(Door):
         async with self._session(partition=False) as line:
             try:
                 await line.act("new partition", ("newpartition", name))
-            except Said as no:
+            except MpdAckError as no:
                 raise Refused(told[no.code]) if no.code in told else no from None
 
     async def delete_partition(self, name: str) -> None:
@@ -108,7 +117,7 @@ class Partitioning(Door):
         async with self._session(partition=False) as line:
             try:
                 await line.act("delete partition", ("delpartition", name))
-            except Said as no:
+            except MpdAckError as no:
                 raise self._no_partition(name) if no.code == NO_SUCH_THING else no from None
 
     async def move_output(self, name: str) -> None:
@@ -124,32 +133,32 @@ SUBSYSTEMS = (
 _PARTITIONED = (0, 22)  # the first MPD that tells of partitions
 _ONCE_CONSUMED = (0, 24)  # the first MPD with `consume oneshot`
 _NEEDS = {
-    Can.SEEK: {"seekcur"},
-    Can.SINGLE: {"single"},
-    Can.CONSUME: {"consume"},
-    Can.CROSSFADE: {"crossfade"},
-    Can.REPLAY_GAIN: {"replay_gain_mode"},
-    Can.OUTPUTS: {"outputs", "enableoutput", "disableoutput"},
-    Can.NEXT: {"add", "move"},
-    Can.MOVE: {"moveid"},
-    Can.REMOVE: {"deleteid"},
-    Can.SHUFFLE: {"shuffle"},
-    Can.PLAYLISTS: {"listplaylists", "load"},  # MPD does not count those it cannot without a playlist_directory
-    Can.EDIT_PLAYLISTS: {"playlistadd", "playlistdelete", "playlistmove", "rename", "rm"},
-    Can.SAVE: {"save", "rm", "rename"},
-    Can.PARTITIONS: {"partition", "newpartition", "delpartition", "moveoutput"},
+    Capability.SEEK: {"seekcur"},
+    Capability.SINGLE: {"single"},
+    Capability.CONSUME: {"consume"},
+    Capability.CROSSFADE: {"crossfade"},
+    Capability.REPLAY_GAIN: {"replay_gain_mode"},
+    Capability.OUTPUTS: {"outputs", "enableoutput", "disableoutput"},
+    Capability.NEXT: {"add", "move"},
+    Capability.MOVE: {"moveid"},
+    Capability.REMOVE: {"deleteid"},
+    Capability.SHUFFLE: {"shuffle"},
+    Capability.PLAYLISTS: {"listplaylists", "load"},  # MPD does not count those it cannot without a playlist_directory
+    Capability.EDIT_PLAYLISTS: {"playlistadd", "playlistdelete", "playlistmove", "rename", "rm"},
+    Capability.SAVE: {"save", "rm", "rename"},
+    Capability.PARTITIONS: {"partition", "newpartition", "delpartition", "moveoutput"},
 }
 _NEEDS_OF_A_LIBRARY = {
-    Can.FOLDERS: {"lsinfo"},
-    Can.TAGS: {"list", "find"},
-    Can.SEARCH: {"search"},
-    Can.STICKERS: {"sticker"},  # nor this one without a sticker_file
-    Can.ART: {"albumart"},
-    Can.UPDATE: {"update"},
+    Capability.FOLDERS: {"lsinfo"},
+    Capability.TAGS: {"list", "find"},
+    Capability.SEARCH: {"search"},
+    Capability.STICKERS: {"sticker"},  # nor this one without a sticker_file
+    Capability.ART: {"albumart"},
+    Capability.UPDATE: {"update"},
 }
 
 
-class _Playing(Door):
+class PlaybackCommands(MpdClientBase):
     """The part of ports_player.Player that is about what plays, how loud and in which order."""
 
     async def state(self) -> PlayerState:
@@ -158,7 +167,7 @@ class _Playing(Door):
             answers = await line.ask_all(("status",), ("currentsong",), ("replay_gain_status",))
             return parsing.state(*map(parsing.fields, answers))
 
-    async def abilities(self) -> frozenset[Can]:
+    async def abilities(self) -> frozenset[Capability]:
         """Return what it can, as it is set up at this moment, with the permissions that the password gives."""
         async with self._session() as line:
             commands, status, stats = await line.ask_all(("commands",), ("status",), ("stats",))
@@ -166,7 +175,7 @@ class _Playing(Door):
         needs = _NEEDS | (_NEEDS_OF_A_LIBRARY if "songs" in parsing.fields(stats) else {})
         can = {can for can, needed in needs.items() if needed <= known}
         if "setvol" in known and _has_mixer(status):
-            can.add(Can.VOLUME)
+            can.add(Capability.VOLUME)
         return frozenset(can)
 
     async def play(self, position: int | None = None, *, at: float = 0.0) -> None:
@@ -179,7 +188,7 @@ class _Playing(Door):
                 raise Refused(f"there is no track {position + 1} in the queue; it ends with {there}")
             if position is not None and at > 0:
                 # In one, so that nothing of its beginning is heard.
-                with contextlib.suppress(Said):  # it cannot be sought in
+                with contextlib.suppress(MpdAckError):  # it cannot be sought in
                     await line.ask("seek", position, f"{at:.3f}")
                     return
             await line.ask("play", *(() if position is None else (position,)))
@@ -259,7 +268,7 @@ class _Playing(Door):
         async with self._session() as line:
             await line.ask("crossfade", seconds)
 
-    async def set_replay_gain(self, gain: Gain) -> None:
+    async def set_replay_gain(self, gain: ReplayGainMode) -> None:
         """Choose by what loudness is made even."""
         async with self._session() as line:
             await line.ask("replay_gain_mode", gain.value)
@@ -275,7 +284,15 @@ class _Playing(Door):
             await line.ask("enableoutput" if on else "disableoutput", id)
 
 
-class Mpd(_Playing, Queueing, Browsing, Listing, Judging, Picturing, Partitioning):
+class Mpd(
+    PlaybackCommands,
+    QueueCommands,
+    LibraryCommands,
+    PlaylistCommands,
+    RatingCommands,
+    AlbumArtCommands,
+    PartitionCommands,
+):
     """An MPD, all of it."""
 
     async def changes(self) -> AsyncIterator[frozenset[str]]:
@@ -306,5 +323,5 @@ def _has_mixer(status: bytes) -> bool:
     return parsing.fields(status).get("volume", "-1") != "-1"
 
 
-def _dotted(line: Line) -> str:
+def _dotted(line: MpdConnection) -> str:
     return ".".join(map(str, line.version))

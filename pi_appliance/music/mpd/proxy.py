@@ -92,7 +92,7 @@ def _may_be_ours(data: bytes, place: int) -> bool:
 
 
 CLIENTS = 60  # MPD itself takes 100, and we are not its only client
-KNOCKS = 3  # how often MPD is tried for one client
+PENDING_CONNECTIONS = 3  # how often MPD is tried for one client
 GREETING = 3.0  # seconds for a connection and MPD's first words
 CHUNK = 65_536
 _HERE = {"localhost", "127.0.0.1", "::1"}
@@ -191,7 +191,7 @@ class Relay:
         When a crowd comes at once, the kernel may hold a connection for made that MPD never hears of (its list of those
         who wait is short). MPD speaks first, so nothing was asked yet, and another try does no harm.
         """
-        for _ in range(KNOCKS):
+        for _ in range(PENDING_CONNECTIONS):
             with contextlib.suppress(TimeoutError):
                 return await _first_words(upstream, self._patience)
         raise TimeoutError("it does not answer")

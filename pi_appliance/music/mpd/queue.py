@@ -6,11 +6,32 @@ What is done in one list of commands nobody else's come between. So a queue is n
 from collections.abc import Collection, Sequence
 from pathlib import PurePosixPath
 
-from pi_appliance.errors import Refused, nearest
+from pi_appliance.errors import Refused, suggest
 from pi_appliance.music import sources
-from pi_appliance.music.model import Added, Entry, Playlist, Queue, Saved, Source, Track, Uri, Wanted, Where, Window
+from pi_appliance.music.model import (
+    AddResult,
+    Entry,
+    LibraryFilter,
+    Page,
+    Playlist,
+    Queue,
+    QueuePosition,
+    SavedPlaylist,
+    Source,
+    Track,
+    Uri,
+)
 from pi_appliance.music.mpd import parsing
-from pi_appliance.music.mpd.connection import EXISTS, NO_SUCH_THING, TOO_MANY, Command, Door, Line, Said, word
+from pi_appliance.music.mpd.connection import (
+    EXISTS,
+    NO_SUCH_THING,
+    TOO_MANY,
+    Command,
+    MpdAckError,
+    MpdClientBase,
+    MpdConnection,
+    quote,
+)
 
 _LISTS = {".m3u", ".m3u8", ".pls", ".xspf", ".asx", ".cue"}  # files that hold a playlist
 _SOONEST = 255  # MPD's greatest priority: in random order, this comes next
@@ -26,16 +47,16 @@ def name_of(source: Source) -> str:
     match source:
         case Uri():
             return source.title or parsing.last_part(source.uri.strip("/"))
-        case Saved():
+        case SavedPlaylist():
             return source.playlist
-        case Wanted():
+        case LibraryFilter():
             return sources.describe(source)
 
 
-async def add(line: Line, source: Source, where: Where, *, play: bool) -> Came:
+async def add(line: MpdConnection, source: Source, where: QueuePosition, *, play: bool) -> Came:
     """Put SOURCE into the queue. Raises Refused, and leaves the queue as it was, if there is no such thing."""
     command = await _how(line, source)
-    if where is Where.INSTEAD:
+    if where is QueuePosition.INSTEAD:
         return await _instead(line, source, command, play=play)
     status, answer, count = await _append(line, source, command)
     position, then = _places(where, status, count)
@@ -47,29 +68,29 @@ async def add(line: Line, source: Source, where: Where, *, play: bool) -> Came:
     return position, count
 
 
-async def _how(line: Line, source: Source) -> Command:
+async def _how(line: MpdConnection, source: Source) -> Command:
     """Return the command that adds SOURCE, which is there. Raises Refused, in words, if it is not."""
     match source:
         case Uri() if parsing.is_stream(source.uri):
-            word(source.title)  # what cannot be said would come up when the stream is in the queue already
+            quote(source.title)  # what cannot be said would come up when the stream is in the queue already
             await must_be_known(line, source.uri)
             return ("addid", source.uri)
         case Uri():
             return await _how_from_library(line, source.uri)
-        case Saved():
+        case SavedPlaylist():
             if not parsing.is_stored(source.playlist):
                 raise Refused(f"there is no playlist called {source.playlist!r}")
             if not await _holds_something(line, source.playlist):
                 raise Refused(f"the playlist {source.playlist!r} holds nothing that can be played")
             return ("load", source.playlist)
-        case Wanted():
+        case LibraryFilter():
             find, expression = parsing.songs(source)
             if not await line.ask(find, expression, "window", "0:1"):
                 raise Refused(f"nothing in the library is {sources.describe(source)}")
             return (f"{find}add", expression)
 
 
-async def _how_from_library(line: Line, uri: str) -> Command:
+async def _how_from_library(line: MpdConnection, uri: str) -> Command:
     path = uri.strip("/")
     if not uri:
         raise Refused("nothing is named to add")
@@ -78,7 +99,7 @@ async def _how_from_library(line: Line, uri: str) -> Command:
     try:
         if await line.ask("find", parsing.within(path), "window", "0:1"):
             return ("add", path)
-    except Said as no:
+    except MpdAckError as no:
         if no.code != NO_SUCH_THING:
             raise
         if PurePosixPath(path).suffix.lower() in _LISTS and await _holds_something(line, path):
@@ -87,7 +108,7 @@ async def _how_from_library(line: Line, uri: str) -> Command:
     raise Refused(f"{parsing.last_part(path)} holds nothing that can be played")
 
 
-async def must_be_known(line: Line, uri: str) -> None:
+async def must_be_known(line: MpdConnection, uri: str) -> None:
     """Raise Refused if MPD does not know what to do with an address such as URI, or it is a file of the machine.
 
     Who comes through a socket may have MPD play any file; who holds a phone may not.
@@ -99,11 +120,11 @@ async def must_be_known(line: Line, uri: str) -> None:
         raise Refused(f"MPD cannot play addresses that begin with {uri.partition('://')[0]}://")
 
 
-async def _holds_something(line: Line, name: str) -> bool:
+async def _holds_something(line: MpdConnection, name: str) -> bool:
     """Say whether something in the playlist NAME can be played. Raises Refused if there is no such playlist."""
     try:
         uris = parsing.values(await line.ask("listplaylist", name), "file")
-    except Said as no:
+    except MpdAckError as no:
         if no.code != NO_SUCH_THING:
             raise
         raise await no_playlist(line, name) from None
@@ -115,18 +136,18 @@ async def _holds_something(line: Line, name: str) -> bool:
     return False
 
 
-async def no_playlist(line: Line, name: str) -> Refused:
+async def no_playlist(line: MpdConnection, name: str) -> Refused:
     """Return the error that says that there is no playlist NAME, with the nearest one."""
     known = parsing.values(await line.ask("listplaylists"), "playlist")
-    return Refused(f"there is no playlist called {name!r}; {nearest(name, known)}")
+    return Refused(f"there is no playlist called {name!r}; {suggest(name, known)}")
 
 
-async def _instead(line: Line, source: Source, command: Command, *, play: bool) -> Came:
+async def _instead(line: MpdConnection, source: Source, command: Command, *, play: bool) -> Came:
     """Let the queue be what COMMAND adds and nothing else. What is too long for any queue, as far as it goes."""
     playing: Sequence[Command] = [("play", 0)] if play else []
     try:
         _, answer, status, *_ = await line.act("add", ("clear",), command, ("status",), *playing)
-    except Said as no:
+    except MpdAckError as no:
         if no.code != TOO_MANY:
             raise
         answer, status = b"", (await line.act("add", ("status",), *playing))[0]
@@ -135,11 +156,11 @@ async def _instead(line: Line, source: Source, command: Command, *, play: bool) 
     return 0, int(parsing.fields(status)["playlistlength"])
 
 
-async def _append(line: Line, source: Source, command: Command) -> tuple[dict[str, str], bytes, int]:
+async def _append(line: MpdConnection, source: Source, command: Command) -> tuple[dict[str, str], bytes, int]:
     """Put what COMMAND adds behind the queue; return the status before, the answer, and how many tracks came."""
     try:
         before, answer, after = await line.act("add", ("status",), command, ("status",))
-    except Said as no:
+    except MpdAckError as no:
         if no.code != TOO_MANY or no.place != 1:
             raise
         # MPD keeps what it has added up to the one that did not fit.
@@ -153,10 +174,10 @@ async def _append(line: Line, source: Source, command: Command) -> tuple[dict[st
     return status, answer, count
 
 
-def _places(where: Where, status: dict[str, str], count: int) -> tuple[int, list[Command]]:
+def _places(where: QueuePosition, status: dict[str, str], count: int) -> tuple[int, list[Command]]:
     """Return where COUNT tracks at the end of the queue belong, and what brings them there. STATUS is from before."""
     end = int(status["playlistlength"])
-    if where is Where.END:
+    if where is QueuePosition.END:
         return end, []
     position = int(status["song"]) + 1 if "song" in status else 0
     then: list[Command] = [("move", f"{end}:{end + count}", position)] if position != end else []
@@ -172,7 +193,7 @@ def _title(source: Source, answer: bytes) -> list[Command]:
     return []
 
 
-class Listing(Door):
+class PlaylistCommands(MpdClientBase):
     """The part of ports_player.Player that is about saved playlists."""
 
     async def playlists(self) -> Sequence[Playlist]:
@@ -182,12 +203,12 @@ class Listing(Door):
             lists = [Playlist(name=each["playlist"], changed=each.get("last-modified", "")) for each in found]
             return sorted(lists, key=lambda each: parsing.order(each.name))
 
-    async def playlist(self, name: str, start: int = 0, count: int = 100) -> Window[Entry]:
+    async def playlist(self, name: str, start: int = 0, count: int = 100) -> Page[Entry]:
         """Return COUNT entries of the playlist NAME. Raises Refused if there is none."""
         async with self._session() as line:
             # MPD cuts no window before 0.24, and the tags of many are more than it says at once. Names are little.
             cut = parsing.window(await _uris(line, name), start, count)
-            return parsing.filled(cut, await entries(line, cut.items))
+            return parsing.pad_page(cut, await entries(line, cut.items))
 
     async def playlist_add(self, name: str, source: Source) -> None:
         """Put SOURCE at the end of the playlist NAME, which is made if it is not there."""
@@ -197,10 +218,10 @@ class Listing(Door):
                     if parsing.is_stream(source.uri):
                         await must_be_known(line, source.uri)
                     await _change(line, "add", _one(name, source), none=f"the library has no {source.uri!r}")
-                case Saved():
+                case SavedPlaylist():
                     uris = await _uris(line, source.playlist)
                     await line.ask_each([("playlistadd", name, uri) for uri in uris], "add")
-                case Wanted():
+                case LibraryFilter():
                     await _must_be_there(line, source)
                     await _change(line, "add", ("searchaddpl", name, parsing.songs(source)[1]))
 
@@ -230,7 +251,7 @@ class Listing(Door):
             await _change(line, "delete", ("rm", name), of=name)
 
 
-async def entries(line: Line, uris: Sequence[str]) -> list[Entry]:
+async def entries(line: MpdConnection, uris: Sequence[str]) -> list[Entry]:
     """Return the tracks and streams at URIS; of one that is not in the library, no more than its address."""
     inside = [uri for uri in uris if parsing.is_inside(uri)]
     answers = await line.ask_each([("lsinfo", uri) for uri in inside])
@@ -239,18 +260,20 @@ async def entries(line: Line, uris: Sequence[str]) -> list[Entry]:
     return [parsing.entry(known.get(uri) or Track(uri=uri)) for uri in uris]
 
 
-async def _uris(line: Line, name: str) -> list[str]:
+async def _uris(line: MpdConnection, name: str) -> list[str]:
     if not parsing.is_stored(name):
         raise await no_playlist(line, name)
     try:
         return parsing.values(await line.ask("listplaylist", name), "file")
-    except Said as no:
+    except MpdAckError as no:
         if no.code == NO_SUCH_THING:
             raise await no_playlist(line, name) from None
         raise
 
 
-async def _change(line: Line, verb: str, *commands: Command, of: str = "", none: str = "", taken: str = "") -> None:
+async def _change(
+    line: MpdConnection, verb: str, *commands: Command, of: str = "", none: str = "", taken: str = ""
+) -> None:
     """Do COMMANDS. NONE and TAKEN are what to tell where MPD says that there is none, or one already.
 
     Where there is none, and OF is the name of a playlist, that is what is not there.
@@ -258,7 +281,7 @@ async def _change(line: Line, verb: str, *commands: Command, of: str = "", none:
     words = {NO_SUCH_THING: none, EXISTS: taken, TOO_MANY: "the playlist would be longer than MPD lets it be"}
     try:
         await line.act(verb, *commands)
-    except Said as no:
+    except MpdAckError as no:
         if of and no.code == NO_SUCH_THING:
             raise await no_playlist(line, of) from None
         if told := words.get(no.code):
@@ -266,7 +289,7 @@ async def _change(line: Line, verb: str, *commands: Command, of: str = "", none:
         raise
 
 
-async def _must_have(line: Line, name: str, positions: Collection[int]) -> None:
+async def _must_have(line: MpdConnection, name: str, positions: Collection[int]) -> None:
     """Raise Refused if one of POSITIONS is not in the playlist NAME: MPD takes one too many for there."""
     there = len(await _uris(line, name))
     for position in positions:
@@ -274,7 +297,7 @@ async def _must_have(line: Line, name: str, positions: Collection[int]) -> None:
             raise Refused(f"there is no entry {position + 1} in the playlist {name!r}; it has {there}")
 
 
-async def _must_be_there(line: Line, wanted: Wanted) -> None:
+async def _must_be_there(line: MpdConnection, wanted: LibraryFilter) -> None:
     """Raise Refused if nothing is WANTED: MPD would make an empty list and say nothing."""
     find, expression = parsing.songs(wanted)
     if not await line.ask(find, expression, "window", "0:1"):
@@ -290,7 +313,7 @@ def _one(name: str, source: Uri) -> Command:
 _UNDER_WAY = "pi-appliance is saving"  # a playlist that is only there while another one is replaced
 
 
-class Queueing(Door):
+class QueueCommands(MpdClientBase):
     """The part of ports_player.Player that is about the queue."""
 
     async def queue(self, start: int = 0, count: int = 100) -> Queue:
@@ -298,7 +321,7 @@ class Queueing(Door):
         async with self._session() as line:
             try:
                 status, songs = await line.ask_all(("status",), ("playlistinfo", f"{start}:{start + max(0, count)}"))
-            except Said as no:
+            except MpdAckError as no:
                 if no.place == 0:
                     raise
                 status, songs = no.answers[0], b""  # the queue ends before START
@@ -310,7 +333,7 @@ class Queueing(Door):
                 version=int(said["playlist"]),
             )
 
-    async def add(self, source: Source, where: Where = Where.END, *, play: bool = False) -> Added:
+    async def add(self, source: Source, where: QueuePosition = QueuePosition.END, *, play: bool = False) -> AddResult:
         """Put SOURCE into the queue, and PLAY it from its first track. What is not known leaves the queue as it was."""
         async with self._session() as line, self._adding:
             position, count = await add(line, source, where, play=play)
@@ -318,7 +341,7 @@ class Queueing(Door):
             if isinstance(source, Uri) and count == 1:
                 (track,) = parsing.tracks(await line.ask("playlistinfo", position))
                 name = track.label
-            return Added(name=name, position=position, count=count)
+            return AddResult(name=name, position=position, count=count)
 
     async def move(self, id: int, to: int) -> None:  # noqa: A002 - MPD's word
         """Move the track that has ID to position TO."""
@@ -346,7 +369,7 @@ class Queueing(Door):
         async with self._session() as line:
             try:
                 await line.act("save", ("save", name))
-            except Said as no:
+            except MpdAckError as no:
                 if no.code != EXISTS:
                     raise
                 if not replace:
@@ -356,16 +379,16 @@ class Queueing(Door):
                 await _save_over(line, name)
 
 
-async def length(line: Line) -> int:
+async def length(line: MpdConnection) -> int:
     """Return how many tracks are in the queue."""
     return int(parsing.fields(await line.ask("status"))["playlistlength"])
 
 
-async def _save_over(line: Line, name: str) -> None:
+async def _save_over(line: MpdConnection, name: str) -> None:
     """Replace the playlist NAME; a power cut leaves it as it was, or as it shall be."""
     try:
         await line.ask("rm", _UNDER_WAY)  # left by a power cut
-    except Said as no:
+    except MpdAckError as no:
         if no.code != NO_SUCH_THING:
             raise
     await line.act("save", ("save", _UNDER_WAY), ("rm", name), ("rename", _UNDER_WAY, name))

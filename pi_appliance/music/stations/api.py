@@ -7,18 +7,18 @@ from pi_appliance.music.model import Station
 from pi_appliance.music.player_commands import play_station
 from pi_appliance.web.actions import Actions
 from pi_appliance.web.interface import Daemon
-from pi_appliance.web.params import Call, Endpoint, flag, text, whole
+from pi_appliance.web.params import Call, Endpoint, boolean, integer, text
 
 _KEYS = (
     text("name", "what to call it; capitals do not count", 200, needed=True),
     text("url", "of its stream, or of a list of streams (.m3u, .m3u8, .pls)", 2000, needed=True),
     text("genre", "what it plays", 200, otherwise=""),
     text("country", "where it comes from", 200, otherwise=""),
-    flag("check", "whether its address is tried first", otherwise=True),
+    boolean("check", "whether its address is tried first", otherwise=True),
 )
 _WINDOW = (
-    whole("start", "the first one, counted from 0", 0, 10_000_000, otherwise=0, example=0),
-    whole("count", "how many at the most", 1, 5000, otherwise=5000, example=50),
+    integer("start", "the first one, counted from 0", 0, 10_000_000, otherwise=0, example=0),
+    integer("count", "how many at the most", 1, 5000, otherwise=5000, example=50),
 )
 _EXAMPLE = {"name": "Groove", "url": "http://radio.example/groove", "genre": "Jazz", "check": False}
 

@@ -10,19 +10,19 @@ from pi_appliance.cli.options import json_option
 from pi_appliance.cli.text import table
 from pi_appliance.config.loader import load
 from pi_appliance.errors import UnknownName
-from pi_appliance.music.cli.group import button, lists
-from pi_appliance.music.cli.session import press, stations
+from pi_appliance.music.cli.group import music_command, music_group
+from pi_appliance.music.cli.session import run_command, stations
 from pi_appliance.music.cli.sources import station_names
-from pi_appliance.music.model import Station, Uri, Where
+from pi_appliance.music.model import QueuePosition, Station, Uri
 from pi_appliance.music.stations.service import Stations
 
-_stations = lists("stations", "Web radio.")
+_stations = music_group("stations", "Web radio.")
 _genre = click.option("--genre", metavar="TEXT", help="What it plays.")
 _country = click.option("--country", metavar="TEXT", help="Where it is from.")
 _untried = click.option("--untried", is_flag=True, help="Take the address as it is, without trying it.")
 
 
-@button("list", "List the web radio stations.", group=_stations)
+@music_command("list", "List the web radio stations.", group=_stations)
 @json_option
 def list_(config: Path, as_json: bool) -> None:
     """List the web radio stations, the household's own ones first."""
@@ -39,7 +39,7 @@ def list_(config: Path, as_json: bool) -> None:
         click.echo("there are no stations; pi-appliance music stations add NAME URL makes one")
 
 
-@button("add", "Add a station of your own.", group=_stations)
+@music_command("add", "Add a station of your own.", group=_stations)
 @click.argument("name")
 @click.argument("url")
 @_genre
@@ -55,7 +55,7 @@ def add(config: Path, name: str, url: str, genre: str | None, country: str | Non
     click.echo(f"added {kept.name}")
 
 
-@button("edit", "Change a station.", group=_stations)
+@music_command("edit", "Change a station.", group=_stations)
 @click.argument("name")
 @click.option("--name", "to", metavar="TEXT", help="Another name.")
 @click.option("--url", metavar="URL", help="Another address.")
@@ -75,7 +75,7 @@ def edit(
     click.echo(f"changed {kept.name}")
 
 
-@button("remove", "Take a station away.", group=_stations)
+@music_command("remove", "Take a station away.", group=_stations)
 @click.argument("name", nargs=-1, required=True, shell_complete=station_names)
 def remove(config: Path, name: tuple[str, ...]) -> None:
     """Take the station NAME away. One of your file is only hidden: restore brings it back."""
@@ -83,20 +83,22 @@ def remove(config: Path, name: tuple[str, ...]) -> None:
     click.echo(f"removed {' '.join(name)}")
 
 
-@button("restore", "Bring back a station of your file.", group=_stations)
+@music_command("restore", "Bring back a station of your file.", group=_stations)
 @click.argument("name", nargs=-1, required=True)
 def restore(config: Path, name: tuple[str, ...]) -> None:
     """Bring back the station NAME of your file, as it is there: removed or changed, it is so no more."""
     click.echo(f"{stations(load(config)).restore(' '.join(name)).name} is back")
 
 
-@button("play-station", "Play a web radio station.")
+@music_command("play-station", "Play a web radio station.")
 @click.argument("name", nargs=-1, required=True, shell_complete=station_names)
 def play_station(config: Path, name: tuple[str, ...]) -> None:
     """Replace the queue by the station NAME and play it. A part of its name will do; capitals do not count."""
     settings = load(config)
     station = _found(" ".join(name), stations(settings))
-    press(settings, lambda player: player.add(Uri(uri=station.url, title=station.name), Where.INSTEAD, play=True))
+    run_command(
+        settings, lambda player: player.add(Uri(uri=station.url, title=station.name), QueuePosition.INSTEAD, play=True)
+    )
 
 
 def _found(name: str, stations: Stations) -> Station:

@@ -47,7 +47,7 @@ def is_address_of_list(url: str) -> bool:
         return False
 
 
-def is_stream_in_parts(text: str) -> bool:
+def is_hls(text: str) -> bool:
     """Say whether TEXT is no list of streams but a stream itself, cut into parts (HLS)."""
     return any(line.startswith("#EXT-X-") for line in text.splitlines())
 
@@ -107,7 +107,7 @@ def _tuned(url: str, until: float) -> str:
         got = fetch(url, wanted=_answers_with_list, seconds=max(0.1, until - time.monotonic()))
         if got.mime in _PAGES and not _answers_with_list(got.url, got.mime):
             raise Refused(f"{url} is a web page; give the address of the stream, which it may name")
-        if not _answers_with_list(got.url, got.mime) or is_stream_in_parts(got.text):
+        if not _answers_with_list(got.url, got.mime) or is_hls(got.text):
             return url
         found = streams(got.text, got.url)
         if not found:
@@ -141,7 +141,7 @@ _PATIENCE = 5.0  # seconds for another process to have written
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shown:
+class StationView:
     """A station, and where it comes from."""
 
     station: Station
@@ -171,18 +171,18 @@ class Stations:
         """Return the stations, the household's own ones first. Raises ConfigError with every problem of the files."""
         return tuple(shown.station for shown in self.shown())
 
-    def shown(self) -> list[Shown]:
+    def shown(self) -> list[StationView]:
         """Return the stations and where each comes from, in the order of `all`."""
         known, own = _by_name(self._of_file()), self._own()
         covers = {name: of for name, of in own.instead.items() if of in known}
         in_place = {of: name for name, of in covers.items()}
-        found = [Shown(station=own.stations[name], own=True) for name in own.stations if name not in covers]
+        found = [StationView(station=own.stations[name], own=True) for name in own.stations if name not in covers]
         for name, station in known.items():
             if name in in_place:
                 mine = own.stations[in_place[name]]
-                found.append(Shown(station=mine, own=True, covers=station.name))
+                found.append(StationView(station=mine, own=True, covers=station.name))
             elif name not in own.hidden and name not in own.stations:
-                found.append(Shown(station=station, own=False))
+                found.append(StationView(station=station, own=False))
         return found
 
     def gone(self) -> tuple[Station, ...]:
@@ -261,7 +261,7 @@ class Stations:
             own.stations.pop(_fold(name), None)  # an own one that bears its name
         return gone[_fold(name)]
 
-    def _one(self, name: str) -> Shown:
+    def _one(self, name: str) -> StationView:
         found = {_fold(each.station.name): each for each in self.shown()}
         if _fold(name) not in found:
             raise UnknownName("station", name, [each.station.name for each in found.values()])
@@ -290,7 +290,7 @@ class Stations:
     def _writing(self) -> Iterator[_Own]:
         """Give what the own file holds, to be changed, and keep it if the block ends well; nobody else writes then."""
         folder = files.make_folder(self._own_file.parent)
-        with locks.taken(folder / f"{NAME}.lock", patience=_PATIENCE) as lock:
+        with locks.acquire(folder / f"{NAME}.lock", patience=_PATIENCE) as lock:
             if lock is None:
                 raise Unavailable("another program is writing the stations; try again")
             own = _load(self._own_file)

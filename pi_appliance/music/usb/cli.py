@@ -11,7 +11,7 @@ from pathlib import Path
 
 import click
 
-from pi_appliance.cli.options import config_option, config_or_none_option, json_option
+from pi_appliance.cli.options import config_option, json_option, optional_config_option
 from pi_appliance.cli.text import table
 from pi_appliance.config import secrets
 from pi_appliance.config.loader import load
@@ -21,7 +21,7 @@ from pi_appliance.music.cli.group import command
 from pi_appliance.music.hub import open_player
 from pi_appliance.music.player import Player
 from pi_appliance.music.usb import drives, root_helper
-from pi_appliance.music.usb.drives import Places, Stick, StickState, let_go
+from pi_appliance.music.usb.drives import Places, StickState, UsbDrive, eject
 
 _WORDS = {
     StickState.AWAY: "away, its tracks are kept",
@@ -43,7 +43,7 @@ Exit status:
 
 @command.group("usb", short_help="USB sticks with music.", invoke_without_command=True)
 @json_option
-@config_or_none_option
+@optional_config_option
 @click.pass_context
 def group(context: click.Context, as_json: bool, config: Path | NoConfig) -> None:
     """List the USB sticks with music: here or away, how full, how many of its tracks the player knows."""
@@ -65,13 +65,13 @@ def _list(settings: Config, as_json: bool) -> None:
         click.echo("no stick was ever here")
 
 
-def _room(stick: Stick) -> str:
+def _room(stick: UsbDrive) -> str:
     if stick.size is None or stick.used is None:
         return "-"
     return f"{stick.used / 1e9:.1f} of {stick.size / 1e9:.1f} GB"
 
 
-def _tracks(stick: Stick) -> str:
+def _tracks(stick: UsbDrive) -> str:
     if stick.tracks is None:
         return "-"
     return str(stick.tracks) if stick.files is None else f"{stick.tracks} of {stick.files}"
@@ -99,7 +99,7 @@ def remove(name: str, config: Path) -> None:
 @click.argument("name")
 def forget(name: str, config: Path) -> None:
     """Give up the stick NAME, which is away: the player drops its tracks when it looks for what is new. As root."""
-    root_helper.forget(name, _folder(config), _places())
+    root_helper.unregister(name, _folder(config), _places())
     click.echo(f"{name} is forgotten; its tracks go with the next update of the library")
 
 
@@ -109,7 +109,7 @@ def attach(device: str, config: Path) -> None:
     """Mount DEVICE, such as sda1, only to be read, and let it appear among the music. As root: udev has it done."""
     try:
         name = root_helper.attach(device, _folder(config), _places())
-    except (root_helper.LeftAlone, Unavailable) as error:
+    except (root_helper.Ignored, Unavailable) as error:
         click.echo(str(error))  # nothing is amiss: it is not for us
     else:
         click.echo(f"{device} is here as {name}")
@@ -128,7 +128,7 @@ def detach(device: str, config: Path) -> None:
 def tidy(config: Path) -> None:
     """Unmount the stick that the page asked for, and have those that are not here read as away. As root."""
     where = load(config).usb
-    for name in root_helper.tidy(where.folder, _places()) if where else ():
+    for name in root_helper.cleanup(where.folder, _places()) if where else ():
         click.echo(f"{name} is away")
 
 
@@ -144,7 +144,7 @@ def _places() -> root_helper.Places:
     return root_helper.Places.of(os.environ)
 
 
-def listed(settings: Config) -> list[Stick]:
+def listed(settings: Config) -> list[UsbDrive]:
     """Return the sticks, with their tracks if a player says how many there are. Raises Unavailable."""
     return asyncio.run(_sticks(settings))
 
@@ -154,13 +154,13 @@ def eject_drive(name: str, settings: Config) -> None:
 
     async def removed() -> None:
         async with _player(settings) as player:
-            await let_go(name, where, player, Places())
+            await eject(name, where, player, Places())
 
     where = drives.configured(settings.usb)
     asyncio.run(removed())
 
 
-async def _sticks(settings: Config) -> list[Stick]:
+async def _sticks(settings: Config) -> list[UsbDrive]:
     where = drives.configured(settings.usb)
     found = drives.found(where, Places())
     async with _player(settings) as player:

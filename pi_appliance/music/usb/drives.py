@@ -18,11 +18,11 @@ from typing import Protocol
 
 from pi_appliance.config.model import Usb
 from pi_appliance.errors import ApplianceError, Refused, Unavailable, UnknownName
-from pi_appliance.music.model import Can, Play
+from pi_appliance.music.model import Capability, Play
 from pi_appliance.music.player import Player
 from pi_appliance.music.usb import mounted, root_helper
 from pi_appliance.system import files, mounts
-from pi_appliance.system.mounts import MountAlarm
+from pi_appliance.system.mounts import MountWatcher
 
 _WINDOW = 200  # tracks of the queue asked for at a time
 _GLANCE = 0.05  # seconds between two looks at whether it is gone
@@ -39,7 +39,7 @@ class Places:
     may_unmount: bool = field(default_factory=lambda: os.geteuid() == 0)
 
 
-async def let_go(name: str, usb: Usb, player: Player | None, places: Places) -> None:
+async def eject(name: str, usb: Usb, player: Player | None, places: Places) -> None:
     """Let go of the stick NAME; when this returns, it may be pulled. Without a PLAYER nothing plays from it.
 
     Raises UnknownName; Refused if it is away, or others have mounted it; Unavailable if nobody unmounts it.
@@ -53,11 +53,11 @@ async def let_go(name: str, usb: Usb, player: Player | None, places: Places) -> 
     if mount.folder.parent != places.root.mounts:
         raise Refused(f"{name} was not mounted by the appliance; who did must unmount it: sudo umount '{mount.folder}'")
     if player is not None:
-        await _silence(player, f"{usb.uri}/{name}/")
+        await _stop_playback_from(player, f"{usb.uri}/{name}/")
     await _unmounted(name, usb, places)
 
 
-async def _silence(player: Player, prefix: str) -> None:
+async def _stop_playback_from(player: Player, prefix: str) -> None:
     """Go on to the next track that is not below PREFIX if the current one is; stop where there is none."""
     state = await player.state()
     if state.track is None or state.play is Play.STOPPED or not state.track.uri.startswith(prefix):
@@ -105,7 +105,7 @@ class StickState(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stick:
+class UsbDrive:
     """One stick. What is not known, or not known yet, is None."""
 
     name: str
@@ -132,7 +132,7 @@ class Music(Protocol):
         """Yield what changed. The first item comes at once."""
 
 
-class Sticks:
+class UsbDrives:
     """The sticks of the daemon. SETTINGS and MUSIC are asked anew each time, as the file may have been read again."""
 
     def __init__(
@@ -146,7 +146,7 @@ class Sticks:
 
     async def run(self) -> None:
         """Have each stick that appears looked through, until cancelled."""
-        alarm = MountAlarm(self._news.set, self._places.mounts)
+        alarm = MountWatcher(self._news.set, self._places.mounts)
         try:
             pause = self._places.tick
             while True:
@@ -191,12 +191,12 @@ class Sticks:
         scan.task.cancel()
         await asyncio.gather(scan.task, return_exceptions=True)
 
-    def all(self) -> list[Stick]:
+    def all(self) -> list[UsbDrive]:
         """Return every stick, by name. Raises Unavailable where sticks are not configured."""
         usb = configured(self._settings())
         return [self._told(each, usb) for each in self._found(usb)]
 
-    async def remove(self, name: str) -> Stick:
+    async def remove(self, name: str) -> UsbDrive:
         """Let go of the stick NAME and return it: then it may be pulled. What plays from it ends.
 
         Raises UnknownName; Refused if it is away, or others have mounted it; Unavailable if nobody unmounts it.
@@ -205,7 +205,7 @@ class Sticks:
             self._going.add(name)
             try:
                 usb = configured(self._settings())
-                await let_go(name, usb, await self._player_or_none(), self._places)
+                await eject(name, usb, await self._player_or_none(), self._places)
                 return next(each for each in self.all() if each.name == name)
             finally:
                 self._going.discard(name)
@@ -219,7 +219,7 @@ class Sticks:
     def _found(self, usb: Usb) -> list[mounted.Found]:
         return found(usb, self._places)
 
-    def _told(self, each: mounted.Found, usb: Usb) -> Stick:
+    def _told(self, each: mounted.Found, usb: Usb) -> UsbDrive:
         stick = told(each, usb)
         scan = self._scans.get(each.name)
         if stick.state is StickState.AWAY:
@@ -259,7 +259,7 @@ class _Scan:
                 return
 
     async def _scan(self, player: Player) -> None:
-        if Can.UPDATE not in await player.abilities():
+        if Capability.UPDATE not in await player.abilities():
             self.state, self.note = StickState.READY, "this player looks for what is new by itself"
             return
         self.state, self.note = StickState.SCANNING, ""
@@ -299,15 +299,15 @@ def _uri(usb: Usb, name: str) -> str:
     return f"{usb.uri}/{name}"
 
 
-def told(each: mounted.Found, usb: Usb) -> Stick:
+def told(each: mounted.Found, usb: Usb) -> UsbDrive:
     """Return what can be said of a stick without asking the player."""
     room = mounted.disk_space(each.mount) if each.mount else None
     size, used = room or (None, None)
     state = StickState.READY if each.mount else StickState.AWAY
-    return Stick(name=each.name, state=state, uri=_uri(usb, each.name), size=size, used=used)
+    return UsbDrive(name=each.name, state=state, uri=_uri(usb, each.name), size=size, used=used)
 
 
-async def counted(stick: Stick, each: mounted.Found, player: Player) -> Stick:
+async def counted(stick: UsbDrive, each: mounted.Found, player: Player) -> UsbDrive:
     """Return STICK with what PLAYER knows of it, for who is not the daemon."""
     tracks = await _tracks(player, stick.uri)
     if each.mount is None:

@@ -56,7 +56,7 @@ class Places:
         )
 
 
-class LeftAlone(Refused):
+class Ignored(Refused):
     """A device that is no stick with music, or is in use otherwise."""
 
 
@@ -71,14 +71,14 @@ def attach(device: str, folder: Path, places: Places) -> str:
     system = _look(source)
     ways = _WAYS.get(system["TYPE"])
     if ways is None:
-        raise LeftAlone(
+        raise Ignored(
             f"{source} is left alone: it holds {system['TYPE'] or 'no file system'}, not FAT, exFAT, NTFS or ext4"
         )
     if not folder.parent.is_dir():
         raise Refused(f"{folder.parent} is not there; correct `folder` under usb:")
     name = _name(system, folder, places)
     _mount(source, places.mounts / name, ways)
-    _lead(folder, name, str(places.mounts / name))
+    _symlink(folder, name, str(places.mounts / name))
     return name
 
 
@@ -92,7 +92,7 @@ def remove(name: str, folder: Path, places: Places) -> list[str]:
     return _let_go([each for each in _here(places) if each.folder.name == name], folder)
 
 
-def tidy(folder: Path, places: Places) -> list[str]:
+def cleanup(folder: Path, places: Places) -> list[str]:
     """Do what was asked for, and let sticks that are not here read so, as after a power cut. Return what changed."""
     wanted = _asked(places.request)
     changed = remove(wanted, folder, places) if wanted else []
@@ -100,12 +100,12 @@ def tidy(folder: Path, places: Places) -> list[str]:
     for link in folder.iterdir() if folder.is_dir() else ():
         target = Path(os.readlink(link)) if link.is_symlink() else None  # noqa: PTH115 - "." must stay as it is
         if target is not None and target.parent == places.mounts and target not in here:
-            _lead(folder, link.name, AWAY)
+            _symlink(folder, link.name, AWAY)
             changed.append(link.name)
     return changed
 
 
-def forget(name: str, folder: Path, places: Places) -> None:
+def unregister(name: str, folder: Path, places: Places) -> None:
     """Let a stick that is away be none: MPD drops its tracks when it looks next. Raises UnknownName, Refused."""
     known = _known(places)
     if name not in known:
@@ -130,7 +130,7 @@ def _let_go(those: Sequence[mounts.Mount], folder: Path | None) -> list[str]:
     for mount in those:
         if folder is not None:
             with contextlib.suppress(Refused):  # whatever became of the folder, the stick is to go
-                _lead(folder, mount.folder.name, AWAY)
+                _symlink(folder, mount.folder.name, AWAY)
         if _run("umount", str(mount.folder)).returncode:
             _run("umount", "--lazy", str(mount.folder))
         with contextlib.suppress(OSError):
@@ -149,9 +149,9 @@ def _look(source: Path) -> dict[str, str]:
     device = f"{os.major(number.st_rdev)}:{os.minor(number.st_rdev)}"
     used = next((mount.folder for mount in mounts.mounts() if mount.device == device), None)
     if used is not None:
-        raise LeftAlone(f"{source} is left alone: it is mounted at {used}")
+        raise Ignored(f"{source} is left alone: it is mounted at {used}")
     if _run("findmnt", "--fstab", "--noheadings", "--source", str(source)).stdout.strip():
-        raise LeftAlone(f"{source} is left alone: /etc/fstab says what becomes of it")
+        raise Ignored(f"{source} is left alone: /etc/fstab says what becomes of it")
     told = dict(line.partition("=")[::2] for line in _run("blkid", "-p", "-o", "udev", str(source)).stdout.splitlines())
     return {key: _plain(told.get(f"ID_FS_{key}", "")) for key in ("TYPE", "LABEL_ENC", "UUID")}
 
@@ -206,7 +206,7 @@ def _opened(folder: Path) -> Iterator[int]:
             os.close(number)
 
 
-def _lead(folder: Path, name: str, target: str) -> None:
+def _symlink(folder: Path, name: str, target: str) -> None:
     """Let the entry NAME of FOLDER lead to TARGET, in one step. A folder of somebody else's is never touched."""
     draft = f".{name}.new"
     with _opened(folder) as here:

@@ -34,7 +34,7 @@ class Cut(Exception):
         super().__init__(why)
 
 
-async def open_line(place: tuple[str, int]) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+async def connect(place: tuple[str, int]) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     """Connect to PLACE. Raises Cut within a second."""
     try:
         async with asyncio.timeout(REACH):
@@ -43,14 +43,14 @@ async def open_line(place: tuple[str, int]) -> tuple[asyncio.StreamReader, async
         raise Cut(_why(error), sent=False) from None
 
 
-async def exchange(
+async def request(
     place: tuple[str, int], method: str, target: str, body: bytes | None = None, *, seconds: float, longest: int
 ) -> Answer:
     """Ask once on a line of its own. SECONDS are for all of it, LONGEST is in bytes. BODY is JSON. Raises Cut."""
     sent = False
     try:
         async with asyncio.timeout(seconds):
-            reader, writer = await open_line(place)
+            reader, writer = await connect(place)
             try:
                 line = h11.Connection(h11.CLIENT)
                 data = _request(line, place, method, target, body)
@@ -230,7 +230,7 @@ class Rest:
         self, method: str, target: str, body: bytes | None, *, once: str = "", seconds: float, longest: int
     ) -> Answer:
         try:
-            return await exchange(self.place, method, target, body, seconds=seconds, longest=longest)
+            return await request(self.place, method, target, body, seconds=seconds, longest=longest)
         except Cut as cut:
             raise self._broken(str(cut), once if cut.sent else "") from None
 

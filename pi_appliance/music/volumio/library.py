@@ -14,19 +14,19 @@ from urllib.parse import quote, unquote
 
 from pi_appliance.errors import Refused
 from pi_appliance.music.model import (
-    Counts,
     Entry,
-    Kind,
+    EntryType,
+    LibraryFilter,
+    LibraryStats,
     Mode,
+    Page,
     Play,
     PlayerState,
     Playlist,
-    Saved,
+    SavedPlaylist,
     Source,
     Track,
     Uri,
-    Wanted,
-    Window,
 )
 from pi_appliance.music.volumio.client import Rest, objects
 
@@ -34,9 +34,9 @@ ROOT = "music-library"
 Item = Mapping[str, Any]
 _SONGS = {"song", "track", "cuesong", "webradio", "mywebradio"}
 _TAGS = {  # what a page is of, by how many names its address has
-    "artists": (Kind.ARTIST, Kind.ALBUM),
-    "albums": (Kind.ALBUM, Kind.ALBUM),
-    "genres": (Kind.GENRE, Kind.ARTIST, Kind.ALBUM),
+    "artists": (EntryType.ARTIST, EntryType.ALBUM),
+    "albums": (EntryType.ALBUM, EntryType.ALBUM),
+    "genres": (EntryType.GENRE, EntryType.ARTIST, EntryType.ALBUM),
 }
 
 
@@ -101,13 +101,13 @@ def entry(item: Item) -> Entry | None:
         artist = _text(item.get("artist")) or (names[-2] if len(names) > 1 else "")
         if not (name or names[-1]):
             return None  # all that has no such tag
-        if kind is not Kind.ALBUM:
+        if kind is not EntryType.ALBUM:
             return Entry(kind=kind, name=name or names[-1], uri=uri)
         return Entry(kind=kind, name=name or names[-1], uri=uri, artist=artist, date=_text(item.get("year")))
     if item.get("type") in _SONGS:
-        kind, track = Kind.STREAM if is_stream(item) else Kind.TRACK, _track(item)
+        kind, track = EntryType.STREAM if is_stream(item) else EntryType.TRACK, _track(item)
         return Entry(kind=kind, name=track.label, uri=uri, artist=track.artist, track=track)
-    kind = Kind.PLAYLIST if item.get("type") == "playlist" or uri.startswith("playlists/") else Kind.FOLDER
+    kind = EntryType.PLAYLIST if item.get("type") == "playlist" or uri.startswith("playlists/") else EntryType.FOLDER
     return Entry(kind=kind, name=name or uri, uri=uri)
 
 
@@ -176,7 +176,7 @@ def _text(value: Any) -> str:
 
 KEPT = 30.0  # seconds
 _SOURCES = ("favourites", "playlists", "radio", "upnp", "Last_100")  # what one browses beside the library
-_PLAYABLE = (Kind.TRACK, Kind.STREAM)
+_PLAYABLE = (EntryType.TRACK, EntryType.STREAM)
 
 
 class Found(NamedTuple):
@@ -193,7 +193,7 @@ class Library:
         self._rest = rest
         self._kept: tuple[str, list[Mapping[str, Any]]] | None = None
 
-    async def folder(self, path: str, start: int, count: int) -> Window[Entry]:
+    async def folder(self, path: str, start: int, count: int) -> Page[Entry]:
         """Return what is in the folder PATH. Raises Refused if there is none."""
         uri = _uri(path)
         items = await self._page(uri)
@@ -201,16 +201,16 @@ class Library:
             raise Refused(f"the library has no folder {path!r}")
         return _window(_entries(items), start, count)
 
-    async def entries(self, kind: Kind, wanted: Wanted, start: int, count: int) -> Window[Entry]:
+    async def entries(self, kind: EntryType, wanted: LibraryFilter, start: int, count: int) -> Page[Entry]:
         """Return the entries of KIND in which WANTED is found. Raises Refused where Volumio has no such page."""
         if kind in _PLAYABLE:
             return _window(await self._tracks(wanted), start, count)
-        if kind not in (Kind.ARTIST, Kind.ALBUM, Kind.GENRE):
+        if kind not in (EntryType.ARTIST, EntryType.ALBUM, EntryType.GENRE):
             raise Refused(f"the library of Volumio is not sorted by {kind}; browse its folders")
-        if kind is Kind.GENRE and wanted != Wanted():
+        if kind is EntryType.GENRE and wanted != LibraryFilter():
             raise Refused("Volumio lists the genres of its whole library only; ask for them without anything else")
-        page = {Kind.ARTIST: "artists://", Kind.ALBUM: "albums://", Kind.GENRE: "genres://"}[kind]
-        if wanted.text or wanted.genre or (wanted.artist and kind is Kind.ALBUM):
+        page = {EntryType.ARTIST: "artists://", EntryType.ALBUM: "albums://", EntryType.GENRE: "genres://"}[kind]
+        if wanted.text or wanted.genre or (wanted.artist and kind is EntryType.ALBUM):
             items = await self._narrowed(wanted)
         else:
             items = await self._page(page)
@@ -219,13 +219,13 @@ class Library:
         unique = {(entry.name, entry.artist): entry for entry in found}
         return _window(sorted(unique.values(), key=lambda entry: entry.name.casefold()), start, count)
 
-    async def counts(self) -> Counts:
+    async def counts(self) -> LibraryStats:
         """Return how big the library is."""
         said = await self._rest.get("collectionstats")
         if not isinstance(said, dict):
             raise Refused("Volumio does not tell how big its library is; ask again when it has scanned it")
         artists, albums, songs = (_count(said.get(key)) for key in ("artists", "albums", "songs"))
-        return Counts(artists=artists, albums=albums, tracks=songs, seconds=seconds(said.get("playtime")))
+        return LibraryStats(artists=artists, albums=albums, tracks=songs, seconds=seconds(said.get("playtime")))
 
     async def playlists(self) -> list[Playlist]:
         """Return the saved playlists, in the order of their names."""
@@ -233,7 +233,7 @@ class Library:
         listed = [name for name in names if isinstance(name, str)] if isinstance(names, list) else []
         return [Playlist(name=name) for name in sorted(listed, key=str.casefold)]
 
-    async def playlist(self, name: str, start: int, count: int) -> Window[Entry]:
+    async def playlist(self, name: str, start: int, count: int) -> Page[Entry]:
         """Return COUNT entries of the playlist NAME. Raises Refused if there is none."""
         return _window(_entries(await self._saved(name)), start, count)
 
@@ -242,12 +242,12 @@ class Library:
         match source:
             case Uri():
                 return await self._at(source)
-            case Saved():
+            case SavedPlaylist():
                 songs = [item for item in await self._saved(source.playlist) if address(item)]
                 if not songs:
                     raise Refused(f"the playlist {source.playlist!r} is empty")
                 return Found(source.playlist, songs)
-            case Wanted():
+            case LibraryFilter():
                 return await self._wanted(source)
 
     async def _at(self, source: Uri) -> Found:
@@ -259,7 +259,7 @@ class Library:
             return Found(title, [item])
         uri = _uri(source.uri)
         if uri.startswith("playlists/"):
-            return await self.find(Saved(playlist=uri.removeprefix("playlists/")))
+            return await self.find(SavedPlaylist(playlist=uri.removeprefix("playlists/")))
         scheme = uri.partition("://")[0] if "://" in uri else ""
         if scheme and scheme not in ("artists", "albums", "genres"):
             return Found(source.title or uri, [{"uri": uri, "title": source.title}])  # of a plug-in of Volumio's
@@ -273,23 +273,23 @@ class Library:
         name = source.title or str(known.get("title") or unquote(uri.rpartition("/")[2]))
         return Found(name, [{"uri": uri, "service": known.get("service", "mpd"), "title": name}])
 
-    async def _wanted(self, wanted: Wanted) -> Found:
+    async def _wanted(self, wanted: LibraryFilter) -> Found:
         tracks = [entry.track for entry in await self._tracks(wanted) if entry.track]
         name = wanted.album or wanted.artist or wanted.genre or wanted.text
         if not tracks:
             raise Refused(f"nothing is found for {name!r}")
         return Found(name, [{"uri": track.uri, "service": "mpd", "title": track.title} for track in tracks])
 
-    async def _tracks(self, wanted: Wanted) -> list[Entry]:
-        if wanted == Wanted():
+    async def _tracks(self, wanted: LibraryFilter) -> list[Entry]:
+        if wanted == LibraryFilter():
             raise Refused("Volumio does not list all its tracks at once; name an artist, an album, a genre or words")
         items = await self._narrowed(wanted)
         if wanted.album and not wanted.text:
-            albums = [entry for entry in _entries(items) if entry.kind is Kind.ALBUM and _fits(entry, wanted)]
+            albums = [entry for entry in _entries(items) if entry.kind is EntryType.ALBUM and _fits(entry, wanted)]
             items = [item for album in dict.fromkeys(each.uri for each in albums) for item in await self._page(album)]
         return [entry for entry in _entries(items) if entry.kind in _PLAYABLE and _fits(entry, wanted)]
 
-    async def _narrowed(self, wanted: Wanted) -> list[Mapping[str, Any]]:
+    async def _narrowed(self, wanted: LibraryFilter) -> list[Mapping[str, Any]]:
         """Return the items of the page on which all of WANTED must stand, perhaps beside others."""
         if wanted.text:
             return _items(await self._rest.get("search", query=_coded(wanted.text)))
@@ -344,15 +344,15 @@ def _entries(items: Iterable[Mapping[str, Any]]) -> list[Entry]:
     return [entry for entry in map(entry, items) if entry is not None]
 
 
-def _fits(entry: Entry, wanted: Wanted) -> bool:
+def _fits(entry: Entry, wanted: LibraryFilter) -> bool:
     """Say whether ENTRY has what is WANTED, as far as the page it is from has not seen to that.
 
     Whose page it is stands in that page's address; only what a search found may be anybody's.
     """
     by = not wanted.text or wanted.artist in ("", entry.artist)
-    if entry.kind is Kind.ARTIST:
+    if entry.kind is EntryType.ARTIST:
         return wanted.artist in ("", entry.name)
-    if entry.kind is Kind.ALBUM:
+    if entry.kind is EntryType.ALBUM:
         return wanted.album in ("", entry.name) and by
     album = entry.track.album if entry.track else ""
     return by and (not wanted.text or wanted.album in ("", album))
@@ -361,8 +361,10 @@ def _fits(entry: Entry, wanted: Wanted) -> bool:
 def _with_artists(entries: Sequence[Entry]) -> Sequence[Entry]:
     """Return ENTRIES and those by whom they are: the page of a genre shows albums and tracks."""
     names = dict.fromkeys(entry.artist for entry in entries if entry.artist)
-    known = {entry.name for entry in entries if entry.kind is Kind.ARTIST}
-    made = [Entry(kind=Kind.ARTIST, name=name, uri=f"artists://{_coded(name)}") for name in names if name not in known]
+    known = {entry.name for entry in entries if entry.kind is EntryType.ARTIST}
+    made = [
+        Entry(kind=EntryType.ARTIST, name=name, uri=f"artists://{_coded(name)}") for name in names if name not in known
+    ]
     return [*entries, *made]
 
 
@@ -370,10 +372,10 @@ def _coded(text: str) -> str:
     return quote(text, safe="", errors="replace")
 
 
-def _window(entries: Sequence[Entry], start: int, count: int) -> Window[Entry]:
+def _window(entries: Sequence[Entry], start: int, count: int) -> Page[Entry]:
     start = max(0, start)
     end = start + max(0, count)
-    return Window(items=entries[start:end], start=start, length=len(entries), more=end < len(entries))
+    return Page(items=entries[start:end], start=start, length=len(entries), more=end < len(entries))
 
 
 def _count(value: Any) -> int:

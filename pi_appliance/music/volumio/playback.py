@@ -14,26 +14,26 @@ from urllib.parse import quote
 
 from pi_appliance.errors import Refused, Unavailable
 from pi_appliance.music.model import (
-    Added,
+    AddResult,
     Art,
-    Can,
-    Counts,
+    Capability,
     Entry,
-    Kind,
+    EntryType,
+    LibraryFilter,
+    LibraryStats,
     Mode,
+    Page,
     PlayerState,
     Playlist,
     Queue,
+    QueuePosition,
     Source,
     Track,
-    Wanted,
-    Where,
-    Window,
 )
 from pi_appliance.music.volumio import library as words
 from pi_appliance.music.volumio.client import Rest
 from pi_appliance.music.volumio.library import Library
-from pi_appliance.music.volumio.player import Lacks, refuse
+from pi_appliance.music.volumio.player import UnsupportedCommands, refuse
 from pi_appliance.music.volumio.push import Watch
 
 SETTLES = 1.0  # seconds in which the effect of a command must show
@@ -47,15 +47,15 @@ class Adding:
         self._rest, self._library, self._tracks = rest, library, tracks
         self._one = asyncio.Lock()  # two stations at once would mix their queues
 
-    async def add(self, source: Source, where: Where, play: bool) -> Added:
+    async def add(self, source: Source, where: QueuePosition, play: bool) -> AddResult:
         """Put SOURCE into the queue and return what came. Raises Refused for the unknown, before anything is done."""
-        if where is Where.NEXT:
+        if where is QueuePosition.NEXT:
             refuse("put something behind the current track", "add it to the end, or do it on Volumio's own page")
         await self._rest.state()
         async with self._one:
             found = await self._library.find(source)
-            before = len(await self._tracks()) if where is Where.END else 0
-            if where is Where.INSTEAD and not play:
+            before = len(await self._tracks()) if where is QueuePosition.END else 0
+            if where is QueuePosition.INSTEAD and not play:
                 await self._rest.command("clearQueue")
             try:
                 await self._send(found.items, where, play)
@@ -72,20 +72,20 @@ class Adding:
                 return length
             await asyncio.sleep(AGAIN)
 
-    async def _send(self, items: Sequence[Mapping[str, Any]], where: Where, play: bool) -> None:
+    async def _send(self, items: Sequence[Mapping[str, Any]], where: QueuePosition, play: bool) -> None:
         data: Any = items[0] if len(items) == 1 else list(items)
-        if where is Where.INSTEAD and play:
+        if where is QueuePosition.INSTEAD and play:
             instead = data if len(items) == 1 else {"list": data, "index": 0}
             await self._rest.post("replaceAndPlay", instead, once="add")
         else:
             await self._rest.post("addPlay" if play else "addToQueue", data, once="add")
 
-    async def _came(self, name: str, before: int, play: bool) -> Added:
+    async def _came(self, name: str, before: int, play: bool) -> AddResult:
         length = await self.length(lambda length: length > before)
         if length > before:
-            return Added(name=name, position=before, count=length - before)
+            return AddResult(name=name, position=before, count=length - before)
         if play and before:  # what the queue ends with already is played, and not added again
-            return Added(name=name, position=int((await self._rest.state()).get("position") or 0), count=0)
+            return AddResult(name=name, position=int((await self._rest.state()).get("position") or 0), count=0)
         why = "Volumio cannot play it, or its queue ends with it already"
         raise Refused(f"Volumio said Success, but {name} is not added: {why}")
 
@@ -129,7 +129,7 @@ _EMPTY = "the queue is empty; add something to it first"
 _NO_MIXER = "has its volume control switched off; choose a mixer in Settings, Playback Options, on its own page"
 
 
-class Volumio(Lacks):
+class Volumio(UnsupportedCommands):
     """A Volumio, as ports_player.Player describes it. After `next`, `add` and the like a lost answer is Uncertain."""
 
     def __init__(
@@ -161,11 +161,18 @@ class Volumio(Lacks):
                 break
         return state
 
-    async def abilities(self) -> frozenset[Can]:
+    async def abilities(self) -> frozenset[Capability]:
         """Return what it can, as it is set up at this moment."""
-        can = {Can.SEEK, Can.PLAYLISTS, Can.FOLDERS, Can.TAGS, Can.SEARCH, Can.ART}
+        can = {
+            Capability.SEEK,
+            Capability.PLAYLISTS,
+            Capability.FOLDERS,
+            Capability.TAGS,
+            Capability.SEARCH,
+            Capability.ART,
+        }
         mixer = not (await self._rest.state()).get("disableVolumeControl")
-        return frozenset(can | {Can.VOLUME, Can.MUTE} if mixer else can)
+        return frozenset(can | {Capability.VOLUME, Capability.MUTE} if mixer else can)
 
     async def play(self, position: int | None = None, *, at: float = 0.0) -> None:
         """Play the track at POSITION, from its second AT on, or go on. Raises Refused if there is nothing there."""
@@ -277,7 +284,7 @@ class Volumio(Lacks):
         part = tracks[start : start + max(0, count)]
         return Queue(tracks=part, start=start, length=len(tracks), version=self._version)
 
-    async def add(self, source: Source, where: Where = Where.END, *, play: bool = False) -> Added:
+    async def add(self, source: Source, where: QueuePosition = QueuePosition.END, *, play: bool = False) -> AddResult:
         """Put SOURCE into the queue, and PLAY it from its first track. What is not known leaves the queue as it was."""
         return await self._adding.add(source, where, play)
 
@@ -288,7 +295,7 @@ class Volumio(Lacks):
         if await self._adding.length(lambda length: length == 0):
             raise Refused("Volumio said Success, but its queue is not empty; try it on Volumio's own page")
 
-    async def folder(self, path: str = "", start: int = 0, count: int = 100) -> Window[Entry]:
+    async def folder(self, path: str = "", start: int = 0, count: int = 100) -> Page[Entry]:
         """Return folders, tracks and playlist files in the folder PATH of the library, '' for its top.
 
         Volumio's other sources, such as `radio` and `favourites`, are folders as well.
@@ -298,11 +305,11 @@ class Volumio(Lacks):
 
     async def library(
         self,
-        kind: Kind,
-        wanted: Wanted = Wanted(),  # noqa: B008 - it never changes
+        kind: EntryType,
+        wanted: LibraryFilter = LibraryFilter(),  # noqa: B008 - it never changes
         start: int = 0,
         count: int = 100,
-    ) -> Window[Entry]:
+    ) -> Page[Entry]:
         """Return the ARTISTs, ALBUMs, GENREs or TRACKs in which WANTED is found, in the order of their names.
 
         Tracks are in Volumio's order. All of them at once, and the genres of anything, are Refused.
@@ -310,7 +317,7 @@ class Volumio(Lacks):
         await self._rest.state()
         return await self._library.entries(kind, wanted, start, count)
 
-    async def counts(self, folder: str = "") -> Counts:
+    async def counts(self, folder: str = "") -> LibraryStats:
         """Return how big the library is. Raises Refused for a folder: Volumio does not count it."""
         if folder:
             raise Refused("Volumio counts its whole library only; ask without a folder")
@@ -322,7 +329,7 @@ class Volumio(Lacks):
         await self._rest.state()
         return await self._library.playlists()
 
-    async def playlist(self, name: str, start: int = 0, count: int = 100) -> Window[Entry]:
+    async def playlist(self, name: str, start: int = 0, count: int = 100) -> Page[Entry]:
         """Return COUNT entries of the playlist NAME. Raises Refused if there is none."""
         await self._rest.state()
         return await self._library.playlist(name, start, count)

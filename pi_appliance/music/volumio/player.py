@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
 from pi_appliance.errors import Refused
-from pi_appliance.music.model import Entry, Gain, Opinion, Output, Partition, Source, Window
+from pi_appliance.music.model import Entry, Output, Page, Partition, ReplayGainMode, Source, TrackRating
 from pi_appliance.music.mpd import player
 
 if TYPE_CHECKING:
@@ -22,14 +22,14 @@ def refuse(what: str, way_out: str = _PAGE) -> NoReturn:
     raise Refused(f"Volumio lets nobody {what} from outside; {way_out}")
 
 
-class Lacks:
+class UnsupportedCommands:
     """The part of a player that a Volumio is not. Every method raises Refused."""
 
     async def set_crossfade(self, seconds: int) -> None:  # noqa: ARG002 - the port's signature, here and below
         """Refuse: Volumio has no crossfade."""
         raise Refused("Volumio has no crossfade; an MPD has")
 
-    async def set_replay_gain(self, gain: Gain) -> None:  # noqa: ARG002
+    async def set_replay_gain(self, gain: ReplayGainMode) -> None:  # noqa: ARG002
         """Refuse: Volumio has it switched off."""
         raise Refused("Volumio has no ReplayGain; an MPD has")
 
@@ -83,15 +83,15 @@ class Lacks:
         """Refuse: the REST API cannot."""
         refuse("delete its playlists")
 
-    async def opinions(self, uris: Collection[str]) -> Mapping[str, Opinion]:  # noqa: ARG002
+    async def opinions(self, uris: Collection[str]) -> Mapping[str, TrackRating]:  # noqa: ARG002
         """Refuse: there are no stickers."""
         refuse("keep ratings in it", "the appliance keeps them itself")
 
-    async def set_opinion(self, uri: str, opinion: Opinion) -> None:  # noqa: ARG002
+    async def set_opinion(self, uri: str, opinion: TrackRating) -> None:  # noqa: ARG002
         """Refuse: there are no stickers."""
         refuse("keep ratings in it", "the appliance keeps them itself")
 
-    async def favourites(self, start: int = 0, count: int = 100) -> Window[Entry]:  # noqa: ARG002
+    async def favourites(self, start: int = 0, count: int = 100) -> Page[Entry]:  # noqa: ARG002
         """Refuse: there are no stickers. Volumio's own favourites can be browsed as the folder `favourites`."""
         refuse("keep favourites in it", "its own are in the folder `favourites`; the appliance keeps others itself")
 

@@ -15,7 +15,7 @@ import h11
 
 from pi_appliance.errors import ApplianceError, Unavailable
 from pi_appliance.music.model import PlayerState
-from pi_appliance.music.volumio.client import Cut, Rest, open_line
+from pi_appliance.music.volumio.client import Cut, Rest, connect
 
 LONGEST = 4_000_000  # bytes of a push; that of a queue of some thousand tracks
 PREFIX = "/pi-appliance/"
@@ -24,7 +24,7 @@ _CALLERS = 8  # at the same time
 _PIECE = 65_536  # bytes
 
 
-class Ear:
+class PushServer:
     """Listens at `url`, and calls HEARD when somebody calls there."""
 
     def __init__(self, heard: Callable[[], None]) -> None:
@@ -101,7 +101,7 @@ class Watch:
     def __init__(self, rest: Rest, look: Callable[[], Awaitable[PlayerState]], *, listen: int, poll: float) -> None:
         self._rest, self._look, self._listen, self._poll = rest, look, listen, poll
         self._called = asyncio.Event()
-        self._ear = Ear(self._called.set)
+        self._ear = PushServer(self._called.set)
         self._line: asyncio.Task[None] | None = None
         self._here, self._held = "", 0.0
         self._told = False  # whether Volumio tells of changes
@@ -121,7 +121,7 @@ class Watch:
                     await self._register()
                 before, since = state, at
                 state, at = await self._look(), _now()
-                if names := differing(before, state, at - since):
+                if names := changed_subsystems(before, state, at - since):
                     yield names
                 if called:
                     await asyncio.sleep(_BREATH)
@@ -181,7 +181,7 @@ class Watch:
     async def _hold(self) -> None:
         """Keep a line to Volumio that breaks when Volumio ends; by its own end of it, this machine can be reached."""
         try:
-            reader, writer = await open_line(self._rest.place)
+            reader, writer = await connect(self._rest.place)
         except Cut as cut:
             raise self._rest.lost(str(cut)) from None
         self._here, self._held = writer.get_extra_info("sockname")[0], _now()
@@ -204,7 +204,7 @@ class Watch:
                 await self._rest.tell_no_more(url)
 
 
-def differing(before: PlayerState, after: PlayerState, seconds: float) -> frozenset[str]:
+def changed_subsystems(before: PlayerState, after: PlayerState, seconds: float) -> frozenset[str]:
     """Return what differs, as MPD calls it, where SECONDS lie between the two."""
     names = {
         "playlist": ("queue_version", "queue_length"),
@@ -226,7 +226,7 @@ def differing(before: PlayerState, after: PlayerState, seconds: float) -> frozen
 async def _open(url: str) -> bool:
     place = urlsplit(url)
     try:
-        _, writer = await open_line((place.hostname or "", place.port or 80))
+        _, writer = await connect((place.hostname or "", place.port or 80))
     except Cut:
         return False
     writer.transport.abort()

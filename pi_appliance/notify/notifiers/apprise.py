@@ -42,7 +42,7 @@ class Options:
 
     def __str__(self) -> str:
         """Return where to, as far as it may be shown."""
-        return addresses.hide(self.url)
+        return addresses.redact(self.url)
 
 
 def lacks(options: Options, secrets: Mapping[str, str]) -> str:
@@ -57,7 +57,7 @@ def connect(options: Options, secrets: Mapping[str, str]) -> "Sender":
         raise Refused(missing)
     import apprise  # noqa: PLC0415 - half a second and 35 MB that only a process which sends shall pay
 
-    return Sender(apprise, addresses.fill(options.url, secrets))
+    return Sender(apprise, addresses.substitute(options.url, secrets))
 
 
 class Sender:
@@ -98,7 +98,7 @@ class Sender:
             except Exception as error:  # noqa: BLE001 - a hundred senders of other people, and a text that may hold an address
                 raise Refused(f"Apprise stumbled over it ({type(error).__name__})") from None
         if not sent:
-            raise _meant("\n".join(said))
+            raise _translate_error("\n".join(said))
 
     def _made(self) -> Any:
         return self._apprise.Apprise.instantiate(self._url, asset=self._asset)
@@ -126,7 +126,7 @@ def _heard() -> Iterator[list[str]]:
         log.propagate, log.handlers = before[1:]
 
 
-def _meant(said: str) -> ApplianceError:
+def _translate_error(said: str) -> ApplianceError:
     """Return what a failure means, of which Apprise SAID this."""
     if answer := re.search(r"error=(\d{3})\b|Exception: \((\d{3}), b?['\"]", said):
         status = answer[1] or answer[2]

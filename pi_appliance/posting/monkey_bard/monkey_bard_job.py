@@ -7,7 +7,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
-from pi_appliance.config.loader import shown
+from pi_appliance.config.loader import display_path
 from pi_appliance.config.units import Names
 from pi_appliance.errors import ConfigError, Problem
 from pi_appliance.jobs.interface import Context
@@ -29,7 +29,7 @@ _EARLIER = 100  # monkeys that are remembered
 _SEEDS = 10**9
 
 
-class Tell(StrEnum):
+class Announce(StrEnum):
     """When the monkey is told of."""
 
     RECORD = "record"  # when more of the text has come than ever, but not more often than `at-most-every`
@@ -48,7 +48,7 @@ class Options:
     keystrokes: Annotated[int, "how many keys it hits in a run"] = 100_000
     seed: Annotated[int | None, "what its chance follows from; without it, drawn once and shown in the report"] = None
     network: Annotated[Names | None, "where it is told of: names from `networks:`; without it, nowhere"] = None
-    tell: Annotated[Tell, "when: after each new record, or after every-run"] = Tell.RECORD
+    tell: Annotated[Announce, "when: after each new record, or after every-run"] = Announce.RECORD
     at_most_every: Annotated[timedelta, "records are not told of more often; the end of the text always is"] = (
         timedelta(days=1)
     )
@@ -106,12 +106,14 @@ def _take(options: Options) -> Target:
     try:
         text = options.text.read_text("utf-8-sig")
     except OSError as error:
-        problem = Problem(shown(options.text), 1, 1, f"cannot be read: {error.strerror}", "check its name and rights")
+        problem = Problem(
+            display_path(options.text), 1, 1, f"cannot be read: {error.strerror}", "check its name and rights"
+        )
         raise ConfigError([problem]) from None
     except UnicodeDecodeError:
-        problem = Problem(shown(options.text), 1, 1, "this is not a text file", "save it as UTF-8")
+        problem = Problem(display_path(options.text), 1, 1, "this is not a text file", "save it as UTF-8")
         raise ConfigError([problem]) from None
-    return typing.take(text, options.keyboard, shown(options.text))
+    return typing.prepare_target(text, options.keyboard, display_path(options.text))
 
 
 def _remembered(options: Options, target: Target, context: Context) -> tuple[Memory, str]:
@@ -177,7 +179,7 @@ def _typed(options: Options, target: Target, memory: Memory, context: Context) -
 
 def _more(memory: Memory, target: Target, most: int, context: Context) -> Memory:
     """Return MEMORY after some more keys, at most so many."""
-    place, records = typing.go_on(memory.place, target, memory.seed, most)
+    place, records = typing.advance(memory.place, target, memory.seed, most)
     events = tuple(Event(record, context.clock()) for record in records)
     return replace(memory, place=place, typed=target.lines[: place.matched], events=memory.events + events)
 
@@ -194,7 +196,7 @@ def _is_news(options: Options, target: Target, memory: Memory, context: Context)
     told, length = memory.told, memory.place.matched
     if not options.network or (told and (told.slot == context.slot or told.length == len(target.keys))):
         return False
-    if length == len(target.keys) or options.tell is Tell.EVERY_RUN:
+    if length == len(target.keys) or options.tell is Announce.EVERY_RUN:
         return True
     if told is None:
         return length > 0

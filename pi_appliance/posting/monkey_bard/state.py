@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from pi_appliance.errors import Refused
-from pi_appliance.posting.monkey_bard.typing import Keyboard, Place, Record
+from pi_appliance.posting.monkey_bard.typing import Keyboard, Progress, Record
 
 VERSION = 1
 
@@ -50,7 +50,7 @@ class Memory:
     keyboard: Keyboard
     seed: int
     began: datetime
-    place: Place = field(default_factory=Place)
+    place: Progress = field(default_factory=Progress)
     typed: str = ""  # the longest beginning of the text that stood in the stream
     events: tuple[Event, ...] = ()  # a record for each length, from 1 on
     slot: str = ""  # of the newest run that typed
@@ -103,7 +103,7 @@ def _memory(data: Any) -> Memory:
     """Return what stands in DATA. Raises ValueError, TypeError or KeyError where that cannot be."""
     slot, goal = data["run"]
     name, digest = data["text"]
-    place = Place(*map(_count, data["place"]))
+    place = Progress(*map(_count, data["place"]))
     events = tuple(Event(Record(_count(n), _count(at)), _instant(when)) for n, at, when in data["events"])
     told, telling = (each and Told(str(each[0]), _instant(each[1]), _count(each[2])) for each in data["told"])
     memory = Memory(

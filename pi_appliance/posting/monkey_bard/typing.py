@@ -48,7 +48,7 @@ class Target:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Progress:
     """How far a monkey is."""
 
     keystrokes: int = 0
@@ -66,7 +66,7 @@ class Record:
     keystroke: int  # the number, from 1, of the one that completed it
 
 
-def take(text: str, keyboard: Keyboard, file: str) -> Target:
+def prepare_target(text: str, keyboard: Keyboard, file: str) -> Target:
     """Return TEXT as KEYBOARD can type it.
 
     Raises ConfigError, with the place in FILE of the first character that it has no key for, or if nothing is left.
@@ -120,7 +120,7 @@ def _no_key(text: str, strange: set[str], keyboard: Keyboard, file: str) -> Prob
     return Problem(file, line, column, f"the monkey has no key for {text[at]!r}{others}", right)
 
 
-def hits(seed: int, keyboard: Keyboard, block: int) -> bytes:
+def keystrokes(seed: int, keyboard: Keyboard, block: int) -> bytes:
     """Return the keystrokes of BLOCK of the stream that follows from SEED."""
     keys = keyboard.keys
     fair = 256 // len(keys) * len(keys)
@@ -129,7 +129,7 @@ def hits(seed: int, keyboard: Keyboard, block: int) -> bytes:
     return raw.translate(table, bytes(range(fair, 256)))
 
 
-def go_on(place: Place, target: Target, seed: int, most: int) -> tuple[Place, list[Record]]:
+def advance(place: Progress, target: Target, seed: int, most: int) -> tuple[Progress, list[Record]]:
     """Let the monkey type to the end of its block, at most MOST keys and none beyond the end of TARGET's text.
 
     Return how far it is then, and what stood in the stream for the first time.
@@ -137,7 +137,7 @@ def go_on(place: Place, target: Target, seed: int, most: int) -> tuple[Place, li
     keys = target.keys
     if place.matched == len(keys):
         return place, []
-    block = hits(seed, target.keyboard, place.block)
+    block = keystrokes(seed, target.keyboard, place.block)
     typed = block[place.offset : place.offset + most]
     # What was standing comes first, so that what goes across two blocks is found.
     seen, before = keys[: place.standing] + typed, place.keystrokes - place.standing
@@ -148,13 +148,13 @@ def go_on(place: Place, target: Target, seed: int, most: int) -> tuple[Place, li
     if matched == len(keys):
         seen = seen[: at + matched]
     standing = next(length for length in range(min(matched, len(seen)), -1, -1) if seen.endswith(keys[:length]))
-    keystrokes = before + len(seen)
-    offset = place.offset + keystrokes - place.keystrokes
+    total = before + len(seen)
+    offset = place.offset + total - place.keystrokes
     where = (place.block, offset) if offset < len(block) else (place.block + 1, 0)
-    return Place(keystrokes, *where, matched, standing), records
+    return Progress(total, *where, matched, standing), records
 
 
-def expected(target: Target, place: Place) -> int:
+def expected(target: Target, place: Progress) -> int:
     """Return the keystrokes from PLACE until one more key of the text has come, on average; 0 at its end.
 
     The mean time until a text stands in random letters is the sum of K to the power of each length at which the text

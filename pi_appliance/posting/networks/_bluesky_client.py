@@ -7,7 +7,7 @@ from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 
 from pi_appliance.errors import ApplianceError, Refused, Unavailable, Uncertain
-from pi_appliance.posting.networks._http import LOOK, broken_line
+from pi_appliance.posting.networks._http import LOOK, classify_connection_error
 
 if TYPE_CHECKING:
     import requests
@@ -58,7 +58,7 @@ class Answer:
         return Refused(f"Bluesky refuses it ({self.words})")
 
 
-class Line:
+class XrpcClient:
     """Requests one after another, none of which takes longer than SECONDS in all."""
 
     def __init__(self, seconds: float) -> None:
@@ -83,7 +83,7 @@ class Line:
         try:
             response = self._in_time(verb, f"{server}/xrpc/{method}", token, content)
         except self._requests.ConnectionError as error:
-            raise _lost(broken_line(error, "Bluesky"), writes=writes) from None
+            raise _lost(classify_connection_error(error, "Bluesky"), writes=writes) from None
         except self._requests.Timeout:
             said = f"Bluesky did not answer within {self._seconds:g} s"
             raise _lost(Uncertain(f"{said}; {LOOK}"), writes=writes) from None
@@ -141,11 +141,11 @@ def _answer(response: "requests.Response", *, writes: bool) -> Answer:
     if answer.status >= 500:
         raise _lost(Uncertain(f"Bluesky had a fault of its own ({answer.words}); {LOOK}"), writes=writes)
     if answer.good and not isinstance(body, dict):
-        raise _lost(nonsense(), writes=writes)
+        raise _lost(malformed_response(), writes=writes)
     return answer
 
 
-def nonsense() -> Uncertain:
+def malformed_response() -> Uncertain:
     """Return that an answer which should say yes does not say what it should."""
     return Uncertain(f"Bluesky answered something that makes no sense; {LOOK}")
 
@@ -190,7 +190,7 @@ class Session:
 class Account:
     """Signs in as HANDLE at the server ENTRY, and keeps the session in FOLDER, if there is one."""
 
-    def __init__(self, line: Line, entry: str, handle: str, password: str, folder: Path | None = None) -> None:
+    def __init__(self, line: XrpcClient, entry: str, handle: str, password: str, folder: Path | None = None) -> None:
         self._line = line
         self._entry, self._handle, self._password = entry.rstrip("/"), handle, password
         self._folder = folder

@@ -28,7 +28,7 @@ from urllib3.exceptions import ConnectTimeoutError
 LOOK = "look at the account before you post it again"
 
 
-def broken_line(error: "requests.ConnectionError", network: str) -> ApplianceError:
+def classify_connection_error(error: "requests.ConnectionError", network: str) -> ApplianceError:
     """Return what ERROR means where something was sent to NETWORK: certain only where no connection was ever made."""
     import urllib3.exceptions as broken  # noqa: PLC0415 - comes with requests, which only a run that posts shall load
 
@@ -42,12 +42,12 @@ def broken_line(error: "requests.ConnectionError", network: str) -> ApplianceErr
 
 
 _SLOWEST = 10_000  # bytes a second: a slower line counts as none
-_TALKERS = ("tweepy", "requests_oauthlib", "oauthlib", "requests", "urllib3", "charset_normalizer")
+_NOISY_LOGGERS = ("tweepy", "requests_oauthlib", "oauthlib", "requests", "urllib3", "charset_normalizer")
 
 
-def quiet() -> None:
+def silence_library_logs() -> None:
     """Let nothing that the libraries log get anywhere: at DEBUG they write down headers, and so the tokens."""
-    for name in _TALKERS:
+    for name in _NOISY_LOGGERS:
         logger = logging.getLogger(name)
         logger.setLevel(logging.WARNING)
         logger.propagate = False
@@ -55,7 +55,7 @@ def quiet() -> None:
             logger.addHandler(logging.NullHandler())  # or Python itself prints warnings to stderr
 
 
-class Cut(Exception):
+class TransportError(Exception):
     """No answer came, and this is why, in words. `sent`: whether the other side may have got the request."""
 
     def __init__(self, why: str, *, sent: bool) -> None:
@@ -63,7 +63,7 @@ class Cut(Exception):
         super().__init__(why)
 
 
-class Answered(Exception):
+class HTTPStatusError(Exception):
     """An answer came that is not 2xx."""
 
     def __init__(self, response: requests.Response) -> None:
@@ -107,7 +107,7 @@ class Session(requests.Session):
         if watch.late:  # what was cut off in its head passes for a whole answer
             raise self._cut(TimeoutError(), watch)
         if not 200 <= response.status_code < 300:
-            raise Answered(response)
+            raise HTTPStatusError(response)
         return response
 
     def _where(self, url: str) -> str:
@@ -116,15 +116,15 @@ class Session(requests.Session):
                 return server + url.removeprefix(home)
         return url
 
-    def _cut(self, error: Exception, watch: "_Watch") -> Cut:
-        known = broken_line(error, self._name) if isinstance(error, requests.ConnectionError) else None
+    def _cut(self, error: Exception, watch: "_Watch") -> TransportError:
+        known = classify_connection_error(error, self._name) if isinstance(error, requests.ConnectionError) else None
         if isinstance(known, Unavailable):
-            return Cut(str(known), sent=False)
+            return TransportError(str(known), sent=False)
         if not (watch.sent or watch.blind):
-            return Cut(f"{self._name} cannot be reached; is this Pi online?", sent=False)
+            return TransportError(f"{self._name} cannot be reached; is this Pi online?", sent=False)
         if watch.late or isinstance(error, requests.Timeout):
-            return Cut(f"{self._name} took too long to answer", sent=True)
-        return Cut(f"the connection to {self._name} broke before it answered", sent=True)
+            return TransportError(f"{self._name} took too long to answer", sent=True)
+        return TransportError(f"the connection to {self._name} broke before it answered", sent=True)
 
 
 class _Watch:

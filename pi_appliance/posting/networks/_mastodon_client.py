@@ -20,7 +20,7 @@ import mastodon
 import requests
 
 from pi_appliance.errors import ApplianceError, Refused, Unavailable, Uncertain
-from pi_appliance.posting.networks._http import LOOK, broken_line
+from pi_appliance.posting.networks._http import LOOK, classify_connection_error
 
 LOGIN = "log in again: pi-appliance networks login"
 _LONGEST = 200  # characters of what a server says that are shown
@@ -59,7 +59,7 @@ class Answer:
         return f"{self.status}: {words}" if words else str(self.status)
 
 
-class Line:
+class MastodonClient:
     """Requests to SERVER with TOKEN, each sent once. SECONDS are waited for the connection, then for the answer."""
 
     def __init__(self, server: str, seconds: float, token: str | None = None) -> None:
@@ -132,7 +132,7 @@ class Line:
         while error and not isinstance(error, requests.RequestException):
             error = error.__cause__ or error.__context__
         if isinstance(error, requests.ConnectionError):
-            return broken_line(error, self.who)
+            return classify_connection_error(error, self.who)
         if isinstance(error, requests.ReadTimeout):
             return Uncertain(f"{self.who} did not answer within {self._seconds:g} seconds; {LOOK}")
         if isinstance(error, (requests.exceptions.InvalidURL, requests.exceptions.InvalidSchema)):

@@ -9,15 +9,15 @@ from urllib.parse import parse_qs, unquote, urlencode, urlsplit
 from requests_oauthlib import OAuth1
 
 from pi_appliance.errors import Refused, Unavailable
-from pi_appliance.jobs.interface import Talk
+from pi_appliance.jobs.interface import Prompt
 from pi_appliance.posting.model import Post
-from pi_appliance.posting.networks._http import Answered, Cut, Session
+from pi_appliance.posting.networks._http import HTTPStatusError, Session, TransportError
 from pi_appliance.posting.networks._x_responses import CONSOLE, Answers, is_name
 
 _AGAIN = "nothing was changed; try again later"
 
 
-def walk(talk: Talk, session: Session, *, home: str, shown: str, keys: str) -> Sequence[str]:
+def run_login(talk: Prompt, session: Session, *, home: str, shown: str, keys: str) -> Sequence[str]:
     """Return the app's key and secret and the account's token and secret, as the owner gives them or X makes them.
 
     HOME is where the requests go, SHOWN the address that the owner opens. Raises Refused or Unavailable.
@@ -30,7 +30,7 @@ def walk(talk: Talk, session: Session, *, home: str, shown: str, keys: str) -> S
     return (*app, *_Pin(talk, session, home, keys, app).walk(shown))
 
 
-def _wanted(talk: Talk, what: str) -> str:
+def _wanted(talk: Prompt, what: str) -> str:
     answer = talk.ask(what, secret=True)
     if not answer:
         raise Refused(f"no {what} was given; nothing was changed")
@@ -40,7 +40,7 @@ def _wanted(talk: Talk, what: str) -> str:
 class _Pin:
     """The three steps: a token to ask with, the owner's consent and PIN, the account's own token."""
 
-    def __init__(self, talk: Talk, session: Session, home: str, keys: str, app: tuple[str, str]) -> None:
+    def __init__(self, talk: Prompt, session: Session, home: str, keys: str, app: tuple[str, str]) -> None:
         self._talk, self._session, self._home, self._app = talk, session, home, app
         self._answers = Answers(keys, app)
 
@@ -76,9 +76,9 @@ class _Pin:
         """Return what X says at STEP. REFUSED are the words for the ways in which it says no."""
         try:
             response = self._session.request("POST", f"{self._home}/oauth/{step}", auth=sign)
-        except Cut as cut:
+        except TransportError as cut:
             raise Unavailable(f"{cut}; {_AGAIN}") from None
-        except Answered as answered:
+        except HTTPStatusError as answered:
             if words := refused.get(answered.response.status_code):
                 raise Refused(f"{words} ({answered.response.status_code})") from None
             raise self._answers.error(answered.response, "to log anybody in") from None
@@ -101,7 +101,7 @@ def find(timeline: Mapping[str, Any], post: Post, known: Collection[str]) -> str
         if not isinstance(newest, list):
             raise TypeError("posts come as a list")
         for each in newest:
-            if each["id"] not in known and _is_it(each["text"], _links(each), post):
+            if each["id"] not in known and _matches(each["text"], _links(each), post):
                 return str(int(each["id"]))
     except (AttributeError, KeyError, TypeError) as error:
         raise ValueError(f"no list of posts: {error}") from None
@@ -117,7 +117,7 @@ def _links(entry: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
     return {link["url"]: link for link in (entry.get("entities") or {}).get("urls") or ()}
 
 
-def _is_it(text: str, links: Mapping[str, Mapping[str, Any]], post: Post) -> bool:
+def _matches(text: str, links: Mapping[str, Mapping[str, Any]], post: Post) -> bool:
     """Say whether TEXT, where LINKS tell what X's own addresses stand for, is the text of POST."""
     written: list[Mapping[str, Any]] = []
     pictures = 0

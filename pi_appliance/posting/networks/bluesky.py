@@ -17,10 +17,18 @@ from typing import Annotated, Any
 from urllib.parse import quote
 
 from pi_appliance.errors import Refused, Unavailable, Uncertain
-from pi_appliance.jobs.interface import Rules, Talk
+from pi_appliance.jobs.interface import PostLimits, Prompt
 from pi_appliance.posting import x_text
-from pi_appliance.posting.model import Picture, Place, Post, Sent
-from pi_appliance.posting.networks._bluesky_client import WHERE, Account, Answer, Line, Session, is_protected, nonsense
+from pi_appliance.posting.model import NetworkDirs, Picture, Post, Sent
+from pi_appliance.posting.networks._bluesky_client import (
+    WHERE,
+    Account,
+    Answer,
+    Session,
+    XrpcClient,
+    is_protected,
+    malformed_response,
+)
 
 _TYPE = "app.bsky.richtext.facet"
 _TAG_LIMIT = 64
@@ -154,17 +162,17 @@ def wants(options: Options) -> Mapping[str, str]:
     return {f"{options.keys}_APP_PASSWORD": f"an app password of {options.handle}, made at {WHERE}"}
 
 
-def rules(options: Options, place: Place) -> Rules:  # noqa: ARG001 - the shape of all networks
+def rules(options: Options, place: NetworkDirs) -> PostLimits:  # noqa: ARG001 - the shape of all networks
     """Return what Bluesky takes."""
     return Limits()
 
 
-def connect(options: Options, secrets: Mapping[str, str], place: Place) -> "Bluesky":
+def connect(options: Options, secrets: Mapping[str, str], place: NetworkDirs) -> "Bluesky":
     """Return the network; it keeps its session in the private folder of PLACE."""
     return Bluesky(options, _password(options, secrets), place.private)
 
 
-def login(options: Options, talk: Talk) -> Mapping[str, str]:
+def login(options: Options, talk: Prompt) -> Mapping[str, str]:
     """Ask the owner for an app password, prove it and return it by the name of its secret."""
     talk.say(f"Make an app password for {options.handle} at {WHERE}. It looks like xxxx-xxxx-xxxx-xxxx.")
     password = talk.ask("App password", secret=True)
@@ -185,7 +193,7 @@ def _password(options: Options, secrets: Mapping[str, str]) -> str:
 
 
 def _account(options: Options, password: str, folder: Path | None) -> Account:
-    return Account(Line(options.timeout.total_seconds()), options.server, options.handle, password, folder)
+    return Account(XrpcClient(options.timeout.total_seconds()), options.server, options.handle, password, folder)
 
 
 class Limits:
@@ -223,9 +231,9 @@ class Bluesky:
     def __init__(
         self, options: Options, password: str, folder: Path, now: Callable[[], datetime] = lambda: datetime.now(UTC)
     ) -> None:
-        self.rules: Rules = Limits()
+        self.rules: PostLimits = Limits()
         self._options, self._now = options, now
-        self._line = Line(options.timeout.total_seconds())
+        self._line = XrpcClient(options.timeout.total_seconds())
         self._account = Account(self._line, options.server, options.handle, password, folder)
 
     def post(self, post: Post, *, key: str, after: Sequence[Sent] = ()) -> Sent:
@@ -318,7 +326,7 @@ class Bluesky:
         """Return the post that ANSWER names. Raises Uncertain where it names none."""
         uri, cid = answer.body.get("uri"), answer.body.get("cid")
         if not isinstance(uri, str) or not isinstance(cid, str) or not uri.endswith(f"/{name}"):
-            raise nonsense()
+            raise malformed_response()
         return Sent(f"{uri} {cid}", f"https://bsky.app/profile/{self._options.handle}/post/{name}")
 
 

@@ -25,12 +25,12 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 from urllib.parse import urlsplit
 
 from pi_appliance.errors import ApplianceError, Refused, Unavailable
-from pi_appliance.jobs.interface import Rules, Talk
+from pi_appliance.jobs.interface import PostLimits, Prompt
 from pi_appliance.posting import x_text
-from pi_appliance.posting.model import Picture, Place, Post, Sent
+from pi_appliance.posting.model import NetworkDirs, Picture, Post, Sent
 
 if TYPE_CHECKING:
-    from pi_appliance.posting.networks._mastodon_client import Line
+    from pi_appliance.posting.networks._mastodon_client import MastodonClient
 
 
 # A domain may have any character but punctuation, spaces and what turns the direction of writing.
@@ -242,7 +242,7 @@ def wants(options: Options) -> Mapping[str, str]:
     return {f"{options.keys}_TOKEN": f"the token that lets this appliance post at {urlsplit(options.server).netloc}"}
 
 
-def rules(options: Options, place: Place) -> Rules:
+def rules(options: Options, place: NetworkDirs) -> PostLimits:
     """Return what the server takes, as far as it is remembered from the last time it was asked."""
     return load(place.private, options.server)[0]
 
@@ -250,7 +250,7 @@ def rules(options: Options, place: Place) -> Rules:
 def connect(
     options: Options,
     secrets: Mapping[str, str],
-    place: Place,
+    place: NetworkDirs,
     *,
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
     pause: Callable[[float], None] = time.sleep,
@@ -266,7 +266,7 @@ def connect(
     return Mastodon(options, _line(options, token), place, now=now, pause=pause)
 
 
-def login(options: Options, talk: Talk) -> Mapping[str, str]:
+def login(options: Options, talk: Prompt) -> Mapping[str, str]:
     """Register this appliance with the server, let the owner allow it, and return the token. Raises ApplianceErrors."""
     line = _line(options)
     app = line.ask(
@@ -303,8 +303,8 @@ class Mastodon:
     def __init__(
         self,
         options: Options,
-        line: "Line",
-        place: Place,
+        line: "MastodonClient",
+        place: NetworkDirs,
         *,
         now: Callable[[], datetime],
         pause: Callable[[float], None],
@@ -315,7 +315,7 @@ class Mastodon:
         self._account: str | None = None
 
     @property
-    def rules(self) -> Rules:
+    def rules(self) -> PostLimits:
         """What the server takes: asked at most once a day, remembered where it does not answer."""
         if self._rules is None:
             self._rules = self._read_limits()
@@ -418,17 +418,17 @@ class Mastodon:
         return remembered
 
 
-def _line(options: Options, token: str | None = None) -> "Line":
+def _line(options: Options, token: str | None = None) -> "MastodonClient":
     """Return the line to the server. Raises Refused where Mastodon.py is not installed."""
     try:
-        from pi_appliance.posting.networks._mastodon_client import Line  # noqa: PLC0415 - only a run that posts shall load it
+        from pi_appliance.posting.networks._mastodon_client import MastodonClient  # noqa: PLC0415 - only a run that posts shall load it
     except ModuleNotFoundError as error:
         if error.name != "mastodon":
             raise
         raise Refused(
             f"the program Mastodon.py is not installed; install it: {sys.executable} -m pip install 'Mastodon.py>=2.0'"
         ) from None
-    return Line(options.server, options.timeout.total_seconds(), token)
+    return MastodonClient(options.server, options.timeout.total_seconds(), token)
 
 
 def _wrong_server(server: str) -> str:
@@ -448,11 +448,11 @@ def _wrong_server(server: str) -> str:
     return ""
 
 
-def _whose(line: "Line") -> str:
+def _whose(line: "MastodonClient") -> str:
     return f"@{_word(line, line.ask(line.client.account_verify_credentials), 'acct')} at {line.who}"
 
 
-def _word(line: "Line", answer: Mapping[str, Any], name: str) -> str:
+def _word(line: "MastodonClient", answer: Mapping[str, Any], name: str) -> str:
     """Return what ANSWER says under NAME. Raises Unavailable: of what is only asked for, nothing is done yet."""
     word = _id(answer.get(name))
     if not word:

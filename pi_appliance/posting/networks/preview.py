@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Annotated
 
 from pi_appliance.errors import Unavailable
-from pi_appliance.jobs.interface import Rules
+from pi_appliance.jobs.interface import PostLimits
 from pi_appliance.posting import x_text
-from pi_appliance.posting.model import Place, Post, Sent
+from pi_appliance.posting.model import NetworkDirs, Post, Sent
 
 NAME = "posts.txt"
 
@@ -27,12 +27,12 @@ def wants(options: Options) -> Mapping[str, str]:  # noqa: ARG001 - the shape of
     return {}
 
 
-def rules(options: Options, place: Place) -> Rules:  # noqa: ARG001 - the shape of all networks
+def rules(options: Options, place: NetworkDirs) -> PostLimits:  # noqa: ARG001 - the shape of all networks
     """Return what it takes."""
     return Limits(options.limit)
 
 
-def connect(options: Options, secrets: Mapping[str, str], place: Place) -> "Preview":  # noqa: ARG001 - the shape of all networks
+def connect(options: Options, secrets: Mapping[str, str], place: NetworkDirs) -> "Preview":  # noqa: ARG001 - the shape of all networks
     """Return the network; its posts go to posts.txt in the public folder of PLACE."""
     return Preview(Limits(options.limit), place.public / NAME)
 

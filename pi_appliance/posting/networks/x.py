@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pi_appliance.config.units import Money
 from pi_appliance.errors import Refused, Unavailable, Uncertain
-from pi_appliance.jobs.interface import Rules, Talk
+from pi_appliance.jobs.interface import PostLimits, Prompt
 from pi_appliance.posting import x_text
-from pi_appliance.posting.model import Picture, Place, Post, Sent
+from pi_appliance.posting.model import NetworkDirs, Picture, Post, Sent
 from pi_appliance.posting.networks import _x_responses, _x_timeline
 from pi_appliance.posting.networks._http import LOOK
 
@@ -122,25 +122,25 @@ def wants(options: Options) -> Mapping[str, str]:
     return {f"{options.keys}_{name}": what for name, what in zip(KEYS, words, strict=True)}
 
 
-def rules(options: Options, place: Place) -> Rules:  # noqa: ARG001 - the shape of all networks
+def rules(options: Options, place: NetworkDirs) -> PostLimits:  # noqa: ARG001 - the shape of all networks
     """Return what X takes and what it charges."""
     return Limits(options)
 
 
-def connect(options: Options, secrets: Mapping[str, str], place: Place) -> "X":
+def connect(options: Options, secrets: Mapping[str, str], place: NetworkDirs) -> "X":
     """Return the network; nothing is sent yet. Raises Refused, naming the secrets that are missing."""
     if missing := [name for name in wants(options) if not secrets.get(name)]:
         raise Refused(f"no {', '.join(missing)} among the secrets; run: pi-appliance networks login")
     return X(options, [secrets[name] for name in wants(options)], place)
 
 
-def login(options: Options, talk: Talk) -> Mapping[str, str]:
+def login(options: Options, talk: Prompt) -> Mapping[str, str]:
     """Walk the owner through to the four keys. Raises Refused, or Unavailable where X cannot be asked."""
     from pi_appliance.posting.networks import _http, _x_timeline  # noqa: PLC0415 - load what only a login needs
 
-    _http.quiet()
+    _http.silence_library_logs()
     with _session(options) as session:
-        values = _x_timeline.walk(talk, session, home=HOME, shown=options.server, keys=options.keys)
+        values = _x_timeline.run_login(talk, session, home=HOME, shown=options.server, keys=options.keys)
     return dict(zip(wants(options), values, strict=True))
 
 
@@ -172,7 +172,7 @@ class Limits:
             return f"{weight} of {self.limit}"
         if not (post.text.strip() or pictures):
             return "nothing to post"
-        if refused := x_text.refuses(post.text):
+        if refused := x_text.forbidden_characters(post.text):
             return refused
         if pictures > _PICTURES:
             return f"{pictures} of {_PICTURES} pictures"
@@ -198,14 +198,14 @@ class X:
 
     idempotent = False
 
-    def __init__(self, options: Options, keys: list[str], place: Place) -> None:
+    def __init__(self, options: Options, keys: list[str], place: NetworkDirs) -> None:
         import requests  # noqa: PLC0415 - comes with tweepy
         import tweepy  # noqa: PLC0415 - 0.2 s and 8 MB that only a run which posts shall pay
 
         from pi_appliance.posting.networks import _http  # noqa: PLC0415 - loads requests
 
-        _http.quiet()
-        self.rules: Rules = Limits(options)
+        _http.silence_library_logs()
+        self.rules: PostLimits = Limits(options)
         self._looks = options.look
         self._exchange: Any = _http
         self._session = _session(options)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from pi_appliance.puzzles import Progress, Wish
+from pi_appliance.puzzles import Progress, SolveMode
 from pi_appliance.puzzles._listing import parse_listing as _parse_listing
 from pi_appliance.puzzles.battleship.board import RULES, Board, Line, Ship, Square, describe, with_rules
 from pi_appliance.puzzles.battleship.boards import BOARDS
@@ -14,7 +14,7 @@ from pi_appliance.puzzles.battleship.solve import hint, solve
 
 TITLE = "Battleship"
 MOVES = "ships"
-WISHES = (Wish.FIRST, Wish.COUNT, Wish.ALL)
+WISHES = (SolveMode.FIRST, SolveMode.COUNT, SolveMode.ALL)
 
 __all__ = [
     "BOARDS",

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from pi_appliance.errors import UnknownName, WrongArgument
-from pi_appliance.puzzles import Rule, counted
+from pi_appliance.puzzles import Rule, pluralize
 
 UNKNOWN, MISS, HIT, SUNK = "?", ".", "X", "#"
 SIDE = 15
@@ -125,7 +125,7 @@ def fleet_of(text: str) -> tuple[int, ...]:
                 f"the fleet cannot have a ship of length {word!r}, only of 1 to {SIDE} squares; {right}"
             )
     if not 1 <= len(words) <= MOST_SHIPS:
-        raise WrongArgument(f"the fleet has {counted(len(words), 'ship')}, and may have 1 to {MOST_SHIPS}; {right}")
+        raise WrongArgument(f"the fleet has {pluralize(len(words), 'ship')}, and may have 1 to {MOST_SHIPS}; {right}")
     return tuple(sorted(map(int, words), reverse=True))
 
 

@@ -3,30 +3,30 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from pi_appliance.puzzles import Checked
+from pi_appliance.puzzles import Validation
 from pi_appliance.puzzles.battleship.board import HIT, MISS, SUNK, Board, Ship, Square
 
 
-def check(board: Board, line: Sequence[Ship]) -> Checked:
+def check(board: Board, line: Sequence[Ship]) -> Validation:
     """Say whether LINE is the fleet of BOARD, lies on it and agrees with its marks; if not, which ship is wrong."""
     owners: dict[Square, Ship] = {}
     lengths: list[int] = []
     for ship in line:
         covered = _covered(ship)
         if not covered:
-            return Checked(f"{ship} is no ship: it goes to the right or down, from its first square to its last")
+            return Validation(f"{ship} is no ship: it goes to the right or down, from its first square to its last")
         if wrong := _marks(board, covered):
-            return Checked(f"{ship}: {wrong}")
+            return Validation(f"{ship}: {wrong}")
         for square in covered:
             if square in owners:
-                return Checked(f"{ship}: {owners[square]} lies on {square} already")
+                return Validation(f"{ship}: {owners[square]} lies on {square} already")
         owners.update(dict.fromkeys(covered, ship))
         lengths.append(len(covered))
     missing, extra = Counter(board.fleet) - Counter(lengths), Counter(lengths) - Counter(board.fleet)
     if missing or extra:
         some = "no more ships" if extra else "another ship"
-        return Checked(f"the fleet has {some} of {min(extra or missing)}")
-    return Checked(_touch(board, owners) or _bare(board, owners) or _known(board, line))
+        return Validation(f"the fleet has {some} of {min(extra or missing)}")
+    return Validation(_touch(board, owners) or _bare(board, owners) or _known(board, line))
 
 
 def _covered(ship: Ship) -> list[Square]:

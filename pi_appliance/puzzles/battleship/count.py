@@ -11,12 +11,12 @@ from typing import NamedTuple
 
 from pi_appliance.puzzles.battleship import kernel
 from pi_appliance.puzzles.battleship.board import Board
-from pi_appliance.puzzles.battleship.fit import Place
-from pi_appliance.puzzles.battleship.kept import Kept, pack, unpacked
+from pi_appliance.puzzles.battleship.fit import Placement
+from pi_appliance.puzzles.battleship.kept import CountCheckpoint, pack, unpacked
 from pi_appliance.puzzles.battleship.kernel import Cell, Layer
 from pi_appliance.puzzles.battleship.memory import needs
 from pi_appliance.puzzles.battleship.plan import Rows, is_turned, plan, size_of
-from pi_appliance.puzzles.runtime.interface import Interrupted, Work
+from pi_appliance.puzzles.runtime.interface import Interrupted, SearchRuntime
 
 STEP = 1_024  # keys in one call of the kernel: hundredths of a second, a few tenths on a small Pi with a fleet of ten
 NOTICED = 50_000_000  # bytes; what takes less fits everywhere
@@ -42,7 +42,7 @@ def orders(board: Board) -> int:
 class Sweep:
     """One count of the ways to lay the fleet of a board on some places; WAY is the kernel, plain or compiled."""
 
-    def __init__(self, board: Board, there: Sequence[Place], work: Work, way: ModuleType = kernel) -> None:
+    def __init__(self, board: Board, there: Sequence[Placement], work: SearchRuntime, way: ModuleType = kernel) -> None:
         self.board, self.work, self.way = board, work, way
         self.there, self.size = there, size_of(board, there)
         self.needs = needs(board, there, self.size)
@@ -63,7 +63,7 @@ class Sweep:
     def survey(self) -> Survey:
         """Return the number of placements, and where they leave water. Raises Interrupted; Refused (memory)."""
         rows = self._rows(self.needs.survey, "a map of all squares")
-        kept = Kept(self.board, len(rows), self.work)
+        kept = CountCheckpoint(self.board, len(rows), self.work)
         try:
             return self._survey(rows, kept)
         except Interrupted as error:
@@ -71,7 +71,7 @@ class Sweep:
             error.so_far = where + (f", and {kept.back} rows are mapped" if kept.back else "")
             raise
 
-    def _survey(self, rows: Rows, kept: Kept) -> Survey:
+    def _survey(self, rows: Rows, kept: CountCheckpoint) -> Survey:
         multiple, turned = names(self.board), is_turned(self.board)
         if kept.back < len(rows):
             self._map(rows, kept)
@@ -85,7 +85,7 @@ class Sweep:
             ),
         )
 
-    def _map(self, rows: Rows, kept: Kept) -> None:
+    def _map(self, rows: Rows, kept: CountCheckpoint) -> None:
         """Go forth over those of ROWS of which nothing is KEPT, and back."""
         layer = kept.layer(kept.forth)
         while kept.forth < len(rows):

@@ -12,7 +12,7 @@ CORNERS = ((1, 1), (1, -1), (-1, 1), (-1, -1))
 APART = {"allowed": (), "corners": SIDES, "never": SIDES + CORNERS}
 
 
-class Place(NamedTuple):
+class Placement(NamedTuple):
     """A ship that may lie somewhere, as sets of squares: bit y * width + x."""
 
     ship: Ship
@@ -22,7 +22,7 @@ class Place(NamedTuple):
     """Its squares and all around it where no other ship may lie."""
 
 
-def places(board: Board) -> list[Place]:
+def places(board: Board) -> list[Placement]:
     """Return every place for a ship of the fleet that the marks allow, the longest ships first, in reading order."""
     miss, sunk, hit = (squares(board, mark) for mark in (MISS, SUNK, HIT))
     filled = hit | sunk
@@ -49,7 +49,7 @@ def union(sets: Iterable[int]) -> int:
 
 
 @lru_cache(maxsize=8)
-def _sea(width: int, height: int, lengths: tuple[int, ...], touching: str) -> tuple[Place, ...]:
+def _sea(width: int, height: int, lengths: tuple[int, ...], touching: str) -> tuple[Placement, ...]:
     """Return every place on a sea where nothing is marked, kept as every question about a board begins with it."""
     ships = [
         Ship(Square(x, y), Square(x + right * (length - 1), y + down * (length - 1)))
@@ -62,7 +62,7 @@ def _sea(width: int, height: int, lengths: tuple[int, ...], touching: str) -> tu
     return tuple(_place(ship, width, height, touching) for ship in ships)
 
 
-def _place(ship: Ship, width: int, height: int, touching: str) -> Place:
+def _place(ship: Ship, width: int, height: int, touching: str) -> Placement:
     around = {
         Square(square.x + right, square.y + down)
         for square in ship.squares
@@ -70,7 +70,7 @@ def _place(ship: Ship, width: int, height: int, touching: str) -> Place:
         if 0 <= square.x + right < width and 0 <= square.y + down < height
     }
     body = _set(ship.squares, width)
-    return Place(ship, len(ship.squares), body, body | _set(around, width))
+    return Placement(ship, len(ship.squares), body, body | _set(around, width))
 
 
 def _set(some: Iterable[Square], width: int) -> int:

@@ -8,16 +8,16 @@ from itertools import accumulate, pairwise
 from pi_appliance.errors import Refused, Unavailable
 from pi_appliance.puzzles.battleship.board import Board
 from pi_appliance.puzzles.battleship.kernel import Layer
-from pi_appliance.puzzles.runtime.interface import Work
+from pi_appliance.puzzles.runtime.interface import SearchRuntime
 
 SLOW = 10  # seconds; what takes less is not worth the card's wear
 MAGIC = b"battles1"  # names the format of what lies on the shelf
 
 
-class Kept:
+class CountCheckpoint:
     """The layers of a count after each row, forth and back, and the water of the squares that are through."""
 
-    def __init__(self, board: Board, rows: int, work: Work) -> None:
+    def __init__(self, board: Board, rows: int, work: SearchRuntime) -> None:
         self.rows, self.work = rows, work
         self.began = work.seconds()
         self.name = f"battleship/{sha256(repr(board).encode()).hexdigest()[:16]}"

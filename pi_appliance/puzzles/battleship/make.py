@@ -4,16 +4,16 @@ from dataclasses import replace
 from random import Random
 
 from pi_appliance.errors import Refused
-from pi_appliance.puzzles import Made
+from pi_appliance.puzzles import GeneratedBoard
 from pi_appliance.puzzles.battleship.board import HIT, MISS, SUNK, UNKNOWN, Board, Square
-from pi_appliance.puzzles.battleship.fit import Place, places
-from pi_appliance.puzzles.runtime.interface import Work
+from pi_appliance.puzzles.battleship.fit import Placement, places
+from pi_appliance.puzzles.runtime.interface import SearchRuntime
 
 STARTS = 2_000  # fleets begun before it is given up; one in a few is laid to the end where there is room to spare
 SHOT = 0.35  # of all squares
 
 
-def make(seed: int, board: Board, work: Work) -> Made:
+def make(seed: int, board: Board, work: SearchRuntime) -> GeneratedBoard:
     """Return a board of the size, fleet and rules of BOARD, as somebody knows it who has shot at a third of it.
 
     Raises Refused if no fleet could be laid; Interrupted.
@@ -29,15 +29,17 @@ def make(seed: int, board: Board, work: Work) -> Made:
         shot.update(dict.fromkeys(shot.keys() & set(place.ship.squares), SUNK if place.ship in known else HIT))
     rows = tuple("".join(shot.get(Square(x, y), UNKNOWN) for x in range(board.width)) for y in range(board.height))
     hits = sum(mark != MISS for mark in shot.values())
-    return Made(replace(empty, rows=rows, known=known), {"shots": len(shot), "hits": hits, "sunk-ships": len(known)})
+    return GeneratedBoard(
+        replace(empty, rows=rows, known=known), {"shots": len(shot), "hits": hits, "sunk-ships": len(known)}
+    )
 
 
-def _laid(board: Board, random: Random, work: Work) -> list[Place]:
+def _laid(board: Board, random: Random, work: SearchRuntime) -> list[Placement]:
     """Return a legal fleet: ship after ship where there is room, the longest first, begun anew where there is none."""
     there = places(board)
     for start in range(STARTS):
         work.progress(None, f"fleet {start + 1} laid at random")
-        fleet: list[Place] = []
+        fleet: list[Placement] = []
         taken = 0
         for length in board.fleet:
             room = [place for place in there if place.length == length and not place.body & taken]

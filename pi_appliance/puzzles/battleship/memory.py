@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from pi_appliance.puzzles.battleship.board import Board
-from pi_appliance.puzzles.battleship.fit import Place
+from pi_appliance.puzzles.battleship.fit import Placement
 from pi_appliance.puzzles.battleship.kernel import Size
 from pi_appliance.puzzles.battleship.plan import is_turned
 
@@ -22,7 +22,7 @@ class Needs(NamedTuple):
     survey: int
 
 
-def needs(board: Board, there: Sequence[Place], size: Size) -> Needs:
+def needs(board: Board, there: Sequence[Placement], size: Size) -> Needs:
     """Return what a sweep over the places THERE needs, in polynomials of SIZE."""
     keys, ways = _most_keys(board, there), 8 * size.slots * size.words
     # A survey has a packed layer of each row, and of each cell of one row; those that ships reach are unpacked.
@@ -30,7 +30,7 @@ def needs(board: Board, there: Sequence[Place], size: Size) -> Needs:
     return Needs(AT_ONCE * keys * (KEY + ways), keys * (packed * (PACKED + ways) + unpacked * (KEY + ways)))
 
 
-def _most_keys(board: Board, there: Sequence[Place]) -> int:
+def _most_keys(board: Board, there: Sequence[Placement]) -> int:
     """Return how many keys the largest layer after a row has at the most: as many as the places THERE can make."""
     fills: dict[int, list[set[int]]] = {}
     turned = is_turned(board)

@@ -4,8 +4,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from pi_appliance.errors import ConfigError, Problem, UnknownName, WrongArgument, nearest
-from pi_appliance.puzzles import counted
+from pi_appliance.errors import ConfigError, Problem, UnknownName, WrongArgument, suggest
+from pi_appliance.puzzles import pluralize
 from pi_appliance.puzzles.battleship.board import RULES, SIDE, SUNK, Board, Ship, ship_of, with_rules
 from pi_appliance.puzzles.battleship.shots import shots
 
@@ -76,7 +76,7 @@ def _head(reading: _Reading, row: Row) -> bool:
         return False
     name, at = found[1].lower(), (row[0], found.start(1) + 1)
     if name not in _HEADS:
-        reading.wrong(*at, f"nothing is called {found[1]!r} here", nearest(name, _HEADS))
+        reading.wrong(*at, f"nothing is called {found[1]!r} here", suggest(name, _HEADS))
     elif name == "whole":
         reading.whole += [(row[0], ship.start() + 1, ship[0]) for ship in _NAMES.finditer(row[1], found.start(2))]
     elif name in reading.heads:
@@ -154,7 +154,7 @@ def _shaped(reading: _Reading, rows: Sequence[_Marks]) -> list[str]:
     width = len(rows[0][1]) if rows else 0
     for number, (line, row) in enumerate(rows):
         if len(row) != width:
-            wrong = f"this row has {counted(len(row), 'square')}, the first one {width}"
+            wrong = f"this row has {pluralize(len(row), 'square')}, the first one {width}"
             at = row[width][0] if len(row) > width else (row[-1][0] if row else 0) + 1
             reading.wrong(line, at, wrong, "all rows are as long as the first")
         elif len(row) > SIDE or number == SIDE:

@@ -5,14 +5,14 @@ from collections.abc import Sequence
 from math import comb, prod
 
 from pi_appliance.puzzles.battleship.board import HIT, SUNK, Board
-from pi_appliance.puzzles.battleship.fit import Place
+from pi_appliance.puzzles.battleship.fit import Placement
 from pi_appliance.puzzles.battleship.kernel import CORNER, Cell, Move, Size
 
 Rows = tuple[tuple[Cell, ...], ...]
 """The cells of a sweep; its rows go along the shorter side of the board."""
 
 
-def plan(board: Board, there: Sequence[Place], size: Size) -> Rows:
+def plan(board: Board, there: Sequence[Placement], size: Size) -> Rows:
     """Return the sweep that counts the ways to lay the fleet of BOARD on the places THERE, in polynomials of SIZE."""
     turned = is_turned(board)
     width, height = (board.height, board.width) if turned else (board.width, board.height)
@@ -38,7 +38,7 @@ def is_turned(board: Board) -> bool:
     return board.width > board.height
 
 
-def size_of(board: Board, there: Sequence[Place]) -> Size:
+def size_of(board: Board, there: Sequence[Placement]) -> Size:
     """Return how large polynomials are: no coefficient is above the product of the ways to choose places alone."""
     numbers = Counter(place.length for place in there)
     ships = Counter(board.fleet)

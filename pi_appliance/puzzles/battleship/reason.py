@@ -4,10 +4,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from pi_appliance.puzzles import counted
+from pi_appliance.puzzles import pluralize
 from pi_appliance.puzzles.battleship.board import HIT, MISS, SUNK, UNKNOWN, Board, Ship, Square
 from pi_appliance.puzzles.battleship.fit import places, squares, union
-from pi_appliance.puzzles.battleship.search import GaveUp, Search, Tick
+from pi_appliance.puzzles.battleship.search import Search, SearchLimitReached, Tick
 
 EACH = 300  # ships tried for one question of up to hundreds: a hundredth of a second
 PATIENCE = 10_000  # ships tried for all of them
@@ -15,7 +15,7 @@ MOST = 10  # marks; more of them, and not proven to be the fewest, explain nothi
 WORDS = {MISS: "miss", HIT: "hit", SUNK: "sunk"}
 
 
-class Sign(NamedTuple):
+class Clue(NamedTuple):
     """What is known as a whole, and can only be taken away as a whole: the squares of one mark.
 
     Sunk squares side by side are one sign, as a ship on them lies on no other; so is a sunk ship that is known.
@@ -50,9 +50,9 @@ def seen_at_once(board: Board) -> str:
     filled, free = board.marked(HIT + SUNK), board.marked(HIT + SUNK + UNKNOWN)
     needs = sum(board.fleet)
     if len(filled) > needs:
-        return f"{counted(len(filled), 'square')} hold a ship, and the whole fleet has {needs}"
+        return f"{pluralize(len(filled), 'square')} hold a ship, and the whole fleet has {needs}"
     if len(free) < needs:
-        return f"the fleet needs {counted(needs, 'square')}, and only {len(free)} are left to it"
+        return f"the fleet needs {pluralize(needs, 'square')}, and only {len(free)} are left to it"
     for ship in board.known:
         length = len(ship.squares)
         if sum(len(each.squares) == length for each in board.known) > board.fleet.count(length):
@@ -70,13 +70,13 @@ def seen_at_once(board: Board) -> str:
     return ""
 
 
-class _Judge:
+class _ConflictFinder:
     """Says which boards are possible as long as its patience lasts."""
 
     def __init__(self, board: Board, tick: Tick) -> None:
         self.board, self.tick, self.left = board, tick, PATIENCE
 
-    def possible(self, signs: Sequence[Sign]) -> bool | None:
+    def possible(self, signs: Sequence[Clue]) -> bool | None:
         """Say whether the board with SIGNS alone can be; None if that is not seen soon."""
         self.tick(PATIENCE - self.left)
         board = _with(self.board, signs)
@@ -85,12 +85,12 @@ class _Judge:
         search = Search(board, self.tick, patience=min(EACH, self.left))
         try:
             return search.possible()
-        except GaveUp:
+        except SearchLimitReached:
             return None
         finally:
             self.left -= search.tried
 
-    def shrunk(self, signs: Sequence[Sign]) -> tuple[tuple[Sign, ...], bool]:
+    def shrunk(self, signs: Sequence[Clue]) -> tuple[tuple[Clue, ...], bool]:
         """Return those of SIGNS that are left where each is taken away that can be, and whether that is proven."""
         left, sure = tuple(signs), True
         for sign in signs:
@@ -108,7 +108,7 @@ def reason(board: Board, tick: Tick) -> Reason | None:
         # A finished grid: no other marks are there to tell sunk ships from, and hits can be taken away one by one.
         board = replace(board, rows=tuple(row.replace(SUNK, HIT) for row in board.rows), sinking="silent")
     signs = tuple(_signs(board))
-    judge = _Judge(board, tick)
+    judge = _ConflictFinder(board, tick)
     if judge.possible(()) is False:
         return None
     misses = [sign for sign in signs if sign.mark == MISS]
@@ -124,10 +124,10 @@ def reason(board: Board, tick: Tick) -> Reason | None:
     return Reason(tuple(map(str, together)), smallest, alone, None not in without.values())
 
 
-def _signs(board: Board) -> Iterator[Sign]:
+def _signs(board: Board) -> Iterator[Clue]:
     """Yield what is known of BOARD, the ships first."""
     for ship in board.known:
-        yield Sign(ship.squares, SUNK, ship)
+        yield Clue(ship.squares, SUNK, ship)
     sunk = {*board.marked(SUNK)} - {square for ship in board.known for square in ship.squares}
     while sunk:
         group, seen = [min(sunk)], 0
@@ -138,13 +138,13 @@ def _signs(board: Board) -> Iterator[Sign]:
             sunk -= near
             group += near
             seen += 1
-        yield Sign(tuple(sorted(group)), SUNK)
+        yield Clue(tuple(sorted(group)), SUNK)
     for mark in (HIT, MISS):
         for square in board.marked(mark):
-            yield Sign((square,), mark)
+            yield Clue((square,), mark)
 
 
-def _with(board: Board, signs: Sequence[Sign]) -> Board:
+def _with(board: Board, signs: Sequence[Clue]) -> Board:
     """Return BOARD with SIGNS alone on it."""
     marks = {square: sign.mark for sign in signs for square in sign.squares}
     rows = tuple("".join(marks.get(Square(x, y), UNKNOWN) for x in range(board.width)) for y in range(board.height))

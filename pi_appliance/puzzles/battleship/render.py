@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from pi_appliance.errors import ConfigError, Problem
-from pi_appliance.puzzles import Step, counted
+from pi_appliance.puzzles import Step, pluralize
 from pi_appliance.puzzles._svg import picture
 from pi_appliance.puzzles.battleship.board import HIT, MISS, RULES, SUNK, UNKNOWN, Board, Line, Ship, Square, ship_of
 
@@ -85,8 +85,8 @@ def steps(board: Board, line: Line) -> Iterator[Step]:
     yield Step("What is known", render_svg(board))
     for number, ship in enumerate(line, 1):
         length = len(ship.squares)
-        caption = f"{ship}, {counted(length, 'square')}"
-        yield Step(caption, drawn(board, line[:number], f"Battleship: {counted(number, 'ship')} laid"))
+        caption = f"{ship}, {pluralize(length, 'square')}"
+        yield Step(caption, drawn(board, line[:number], f"Battleship: {pluralize(number, 'ship')} laid"))
 
 
 def _title(board: Board) -> str:

@@ -8,14 +8,14 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import permutations
 
 from pi_appliance.puzzles.battleship.board import HIT, SUNK, Board, Line, Ship
-from pi_appliance.puzzles.battleship.fit import Place, places, squares
+from pi_appliance.puzzles.battleship.fit import Placement, places, squares
 
 OFTEN = 63  # ships tried between two signs of progress, as a mask
 Tick = Callable[[int], None]
 """Told now and then how many ships were tried; what it raises ends the search."""
 
 
-class GaveUp(Exception):
+class SearchLimitReached(Exception):
     """A search came to the end of its patience."""
 
 
@@ -27,7 +27,7 @@ class Search:
         self.places = places(board)
         self.tried = 0
         self._left = {length: board.fleet.count(length) for length in set(board.fleet)}
-        self._laid: list[Place] = []
+        self._laid: list[Placement] = []
 
     def lines(self) -> Iterator[Line]:
         """Yield every placement once, in the order of the fleet; where ships are told apart, with all their names."""
@@ -45,14 +45,14 @@ class Search:
         """Say whether there is a placement. Raises GaveUp."""
         return next(self.lines(), None) is not None
 
-    def _over(self, hits: int, there: Sequence[Place]) -> Iterator[list[Place]]:
+    def _over(self, hits: int, there: Sequence[Placement]) -> Iterator[list[Placement]]:
         """Yield the ways to lay what is left of the fleet on places of THERE so that all HITS are covered."""
         if not self._room(hits, there):
             return
         if not hits:
             yield from self._beside(there)
             return
-        over: dict[int, list[Place]] = {}
+        over: dict[int, list[Placement]] = {}
         for place in there:
             covered = place.body & hits
             while covered:
@@ -64,7 +64,7 @@ class Search:
         for place in min(over.values(), key=len):
             yield from self._with(place, hits & ~place.body, there)
 
-    def _beside(self, there: Sequence[Place]) -> Iterator[list[Place]]:
+    def _beside(self, there: Sequence[Placement]) -> Iterator[list[Placement]]:
         """Yield the ways to lay what is left of the fleet on places of THERE, no hit being left."""
         length = max((length for length, left in self._left.items() if left), default=0)
         if not length:
@@ -75,13 +75,13 @@ class Search:
         for number, place in enumerate(equal):
             yield from self._with(place, 0, equal[number + 1 :] + shorter)
 
-    def _with(self, place: Place, hits: int, there: Sequence[Place]) -> Iterator[list[Place]]:
+    def _with(self, place: Placement, hits: int, there: Sequence[Placement]) -> Iterator[list[Placement]]:
         """Yield the ways with PLACE laid, and the rest on places of THERE over HITS."""
         self.tried += 1
         if not self.tried & OFTEN:
             self.tick(self.tried)
         if self.patience is not None and self.tried > self.patience:
-            raise GaveUp
+            raise SearchLimitReached
         self._left[place.length] -= 1
         self._laid.append(place)
         zone, left = place.zone, self._left
@@ -89,7 +89,7 @@ class Search:
         self._laid.pop()
         self._left[place.length] += 1
 
-    def _room(self, hits: int, there: Sequence[Place]) -> bool:
+    def _room(self, hits: int, there: Sequence[Placement]) -> bool:
         """Say whether the ships left have enough squares for HITS, and places of THERE, each length for itself."""
         if sum(length * left for length, left in self._left.items()) < hits.bit_count():
             return False

@@ -5,28 +5,28 @@ from dataclasses import dataclass, replace
 from itertools import chain, islice
 
 from pi_appliance.errors import Refused
-from pi_appliance.puzzles import Answer, Proof, Wish, counted, way_of
+from pi_appliance.puzzles import Proof, SolveMode, SolveResult, kernel_mode, pluralize
 from pi_appliance.puzzles.battleship import kernel
 from pi_appliance.puzzles.battleship.board import UNKNOWN, Board, Line
 from pi_appliance.puzzles.battleship.count import Survey, Sweep, names, orders
 from pi_appliance.puzzles.battleship.fit import places
 from pi_appliance.puzzles.battleship.heat import best_shot, heat_map, percent, tables
 from pi_appliance.puzzles.battleship.reason import reason, seen_at_once
-from pi_appliance.puzzles.battleship.search import GaveUp, Search
-from pi_appliance.puzzles.runtime.interface import Interrupted, Work
+from pi_appliance.puzzles.battleship.search import Search, SearchLimitReached
+from pi_appliance.puzzles.runtime.interface import Interrupted, SearchRuntime
 
 Facts = dict[str, int | float | str]
 PATIENCE = 20_000  # ships tried: about a second; nearly every board needs fewer than a hundred
 
 
-def solve(board: Board, wish: Wish, work: Work) -> Answer:
+def solve(board: Board, wish: SolveMode, work: SearchRuntime) -> SolveResult:
     """Return the answer for BOARD: by then it is known whether it can be. Raises Interrupted; Refused (memory)."""
     return _Asked(board, work).answer(wish)
 
 
-def hint(board: Board, work: Work) -> str:
+def hint(board: Board, work: SearchRuntime) -> str:
     """Return the best next shot on BOARD in words. Raises Interrupted; Refused (memory)."""
-    answer = solve(board, Wish.COUNT, work)
+    answer = solve(board, SolveMode.COUNT, work)
     facts = answer.facts
     if answer.proof:
         return f"there is no shot: this board cannot be, as {answer.why}"
@@ -41,29 +41,29 @@ class _Asked:
     """One question about a board."""
 
     board: Board
-    work: Work
+    work: SearchRuntime
     spent: int = 0
     """Ships tried by the searches that are over."""
     certain: str = "whether the board is possible is not known yet"
     """What is proven until now."""
 
-    def answer(self, wish: Wish) -> Answer:
+    def answer(self, wish: SolveMode) -> SolveResult:
         if why := seen_at_once(self.board):
             return self._none(Proof.CONTRADICTION, why)
         search = Search(self.board, self._tick, patience=PATIENCE)
         lines = search.lines()
         try:
             first = next(lines, None)
-        except GaveUp:
+        except SearchLimitReached:
             return self._hard(wish)
         if first is None:
             self.spent += search.tried
-            tried = counted(self.spent, "ship")
+            tried = pluralize(self.spent, "ship")
             return self._none(Proof.EXHAUSTION, f"every way to lay the fleet was looked at ({tried} laid): none fits")
         search.patience = None
         return self._possible(wish, search, chain([first], lines))
 
-    def _hard(self, wish: Wish) -> Answer:
+    def _hard(self, wish: SolveMode) -> SolveResult:
         """Answer where the search is not through soon: the sweep decides, however the ships may lie."""
         self.spent += PATIENCE
         search = Search(self.board, self._tick)
@@ -77,9 +77,9 @@ class _Asked:
             return self._none(Proof.EXHAUSTION, "all ways to lay the fleet were looked at: there is none")
         return self._possible(wish, search, lines)
 
-    def _possible(self, wish: Wish, search: Search, lines: Iterator[Line]) -> Answer:
+    def _possible(self, wish: SolveMode, search: Search, lines: Iterator[Line]) -> SolveResult:
         self.certain = "the board is possible"
-        if wish is Wish.FIRST:
+        if wish is SolveMode.FIRST:
             return self._found(search, islice(lines, 1))
         try:
             survey, count, why_not = self._counted()
@@ -91,9 +91,9 @@ class _Asked:
             facts["map"] = why_not
         shot = best_shot(self.board, survey) if survey else None
         if not survey or not shot:
-            return self._found(search, lines if wish is Wish.ALL else iter(()), count, facts)
+            return self._found(search, lines if wish is SolveMode.ALL else iter(()), count, facts)
         facts |= {"best-shot": str(shot), "best-shot-per-cent": round(percent(survey, shot), 2)}
-        answer = self._found(search, lines if wish is Wish.ALL else iter(()), count, facts)
+        answer = self._found(search, lines if wish is SolveMode.ALL else iter(()), count, facts)
         return replace(
             answer, tables=tables(self.board, survey), pictures={"probability": heat_map(self.board, survey)}
         )
@@ -111,17 +111,17 @@ class _Asked:
 
     def _found(
         self, search: Search, lines: Iterator[Line], count: int | None = None, facts: Facts | None = None
-    ) -> Answer:
+    ) -> SolveResult:
         spent = self.spent
-        kernels = {"kernel": way_of(kernel)} if count is not None else {}
-        return Answer(
+        kernels = {"kernel": kernel_mode(kernel)} if count is not None else {}
+        return SolveResult(
             lines=lines,
             tried=lambda: spent + search.tried,
             count=count,
             facts={"possible": "yes", **(facts or {}), **kernels},
         )
 
-    def _none(self, proof: Proof, why: str) -> Answer:
+    def _none(self, proof: Proof, why: str) -> SolveResult:
         """Return the answer that the board cannot be, with the marks that contradict each other."""
         spent, self.certain = self.spent, f"the board is impossible: {why}"
         found = reason(self.board, self._tick)
@@ -140,11 +140,11 @@ class _Asked:
                 why += f"; if one mark is wrong, it is {either}" if found.only else f"; possible without {either}"
             elif found.only:
                 why += "; no single mark is to blame: at least two are wrong"
-        return Answer(tried=lambda: spent, count=0, proof=proof, why=why, facts=facts)
+        return SolveResult(tried=lambda: spent, count=0, proof=proof, why=why, facts=facts)
 
     def _tick(self, tried: int) -> None:
         try:
-            self.work.progress(None, f"{counted(self.spent + tried, 'ship')} laid")
+            self.work.progress(None, f"{pluralize(self.spent + tried, 'ship')} laid")
         except Interrupted as error:
             error.so_far = self.certain
             raise

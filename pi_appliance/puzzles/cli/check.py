@@ -7,9 +7,9 @@ import click
 
 from pi_appliance.cli.progress import ProgressLine
 from pi_appliance.errors import Refused
-from pi_appliance.puzzles import Puzzle, counted
+from pi_appliance.puzzles import Puzzle, pluralize
 from pi_appliance.puzzles.boards import load_puzzle, read_text
-from pi_appliance.puzzles.cli.request import STDIN, Asked, board_options, read_stdin, stopped_cleanly
+from pi_appliance.puzzles.cli.request import STDIN, PuzzleRequest, board_options, read_stdin, stopped_cleanly
 
 OFTEN = 100  # solutions checked between two signs of progress
 
@@ -18,7 +18,7 @@ OFTEN = 100  # solutions checked between two signs of progress
 @board_options
 @click.argument("file", required=False)
 @click.option("--line", "notation", metavar="LINE", help="One solution of --board in its notation, in place of a file.")
-def check(asked: Asked, file: str | None, notation: str | None) -> None:
+def check(asked: PuzzleRequest, file: str | None, notation: str | None) -> None:
     """Replay every solution in FILE (- for stdin) by the rules alone, as `solve` and the job list them; or one LINE.
 
     \b
@@ -42,7 +42,7 @@ def check(asked: Asked, file: str | None, notation: str | None) -> None:
         right = _check_listing(puzzle, asked.rules, text, where, progress)
     if not right:
         raise Refused(f"{where} lists no solution; nothing was checked")
-    click.echo(f"{where}: {counted(right, 'solution')}, all right")
+    click.echo(f"{where}: {pluralize(right, 'solution')}, all right")
 
 
 def _check_line(puzzle: Puzzle, board: Any, notation: str) -> None:

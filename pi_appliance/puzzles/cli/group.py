@@ -10,7 +10,7 @@ from pi_appliance.cli.options import json_option
 from pi_appliance.puzzles import Puzzle
 from pi_appliance.puzzles.boards import load_puzzle
 from pi_appliance.puzzles.cli import check, solve
-from pi_appliance.puzzles.cli.request import Asked, board_options
+from pi_appliance.puzzles.cli.request import PuzzleRequest, board_options
 
 _HELP = f"""Solve, count, check, show and make puzzles. PUZZLE is one of {", ".join(plugins.names("puzzles"))}.
 
@@ -67,7 +67,7 @@ def _values(name: str, puzzle: Puzzle) -> dict[str, Any]:
 @command.command("show", short_help="Draw one board.")
 @board_options
 @click.option("--svg", is_flag=True, help="As an SVG picture.")
-def show(asked: Asked, svg: bool) -> None:
+def show(asked: PuzzleRequest, svg: bool) -> None:
     """Draw one board as text, or as an SVG picture.
 
     \b

@@ -11,11 +11,11 @@ from typing import Any
 
 import click
 
-from pi_appliance.cli.options import Command, Number, config_or_none_option
+from pi_appliance.cli.options import Command, Number, optional_config_option
 from pi_appliance.cli.progress import ProgressLine
 from pi_appliance.config import units
 from pi_appliance.config.loader import load
-from pi_appliance.errors import NoConfig, OutOfTime, Unavailable
+from pi_appliance.errors import DeadlineExceeded, NoConfig, Unavailable
 from pi_appliance.puzzles import Puzzle
 from pi_appliance.puzzles.boards import (
     MOST,
@@ -23,15 +23,15 @@ from pi_appliance.puzzles.boards import (
     board_of,
     is_file,
     load_puzzle,
-    most_of,
     name_of,
-    read_most,
+    read_limited,
+    size_limit,
     text_of,
 )
 from pi_appliance.puzzles.runtime import local
-from pi_appliance.puzzles.runtime.cache import FileShelf
+from pi_appliance.puzzles.runtime.cache import FileCache
 from pi_appliance.puzzles.runtime.estimate import Estimate
-from pi_appliance.puzzles.runtime.interface import Interrupted, Shelf, Work
+from pi_appliance.puzzles.runtime.interface import Cache, Interrupted, SearchRuntime
 
 STDIN = "stdin"
 _NOWHERE = Path("~/.local/state/pi-appliance")  # where a configuration, too, puts its state by default
@@ -58,11 +58,11 @@ def _length(_: click.Context, __: click.Parameter, value: str | None) -> timedel
 
 def read_stdin(most: int = MOST) -> str:
     """Return what is piped in, nothing where stdin is closed. Raises ConfigError if it is no text, or above MOST."""
-    return text_of(b"" if sys.stdin is None else read_most(sys.stdin.buffer, most), STDIN, most)
+    return text_of(b"" if sys.stdin is None else read_limited(sys.stdin.buffer, most), STDIN, most)
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class PuzzleRequest:
     """Which puzzle and which board a command is about."""
 
     name: str
@@ -82,7 +82,7 @@ class Asked:
     def _load(self) -> tuple[Puzzle, Any]:
         puzzle = load_puzzle(self.name)
         if self.board == "-":
-            return puzzle, puzzle.with_rules(puzzle.parse(read_stdin(most_of(puzzle)), STDIN), self.rules)
+            return puzzle, puzzle.with_rules(puzzle.parse(read_stdin(size_limit(puzzle)), STDIN), self.rules)
         return puzzle, board_of(puzzle, next(iter(puzzle.BOARDS)) if self.board is None else self.board, self.rules)
 
     def title(self, puzzle: Puzzle) -> str:
@@ -95,7 +95,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Means:
+class ComputeOptions:
     """What a command may take."""
 
     cores: int | None
@@ -108,7 +108,7 @@ def board_options(command: Command) -> Command:
 
     @wraps(command)
     def collected(*, name: str, board: str | None, rules: dict[str, str], **given: Any) -> Any:
-        return command(asked=Asked(name, board, rules), **given)
+        return command(asked=PuzzleRequest(name, board, rules), **given)
 
     words = "A known board, a file, - for stdin, or the drawing itself. Else: the first known."
     with_rules = click.option(
@@ -123,15 +123,15 @@ def work_options(command: Command) -> Command:
 
     @wraps(command)
     def collected(*, cores: int | None, length: timedelta | None, config: Path | NoConfig, **given: Any) -> Any:
-        return command(means=Means(cores, length, config), **given)
+        return command(means=ComputeOptions(cores, length, config), **given)
 
-    with_config = config_or_none_option(collected)
+    with_config = optional_config_option(collected)
     limit = click.option("--for", "length", metavar="LENGTH", callback=_length, help="No longer than this, as 30s.")
     cores = click.option("--cores", type=Number(min=1), help="So many at the same time; else as many as there are.")
     return cores(limit(with_config))
 
 
-class _LateShelf:
+class _LazyCache:
     """A shelf whose place is looked up when it is first used: most puzzles need none.
 
     Where it cannot be read or written, WITHOUT is told why, once, and nothing is kept; or that is raised if it is None.
@@ -142,9 +142,9 @@ class _LateShelf:
         self._closed = False
 
     @cached_property
-    def _shelf(self) -> Shelf:
+    def _shelf(self) -> Cache:
         state = _NOWHERE.expanduser() if isinstance(self._config, NoConfig) else load(self._config).state
-        return FileShelf(state / local.FOLDER)
+        return FileCache(state / local.FOLDER)
 
     @contextmanager
     def _may_fail(self) -> Iterator[None]:
@@ -177,7 +177,7 @@ class _LateShelf:
 
 
 @contextmanager
-def working(line: ProgressLine, means: Means, *, keeps: bool = False) -> Iterator[Work]:
+def progress_context(line: ProgressLine, means: ComputeOptions, *, keeps: bool = False) -> Iterator[SearchRuntime]:
     """Give the Work of this machine, within MEANS; LINE shows how far it is. What KEEPS must be able to."""
     seconds = None if means.length is None else means.length.total_seconds()
     estimates: list[Estimate] = []
@@ -190,9 +190,9 @@ def working(line: ProgressLine, means: Means, *, keeps: bool = False) -> Iterato
         line.clear()
         click.echo(f"pi-appliance: nothing is kept for the next time: {why}", err=True)
 
-    with local.open_bench(Path(), tell, seconds=seconds, cores=means.cores) as work:
+    with local.open_runtime(Path(), tell, seconds=seconds, cores=means.cores) as work:
         estimates.append(Estimate(work.seconds))
-        work.shelf = _LateShelf(means.config, None if keeps else go_on_without)
+        work.shelf = _LazyCache(means.config, None if keeps else go_on_without)
         yield work
 
 
@@ -207,7 +207,7 @@ def stopped_cleanly(
         line.clear()
         told = so_far(interrupted)
         if length is not None and "time" in interrupted.why:
-            raise OutOfTime(f"out of time after {units.format_duration(length)}; so far: {told}") from None
+            raise DeadlineExceeded(f"out of time after {units.format_duration(length)}; so far: {told}") from None
         _say_stopped(told)
     except KeyboardInterrupt:
         line.clear()

@@ -12,13 +12,20 @@ import click
 from pi_appliance.cli.options import Number, json_option
 from pi_appliance.cli.progress import ProgressLine
 from pi_appliance.errors import WrongArgument
-from pi_appliance.puzzles import Puzzle, Wish
+from pi_appliance.puzzles import Puzzle, SolveMode
 from pi_appliance.puzzles._result import rendered, told_facts
 from pi_appliance.puzzles.batch import LIMIT
 from pi_appliance.puzzles.boards import load_puzzle
-from pi_appliance.puzzles.cli.request import Asked, Means, board_options, stopped_cleanly, work_options, working
+from pi_appliance.puzzles.cli.request import (
+    ComputeOptions,
+    PuzzleRequest,
+    board_options,
+    progress_context,
+    stopped_cleanly,
+    work_options,
+)
 from pi_appliance.puzzles.page import Page
-from pi_appliance.puzzles.report import Told, answer_values, ask, in_words, prepared_text, so_far, values
+from pi_appliance.puzzles.report import BoardReport, answer_values, ask, in_words, prepared_text, so_far, values
 from pi_appliance.system import files
 
 _SEEDS = 1_000_000_000
@@ -27,7 +34,9 @@ _SEEDS = 1_000_000_000
 @click.command("solve", short_help="Solve one board.")
 @board_options
 @click.option(
-    "--solutions", type=click.Choice([each.value for each in Wish]), help="What is asked. Else: what the puzzle is for."
+    "--solutions",
+    type=click.Choice([each.value for each in SolveMode]),
+    help="What is asked. Else: what the puzzle is for.",
 )
 @click.option("--limit", type=Number(min=1), show_default=str(LIMIT), help="List no more solutions.")
 @click.option(
@@ -38,12 +47,12 @@ _SEEDS = 1_000_000_000
 @json_option
 @work_options
 def solve(
-    asked: Asked,
+    asked: PuzzleRequest,
     solutions: str | None,
     limit: int | None,
     output: Path | None,
     as_json: bool,
-    means: Means,
+    means: ComputeOptions,
 ) -> None:
     """Solve one board and list its solutions, or say that it is proven to have none.
 
@@ -59,13 +68,13 @@ def solve(
         raise click.UsageError("--output names no file")
     puzzle, question = asked.load()
     wish = asked_wish(puzzle, asked.name, solutions)
-    if limit and wish in (Wish.FIRST, Wish.COUNT):
+    if limit and wish in (SolveMode.FIRST, SolveMode.COUNT):
         raise click.UsageError(f"--limit goes with what lists many; {wish} does not")
-    told = Told(name=asked.title(puzzle), board=question, wish=wish)
+    told = BoardReport(name=asked.title(puzzle), board=question, wish=wish)
     line = ProgressLine()
     with (
         stopped_cleanly(line, lambda interrupted: told.cut_off or so_far(interrupted), means.length),
-        working(line, means) as work,
+        progress_context(line, means) as work,
         _writing(output, line) as write,
     ):
         page = output is not None and output.suffix.lower() in (".html", ".htm")
@@ -81,20 +90,20 @@ def solve(
         click.echo(f"{found}; wrote {output}")
 
 
-def asked_wish(puzzle: Puzzle, name: str, solutions: str | None) -> Wish:
+def asked_wish(puzzle: Puzzle, name: str, solutions: str | None) -> SolveMode:
     """Return what is asked of PUZZLE, called NAME. Raises WrongArgument if it is nothing that it can tell."""
     if solutions is None:
         return puzzle.WISHES[0]
     if solutions not in puzzle.WISHES:
-        raise WrongArgument(f"{name} is not asked for {Wish(solutions)}; known: {', '.join(puzzle.WISHES)}")
-    return Wish(solutions)
+        raise WrongArgument(f"{name} is not asked for {SolveMode(solutions)}; known: {', '.join(puzzle.WISHES)}")
+    return SolveMode(solutions)
 
 
-def _json(puzzle: Puzzle, asked: Asked, told: Told) -> str:
+def _json(puzzle: Puzzle, asked: PuzzleRequest, told: BoardReport) -> str:
     return json.dumps({"puzzle": asked.name, **values(puzzle, told)}, ensure_ascii=False)
 
 
-def _page(puzzle: Puzzle, told: Told) -> str:
+def _page(puzzle: Puzzle, told: BoardReport) -> str:
     page = Page(puzzle, "by hand")
     page.add(told)
     return page.render(in_words(told).rstrip("."), "")
@@ -105,9 +114,9 @@ def _page(puzzle: Puzzle, told: Told) -> str:
 @json_option
 @work_options
 def count(
-    asked: Asked,
+    asked: PuzzleRequest,
     as_json: bool,
-    means: Means,
+    means: ComputeOptions,
 ) -> None:
     """Say how many solutions one board has, exactly, and list none of them.
 
@@ -119,12 +128,12 @@ def count(
       130  stopped by Ctrl-C; what is proven so far is said
     """
     puzzle, question = asked.load()
-    wish = asked_wish(puzzle, asked.name, Wish.COUNT)
-    told = Told(name=asked.title(puzzle), board=question, wish=wish)
+    wish = asked_wish(puzzle, asked.name, SolveMode.COUNT)
+    told = BoardReport(name=asked.title(puzzle), board=question, wish=wish)
     line = ProgressLine()
     with (
         stopped_cleanly(line, lambda interrupted: told.cut_off or so_far(interrupted), means.length),
-        working(line, means) as work,
+        progress_context(line, means) as work,
     ):
         ask(puzzle, told, 1, work, _nowhere)
     if told.refused:
@@ -138,8 +147,8 @@ def count(
 @board_options
 @work_options
 def hint(
-    asked: Asked,
-    means: Means,
+    asked: PuzzleRequest,
+    means: ComputeOptions,
 ) -> None:
     """Say the next move on one board, and no more.
 
@@ -153,7 +162,7 @@ def hint(
     puzzle, question = asked.load()
     telling = _able(puzzle, asked.name, "hint")
     line = ProgressLine()
-    with stopped_cleanly(line, so_far, means.length), working(line, means) as work:
+    with stopped_cleanly(line, so_far, means.length), progress_context(line, means) as work:
         words = telling(question, work)
     click.echo(words)
 
@@ -164,10 +173,10 @@ def hint(
 @click.option("--svg", is_flag=True, help="As an SVG picture.")
 @work_options
 def make(
-    asked: Asked,
+    asked: PuzzleRequest,
     seed: int | None,
     svg: bool,
-    means: Means,
+    means: ComputeOptions,
 ) -> None:
     """Make a new board like BOARD, with its size and rules, and draw it; what is known of it goes to stderr.
 
@@ -182,7 +191,7 @@ def make(
     maker = _able(puzzle, asked.name, "make")
     seed = secrets.randbelow(_SEEDS) if seed is None else seed
     line = ProgressLine()
-    with stopped_cleanly(line, so_far, means.length), working(line, means) as work:
+    with stopped_cleanly(line, so_far, means.length), progress_context(line, means) as work:
         made = maker(seed, model, work)
     click.echo(puzzle.render_svg(made.board) if svg else puzzle.render(made.board), nl=False)
     known = {"Board": puzzle.describe(made.board), "Seed": str(seed)}
@@ -194,7 +203,7 @@ def make(
 @click.argument("name", metavar="PUZZLE")
 @json_option
 @work_options
-def prepare(name: str, as_json: bool, means: Means) -> None:
+def prepare(name: str, as_json: bool, means: ComputeOptions) -> None:
     """Build what makes a puzzle fast, such as tables and books, or go on with it; it is kept in the state folder.
 
     \b
@@ -208,7 +217,7 @@ def prepare(name: str, as_json: bool, means: Means) -> None:
     puzzle = load_puzzle(name)
     preparing = _able(puzzle, name, "prepare")
     line = ProgressLine()
-    with stopped_cleanly(line, so_far, means.length), working(line, means, keeps=True) as work:
+    with stopped_cleanly(line, so_far, means.length), progress_context(line, means, keeps=True) as work:
         begun = work.seconds()
         answer = preparing(work)
         took = work.seconds() - begun
@@ -244,5 +253,5 @@ def _writing(output: Path | None, line: ProgressLine) -> Iterator[Callable[[str]
     else:
         # A link stays, and what it leads to is written; what is no file is refused by its own name.
         place = output if output.exists() and not output.is_file() else output.resolve()
-        with files.replacing_text(place) as file:
+        with files.atomic_write_text(place) as file:
             yield file.write

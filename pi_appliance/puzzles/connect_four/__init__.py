@@ -1,6 +1,6 @@
 """Connect Four: drop discs into seven columns of six; four in a row wins. Who won, and the perfect player."""
 
-from pi_appliance.puzzles import Rule, Wish
+from pi_appliance.puzzles import Rule, SolveMode
 from pi_appliance.puzzles.connect_four.board import Board, Colour, End, Line, Square, describe, with_rules
 from pi_appliance.puzzles.connect_four.boards import BOARDS
 from pi_appliance.puzzles.connect_four.book import prepare
@@ -14,7 +14,7 @@ from pi_appliance.puzzles.connect_four.solve import hint, solve
 TITLE = "Connect Four"
 MOVES = "positions"
 RULES = {"first": Rule("who moved first, where the notation leaves it open", "Red", ("Red", "Yellow"))}
-WISHES = (Wish.FIRST, Wish.ALL)
+WISHES = (SolveMode.FIRST, SolveMode.ALL)
 
 __all__ = [
     "BOARDS",

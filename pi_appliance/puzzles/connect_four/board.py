@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from pi_appliance.errors import UnknownName, WrongArgument
-from pi_appliance.puzzles import counted
+from pi_appliance.puzzles import pluralize
 
 WIDTH, HEIGHT = 7, 6
 SQUARES = WIDTH * HEIGHT
@@ -138,7 +138,7 @@ def with_rules(board: Board, rules: Mapping[str, str]) -> Board:
 
 def describe(board: Board) -> str:
     """Return how many discs BOARD has and who is to move, or who won and where."""
-    discs = counted(board.discs, "disc")
+    discs = pluralize(board.discs, "disc")
     match ended(board):
         case None:
             return f"{discs}, {board.turn} to move"

@@ -10,11 +10,11 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
-from pi_appliance.puzzles import Answer, Table, counted, way_of
+from pi_appliance.puzzles import SolveResult, Table, kernel_mode, pluralize
 from pi_appliance.puzzles.connect_four import kernel
 from pi_appliance.puzzles.connect_four.position import NOTHING, Position
 from pi_appliance.puzzles.connect_four.search import Search
-from pi_appliance.puzzles.runtime.interface import Interrupted, Shelf, Work
+from pi_appliance.puzzles.runtime.interface import Cache, Interrupted, SearchRuntime
 
 NAME = "connect-four/book-2"
 STAGES = (6, 8)  # plies, of 8,231 and 91,295 positions: about a day of one good core; each is a matter of seconds
@@ -53,15 +53,15 @@ class Book:
     def __str__(self) -> str:
         if not len(self):
             return "none yet"
-        return f"{counted(len(self), 'position')}, " + (
-            f"complete up to {counted(self.complete, 'disc')}" if self.complete >= 0 else "no ply complete yet"
+        return f"{pluralize(len(self), 'position')}, " + (
+            f"complete up to {pluralize(self.complete, 'disc')}" if self.complete >= 0 else "no ply complete yet"
         )
 
 
 UNKNOWN = -99  # as the kernel says it
 
 
-def load(shelf: Shelf, start: Position = NOTHING) -> Book:
+def load(shelf: Cache, start: Position = NOTHING) -> Book:
     """Return the book that begins at START; an empty one if there is none, or it is none of ours."""
     kept = shelf.load(NAME)
     if kept is None or kept.nbytes % 8 or kept.nbytes < 8 * _HEAD:
@@ -74,18 +74,18 @@ def load(shelf: Shelf, start: Position = NOTHING) -> Book:
     return Book(entries, complete - 1, plies)
 
 
-def _save(shelf: Shelf, start: Position, scores: Mapping[int, int], complete: int, plies: int) -> None:
+def _save(shelf: Cache, start: Position, scores: Mapping[int, int], complete: int, plies: int) -> None:
     head = array("Q", (_MAGIC, start.key, complete + 1, plies))
     entries = array("Q", sorted(key << 6 | score + 32 for key, score in scores.items()))
     shelf.save(NAME, (head.tobytes(), entries.tobytes()))
 
 
-def prepare(work: Work) -> Answer:
+def prepare(work: SearchRuntime) -> SolveResult:
     """Build the opening book, or go on with it, until it is complete. Raises Interrupted, also when time runs short."""
     return deepen(work, NOTHING, STAGES)
 
 
-def deepen(work: Work, start: Position, stages: Sequence[int]) -> Answer:
+def deepen(work: SearchRuntime, start: Position, stages: Sequence[int]) -> SolveResult:
     """Build the book of the games from START on, ply by ply of STAGES. Raises Interrupted, with what is kept told."""
     builder = _Builder(work, start)
     try:
@@ -102,7 +102,7 @@ def deepen(work: Work, start: Position, stages: Sequence[int]) -> Answer:
 class _Builder:
     """What is known of the book, and how more comes to be known."""
 
-    def __init__(self, work: Work, start: Position) -> None:
+    def __init__(self, work: SearchRuntime, start: Position) -> None:
         self.work, self.start = work, start
         book = load(work.shelf, start)
         self.scores = dict(book)
@@ -125,7 +125,7 @@ class _Builder:
             self.tried += tried
             self.longest = max(self.longest, seconds)
             done += len(scores)
-            self.work.progress(done / len(level), f"ply {plies}: {done:,} of {counted(len(level), 'position')}")
+            self.work.progress(done / len(level), f"ply {plies}: {done:,} of {pluralize(len(level), 'position')}")
             if self.work.seconds() - self.saved > _SAVED + _MORE * len(self.scores):
                 self.save()
         if done < len(level):
@@ -155,7 +155,7 @@ class _Builder:
     def _reach(self, plies: int) -> None:
         while len(self.levels) <= plies:
             found: dict[int, Position] = {}
-            for done, after in enumerate(followers(self.levels[-1].values())):
+            for done, after in enumerate(children(self.levels[-1].values())):
                 if not done % _OFTEN:
                     self.work.progress(None, f"opening book: the positions of ply {len(self.levels)}")
                 found[after.key] = after
@@ -183,22 +183,22 @@ class _Builder:
     def told(self) -> str:
         """Return how far the book is, in a sentence."""
         complete = f"all up to ply {self.complete}" if self.complete >= 0 else "no ply is complete yet"
-        return f"the opening book has {counted(len(self.scores), 'position')}; {complete}"
+        return f"the opening book has {pluralize(len(self.scores), 'position')}; {complete}"
 
-    def answer(self) -> Answer:
+    def answer(self) -> SolveResult:
         """Return how far the book is."""
         rows = [(ply, len(level), sum(key in self.scores for key in level)) for ply, level in enumerate(self.levels)]
         facts: dict[str, int | str] = {
             "positions": len(self.scores),
             "complete-plies": self.complete,
-            "kernel": way_of(kernel),
+            "kernel": kernel_mode(kernel),
         }
         table = Table("The opening book", ("Ply", "Undecided positions, mirror images once", "Solved"), rows)
         # Where there was nothing left to do, nobody has looked at the plies.
-        return Answer(tried=lambda: self.tried, facts=facts, tables=(table,) if len(rows) > self.complete else ())
+        return SolveResult(tried=lambda: self.tried, facts=facts, tables=(table,) if len(rows) > self.complete else ())
 
 
-def followers(positions: Iterable[Position], *, ended: bool = False) -> Iterator[Position]:
+def children(positions: Iterable[Position], *, ended: bool = False) -> Iterator[Position]:
     """Yield what POSITIONS come to by one move, those where a game has ENDED only if asked; one may come twice."""
     for position in positions:
         for _, square in position.moves():

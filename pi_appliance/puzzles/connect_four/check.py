@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from pi_appliance.puzzles import Checked, counted
+from pi_appliance.puzzles import Validation, pluralize
 from pi_appliance.puzzles.connect_four.board import Board, End
 
 _Grid = list[list[str]]  # columns from the left, each with its discs from the bottom
@@ -10,7 +10,7 @@ _COLUMNS = 7
 _ROOM = 6
 
 
-def check(board: Board, line: Sequence[int | End]) -> Checked:
+def check(board: Board, line: Sequence[int | End]) -> Validation:
     """Say whether LINE can be played on BOARD to the end of the game, and whether it ends as it claims.
 
     It says nothing of how well it is played.
@@ -21,19 +21,19 @@ def check(board: Board, line: Sequence[int | End]) -> Checked:
     for number, column in enumerate(moves):
         where = f"move {number + 1}"
         if winner := _winner(grid):
-            return Checked(f"{where}: {winner} has won already")
+            return Validation(f"{where}: {winner} has won already")
         if type(column) is not int or not 1 <= column <= _COLUMNS:
-            return Checked(f"{where}: there is no column {column}")
+            return Validation(f"{where}: there is no column {column}")
         if len(grid[column - 1]) == _ROOM:
-            return Checked(f"{where}: column {column} is full")
+            return Validation(f"{where}: column {column} is full")
         grid[column - 1].append(turns[number % 2][0])
     if not isinstance(claim, End):
-        return Checked("the line does not say how the game ends")
+        return Validation("the line does not say how the game ends")
     winner = _winner(grid)
     if not winner and any(len(discs) < _ROOM for discs in grid):
-        return Checked(f"after {counted(len(moves), 'move')} the game is not over")
+        return Validation(f"after {pluralize(len(moves), 'move')} the game is not over")
     came = f"{winner} wins" if winner else "draw"
-    return Checked("" if claim.value == came else f"the line claims {claim.value!r}, but it ends with {came!r}")
+    return Validation("" if claim.value == came else f"the line claims {claim.value!r}, but it ends with {came!r}")
 
 
 def _winner(grid: _Grid) -> str:

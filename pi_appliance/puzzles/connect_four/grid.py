@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from pi_appliance.errors import ConfigError, Problem
-from pi_appliance.puzzles import counted
+from pi_appliance.puzzles import pluralize
 from pi_appliance.puzzles.connect_four.board import (
     EMPTY,
     HEIGHT,
@@ -50,7 +50,7 @@ def parse_grid(rows: list[_Row], file: str, shape: str) -> Grid:
     problems = [problem for row in drawn for problem in _read(row, file, cells, shape)]
     line = drawn[0][0]
     if not problems and len(drawn) != HEIGHT:
-        problems.append(Problem(file, line, 1, f"the grid has {counted(len(drawn), 'row')}", f"draw {HEIGHT} rows"))
+        problems.append(Problem(file, line, 1, f"the grid has {pluralize(len(drawn), 'row')}", f"draw {HEIGHT} rows"))
     if not problems:
         problems += _floating(drawn, cells, file)
     if problems:
@@ -73,7 +73,7 @@ def _read(row: _Row, file: str, cells: list[_Cells], shape: str) -> Iterator[Pro
             return
     if len(found) != WIDTH:
         at = found[WIDTH][0] if len(found) > WIDTH else len(text.rstrip())
-        yield Problem(file, line, at, f"this row has {counted(len(found), 'square')}", f"a row has {WIDTH}")
+        yield Problem(file, line, at, f"this row has {pluralize(len(found), 'square')}", f"a row has {WIDTH}")
     cells.append(found)
 
 

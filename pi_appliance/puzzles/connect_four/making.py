@@ -2,16 +2,16 @@
 
 from random import Random
 
-from pi_appliance.puzzles import Made
+from pi_appliance.puzzles import GeneratedBoard
 from pi_appliance.puzzles.connect_four.board import LETTERS, NOTHING, Board, ended, with_rules
 from pi_appliance.puzzles.connect_four.position import Position, in_words, position_of
-from pi_appliance.puzzles.connect_four.solve import Player
-from pi_appliance.puzzles.runtime.interface import Work
+from pi_appliance.puzzles.connect_four.solve import Solver
+from pi_appliance.puzzles.runtime.interface import SearchRuntime
 
 FEWEST, MOST = 12, 34  # discs: with fewer it takes too long, with more there is too little to think about
 
 
-def make(seed: int, board: Board, work: Work) -> Made:
+def make(seed: int, board: Board, work: SearchRuntime) -> GeneratedBoard:
     """Make a position with as many discs as BOARD (from 12 to 34) and one best move, the same for the same SEED.
 
     Neither colour can win with its next disc. Raises Interrupted.
@@ -27,13 +27,13 @@ def make(seed: int, board: Board, work: Work) -> Made:
             continue
         if _wins_at_once(position_of(made)):
             continue
-        player = Player(made, work)
+        player = Solver(made, work)
         scores = player.scores()
         best = [column for column, score in scores.items() if score == player.score]
         if len(best) == 1 < len(scores):
             result = in_words(player.score, discs, made.turn)
             name = f"{best[0]} ({LETTERS[best[0] - 1]})"
-            return Made(made, {"ply": discs, "score": player.score, "best-column": name, "result": result})
+            return GeneratedBoard(made, {"ply": discs, "score": player.score, "best-column": name, "result": result})
 
 
 def _wins_at_once(position: Position) -> bool:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from pi_appliance.errors import ConfigError, Problem
-from pi_appliance.puzzles import counted
+from pi_appliance.puzzles import pluralize
 from pi_appliance.puzzles.connect_four.board import (
     HEIGHT,
     LETTERS,
@@ -141,7 +141,7 @@ def _drawn(rows: list[tuple[int, str]], reader: _Reader) -> Board:
     if not reader.problems and (game.rows, game.turn) != (board.rows, board.turn):
         lone = turn_told(board.rows) is None
         right = "leave the moves away, or draw where they lead" + (" and who is to move then" if lone else "")
-        reader.wrong(line, at, f"the {counted(len(game.moves), 'move')} do not lead to this grid", right)
+        reader.wrong(line, at, f"the {pluralize(len(game.moves), 'move')} do not lead to this grid", right)
     return game
 
 

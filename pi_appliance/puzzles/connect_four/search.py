@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from pi_appliance.puzzles.connect_four import kernel
 from pi_appliance.puzzles.connect_four.position import Position, highest, lowest
-from pi_appliance.puzzles.runtime.interface import Work
+from pi_appliance.puzzles.runtime.interface import SearchRuntime
 
 # Up to so many discs, a table of 2 ** so many positions of 8 bytes. Four times the larger one would save the empty
 # board an eighth of its positions.
@@ -23,7 +23,7 @@ class Search:
     """
 
     def __init__(
-        self, work: Work, discs: int, note: str, book: Callable[[int], int] = _no_book, plies: int = -1
+        self, work: SearchRuntime, discs: int, note: str, book: Callable[[int], int] = _no_book, plies: int = -1
     ) -> None:
         bits = next(bits for most, bits in _TABLES if discs <= most)
         self.work, self.note = work, note

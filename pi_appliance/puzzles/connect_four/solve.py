@@ -3,7 +3,7 @@
 from array import array
 from collections.abc import Mapping
 
-from pi_appliance.puzzles import Answer, Table, Wish, way_of
+from pi_appliance.puzzles import SolveMode, SolveResult, Table, kernel_mode
 from pi_appliance.puzzles.connect_four import kernel
 from pi_appliance.puzzles.connect_four.board import LETTERS, SQUARES, Board, End, Line, ended, fours, winning
 from pi_appliance.puzzles.connect_four.book import Book, load
@@ -17,8 +17,8 @@ from pi_appliance.puzzles.connect_four.position import (
 )
 from pi_appliance.puzzles.connect_four.render import render_scores, render_svg
 from pi_appliance.puzzles.connect_four.search import Search
-from pi_appliance.puzzles.runtime.interface import Interrupted, Work
-from pi_appliance.puzzles.runtime.serial import keep
+from pi_appliance.puzzles.runtime.interface import Interrupted, SearchRuntime
+from pi_appliance.puzzles.runtime.serial import save_checkpoint
 
 KEPT = "connect-four/bounds-2-"  # what is proven of a position, whose key follows
 _MAGIC = 0x626F756E64733031
@@ -26,7 +26,7 @@ _EARLY = 14  # discs up to which it takes so long that all cores are used, and w
 _SLOW = 10.0  # seconds; what takes less is kept only if it is cut off: a card does not last forever
 
 
-def solve(board: Board, wish: Wish, work: Work) -> Answer:
+def solve(board: Board, wish: SolveMode, work: SearchRuntime) -> SolveResult:
     """Return who wins, when, by which columns, and a line to the end. Raises Interrupted, with the bounds proven.
 
     Every column is scored. FIRST gives one perfect line, ALL one for each of the best columns. A game that is over has
@@ -35,11 +35,11 @@ def solve(board: Board, wish: Wish, work: Work) -> Answer:
     end = ended(board)
     if end:
         return _over(board, end)
-    player = Player(board, work)
+    player = Solver(board, work)
     scores = player.scores()
     best = [column for column, score in scores.items() if score == player.score]
-    columns = best if wish is Wish.ALL else best[:1]
-    return Answer(
+    columns = best if wish is SolveMode.ALL else best[:1]
+    return SolveResult(
         lines=(player.line(column) for column in columns),
         tried=lambda: player.tried,
         count=len(best),
@@ -49,7 +49,7 @@ def solve(board: Board, wish: Wish, work: Work) -> Answer:
             "result": in_words(player.score, board.discs, board.turn),
             "score": player.score,
             "best-columns": " ".join(f"{column} ({LETTERS[column - 1]})" for column in sorted(best)),
-            "kernel": way_of(kernel),
+            "kernel": kernel_mode(kernel),
             "opening-book": str(player.book),
         },
         tables=(_table(board, scores),),
@@ -57,16 +57,16 @@ def solve(board: Board, wish: Wish, work: Work) -> Answer:
     )
 
 
-def _over(board: Board, end: End) -> Answer:
+def _over(board: Board, end: End) -> SolveResult:
     facts: dict[str, int | str] = {
         "ply": board.discs,
         "result": end.value,
         "winner": "nobody",
-        "kernel": way_of(kernel),
+        "kernel": kernel_mode(kernel),
     }
     if end is not End.DRAW:
         facts |= {"winner": board.turn.other.value, "fours": sum(1 for _ in fours(board.rows)), "four": winning(board)}
-    return Answer(lines=iter([(end,)]), count=1, facts=facts, pictures={"end": render_svg(board)})
+    return SolveResult(lines=iter([(end,)]), count=1, facts=facts, pictures={"end": render_svg(board)})
 
 
 def _table(board: Board, scores: Mapping[int, int]) -> Table:
@@ -81,10 +81,10 @@ def _table(board: Board, scores: Mapping[int, int]) -> Table:
     return Table("The columns", heads, rows)
 
 
-class Player:
+class Solver:
     """What is found out of one position that is not decided."""
 
-    def __init__(self, board: Board, work: Work) -> None:
+    def __init__(self, board: Board, work: SearchRuntime) -> None:
         self.board, self.work = board, work
         self.position = position_of(board)
         self.book: Book = load(work.shelf)
@@ -164,7 +164,7 @@ class Player:
         if self.board.discs > _EARLY:
             return ""
         numbers = array("Q", (_MAGIC, self.position.key, self.low + 32, self.high + 32))
-        return keep(self.work.shelf.save, self._name, [numbers.tobytes()])
+        return save_checkpoint(self.work.shelf.save, self._name, [numbers.tobytes()])
 
     def _kept(self) -> tuple[int, int]:
         kept = self.work.shelf.load(self._name)
@@ -194,12 +194,12 @@ class Player:
         return f"the score of {board.turn}, who is to move, is from {self.low} to {self.high}"
 
 
-def hint(board: Board, work: Work) -> str:
+def hint(board: Board, work: SearchRuntime) -> str:
     """Return the best move in words. Raises Interrupted."""
     end = ended(board)
     if end:
         return f"the game is over: {end}"
-    player = Player(board, work)
+    player = Solver(board, work)
     scores = player.scores()
     column = next(column for column, score in scores.items() if score == player.score)
     square = square_of(player.position.square(column))

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from pi_appliance.puzzles import Progress, Rule, Wish, _listing
+from pi_appliance.puzzles import Progress, Rule, SolveMode, _listing
 from pi_appliance.puzzles.panguru.board import Board, Line, Lines, describe, original, reach, triangle, with_rules
 from pi_appliance.puzzles.panguru.boards import BOARDS
 from pi_appliance.puzzles.panguru.check import check
@@ -11,7 +11,7 @@ from pi_appliance.puzzles.panguru.make import make
 from pi_appliance.puzzles.panguru.parse import parse, parse_line
 from pi_appliance.puzzles.panguru.render import notate, render, render_line, render_svg, steps
 from pi_appliance.puzzles.panguru.solvable import why_not
-from pi_appliance.puzzles.panguru.solve import hardness, hint, solve
+from pi_appliance.puzzles.panguru.solve import difficulty, hint, solve
 
 TITLE = "Panguru"
 MOVES = "moves"
@@ -22,7 +22,7 @@ RULES = {
     ),
     "random": Rule("so many random boards are solved, too, for a table of how hard they are", "0"),
 }
-WISHES = (Wish.FEWEST, Wish.FIRST, Wish.COUNT)
+WISHES = (SolveMode.FEWEST, SolveMode.FIRST, SolveMode.COUNT)
 
 
 def parse_listing(text: str, file: str, progress: Progress) -> Sequence[tuple[Any, Sequence[Any]]]:
@@ -41,7 +41,7 @@ __all__ = [
     "Lines",
     "check",
     "describe",
-    "hardness",
+    "difficulty",
     "hint",
     "make",
     "notate",

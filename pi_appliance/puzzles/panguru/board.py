@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from pi_appliance.errors import UnknownName, WrongArgument
-from pi_appliance.puzzles import counted
+from pi_appliance.puzzles import pluralize
 
 HOME, HOLE = "W", "-"
 """The plate where the hole must end, and the hole."""
@@ -122,7 +122,7 @@ def _table(text: str, places: int) -> Lines:
         raise ValueError("a table of moves is a list of lists of numbers, such as [[1, 2], [0, 2], [0, 1]]")
     rows = [[int(number) for number in re.findall("[0-9]+", row)] for row in re.findall(r"\[([0-9,\s]*)\]", text)]
     if len(rows) != places:
-        raise ValueError(f"the table of moves has {counted(len(rows), 'row')}, and the board {places} places")
+        raise ValueError(f"the table of moves has {pluralize(len(rows), 'row')}, and the board {places} places")
     for start, row in enumerate(rows):
         _within(row, places)
         for end in row:
@@ -165,8 +165,8 @@ def with_rules(board: Board, rules: Mapping[str, str]) -> Board:
 
 def describe(board: Board) -> str:
     """Return the size of BOARD, and rules other than the default ones, in words."""
-    size = f"{counted(len(board.plates) - 1, 'pebble')} in {counted(len(set(board.plates)) - 1, 'colour')}"
+    size = f"{pluralize(len(board.plates) - 1, 'pebble')} in {pluralize(len(set(board.plates)) - 1, 'colour')}"
     if board.own:
         centre = _pairs(board.own) == _pairs(triangle(len(board.plates)))
         size += ", no move down the middle" if centre else ", own table of moves"
-    return size + (f", and {counted(board.random, 'random board')}" if board.random else "")
+    return size + (f", and {pluralize(board.random, 'random board')}" if board.random else "")

@@ -3,17 +3,17 @@
 from dataclasses import replace
 from random import Random
 
-from pi_appliance.puzzles import Made
+from pi_appliance.puzzles import GeneratedBoard
 from pi_appliance.puzzles.panguru.board import HOLE, HOME, Board, reach
 from pi_appliance.puzzles.panguru.solvable import why_not
-from pi_appliance.puzzles.runtime.interface import Work
+from pi_appliance.puzzles.runtime.interface import SearchRuntime
 
 STEPS = 1_000  # of a walk at random: far more than any board needs
 
 
-def make(seed: int, board: Board, work: Work) -> Made:  # noqa: ARG001
+def make(seed: int, board: Board, work: SearchRuntime) -> GeneratedBoard:  # noqa: ARG001
     """Return a random board with the colours and the moves of BOARD; it can be solved."""
-    return Made(replace(shuffled(seed, board), random=board.random))
+    return GeneratedBoard(replace(shuffled(seed, board), random=board.random))
 
 
 def shuffled(seed: int, board: Board) -> Board:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from pi_appliance.errors import ConfigError, Problem
-from pi_appliance.puzzles import counted
+from pi_appliance.puzzles import pluralize
 from pi_appliance.puzzles.panguru.board import HOLE, HOME, SIZES, Board, Line, reach, read_lines
 
 _HEAD = re.compile(r"\s*(plates|pebbles|moves)\s*[:=]", re.IGNORECASE)
@@ -124,17 +124,17 @@ def _match(plates: list[_Mark], pebbles: list[_Mark], file: str) -> None:
     homes = [mark for mark in plates if mark.text in {HOME, HOLE}]
     holes = [mark for mark in pebbles if mark.text == HOLE]
     if len(homes) != 1:
-        what = f"{counted(len(homes), 'plate')} W"
+        what = f"{pluralize(len(homes), 'plate')} W"
         wrong((homes or plates)[-1], what, "one plate is called W, and there the hole must end")
     if len(holes) != 1:
-        wrong((holes or pebbles)[-1], counted(len(holes), "hole"), "one place has the hole - instead of a pebble")
+        wrong((holes or pebbles)[-1], pluralize(len(holes), "hole"), "one place has the hole - instead of a pebble")
     for mark in pebbles:
         if mark.text == HOME:
             wrong(mark, "a pebble is called W", "W is the plate where the hole must end; no pebble has that colour")
     for colour in sorted({mark.text for mark in plates + pebbles} - {HOME, HOLE}):
         on, off = ([mark for mark in half if mark.text == colour] for half in (pebbles, plates))
         if len(on) != len(off):
-            what = f"colour {colour} has {counted(len(off), 'plate')} and {counted(len(on), 'pebble')}"
+            what = f"colour {colour} has {pluralize(len(off), 'plate')} and {pluralize(len(on), 'pebble')}"
             wrong((on or off)[-1], what, "each colour has as many pebbles as plates")
     if problems:
         raise ConfigError(problems)

@@ -12,14 +12,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from statistics import median
 
-from pi_appliance.puzzles import Answer, Proof, Table, Wish, counted, way_of
+from pi_appliance.puzzles import Proof, SolveMode, SolveResult, Table, kernel_mode, pluralize
 from pi_appliance.puzzles.panguru import kernel
 from pi_appliance.puzzles.panguru.board import Board, Line
 from pi_appliance.puzzles.panguru.ground import Position, position_of
 from pi_appliance.puzzles.panguru.make import shuffled
 from pi_appliance.puzzles.panguru.solvable import why_not
-from pi_appliance.puzzles.runtime.interface import Interrupted, Work
-from pi_appliance.puzzles.runtime.serial import Alone, keep
+from pi_appliance.puzzles.runtime.interface import Interrupted, SearchRuntime
+from pi_appliance.puzzles.runtime.serial import SerialRuntime, save_checkpoint
 
 MOVES_A_RUN = 20_000  # in one call of the kernel: 0.1 s of a slow Pi in plain Python
 POSITIONS_A_RUN = 500  # the same time
@@ -30,46 +30,46 @@ MANY, EACH = 300_000, 110  # positions that may need much memory, in all levels,
 _Ways = dict[int, int]
 
 
-def solve(board: Board, wish: Wish, work: Work) -> Answer:
+def solve(board: Board, wish: SolveMode, work: SearchRuntime) -> SolveResult:
     """Return the answer for BOARD: by then the fewest moves are known. Raises Interrupted; Refused (memory)."""
     answer = _solved(board, wish, work)
     if not board.random:
         return answer
     try:
-        table = hardness(range(board.random), work, board)
+        table = difficulty(range(board.random), work, board)
     except Interrupted as stop:
-        known = f"it takes {counted(int(answer.facts['moves']), 'move')}" if not answer.proof else answer.why
+        known = f"it takes {pluralize(int(answer.facts['moves']), 'move')}" if not answer.proof else answer.why
         stop.so_far = f"{known}; {stop.so_far}"
         raise
     return replace(answer, tables=[*answer.tables, table])
 
 
-def _solved(board: Board, wish: Wish, work: Work) -> Answer:
+def _solved(board: Board, wish: SolveMode, work: SearchRuntime) -> SolveResult:
     if why := why_not(board):
-        return Answer(count=0, proof=Proof.PARITY, why=why, facts={"kernel": way_of(kernel)})
+        return SolveResult(count=0, proof=Proof.PARITY, why=why, facts={"kernel": kernel_mode(kernel)})
     search = Search(board, work)
     first = search.first()
-    if wish is Wish.FIRST:
-        return Answer(lines=iter([first]), tried=lambda: search.tried, facts=search.facts())
+    if wish is SolveMode.FIRST:
+        return SolveResult(lines=iter([first]), tried=lambda: search.tried, facts=search.facts())
     levels = search.levels()
     count = levels[0][search.position.start]
     tables = [search.beginnings(levels)]
-    lines = iter(()) if wish is Wish.COUNT else search.lines(levels)
-    return Answer(lines=lines, tried=lambda: search.tried, count=count, facts=search.facts(), tables=tables)
+    lines = iter(()) if wish is SolveMode.COUNT else search.lines(levels)
+    return SolveResult(lines=lines, tried=lambda: search.tried, count=count, facts=search.facts(), tables=tables)
 
 
-def hint(board: Board, work: Work) -> str:
+def hint(board: Board, work: SearchRuntime) -> str:
     """Return the next move of a shortest line of BOARD in words."""
     if why := why_not(board):
         return f"no moves solve this board: {why}"
     first = Search(board, work).first()
     if not first:
         return "it is solved"
-    left = f"{counted(len(first) - 1, 'move')} {'is' if len(first) == 2 else 'are'} left"
+    left = f"{pluralize(len(first) - 1, 'move')} {'is' if len(first) == 2 else 'are'} left"
     return f"move the pebble {board.pebbles[first[0]]} from {first[0]} to {board.hole}; then {left}"
 
 
-def hardness(seeds: Sequence[int], work: Work, board: Board) -> Table:
+def difficulty(seeds: Sequence[int], work: SearchRuntime, board: Board) -> Table:
     """Return how many of the boards that SEEDS make, with the colours and moves of BOARD, take how many moves."""
     batches = [seeds[at : at + BOARDS_A_CALL] for at in range(0, len(seeds), BOARDS_A_CALL)]
     met: dict[int, list[tuple[int, int]]] = {}
@@ -79,23 +79,23 @@ def hardness(seeds: Sequence[int], work: Work, board: Board) -> Table:
             for seed, moves, count in came:
                 met.setdefault(moves, []).append((count, seed))
             done += len(came)
-            work.progress(done / len(seeds), f"{counted(done, 'random board')} solved")
+            work.progress(done / len(seeds), f"{pluralize(done, 'random board')} solved")
     except Interrupted as stop:
-        most = f", none of which takes more than {counted(max(met), 'move')}" if met else ""
-        stop.so_far = f"{done:,} of {counted(len(seeds), 'random board')} solved{most}"
+        most = f", none of which takes more than {pluralize(max(met), 'move')}" if met else ""
+        stop.so_far = f"{done:,} of {pluralize(len(seeds), 'random board')} solved{most}"
         raise
     rows = [
         (moves, len(found), median(sorted(count for count, _ in found)), max(found)[0], min(seed for _, seed in found))
         for moves, found in sorted(met.items())
     ]
     heads = ("fewest moves", "boards", "optimal lists, median", "optimal lists, most", "first seed")
-    return Table(f"How hard {counted(len(seeds), 'random board')} are", heads, rows)
+    return Table(f"How hard {pluralize(len(seeds), 'random board')} are", heads, rows)
 
 
-class _Within(Alone):
+class _Within(SerialRuntime):
     """Work on one of many boards: it ends when all of it does, and keeps nothing."""
 
-    def __init__(self, work: Work) -> None:
+    def __init__(self, work: SearchRuntime) -> None:
         super().__init__()
         self._work = work
 
@@ -108,7 +108,7 @@ class _Within(Alone):
         self._work.require_memory(size, what)
 
 
-def _hard(seed: int, board: Board, work: Work) -> tuple[int, int, int]:
+def _hard(seed: int, board: Board, work: SearchRuntime) -> tuple[int, int, int]:
     search = Search(shuffled(seed, board), _Within(work))
     moves = len(search.first())
     return seed, moves, search.levels()[0][search.position.start]
@@ -117,7 +117,7 @@ def _hard(seed: int, board: Board, work: Work) -> tuple[int, int, int]:
 class Search:
     """One search for the shortest lines of one board that can be solved."""
 
-    def __init__(self, board: Board, work: Work, *, many: int = MANY) -> None:
+    def __init__(self, board: Board, work: SearchRuntime, *, many: int = MANY) -> None:
         """Search BOARD; where there are more than MANY positions on its shortest lines, memory is asked for."""
         self.position: Position = position_of(board)
         self.work, self.tried, self.length, self.many = work, 0, 0, many
@@ -137,7 +137,7 @@ class Search:
                 if said == kernel.OVER:  # of a hundred short rounds, none is heard of by itself
                     self._tell(self.tried, bound)
             except Interrupted as stop:
-                stop.so_far = f"it takes {counted(bound, 'move')} or more{self._keep(bound)}"
+                stop.so_far = f"it takes {pluralize(bound, 'move')} or more{self._keep(bound)}"
                 raise
             if said == kernel.FOUND:
                 break
@@ -149,7 +149,7 @@ class Search:
         return tuple(walk.line()[1:])
 
     def _keep(self, bound: int) -> str:
-        return keep(self.work.shelf.save, self.shelf, [str(bound).encode()])
+        return save_checkpoint(self.work.shelf.save, self.shelf, [str(bound).encode()])
 
     def _known(self) -> int:
         """Return the bound that an earlier search left on the shelf."""
@@ -164,7 +164,7 @@ class Search:
         return said
 
     def _tell(self, tried: int, bound: int) -> None:
-        self.work.progress(None, f"{counted(tried, 'move')} tried; it takes {bound} or more")
+        self.work.progress(None, f"{pluralize(tried, 'move')} tried; it takes {bound} or more")
 
     def levels(self) -> list[_Ways]:
         """Return the positions on shortest lines after 0, 1, … moves, and how many of those lines go on from each.
@@ -174,7 +174,9 @@ class Search:
         try:
             return self._levels()
         except Interrupted as stop:
-            stop.so_far = f"it takes {counted(self.length, 'move')}; the lines are not counted{self._keep(self.length)}"
+            stop.so_far = (
+                f"it takes {pluralize(self.length, 'move')}; the lines are not counted{self._keep(self.length)}"
+            )
             raise
 
     def _levels(self) -> list[_Ways]:
@@ -192,7 +194,7 @@ class Search:
         for at in range(0, len(level), POSITIONS_A_RUN):
             last = min(at + POSITIONS_A_RUN, len(level))
             self.ground.grow(level, at, last, left, after)
-            self.work.progress(None, f"{counted(len(after), 'position')} on lines of {self.length} moves")
+            self.work.progress(None, f"{pluralize(len(after), 'position')} on lines of {self.length} moves")
         return array("Q", after)
 
     def _require(self, positions: int) -> None:
@@ -243,4 +245,4 @@ class Search:
 
     def facts(self) -> dict[str, int | float | str]:
         """Return what is known of the board."""
-        return {"moves": self.length, "kernel": way_of(kernel)}
+        return {"moves": self.length, "kernel": kernel_mode(kernel)}

@@ -1,6 +1,6 @@
 """Peg solitaire: jump peg over peg into an empty hole, and take the one jumped over, until one is left."""
 
-from pi_appliance.puzzles import Wish
+from pi_appliance.puzzles import SolveMode
 from pi_appliance.puzzles.peg_solitaire.board import RULES, Board, Hole, Jump, describe, with_rules
 from pi_appliance.puzzles.peg_solitaire.boards import BOARDS
 from pi_appliance.puzzles.peg_solitaire.check import check
@@ -12,7 +12,7 @@ from pi_appliance.puzzles.peg_solitaire.solve import hint, solve
 
 TITLE = "Peg solitaire"
 MOVES = "jumps"
-WISHES = (Wish.FIRST, Wish.ALL, Wish.COUNT, Wish.FEWEST)
+WISHES = (SolveMode.FIRST, SolveMode.ALL, SolveMode.COUNT, SolveMode.FEWEST)
 
 __all__ = [
     "BOARDS",

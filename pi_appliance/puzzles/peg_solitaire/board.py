@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from pi_appliance.errors import UnknownName
-from pi_appliance.puzzles import Rule, counted
+from pi_appliance.puzzles import Rule, pluralize
 
 SQUARE = ((1, 0), (-1, 0), (0, 1), (0, -1))
 TRIANGLE = (*SQUARE, (1, 1), (-1, -1))
@@ -90,7 +90,7 @@ def with_rules(board: Board, rules: Mapping[str, str]) -> Board:
 
 def describe(board: Board) -> str:
     """Return the size of BOARD, and rules other than the default ones, in words."""
-    size = f"{counted(len(board.pegs), 'peg')} in {counted(len(board.holes), 'hole')}"
+    size = f"{pluralize(len(board.pegs), 'peg')} in {pluralize(len(board.holes), 'hole')}"
     if board.triangular:
         size += " of a triangular board"
     if board.goal:

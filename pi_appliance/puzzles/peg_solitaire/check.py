@@ -2,22 +2,22 @@
 
 from collections.abc import Sequence
 
-from pi_appliance.puzzles import Checked, counted
+from pi_appliance.puzzles import Validation, pluralize
 from pi_appliance.puzzles.peg_solitaire.board import Board, Hole, Jump
 
 
-def check(board: Board, line: Sequence[Jump]) -> Checked:
+def check(board: Board, line: Sequence[Jump]) -> Validation:
     """Say whether LINE leads from BOARD to a single peg, at the goal if there is one; if not, which jump is wrong."""
     filled = {hole: hole in board.pegs for hole in board.holes}
     for number, jump in enumerate(line, 1):
         if wrong := _jump(filled, *jump, triangular=board.triangular):
-            return Checked(f"jump {number}, {jump}: {wrong}")
+            return Validation(f"jump {number}, {jump}: {wrong}")
     left = [hole for hole, peg in filled.items() if peg]
     if len(left) != 1:
-        return Checked(f"{len(left)} pegs are left after {counted(len(line), 'jump')}")
+        return Validation(f"{len(left)} pegs are left after {pluralize(len(line), 'jump')}")
     if board.goal not in (None, left[0]):
-        return Checked(f"the last peg is at {left[0]}, not at {board.goal}")
-    return Checked()
+        return Validation(f"the last peg is at {left[0]}, not at {board.goal}")
+    return Validation()
 
 
 def _jump(filled: dict[Hole, bool], start: Hole, end: Hole, *, triangular: bool) -> str:

@@ -11,15 +11,15 @@ from itertools import zip_longest
 from typing import Any
 
 from pi_appliance.errors import Refused
-from pi_appliance.puzzles import counted
+from pi_appliance.puzzles import pluralize
 from pi_appliance.puzzles.peg_solitaire import kernel
 from pi_appliance.puzzles.peg_solitaire.board import Hole
 from pi_appliance.puzzles.peg_solitaire.counted import Counted
-from pi_appliance.puzzles.peg_solitaire.field import Field, Proof, game_of, turned
+from pi_appliance.puzzles.peg_solitaire.field import Bitboard, Proof, game_of, turned
 from pi_appliance.puzzles.peg_solitaire.frontier import LARGE, Frontier, read, table_of, written
 from pi_appliance.puzzles.peg_solitaire.proofs import find_proofs, is_proof
-from pi_appliance.puzzles.runtime.interface import Interrupted, Work
-from pi_appliance.puzzles.runtime.serial import keep
+from pi_appliance.puzzles.runtime.interface import Interrupted, SearchRuntime
+from pi_appliance.puzzles.runtime.serial import save_checkpoint
 
 SMALL = 100_000  # classes: a board with no more is counted to its end, for all its tables
 MEETING = 220_000_000  # bytes: what the full board takes; a larger table asks once more
@@ -33,7 +33,7 @@ class TooMany(Refused):
 class Count:
     """One count, which may be cut off and gone on with."""
 
-    def __init__(self, field: Field, work: Work, *, most: float = float("inf"), small: int = SMALL) -> None:
+    def __init__(self, field: Bitboard, work: SearchRuntime, *, most: float = float("inf"), small: int = SMALL) -> None:
         """Count FIELD by at MOST so many classes; a board with more than SMALL is met in the middle."""
         self.field, self.work, self.most, self.small = field, work, most, small
         self.pegs = field.start.bit_count()
@@ -71,7 +71,7 @@ class Count:
         """Return what is certain by now."""
         front = self.forward
         what = f"all {front.looked:,} positions of up to {front.level} jumps" if front.level else "nothing"
-        back = f", and {counted(self.back.level, 'jump')} back from the end" if self.back and self.back.level else ""
+        back = f", and {pluralize(self.back.level, 'jump')} back from the end" if self.back and self.back.level else ""
         ends = f"; {len(self.into)} of {len(self.field.last_pairs())} kinds of last pairs are done" if self.into else ""
         return f"{what} counted{back}{ends}"
 
@@ -253,7 +253,7 @@ class Count:
             "back-rows": self.back_rows,
             "back-tried": self.back_tried,
         }
-        lost = keep(self.work.shelf.save, self.name, written(words, [*parts, *more]))
+        lost = save_checkpoint(self.work.shelf.save, self.name, written(words, [*parts, *more]))
         self.saved = self.work.seconds()
         return lost
 

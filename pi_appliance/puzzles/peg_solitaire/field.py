@@ -58,7 +58,7 @@ class Proof:
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class Bitboard:
     """A board as numbers: bit N of a position is its hole N in reading order."""
 
     board: Board
@@ -94,7 +94,7 @@ class Field:
         return f"peg-solitaire/{what}-{blake2b(about.encode(), digest_size=8).hexdigest()}-2"
 
 
-def field_of(board: Board) -> Field:
+def field_of(board: Board) -> Bitboard:
     """Return BOARD as numbers."""
     number = {hole: at for at, hole in enumerate(board.holes)}
     moves = []
@@ -106,7 +106,7 @@ def field_of(board: Board) -> Field:
     full = (1 << len(board.holes)) - 1
     goals = 1 << number[board.goal] if board.goal else full
     turns = tuple(turn for turn in _turns(board, number) if turned(goals, turn) == goals)
-    return Field(board, sum(1 << number[peg] for peg in board.pegs), full, goals, tuple(moves), turns)
+    return Bitboard(board, sum(1 << number[peg] for peg in board.pegs), full, goals, tuple(moves), turns)
 
 
 def turned(position: int, turn: Turn) -> int:
@@ -127,7 +127,9 @@ def _turns(board: Board, number: dict[Hole, int]) -> Iterator[Turn]:
             yield tuple(at for at in laid if at is not None)
 
 
-def game_of(field: Field, turns: Sequence[Turn], proofs: Iterable[Proof] = (), way: ModuleType = kernel) -> kernel.Game:
+def game_of(
+    field: Bitboard, turns: Sequence[Turn], proofs: Iterable[Proof] = (), way: ModuleType = kernel
+) -> kernel.Game:
     """Return FIELD as one WAY of the kernel sees it, where positions that TURNS make of each other are one."""
     size = len(field.board.holes)
     width, parts = (max(1, -(-size // 3)), 3) if size <= 3 * WIDE else (LONG, -(-size // LONG))

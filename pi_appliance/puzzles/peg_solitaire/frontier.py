@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise
 from typing import Any
 
-from pi_appliance.puzzles import way_of
+from pi_appliance.puzzles import kernel_mode
 from pi_appliance.puzzles.peg_solitaire import kernel
-from pi_appliance.puzzles.runtime.interface import Work
+from pi_appliance.puzzles.runtime.interface import SearchRuntime
 
-ITEM = 8_192 if way_of(kernel) == "compiled" else 192  # classes a call: hundredths of a second
+ITEM = 8_192 if kernel_mode(kernel) == "compiled" else 192  # classes a call: hundredths of a second
 SPAN = 16 * ITEM  # cells that are copied in about that time
 FEW = 4  # calls that are not worth a second core
 LARGE = 64_000_000  # bytes of a table, from where it is asked whether it fits
@@ -66,7 +66,7 @@ class Frontier:
         for key, high, low in zip(cells, cells, cells, strict=True):
             yield key, (high << 64) + low
 
-    def advance(self, work: Work, tell: Tell) -> None:
+    def advance(self, work: SearchRuntime, tell: Tell) -> None:
         """Go on by one jump; at the end `cells` may be empty. What TELL raises leaves it so that it can go on."""
         spans = self.spans(self.done)
         for (_, last), (cells, positions, tried, stuck) in zip(
@@ -101,7 +101,9 @@ class Frontier:
         return list(pairwise([*range(begin, self.size, ITEM), self.size])) if begin < self.size else []
 
     @staticmethod
-    def map(work: Work, function: Callable[[tuple[int, int]], Any], spans: list[tuple[int, int]]) -> Iterator[Any]:
+    def map(
+        work: SearchRuntime, function: Callable[[tuple[int, int]], Any], spans: list[tuple[int, int]]
+    ) -> Iterator[Any]:
         """Call FUNCTION for each of SPANS, on all cores if it is worth it."""
         return work.map(function, spans) if len(spans) > FEW else map(function, spans)
 
@@ -118,7 +120,7 @@ class Frontier:
                 )
             bits += 1
 
-    def _absorb(self, cells: "array[int]", work: Work, tell: Tell) -> None:
+    def _absorb(self, cells: "array[int]", work: SearchRuntime, tell: Tell) -> None:
         while self.after.size + len(cells) // 3 > self.after.most:
             self.after = grown(self.after, work, lambda: tell(self.done / self.size))
         self._put(cells)
@@ -166,7 +168,7 @@ def table_of(cells: "array[int]", tell: Callable[[], None]) -> kernel.Table:
     return table
 
 
-def grown(table: kernel.Table, work: Work, tell: Callable[[], None]) -> kernel.Table:
+def grown(table: kernel.Table, work: SearchRuntime, tell: Callable[[], None]) -> kernel.Table:
     """Return a TABLE of twice the size."""
     if CELL << table.bits >= LARGE:
         work.require_memory(3 * CELL << table.bits, "a level of positions")

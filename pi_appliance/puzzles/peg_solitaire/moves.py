@@ -11,15 +11,15 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise
 from typing import Any
 
-from pi_appliance.puzzles import counted
+from pi_appliance.puzzles import pluralize
 from pi_appliance.puzzles.peg_solitaire import kernel
 from pi_appliance.puzzles.peg_solitaire.board import Line
-from pi_appliance.puzzles.peg_solitaire.field import Field, Move, game_of
+from pi_appliance.puzzles.peg_solitaire.field import Bitboard, Move, game_of
 from pi_appliance.puzzles.peg_solitaire.frontier import ITEM, LARGE, SPAN, Came, Frontier, Tell, packed, read, written
 from pi_appliance.puzzles.peg_solitaire.parity import parity
 from pi_appliance.puzzles.peg_solitaire.proofs import find_proofs
-from pi_appliance.puzzles.runtime.interface import Interrupted, Work
-from pi_appliance.puzzles.runtime.serial import keep
+from pi_appliance.puzzles.runtime.interface import Interrupted, SearchRuntime
+from pi_appliance.puzzles.runtime.serial import save_checkpoint
 
 WORD = 8  # bytes
 LEAST = 20  # pegs: with fewer, there are so few positions that proofs would take longer than they save
@@ -29,7 +29,7 @@ OFTEN = 120.0  # seconds between two checkpoints; where it is interrupted, there
 class Layers(Frontier):
     """The positions that can be reached by so many moves and not by fewer, if MOST moves are to do."""
 
-    def __init__(self, game: kernel.Game, field: Field, own: int, spare: int, most: int) -> None:
+    def __init__(self, game: kernel.Game, field: Bitboard, own: int, spare: int, most: int) -> None:
         """Begin. OWN are the holes over which no jump goes; SPARE says how many of their pegs may stay."""
         super().__init__(game, {field.start: 1})
         self.spare, self.most = spare, most
@@ -38,7 +38,7 @@ class Layers(Frontier):
         self.layers = [array("Q", [field.start])]
         self.seen_of(self.layers[0], lambda: None)
 
-    def advance(self, work: Work, tell: Tell) -> None:
+    def advance(self, work: SearchRuntime, tell: Tell) -> None:
         """Go on by one move."""
         super().advance(work, tell)
         self.before = array("Q")
@@ -90,13 +90,13 @@ class Layers(Frontier):
 
 
 def _so_far(most: int) -> str:
-    return f"no solution takes fewer than {counted(most, 'move')}"
+    return f"no solution takes fewer than {pluralize(most, 'move')}"
 
 
-class Fewest:
+class MinMoveSearch:
     """One search for the solutions with the fewest moves, which may be cut off and gone on with."""
 
-    def __init__(self, field: Field, work: Work) -> None:
+    def __init__(self, field: Bitboard, work: SearchRuntime) -> None:
         """Search FIELD, of which it is known that it has a solution."""
         self.field, self.work = field, work
         self.turns = field.keeping(frozenset({field.start}))
@@ -227,7 +227,7 @@ class Fewest:
     def _save(self) -> str:
         parts, about = self.layers.save()
         words = about | {"most": self.layers.most, "spent": [self.looked, self.tried]}
-        lost = keep(self.work.shelf.save, self.name, written(words, parts))
+        lost = save_checkpoint(self.work.shelf.save, self.name, written(words, parts))
         self.saved = self.work.seconds()
         return lost
 

@@ -9,10 +9,10 @@ What is found is rounded to whole numbers and kept only if it is exactly right i
 from collections.abc import Sequence
 from random import Random
 
-from pi_appliance.puzzles import counted
+from pi_appliance.puzzles import pluralize
 from pi_appliance.puzzles.peg_solitaire import kernel
-from pi_appliance.puzzles.peg_solitaire.field import Field, Move, Proof, Turn, game_of
-from pi_appliance.puzzles.runtime.interface import Work
+from pi_appliance.puzzles.peg_solitaire.field import Bitboard, Move, Proof, Turn, game_of
+from pi_appliance.puzzles.runtime.interface import SearchRuntime
 
 WORDS = 16  # of eight proofs, turned ones too: more cost more than they save
 TRIES = 120  # linear programs, each some thousandths of a second
@@ -25,7 +25,7 @@ PIVOTS = 400
 
 
 def find_proofs(
-    field: Field, begin: Sequence[int], targets: Sequence[int], turns: Sequence[Turn], work: Work
+    field: Bitboard, begin: Sequence[int], targets: Sequence[int], turns: Sequence[Turn], work: SearchRuntime
 ) -> tuple[Proof, ...]:
     """Return proofs that are good at telling positions that come from BEGIN and cannot become any of TARGETS.
 
@@ -36,7 +36,7 @@ def find_proofs(
     game = game_of(field, turns)
     missed = 0
     for _ in range(TRIES):
-        work.progress(None, f"{counted(len(found), 'proof')} that positions are lost")
+        work.progress(None, f"{pluralize(len(found), 'proof')} that positions are lost")
         if game.words >= WORDS or missed == MISSES:
             break
         position = _played(field, random.choice(begin), game, random)
@@ -57,7 +57,7 @@ def is_proof(proof: Proof, moves: Sequence[Move], targets: Sequence[int]) -> boo
     return falls and all(proof.weight(target) >= proof.least for target in targets)
 
 
-def _has_room(proof: Proof, field: Field, begin: Sequence[int], turns: Sequence[Turn]) -> bool:
+def _has_room(proof: Proof, field: Bitboard, begin: Sequence[int], turns: Sequence[Turn]) -> bool:
     """Say whether a field of eight bits holds PROOF at every position that can come from BEGIN."""
     most = max(proof.turned(turn).weight(position) for turn in turns for position in begin)
     least = sum(min(weight, 0) for weight in proof.weights)
@@ -66,7 +66,7 @@ def _has_room(proof: Proof, field: Field, begin: Sequence[int], turns: Sequence[
     return most - proof.least < ROOM and least - proof.least >= -ROOM and max(losses, default=0) <= ROOM
 
 
-def _played(field: Field, position: int, game: kernel.Game, random: Random) -> int:
+def _played(field: Bitboard, position: int, game: kernel.Game, random: Random) -> int:
     """Return a position from the middle of a game that begins with POSITION and goes where GAME knows no proof."""
     pegs = position.bit_count()
     for _ in range(random.randint(pegs // 5, max(pegs // 5, 3 * pegs // 4))):
@@ -78,7 +78,7 @@ def _played(field: Field, position: int, game: kernel.Game, random: Random) -> i
     return position
 
 
-def _separating(field: Field, targets: Sequence[int], position: int, random: Random) -> Proof | None:
+def _separating(field: Bitboard, targets: Sequence[int], position: int, random: Random) -> Proof | None:
     """Return weights in whole numbers by which POSITION weighs too little for TARGETS; None if there are none."""
     size = len(field.board.holes)
     # Tiny differences keep the simplex method from turning in a circle; whatever comes out is examined anyway.

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 
-from pi_appliance.puzzles import Step, counted
+from pi_appliance.puzzles import Step, pluralize
 from pi_appliance.puzzles._svg import picture
 from pi_appliance.puzzles.peg_solitaire.board import Board, Hole, Jump, Line, spaced
 
@@ -65,7 +65,7 @@ def render_svg(board: Board, pegs: AbstractSet[Hole] | None = None, jump: Jump |
             parts.append(f'<circle class="peg-body" cx="{x:g}" cy="{y:g}" r="15"/>')
             parts.append(f'<circle class="peg-shine" cx="{x - 5:g}" cy="{y - 5:g}" r="4"/>')
     parts += _jumped(middles[jump.start], middles[jump.end]) if jump else []
-    title = f"Peg solitaire: {counted(len(pegs), 'peg')} in {counted(len(board.holes), 'hole')}"
+    title = f"Peg solitaire: {pluralize(len(pegs), 'peg')} in {pluralize(len(board.holes), 'hole')}"
     return picture(width, height, title, STYLE, parts)
 
 
@@ -87,7 +87,7 @@ def _jumped(start: tuple[float, float], end: tuple[float, float]) -> list[str]:
 
 def steps(board: Board, line: Line) -> Iterator[Step]:
     """Yield the pictures that play LINE: the board as it begins, and after each jump."""
-    yield Step(f"The beginning: {counted(len(board.pegs), 'peg')}", render_svg(board))
+    yield Step(f"The beginning: {pluralize(len(board.pegs), 'peg')}", render_svg(board))
     pegs = board.pegs
     for number, jump in enumerate(line, 1):
         start, end = jump

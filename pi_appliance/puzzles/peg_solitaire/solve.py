@@ -9,75 +9,77 @@ from collections.abc import Iterator, Mapping
 from itertools import chain
 
 from pi_appliance.errors import Refused
-from pi_appliance.puzzles import Answer, Proof, Table, Wish, counted, way_of
+from pi_appliance.puzzles import Proof, SolveMode, SolveResult, Table, kernel_mode, pluralize
 from pi_appliance.puzzles.peg_solitaire import kernel, walk
 from pi_appliance.puzzles.peg_solitaire.board import Board
 from pi_appliance.puzzles.peg_solitaire.count import Count
 from pi_appliance.puzzles.peg_solitaire.counted import Counted
-from pi_appliance.puzzles.peg_solitaire.field import Field, Move, field_of
-from pi_appliance.puzzles.peg_solitaire.moves import Fewest
+from pi_appliance.puzzles.peg_solitaire.field import Bitboard, Move, field_of
+from pi_appliance.puzzles.peg_solitaire.moves import MinMoveSearch
 from pi_appliance.puzzles.peg_solitaire.parity import forbids
-from pi_appliance.puzzles.runtime.interface import Work
+from pi_appliance.puzzles.runtime.interface import SearchRuntime
 
 PATIENCE = 50_000  # dead positions: a fraction of a second
 WIDTHS = (100, 1_000, 10_000)  # 100 solves nearly every board, within hundredths of a second
-COMPILED = way_of(kernel) == "compiled"
-AFFORDED = 20_000_000 if COMPILED else 200_000  # positions, where lines are asked for and their number is an extra
+COMPILED = kernel_mode(kernel) == "compiled"
+BUDGET = 20_000_000 if COMPILED else 200_000  # positions, where lines are asked for and their number is an extra
 
 
-def solve(board: Board, wish: Wish, work: Work) -> Answer:
+def solve(board: Board, wish: SolveMode, work: SearchRuntime) -> SolveResult:
     """Return the answer for BOARD: by then it is known whether there is one. Raises Interrupted; Refused (memory)."""
-    facts = {"kernel": way_of(kernel)}
+    facts = {"kernel": kernel_mode(kernel)}
     if why := forbids(board):
-        return Answer(count=0, proof=Proof.PARITY, why=why, facts=facts)
+        return SolveResult(count=0, proof=Proof.PARITY, why=why, facts=facts)
     search = _Search(board, work)
-    if wish is Wish.COUNT:
+    if wish is SolveMode.COUNT:
         return _numbers(search.field, work, float("inf"))
-    if wish is Wish.FEWEST:
+    if wish is SolveMode.FEWEST:
         first = search.first()
         return first if first.proof else _fewest(search.field, work)
-    return search.first() if wish is Wish.FIRST else _all(search, work)
+    return search.first() if wish is SolveMode.FIRST else _all(search, work)
 
 
-def hint(board: Board, work: Work) -> str:
+def hint(board: Board, work: SearchRuntime) -> str:
     """Return the next jump of a solution in words, or why there is none. Raises Interrupted."""
-    answer = solve(board, Wish.FIRST, work)
+    answer = solve(board, SolveMode.FIRST, work)
     line = next(answer.lines, None)
     if line is None:
         return answer.why
     return f"the peg at {line[0].start} jumps to {line[0].end}" if line else "only one peg is left: it is solved"
 
 
-def _all(search: "_Search", work: Work) -> Answer:
+def _all(search: "_Search", work: SearchRuntime) -> SolveResult:
     try:
-        numbers = _numbers(search.field, work, AFFORDED)
+        numbers = _numbers(search.field, work, BUDGET)
     except Refused as error:
         found = search.first()
         why = f"not counted beside the lines: {error}; ask for the count alone"
         facts = dict(found.facts) | ({} if found.proof else {"count": why})
-        return Answer(lines=found.lines, tried=found.tried, proof=found.proof, why=found.why, facts=facts)
+        return SolveResult(lines=found.lines, tried=found.tried, proof=found.proof, why=found.why, facts=facts)
     if numbers.proof:
         return numbers
     search.spent += numbers.tried()
     found = search.first()
-    return Answer(lines=found.lines, tried=found.tried, count=numbers.count, facts=numbers.facts, tables=numbers.tables)
-
-
-def _fewest(field: Field, work: Work) -> Answer:
-    fewest = Fewest(field, work)
-    moves = fewest.run()
-    return Answer(
-        lines=fewest.lines(),
-        tried=lambda: fewest.tried,
-        count=fewest.count(),
-        facts={"kernel": way_of(kernel), "moves": moves, "positions": fewest.looked},
+    return SolveResult(
+        lines=found.lines, tried=found.tried, count=numbers.count, facts=numbers.facts, tables=numbers.tables
     )
 
 
-def _numbers(field: Field, work: Work, most: float) -> Answer:
+def _fewest(field: Bitboard, work: SearchRuntime) -> SolveResult:
+    fewest = MinMoveSearch(field, work)
+    moves = fewest.run()
+    return SolveResult(
+        lines=fewest.lines(),
+        tried=lambda: fewest.tried,
+        count=fewest.count(),
+        facts={"kernel": kernel_mode(kernel), "moves": moves, "positions": fewest.looked},
+    )
+
+
+def _numbers(field: Bitboard, work: SearchRuntime, most: float) -> SolveResult:
     """Return how many solutions there are. Raises TooMany if it takes more than MOST positions."""
     came = Count(field, work, most=most).run()
-    facts: dict[str, int | float | str] = {"kernel": way_of(kernel), "positions": came.classes}
+    facts: dict[str, int | float | str] = {"kernel": kernel_mode(kernel), "positions": came.classes}
     tables = list(_tables(came))
     if came.whole:
         facts |= {
@@ -88,7 +90,7 @@ def _numbers(field: Field, work: Work, most: float) -> Answer:
             "fewest-pegs": came.fewest,
         }
     if came.count:
-        return Answer(tried=lambda: came.tried, count=came.count, facts=facts, tables=tables)
+        return SolveResult(tried=lambda: came.tried, count=came.count, facts=facts, tables=tables)
     looked = f"every position was looked at ({facts['positions']:,}): "
     if not came.whole:
         why = f"{looked}none leads to a single peg{f' at {field.board.goal}' if field.board.goal else ''}"
@@ -97,7 +99,7 @@ def _numbers(field: Field, work: Work, most: float) -> Answer:
     else:
         why = f"{looked}the last peg never stands at {field.board.goal}"
     tried = lambda: came.tried  # noqa: E731 - as above
-    return Answer(tried=tried, count=0, proof=Proof.EXHAUSTION, why=why, facts=facts, tables=tables)
+    return SolveResult(tried=tried, count=0, proof=Proof.EXHAUSTION, why=why, facts=facts, tables=tables)
 
 
 def _tables(came: Counted) -> Iterator[Table]:
@@ -116,12 +118,12 @@ def _tables(came: Counted) -> Iterator[Table]:
 class _Search:
     """One search for the lines of one board, step after step."""
 
-    def __init__(self, board: Board, work: Work) -> None:
+    def __init__(self, board: Board, work: SearchRuntime) -> None:
         self.board, self.work, self.field = board, work, field_of(board)
         self.moves: dict[walk.Move, Move] = {(move.triple, move.pair): move for move in self.field.moves}
         self.spent = 0  # jumps tried by the steps that are over
 
-    def first(self) -> Answer:
+    def first(self) -> SolveResult:
         """Return the lines, of which the first is found by then."""
         begun = self._walk(PATIENCE)
         lines = begun.lines(self.field.start)
@@ -133,7 +135,7 @@ class _Search:
         begun.patience = None
         return self._walked(begun, first, lines)
 
-    def _wide(self) -> Answer:
+    def _wide(self) -> SolveResult:
         """Look for one line as widely as memory allows, then walk on from there, or without one through everything."""
         hint: walk.Line = ()
         weights = _weights(self.board)
@@ -150,9 +152,9 @@ class _Search:
     def _walk(self, patience: int | None = None) -> walk.Walk:
         return walk.Walk(list(self.moves), self.field.goals, self._tick, patience=patience)
 
-    def _walked(self, done: walk.Walk, first: walk.Line | None, others: Iterator[walk.Line]) -> Answer:
+    def _walked(self, done: walk.Walk, first: walk.Line | None, others: Iterator[walk.Line]) -> SolveResult:
         spent = self.spent
-        facts: Mapping[str, str] = {"kernel": way_of(kernel)}
+        facts: Mapping[str, str] = {"kernel": kernel_mode(kernel)}
 
         def tried() -> int:
             return spent + done.tried
@@ -160,13 +162,13 @@ class _Search:
         if first is None:
             where = f" at {self.board.goal}" if self.board.goal else ""
             why = f"every position was looked at: none has a single peg{where}"
-            return Answer(tried=tried, count=0, proof=Proof.EXHAUSTION, why=why, facts=facts)
+            return SolveResult(tried=tried, count=0, proof=Proof.EXHAUSTION, why=why, facts=facts)
         jumps = {move: self.field.jump(it) for move, it in self.moves.items()}
         lines = (tuple(jumps[move] for move in line) for line in chain([first], others))
-        return Answer(lines=lines, tried=tried, facts=facts)
+        return SolveResult(lines=lines, tried=tried, facts=facts)
 
     def _tick(self, tried: int) -> None:
-        self.work.progress(None, f"{counted(self.spent + tried, 'jump')} tried")
+        self.work.progress(None, f"{pluralize(self.spent + tried, 'jump')} tried")
 
 
 def _weights(board: Board) -> list[int]:

@@ -1,6 +1,6 @@
 """Rubik's cube: 3x3x3 in at most 22 moves at once, fewer with time; 2x2x2 completely; impossible ones explained."""
 
-from pi_appliance.puzzles import Wish
+from pi_appliance.puzzles import SolveMode
 from pi_appliance.puzzles.rubiks_cube.board import RULES, Board, Line, describe, with_rules
 from pi_appliance.puzzles.rubiks_cube.boards import BOARDS
 from pi_appliance.puzzles.rubiks_cube.check import check
@@ -12,7 +12,7 @@ from pi_appliance.puzzles.rubiks_cube.solve import solve
 
 TITLE = "Rubik's cube"
 MOVES = "positions"
-WISHES = (Wish.FIRST, Wish.FEWEST, Wish.COUNT)
+WISHES = (SolveMode.FIRST, SolveMode.FEWEST, SolveMode.COUNT)
 
 __all__ = [
     "BOARDS",

@@ -2,18 +2,18 @@
 
 from collections.abc import Sequence
 
-from pi_appliance.puzzles import Checked, counted
+from pi_appliance.puzzles import Validation, pluralize
 from pi_appliance.puzzles.rubiks_cube.board import FACES, TURNS, Board
 from pi_appliance.puzzles.rubiks_cube.turns import read_turn, turned
 
 
-def check(board: Board, line: Sequence[str]) -> Checked:
+def check(board: Board, line: Sequence[str]) -> Validation:
     """Say whether LINE leads from BOARD to a cube with one colour a face; if not, what is wrong."""
     facelets = board.facelets
     for number, word in enumerate(line, 1):
         turn = read_turn(word, board.side) if word in TURNS else None
         if turn is None:
-            return Checked(
+            return Validation(
                 f"move {number}, {word}: it is no turn of a face; write {FACES[0]}, {FACES[0]}2 or {FACES[0]}'"
             )
         facelets = turned(facelets, board.side, turn)
@@ -21,5 +21,5 @@ def check(board: Board, line: Sequence[str]) -> Checked:
     mixed = [face for at, face in enumerate(FACES) if len(set(facelets[at * area : (at + 1) * area])) > 1]
     if mixed:
         faces = f"the face {mixed[0]} has" if len(mixed) == 1 else f"the faces {', '.join(mixed)} have"
-        return Checked(f"{faces} more than one colour after {counted(len(line), 'move')}")
-    return Checked()
+        return Validation(f"{faces} more than one colour after {pluralize(len(line), 'move')}")
+    return Validation()

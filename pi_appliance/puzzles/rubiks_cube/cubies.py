@@ -45,12 +45,12 @@ def moved(faces: Map, layer: str = "") -> State:
     )
 
 
-def then(state: State, action: State) -> State:
+def compose(state: State, action: State) -> State:
     """Return STATE after ACTION."""
     return tuple([action[place] for place in state])
 
 
-def back(state: State) -> State:
+def inverse(state: State) -> State:
     """Return what undoes STATE."""
     undone = [0] * len(state)
     for home, place in enumerate(state):
@@ -61,7 +61,7 @@ def back(state: State) -> State:
 def seen_after(state: State, faces: Map) -> State:
     """Return STATE as it is called after the whole cube, with its names, was turned or mirrored as FACES says."""
     whole = moved(faces)
-    return then(then(back(whole), state), whole)
+    return compose(compose(inverse(whole), state), whole)
 
 
 @lru_cache(maxsize=1)
@@ -70,7 +70,7 @@ def turn_states() -> tuple[State, ...]:
     states = []
     for face in FACES:
         once = moved(quarter(face), face)
-        states += [once, then(once, once), then(then(once, once), once)]
+        states += [once, compose(once, once), compose(compose(once, once), once)]
     return tuple(states)
 
 

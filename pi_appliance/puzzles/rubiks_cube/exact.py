@@ -6,14 +6,14 @@ from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from pi_appliance.puzzles import counted
+from pi_appliance.puzzles import pluralize
 from pi_appliance.puzzles.rubiks_cube import cubies, kept
 from pi_appliance.puzzles.rubiks_cube.board import FACES
 from pi_appliance.puzzles.rubiks_cube.coordinates import ORDERS, Coordinates, coordinates
 from pi_appliance.puzzles.rubiks_cube.kernel import DONE, FOUND, LONGEST, Exact, Tables
 from pi_appliance.puzzles.rubiks_cube.two_phase import NONE, axes, first_turns
-from pi_appliance.puzzles.runtime.interface import Interrupted, Work
-from pi_appliance.puzzles.runtime.serial import keep
+from pi_appliance.puzzles.runtime.interface import Interrupted, SearchRuntime
+from pi_appliance.puzzles.runtime.serial import save_checkpoint
 
 BUDGET = 5_000  # positions between two looks around
 # Ways of fewer turns are one piece of work; longer ones are shared out by their first two turns, then by three.
@@ -36,7 +36,7 @@ class Proven:
 class Shortest:
     """The search for the shortest solutions of one cube; it goes on where it was cut off."""
 
-    def __init__(self, state: cubies.State, tables: Tables, work: Work) -> None:
+    def __init__(self, state: cubies.State, tables: Tables, work: SearchRuntime) -> None:
         self._state, self._tables, self._work = state, tables, work
         self._axes = axes()
         self._name = f"rubiks-cube/shortest-2-{zlib.crc32(bytes(state)):08x}"
@@ -60,7 +60,7 @@ class Shortest:
                 if not proven.lines:
                     proven.length += 1
         except Interrupted as end:
-            end.so_far = f"no solution has fewer than {counted(proven.length, 'move')}"
+            end.so_far = f"no solution has fewer than {pluralize(proven.length, 'move')}"
             end.so_far += self._save() or "; the next run goes on from there"
             raise
         if proven.lines:
@@ -90,7 +90,7 @@ class Shortest:
         def look(piece: Turns) -> tuple[list[Turns], int]:
             state = self._state
             for turn in piece:
-                state = cubies.then(state, cubies.turn_states()[turn])
+                state = cubies.compose(state, cubies.turn_states()[turn])
             search = self._search()
             last = piece[-1] // 3 if piece else NONE
             search.begin(self._starts(state), self._home, length - len(piece), last)
@@ -133,4 +133,4 @@ class Shortest:
             "nodes": proven.nodes,
             "lines": proven.lines,
         }
-        return keep(kept.save, self._work.shelf, self._name, [json.dumps(told).encode()])
+        return save_checkpoint(kept.save, self._work.shelf, self._name, [json.dumps(told).encode()])

@@ -4,13 +4,13 @@ import struct
 import zlib
 from collections.abc import Iterable
 
-from pi_appliance.puzzles.runtime.interface import Shelf
+from pi_appliance.puzzles.runtime.interface import Cache
 
 _SEAL = struct.Struct("<8sIQ")
 _MAGIC = b"pi-cube1"
 
 
-def save(shelf: Shelf, name: str, parts: Iterable[bytes | bytearray | memoryview]) -> None:
+def save(shelf: Cache, name: str, parts: Iterable[bytes | bytearray | memoryview]) -> None:
     """Keep PARTS as NAME."""
     views = [memoryview(part).cast("B") for part in parts]
     checksum = 0
@@ -19,7 +19,7 @@ def save(shelf: Shelf, name: str, parts: Iterable[bytes | bytearray | memoryview
     shelf.save(name, [*views, _SEAL.pack(_MAGIC, checksum, sum(map(len, views)))])
 
 
-def load(shelf: Shelf, name: str, size: int | None = None) -> memoryview | None:
+def load(shelf: Cache, name: str, size: int | None = None) -> memoryview | None:
     """Return what was kept as NAME, to be read only; None if there is nothing whole, or it has not SIZE bytes."""
     kept = shelf.load(name)
     if kept is None or len(kept) < _SEAL.size:

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from pi_appliance.puzzles import counted
+from pi_appliance.puzzles import pluralize
 from pi_appliance.puzzles.rubiks_cube.board import FACES
 from pi_appliance.puzzles.rubiks_cube.cubies import CORNERS, EDGES, OPPOSITE, SOLVED, STICKERS, State, net_names
 
@@ -151,7 +151,7 @@ def _impossible(facelets: str, side: int) -> Iterator[Fault]:
         yield Fault(first["URF"], wrong, f"twist one corner {other} by hand, or look at their stickers again")
     flipped = sum(piece.colours not in EDGES for piece in edges)
     if flipped % 2:
-        wrong = f"impossible: {counted(flipped, 'edge')} flipped, and turning flips an even number"
+        wrong = f"impossible: {pluralize(flipped, 'edge')} flipped, and turning flips an even number"
         yield Fault(first["UF"], wrong, "flip one edge by hand, or look at their stickers again")
     if side == 3 and _odd(corners) != _odd(edges):
         wrong = "impossible: two pieces are exchanged (parity), and turning never exchanges just two"

@@ -4,32 +4,32 @@ from collections.abc import Sequence
 from dataclasses import replace
 from random import Random
 
-from pi_appliance.puzzles import Answer, Made, Table, Wish, counted, way_of
+from pi_appliance.puzzles import GeneratedBoard, SolveMode, SolveResult, Table, kernel_mode, pluralize
 from pi_appliance.puzzles.rubiks_cube import pocket, table_kernel
 from pi_appliance.puzzles.rubiks_cube.board import TURNS, Board, Line, uniform
 from pi_appliance.puzzles.rubiks_cube.cubies import CORNERS, EDGES, State, facelets_of
 from pi_appliance.puzzles.rubiks_cube.render import in_words
 from pi_appliance.puzzles.rubiks_cube.solve import solve, told
 from pi_appliance.puzzles.rubiks_cube.tables import WIDE_SIZE, tables, widen
-from pi_appliance.puzzles.rubiks_cube.two_phase import Hunt
-from pi_appliance.puzzles.runtime.interface import Work
+from pi_appliance.puzzles.rubiks_cube.two_phase import TwoPhaseSearch
+from pi_appliance.puzzles.runtime.interface import SearchRuntime
 
 _FIXED = CORNERS.index("DBL")  # of a 2x2x2, whose other corners move around it
 
 
-def make(seed: int, board: Board, work: Work) -> Made:
+def make(seed: int, board: Board, work: SearchRuntime) -> GeneratedBoard:
     """Return a cube of the size and the rules of BOARD, and a scramble that leads to it. Raises Interrupted."""
     random = Random(seed)  # noqa: S311 - a puzzle is no secret
     state = random_state(random, board.side)
     cube = replace(board, facelets=facelets_of(state, board.side))
     line = _solution(cube, work) if board.side == 2 else told(_at_once(state, work))
     scramble = " ".join(TURNS[TURNS.index(move) // 3 * 3 + 2 - TURNS.index(move) % 3] for move in reversed(line))
-    return Made(cube, {"scramble": scramble, "scramble-moves": len(line)})
+    return GeneratedBoard(cube, {"scramble": scramble, "scramble-moves": len(line)})
 
 
-def _at_once(state: State, work: Work) -> tuple[int, ...]:
+def _at_once(state: State, work: SearchRuntime) -> tuple[int, ...]:
     """Return the first solution there is, by the small tables: the same one, whatever the shelf has."""
-    for found in Hunt(state, tables(work, wide=False)).run():
+    for found in TwoPhaseSearch(state, tables(work, wide=False)).run():
         work.progress(None, "looking for a scramble")
         if found:
             return found.turns
@@ -66,27 +66,27 @@ def _put(state: list[int], first: int, size: int, pieces: "zip[tuple[int, int, i
             state[first + home * size + sticker] = first + place * size + (sticker + turn) % size
 
 
-def _solution(board: Board, work: Work) -> Line:
-    line: Line = next(solve(board, Wish.FIRST, work).lines)
+def _solution(board: Board, work: SearchRuntime) -> Line:
+    line: Line = next(solve(board, SolveMode.FIRST, work).lines)
     return line
 
 
-def hint(board: Board, work: Work) -> str:
+def hint(board: Board, work: SearchRuntime) -> str:
     """Return the next move in words. Raises Interrupted."""
     if uniform(board):
         return "the cube is solved: leave it as it is"
     line = _solution(board, work)
-    rest = f"{counted(len(line) - 1, 'move')} after that" if len(line) > 1 else "and it is solved"
+    rest = f"{pluralize(len(line) - 1, 'move')} after that" if len(line) > 1 else "and it is solved"
     return f"turn {in_words(line[0])} ({line[0]}); {rest}"
 
 
-def prepare(work: Work) -> Answer:
+def prepare(work: SearchRuntime) -> SolveResult:
     """Build all tables on the shelf; go on where it was cut off. Raises Interrupted."""
     census = pocket.census(pocket.distances(work))
     counts = widen(work)
     rows = [(far, count) for far, count in enumerate(counts)]
     heads = ("moves", "entries")
-    return Answer(
-        facts={"wide-table-bytes": WIDE_SIZE, "kernel": way_of(table_kernel)},
+    return SolveResult(
+        facts={"wide-table-bytes": WIDE_SIZE, "kernel": kernel_mode(table_kernel)},
         tables=[Table("First phase of the 3x3x3: twist by flip and slice, up to symmetry", heads, rows), census],
     )

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from pi_appliance.errors import ConfigError, Problem
-from pi_appliance.puzzles import counted
+from pi_appliance.puzzles import pluralize
 from pi_appliance.puzzles.rubiks_cube.board import FACES, TURNS, Board, Line
 from pi_appliance.puzzles.rubiks_cube.legal import faults
 from pi_appliance.puzzles.rubiks_cube.turns import WORD, read_turn, turned
@@ -83,7 +83,7 @@ def _read_stickers(text: str, side: int | None, file: str) -> Board:
         raise ConfigError(problems)
     if _SIZES.get(len(letters)) is None or side not in {None, _SIZES[len(letters)]}:
         last = letters[-1]
-        wrong = f"there are {counted(len(letters), 'sticker')}"
+        wrong = f"there are {pluralize(len(letters), 'sticker')}"
         right = f"a {side}x{side}x{side} has {6 * side * side}" if side else _RIGHT_STICKERS
         raise ConfigError([Problem(file, last.line, last.column, wrong, right)])
     side = _SIZES[len(letters)]

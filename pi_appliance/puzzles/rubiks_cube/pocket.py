@@ -9,14 +9,14 @@ from collections.abc import Iterator
 from functools import lru_cache
 from itertools import permutations
 
-from pi_appliance.puzzles import Answer, Table, Wish, way_of
+from pi_appliance.puzzles import SolveMode, SolveResult, Table, kernel_mode
 from pi_appliance.puzzles.rubiks_cube import kept, table_kernel
 from pi_appliance.puzzles.rubiks_cube.board import TURNS, Board, Line
 from pi_appliance.puzzles.rubiks_cube.cubies import CORNERS, State, turn_states
 from pi_appliance.puzzles.rubiks_cube.legal import state_of
 from pi_appliance.puzzles.rubiks_cube.tables import fill
-from pi_appliance.puzzles.runtime.interface import Work
-from pi_appliance.puzzles.runtime.serial import keep
+from pi_appliance.puzzles.runtime.interface import SearchRuntime
+from pi_appliance.puzzles.runtime.serial import save_checkpoint
 
 NAME = "rubiks-cube/pocket-1"
 ORDERS, TWISTS, WIDTH = 5040, 729, 9
@@ -27,13 +27,13 @@ _BUILT: dict[str, memoryview] = {}  # by this process: it is the same for every 
 _PLACES = tuple(place for place in range(len(CORNERS)) if place != _FIXED)
 
 
-def distances(work: Work) -> memoryview:
+def distances(work: SearchRuntime) -> memoryview:
     """Return how far each position is, a byte each; from the shelf, or built in seconds. Raises Interrupted."""
     known = kept.load(work.shelf, NAME, POSITIONS)
     if known is None:
         known = _BUILT.get(NAME) or memoryview(fill(*_turns(), ORDERS, TWISTS, WIDTH, work, "table of the 2x2x2"))
         _BUILT[NAME] = known
-        keep(kept.save, work.shelf, NAME, [known])
+        save_checkpoint(kept.save, work.shelf, NAME, [known])
     return known
 
 
@@ -45,23 +45,23 @@ def census(near: "memoryview[int]") -> Table:
     return Table(title, ("moves", "positions"), rows)
 
 
-def solve(board: Board, wish: Wish, work: Work) -> Answer:
+def solve(board: Board, wish: SolveMode, work: SearchRuntime) -> SolveResult:
     """Return the answer for a 2x2x2: shortest solutions. Raises Interrupted."""
     near = distances(work)
     start = _position(state_of(board.facelets, 2))
     ways: dict[int, int] = {}
     count = _count(near, start, ways)
-    lines = iter(()) if wish is Wish.COUNT else _lines(near, start)
-    if wish is Wish.FIRST:
+    lines = iter(()) if wish is SolveMode.COUNT else _lines(near, start)
+    if wish is SolveMode.FIRST:
         lines = (line for line in [next(lines)])
-    return Answer(
+    return SolveResult(
         lines=lines,
         tried=lambda: len(ways),
         count=count,
         facts={
             "moves": near[start],
             "optimal": "proven",
-            "kernel": way_of(table_kernel),
+            "kernel": kernel_mode(table_kernel),
         },
         tables=[census(near)],
     )

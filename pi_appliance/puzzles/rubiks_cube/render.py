@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from pi_appliance.puzzles import Step, counted
+from pi_appliance.puzzles import Step, pluralize
 from pi_appliance.puzzles._svg import picture
 from pi_appliance.puzzles.rubiks_cube.board import FACES, Board, Line
 from pi_appliance.puzzles.rubiks_cube.turns import read_turn, turned
@@ -56,7 +56,7 @@ def render_line(board: Board, line: Line) -> str:
     """Return LINE in rows of five moves, below all of it in one row."""
     groups = [" ".join(f"{move:<2}" for move in line[at : at + 5]).rstrip() for at in range(0, len(line), 5)]
     rows = [f"{at * 5 + 1:>4}  {group}" for at, group in enumerate(groups)]
-    return "\n".join([notate(board, line), f"({counted(len(line), 'move')})", *rows]) + "\n"
+    return "\n".join([notate(board, line), f"({pluralize(len(line), 'move')})", *rows]) + "\n"
 
 
 def render_svg(board: Board) -> str:

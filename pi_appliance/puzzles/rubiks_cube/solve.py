@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from pi_appliance.puzzles import Answer, Table, Wish, counted, way_of
+from pi_appliance.puzzles import SolveMode, SolveResult, Table, kernel_mode, pluralize
 from pi_appliance.puzzles.rubiks_cube import kernel, pocket
 from pi_appliance.puzzles.rubiks_cube.board import TURNS, Board, Line, uniform
 from pi_appliance.puzzles.rubiks_cube.close import close
@@ -11,9 +11,9 @@ from pi_appliance.puzzles.rubiks_cube.exact import Shortest
 from pi_appliance.puzzles.rubiks_cube.kernel import Tables
 from pi_appliance.puzzles.rubiks_cube.legal import state_of
 from pi_appliance.puzzles.rubiks_cube.tables import tables
-from pi_appliance.puzzles.rubiks_cube.together import Together
-from pi_appliance.puzzles.rubiks_cube.two_phase import Found, Hunt
-from pi_appliance.puzzles.runtime.interface import Interrupted, Work
+from pi_appliance.puzzles.rubiks_cube.together import ParallelHunt
+from pi_appliance.puzzles.rubiks_cube.two_phase import Found, TwoPhaseSearch
+from pi_appliance.puzzles.runtime.interface import Interrupted, SearchRuntime
 
 SHORT = 14  # moves: it is proven within a second that there is no shorter solution, or that there is
 HURRY = 0.5  # seconds before the deadline in which the answer is written down
@@ -21,35 +21,35 @@ PATIENCE = 600  # seconds: "all the time" where there is no deadline
 PACE = 200_000  # positions that count as a second where the clock stands still
 
 
-def solve(board: Board, wish: Wish, work: Work) -> Answer:
+def solve(board: Board, wish: SolveMode, work: SearchRuntime) -> SolveResult:
     """Return the answer for BOARD. Raises Interrupted.
 
     FIRST is one solution, the shortest that is found in the time that the rules give; FEWEST are all the shortest
     ones, COUNT their number.
     """
     if uniform(board):
-        lines: list[Line] = [] if wish is Wish.COUNT else [()]
-        return Answer(lines=iter(lines), count=1, facts={"moves": 0, "optimal": "proven"})
+        lines: list[Line] = [] if wish is SolveMode.COUNT else [()]
+        return SolveResult(lines=iter(lines), count=1, facts={"moves": 0, "optimal": "proven"})
     work.progress(None, "looking nearby")
     if ways := close(state_of(board.facelets, board.side), board.side):
         return _nearby([told(turns) for turns in ways], wish)
     if board.side == 2:
         return pocket.solve(board, wish, work)
     with_tables = tables(work)
-    if wish is Wish.FIRST:
+    if wish is SolveMode.FIRST:
         return _first(board, with_tables, work)
     return _shortest(board, wish, with_tables, work)
 
 
-def _nearby(lines: list[Line], wish: Wish) -> Answer:
+def _nearby(lines: list[Line], wish: SolveMode) -> SolveResult:
     """Return the answer where LINES are all the shortest solutions, found without tables."""
-    wanted = {Wish.FIRST: lines[:1], Wish.COUNT: []}.get(wish, lines)
+    wanted = {SolveMode.FIRST: lines[:1], SolveMode.COUNT: []}.get(wish, lines)
     facts: Mapping[str, int | float | str] = {
         "moves": len(lines[0]),
         "optimal": "proven",
-        "kernel": way_of(kernel),
+        "kernel": kernel_mode(kernel),
     }
-    return Answer(lines=iter(wanted), count=len(lines), facts=facts)
+    return SolveResult(lines=iter(wanted), count=len(lines), facts=facts)
 
 
 def told(turns: Iterable[int]) -> Line:
@@ -60,7 +60,7 @@ def told(turns: Iterable[int]) -> Line:
 class _Time:
     """What is spent of the time for one board."""
 
-    def __init__(self, board: Board, work: Work) -> None:
+    def __init__(self, board: Board, work: SearchRuntime) -> None:
         self._work, self._start = work, work.seconds()
         left = work.left()
         seconds = board.seconds
@@ -90,11 +90,15 @@ class _Best:
         return len(self.found.turns) if self.found else 99
 
 
-def _first(board: Board, with_tables: Tables, work: Work) -> Answer:
+def _first(board: Board, with_tables: Tables, work: SearchRuntime) -> SolveResult:
     time, best = _Time(board, work), _Best()
     history: list[tuple[int | float | str, ...]] = []
     state = state_of(board.facelets, 3)
-    hunt = Together(state, with_tables, work) if work.cores > 1 and time.seconds else Hunt(state, with_tables)
+    hunt = (
+        ParallelHunt(state, with_tables, work)
+        if work.cores > 1 and time.seconds
+        else TwoPhaseSearch(state, with_tables)
+    )
     best.least = hunt.least
 
     def over(moves: int, nodes: int) -> bool:
@@ -112,11 +116,11 @@ def _first(board: Board, with_tables: Tables, work: Work) -> Answer:
             _prove(best, Shortest(state, with_tables, work), time, work)
     except Interrupted as end:
         if best.found:
-            end.so_far = f"a solution of {counted(best.moves, 'move')}: {' '.join(told(best.found.turns))}"
+            end.so_far = f"a solution of {pluralize(best.moves, 'move')}: {' '.join(told(best.found.turns))}"
         raise
     assert best.found is not None
     heads = ("moves", "phases", "positions", "seconds")
-    return Answer(
+    return SolveResult(
         lines=iter([told(best.found.turns)]),
         tried=lambda: best.nodes,
         facts=_facts(best) | {"tables": "wide" if with_tables.is_wide else "small"},
@@ -124,9 +128,9 @@ def _first(board: Board, with_tables: Tables, work: Work) -> Answer:
     )
 
 
-def _tell(best: _Best, time: _Time, work: Work) -> None:
+def _tell(best: _Best, time: _Time, work: SearchRuntime) -> None:
     part = min(time.spent(best.nodes) / time.seconds, 1) if best.found and time.seconds else None
-    note = counted(best.moves, "move") if best.found else "looking for a first solution"
+    note = pluralize(best.moves, "move") if best.found else "looking for a first solution"
     work.progress(part, note)
 
 
@@ -139,18 +143,18 @@ def _facts(best: _Best) -> dict[str, int | float | str]:
         "second-phase": best.found.split[1],
         "moves-at-least": best.least,
         "optimal": "proven" if proven else "not proven",
-        "kernel": way_of(kernel),
+        "kernel": kernel_mode(kernel),
     }
 
 
-def _prove(best: _Best, shortest: Shortest, time: _Time, work: Work) -> None:
+def _prove(best: _Best, shortest: Shortest, time: _Time, work: SearchRuntime) -> None:
     """Look through everything shorter than BEST, as far as the time goes."""
     before = best.nodes
     best.least = max(best.least, shortest.proven.length)
     while best.least < best.moves:
         nodes = 0
         for nodes in shortest.steps(best.least):
-            work.progress(None, f"is there one of {counted(best.least, 'move')}?")
+            work.progress(None, f"is there one of {pluralize(best.least, 'move')}?")
             if time.over(before + nodes):
                 return
         before += nodes
@@ -162,7 +166,7 @@ def _prove(best: _Best, shortest: Shortest, time: _Time, work: Work) -> None:
             best.least += 1
 
 
-def _shortest(board: Board, wish: Wish, with_tables: Tables, work: Work) -> Answer:
+def _shortest(board: Board, wish: SolveMode, with_tables: Tables, work: SearchRuntime) -> SolveResult:
     search = Shortest(state_of(board.facelets, 3), with_tables, work)
     search.run()
     lines = [told(turns) for turns in search.proven.lines]
@@ -170,7 +174,7 @@ def _shortest(board: Board, wish: Wish, with_tables: Tables, work: Work) -> Answ
     facts: Mapping[str, int | float | str] = {
         "moves": search.proven.length,
         "optimal": "proven",
-        "kernel": way_of(kernel),
+        "kernel": kernel_mode(kernel),
     }
-    wanted: Iterator[Line] = iter(() if wish is Wish.COUNT else lines)
-    return Answer(lines=wanted, tried=lambda: nodes, count=len(lines), facts=facts)
+    wanted: Iterator[Line] = iter(() if wish is SolveMode.COUNT else lines)
+    return SolveResult(lines=wanted, tried=lambda: nodes, count=len(lines), facts=facts)

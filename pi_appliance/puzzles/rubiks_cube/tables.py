@@ -10,12 +10,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from pi_appliance.puzzles import way_of
+from pi_appliance.puzzles import kernel_mode
 from pi_appliance.puzzles.rubiks_cube import coordinates as c
 from pi_appliance.puzzles.rubiks_cube import kept, table_kernel
 from pi_appliance.puzzles.rubiks_cube.kernel import Tables
-from pi_appliance.puzzles.runtime.interface import Interrupted, Shelf, Work
-from pi_appliance.puzzles.runtime.serial import keep
+from pi_appliance.puzzles.runtime.interface import Cache, Interrupted, SearchRuntime
+from pi_appliance.puzzles.runtime.serial import save_checkpoint
 
 TURNS, NEAR, WIDE, BEGUN = (f"rubiks-cube/{name}-1" for name in ("turns", "near", "wide", "wide-begun"))
 CLASSES = 64_430
@@ -38,7 +38,7 @@ _CHUNK = 4096  # entries at a time: some hundredths of a second in plain Python
 _NEAR_SIZES = (c.FACTORIAL * c.ORDERS, c.FACTORIAL * c.ORDERS, c.TWISTS * c.SLICES, c.FLIPS * c.SLICES)
 _LEVELS = 12  # the longest first phase
 _FROM_BEHIND = 9  # from this depth on few entries are unknown: they look where they lead
-_SLICE_OF_ROWS = 512 if way_of(table_kernel) == "compiled" else 32  # classes that one hand looks through at a time
+_SLICE_OF_ROWS = 512 if kernel_mode(table_kernel) == "compiled" else 32  # classes that one hand looks through at a time
 _UNKNOWN_IN = bytes(sum(byte >> shift & 3 == 3 for shift in (0, 2, 4, 6)) for byte in range(256))
 _DUE = 60  # seconds between two checkpoints: 35 MB to the card each
 _COUNTS = struct.Struct(f"<{_LEVELS + 1}I")
@@ -49,7 +49,7 @@ _BUILT: dict[str, memoryview] = {}
 """What this process has built already: it is the same for every shelf."""
 
 
-def small(work: Work) -> tuple[Parts, list[memoryview]]:
+def small(work: SearchRuntime) -> tuple[Parts, list[memoryview]]:
     """Return what turns do, by name, and the small tables of distances. Raises Interrupted."""
     parts = _turns(work)
     size = sum(_NEAR_SIZES)
@@ -57,12 +57,12 @@ def small(work: Work) -> tuple[Parts, list[memoryview]]:
     if near is None:
         near = _BUILT.get(NEAR) or memoryview(b"".join(_build_near(parts, work)))
         _BUILT[NEAR] = near
-        keep(kept.save, work.shelf, NEAR, [near])
+        save_checkpoint(kept.save, work.shelf, NEAR, [near])
     ends = [sum(_NEAR_SIZES[: number + 1]) for number in range(len(_NEAR_SIZES))]
     return parts, [near[end - size : end] for end, size in zip(ends, _NEAR_SIZES, strict=True)]
 
 
-def tables(work: Work, *, wide: bool = True) -> Tables:
+def tables(work: SearchRuntime, *, wide: bool = True) -> Tables:
     """Return what a search reads: with the WIDE table, if it is on the shelf. Raises Interrupted."""
     parts, near = small(work)
     widest = _wide(work.shelf) if wide else None
@@ -72,12 +72,12 @@ def tables(work: Work, *, wide: bool = True) -> Tables:
     )
 
 
-def _wide(shelf: Shelf) -> memoryview | None:
+def _wide(shelf: Cache) -> memoryview | None:
     kept_wide = kept.load(shelf, WIDE, WIDE_SIZE + _COUNTS.size)
     return kept_wide and kept_wide[:WIDE_SIZE]
 
 
-def _turns(work: Work) -> Parts:
+def _turns(work: SearchRuntime) -> Parts:
     size = sum(_ITEMS[kind] * count for kind, count in _PARTS.values())
     blob = kept.load(work.shelf, TURNS, size)
     if blob is None:
@@ -85,7 +85,7 @@ def _turns(work: Work) -> Parts:
         if blob is None:
             built = _build_turns(work)
             blob = _BUILT[TURNS] = memoryview(b"".join(memoryview(built[name]).cast("B") for name in _PARTS))
-        keep(kept.save, work.shelf, TURNS, [blob])
+        save_checkpoint(kept.save, work.shelf, TURNS, [blob])
     parts: Parts = {}
     for name, (kind, count) in _PARTS.items():
         length = _ITEMS[kind] * count
@@ -93,7 +93,7 @@ def _turns(work: Work) -> Parts:
     return parts
 
 
-def _build_turns(work: Work) -> "dict[str, array[int]]":
+def _build_turns(work: SearchRuntime) -> "dict[str, array[int]]":
     note = "tables of turns"
     work.progress(0, note)
     four = c.four_turns()
@@ -114,7 +114,7 @@ def _of_choices() -> Iterator[int]:
         yield from range(choice * c.ORDERS * c.TURNS, choice * c.ORDERS * c.TURNS + c.TURNS)
 
 
-def _build_near(parts: Parts, work: Work) -> Iterator[bytearray]:
+def _build_near(parts: Parts, work: SearchRuntime) -> Iterator[bytearray]:
     def second(turns: Sequence[int], count: int) -> "array[int]":
         return array("H", [turns[number * c.TURNS + turn] for number in range(count) for turn in c.SECOND])
 
@@ -127,7 +127,7 @@ def _build_near(parts: Parts, work: Work) -> Iterator[bytearray]:
 
 
 def fill(
-    left: Sequence[int], right: Sequence[int], rows: int, across: int, width: int, work: Work, note: str
+    left: Sequence[int], right: Sequence[int], rows: int, across: int, width: int, work: SearchRuntime, note: str
 ) -> bytearray:
     """Return how far each pair of LEFT and RIGHT is from (0, 0), a byte each, by WIDTH turns. Raises Interrupted."""
     size = rows * across
@@ -161,7 +161,7 @@ class Widening:
         return [*self.parts(), _HEADER.pack(self.depth, self.row)]
 
 
-def widen(work: Work) -> list[int]:
+def widen(work: SearchRuntime) -> list[int]:
     """See that the wide table is on the shelf; return how many entries have each distance. Raises Interrupted."""
     ready = kept.load(work.shelf, WIDE, WIDE_SIZE + _COUNTS.size)
     if ready is not None:
@@ -173,7 +173,7 @@ def widen(work: Work) -> list[int]:
         for _ in _levels(growing, parts, work):
             pass
     except Interrupted as end:
-        lost = keep(kept.save, work.shelf, BEGUN, growing.begun())
+        lost = save_checkpoint(kept.save, work.shelf, BEGUN, growing.begun())
         end.so_far = f"the wide table is known to a distance of {growing.depth}"
         end.so_far += lost or "; the next run goes on from there"
         raise
@@ -182,7 +182,7 @@ def widen(work: Work) -> list[int]:
     return growing.counts
 
 
-def _go_on(work: Work) -> Widening:
+def _go_on(work: SearchRuntime) -> Widening:
     """Return the table as far as it was."""
     wide = work.buffer(WIDE_SIZE)
     size = WIDE_SIZE + _COUNTS.size
@@ -209,7 +209,7 @@ def _known(wide: "memoryview[int]") -> int:
     return 4 * WIDE_SIZE - unknown
 
 
-def _levels(growing: Widening, parts: Parts, work: Work) -> Iterator[None]:
+def _levels(growing: Widening, parts: Parts, work: SearchRuntime) -> Iterator[None]:
     """Fill GROWING to the end; it may be left whenever Interrupted comes out."""
     turns = array("H", [*parts["flip"], *parts["slice"], *parts["twist"]])
     total = CLASSES * c.TWISTS
@@ -230,7 +230,7 @@ def _levels(growing: Widening, parts: Parts, work: Work) -> Iterator[None]:
         yield
 
 
-def _onwards(growing: Widening, parts: Parts, turns: "array[int]", work: Work) -> Iterator[tuple[int, int]]:  # noqa: ARG001
+def _onwards(growing: Widening, parts: Parts, turns: "array[int]", work: SearchRuntime) -> Iterator[tuple[int, int]]:  # noqa: ARG001
     """Take the turns of what is as far as the depth; yield rows done, and what was found."""
     at = array("H", bytes(2 * c.TWISTS))
     of, same, views = parts["of"], parts["same"], parts["views"]
@@ -239,7 +239,9 @@ def _onwards(growing: Widening, parts: Parts, turns: "array[int]", work: Work) -
         yield 1, table_kernel.widen(growing.wide, row, growing.depth, first, turns, views, of, same, at)
 
 
-def _from_behind(growing: Widening, parts: Parts, turns: "array[int]", work: Work) -> Iterator[tuple[int, int]]:
+def _from_behind(
+    growing: Widening, parts: Parts, turns: "array[int]", work: SearchRuntime
+) -> Iterator[tuple[int, int]]:
     """Take the turns of what is not known yet, on all cores: each writes into rows of its own."""
     wide, depth = growing.wide, growing.depth
 

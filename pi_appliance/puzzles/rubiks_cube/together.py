@@ -12,20 +12,20 @@ from pi_appliance.puzzles.rubiks_cube.two_phase import (
     NONE,
     SECOND,
     Found,
-    Hunt,
     Over,
     Turns,
+    TwoPhaseSearch,
     first_turns,
     for_ever,
 )
-from pi_appliance.puzzles.runtime.interface import Work
+from pi_appliance.puzzles.runtime.interface import SearchRuntime
 
 # First phases of fewer turns than this are looked through in so many parts, whatever the cube is: a part takes some
 # hundredths of a second, in plain Python a second.
 _PARTS = ((12, 1), (14, 27), (LONGEST, 243))
 
 
-class Share(NamedTuple):
+class WorkUnit(NamedTuple):
     """First phases of LENGTH turns of one view; of all pairs of first turns each PARTS-th one, from PART on."""
 
     length: int
@@ -34,10 +34,10 @@ class Share(NamedTuple):
     parts: int
 
 
-class Together(Hunt):
+class ParallelHunt(TwoPhaseSearch):
     """A hunt for shorter and shorter solutions of one cube, on all cores."""
 
-    def __init__(self, state: cubies.State, tables: Tables, work: Work) -> None:
+    def __init__(self, state: cubies.State, tables: Tables, work: SearchRuntime) -> None:
         super().__init__(state, tables)
         self._map, self._nodes = work.map, 0
         self._found = work.buffer(AT_ONCE + 2)  # of each number of moves, whether there is such a solution
@@ -52,7 +52,7 @@ class Together(Hunt):
     def run(self, over: Over = for_ever) -> Iterator[Found | None]:
         """Yield each solution that was the shortest when it was found, and None now and then, until it is OVER."""
 
-        def look(share: Share) -> tuple[list[Found], int]:
+        def look(share: WorkUnit) -> tuple[list[Found], int]:
             before = self._search.nodes
             return list(self._look(share, over)), self._search.nodes - before
 
@@ -65,16 +65,16 @@ class Together(Hunt):
         """Return the moves of the shortest solution that anybody has found; one more than there may be, if none is."""
         return bytes(self._found).index(1)
 
-    def _shares(self, over: Over) -> Iterator[Share]:
+    def _shares(self, over: Over) -> Iterator[WorkUnit]:
         for length in range(LONGEST - SECOND):
             parts = next(parts for longer, parts in _PARTS if length < longer)
             for view, part in product(range(len(self._views)), range(parts)):
                 moves = self._moves()
                 if length >= moves or (moves <= AT_ONCE and over(moves, self._nodes)):
                     return
-                yield Share(length, view, part, parts)
+                yield WorkUnit(length, view, part, parts)
 
-    def _look(self, share: Share, over: Over) -> Iterator[Found]:
+    def _look(self, share: WorkUnit, over: Over) -> Iterator[Found]:
         """Yield what is shorter than all that anybody has found, of SHARE. Others may end it, or the time does."""
         search, view = self._search, self._views[share.view]
         pairs: list[Turns] = self._pairs[share.part :: share.parts] if share.parts > 1 else [()]

@@ -58,7 +58,7 @@ def views(state: cubies.State) -> list[View]:
     found: dict[Coordinates, View] = {}
     ways = axes()
     looks = [(way, False) for way in ways] + [(way, True) for way in ways]
-    starts = coordinates(cubies.seen_after(cubies.back(state) if back else state, way) for way, back in looks)
+    starts = coordinates(cubies.seen_after(cubies.inverse(state) if back else state, way) for way, back in looks)
     for start, (way, back) in zip(starts, looks, strict=True):
         names = {new: old for old, new in way.items()}
         found.setdefault(start, View(start, names, back))
@@ -81,17 +81,17 @@ def for_ever(_moves: int, _nodes: int) -> bool:
     return False
 
 
-def room() -> "list[array[int]]":
+def buffer_size() -> "list[array[int]]":
     """Return the memory of a search."""
     return [array("i", bytes(4 * LONGEST)) for _ in range(ROOM)]
 
 
-class Hunt:
+class TwoPhaseSearch:
     """A hunt for shorter and shorter solutions of one cube."""
 
     def __init__(self, state: cubies.State, tables: Tables) -> None:
         self._tables, self._views = tables, views(state)
-        self._search = Search(tables, room())
+        self._search = Search(tables, buffer_size())
         self.least = max(tables.distance(view.start[0], view.start[1], view.start[2] // 24) for view in self._views)
         """No solution is shorter."""
 

@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import IO
 
-from pi_appliance.puzzles.runtime.interface import is_of_a_board
+from pi_appliance.puzzles.runtime.interface import is_board_specific
 from pi_appliance.system import files
 
 _SUFFIX, _DAMAGED = ".shelf", ".damaged"
@@ -28,7 +28,7 @@ _MAGIC = b"pi-shelf"
 _PIECE = 1_000_000  # bytes that are read at once
 
 
-class FileShelf:
+class FileCache:
     """The Shelf of ports_work, in a folder. The folder is made when something is first kept."""
 
     def __init__(self, folder: Path) -> None:
@@ -50,7 +50,7 @@ class FileShelf:
         if content is None:
             with contextlib.suppress(OSError):  # one damaged file a name is enough to look at
                 path.replace(path.with_suffix(_DAMAGED))
-        elif is_of_a_board(name):
+        elif is_board_specific(name):
             _touch(path)
         return content
 
@@ -59,7 +59,7 @@ class FileShelf:
         path = self._path(name)
         files.make_folder(path.parent)
         length = checksum = 0
-        with files.replacing(path) as file:
+        with files.atomic_write(path) as file:
             file.write(bytes(_HEADER.size))
             for part in parts:
                 view = memoryview(part).cast("B")
@@ -86,7 +86,7 @@ class FileShelf:
         now = time.time()
         for path in self._folder.rglob("*"):
             if path.suffix == _SUFFIX:
-                left = _PATIENCE if is_of_a_board(path.name) else None
+                left = _PATIENCE if is_board_specific(path.name) else None
             else:
                 left = _PATIENCE if path.suffix == _DAMAGED else _DAY if _DRAFT.fullmatch(path.name) else None
             with contextlib.suppress(OSError):

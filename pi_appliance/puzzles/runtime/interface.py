@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Protocol, TypeVar
 
 Item = TypeVar("Item")
-Came = TypeVar("Came")
+Result = TypeVar("Result")
 
 
 class Interrupted(Exception):
@@ -23,12 +23,12 @@ class Interrupted(Exception):
 _BOARD = re.compile(r"[0-9a-f]{8}")
 
 
-def is_of_a_board(name: str) -> bool:
+def is_board_specific(name: str) -> bool:
     """Say whether what a shelf has as NAME is of one board alone: its name has a hash of eight digits or more."""
     return _BOARD.search(name) is not None
 
 
-class Shelf(Protocol):
+class Cache(Protocol):
     """Where tables, books and checkpoints outlive a run, by name. What is there is whole, and was made by this code.
 
     What is of one board alone (see `is_of_a_board`) goes when nobody has asked for it for a month.
@@ -47,12 +47,12 @@ class Shelf(Protocol):
         """Return what there is, sorted."""
 
 
-class Work(Protocol):
+class SearchRuntime(Protocol):
     """What a search is given."""
 
     cores: int
     """How many calls `map` makes at the same time."""
-    shelf: Shelf
+    shelf: Cache
 
     def progress(self, part: float | None, note: str) -> None:
         """Tell how far it is, from 0 to 1 (None: nobody knows), and what it does. Raises Interrupted when it must end.
@@ -60,7 +60,7 @@ class Work(Protocol):
         Cheap; to be called several times a second, also from within a kernel, so that an end is heard within a second.
         """
 
-    def map(self, function: Callable[[Item], Came], items: Iterable[Item]) -> Iterator[Came]:
+    def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
         """Call FUNCTION for each of ITEMS on all cores, and yield what came of it in their order.
 
         Each call runs in a copy of this process as it is at the first `next`: it sees all memory there is, and what it

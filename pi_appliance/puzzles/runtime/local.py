@@ -8,22 +8,22 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from pi_appliance.puzzles.runtime import memory, pool
-from pi_appliance.puzzles.runtime.cache import FileShelf
-from pi_appliance.puzzles.runtime.interface import Came, Interrupted, Item, Shelf
-from pi_appliance.system.process import Stop
+from pi_appliance.puzzles.runtime.cache import FileCache
+from pi_appliance.puzzles.runtime.interface import Cache, Interrupted, Item, Result
+from pi_appliance.system.process import StopSignal
 
 FOLDER = "puzzles"
 """Where the shelf is, in the state folder."""
-Tell = Callable[[float | None, str], None]
+ProgressCallback = Callable[[float | None, str], None]
 _NEARLY = 2.0  # seconds: who is asked to end so near its deadline, is asked because of that
 _EVERY = 0.1  # seconds between two words about progress
 
 
-def nobody(part: float | None, note: str) -> None:
+def ignore_progress(part: float | None, note: str) -> None:
     """Be told how far it is, and do nothing about it."""
 
 
-class Allowance:
+class Deadline:
     """How long it may take. The time in which this process was held (SIGSTOP, Ctrl-Z) does not count."""
 
     def __init__(self, seconds: float | None) -> None:
@@ -32,7 +32,7 @@ class Allowance:
         self._held, self._gap = False, 0.0  # the gap between the last two looks
 
     @contextlib.contextmanager
-    def watched(self) -> Iterator["Allowance"]:
+    def watched(self) -> Iterator["Deadline"]:
         """Notice when this process goes on."""
         before = signal.signal(signal.SIGCONT, self._go_on)
         try:
@@ -54,11 +54,11 @@ class Allowance:
         self._held = True
 
 
-class Bench:
+class LocalRuntime:
     """What a search works with in this process; `open_bench` makes one."""
 
     def __init__(
-        self, shelf: Shelf, stop: Stop, allowance: Allowance, *, cores: int, tell: Tell, raise_it: str
+        self, shelf: Cache, stop: StopSignal, allowance: Deadline, *, cores: int, tell: ProgressCallback, raise_it: str
     ) -> None:
         self.shelf, self.cores, self.left = shelf, cores, allowance.left
         self._stop, self._tell, self._raise_it = stop, tell, raise_it
@@ -72,10 +72,10 @@ class Bench:
             self._told = now
             self._tell(part, note)
 
-    def map(self, function: Callable[[Item], Came], items: Iterable[Item]) -> Iterator[Came]:
+    def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
         """Call FUNCTION for each of ITEMS on all cores. Nobody hears of the progress that FUNCTION tells."""
         if self.cores > 1:
-            yield from pool.map_on(
+            yield from pool.fork_map(
                 self.cores, function, items, check=self._look, ear=self._stop.reader, on_fork=self._become_a_hand
             )
             return
@@ -96,7 +96,7 @@ class Bench:
 
     def require_memory(self, size: int, what: str) -> None:
         """Raise Refused if WHAT, which takes SIZE bytes at its peak, does not fit beside what is there."""
-        memory.require(size, what, memory.rooms(self._raise_it))
+        memory.require(size, what, memory.memory_budgets(self._raise_it))
 
     def seconds(self) -> float:
         """Return a steady clock's seconds."""
@@ -113,12 +113,12 @@ class Bench:
 
     def _become_a_hand(self) -> None:
         """Be what a worker has: whom it would tell is not there, and the cores are taken."""
-        self._tell, self.cores = nobody, 1
+        self._tell, self.cores = ignore_progress, 1
 
     @contextlib.contextmanager
     def _quiet(self) -> Iterator[None]:
         tell, told = self._tell, self._told
-        self._tell = nobody
+        self._tell = ignore_progress
         try:
             yield
         finally:
@@ -126,21 +126,21 @@ class Bench:
 
 
 @contextlib.contextmanager
-def open_bench(
+def open_runtime(
     folder: Path,
-    tell: Tell = nobody,
+    tell: ProgressCallback = ignore_progress,
     *,
     seconds: float | None = None,
     share: int | None = None,
     raise_it: str = "",
     cores: int | None = None,
-) -> Iterator[Bench]:
+) -> Iterator[LocalRuntime]:
     """Give the Work of this machine, with its shelf in FOLDER, for the block.
 
     Until the block ends, SIGINT, SIGTERM and SIGHUP interrupt the search, a second SIGINT whatever goes on. TELL hears
     of progress. It has so many SECONDS; a SHARE of the processors, in hundredths of one, or so many CORES. RAISE_IT
     says what to do about a job's limit of memory, with {} for how much.
     """
-    with Stop(impatient=True).caught() as stop, Allowance(seconds).watched() as allowance:
+    with StopSignal(impatient=True).caught() as stop, Deadline(seconds).watched() as allowance:
         hands = cores or memory.cores(share)
-        yield Bench(FileShelf(folder), stop, allowance, cores=hands, tell=tell, raise_it=raise_it)
+        yield LocalRuntime(FileCache(folder), stop, allowance, cores=hands, tell=tell, raise_it=raise_it)

@@ -16,7 +16,7 @@ _ROUND = 10**7  # bytes; advice is a round number
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class MemoryBudget:
     """Memory that somebody lets us have."""
 
     limit: int
@@ -28,17 +28,17 @@ class Room:
 
 
 @dataclass(frozen=True, slots=True)
-class Machine:
+class SysPaths:
     """Where the machine tells of itself; tests put it elsewhere."""
 
     proc: Path = Path("/proc")
     cgroups: Path = Path("/sys/fs/cgroup")
 
 
-HERE = Machine()
+HERE = SysPaths()
 
 
-def cores(share: int | None = None, machine: Machine = HERE) -> int:
+def cores(share: int | None = None, machine: SysPaths = HERE) -> int:
     """Return how many processes may work at the same time: 1 or more. SHARE are hundredths of one processor."""
     shares = [share / 100] if share else []
     for folder in _our_cgroups(machine):
@@ -48,7 +48,7 @@ def cores(share: int | None = None, machine: Machine = HERE) -> int:
     return max(1, min(len(os.sched_getaffinity(0)), *(math.ceil(each) for each in shares), 1_024))
 
 
-def require(size: int, what: str, rooms: Sequence[Room]) -> None:
+def require(size: int, what: str, rooms: Sequence[MemoryBudget]) -> None:
     """Raise Refused, with what to do, if WHAT, which takes SIZE bytes more, does not fit into one of ROOMS."""
     tight = [room for room in rooms if size > room.limit - room.used]
     if not tight:
@@ -60,7 +60,7 @@ def require(size: int, what: str, rooms: Sequence[Room]) -> None:
     raise Refused(f"{what} takes {render_size(size)} of memory, and {room.whose} leaves {left}; {advice}")
 
 
-def rooms(raise_it: str, machine: Machine = HERE) -> list[Room]:
+def memory_budgets(raise_it: str, machine: SysPaths = HERE) -> list[MemoryBudget]:
     """Return all that limits the memory of this process. RAISE_IT says what to do about a limit that is a job's."""
     ours = "the limit of the job" if raise_it else "a limit of this shell (ulimit -d)"
     found = list(_of_cgroups(machine, raise_it))
@@ -69,15 +69,15 @@ def rooms(raise_it: str, machine: Machine = HERE) -> list[Room]:
     if data != resource.RLIM_INFINITY:
         # What is shared with workers is no data to the kernel, but memory all the same.
         used = status.get("VmData", 0) + status.get("RssShmem", 0)
-        found.append(Room(data, used, ours, raise_it or "raise that limit to {}"))
+        found.append(MemoryBudget(data, used, ours, raise_it or "raise that limit to {}"))
     memory = _table(machine.proc / "meminfo")
     if "MemAvailable" in memory:
         total, left = memory.get("MemTotal", 0), memory["MemAvailable"]
-        found.append(Room(total, total - left, "this machine", ""))
+        found.append(MemoryBudget(total, total - left, "this machine", ""))
     return found
 
 
-def _of_cgroups(machine: Machine, raise_it: str) -> Iterator[Room]:
+def _of_cgroups(machine: SysPaths, raise_it: str) -> Iterator[MemoryBudget]:
     for folder in _our_cgroups(machine):
         limit = _words(folder / "memory.max", "max")[0]
         if limit == "max":
@@ -86,12 +86,14 @@ def _of_cgroups(machine: Machine, raise_it: str) -> Iterator[Room]:
         files = int(_pairs(folder / "memory.stat").get("inactive_file", 0))
         used = max(0, int(_words(folder / "memory.current", "0")[0]) - files)
         if folder.name.startswith("run-") and raise_it:
-            yield Room(int(limit), used, "the limit of the job", raise_it)
+            yield MemoryBudget(int(limit), used, "the limit of the job", raise_it)
         else:
-            yield Room(int(limit), used, f"the limit of {folder.name or 'this container'}", "raise that limit to {}")
+            yield MemoryBudget(
+                int(limit), used, f"the limit of {folder.name or 'this container'}", "raise that limit to {}"
+            )
 
 
-def _our_cgroups(machine: Machine) -> list[Path]:
+def _our_cgroups(machine: SysPaths) -> list[Path]:
     """Return the cgroup of this process and those above it, as far as they can be seen."""
     with contextlib.suppress(OSError):
         for line in (machine.proc / "self" / "cgroup").read_text("utf-8").splitlines():

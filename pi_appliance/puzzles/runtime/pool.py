@@ -16,23 +16,23 @@ from multiprocessing.connection import Connection, Pipe, wait
 from typing import Any, NoReturn
 
 from pi_appliance.errors import Refused
-from pi_appliance.puzzles.runtime.interface import Came, Item
+from pi_appliance.puzzles.runtime.interface import Item, Result
 from pi_appliance.system import process
 
 LOOK = 0.1  # seconds between two looks at whether it must end
-_AHEAD = 4  # items a worker that may wait for the result of an earlier one: what comes too soon is kept in memory
-_DEAF = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_PREFETCH = 4  # items a worker that may wait for the result of an earlier one: what comes too soon is kept in memory
+_IGNORED_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-def map_on(
+def fork_map(
     cores: int,
-    function: Callable[[Item], Came],
+    function: Callable[[Item], Result],
     items: Iterable[Item],
     *,
     check: Callable[[], None],
     ear: int | None = None,
     on_fork: Callable[[], None] = lambda: None,
-) -> Iterator[Came]:
+) -> Iterator[Result]:
     """Yield what FUNCTION makes of each of ITEMS, in their order, with so many workers.
 
     CHECK is called every LOOK seconds, and at once when the descriptor EAR can be read; what it raises ends the map. A
@@ -60,7 +60,7 @@ def _results(
     given = wanted = 0  # numbers of items: the next one to be given out, and to be yielded
     more = True
     while True:
-        while more and idle and given < wanted + _AHEAD * len(crew):
+        while more and idle and given < wanted + _PREFETCH * len(crew):
             try:
                 item = next(items)
             except StopIteration:
@@ -96,7 +96,7 @@ class _Worker:
         except OSError as error:
             raise _refused(error) from None
         # Nothing may reach the copy before it is deaf to it.
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, _DEAF)
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, _IGNORED_SIGNALS)
         try:
             self._pid = os.fork()
             if not self._pid:
@@ -165,7 +165,7 @@ def _work(
     """Be a worker: answer each item until there is nobody to answer."""
     status = 1
     try:
-        for kind in _DEAF:
+        for kind in _IGNORED_SIGNALS:
             signal.signal(kind, signal.SIG_IGN)
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         process.die_with_parent(signal.SIGKILL)

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Iterable, Iterator
 
 from pi_appliance.errors import Unavailable
-from pi_appliance.puzzles.runtime.interface import Came, Item, Shelf
+from pi_appliance.puzzles.runtime.interface import Cache, Item, Result
 
 
-class MemoryShelf:
+class MemoryCache:
     """A shelf in memory."""
 
     def __init__(self) -> None:
@@ -29,19 +29,19 @@ class MemoryShelf:
         return sorted(self._kept)
 
 
-class Alone:
+class SerialRuntime:
     """The simplest Work there is."""
 
     cores = 1
 
     def __init__(self, seconds: Callable[[], float] = lambda: 0.0) -> None:
-        self.shelf: Shelf = MemoryShelf()
+        self.shelf: Cache = MemoryCache()
         self.seconds = seconds
 
     def progress(self, part: float | None, note: str) -> None:
         """Tell nobody."""
 
-    def map(self, function: Callable[[Item], Came], items: Iterable[Item]) -> Iterator[Came]:
+    def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
         """Call FUNCTION for each of ITEMS."""
         return map(function, items)
 
@@ -56,7 +56,7 @@ class Alone:
         """Nobody is in a hurry."""
 
 
-def keep(save: Callable[..., None], *what: object) -> str:
+def save_checkpoint(save: Callable[..., None], *what: object) -> str:
     """Call SAVE with WHAT; return what to say behind a sentence on how far it is: nothing, or why it is not kept."""
     try:
         save(*what)

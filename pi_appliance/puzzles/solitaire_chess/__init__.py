@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from pi_appliance.puzzles import Progress, Rule, Wish, _listing
+from pi_appliance.puzzles import Progress, Rule, SolveMode, _listing
 from pi_appliance.puzzles.solitaire_chess.board import (
     Board,
     Capture,
@@ -36,7 +36,7 @@ RULES = {
     "pieces": Rule("how many pieces a board has that is made; 0 is as many as this one", "0"),
     "size": Rule("how many files x ranks a board has that is made, such as 5x4; as this one if nothing is said"),
 }
-WISHES = (Wish.ALL, Wish.FIRST, Wish.COUNT)
+WISHES = (SolveMode.ALL, SolveMode.FIRST, SolveMode.COUNT)
 
 
 def parse_listing(text: str, file: str, progress: Progress) -> Sequence[tuple[Any, Sequence[Any]]]:

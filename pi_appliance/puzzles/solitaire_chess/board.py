@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from pi_appliance.errors import UnknownName, WrongArgument
-from pi_appliance.puzzles import counted
+from pi_appliance.puzzles import pluralize
 
 PIECES = "KQRBNP"
 EMPTY = "."
@@ -146,13 +146,13 @@ def _size(value: str) -> tuple[int, int] | None:
 
 def describe(board: Board) -> str:
     """Return the size of BOARD, and rules other than the default ones, in words."""
-    parts = [f"{counted(len(board.men), 'piece')} on {len(board.rows[0])}x{len(board.rows)}"]
+    parts = [f"{pluralize(len(board.men), 'piece')} on {len(board.rows[0])}x{len(board.rows)}"]
     if board.pawns is not Pawns.DOWN:
         parts.append("pawns capture up" if board.pawns is Pawns.UP else "pawns capture up and down")
     if board.king is King.LAST:
         parts.append("the king is never captured")
     if board.captures_each:
-        parts.append(f"at most {counted(board.captures_each, 'capture')} a piece")
+        parts.append(f"at most {pluralize(board.captures_each, 'capture')} a piece")
     if board.search is Search.BREADTH:
         parts.append("breadth first")
     return ", ".join(parts)

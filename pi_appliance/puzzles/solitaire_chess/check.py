@@ -2,25 +2,25 @@
 
 from collections.abc import Sequence
 
-from pi_appliance.puzzles import Checked, counted
+from pi_appliance.puzzles import Validation, pluralize
 from pi_appliance.puzzles.solitaire_chess.board import NAMES, Board, Capture, King, Pawns, Square
 
 
-def check(board: Board, line: Sequence[Capture]) -> Checked:
+def check(board: Board, line: Sequence[Capture]) -> Validation:
     """Say whether LINE leaves a single piece of BOARD; if not, which capture is wrong."""
     men = dict(board.men)
     made = dict.fromkeys(men, 0)
     for number, (start, end) in enumerate(line, 1):
         wrong = _wrong(board, men, start, end)
         if not wrong and board.captures_each and made[start] >= board.captures_each:
-            wrong = f"the {NAMES[men[start]]} has captured {counted(made[start], 'time')} already"
+            wrong = f"the {NAMES[men[start]]} has captured {pluralize(made[start], 'time')} already"
         if wrong:
-            return Checked(f"capture {number}, {start}x{end}: {wrong}")
+            return Validation(f"capture {number}, {start}x{end}: {wrong}")
         men[end] = men.pop(start)
         made[end] = made.pop(start) + 1
     if len(men) != 1:
-        return Checked(f"{len(men)} pieces are left after {counted(len(line), 'capture')}")
-    return Checked()
+        return Validation(f"{len(men)} pieces are left after {pluralize(len(line), 'capture')}")
+    return Validation()
 
 
 def _wrong(board: Board, men: dict[Square, str], start: Square, end: Square) -> str:

@@ -7,9 +7,9 @@ cut off: a level is written down then.
 import hashlib
 import json
 
-from pi_appliance.puzzles import counted
-from pi_appliance.puzzles.runtime.interface import Interrupted, Work
-from pi_appliance.puzzles.runtime.serial import keep
+from pi_appliance.puzzles import pluralize
+from pi_appliance.puzzles.runtime.interface import Interrupted, SearchRuntime
+from pi_appliance.puzzles.runtime.serial import save_checkpoint
 from pi_appliance.puzzles.solitaire_chess.board import Board
 from pi_appliance.puzzles.solitaire_chess.seats import Position
 
@@ -23,7 +23,7 @@ Ways = dict[bytes, int]
 class Levels:
     """The levels of one board, from the beginning on."""
 
-    def __init__(self, board: Board, position: Position, work: Work, *, many: int = MANY) -> None:
+    def __init__(self, board: Board, position: Position, work: SearchRuntime, *, many: int = MANY) -> None:
         """Begin with BOARD; after more than MANY positions, memory is asked for before each level."""
         self.position, self.work, self.many = position, work, many
         self.captures = len(position.start) - 1
@@ -73,7 +73,7 @@ class Levels:
     def _so_far(self) -> str:
         done = len(self.sizes) - 1
         verb = "leads" if done == 1 else "lead"
-        return f"{counted(done, 'capture')} of {self.captures} {verb} to {counted(self.sizes[-1], 'position')}"
+        return f"{pluralize(done, 'capture')} of {self.captures} {verb} to {pluralize(self.sizes[-1], 'position')}"
 
     def _alive(self) -> list[Ways]:
         levels: list[Ways] = [{self.position.start: 1}]
@@ -110,14 +110,14 @@ class Levels:
         return ways
 
     def _tell(self, number: int, found: int) -> None:
-        self.work.progress(None, f"capture {number} of {self.captures}: {counted(found, 'position')}")
+        self.work.progress(None, f"capture {number} of {self.captures}: {pluralize(found, 'position')}")
 
     def _keep(self, level: Ways) -> str:
         """Put LEVEL on the shelf: a line that says what it is, then each position and its number, of one length."""
         wide = max(number.bit_length() for number in level.values()) // 8 + 1
         head = {"sizes": self.sizes, "tried": self.tried, "wide": wide}
         body = (key + number.to_bytes(wide, "big") for key, number in level.items())
-        return keep(self.work.shelf.save, self.shelf, [json.dumps(head).encode() + b"\n", b"".join(body)])
+        return save_checkpoint(self.work.shelf.save, self.shelf, [json.dumps(head).encode() + b"\n", b"".join(body)])
 
     def _resumed(self) -> Ways:
         """Return the level that the shelf has, or the first one."""

@@ -10,8 +10,8 @@ from dataclasses import replace
 from random import Random
 
 from pi_appliance.errors import Refused
-from pi_appliance.puzzles import Made, counted
-from pi_appliance.puzzles.runtime.interface import Work
+from pi_appliance.puzzles import GeneratedBoard, pluralize
+from pi_appliance.puzzles.runtime.interface import SearchRuntime
 from pi_appliance.puzzles.solitaire_chess import kernel
 from pi_appliance.puzzles.solitaire_chess.board import EMPTY, PIECES, Board, King
 from pi_appliance.puzzles.solitaire_chess.seats import position_of
@@ -22,7 +22,7 @@ BEGINNINGS, BOARDS = 3_000, 250  # how often it begins anew, and how many boards
 CAPTURES = 2_000  # tried on one board: one that takes more is not worth the wait
 
 
-def make(seed: int, board: Board, work: Work) -> Made:
+def make(seed: int, board: Board, work: SearchRuntime) -> GeneratedBoard:
     """Return a board with the rules of BOARD and exactly one solution; `pieces` and `size` say how large.
 
     Raises Refused if none is found, as there may be none.
@@ -33,15 +33,15 @@ def make(seed: int, board: Board, work: Work) -> Made:
         raise Refused(f"{pieces} pieces have no room on {files}x{ranks} squares; ask for fewer, or for more squares")
     made = _Maker(seed, replace(board, rows=("K" * files,) * ranks, pieces=0, size=None), pieces, work).made()
     if made is None:
-        what = f"no board with {counted(pieces, 'piece')} on {files}x{ranks} squares and one solution was found"
+        what = f"no board with {pluralize(pieces, 'piece')} on {files}x{ranks} squares and one solution was found"
         raise Refused(f"{what}; ask for fewer pieces, more squares, or another seed")
-    return Made(made, {"pieces": pieces, "solutions": 1})
+    return GeneratedBoard(made, {"pieces": pieces, "solutions": 1})
 
 
 class _Maker:
     """Looks for a board with the rules and the size of LIKE. Every square is a seat, so that tables are made once."""
 
-    def __init__(self, seed: int, like: Board, pieces: int, work: Work) -> None:
+    def __init__(self, seed: int, like: Board, pieces: int, work: SearchRuntime) -> None:
         self.dice = Random(seed)  # noqa: S311 - a game, and the same again for the same seed
         self.like, self.pieces, self.work = like, pieces, work
         whole = position_of(like, everywhere=True)

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from pi_appliance.errors import ConfigError, Problem
-from pi_appliance.puzzles import counted
+from pi_appliance.puzzles import pluralize
 from pi_appliance.puzzles.solitaire_chess.board import EMPTY, PIECES, SIDE, Board, Capture, Line, Square
 
 _FIGURES = dict(zip("♔♕♖♗♘♙♚♛♜♝♞♟", PIECES * 2, strict=True))
@@ -70,7 +70,7 @@ def _shape(rows: list[tuple[str, int, int]], file: str) -> Iterator[Problem]:
             right = f"a board has at most {SIDE} by {SIDE}"
             yield Problem(file, number, column, f"this row has {len(drawn)} squares", right)
         elif len(drawn) != wide:
-            wrong = f"this row has {counted(len(drawn), 'square')}, and the first one {wide}"
+            wrong = f"this row has {pluralize(len(drawn), 'square')}, and the first one {wide}"
             yield Problem(file, number, column, wrong, "all rows are of the same length; draw empty squares as .")
         if at == SIDE:
             right = f"a board has at most {SIDE} by {SIDE}"

@@ -8,8 +8,8 @@ over positions, not one by one: there are soon hundreds of millions of lines, bu
 from collections.abc import Iterator
 from itertools import chain
 
-from pi_appliance.puzzles import Answer, Proof, Table, Wish, counted, way_of
-from pi_appliance.puzzles.runtime.interface import Interrupted, Work
+from pi_appliance.puzzles import Proof, SolveMode, SolveResult, Table, kernel_mode, pluralize
+from pi_appliance.puzzles.runtime.interface import Interrupted, SearchRuntime
 from pi_appliance.puzzles.solitaire_chess import kernel
 from pi_appliance.puzzles.solitaire_chess.board import NAMES, PIECES, Board, King, Line, Search
 from pi_appliance.puzzles.solitaire_chess.levels import Levels, Ways
@@ -19,47 +19,47 @@ A_RUN = 5_000  # captures in one call of the kernel: 0.1 s of a slow Pi in plain
 CENSUS = 400_000  # positions that are counted where lines are listed depth first: 100 MB at the most
 
 
-def solve(board: Board, wish: Wish, work: Work) -> Answer:
+def solve(board: Board, wish: SolveMode, work: SearchRuntime) -> SolveResult:
     """Return the answer for BOARD: by then it is known whether there is one. Raises Interrupted; Refused (memory)."""
     kings = list(board.men.values()).count("K")
     if board.king is King.LAST and kings > 1:
         why = f"there are {kings} kings, and none of them may be captured"
-        return Answer(count=0, proof=Proof.CONTRADICTION, why=why, facts=_facts(board))
+        return SolveResult(count=0, proof=Proof.CONTRADICTION, why=why, facts=_facts(board))
     position = position_of(board)
     levels = Levels(board, position, work)
-    if wish is Wish.COUNT:
+    if wish is SolveMode.COUNT:
         return _counted(board, levels)
     if board.search is Search.BREADTH:
         return _broad(board, levels, wish)
     lines = Depth(position, work)
     first = next(lines.found, None)
     if first is None:
-        return _none(board, f"{counted(lines.walk.dead, 'position')}, depth first", lines.walk.tried)
-    answer = Answer(lines=chain([first], lines.found), tried=lambda: lines.walk.tried, facts=_facts(board))
-    if wish is Wish.FIRST:
-        return Answer(lines=iter([first]), tried=answer.tried, facts=answer.facts)
+        return _none(board, f"{pluralize(lines.walk.dead, 'position')}, depth first", lines.walk.tried)
+    answer = SolveResult(lines=chain([first], lines.found), tried=lambda: lines.walk.tried, facts=_facts(board))
+    if wish is SolveMode.FIRST:
+        return SolveResult(lines=iter([first]), tried=answer.tried, facts=answer.facts)
     last = levels.last(CENSUS)
     return answer if last is None else _with_count(answer, sum(last.values()), _tables(levels, last))
 
 
-def hint(board: Board, work: Work) -> str:
+def hint(board: Board, work: SearchRuntime) -> str:
     """Return the next capture of a line of BOARD in words."""
     if len(board.men) == 1:
         return "it is solved"
-    answer = solve(board, Wish.FIRST, work)
+    answer = solve(board, SolveMode.FIRST, work)
     line: Line | None = next(answer.lines, None)
     if line is None:
         return f"it cannot be solved: {answer.why}"
     start, end = line[0]
     piece, captured = NAMES[board.men[start]], NAMES[board.men[end]]
-    left = counted(len(line) - 1, "capture")
+    left = pluralize(len(line) - 1, "capture")
     return f"capture the {captured} on {end} with the {piece} from {start}; then {left} more"
 
 
 class Depth:
     """The lines of one board, depth first, each found as it is asked for."""
 
-    def __init__(self, position: Position, work: Work) -> None:
+    def __init__(self, position: Position, work: SearchRuntime) -> None:
         self.position, self.work = position, work
         self.goal = len(position.start) - 1
         self.walk = kernel.Walk(position.seats, position.start, self.goal)
@@ -74,29 +74,29 @@ class Depth:
 
     def _tell(self) -> None:
         try:
-            self.work.progress(None, f"{counted(self.walk.tried, 'capture')} tried")
+            self.work.progress(None, f"{pluralize(self.walk.tried, 'capture')} tried")
         except Interrupted as stop:
-            stop.so_far = f"{counted(self.walk.dead, 'position')} without a solution"
+            stop.so_far = f"{pluralize(self.walk.dead, 'position')} without a solution"
             raise
 
 
-def _counted(board: Board, levels: Levels) -> Answer:
+def _counted(board: Board, levels: Levels) -> SolveResult:
     last = levels.last()
     assert last is not None, "there is no limit"
     if len(levels.sizes) <= levels.captures:
-        return _none(board, counted(levels.positions, "position"), levels.tried, levels)
-    answer = Answer(tried=lambda: levels.tried, facts=_facts(board))
+        return _none(board, pluralize(levels.positions, "position"), levels.tried, levels)
+    answer = SolveResult(tried=lambda: levels.tried, facts=_facts(board))
     return _with_count(answer, sum(last.values()), _tables(levels, last))
 
 
-def _broad(board: Board, levels: Levels, wish: Wish) -> Answer:
+def _broad(board: Board, levels: Levels, wish: SolveMode) -> SolveResult:
     alive = levels.alive()
     if not alive[0]:
-        return _none(board, counted(levels.positions, "position"), levels.tried, levels)
+        return _none(board, pluralize(levels.positions, "position"), levels.tried, levels)
     lines = _along(levels, alive)
-    answer = Answer(lines=lines, tried=lambda: levels.tried, facts=_facts(board))
-    if wish is Wish.FIRST:
-        return Answer(lines=iter([next(lines)]), tried=answer.tried, facts=answer.facts)
+    answer = SolveResult(lines=lines, tried=lambda: levels.tried, facts=_facts(board))
+    if wish is SolveMode.FIRST:
+        return SolveResult(lines=iter([next(lines)]), tried=answer.tried, facts=answer.facts)
     return _with_count(answer, alive[0][levels.position.start], [_sizes(levels)])
 
 
@@ -116,18 +116,18 @@ def _along(levels: Levels, alive: list[Ways]) -> Iterator[Line]:
     return onwards(position.start, 0)
 
 
-def _none(board: Board, looked: str, tried: int, levels: Levels | None = None) -> Answer:
+def _none(board: Board, looked: str, tried: int, levels: Levels | None = None) -> SolveResult:
     why = f"every position was looked at, {looked}: none has a single piece"
     tables = [_sizes(levels)] if levels else []
     if levels:
         fewest = len(board.men) - len([size for size in levels.sizes[1:] if size])
         why = f"every position was looked at, {looked}: at best {fewest} pieces are left"
     proof = Proof.EXHAUSTION
-    return Answer(count=0, proof=proof, why=why, tried=lambda: tried, facts=_facts(board), tables=tables)
+    return SolveResult(count=0, proof=proof, why=why, tried=lambda: tried, facts=_facts(board), tables=tables)
 
 
-def _with_count(answer: Answer, count: int, tables: list[Table]) -> Answer:
-    return Answer(lines=answer.lines, tried=answer.tried, count=count, facts=answer.facts, tables=tables)
+def _with_count(answer: SolveResult, count: int, tables: list[Table]) -> SolveResult:
+    return SolveResult(lines=answer.lines, tried=answer.tried, count=count, facts=answer.facts, tables=tables)
 
 
 def _tables(levels: Levels, last: Ways) -> list[Table]:
@@ -146,4 +146,4 @@ def _sizes(levels: Levels) -> Table:
 
 
 def _facts(board: Board) -> dict[str, int | float | str]:
-    return {"pieces": len(board.men), "kernel": way_of(kernel)}
+    return {"pieces": len(board.men), "kernel": kernel_mode(kernel)}

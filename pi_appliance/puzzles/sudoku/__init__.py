@@ -1,6 +1,6 @@
 """Sudoku: fill the squares so that each row, column and box has each digit once. One grid, or a file of many."""
 
-from pi_appliance.puzzles import Wish
+from pi_appliance.puzzles import SolveMode
 from pi_appliance.puzzles.sudoku.board import RULES, Board, Line, describe, with_rules
 from pi_appliance.puzzles.sudoku.boards import BOARDS
 from pi_appliance.puzzles.sudoku.check import check
@@ -14,7 +14,7 @@ from pi_appliance.puzzles.sudoku.text import notate, parse_listing, render, rend
 TITLE = "Sudoku"
 MOVES = "guesses"
 MANY = True
-WISHES = (Wish.ALL, Wish.FIRST, Wish.COUNT)
+WISHES = (SolveMode.ALL, SolveMode.FIRST, SolveMode.COUNT)
 
 __all__ = [
     "BOARDS",

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from pi_appliance.puzzles.runtime.interface import Work
+from pi_appliance.puzzles.runtime.interface import SearchRuntime
 from pi_appliance.puzzles.sudoku import kernel
 
 BUDGET = 50_000 if kernel.COMPILED else 500  # guesses between two signs of life: at most 0.3 s on a small Pi
@@ -11,7 +11,7 @@ BUDGET = 50_000 if kernel.COMPILED else 500  # guesses between two signs of life
 class Bands:
     """The search for the solutions of one grid."""
 
-    def __init__(self, grid: str, work: Work) -> None:
+    def __init__(self, grid: str, work: SearchRuntime) -> None:
         self.work = work
         self._search = kernel.Search()
         self._search.begin(grid.encode(), 0)

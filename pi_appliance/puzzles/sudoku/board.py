@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from pi_appliance.errors import UnknownName, WrongArgument
-from pi_appliance.puzzles import Rule, counted
+from pi_appliance.puzzles import Rule, pluralize
 
 SYMBOLS = "123456789ABCDEFGHIJKLMNOP"
 EMPTY = "."
@@ -106,16 +106,16 @@ def describe(board: Board) -> str:
     """Return the size of BOARD, and rules other than the default ones, in words."""
     size = f"{board.size}x{board.size}"
     if board.many:
-        said = [f"{counted(len(board.grids), 'grid')} of {size}"]
+        said = [f"{pluralize(len(board.grids), 'grid')} of {size}"]
     else:
         clues = sum(mark != EMPTY for mark in board.grids[0])
-        said = [f"{counted(clues, 'clue')} in {size} squares"]
+        said = [f"{pluralize(clues, 'clue')} in {size} squares"]
     if board.count_to is not None:
         said.append(f"counted to {board.count_to:,}")
     if board.difficulty:
         said.append(f"new ones {board.difficulty}")
     if board.clues is not None:
-        said.append(f"new ones with {counted(board.clues, 'clue')}")
+        said.append(f"new ones with {pluralize(board.clues, 'clue')}")
     return ", ".join(said)
 
 

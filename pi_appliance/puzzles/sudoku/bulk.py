@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from hashlib import sha256
 from heapq import nlargest
 
-from pi_appliance.puzzles import Answer, Proof, Table, Wish, way_of
-from pi_appliance.puzzles.runtime.interface import Interrupted, Shelf, Work
-from pi_appliance.puzzles.runtime.serial import keep
+from pi_appliance.puzzles import Proof, SolveMode, SolveResult, Table, kernel_mode
+from pi_appliance.puzzles.runtime.interface import Cache, Interrupted, SearchRuntime
+from pi_appliance.puzzles.runtime.serial import save_checkpoint
 from pi_appliance.puzzles.sudoku import judge, kernel
 from pi_appliance.puzzles.sudoku.bands import Bands
 from pi_appliance.puzzles.sudoku.board import EMPTY, LEVELS, Board, Line
@@ -34,7 +34,7 @@ class _Found:
     guesses: "array[int]"
 
 
-def solve(board: Board, wish: Wish, work: Work, chunk: int = CHUNK) -> Answer:
+def solve(board: Board, wish: SolveMode, work: SearchRuntime, chunk: int = CHUNK) -> SolveResult:
     """Solve every grid of BOARD, CHUNK at a time; a line for each that has a solution. Raises Interrupted."""
     total, squares = len(board.grids), board.size**2
     work.require_memory(total * squares * 4, f"{total:,} grids")
@@ -44,13 +44,13 @@ def solve(board: Board, wish: Wish, work: Work, chunk: int = CHUNK) -> Answer:
         speed = _look_at_all(board, found, work, chunk)
         number, tables = _count(board, wish, found, work), list(_tables(board, found, work))
     except Interrupted as end:
-        end.so_far = _so_far(found, total) + keep(_keep, work.shelf, name, found)
+        end.so_far = _so_far(found, total) + save_checkpoint(_keep, work.shelf, name, found)
         raise
     work.shelf.remove(name)
     tally = Counter(found.counts)
     none = tally[0] == total
-    return Answer(
-        lines=iter(()) if wish is Wish.COUNT else _lines(squares, found),
+    return SolveResult(
+        lines=iter(()) if wish is SolveMode.COUNT else _lines(squares, found),
         tried=lambda: sum(found.guesses),
         count=number,
         proof=Proof.EXHAUSTION if none else None,
@@ -60,7 +60,7 @@ def solve(board: Board, wish: Wish, work: Work, chunk: int = CHUNK) -> Answer:
             "unique": tally[1],
             "several": tally[2],
             "none": tally[0],
-            "kernel": way_of(kernel) if board.size == 9 else "sat",
+            "kernel": kernel_mode(kernel) if board.size == 9 else "sat",
             **speed,
             **({"solutions-in-file": _compared(board, found)} if board.known else {}),
         },
@@ -68,7 +68,7 @@ def solve(board: Board, wish: Wish, work: Work, chunk: int = CHUNK) -> Answer:
     )
 
 
-def _look_at_all(board: Board, found: _Found, work: Work, chunk: int) -> dict[str, int]:
+def _look_at_all(board: Board, found: _Found, work: SearchRuntime, chunk: int) -> dict[str, int]:
     """Look at the grids that are not FOUND yet; return how many it were in a second, if there is a clock."""
     first, total = len(found.counts), len(board.grids)
     look, step = (_look(board, work), chunk) if board.size == 9 else (_look_by_sat(board, work), 1)
@@ -90,12 +90,12 @@ def _so_far(found: _Found, total: int) -> str:
     return f"{done}: {tally[1]:,} unique, {tally[2]:,} with several solutions, {tally[0]:,} with none"
 
 
-def _keep(shelf: Shelf, name: str, found: _Found) -> None:
+def _keep(shelf: Cache, name: str, found: _Found) -> None:
     done = len(found.counts).to_bytes(8, "little")
     shelf.save(name, [MAGIC, done, found.counts, found.solutions, found.guesses.tobytes()])
 
 
-def _kept(shelf: Shelf, name: str, total: int, squares: int) -> _Found | None:
+def _kept(shelf: Cache, name: str, total: int, squares: int) -> _Found | None:
     """Return what an earlier night found; None if there was none, or it cannot be read."""
     kept = shelf.load(name)
     start = len(MAGIC) + 8
@@ -113,7 +113,7 @@ def _kept(shelf: Shelf, name: str, total: int, squares: int) -> _Found | None:
 _Chunk = tuple[bytes, bytes, "array[int]"]
 
 
-def _look(board: Board, work: Work) -> Callable[[range], _Chunk]:
+def _look(board: Board, work: SearchRuntime) -> Callable[[range], _Chunk]:
     """Return what looks at some grids of 9x9: their solutions, how many each has, and the guesses."""
 
     def look(some: range) -> _Chunk:
@@ -134,7 +134,7 @@ def _look(board: Board, work: Work) -> Callable[[range], _Chunk]:
     return look
 
 
-def _look_by_sat(board: Board, work: Work) -> Callable[[range], _Chunk]:
+def _look_by_sat(board: Board, work: SearchRuntime) -> Callable[[range], _Chunk]:
     """Return what looks at grids of another size."""
 
     def look(some: range) -> _Chunk:
@@ -147,7 +147,7 @@ def _look_by_sat(board: Board, work: Work) -> Callable[[range], _Chunk]:
     return look
 
 
-def _settle(board: Board, found: _Found, work: Work) -> None:
+def _settle(board: Board, found: _Found, work: SearchRuntime) -> None:
     """Look at the grids by themselves that took too many guesses among the others."""
     unknown = [number for number, many in enumerate(found.counts) if many == kernel.UNKNOWN]
     for done, number in enumerate(unknown):
@@ -166,13 +166,13 @@ def _lines(squares: int, found: _Found) -> Iterator[Line]:
             yield Line(number + 1, found.solutions[squares * number : squares * (number + 1)].decode())
 
 
-def _count(board: Board, wish: Wish, found: _Found, work: Work) -> int | None:
+def _count(board: Board, wish: SolveMode, found: _Found, work: SearchRuntime) -> int | None:
     """Return how many solutions all grids have together; None if some have several and nobody wants to know."""
     several = [grid for grid, many in zip(board.grids, found.counts, strict=True) if many == 2]
     sole = found.counts.count(1)
     if not several:
         return sole
-    if wish is not Wish.COUNT:
+    if wish is not SolveMode.COUNT:
         return None
     counts = [count(grid, board.size, board.count_to, work) for grid in several]
     return sole + sum(each.solutions for each in counts) if all(each.whole for each in counts) else None
@@ -192,7 +192,7 @@ def _compared(board: Board, found: _Found) -> str:
     return f"{len(wrong):,} of {said:,} wrong, the first of grid {wrong[0]}"
 
 
-def _tables(board: Board, found: _Found, work: Work) -> Iterator[Table]:
+def _tables(board: Board, found: _Found, work: SearchRuntime) -> Iterator[Table]:
     steps = [(0, 0), (1, 9), (10, 99), (100, 999), (1000, 9999), (10000, 2**32)]
     names = ["none", "1 to 9", "10 to 99", "100 to 999", "1,000 to 9,999", "10,000 or more"]
     rows = [
@@ -215,7 +215,7 @@ def _tables(board: Board, found: _Found, work: Work) -> Iterator[Table]:
         yield Table(title, ("grid", "solutions", "clues that contradict each other"), listed)
 
 
-def _levels(board: Board, found: _Found, work: Work) -> Table:
+def _levels(board: Board, found: _Found, work: SearchRuntime) -> Table:
     """Return how many of the unique grids are how hard for a person."""
     unique = [grid for grid, many in zip(board.grids, found.counts, strict=True) if many == 1]
     tens = [unique[start : start + 10] for start in range(0, len(unique), 10)]

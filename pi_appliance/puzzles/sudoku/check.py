@@ -2,29 +2,29 @@
 
 from collections.abc import Iterator
 
-from pi_appliance.puzzles import Checked
+from pi_appliance.puzzles import Validation
 from pi_appliance.puzzles.sudoku.board import BOXES, EMPTY, SYMBOLS, Board, Line
 
 
-def check(board: Board, line: Line) -> Checked:
+def check(board: Board, line: Line) -> Validation:
     """Say whether LINE solves its grid of BOARD; if not, which square is wrong."""
     number, digits = line
     if not 1 <= number <= len(board.grids):
-        return Checked(f"there is no grid {number}: there are {len(board.grids)}")
+        return Validation(f"there is no grid {number}: there are {len(board.grids)}")
     size, grid = board.size, board.grids[number - 1]
     if len(digits) != size * size:
-        return Checked(f"it has {len(digits)} squares, the grid has {size * size}")
+        return Validation(f"it has {len(digits)} squares, the grid has {size * size}")
     for at, (clue, mark) in enumerate(zip(grid, digits, strict=True)):
         where = f"row {at // size + 1}, column {at % size + 1}"
         if mark not in SYMBOLS[:size]:
-            return Checked(f"{where}: {mark!r} is not from 1 to {SYMBOLS[size - 1]}")
+            return Validation(f"{where}: {mark!r} is not from 1 to {SYMBOLS[size - 1]}")
         if clue not in (EMPTY, mark):
-            return Checked(f"{where}: it says {mark}, but the clue there is {clue}")
+            return Validation(f"{where}: it says {mark}, but the clue there is {clue}")
     for name, marks in _groups(digits, size):
         if len(set(marks)) != size:
             twice = next(mark for mark in marks if marks.count(mark) > 1)
-            return Checked(f"{name}: {twice} stands there {marks.count(twice)} times")
-    return Checked()
+            return Validation(f"{name}: {twice} stands there {marks.count(twice)} times")
+    return Validation()
 
 
 def _groups(digits: str, size: int) -> Iterator[tuple[str, str]]:

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from hashlib import sha256
 
-from pi_appliance.puzzles import counted
-from pi_appliance.puzzles.runtime.interface import Interrupted, Shelf, Work
-from pi_appliance.puzzles.runtime.serial import keep
+from pi_appliance.puzzles import pluralize
+from pi_appliance.puzzles.runtime.interface import Cache, Interrupted, SearchRuntime
+from pi_appliance.puzzles.runtime.serial import save_checkpoint
 from pi_appliance.puzzles.sudoku import kernel
 
 BUDGET = 100_000 if kernel.COMPILED else 2_000  # guesses for one look: a tenth of a second, more on a small Pi
@@ -35,7 +35,7 @@ class Count:
     left: list[_Piece]
 
 
-def count(grid: str, most: int | None, work: Work, budget: int = BUDGET) -> Count:
+def count(grid: str, most: int | None, work: SearchRuntime, budget: int = BUDGET) -> Count:
     """Count the solutions of GRID, up to MOST. Raises Interrupted; by then it is on the shelf how far it came.
 
     If nothing is left, these are all.
@@ -47,14 +47,14 @@ def count(grid: str, most: int | None, work: Work, budget: int = BUDGET) -> Coun
     try:
         while state.left and (most is None or state.solutions < most):
             part = 1 - sum(weight for _, weight in state.left)
-            work.progress(max(0.0, part), f"{counted(state.solutions, 'solution')} so far")
+            work.progress(max(0.0, part), f"{pluralize(state.solutions, 'solution')} so far")
             _wave(state, look, work)
             if work.seconds() - kept > KEPT:
-                keep(_keep, work.shelf, name, state)
+                save_checkpoint(_keep, work.shelf, name, state)
                 kept = work.seconds()
     except Interrupted as end:
-        lost = keep(_keep, work.shelf, name, state)
-        end.so_far = f"{counted(state.solutions, 'solution')} counted, and there may be more"
+        lost = save_checkpoint(_keep, work.shelf, name, state)
+        end.so_far = f"{pluralize(state.solutions, 'solution')} counted, and there may be more"
         end.so_far += lost or "; it goes on from there"
         raise
     work.shelf.remove(name)
@@ -70,7 +70,7 @@ def _whole(grid: str) -> Iterator[_Piece]:
     yield from _rest(search, 1.0)
 
 
-def _wave(state: Count, look: _Look, work: Work) -> None:
+def _wave(state: Count, look: _Look, work: SearchRuntime) -> None:
     """Look at some of the pieces left. The last ones are the furthest on: what waits stays short."""
     wave = state.left[-WAVE:]
     del state.left[-WAVE:]
@@ -108,13 +108,13 @@ def _rest(search: kernel.Search, weight: float) -> Iterator[_Piece]:
         yield state.tobytes(), weight
 
 
-def _keep(shelf: Shelf, name: str, state: Count) -> None:
+def _keep(shelf: Cache, name: str, state: Count) -> None:
     numbers = [each.to_bytes(_HEAD, "little") for each in (state.solutions, state.guesses)]
     weights = array("d", [weight for _, weight in state.left]).tobytes()
     shelf.save(name, [MAGIC, *numbers, weights, *(grid for grid, _ in state.left)])
 
 
-def _kept(shelf: Shelf, name: str) -> Count | None:
+def _kept(shelf: Cache, name: str) -> Count | None:
     """Return how far the count came in an earlier night; None if there was none, or it cannot be read."""
     kept = bytes(shelf.load(name) or b"")
     start = len(MAGIC) + 2 * _HEAD

@@ -43,7 +43,7 @@ class Move:
     """The squares where digits are crossed out."""
 
 
-class Paper:
+class CandidateGrid:
     """A grid with its candidates, as they are pencilled into the squares."""
 
     def __init__(self, grid: str, size: int) -> None:
@@ -240,7 +240,7 @@ class Paper:
 _SUBSET = {2: "pair", 3: "triple"}
 
 
-def walk(paper: Paper, solution: str = "") -> Iterator[Move]:
+def walk(paper: CandidateGrid, solution: str = "") -> Iterator[Move]:
     """Yield each move on PAPER, as it is done, until the grid is full or contradicts itself.
 
     Where there is no simple step, a square with the fewest candidates is guessed as it is in SOLUTION; without one,
@@ -254,7 +254,7 @@ def walk(paper: Paper, solution: str = "") -> Iterator[Move]:
         paper.do(move)
 
 
-def _guess(paper: Paper, solution: str) -> Move:
+def _guess(paper: CandidateGrid, solution: str) -> Move:
     at = min(paper.open, key=lambda at: (paper.candidates[at].bit_count(), at))
     where, candidates = place(at, paper.shape.size), paper.candidates[at]
     if not solution:

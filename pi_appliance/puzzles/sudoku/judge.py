@@ -4,10 +4,10 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from pi_appliance.puzzles.runtime.interface import Work
+from pi_appliance.puzzles.runtime.interface import SearchRuntime
 from pi_appliance.puzzles.sudoku import kernel
 from pi_appliance.puzzles.sudoku.board import EMPTY, LEVELS, place, shape
-from pi_appliance.puzzles.sudoku.human import CONTRADICTION, TECHNIQUES, Move, Paper, walk
+from pi_appliance.puzzles.sudoku.human import CONTRADICTION, TECHNIQUES, CandidateGrid, Move, walk
 from pi_appliance.puzzles.sudoku.sat import Sat
 
 BUDGET = 50_000 if kernel.COMPILED else 500  # guesses between two signs of life: at most 0.3 s on a small Pi
@@ -37,7 +37,7 @@ def clash(grid: str, size: int) -> Move | None:
     return None
 
 
-def impasse(paper: Paper, work: Work) -> Move | None:
+def impasse(paper: CandidateGrid, work: SearchRuntime) -> Move | None:
     """Return what cannot be on PAPER, if the simple techniques come to it; else None. Raises Interrupted."""
     last = None
     for move in walk(paper):
@@ -46,13 +46,13 @@ def impasse(paper: Paper, work: Work) -> Move | None:
     return last if last is not None and last.technique == CONTRADICTION else None
 
 
-def difficulty(grid: str, size: int, work: Work, solution: str = "") -> Difficulty:
+def difficulty(grid: str, size: int, work: SearchRuntime, solution: str = "") -> Difficulty:
     """Return how hard GRID is. Raises Interrupted.
 
     Guesses are counted to the end only with the SOLUTION; else the first one ends it.
     """
     steps: Counter[str] = Counter()
-    for move in walk(Paper(grid, size), solution):
+    for move in walk(CandidateGrid(grid, size), solution):
         steps[move.technique] += 1
         work.progress(None, "how hard it is")
     used = [technique for technique in TECHNIQUES if technique in steps]
@@ -61,7 +61,7 @@ def difficulty(grid: str, size: int, work: Work, solution: str = "") -> Difficul
     return Difficulty(TECHNIQUES[used[-1]], used[-1], {technique: steps[technique] for technique in used})
 
 
-def needless(grid: str, size: int, solution: str, work: Work) -> Iterator[int]:
+def redundant_clues(grid: str, size: int, solution: str, work: SearchRuntime) -> Iterator[int]:
     """Yield the squares of the clues without which SOLUTION would still be the only one of GRID.
 
     Raises Interrupted, and TooHard: that of a large grid could take days.
@@ -76,7 +76,7 @@ def needless(grid: str, size: int, solution: str, work: Work) -> Iterator[int]:
             yield at
 
 
-def unique(grid: str, work: Work) -> bool:
+def unique(grid: str, work: SearchRuntime) -> bool:
     """Whether the 9x9 GRID has exactly one solution. Raises Interrupted."""
     search = kernel.Search()
     search.begin(grid.encode(), 0)
@@ -88,7 +88,7 @@ def unique(grid: str, work: Work) -> bool:
     return found == 1
 
 
-def _needless_by_sat(clues: list[int], size: int, solution: str, work: Work) -> Iterator[int]:
+def _needless_by_sat(clues: list[int], size: int, solution: str, work: SearchRuntime) -> Iterator[int]:
     """Yield those of CLUES that are not needed, with one solver: only what differs from SOLUTION counts."""
     sat = Sat(EMPTY * size * size, size, work)
     sat.forbid(solution)

@@ -5,9 +5,9 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from pi_appliance.errors import Refused
-from pi_appliance.puzzles import Made, counted
-from pi_appliance.puzzles.runtime.interface import Work
-from pi_appliance.puzzles.runtime.serial import Alone
+from pi_appliance.puzzles import GeneratedBoard, pluralize
+from pi_appliance.puzzles.runtime.interface import SearchRuntime
+from pi_appliance.puzzles.runtime.serial import SerialRuntime
 from pi_appliance.puzzles.sudoku import judge
 from pi_appliance.puzzles.sudoku.bands import Bands
 from pi_appliance.puzzles.sudoku.board import BOXES, EMPTY, LEVELS, SYMBOLS, Board
@@ -21,7 +21,7 @@ _Keeps = Callable[[str], bool]
 """Whether a grid is still as it should be, after a clue was taken away."""
 
 
-def make(seed: int | str, board: Board, work: Work) -> Made:
+def make(seed: int | str, board: Board, work: SearchRuntime) -> GeneratedBoard:
     """Return a new grid of the size of BOARD with one solution, as difficult and with as many clues as its rules say.
 
     Without rules no clue is left that is not needed, except of the largest sizes, where nobody can know that soon. The
@@ -47,20 +47,20 @@ def make(seed: int | str, board: Board, work: Work) -> Made:
                 "tries": tried,
                 "solution": solution,
             }
-            return Made(replace(board, grids=(grid,), known=()), facts)
+            return GeneratedBoard(replace(board, grids=(grid,), known=()), facts)
     raise Refused(f"{_wished(board)} did not come in {tries} tries; ask for another level, more clues or another seed")
 
 
-def _minimal(grid: str, size: int, solution: str, work: Work) -> str:
+def _minimal(grid: str, size: int, solution: str, work: SearchRuntime) -> str:
     try:
-        return "no" if any(True for _ in judge.needless(grid, size, solution, work)) else "yes"
+        return "no" if any(True for _ in judge.redundant_clues(grid, size, solution, work)) else "yes"
     except TooHard:
         return "not known"
 
 
 def _wished(board: Board) -> str:
     level = f"{board.difficulty} " if board.difficulty else ""
-    return f"a {level}grid" + (f" of {counted(board.clues, 'clue')}" if board.clues is not None else "")
+    return f"a {level}grid" + (f" of {pluralize(board.clues, 'clue')}" if board.clues is not None else "")
 
 
 def _full(size: int, chance: random.Random) -> str:
@@ -74,7 +74,7 @@ def _full(size: int, chance: random.Random) -> str:
             marks[corner + number // 3 * 9 + number % 3] = digit
     # One more, so that the next square is not always what the search tries first.
     marks[3] = chance.choice(sorted({*marks[9:12], *marks[18:21]} - {marks[30], marks[39], marks[48]} or {marks[9]}))
-    return next(Bands("".join(marks), Alone()).solutions(), "") or _full(size, chance)
+    return next(Bands("".join(marks), SerialRuntime()).solutions(), "") or _full(size, chance)
 
 
 def _shuffled(size: int, chance: random.Random) -> str:
@@ -91,7 +91,7 @@ def _order(size: int, step: int, chance: random.Random) -> list[int]:
     return [group * step + at for group in groups for at in chance.sample(range(step), step)]
 
 
-def _dug(board: Board, solution: str, chance: random.Random, work: Work, tried: int) -> str:
+def _dug(board: Board, solution: str, chance: random.Random, work: SearchRuntime, tried: int) -> str:
     """Return SOLUTION with clues taken away, one after the other in an order by chance, as long as it may be."""
     keeps = _keeps(board, solution, work)
     grid = solution
@@ -107,7 +107,7 @@ def _dug(board: Board, solution: str, chance: random.Random, work: Work, tried: 
     return grid
 
 
-def _keeps(board: Board, solution: str, work: Work) -> _Keeps:
+def _keeps(board: Board, solution: str, work: SearchRuntime) -> _Keeps:
     """Return what says whether a grid is still unique, and not harder than wished."""
     if board.difficulty in LEVELS[:-1]:
         # What needs no guess is unique by that.

@@ -3,13 +3,13 @@
 from itertools import islice
 from typing import NamedTuple
 
-from pi_appliance.puzzles import counted
-from pi_appliance.puzzles.runtime.interface import Interrupted, Work
+from pi_appliance.puzzles import pluralize
+from pi_appliance.puzzles.runtime.interface import Interrupted, SearchRuntime
 from pi_appliance.puzzles.sudoku import count as nine
 from pi_appliance.puzzles.sudoku.sat import Sat
 
 
-class Number(NamedTuple):
+class SolutionCount(NamedTuple):
     """How many solutions there are, whether these are all, and how many guesses it took."""
 
     solutions: int
@@ -17,17 +17,17 @@ class Number(NamedTuple):
     guesses: int
 
 
-def count(grid: str, size: int, most: int | None, work: Work) -> Number:
+def count(grid: str, size: int, most: int | None, work: SearchRuntime) -> SolutionCount:
     """Count the solutions of GRID, up to MOST. Raises Interrupted, and Refused without the library for its size."""
     if size == 9:
         came = nine.count(grid, most, work)
-        return Number(came.solutions, not came.left, came.guesses)
+        return SolutionCount(came.solutions, not came.left, came.guesses)
     sat = Sat(grid, size, work)
     number = 0
     try:
         for number, _ in enumerate(islice(sat.solutions(), most), 1):
-            work.progress(None, f"{counted(number, 'solution')} so far")
+            work.progress(None, f"{pluralize(number, 'solution')} so far")
     except Interrupted as end:
-        end.so_far = f"{counted(number, 'solution')} counted, and there may be more"
+        end.so_far = f"{pluralize(number, 'solution')} counted, and there may be more"
         raise
-    return Number(number, most is None or number < most, sat.guesses())
+    return SolutionCount(number, most is None or number < most, sat.guesses())

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from pi_appliance.errors import ConfigError, Problem
-from pi_appliance.puzzles import counted
+from pi_appliance.puzzles import pluralize
 from pi_appliance.puzzles.sudoku.board import BOXES, EMPTY, SYMBOLS, Board, Line
 
 _AS_ONE = str.maketrans("0*_" + SYMBOLS[9:].lower(), "..." + SYMBOLS[9:])
@@ -83,7 +83,7 @@ def parse(text: str, file: str) -> Board:
 
 def _unfinished(rows: list[_Row], file: str) -> Problem:
     missing = len(rows[0].squares) - len(rows)
-    wrong = f"the grid that begins here has {counted(len(rows), 'row')} of {len(rows[0].squares)} squares"
+    wrong = f"the grid that begins here has {pluralize(len(rows), 'row')} of {len(rows[0].squares)} squares"
     right = f"draw the {missing} that are missing" if missing > 1 else "draw the one that is missing"
     return Problem(file, rows[0].number, rows[0].columns[0], wrong, right)
 

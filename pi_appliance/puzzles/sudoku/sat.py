@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from pi_appliance.errors import Refused
-from pi_appliance.puzzles.runtime.interface import Work
+from pi_appliance.puzzles.runtime.interface import SearchRuntime
 from pi_appliance.puzzles.sudoku.board import EMPTY, SYMBOLS, shape
 
 OFTEN = 20_000  # rules between two signs of life: the largest grid has a million
@@ -24,7 +24,7 @@ class TooHard(Exception):
 class Sat:
     """What a SAT solver knows of one grid."""
 
-    def __init__(self, grid: str, size: int, work: Work, note: str = "") -> None:
+    def __init__(self, grid: str, size: int, work: SearchRuntime, note: str = "") -> None:
         """Take the clues of GRID as given for good. Raises Refused if the library is not there."""
         try:
             from pysat.solvers import Minisat22  # noqa: PLC0415 - an extra, and loaded only where it is used

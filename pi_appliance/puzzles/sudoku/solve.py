@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 from itertools import chain, islice
 
-from pi_appliance.puzzles import Answer, Proof, Table, Wish, way_of
-from pi_appliance.puzzles.runtime.interface import Interrupted, Work
+from pi_appliance.puzzles import Proof, SolveMode, SolveResult, Table, kernel_mode
+from pi_appliance.puzzles.runtime.interface import Interrupted, SearchRuntime
 from pi_appliance.puzzles.sudoku import bulk, judge, kernel
 from pi_appliance.puzzles.sudoku.bands import Bands
 from pi_appliance.puzzles.sudoku.board import EMPTY, Board, Line, place
-from pi_appliance.puzzles.sudoku.human import Paper
+from pi_appliance.puzzles.sudoku.human import CandidateGrid
 from pi_appliance.puzzles.sudoku.number import count
 from pi_appliance.puzzles.sudoku.sat import Sat, TooHard
 from pi_appliance.puzzles.sudoku.steps import contradiction
@@ -19,7 +19,7 @@ SOON = 10_000  # solutions: so many are counted even if nobody asked, a matter o
 SOON_BY_SAT = 300  # all 288 of 4x4 are; one of 25x25 takes a tenth of a second
 
 
-def solve(board: Board, wish: Wish, work: Work) -> Answer:
+def solve(board: Board, wish: SolveMode, work: SearchRuntime) -> SolveResult:
     """Solve BOARD. Raises Interrupted, and Refused if it is not 9x9 and the library for it is not there."""
     if board.many:
         return bulk.solve(board, wish, work)
@@ -27,11 +27,11 @@ def solve(board: Board, wish: Wish, work: Work) -> Answer:
     facts: Facts = {"clues": sum(mark != EMPTY for mark in grid)}
     if wrong := judge.clash(grid, size):
         facts["verdict"] = "none"
-        pictures = {"contradiction": contradiction(grid, wrong, Paper(grid, size))}
+        pictures = {"contradiction": contradiction(grid, wrong, CandidateGrid(grid, size))}
         why = f"two clues contradict each other: {wrong.words}"
-        return Answer(count=0, proof=Proof.CONTRADICTION, why=why, facts=facts, pictures=pictures)
+        return SolveResult(count=0, proof=Proof.CONTRADICTION, why=why, facts=facts, pictures=pictures)
     search = Bands(grid, work) if size == 9 else Sat(grid, size, work)
-    facts["kernel"] = way_of(kernel) if size == 9 else "sat"
+    facts["kernel"] = kernel_mode(kernel) if size == 9 else "sat"
     solutions = search.solutions()
     first = _two(solutions)
     if not first:
@@ -55,13 +55,13 @@ def _two(solutions: Iterator[str]) -> list[str]:
     return found
 
 
-def _none(grid: str, size: int, search: Bands | Sat, facts: Facts, work: Work) -> Answer:
+def _none(grid: str, size: int, search: Bands | Sat, facts: Facts, work: SearchRuntime) -> SolveResult:
     """Return the answer where the search has found out that there is no solution."""
-    paper = Paper(grid, size)
+    paper = CandidateGrid(grid, size)
     wrong = judge.impasse(paper, work)
     guesses = search.guesses()
     why = f"everything was tried, with {guesses:,} guess{'es' * (guesses != 1)}"
-    return Answer(
+    return SolveResult(
         tried=search.guesses,
         count=0,
         proof=Proof.CONTRADICTION if wrong else Proof.EXHAUSTION,
@@ -71,7 +71,9 @@ def _none(grid: str, size: int, search: Bands | Sat, facts: Facts, work: Work) -
     )
 
 
-def _unique(board: Board, wish: Wish, work: Work, solution: str, search: Bands | Sat, facts: Facts) -> Answer:
+def _unique(
+    board: Board, wish: SolveMode, work: SearchRuntime, solution: str, search: Bands | Sat, facts: Facts
+) -> SolveResult:
     grid, size = board.grids[0], board.size
     facts["verdict"] = "unique"
     try:
@@ -81,8 +83,8 @@ def _unique(board: Board, wish: Wish, work: Work, solution: str, search: Bands |
         end.so_far = "it has one solution, and no other"
         raise
     facts["difficulty"], facts["hardest-step"] = hard.level, hard.technique
-    return Answer(
-        lines=iter(() if wish is Wish.COUNT else [Line(1, solution)]),
+    return SolveResult(
+        lines=iter(() if wish is SolveMode.COUNT else [Line(1, solution)]),
         tried=search.guesses,
         count=1,
         facts=facts,
@@ -90,32 +92,32 @@ def _unique(board: Board, wish: Wish, work: Work, solution: str, search: Bands |
     )
 
 
-def _needless(grid: str, size: int, solution: str, work: Work) -> Facts:
+def _needless(grid: str, size: int, solution: str, work: SearchRuntime) -> Facts:
     """Return whether GRID is minimal, and which clues it does not need."""
     found: list[str] = []
     minimal, more = "yes", ""
     try:
-        found.extend(place(at, size) for at in judge.needless(grid, size, solution, work))
+        found.extend(place(at, size) for at in judge.redundant_clues(grid, size, solution, work))
     except TooHard:
         minimal, more = "not known", " and perhaps more"
     return {"minimal": "no", "not-needed": " ".join(found) + more} if found else {"minimal": minimal}
 
 
 def _several(
-    board: Board, wish: Wish, work: Work, solutions: Iterator[str], search: Bands | Sat, facts: Facts
-) -> Answer:
+    board: Board, wish: SolveMode, work: SearchRuntime, solutions: Iterator[str], search: Bands | Sat, facts: Facts
+) -> SolveResult:
     facts["verdict"], facts["guesses-needed"] = "several", search.guesses()
     lines = (Line(1, solution) for solution in solutions)
-    if wish is Wish.FIRST:
-        return Answer(lines=islice(lines, 1), tried=search.guesses, facts=facts)
+    if wish is SolveMode.FIRST:
+        return SolveResult(lines=islice(lines, 1), tried=search.guesses, facts=facts)
     soon = SOON if board.size == 9 else SOON_BY_SAT
-    most = board.count_to if wish is Wish.COUNT else min(soon, board.count_to or soon)
+    most = board.count_to if wish is SolveMode.COUNT else min(soon, board.count_to or soon)
     number, whole, guesses = count(board.grids[0], board.size, most, work)
     if not whole:
         facts["solutions-at-least"] = number
     spent = search.guesses() + guesses
-    return Answer(
-        lines=iter(()) if wish is Wish.COUNT else lines,
+    return SolveResult(
+        lines=iter(()) if wish is SolveMode.COUNT else lines,
         tried=lambda: max(spent, search.guesses()),
         count=number if whole else None,
         facts=facts,

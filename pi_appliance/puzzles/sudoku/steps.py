@@ -3,18 +3,18 @@
 from collections.abc import Iterator
 
 from pi_appliance.puzzles import Step
-from pi_appliance.puzzles.runtime.interface import Work
+from pi_appliance.puzzles.runtime.interface import SearchRuntime
 from pi_appliance.puzzles.sudoku import judge
 from pi_appliance.puzzles.sudoku.board import EMPTY, SYMBOLS, Board, Line, shape
-from pi_appliance.puzzles.sudoku.human import CONTRADICTION, Move, Paper, walk
-from pi_appliance.puzzles.sudoku.svg import Look, picture
+from pi_appliance.puzzles.sudoku.human import CONTRADICTION, CandidateGrid, Move, walk
+from pi_appliance.puzzles.sudoku.svg import CellStyle, picture
 
 
 def steps(board: Board, line: Line) -> Iterator[Step]:
     """Yield the pictures that lead from the clues to LINE; where no simple technique helps, a step is named a guess."""
     grid, size = board.grids[line.grid - 1], board.size
     yield Step("The clues", picture(grid, size, "The clues"))
-    paper = Paper(grid, size)
+    paper = CandidateGrid(grid, size)
     found = list(grid)
     moves = walk(paper, line.digits)
     while True:
@@ -28,19 +28,19 @@ def steps(board: Board, line: Line) -> Iterator[Step]:
         yield Step(caption, picture(grid, size, caption, _look(paper, move, "".join(found))))
 
 
-def hint(board: Board, work: Work) -> str:
+def hint(board: Board, work: SearchRuntime) -> str:
     """Return the next step in words: of the first grid, if there are many."""
     grid, size = board.grids[0], board.size
     work.progress(None, "looking for the next step")
     if wrong := judge.clash(grid, size):
         return f"there is no solution: {wrong.words}"
-    move = next(walk(Paper(grid, size)), None)
+    move = next(walk(CandidateGrid(grid, size)), None)
     if move is None:
         return "the grid is full"
     return f"there is no solution: {move.words}" if move.technique == CONTRADICTION else _caption(move)
 
 
-def contradiction(grid: str, move: Move, paper: Paper) -> str:
+def contradiction(grid: str, move: Move, paper: CandidateGrid) -> str:
     """Draw what contradicts itself in GRID: MOVE says what, and PAPER how far it came until then."""
     found = "".join(
         EMPTY if at in paper.open or not candidates else SYMBOLS[candidates.bit_length() - 1]
@@ -54,9 +54,9 @@ def _caption(move: Move) -> str:
     return move.words if move.technique == "guess" else f"{move.technique}: {move.words}"
 
 
-def _look(paper: Paper, move: Move, found: str) -> Look:
+def _look(paper: CandidateGrid, move: Move, found: str) -> CellStyle:
     units = shape(paper.shape.size).units
-    return Look(
+    return CellStyle(
         found=found,
         candidates=paper.candidates,
         new=move.settled,

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from pi_appliance.puzzles import _svg, counted
+from pi_appliance.puzzles import _svg, pluralize
 from pi_appliance.puzzles.sudoku.board import BOXES, EMPTY, SYMBOLS, Board
 
 MARGIN = 6
@@ -21,7 +21,7 @@ STYLE = """\
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Look:
+class CellStyle:
     """What is to be seen of a grid besides its clues; squares are numbers in reading order."""
 
     found: str = ""
@@ -44,22 +44,22 @@ def render_svg(board: Board) -> str:
     """Draw BOARD as a picture that needs nothing else; of many grids, the first nine."""
     if not board.many:
         clues = sum(mark != EMPTY for mark in board.grids[0])
-        return picture(board.grids[0], board.size, f"Sudoku: {counted(clues, 'clue')}")
+        return picture(board.grids[0], board.size, f"Sudoku: {pluralize(clues, 'clue')}")
     side = _side(board.size) * board.size + 2 * MARGIN
     shown = board.grids[:SHOWN]
     across = min(3, len(shown))
     parts: list[str] = []
     for number, grid in enumerate(shown):
         x, y = number % across * side, number // across * side
-        parts += [f'<g transform="translate({x} {y})">', *_grid(grid, board.size, Look()), "</g>"]
+        parts += [f'<g transform="translate({x} {y})">', *_grid(grid, board.size, CellStyle()), "</g>"]
     title = f"{len(board.grids):,} sudokus" + (f", the first {SHOWN}" if len(board.grids) > SHOWN else "")
     return _svg.picture(across * side, -(-len(shown) // across) * side, title, STYLE, parts)
 
 
-def picture(grid: str, size: int, title: str, look: Look | None = None) -> str:
+def picture(grid: str, size: int, title: str, look: CellStyle | None = None) -> str:
     """Draw GRID, its clues, as LOOK says."""
     side = _side(size) * size + 2 * MARGIN
-    return _svg.picture(side, side, title, STYLE, _grid(grid, size, look or Look()))
+    return _svg.picture(side, side, title, STYLE, _grid(grid, size, look or CellStyle()))
 
 
 def _side(size: int) -> int:
@@ -67,7 +67,7 @@ def _side(size: int) -> int:
     return 40 if size <= 9 else 56 if size <= 16 else 72
 
 
-def _grid(grid: str, size: int, look: Look) -> Iterator[str]:
+def _grid(grid: str, size: int, look: CellStyle) -> Iterator[str]:
     side = _side(size)
     whole = side * size
     yield f'<g transform="translate({MARGIN} {MARGIN})">'
@@ -89,7 +89,7 @@ def _grid(grid: str, size: int, look: Look) -> Iterator[str]:
     yield "</g>"
 
 
-def _digits(grid: str, size: int, look: Look) -> Iterator[str]:
+def _digits(grid: str, size: int, look: CellStyle) -> Iterator[str]:
     side = _side(size)
     clues = [(at, mark) for at, mark in enumerate(grid) if mark != EMPTY]
     others = [(at, mark) for at, mark in enumerate(look.found) if mark != EMPTY and grid[at] == EMPTY]
@@ -104,7 +104,7 @@ def _digits(grid: str, size: int, look: Look) -> Iterator[str]:
             yield _text(name, side * 0.55, centres, (mark for _, mark in marks))
 
 
-def _candidates(size: int, look: Look, crossed: dict[int, int]) -> Iterator[str]:
+def _candidates(size: int, look: CellStyle, crossed: dict[int, int]) -> Iterator[str]:
     side = _side(size)
     wide, high = BOXES[size]
     small: list[tuple[float, float, str]] = []

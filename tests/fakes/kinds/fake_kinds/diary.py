@@ -7,8 +7,8 @@ from decimal import Decimal
 from typing import Annotated
 
 from pi_appliance.errors import Refused, Unavailable
-from pi_appliance.jobs.interface import Talk
-from pi_appliance.posting.model import Place
+from pi_appliance.jobs.interface import Prompt
+from pi_appliance.posting.model import NetworkDirs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,7 +23,7 @@ def wants(options: Options) -> Mapping[str, str]:
     return {f"{options.keys}_NAME": "whose it is", f"{options.keys}_TOKEN": "what opens it"}
 
 
-def login(options: Options, talk: Talk) -> dict[str, str]:
+def login(options: Options, talk: Prompt) -> dict[str, str]:
     if options.needs:
         __import__(options.needs)
     talk.say("Look at the inside of the cover.")
@@ -34,7 +34,7 @@ def login(options: Options, talk: Talk) -> dict[str, str]:
     return {f"{options.keys}_NAME": name, f"{options.keys}_TOKEN": token}
 
 
-def connect(options: Options, secrets: Mapping[str, str], place: Place) -> "Diary":
+def connect(options: Options, secrets: Mapping[str, str], place: NetworkDirs) -> "Diary":
     if options.needs:
         __import__(options.needs)
     return Diary(*(secrets[name] for name in wants(options)), place)
@@ -46,7 +46,7 @@ class Diary:
     idempotent = False
     look_price = Decimal(0)
 
-    def __init__(self, name: str, token: str, place: Place) -> None:
+    def __init__(self, name: str, token: str, place: NetworkDirs) -> None:
         self._name, self._token, self._place = name, token, place
 
     def whoami(self) -> str:
