@@ -1,6 +1,6 @@
 """USB sticks: one that appears is looked through, and nothing else is; one that is to go is let go of first.
 
-The units of systemd mount and unmount (music/usb/root_helper.py). Here is only seen that they did, by the kernel's list of
+The units of systemd mount and unmount (music/usb/root_helper.py). Here is only seen that they did, by the kernel's list
 mounts, which tells of each change by itself.
 """
 
