@@ -21,6 +21,7 @@ from uvicorn.config import Config as ServerConfig
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import Server
 
+from pi_appliance import web
 from pi_appliance.config import secrets
 from pi_appliance.config.model import Config
 from pi_appliance.diagnostics.health import Health
@@ -166,7 +167,7 @@ def build(
         # What it was stands in the log, with its traceback.
         return say(request, 500, "something went wrong here; the log of the service says what", {})
 
-    static = Mount("/static", _Static(directory=Path(__file__).parent / "static"))
+    static = Mount("/static", _Static(directory=Path(web.__file__).parent / "static"))
     api = Api(daemon, actions, changes, covers)
     watched = [Route("/health", Health(daemon, ticks).answer), Route(METRICS, Metrics(daemon, now).answer)]
     app = Starlette(

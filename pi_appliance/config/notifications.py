@@ -46,7 +46,7 @@ def _wrong_ping(address: str) -> tuple[str, str] | None:
 def warnings(tree: Tree, config: Config, secrets: Mapping[str, str]) -> Iterator[Problem]:
     """Yield which secrets are missing that notices and pings want."""
     for name, part in config.notices.items():
-        if lack := plugins.load("notifiers", part.kind).lacks(part.with_, secrets):
+        if lack := plugins.load("notices", part.kind).lacks(part.with_, secrets):
             wrong, _, right = lack.partition("; ")
             yield tree.problem(("notices", name), wrong, right, at_key=True)
     for name, job in config.jobs.items():
@@ -59,7 +59,7 @@ def validate_notifiers(tree: Tree, config: Config, secrets: Mapping[str, str]) -
     """Raise ConfigError with every notice that its kind cannot make use of. Dear: it loads whatever would send."""
     found = []
     for name, part in config.notices.items():
-        kind = plugins.load("notifiers", part.kind)
+        kind = plugins.load("notices", part.kind)
         if kind.lacks(part.with_, secrets):
             continue  # told as a warning
         try:

@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from pi_appliance import __version__
+from pi_appliance import __version__, web
 from pi_appliance.cli import text
 from pi_appliance.cli import text as as_text
 from pi_appliance.config import units
@@ -102,7 +102,7 @@ class Pages:
     def __init__(self, daemon: Daemon, actions: Actions, door: Authenticator, name: str) -> None:
         self._daemon, self._actions, self._door = daemon, actions, door
         self._templates = Environment(
-            loader=FileSystemLoader(Path(__file__).parent / "templates"), autoescape=True, trim_blocks=True
+            loader=FileSystemLoader(Path(web.__file__).parent / "templates"), autoescape=True, trim_blocks=True
         )
         self._templates.lstrip_blocks = True
         self._templates.globals |= {"name": name, "version": __version__, "locked": door.locked, "seen": seen}

@@ -73,7 +73,7 @@ def _part(tree: Tree, name: str, entry: object, base: Path) -> PluginConfig | No
     if part is None:
         return None
     try:
-        module = plugins.load("notifiers", part.kind)
+        module = plugins.load("notices", part.kind)
     except UnknownName:
         return None
     options, _ = structure(tree, (*place, "with"), part.with_, module.Options, base)

@@ -45,7 +45,7 @@ _PINGS = {Event.PING_SUCCESS: "", Event.PING_FAIL: "fail"}
 def connect(to: NotifierConfig, notice: str, secrets: Mapping[str, str]) -> Notifier:
     """Return the notice of that name, which the file must have. Raises Refused if it cannot be used as it stands."""
     part = to.notices[notice]
-    made: Notifier = plugins.load("notifiers", part.kind).connect(part.with_, secrets)
+    made: Notifier = plugins.load("notices", part.kind).connect(part.with_, secrets)
     return made
 
 

@@ -5,10 +5,10 @@ command line, the pages and the contract tests find it by its name. Its `check` 
 
 As a library:
 
-    from pi_appliance.puzzles import Alone, Wish, sudoku
+    from pi_appliance.puzzles import SerialRuntime, SolveMode, sudoku
 
     board = sudoku.parse("4.....8.5.3..........7......2.....6.....8.4......1.......6.3.7.5..2.....1.4......", "mine")
-    answer = sudoku.solve(board, Wish.ALL, Alone())
+    answer = sudoku.solve(board, SolveMode.ALL, SerialRuntime())
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence

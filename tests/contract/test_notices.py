@@ -13,9 +13,9 @@ EXAMPLES = {
 }
 
 
-@pytest.mark.parametrize("kind", plugins.names("notifiers"))
+@pytest.mark.parametrize("kind", plugins.names("notices"))
 def test_a_kind_of_notice_has_what_is_asked_of_it(kind):
-    module = plugins.load("notifiers", kind)
+    module = plugins.load("notices", kind)
     hints = get_type_hints(module.Options, include_extras=True)
     assert all(get_args(hints[each.name])[1] for each in fields(module.Options)), "every key is described"
     options = module.Options(**EXAMPLES[kind])

@@ -524,10 +524,10 @@ import sys
 sys.modules["mastodon"] = None
 from pathlib import Path
 from pi_appliance.errors import Refused
-from pi_appliance.posting.model import Place, Post
-from pi_appliance.networks import mastodon
+from pi_appliance.posting.model import NetworkDirs, Post
+from pi_appliance.posting.networks import mastodon
 options = mastodon.Options(server="https://mastodon.social")
-place = Place(Path({str(tmp_path)!r}), Path({str(tmp_path)!r}))
+place = NetworkDirs(Path({str(tmp_path)!r}), Path({str(tmp_path)!r}))
 print(mastodon.rules(options, place).wrong(Post("x" * 501)))
 secrets = {{"MASTODON_TOKEN": "t"}}
 for call in (lambda: mastodon.connect(options, secrets, place), lambda: mastodon.login(options, None)):
@@ -548,9 +548,9 @@ for call in (lambda: mastodon.connect(options, secrets, place), lambda: mastodon
 
 def test_neither_the_rules_nor_the_module_load_the_library(tmp_path):
     script = (
-        "import sys; from pi_appliance.networks import mastodon; from pi_appliance.posting.model import Place;"
+        "import sys; from pi_appliance.posting.networks import mastodon; from pi_appliance.posting.model import NetworkDirs;"
         "from pathlib import Path; p = Path('/nowhere');"
-        "mastodon.rules(mastodon.Options(server='https://mastodon.social'), Place(p, p)).weigh('a');"
+        "mastodon.rules(mastodon.Options(server='https://mastodon.social'), NetworkDirs(p, p)).weigh('a');"
         "print([name for name in ('mastodon', 'requests', 'dateutil') if name in sys.modules])"
     )
     told = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True).stdout

@@ -71,14 +71,14 @@ KILLED = """
 import os, signal, sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from pi_appliance.engine import editions
+from pi_appliance.jobs import reports as editions
 folder, left = Path(sys.argv[1]), int(sys.argv[2])
 def hook(event, _):
     global left
     left -= event in ("os.rename", "os.link", "os.symlink", "os.remove", "os.rmdir")
     if not left:
         os.kill(os.getpid(), signal.SIGKILL)
-with editions.edition(folder, datetime(2026, 11, 22, tzinfo=UTC), keep=1) as draft:
+with editions.report_set(folder, datetime(2026, 11, 22, tzinfo=UTC), keep=1) as draft:
     for each in ("result", "more", "second"):
         with draft.file(f"{each}.txt") as file:
             file.write("new")
@@ -120,7 +120,7 @@ NO_LINKS = """
 import ctypes, os, platform, struct, sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from pi_appliance.engine import editions
+from pi_appliance.jobs import reports as editions
 known = {"x86_64": (88, 266), "aarch64": (36, 36)}.get(platform.machine())
 if known is None or ctypes.sizeof(ctypes.c_void_p) != 8:
     sys.exit(77)
@@ -135,7 +135,7 @@ if libc.prctl(38, 1, 0, 0, 0) or libc.prctl(22, 2, ctypes.byref(filter), 0, 0):
 folder = Path(sys.argv[1])
 for number in range(4):
     moment = datetime(2026, 11, 20, tzinfo=UTC) + timedelta(days=number)
-    with editions.edition(folder, moment, keep=2) as draft:
+    with editions.report_set(folder, moment, keep=2) as draft:
         for each in ("result.txt", f"{number}.svg"):
             with draft.file(each) as file:
                 file.write(str(number))

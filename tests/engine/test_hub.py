@@ -229,8 +229,8 @@ def pids_of(folder: Path) -> list[int]:
 def test_no_orphan_stays_when_the_appliance_is_killed(tmp_path: Path) -> None:
     program = (
         "import asyncio, sys; from pathlib import Path; from pi_appliance.music.hub import Hub\n"
-        "from pi_appliance.config.model import Part; from pi_appliance.players import mpd\n"
-        f"part = Part(kind='mpd', with_=mpd.Options(address='127.0.0.1:{free_port()}'))\n"
+        "from pi_appliance.config.model import PluginConfig; from pi_appliance.music.mpd import player as mpd\n"
+        f"part = PluginConfig(kind='mpd', with_=mpd.Options(address='127.0.0.1:{free_port()}'))\n"
         "async def main():\n"
         "    hub = Hub(part, Path(sys.argv[1]), {}); task = asyncio.create_task(hub.run())\n"
         "    async for _ in hub.watch():\n"

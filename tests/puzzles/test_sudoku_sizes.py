@@ -127,9 +127,9 @@ def test_an_end_is_heard() -> None:
 def test_without_the_library_it_says_which_extra_to_install() -> None:
     script = (
         "import sys; sys.modules['pysat'] = sys.modules['pysat.solvers'] = None\n"
-        "from pi_appliance.puzzles import Alone, Wish, sudoku\n"
-        "print(sudoku.solve(sudoku.parse('.' * 81, 'f'), Wish.FIRST, Alone()).facts['verdict'])\n"
-        "try:\n    sudoku.solve(sudoku.parse('.' * 16, 'f'), Wish.FIRST, Alone())\n"
+        "from pi_appliance.puzzles import SerialRuntime, SolveMode, sudoku\n"
+        "print(sudoku.solve(sudoku.parse('.' * 81, 'f'), SolveMode.FIRST, SerialRuntime()).facts['verdict'])\n"
+        "try:\n    sudoku.solve(sudoku.parse('.' * 16, 'f'), SolveMode.FIRST, SerialRuntime())\n"
         "except Exception as error:\n    print(type(error).__name__, error)\n"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60)

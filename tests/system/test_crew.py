@@ -213,8 +213,8 @@ def started(folder: Path, code: str) -> Iterator[subprocess.Popen[str]]:
     script = f"""
         import os, time
         from pathlib import Path
-        from pi_appliance.puzzles.runtime.local import Interrupted, open_bench
-        with open_bench(Path({str(folder)!r}), cores=2, seconds=30) as work:
+        from pi_appliance.puzzles.runtime.local import Interrupted, open_runtime
+        with open_runtime(Path({str(folder)!r}), cores=2, seconds=30) as work:
             {textwrap.indent(textwrap.dedent(code).strip(), " " * 12).strip()}
     """
     with subprocess.Popen(

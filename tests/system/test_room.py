@@ -87,8 +87,8 @@ def test_the_limit_of_the_job_is_told_with_the_key_that_raises_it(box: Box) -> N
 def test_where_no_cgroup_holds_a_job_its_limit_counts_all_the_same(raise_it: str, told: str) -> None:
     code = (
         "import resource, sys; resource.setrlimit(resource.RLIMIT_DATA, (200 << 20,) * 2)\n"
-        "from pathlib import Path; from pi_appliance.system import bench\n"
-        "with bench.open_bench(Path('.'), raise_it=sys.argv[1]) as work:\n"
+        "from pathlib import Path; from pi_appliance.puzzles.runtime import local as bench\n"
+        "with bench.open_runtime(Path('.'), raise_it=sys.argv[1]) as work:\n"
         "    work.require_memory(100 << 20, 'half'); shared = work.buffer(100 << 20)\n"
         "    for i in range(0, len(shared), 4096): shared[i] = 1\n"
         "    work.require_memory(100 << 20, 'the other half')"

@@ -389,7 +389,7 @@ def test_every_wording_fits_even_if_the_numbers_are_long(cage, wording):
         keyboard=Keyboard.LETTERS,
         seed=1,
         began=NINE,
-        place=monkey_bard_job.monkey.Place(keystrokes=10**15, matched=20),
+        place=monkey_bard_job.typing.Progress(keystrokes=10**15, matched=20),
         typed=POEM[:20],
         ends=((NINE, 0), (NINE + timedelta(days=300), 10**9)),
     )
