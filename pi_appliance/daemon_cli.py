@@ -34,9 +34,8 @@ def command(verbose: bool, config: Path) -> None:
     logging.basicConfig(level=logging.INFO if verbose else logging.WARNING, format="%(message)s")
     with Appliance.open(config) as appliance:
         jobs = f"{len(appliance.config.jobs)} jobs"
-        click.echo(
-            f"pi-appliance {__version__}: {display_path(appliance.config.path)}, {jobs}, state in {appliance.config.state}"
-        )
+        path = display_path(appliance.config.path)
+        click.echo(f"pi-appliance {__version__}: {path}, {jobs}, state in {appliance.config.state}")
         if sys.stdout.isatty() and not network.is_loopback_only(appliance.config.web.host):
             click.echo("on the phone: pi-appliance qr shows a code for its camera")
         asyncio.run(_live(appliance))

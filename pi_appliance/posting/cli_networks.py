@@ -27,7 +27,7 @@ from pi_appliance.system.systemd import Systemd
 
 
 class Terminal:
-    """A Talk of jobs/interface.py; ON_SECRET hears each secret answer. Raises EOFError where there are no more answers."""
+    """A prompt in a terminal; ON_SECRET hears each secret answer. Raises EOFError where there are no more answers."""
 
     def __init__(self, on_secret: Callable[[str], None]) -> None:
         self._on_secret = on_secret

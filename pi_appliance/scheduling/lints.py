@@ -133,7 +133,8 @@ def lines(config: Config, job: Job, now: datetime, *, machine: ZoneInfo) -> list
         *_schedule(job.schedule, zone),
         f"Started by {_STARTERS[job.runs_by]}",
         *_which_slots(job),
-        f"Up to {units.format_duration(job.grace)} late it still runs; it is ended after {units.format_duration(job.deadline)}",
+        f"Up to {units.format_duration(job.grace)} late it still runs; "
+        f"it is ended after {units.format_duration(job.deadline)}",
         *_how_it_starts(job),
         *_conditions(job),
         *_limits(job),

@@ -548,7 +548,8 @@ for call in (lambda: mastodon.connect(options, secrets, place), lambda: mastodon
 
 def test_neither_the_rules_nor_the_module_load_the_library(tmp_path):
     script = (
-        "import sys; from pi_appliance.posting.networks import mastodon; from pi_appliance.posting.model import NetworkDirs;"
+        "import sys; from pi_appliance.posting.networks import mastodon;"
+        "from pi_appliance.posting.model import NetworkDirs;"
         "from pathlib import Path; p = Path('/nowhere');"
         "mastodon.rules(mastodon.Options(server='https://mastodon.social'), NetworkDirs(p, p)).weigh('a');"
         "print([name for name in ('mastodon', 'requests', 'dateutil') if name in sys.modules])"

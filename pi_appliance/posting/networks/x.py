@@ -258,8 +258,8 @@ class X:
         _, name, may = self._me()
         if "write" not in may:
             raise Refused(
-                f"the keys of @{name} may read but not post; give the app the right to write in {_x_responses.CONSOLE}, "
-                "then make new tokens"
+                f"the keys of @{name} may read but not post; give the app the right to write "
+                f"in {_x_responses.CONSOLE}, then make new tokens"
             )
         return f"@{name} on X"
 
