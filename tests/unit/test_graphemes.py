@@ -80,7 +80,9 @@ def test_the_characters_together_are_the_text(text):
 
 
 def test_plain_text_is_counted_without_the_tables():
-    script = "import sys; from pi_appliance.posting import x_text as graphemes;"
+    script = (
+        "import sys; from pi_appliance.posting import x_text as graphemes;"
         " graphemes.count('plain'); print('wcwidth' in sys.modules)"
+    )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=30, check=True)
     assert done.stdout == "False\n"
