@@ -85,7 +85,7 @@ class Session(requests.Session):
             self.mount(scheme, _Adapter(max_retries=0))
 
     def send(self, request: requests.PreparedRequest, **more: Any) -> requests.Response:
-        """Send REQUEST once and return the answer, read to its end. Raises Cut or Answered."""
+        """Send REQUEST once and return the answer, read to its end. Raises Cut or HTTPStatusError."""
         request.url = self._where(request.url or "")
         more |= {"allow_redirects": False, "timeout": (self._seconds, self._seconds)}
         longest = 2 * self._seconds

@@ -223,7 +223,7 @@ class X:
             answer = self._client.create_tweet(
                 text=post.text or None, media_ids=pictures or None, in_reply_to_tweet_id=above
             )
-        except self._exchange.Answered as answered:
+        except self._exchange.HTTPStatusError as answered:
             raise self._answers.error(answered.response, "to post", posting=True) from None
         except self._exchange.Cut as cut:
             raise (Uncertain(f"{cut}; {LOOK}") if cut.sent else Unavailable(str(cut))) from None
@@ -297,7 +297,7 @@ class X:
     def _request(self, method: str, path: str, doing: str, **more: Any) -> "requests.Response":
         try:
             answer: requests.Response = self._session.request(method, _API + path, auth=self._sign, **more)
-        except self._exchange.Answered as answered:
+        except self._exchange.HTTPStatusError as answered:
             raise self._answers.error(answered.response, doing) from None
         except self._exchange.Cut as cut:
             raise Unavailable(str(cut)) from None
