@@ -29,13 +29,13 @@ __all__ = [
     "Proof",
     "Puzzle",
     "Rule",
+    "SearchRuntime",
     "SerialRuntime",
     "SolveMode",
     "SolveResult",
     "Step",
     "Table",
     "Validation",
-    "Work",
     "kernel_mode",
     "pluralize",
 ]
@@ -67,7 +67,7 @@ class Proof(StrEnum):
 class Rule:
     """A rule of a puzzle that an owner may choose, such as which way pawns capture."""
 
-    what: str
+    description: str
     default: str = ""
     choices: tuple[str, ...] = ()
     """All that it may be; empty: whatever `with_rules` can read."""
@@ -78,7 +78,7 @@ class Table:
     """Rows of numbers that say more than one number does: positions of each level, lengths of many boards."""
 
     title: str
-    heads: tuple[str, ...]
+    headers: tuple[str, ...]
     rows: Sequence[tuple[int | float | str, ...]]
 
 
@@ -94,17 +94,17 @@ class Step:
 class SolveResult:
     """What solving came to. A search that was stopped has none: there is no answer 'perhaps'."""
 
-    lines: Iterator[Any] = field(default_factory=lambda: iter(()))
+    solutions: Iterator[Any] = field(default_factory=lambda: iter(()))
     """The solutions, each once, each found when it is asked for; empty if there is none, or only a number is wished."""
-    tried: Callable[[], int] = lambda: 0
+    nodes_searched: Callable[[], int] = lambda: 0
     """Says how many moves (guesses, positions: the puzzle's MOVES) were tried until now."""
     count: int | None = None
     """How many solutions there are exactly; None where that was not asked for, or would take too long."""
     proof: Proof | None = None
     """Set only if it is proven that there is no solution."""
-    why: str = ""
+    reason: str = ""
     """The proof in words."""
-    facts: Mapping[str, int | float | str] = field(default_factory=dict)
+    details: Mapping[str, int | float | str] = field(default_factory=dict)
     """What else is known, by names in kebab-case, such as {"score": 5, "difficulty": "3 guesses"}."""
     tables: Sequence[Table] = ()
     pictures: Mapping[str, str] = field(default_factory=dict)
@@ -116,17 +116,17 @@ class GeneratedBoard:
     """A board that was made, and what is known of it by its making."""
 
     board: Any
-    facts: Mapping[str, int | float | str] = field(default_factory=dict)
+    details: Mapping[str, int | float | str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Validation:
     """A yes, or a no that says why: true only if nothing is wrong."""
 
-    wrong: str = ""
+    error: str = ""
 
     def __bool__(self) -> bool:
-        return not self.wrong
+        return not self.error
 
 
 class Puzzle(Protocol):
@@ -139,13 +139,13 @@ class Puzzle(Protocol):
     """
 
     TITLE: str
-    MOVES: str
+    NODE_UNIT: str
     """What `Answer.tried` counts, many of them: "jumps"."""
     BOARDS: Mapping[str, str]
     """The boards it knows by name, drawn as `parse` reads them; the first one stands where none is named."""
     RULES: Mapping[str, Rule]
     """The rules an owner may choose, by names in kebab-case."""
-    WISHES: tuple[SolveMode, ...]
+    MODES: tuple[SolveMode, ...]
     """What may be asked of its boards; the first one stands where nothing is said."""
 
     def parse(self, text: str, file: str) -> Any:
@@ -158,7 +158,7 @@ class Puzzle(Protocol):
     def with_rules(self, board: Any, rules: Mapping[str, str]) -> Any:
         """Return BOARD with RULES in place of its own. Raises UnknownName (no such rule or value), WrongArgument."""
 
-    def solve(self, board: Any, wish: SolveMode, work: SearchRuntime) -> SolveResult:
+    def solve(self, board: Any, mode: SolveMode, runtime: SearchRuntime) -> SolveResult:
         """Return the answer: by then it is known whether there is a solution. Raises Interrupted; Refused (memory)."""
 
     def check(self, board: Any, line: Any) -> Validation:
@@ -170,7 +170,7 @@ class Puzzle(Protocol):
     def render(self, board: Any) -> str:
         """Draw BOARD as `parse` reads it; no row is empty."""
 
-    def render_line(self, board: Any, line: Any) -> str:
+    def render_solution(self, board: Any, line: Any) -> str:
         """Draw the solution LINE, as a report lists it."""
 
     def render_svg(self, board: Any) -> str:
@@ -182,7 +182,7 @@ class Puzzle(Protocol):
     def steps(self, board: Any, line: Any) -> Iterator[Step]:
         """Yield the pictures that play LINE from the beginning."""
 
-    def parse_line(self, board: Any, text: str, file: str) -> Any:
+    def parse_solution(self, board: Any, text: str, file: str) -> Any:
         """Return the line of BOARD that TEXT notates. Raises ConfigError."""
 
     def parse_listing(self, text: str, file: str, progress: Progress) -> Sequence[tuple[Any, Sequence[Any]]]:

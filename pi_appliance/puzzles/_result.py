@@ -16,7 +16,7 @@ class ListedSolutions(NamedTuple):
     """How many solutions were listed, and the first of them."""
 
     number: int
-    lines: list[Any]
+    solutions: list[Any]
 
 
 def list_solutions(
@@ -35,7 +35,7 @@ def list_solutions(
     kept: list[Any] = []
     yield ListedSolutions(0, kept)
     for number, line in enumerate(islice(lines, limit), 1):
-        drawn = puzzle.render_line(board, line)
+        drawn = puzzle.render_solution(board, line)
         write(f"{START}\n\n{drawn}{'' if drawn.endswith(chr(10)) else chr(10)}{END}\n\n")
         if number <= KEPT:
             kept.append(line)
@@ -50,7 +50,7 @@ def known(puzzle: Puzzle, board: Any, answer: SolveResult, listed: int) -> str:
         "Board": puzzle.describe(board),
         "Solutions": solutions(answer, listed),
         "Solutions listed": f"{listed:,}",
-        f"{puzzle.MOVES.capitalize()} tried": f"{answer.tried():,}",
+        f"{puzzle.NODE_UNIT.capitalize()} tried": f"{answer.nodes_searched():,}",
     }
     return rendered(rows) + facts_and_tables(answer)
 
@@ -58,7 +58,7 @@ def known(puzzle: Puzzle, board: Any, answer: SolveResult, listed: int) -> str:
 def solutions(answer: SolveResult, listed: int) -> str:
     """Return how many solutions there are, in words."""
     if answer.proof:
-        return f"none, proven by {answer.proof} ({answer.why})"
+        return f"none, proven by {answer.proof} ({answer.reason})"
     if answer.count is not None:
         return f"{answer.count:,}"
     return f"at least {max(1, listed):,}; how many there are was not counted"
@@ -67,7 +67,7 @@ def solutions(answer: SolveResult, listed: int) -> str:
 def facts_and_tables(answer: SolveResult) -> str:
     """Return what else ANSWER knows: its facts, a row each, and its tables."""
     tables = "".join(f"\n{render_table(table)}" for table in answer.tables)
-    return rendered(told_facts(answer.facts)) + tables + ("\n" if tables else "")
+    return rendered(told_facts(answer.details)) + tables + ("\n" if tables else "")
 
 
 def told_facts(facts: Mapping[str, int | float | str]) -> dict[str, str]:
@@ -83,7 +83,7 @@ def rendered(rows: Mapping[str, str]) -> str:
 
 def label(name: str) -> str:
     """Return NAME, in kebab-case, as a person writes it."""
-    return name.replace("-", " ").capitalize()
+    return name.replace("_", " ").capitalize()
 
 
 def spoken(value: float | str) -> str:
@@ -100,7 +100,7 @@ def spoken(value: float | str) -> str:
 
 def render_table(table: Table) -> str:
     """Draw TABLE under its title: numbers to the right, words to the left."""
-    rows = [table.heads, *(tuple(map(spoken, row)) for row in table.rows)]
+    rows = [table.headers, *(tuple(map(spoken, row)) for row in table.rows)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     right = [all(not isinstance(row[number], str) for row in table.rows) for number in range(len(widths))]
     drawn = (

@@ -25,10 +25,10 @@ from pi_appliance.puzzles.report import (
     ask,
     duration,
     in_words,
+    partial_result,
     prepared_text,
     prepared_words,
     refusal,
-    so_far,
     values,
 )
 from pi_appliance.puzzles.runtime.estimate import Estimate
@@ -71,8 +71,8 @@ class WeightedProgress:
 class RecordingCache:
     """The Shelf of ports_work, in front of another one."""
 
-    def __init__(self, shelf: Cache) -> None:
-        self._shelf = shelf
+    def __init__(self, cache: Cache) -> None:
+        self._shelf = cache
         self._saved: set[str] = set()
 
     def load(self, name: str) -> memoryview | None:
@@ -131,11 +131,11 @@ class Plan:
     puzzle: Puzzle
     name: str
     boards: Mapping[str, Any]
-    wish: SolveMode
-    limit: int
-    prepare: bool
-    make: int
-    keep: int
+    mode: SolveMode
+    max_solutions: int
+    precompute: bool
+    generate: int
+    keep_reports: int
     """So many editions stay."""
     model: Any
     """What boards that are made are like."""
@@ -148,7 +148,7 @@ class PuzzleBatch:
     plan: Plan
     context: Context
     edition: ReportSet = field(init=False)
-    shelf: RecordingCache = field(init=False)
+    cache: RecordingCache = field(init=False)
     share: WeightedProgress = field(init=False)
     begun: float = field(init=False)  # by the steady clock
     failure: ApplianceError | None = None
@@ -164,18 +164,18 @@ class PuzzleBatch:
 
     def __post_init__(self) -> None:
         plan = self.plan
-        self.seeds = seeds(self.context, plan.make)
-        self.share = WeightedProgress(self.context, max(1, plan.prepare + len(plan.boards) + plan.make))
+        self.seeds = seeds(self.context, plan.generate)
+        self.share = WeightedProgress(self.context, max(1, plan.precompute + len(plan.boards) + plan.generate))
 
-    def work(self) -> Result:
+    def run(self) -> Result:
         """Do it, and report. Interruptions and refusals are in the report, and in `failure`.
 
         Raises Unavailable, or OutOfTime, if there can be no report.
         """
         try:
             # Also while the report is written and put in its place, a request to end is not the end of the process.
-            with self._work() as work, self.context.edition(self.plan.keep) as self.edition:
-                return self._reported(work)
+            with self._open_runtime() as runtime, self.context.edition(self.plan.keep_reports) as self.edition:
+                return self._reported(runtime)
         except Unavailable as error:  # the report cannot be written: then the history tells what was found
             known = (each for each in self.told if each.answer or each.cut_off)
             found = (f"; {told.name}: {in_words(told).rstrip('.')}" for told in known)
@@ -183,44 +183,44 @@ class PuzzleBatch:
             raise (DeadlineExceeded(words) if self.cut_off else Unavailable(words)) from None
 
     @contextlib.contextmanager
-    def _work(self) -> Iterator[SearchRuntime]:
-        with self.context.work(self.share.tell) as work:
-            work.shelf = self.shelf = RecordingCache(work.shelf)
-            self.share.seconds, self.begun = work.seconds, work.seconds()
-            yield work
+    def _open_runtime(self) -> Iterator[SearchRuntime]:
+        with self.context.work(self.share.tell) as runtime:
+            runtime.cache = self.cache = RecordingCache(runtime.cache)
+            self.share.seconds, self.begun = runtime.monotonic, runtime.monotonic()
+            yield runtime
 
-    def _reported(self, work: SearchRuntime) -> Result:
+    def _reported(self, runtime: SearchRuntime) -> Result:
         page = Page(self.plan.puzzle, self.context.job)
         with self.edition.file(RESULT) as file:
             try:
-                self._prepare(work, page, file)
-                for told in chain(self._listed(), self._made(work, page, file)):
-                    self._answer(told, work, page, file)
+                self._prepare(runtime, page, file)
+                for told in chain(self._listed(), self._made(runtime, page, file)):
+                    self._answer(told, runtime, page, file)
             except Interrupted as interrupted:
-                self.cut_off = interrupted.why
+                self.cut_off = interrupted.reason
             self._not_reached(file)
             self._remember(page, file)
             return self._report(page, file)
 
-    def _prepare(self, work: SearchRuntime, page: Page, file: IO[str]) -> None:
-        if not self.plan.prepare:
+    def _prepare(self, runtime: SearchRuntime, page: Page, file: IO[str]) -> None:
+        if not self.plan.precompute:
             return
-        self.share.next("prepare")
-        begun = work.seconds()
+        self.share.next("precompute")
+        begun = runtime.monotonic()
         try:
             # The options have refused it of a puzzle that cannot; so with `make` below.
-            self.prepared = self.plan.puzzle.prepare(work)  # type: ignore[attr-defined]
+            self.prepared = self.plan.puzzle.precompute(runtime)  # type: ignore[attr-defined]
         except Interrupted as interrupted:
-            self.prepared_so_far = so_far(interrupted)
+            self.prepared_so_far = partial_result(interrupted)
             file.write(rendered({"Prepared so far": self.prepared_so_far}) + "\n")
             page.prepared(f"Not through yet: {self.prepared_so_far}.", {}, ())
             raise
         except NO_ROOM as error:  # what is there already may do for the boards
             self._leave_out("prepared", refusal(error), page, file)
             return
-        self.seconds = work.seconds() - begun
+        self.seconds = runtime.monotonic() - begun
         file.write("Prepared\n========\n" + prepared_text(self.prepared, self.seconds))
-        page.prepared(f"Through, in {duration(self.seconds)}.", told_facts(self.prepared.facts), self.prepared.tables)
+        page.prepared(f"Through, in {duration(self.seconds)}.", told_facts(self.prepared.details), self.prepared.tables)
 
     def _leave_out(self, name: str, error: ApplianceError, page: Page, file: IO[str]) -> None:
         """Tell that NAME is not there, because of ERROR, and go on: what else was done is worth a report."""
@@ -232,37 +232,39 @@ class PuzzleBatch:
         """Yield the boards that are named, beginning with the first that the last night did not come to."""
         for name in self._order():
             self.share.next(name)
-            yield BoardReport(name=name, board=self.plan.boards[name], wish=self.plan.wish)
+            yield BoardReport(name=name, board=self.plan.boards[name], mode=self.plan.mode)
 
     def _order(self) -> list[str]:
         names, first = list(self.plan.boards), self._recalled()
         at = names.index(first) if first in names else 0
         return names[at:] + names[:at]
 
-    def _made(self, work: SearchRuntime, page: Page, file: IO[str]) -> Iterator[BoardReport]:
+    def _made(self, runtime: SearchRuntime, page: Page, file: IO[str]) -> Iterator[BoardReport]:
         """Yield the boards of this date, each as it is made; some may be left out, as there is none like that."""
         for name, seed in self.seeds.items():
             self.share.next(name)
             try:
-                made = self.plan.puzzle.make(seed, self.plan.model, work)  # type: ignore[attr-defined]
+                made = self.plan.puzzle.generate(seed, self.plan.model, runtime)  # type: ignore[attr-defined]
             except NO_ROOM as error:
                 self.unmade.add(name)
                 self._leave_out(f"made: {name}", refusal(error), page, file)
                 continue
-            yield BoardReport(name=name, board=made.board, wish=self.plan.wish, made={"seed": str(seed), **made.facts})
+            yield BoardReport(
+                name=name, board=made.board, mode=self.plan.mode, made={"seed": str(seed), **made.details}
+            )
 
-    def _answer(self, told: BoardReport, work: SearchRuntime, page: Page, file: IO[str]) -> None:
+    def _answer(self, told: BoardReport, runtime: SearchRuntime, page: Page, file: IO[str]) -> None:
         self.told.append(told)
-        if len(self.plan.boards) + self.plan.make + self.plan.prepare > 1:
+        if len(self.plan.boards) + self.plan.generate + self.plan.precompute > 1:
             file.write(f"{told.name}\n{'=' * len(told.name)}\n")
         self._draw(f"{told.name}.svg", self.plan.puzzle.render_svg(told.board))
-        self.shelf.begin()
+        self.cache.begin()
         try:
-            ask(self.plan.puzzle, told, self.plan.limit, work, file.write)
+            ask(self.plan.puzzle, told, self.plan.max_solutions, runtime, file.write)
         finally:
             page.add(told)
             if told.made:  # another night makes another one: nobody goes on with this
-                self.shelf.forget()
+                self.cache.forget()
         for name, drawn in (told.answer.pictures if told.answer else {}).items():
             self._draw(f"{told.name}-{name}.svg", drawn)
 
@@ -345,12 +347,12 @@ class PuzzleBatch:
         return f"{words}{left}: {self.cut_off}{detail}"
 
     def _facts(self) -> dict[str, str | int | float | bool | None]:
-        made = {"made": sum(bool(told.made) for told in self.told)} if self.plan.make else {}
+        made = {"made": sum(bool(told.made) for told in self.told)} if self.plan.generate else {}
         return {
             "solved": sum(told.solved for told in self.told),
             "no-solution": sum(told.proven for told in self.told),
             "listed": sum(told.listed.number for told in self.told),
-            "tried": sum(told.answer.tried() for told in self.told if told.answer),
+            "tried": sum(told.answer.nodes_searched() for told in self.told if told.answer),
             **made,
         }
 
@@ -364,10 +366,10 @@ class PuzzleBatch:
             "ended": ended.isoformat(timespec="seconds"),
             "complete": not self.cut_off,
             "summary": summary,
-            "peak-memory": _memory(),
-            "prepared": answer_values(self.prepared) if self.prepared else None,
+            "peak_memory": _memory(),
+            "precomputed": answer_values(self.prepared) if self.prepared else None,
             "boards": [values(self.plan.puzzle, told) for told in self.told],
-            "not-reached": self._left(),
+            "not_reached": self._left(),
         }
 
 

@@ -29,7 +29,7 @@ def load_puzzle(name: str) -> Puzzle:
 
 def size_limit(puzzle: Puzzle) -> int:
     """Return how many bytes a text with a board of PUZZLE may have."""
-    return MOST if getattr(puzzle, "MANY", False) else MOST_OF_ONE
+    return MOST if getattr(puzzle, "MANY_BOARDS", False) else MOST_OF_ONE
 
 
 def read_board(puzzle: Puzzle, where: Path, rules: Mapping[str, str]) -> Any:

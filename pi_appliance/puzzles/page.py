@@ -215,9 +215,9 @@ class Page:
     def _shown(self, told: BoardReport, name: str) -> list[str]:
         """Return the board and its solution. Of a new board, the solution is folded up: somebody may want to try."""
         picture = f'<div class="picture">{self._puzzle.render_svg(told.board)}</div>'
-        if not told.listed.lines:
+        if not told.listed.solutions:
             return [picture]
-        line = told.listed.lines[0]
+        line = told.listed.solutions[0]
         played = self._played(self._puzzle.steps(told.board, line), name)
         solution = (played or _end(self._puzzle.steps(told.board, line))) + self._notated(told.board, line)
         if told.made:
@@ -244,10 +244,10 @@ class Page:
 
     def _facts(self, told: BoardReport) -> str:
         assert told.answer is not None
-        rows = {f"{self._puzzle.MOVES.capitalize()} tried": spoken(told.answer.tried())}
+        rows = {f"{self._puzzle.NODE_UNIT.capitalize()} tried": spoken(told.answer.nodes_searched())}
         if told.listed.number > 1:
             rows["Solutions in result.txt"] = spoken(told.listed.number)
-        rows |= told_facts({**generator_facts(self._puzzle, told), **told.answer.facts})
+        rows |= told_facts({**generator_facts(self._puzzle, told), **told.answer.details})
         drawn = "".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in rows.items())
         return f"<dl>{drawn}</dl>"
 
@@ -265,15 +265,15 @@ def _picture(name: str, drawn: str) -> str:
 
 def _table(table: Table) -> str:
     first = table.rows[0] if table.rows else ()
-    worded = [isinstance(cell, str) for cell in first] or [False] * len(table.heads)
-    heads = "".join(
-        f"<th{_WORDS if words else ''}>{escape(head)}</th>" for head, words in zip(table.heads, worded, strict=True)
+    worded = [isinstance(cell, str) for cell in first] or [False] * len(table.headers)
+    headers = "".join(
+        f"<th{_WORDS if words else ''}>{escape(head)}</th>" for head, words in zip(table.headers, worded, strict=True)
     )
     rows = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in islice(table.rows, _ROWS))
     more = len(table.rows) - _ROWS
     told = f'<p class="quiet">and {more:,} more rows in result.txt</p>' if more > 0 else ""
     return (
-        f'<details open><summary>{escape(table.title)}</summary><div class="wide"><table><tr>{heads}</tr>{rows}'
+        f'<details open><summary>{escape(table.title)}</summary><div class="wide"><table><tr>{headers}</tr>{rows}'
         f"</table></div>{told}</details>"
     )
 

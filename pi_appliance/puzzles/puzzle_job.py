@@ -20,30 +20,31 @@ _MOST_MADE = 1_000
 class Options:
     """The keys a job of this kind takes under `with:`."""
 
-    puzzle: Annotated[str, "which puzzle, such as sudoku; `pi-appliance puzzle list` names them all"]
+    puzzle: Annotated[str, "name of the puzzle, such as sudoku; `pi-appliance puzzle list` shows all"]
     boards: Annotated[
-        list[Path], "known boards by name, own ones by file; without it, and without `make` and `prepare`, all known"
+        list[Path],
+        "known boards by name, your own by file; default: all known ones, or none with `generate` or `precompute`",
     ] = field(default_factory=list)
     solutions: Annotated[
-        SolveMode | None, "what is asked of each board; without it, what its puzzle is for: the first solution of most"
+        SolveMode | None, "what to look for on each board; default: depends on the puzzle, mostly the first solution"
     ] = None
-    limit: Annotated[int, "at most so many solutions of each board are listed"] = LIMIT
-    rules: Annotated[dict[str, str], 'rules other than the usual ones, such as {goal: "3,3"}'] = field(
+    max_solutions: Annotated[int, "list at most this many solutions of each board"] = LIMIT
+    rules: Annotated[dict[str, str], 'rules that differ from the default, such as {goal: "3,3"}'] = field(
         default_factory=dict
     )
-    prepare: Annotated[bool, "first build what makes the puzzle fast, or go on with it where it was cut off"] = False
-    make: Annotated[int, "so many new boards, like the first one named; they follow from the date"] = 0
-    keep: Annotated[int, "so many dated folders of reports stay"] = 14
+    precompute: Annotated[bool, "first build the tables that make the puzzle fast; continues where it stopped"] = False
+    generate: Annotated[int, "number of new boards, like the first one named; the seed is the date"] = 0
+    keep_reports: Annotated[int, "number of dated report folders to keep"] = 14
 
     def check(self) -> list[tuple[tuple[str | int, ...], str, str]]:
         """Return what is wrong between the keys: where, what, and what would be right."""
         problems: list[tuple[tuple[str | int, ...], str, str]] = []
-        if self.limit < 1:
-            problems.append((("limit",), f"{self.limit} solutions cannot be listed", "use 1 or more"))
-        if self.keep < 1:
-            problems.append((("keep",), f"{self.keep} reports cannot be kept", "use 1 or more"))
-        if not 0 <= self.make <= _MOST_MADE:
-            problems.append((("make",), f"{self.make} boards cannot be made", f"use 0 to {_MOST_MADE:,}"))
+        if self.max_solutions < 1:
+            problems.append((("max-solutions",), f"{self.max_solutions} solutions cannot be listed", "use 1 or more"))
+        if self.keep_reports < 1:
+            problems.append((("keep-reports",), f"{self.keep_reports} reports cannot be kept", "use 1 or more"))
+        if not 0 <= self.generate <= _MOST_MADE:
+            problems.append((("generate",), f"{self.generate} boards cannot be made", f"use 0 to {_MOST_MADE:,}"))
         try:
             puzzle = load_puzzle(self.puzzle)
         except UnknownName as error:
@@ -53,13 +54,13 @@ class Options:
     def _beyond(self, puzzle: Puzzle) -> list[tuple[tuple[str | int, ...], str, str]]:
         """Return what is asked of the puzzle, and is nothing that it can do."""
         problems: list[tuple[tuple[str | int, ...], str, str]] = []
-        if self.solutions is not None and self.solutions not in puzzle.WISHES:
-            known = ", ".join(puzzle.WISHES)
+        if self.solutions is not None and self.solutions not in puzzle.MODES:
+            known = ", ".join(puzzle.MODES)
             problems.append((("solutions",), f"{self.puzzle} is not asked for {self.solutions}", f"known: {known}"))
-        for key, asked in (("make", self.make), ("prepare", self.prepare)):
+        for key, asked in (("generate", self.generate), ("precompute", self.precompute)):
             if asked and not hasattr(puzzle, key):
                 wrong = (
-                    f"{self.puzzle} has nothing to prepare" if key == "prepare" else f"{self.puzzle} makes no boards"
+                    f"{self.puzzle} has nothing to prepare" if key == "precompute" else f"{self.puzzle} makes no boards"
                 )
                 problems.append(((key,), wrong, "leave it out"))
         return problems
@@ -99,7 +100,7 @@ class Options:
 def run(options: Options, context: Context) -> Result:
     """Answer each board. Raises OutOfTime when it is cut off, with the report of what is known by then; Refused."""
     puzzle = load_puzzle(options.puzzle)
-    all_known = not (options.boards or options.make or options.prepare)
+    all_known = not (options.boards or options.generate or options.precompute)
     places = options.boards or ([Path(name) for name in puzzle.BOARDS] if all_known else [])
     boards = {name_of(where): read_board(puzzle, where, options.rules) for where in places}
     model = next(iter(boards.values()), None) or _first(puzzle, options.rules)
@@ -107,15 +108,15 @@ def run(options: Options, context: Context) -> Result:
         puzzle=puzzle,
         name=options.puzzle,
         boards=boards,
-        wish=options.solutions or puzzle.WISHES[0],
-        limit=options.limit,
-        prepare=options.prepare,
-        make=options.make,
-        keep=options.keep,
+        mode=options.solutions or puzzle.MODES[0],
+        max_solutions=options.max_solutions,
+        precompute=options.precompute,
+        generate=options.generate,
+        keep_reports=options.keep_reports,
         model=model,
     )
     night = PuzzleBatch(plan, context)
-    result = night.work()
+    result = night.run()
     if night.failure is not None:
         raise night.failure
     return result

@@ -28,7 +28,7 @@ class BoardReport:
 
     name: str
     board: Any
-    wish: SolveMode
+    mode: SolveMode
     made: Mapping[str, int | float | str] = field(default_factory=dict)
     """What is known by its making, if it was made."""
     answer: SolveResult | None = None
@@ -50,23 +50,23 @@ class BoardReport:
         return self.answer is not None and self.answer.proof is not None
 
 
-def ask(puzzle: Puzzle, told: BoardReport, limit: int, work: SearchRuntime, write: Callable[[str], object]) -> None:
+def ask(puzzle: Puzzle, told: BoardReport, limit: int, runtime: SearchRuntime, write: Callable[[str], object]) -> None:
     """Solve the board of TOLD, write what result.txt has of it, and keep that in TOLD. Raises Interrupted.
 
     Of the solutions, LIMIT are listed at the most, and one where no more are asked for.
     """
-    begun, interrupted = work.seconds(), None
+    begun, interrupted = runtime.monotonic(), None
     try:
-        told.answer = puzzle.solve(told.board, told.wish, work)
+        told.answer = puzzle.solve(told.board, told.mode, runtime)
     except Interrupted as error:
-        interrupted, told.cut_off = error, so_far(error)
+        interrupted, told.cut_off = error, partial_result(error)
     except NO_ROOM as error:
         told.refused = refusal(error)
-    lines = told.answer.lines if told.answer else ()
-    most = 1 if told.wish is SolveMode.FIRST else limit
+    lines = told.answer.solutions if told.answer else ()
+    most = 1 if told.mode is SolveMode.FIRST else limit
 
     def sign(number: int) -> None:
-        work.progress(None, f"{pluralize(number, 'solution')} listed")
+        runtime.report_progress(None, f"{pluralize(number, 'solution')} listed")
 
     try:
         for listed in list_solutions(puzzle, told.board, lines, most, write, sign):
@@ -75,10 +75,10 @@ def ask(puzzle: Puzzle, told: BoardReport, limit: int, work: SearchRuntime, writ
         interrupted, told.cut_off = error, f"listing was cut off after {pluralize(told.listed.number, 'solution')}"
     except NO_ROOM as error:  # what is known and listed by then is worth a report
         told.refused = refusal(error)
-    told.seconds = work.seconds() - begun
+    told.seconds = runtime.monotonic() - begun
     if told.answer:  # what it was found with is much memory, and other boards need some
-        tried = told.answer.tried()
-        told.answer = replace(told.answer, lines=iter(()), tried=lambda: tried)
+        tried = told.answer.nodes_searched()
+        told.answer = replace(told.answer, solutions=iter(()), nodes_searched=lambda: tried)
     write(text(puzzle, told))
     if interrupted:
         raise interrupted
@@ -91,9 +91,9 @@ def refusal(error: Exception) -> ApplianceError:
     return Refused("it takes more memory than it may have; let it have more, or fewer cores")
 
 
-def so_far(interrupted: Interrupted) -> str:
+def partial_result(interrupted: Interrupted) -> str:
     """Return what is proven by then, in a sentence."""
-    return (interrupted.so_far or "nothing is known yet").rstrip(".")
+    return (interrupted.partial_result or "nothing is known yet").rstrip(".")
 
 
 def text(puzzle: Puzzle, told: BoardReport) -> str:
@@ -114,8 +114,8 @@ def generator_facts(puzzle: Puzzle, told: BoardReport) -> dict[str, int | float 
     """Return what is known of the board by its making alone, and is not said with its answer anyway."""
     if not told.made:
         return {}
-    said = told.answer.facts if told.answer else {}
-    solutions = {puzzle.notate(told.board, line) for line in told.listed.lines}
+    said = told.answer.details if told.answer else {}
+    solutions = {puzzle.notate(told.board, line) for line in told.listed.solutions}
     return {name: value for name, value in told.made.items() if said.get(name) != value and value not in solutions}
 
 
@@ -124,10 +124,10 @@ def in_words(told: BoardReport) -> str:
     if told.answer is None:
         return str(told.refused or f"Not answered yet: {told.cut_off or 'its turn did not come'}.")
     if told.answer.proof:
-        return f"No solution, proven by {told.answer.proof}: {told.answer.why}."
+        return f"No solution, proven by {told.answer.proof}: {told.answer.reason}."
     if told.answer.count is None:
         many = "Solved; how many solutions there are was not counted"
-    elif told.wish is SolveMode.FEWEST:
+    elif told.mode is SolveMode.FEWEST:
         many = f"{pluralize(told.answer.count, 'shortest solution')}"
     else:
         many = pluralize(told.answer.count, "solution")
@@ -142,14 +142,14 @@ def values(puzzle: Puzzle, told: BoardReport) -> dict[str, Any]:
         "name": told.name,
         "board": puzzle.render(told.board),
         "size": puzzle.describe(told.board),
-        "made": dict(told.made),
-        "asked": str(told.wish),
+        "generator": dict(told.made),
+        "mode": str(told.mode),
         "answered": answer is not None,
         **(answer_values(answer) if answer else {}),
         "listed": told.listed.number,
-        "solutions": [puzzle.notate(told.board, line) for line in told.listed.lines],
+        "solutions": [puzzle.notate(told.board, line) for line in told.listed.solutions],
         "seconds": round(told.seconds, 3),
-        "so-far": told.cut_off,
+        "partial_result": told.cut_off,
         "refused": str(told.refused or ""),
     }
 
@@ -159,12 +159,12 @@ def answer_values(answer: SolveResult) -> dict[str, Any]:
     return {
         "solved": answer.proof is None,
         "proof": answer.proof and str(answer.proof),
-        "why": answer.why,
+        "reason": answer.reason,
         "count": answer.count,
-        "tried": answer.tried(),
-        "facts": dict(answer.facts),
+        "nodes_searched": answer.nodes_searched(),
+        "details": dict(answer.details),
         "tables": [
-            {"title": table.title, "heads": list(table.heads), "rows": [list(row) for row in table.rows]}
+            {"title": table.title, "headers": list(table.headers), "rows": [list(row) for row in table.rows]}
             for table in answer.tables
         ],
         "pictures": list(answer.pictures),
@@ -178,7 +178,7 @@ def prepared_text(answer: SolveResult, seconds: float) -> str:
 
 def prepared_words(answer: SolveResult) -> str:
     """Return what was prepared, in a row."""
-    facts = (f"{label(name).lower()} {spoken(value)}" for name, value in answer.facts.items())
+    facts = (f"{label(name).lower()} {spoken(value)}" for name, value in answer.details.items())
     return ", ".join(facts) or "all is there"
 
 

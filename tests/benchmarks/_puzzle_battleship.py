@@ -57,9 +57,9 @@ def _count(width: int, height: int, touching: str) -> tuple[str, str, str, str]:
     return what, f"{ours:.3f} s", f"one by one {theirs:.3f} s", f"{theirs / ours:.0f}x"
 
 
-def _timed(work: Callable[[], object]) -> tuple[float, object]:
+def _timed(runtime: Callable[[], object]) -> tuple[float, object]:
     begun = time.perf_counter()
-    done = work()
+    done = runtime()
     return time.perf_counter() - begun, done
 
 

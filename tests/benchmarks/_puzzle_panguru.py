@@ -13,7 +13,7 @@ from pi_appliance.puzzles.panguru import Board
 from pi_appliance.puzzles.runtime.serial import SerialRuntime
 
 EXAMPLE = Board("WCBRBOGYGPCORPY", "-PCBRYOGYGBCORP")
-MANY = 1_000  # random boards: seconds compiled, half a minute plain
+MANY_BOARDS = 1_000  # random boards: seconds compiled, half a minute plain
 SEEDS = (2, 3)  # boards of 14 and 15 moves: the original takes seconds for each, and minutes for harder ones
 
 
@@ -27,24 +27,24 @@ def rows() -> Iterator[tuple[str, str, str, str]]:
         theirs, same = _timed(lambda boards=boards: [set(Original(board).shortest()) for board in boards])
         assert found == same, "both find the same lines"
         yield what, f"{ours * 1000:.1f} ms", f"original {theirs:.2f} s", f"{theirs / ours:,.0f}x"
-    took = [_timed(lambda board=board: _lines(board))[0] for board in map(_random, range(MANY))]
-    what = f"{MANY:,} random boards, all lines: median, worst (aim: 3 ms, 2 s)"
+    took = [_timed(lambda board=board: _lines(board))[0] for board in map(_random, range(MANY_BOARDS))]
+    what = f"{MANY_BOARDS:,} random boards, all lines: median, worst (aim: 3 ms, 2 s)"
     middle, worst = median(took) * 1000, max(took)
     yield what, f"{middle:.2f} ms, {worst:.3f} s", "-", f"{3 / middle:.1f}x, {2 / worst:.0f}x"
 
 
 def _random(seed: int) -> Board:
-    board: Board = panguru.make(seed, EXAMPLE, SerialRuntime()).board
+    board: Board = panguru.generate(seed, EXAMPLE, SerialRuntime()).board
     return board
 
 
 def _lines(board: Board) -> set[tuple[int, ...]]:
-    return set(panguru.solve(board, SolveMode.FEWEST, SerialRuntime()).lines)
+    return set(panguru.solve(board, SolveMode.FEWEST, SerialRuntime()).solutions)
 
 
-def _timed(work: Callable[[], Any]) -> tuple[float, Any]:
+def _timed(runtime: Callable[[], Any]) -> tuple[float, Any]:
     begin = time.process_time()
-    came = work()
+    came = runtime()
     return time.process_time() - begin, came
 
 

@@ -33,7 +33,7 @@ def rows() -> Iterator[tuple[str, str, str, str]]:
         begun = time.perf_counter()
         theirs = sum(1 for _ in originally([list(row) for row in drawing.splitlines()]))
         between = time.perf_counter()
-        ours = sum(1 for _ in _answer(name, SolveMode.ALL).lines)
+        ours = sum(1 for _ in _answer(name, SolveMode.ALL).solutions)
         ended = time.perf_counter()
         assert ours == theirs
         yield (
@@ -71,7 +71,7 @@ def _full() -> tuple[float, int, str]:
         assert process.stdout
         told = json.load(process.stdout)
     assert told["count"] == 81_723_294_080_159_936
-    return seconds, peak // MEGA, told["facts"]["kernel"]
+    return seconds, peak // MEGA, told["details"]["kernel"]
 
 
 def _family(process: int) -> list[int]:
@@ -92,10 +92,10 @@ def _proportional(process: int) -> int:
     return next((int(line.split()[1]) for line in lines if line.startswith("Pss:")), 0)
 
 
-def _answer(name: str, wish: SolveMode) -> SolveResult:
+def _answer(name: str, mode: SolveMode) -> SolveResult:
     board = peg_solitaire.parse(peg_solitaire.BOARDS[name], name)
-    with tempfile.TemporaryDirectory() as folder, open_runtime(Path(folder)) as work:
-        return peg_solitaire.solve(board, wish, work)
+    with tempfile.TemporaryDirectory() as folder, open_runtime(Path(folder)) as runtime:
+        return peg_solitaire.solve(board, mode, runtime)
 
 
 def originally(board: list[list[str]], jumps: int = 0) -> Iterator[int]:

@@ -13,8 +13,8 @@ from pi_appliance.puzzles import kernel_mode
 from pi_appliance.puzzles.rubiks_cube import kernel, pocket
 from pi_appliance.puzzles.rubiks_cube.board import TURNS
 from pi_appliance.puzzles.rubiks_cube.cubies import State, facelets_of
+from pi_appliance.puzzles.rubiks_cube.generate import random_state
 from pi_appliance.puzzles.rubiks_cube.kernel import Tables
-from pi_appliance.puzzles.rubiks_cube.made import random_state
 from pi_appliance.puzzles.rubiks_cube.tables import tables, widen
 from pi_appliance.puzzles.rubiks_cube.turns import read_turn, turned
 from pi_appliance.puzzles.rubiks_cube.two_phase import TwoPhaseSearch
@@ -33,19 +33,19 @@ def rows() -> Iterator[Row]:
     chance = random.Random(20261121)
     cubes = [random_state(chance, 3) for _ in range(CUBES)]
     theirs = _peer(cubes)
-    work = SerialRuntime(time.perf_counter)
-    seconds = _seconds(lambda: tables(work))
+    runtime = SerialRuntime(time.perf_counter)
+    seconds = _seconds(lambda: tables(runtime))
     yield f"small tables (11 MB), {kernel_mode(kernel)}", f"{seconds:.1f} s", "-", "-"
-    yield from _at_once("small tables", cubes, tables(work), theirs)
+    yield from _at_once("small tables", cubes, tables(runtime), theirs)
     if COMPILED:
-        yield "wide table (35 MB)", f"{_seconds(lambda: widen(work)):.1f} s", "-", "-"
-        yield from _at_once("wide table", cubes, tables(work), theirs)
+        yield "wide table (35 MB)", f"{_seconds(lambda: widen(runtime)):.1f} s", "-", "-"
+        yield from _at_once("wide table", cubes, tables(runtime), theirs)
         for budget in BUDGETS:
-            length = mean(_solved(cube, tables(work), budget) for cube in cubes[:PATIENT])
+            length = mean(_solved(cube, tables(runtime), budget) for cube in cubes[:PATIENT])
             peer = f"{mean(theirs[1][:PATIENT]):.2f}" if theirs else "-"
             ratio = f"{length / mean(theirs[1][:PATIENT]):.3f}" if theirs else "-"
             yield f"mean moves, wide table, {budget:g} s each", f"{length:.2f}", peer, ratio
-    yield _pocket(work)
+    yield _pocket(runtime)
 
 
 def _seconds(call: Callable[[], object]) -> float:
@@ -85,9 +85,9 @@ def _at_once(what: str, cubes: list[State], read: Tables, theirs: tuple[float, l
     yield f"their mean moves (most: {max(lengths)}), {what}", f"{mean(lengths):.2f}", peer, ratio
 
 
-def _pocket(work: SerialRuntime) -> Row:
+def _pocket(runtime: SerialRuntime) -> Row:
     """Return the 2x2x2, completely, beside turning stickers and remembering what was seen, as a beginner would."""
-    seconds = _seconds(lambda: pocket.distances(work))
+    seconds = _seconds(lambda: pocket.distances(runtime))
     ours = pocket.POSITIONS / seconds
     seen: set[str] = set()
     slow = _seconds(lambda: seen.update(_seen(5)))

@@ -43,9 +43,9 @@ def _row(board: Board, name: str, other: Callable[[], int]) -> tuple[str, str, s
     return what, f"{took * 1000:.1f} ms", f"{name} {theirs:.2f} s", f"{theirs / took:,.0f}x"
 
 
-def _timed(work: Callable[[], Any]) -> tuple[float, Any]:
+def _timed(runtime: Callable[[], Any]) -> tuple[float, Any]:
     begin = time.process_time()
-    came = work()
+    came = runtime()
     return time.process_time() - begin, came
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from pi_appliance.system.process import below
 from tests.house import PROGRAM, House, alive, until
 
-BOOK = "book:\n  kind: puzzle\n  {keys}\n  with: {{puzzle: connect-four, prepare: true}}"
+BOOK = "book:\n  kind: puzzle\n  {keys}\n  with: {{puzzle: connect-four, precompute: true}}"
 
 
 def hands(process: subprocess.Popen[str]) -> set[int]:

@@ -46,7 +46,7 @@ def test_the_first_known_board_is_taken_where_none_is_named() -> None:
     assert "Board: 32 pegs in 33 holes\n" in puzzle("solve", "peg-solitaire").stdout
 
 
-@pytest.mark.parametrize(("more", "listed"), [((), 32), (("--limit", "5"), 5), (("--rule", "goal=3,3"), 16)])
+@pytest.mark.parametrize(("more", "listed"), [((), 32), (("--max-solutions", "5"), 5), (("--rule", "goal=3,3"), 16)])
 def test_all_solutions_are_listed_up_to_the_limit(more: tuple[str, ...], listed: int) -> None:
     result = puzzle("solve", "peg-solitaire", "--board", "plus", "--solutions", "all", *more)
     ((_, lines),) = parse_listing(result.stdout, "stdout", lambda *_: None)
@@ -65,7 +65,7 @@ def test_json_tells_programs_the_same() -> None:
     assert told["solved"] is True
     assert told["count"] == len(told["solutions"]) == 4
     assert told["solutions"][0].startswith("3,2-5,2")
-    assert (told["puzzle"], told["name"], told["asked"]) == ("peg-solitaire", "cross", "all")
+    assert (told["puzzle"], told["name"], told["mode"]) == ("peg-solitaire", "cross", "all")
     none = json.loads(puzzle("solve", "peg-solitaire", "--board", "diamond", "--json").stdout)
     assert (none["solved"], none["proof"], none["solutions"]) == (False, "parity", [])
 
@@ -118,7 +118,18 @@ def test_a_wrong_solution_is_status_1_and_a_listing_with_a_line_missing_is_statu
 
 def test_thousands_of_solutions_are_checked(tmp_path: Path) -> None:
     file = tmp_path / "result.txt"
-    puzzle("solve", "peg-solitaire", "--board", "pyramid", "--solutions", "all", "--limit", "2000", "--output", file)
+    puzzle(
+        "solve",
+        "peg-solitaire",
+        "--board",
+        "pyramid",
+        "--solutions",
+        "all",
+        "--max-solutions",
+        "2000",
+        "--output",
+        file,
+    )
     assert puzzle("check", "peg-solitaire", file).stdout == f"{file}: 2,000 solutions, all right\n"
 
 
@@ -179,8 +190,8 @@ def test_the_puzzles_are_listed_and_their_rules() -> None:
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (("make", "peg-solitaire"), "makes no boards"),
-        (("prepare", "peg-solitaire"), "has nothing to prepare"),
+        (("generate", "peg-solitaire"), "makes no boards"),
+        (("precompute", "peg-solitaire"), "has nothing to prepare"),
         (("solve", "peg-solitaire", "--rule", "goal"), "write name=value, as"),
         (("solve", "peg-solitaire", "--for", "soon"), "write a length of time such as 90s"),
         (("solve", "peg-solitaire", "--cores", "0"), "0 is not in the range"),
@@ -275,18 +286,18 @@ def test_a_shelf_that_cannot_be_written_is_told_once_and_done_without_except_by_
     result = puzzle("hint", "connect-four", "--board", "empty", "--for", "4s")
     assert result.stderr.count("nothing is kept for the next time: ") == 1
     assert isinstance(result.exception, DeadlineExceeded), "it was looked for all the same"
-    assert refused("prepare", "connect-four", "--for", "1s").exit_status == 75
+    assert refused("precompute", "connect-four", "--for", "1s").exit_status == 75
 
 
 def test_a_limit_of_nothing_is_refused() -> None:
-    assert puzzle("solve", "peg-solitaire", "--limit", "0").exit_code == 2
+    assert puzzle("solve", "peg-solitaire", "--max-solutions", "0").exit_code == 2
 
 
 @pytest.mark.parametrize("more", [(), ("--solutions", "first")])
 def test_a_limit_where_only_the_first_solution_is_listed_is_refused(more: tuple[str, ...]) -> None:
-    result = puzzle("solve", "peg-solitaire", "--board", "cross", "--limit", "5", *more)
+    result = puzzle("solve", "peg-solitaire", "--board", "cross", "--max-solutions", "5", *more)
     assert (result.exit_code, result.stdout) == (2, "")
-    assert "--limit goes with what lists many; first does not" in result.stderr
+    assert "--max-solutions goes with what lists many; first does not" in result.stderr
 
 
 def test_a_file_that_cannot_be_written_is_told(tmp_path: Path) -> None:
@@ -295,7 +306,7 @@ def test_a_file_that_cannot_be_written_is_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["list", "boards", "rules", "show", "solve", "count", "check", "make", "hint", "prepare"]
+    "name", ["list", "boards", "rules", "show", "solve", "count", "check", "generate", "hint", "precompute"]
 )
 def test_the_help_ends_with_its_exit_statuses_before_the_options(name: str) -> None:
     assert "Exit status:\n    0  " in puzzle(name, "--help").stdout

@@ -23,7 +23,13 @@ ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "puzzles.md").read_text("utf-8")
 PAGES = sorted((ROOT / "docs" / "puzzles").glob("*.md"))
 TABLES = {"count", "hint"}  # of the cube: they take its tables, which plain Python builds in ten seconds each
-QUICK = {"count", "check", "hint", "make", "show"}  # what is run; other commands of the pages of a puzzle are read only
+QUICK = {
+    "count",
+    "check",
+    "hint",
+    "generate",
+    "show",
+}  # what is run; other commands of the pages of a puzzle are read only
 
 
 def block(language: str, page: str = PAGE) -> str:
@@ -90,7 +96,7 @@ def test_the_configuration_of_the_page_loads_beside_the_example_boards(tmp_path:
     shutil.copytree(ROOT / "config" / "boards", tmp_path / "boards")
     (tmp_path / "appliance.yaml").write_text("state: state\n" + block("yaml"), "utf-8")
     options = load(tmp_path / "appliance.yaml").jobs["nightly-puzzles"].with_
-    assert (options.limit, options.rules) == (1000, {"goal": "3,3"})
+    assert (options.max_solutions, options.rules) == (1000, {"goal": "3,3"})
 
 
 def test_every_puzzle_is_in_the_table_with_a_page_of_its_own() -> None:

@@ -43,7 +43,7 @@ def test_at_its_deadline_it_reports_what_it_knows(house: House) -> None:
     assert last["outcome"] == "timed-out"
     assert "1 board solved, 1 not reached: its time is over; " in last["summary"]
     told = report(house)
-    assert (told["complete"], told["not-reached"]) == (False, ["plus"])
+    assert (told["complete"], told["not_reached"]) == (False, ["plus"])
 
 
 def test_ended_by_a_person_it_does_so_at_once(house: House) -> None:
@@ -55,7 +55,7 @@ def test_ended_by_a_person_it_does_so_at_once(house: House) -> None:
     last = house.last("pegs")
     assert last["outcome"] == "stopped"
     assert last["summary"].startswith("ended by a person; 1 board solved")
-    assert report(house)["not-reached"] == ["plus"]
+    assert report(house)["not_reached"] == ["plus"]
 
 
 def test_cancelled_from_elsewhere_it_says_so_and_how_far_it_was(house: House) -> None:

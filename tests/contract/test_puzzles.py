@@ -29,13 +29,13 @@ BOARDS = [
     for board in plugins.load("puzzles", name).BOARDS
 ]
 ASKED = [
-    pytest.param(plugins.load("puzzles", name), wish, id=f"{name}-{wish}")
+    pytest.param(plugins.load("puzzles", name), mode, id=f"{name}-{mode}")
     for name in NAMES
-    for wish in plugins.load("puzzles", name).WISHES
+    for mode in plugins.load("puzzles", name).MODES
 ]
 PATIENCE = 2.0  # seconds for one board, of those that are asked for their answers
 ENOUGH = 2  # boards of a puzzle that are answered for each wish
-MANY = 100  # lines that are looked at
+MANY_BOARDS = 100  # lines that are looked at
 
 
 class Hurried(SerialRuntime):
@@ -45,7 +45,7 @@ class Hurried(SerialRuntime):
         super().__init__(time.monotonic)
         self.until = time.monotonic() + seconds
 
-    def progress(self, part: float | None, note: str) -> None:
+    def report_progress(self, part: float | None, note: str) -> None:
         assert part is None or 0 <= part <= 1, f"{part} is no part of a whole"
         assert note, "progress says what is done"
         if time.monotonic() > self.until:
@@ -66,48 +66,48 @@ def known(puzzle: Puzzle, name: str) -> Any:
     return puzzle.parse(puzzle.BOARDS[name], name)
 
 
-def answered(puzzle: Puzzle, wish: SolveMode) -> tuple[Question, ...]:
+def answered(puzzle: Puzzle, mode: SolveMode) -> tuple[Question, ...]:
     """Return the first boards that are answered in time. A puzzle must have one."""
-    return _answered_of(cast(ModuleType, puzzle), wish)
+    return _answered_of(cast(ModuleType, puzzle), mode)
 
 
 @cache
-def _answered_of(module: ModuleType, wish: SolveMode) -> tuple[Question, ...]:
+def _answered_of(module: ModuleType, mode: SolveMode) -> tuple[Question, ...]:
     puzzle = cast(Puzzle, module)
-    found = tuple(islice(_answered(puzzle, wish), ENOUGH))
-    assert found, f"no board of {puzzle.TITLE} is answered for {wish} within {PATIENCE} s"
+    found = tuple(islice(_answered(puzzle, mode), ENOUGH))
+    assert found, f"no board of {puzzle.TITLE} is answered for {mode} within {PATIENCE} s"
     return found
 
 
-def _answered(puzzle: Puzzle, wish: SolveMode) -> Iterator[Question]:
+def _answered(puzzle: Puzzle, mode: SolveMode) -> Iterator[Question]:
     for name in puzzle.BOARDS:
         board = known(puzzle, name)
         try:
-            answer = puzzle.solve(board, wish, Hurried())
-            lines = list(islice(answer.lines, MANY))
+            answer = puzzle.solve(board, mode, Hurried())
+            lines = list(islice(answer.solutions, MANY_BOARDS))
         except Interrupted:
             continue
         yield Question(puzzle, name, board, answer, lines)
 
 
-def cut_off(work: Callable[[], object]) -> str:
+def cut_off(runtime: Callable[[], object]) -> str:
     """Do WORK; return what is proven so far, if it is interrupted."""
     try:
-        work()
+        runtime()
     except Interrupted as interrupted:
-        return interrupted.so_far
+        return interrupted.partial_result
     return ""
 
 
-def first_of(puzzle: Puzzle, board: Any, wish: SolveMode) -> Any:
+def first_of(puzzle: Puzzle, board: Any, mode: SolveMode) -> Any:
     """Look for a line where there is no time at all."""
-    return next(puzzle.solve(board, wish, Hurried(0)).lines, None)
+    return next(puzzle.solve(board, mode, Hurried(0)).solutions, None)
 
 
 def solved(puzzle: Puzzle) -> Iterator[tuple[Puzzle, Any, Any]]:
     """Yield lines of boards with solutions."""
-    wish = next(wish for wish in (SolveMode.FIRST, SolveMode.ALL, SolveMode.FEWEST) if wish in puzzle.WISHES)
-    for question in answered(puzzle, wish):
+    mode = next(mode for mode in (SolveMode.FIRST, SolveMode.ALL, SolveMode.FEWEST) if mode in puzzle.MODES)
+    for question in answered(puzzle, mode):
         for line in question.lines[:10]:
             yield puzzle, question.board, line
 
@@ -123,27 +123,27 @@ def test_a_known_board_is_read_back_from_its_own_drawing(puzzle: Puzzle, name: s
     assert hash(board) == hash(known(puzzle, name))
 
 
-@pytest.mark.parametrize(("puzzle", "wish"), ASKED)
-def test_an_answer_is_lines_a_number_or_a_proof_in_words(puzzle: Puzzle, wish: SolveMode) -> None:
-    for _, name, _, answer, lines in answered(puzzle, wish):
-        assert (answer.proof is not None) == bool(answer.why), name
+@pytest.mark.parametrize(("puzzle", "mode"), ASKED)
+def test_an_answer_is_lines_a_number_or_a_proof_in_words(puzzle: Puzzle, mode: SolveMode) -> None:
+    for _, name, _, answer, lines in answered(puzzle, mode):
+        assert (answer.proof is not None) == bool(answer.reason), name
         if answer.proof is not None:
             assert not lines, name
             assert answer.count in (None, 0), name
-        elif wish is SolveMode.COUNT:
+        elif mode is SolveMode.COUNT:
             assert not lines, name
             assert answer.count, name
         else:
             assert lines, name
-        if answer.count is not None and wish in (SolveMode.ALL, SolveMode.FEWEST):
-            assert len(lines) == min(answer.count, MANY), name
-        if wish is SolveMode.FIRST:
-            assert len(lines) <= MANY
-        assert answer.tried() >= 0
-        for fact in answer.facts:
-            assert fact == fact.lower().replace("_", "-").replace(" ", "-"), "names are in kebab-case"
+        if answer.count is not None and mode in (SolveMode.ALL, SolveMode.FEWEST):
+            assert len(lines) == min(answer.count, MANY_BOARDS), name
+        if mode is SolveMode.FIRST:
+            assert len(lines) <= MANY_BOARDS
+        assert answer.nodes_searched() >= 0
+        for fact in answer.details:
+            assert fact == fact.lower().replace("-", "_").replace(" ", "_"), "names are in snake_case"
         for table in answer.tables:
-            assert all(len(row) == len(table.heads) for row in table.rows), table.title
+            assert all(len(row) == len(table.headers) for row in table.rows), table.title
 
 
 @pytest.mark.parametrize("puzzle", PUZZLES)
@@ -151,23 +151,23 @@ def test_every_wish_comes_to_the_same(puzzle: Puzzle) -> None:
     """What there is for one wish is there for each, and as many of them."""
     seen: dict[str, set[bool]] = {}
     counts: dict[str, set[int]] = {}
-    for wish in puzzle.WISHES:
-        for _, name, _, answer, lines in answered(puzzle, wish):
+    for mode in puzzle.MODES:
+        for _, name, _, answer, lines in answered(puzzle, mode):
             seen.setdefault(name, set()).add(answer.proof is None)
-            if answer.count is not None and wish is not SolveMode.FEWEST:
+            if answer.count is not None and mode is not SolveMode.FEWEST:
                 counts.setdefault(name, set()).add(answer.count)
-                if wish is SolveMode.ALL and answer.count <= MANY:
+                if mode is SolveMode.ALL and answer.count <= MANY_BOARDS:
                     counts[name].add(len(lines))
     assert all(len(each) == 1 for each in seen.values()), seen
     assert all(len(each) == 1 for each in counts.values()), counts
 
 
-@pytest.mark.parametrize(("puzzle", "wish"), ASKED)
-def test_every_line_passes_the_check_and_comes_once(puzzle: Puzzle, wish: SolveMode) -> None:
-    for _, name, board, _, lines in answered(puzzle, wish):
+@pytest.mark.parametrize(("puzzle", "mode"), ASKED)
+def test_every_line_passes_the_check_and_comes_once(puzzle: Puzzle, mode: SolveMode) -> None:
+    for _, name, board, _, lines in answered(puzzle, mode):
         for line in lines:
             checked = puzzle.check(board, line)
-            assert checked, f"{name}: {checked.wrong}"
+            assert checked, f"{name}: {checked.error}"
         assert len(lines) == len(set(lines)), name
 
 
@@ -177,7 +177,7 @@ def test_a_line_is_read_back_from_its_notation(puzzle: Puzzle) -> None:
         notation = puzzle.notate(board, line)
         assert notation
         assert "\n" not in notation
-        assert puzzle.parse_line(board, notation, "mine") == line
+        assert puzzle.parse_solution(board, notation, "mine") == line
 
 
 @pytest.mark.parametrize("puzzle", PUZZLES)
@@ -186,12 +186,12 @@ def test_a_line_cut_short_does_not_pass_and_the_check_says_why(puzzle: Puzzle) -
         notation = puzzle.notate(board, line)
         for length in range(len(notation)):
             try:
-                shorter = puzzle.parse_line(board, notation[:length], "mine")
+                shorter = puzzle.parse_solution(board, notation[:length], "mine")
             except ConfigError:
                 continue
             checked = puzzle.check(board, shorter)
             assert shorter == line or not checked, f"{notation[:length]!r} passes in place of {notation!r}"
-            assert bool(checked) == (not checked.wrong)
+            assert bool(checked) == (not checked.error)
 
 
 @pytest.mark.parametrize("puzzle", PUZZLES)
@@ -200,7 +200,7 @@ def test_a_line_of_another_board_is_told_and_never_raised(puzzle: Puzzle) -> Non
     for _, board, _ in lines:
         for _, _, line in lines:
             checked = puzzle.check(board, line)
-            assert bool(checked) == (not checked.wrong)
+            assert bool(checked) == (not checked.error)
 
 
 @pytest.mark.parametrize("puzzle", PUZZLES)
@@ -208,13 +208,13 @@ def test_what_is_no_line_is_refused_with_its_place(puzzle: Puzzle) -> None:
     board = known(puzzle, next(iter(puzzle.BOARDS)))
     for text in ("€", "\x00", "Dear diary, nothing was solved today"):
         with pytest.raises(ConfigError, match="mine"):
-            puzzle.parse_line(board, text, "mine")
+            puzzle.parse_solution(board, text, "mine")
 
 
 @pytest.mark.parametrize("puzzle", PUZZLES)
 def test_a_listing_is_read_back_as_it_was_written(puzzle: Puzzle) -> None:
-    wish = next(wish for wish in (SolveMode.ALL, SolveMode.FIRST, SolveMode.FEWEST) if wish in puzzle.WISHES)
-    for _, name, board, _, lines in answered(puzzle, wish):
+    mode = next(mode for mode in (SolveMode.ALL, SolveMode.FIRST, SolveMode.FEWEST) if mode in puzzle.MODES)
+    for _, name, board, _, lines in answered(puzzle, mode):
         parts: list[str] = []
         (*_, listed) = list_solutions(puzzle, board, lines, 20, parts.append)
         ((read, again),) = puzzle.parse_listing("".join(parts), name, lambda *_: None)
@@ -228,9 +228,9 @@ def test_a_picture_is_one_svg_that_needs_nothing_else(puzzle: Puzzle, name: str)
     looked_at(puzzle.render_svg(known(puzzle, name)))
 
 
-@pytest.mark.parametrize(("puzzle", "wish"), ASKED)
-def test_the_pictures_of_an_answer_need_nothing_else(puzzle: Puzzle, wish: SolveMode) -> None:
-    for question in answered(puzzle, wish):
+@pytest.mark.parametrize(("puzzle", "mode"), ASKED)
+def test_the_pictures_of_an_answer_need_nothing_else(puzzle: Puzzle, mode: SolveMode) -> None:
+    for question in answered(puzzle, mode):
         for name, drawn in question.answer.pictures.items():
             assert name == name.lower().replace("_", "-").replace(" ", "-")
             looked_at(drawn)
@@ -281,7 +281,7 @@ def test_a_rule_that_there_is_not_is_refused_with_the_nearest(puzzle: Puzzle) ->
     with pytest.raises(UnknownName, match="'the moon'"):
         puzzle.with_rules(board, {"the moon": "1"})
     for name, rule in puzzle.RULES.items():
-        assert rule.what
+        assert rule.description
         with pytest.raises(UnknownName, match=f"did you mean '{name}'"):
             puzzle.with_rules(board, {f"{name}s": rule.default})
         with pytest.raises(ApplianceError) as caught:
@@ -299,24 +299,24 @@ def test_a_rule_that_there_is_not_is_refused_with_the_nearest(puzzle: Puzzle) ->
 @pytest.mark.parametrize("puzzle", PUZZLES)
 def test_an_end_that_comes_at_once_is_heard(puzzle: Puzzle) -> None:
     for name in puzzle.BOARDS:
-        for wish in puzzle.WISHES:
+        for mode in puzzle.MODES:
             begun, board = time.monotonic(), known(puzzle, name)
-            told = cut_off(partial(first_of, puzzle, board, wish))
+            told = cut_off(partial(first_of, puzzle, board, mode))
             assert "\n" not in told
-            assert time.monotonic() - begun < 2 * PATIENCE, f"{name}, {wish}: heard too late"
+            assert time.monotonic() - begun < 2 * PATIENCE, f"{name}, {mode}: heard too late"
 
 
 @pytest.mark.parametrize("puzzle", PUZZLES)
 def test_a_board_that_is_made_follows_from_its_seed(puzzle: Puzzle) -> None:
-    make = getattr(puzzle, "make", None)
-    if make is None:
+    generate = getattr(puzzle, "generate", None)
+    if generate is None:
         return
     board = known(puzzle, next(iter(puzzle.BOARDS)))
-    first, again = make(20261121, board, SerialRuntime()), make(20261121, board, SerialRuntime())
+    first, again = generate(20261121, board, SerialRuntime()), generate(20261121, board, SerialRuntime())
     assert first.board == again.board
-    assert dict(first.facts) == dict(again.facts)
+    assert dict(first.details) == dict(again.details)
     assert puzzle.parse(puzzle.render(first.board), "made") == puzzle.parse(puzzle.render(again.board), "made")
-    assert any(make(seed, board, SerialRuntime()).board != first.board for seed in (1, 2, 3))
+    assert any(generate(seed, board, SerialRuntime()).board != first.board for seed in (1, 2, 3))
 
 
 @pytest.mark.parametrize("puzzle", PUZZLES)
@@ -324,10 +324,10 @@ def test_a_hint_is_one_line_of_words(puzzle: Puzzle) -> None:
     hint = getattr(puzzle, "hint", None)
     if hint is None:
         return
-    wish = next(
-        wish for wish in (SolveMode.FIRST, SolveMode.ALL, SolveMode.FEWEST, SolveMode.COUNT) if wish in puzzle.WISHES
+    mode = next(
+        mode for mode in (SolveMode.FIRST, SolveMode.ALL, SolveMode.FEWEST, SolveMode.COUNT) if mode in puzzle.MODES
     )
-    for question in answered(puzzle, wish):
+    for question in answered(puzzle, mode):
         told = hint(question.board, Hurried(10 * PATIENCE))
         assert told
         assert "\n" not in told
@@ -335,10 +335,10 @@ def test_a_hint_is_one_line_of_words(puzzle: Puzzle) -> None:
 
 @pytest.mark.parametrize("puzzle", PUZZLES)
 def test_what_is_prepared_can_be_cut_off(puzzle: Puzzle) -> None:
-    prepare = getattr(puzzle, "prepare", None)
-    if prepare is None:
+    precompute = getattr(puzzle, "precompute", None)
+    if precompute is None:
         return
-    assert "\n" not in cut_off(lambda: prepare(Hurried()))
+    assert "\n" not in cut_off(lambda: precompute(Hurried()))
 
 
 @pytest.mark.parametrize("puzzle", PUZZLES)

@@ -91,7 +91,10 @@ def test_killed_in_the_middle_it_leaves_the_old_and_nothing_else(tmp_path):
 
 
 def test_a_puzzle_run_that_is_killed_leaves_the_report_of_the_last_time(house: House):
-    job = "pegs:\n  kind: puzzle\n  with: {{puzzle: peg-solitaire, boards: [{board}], solutions: all, limit: {limit}}}"
+    job = (
+        "pegs:\n  kind: puzzle\n"
+        "  with: {{puzzle: peg-solitaire, boards: [{board}], solutions: all, max-solutions: {limit}}}"
+    )
     house.write(job.format(board="cross", limit=10))
     assert house.run("jobs", "run", "pegs").returncode == 0
     folder = house.state / "reports" / "pegs"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.house import House, until
 
-CROSS = "pegs:\n  kind: puzzle\n  with: {puzzle: peg-solitaire, boards: [cross], keep: 1}\n"
+CROSS = "pegs:\n  kind: puzzle\n  with: {puzzle: peg-solitaire, boards: [cross], keep-reports: 1}\n"
 
 
 def reports(house: House) -> Path:

@@ -65,11 +65,11 @@ def after(line: tuple[str, ...]) -> Board:
     return Board(3, replayed(SOLVED, line))
 
 
-def work() -> SerialRuntime:
+def runtime() -> SerialRuntime:
     """Return work whose clock stands still, so that answers are the same again; all share one shelf."""
     alone = SerialRuntime()
-    alone.shelf = _SHELF
+    alone.cache = _SHELF
     return alone
 
 
-_SHELF = SerialRuntime().shelf
+_SHELF = SerialRuntime().cache

@@ -65,9 +65,9 @@ class Ending(SerialRuntime):
 
     def __init__(self, before: SerialRuntime, words: int, clock: Callable[[], float] = lambda: 0.0) -> None:
         super().__init__(clock)
-        self.shelf, self.words = before.shelf, words
+        self.cache, self.words = before.cache, words
 
-    def progress(self, part: float | None, note: str) -> None:  # noqa: ARG002 - as Work has it
+    def report_progress(self, part: float | None, note: str) -> None:  # noqa: ARG002 - as Work has it
         self.words -= 1
         if self.words < 0:
             raise Interrupted("the test has no time")

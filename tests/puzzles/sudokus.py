@@ -62,7 +62,7 @@ class Stops(SerialRuntime):
         super().__init__()
         self.after = after
 
-    def progress(self, part: float | None, note: str) -> None:
+    def report_progress(self, part: float | None, note: str) -> None:
         assert part is None or 0 <= part <= 1
         assert note
         self.after -= 1
@@ -71,7 +71,7 @@ class Stops(SerialRuntime):
 
     def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
         for item in items:
-            self.progress(None, "an end may come within")
+            self.report_progress(None, "an end may come within")
             yield function(item)
 
 

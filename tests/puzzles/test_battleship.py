@@ -37,9 +37,9 @@ LONG = pytest.mark.skipif(
 class Narrow(SerialRuntime):
     """Work on a small computer: over 350 MB do not fit."""
 
-    def require_memory(self, size: int, what: str) -> None:
+    def require_memory(self, size: int, purpose: str) -> None:
         if size > 350_000_000:
-            raise Refused(f"{what} needs {size / 1e6:.0f} MB")
+            raise Refused(f"{purpose} needs {size / 1e6:.0f} MB")
 
 
 def sea(drawing: str = "", **rules: str) -> battleship.Board:
@@ -61,7 +61,7 @@ def test_a_finished_grid_splits_into_as_many_fleets_as_is_known(drawn: str, ways
     for drawing in (grid(drawn), grid(drawn).replace("#", "X")):
         board = sea(drawing)
         answer = battleship.solve(board, SolveMode.ALL, SerialRuntime())
-        assert answer.count == ways == len(set(answer.lines))
+        assert answer.count == ways == len(set(answer.solutions))
         assert (answer.proof is None) == bool(ways)
         assert count(sea(drawing, touching="never")) == apart
 
@@ -78,8 +78,8 @@ def test_the_classic_fleet_lies_without_touching_in_as_many_ways_as_is_published
 def test_the_classic_fleet_lies_in_as_many_ways_as_is_published_and_a_map_that_does_not_fit_is_told() -> None:
     answer = battleship.solve(sea(fleet="5 4 3 3 2"), SolveMode.COUNT, Narrow())
     assert answer.count == PLACES // 2 == 15_046_987_768
-    assert answer.facts["placements-told-apart"] == PLACES
-    assert str(answer.facts["map"]).startswith("left out: a map of all squares needs")
+    assert answer.details["placements_told_apart"] == PLACES
+    assert str(answer.details["map"]).startswith("left out: a map of all squares needs")
     assert not answer.tables
 
 
@@ -106,38 +106,38 @@ def test_every_fleet_has_its_map_and_forth_and_back_count_the_same(fleet: str, t
 def test_told_apart_counts_every_name_and_lists_them() -> None:
     board = sea("????\n????\n????", fleet="2,2,1", ships="told-apart")
     answer = battleship.solve(board, SolveMode.ALL, SerialRuntime())
-    lines = list(answer.lines)
+    lines = list(answer.solutions)
     assert answer.count == len(lines) == len(set(lines)) == 2 * count(sea("????\n????\n????", fleet="2,2,1"))
     assert {frozenset(line) for line in lines} == {frozenset(line) for line in lines if line[0] < line[1]}
 
 
 def test_the_names_of_many_equal_ships_are_found_as_they_are_asked_for() -> None:
     board = sea(fleet="1 " * 20, ships="told-apart")
-    lines = battleship.solve(board, SolveMode.FIRST, SerialRuntime()).lines
+    lines = battleship.solve(board, SolveMode.FIRST, SerialRuntime()).solutions
     assert battleship.check(board, next(lines))
 
 
 def test_whether_a_game_under_way_is_possible_takes_milliseconds() -> None:
     names = [name for name in battleship.BOARDS if name != "open-sea"]
     boards = [battleship.parse(battleship.BOARDS[name], name) for name in names]
-    made = [battleship.make(seed, boards[0], SerialRuntime()).board for seed in range(20)]
-    made += [battleship.make(seed, sea(), SerialRuntime()).board for seed in range(20)]
+    made = [battleship.generate(seed, boards[0], SerialRuntime()).board for seed in range(20)]
+    made += [battleship.generate(seed, sea(), SerialRuntime()).board for seed in range(20)]
     taken = []
     for board in boards + made:
         begun = time.perf_counter()
         answer = battleship.solve(board, SolveMode.FIRST, SerialRuntime())
         taken.append(time.perf_counter() - begun)
-        assert (next(answer.lines, None) is None) == (answer.proof is not None) == (board == boards[-1])
+        assert (next(answer.solutions, None) is None) == (answer.proof is not None) == (board == boards[-1])
     assert sorted(taken)[len(taken) // 2] < 0.1, "a few milliseconds, and some patience for a busy machine"
 
 
 def test_a_board_that_cannot_be_says_which_marks_contradict_each_other() -> None:
     answer = battleship.solve(battleship.parse(battleship.BOARDS["quarrel"], "quarrel"), SolveMode.ALL, SerialRuntime())
-    assert (answer.count, answer.proof, answer.facts["possible"]) == (0, Proof.CONTRADICTION, "no")
-    assert answer.facts["contradiction"] == "B4 miss, E4 miss, C4 hit, D4 hit"
-    assert answer.facts["one-wrong-mark"] == "B4 miss, E4 miss, C4 hit"
-    assert answer.why.startswith("C4 is hit, and no ship of the fleet can lie there; ")
-    assert answer.why.endswith("if one mark is wrong, it is B4 miss or E4 miss or C4 hit")
+    assert (answer.count, answer.proof, answer.details["possible"]) == (0, Proof.CONTRADICTION, "no")
+    assert answer.details["contradiction"] == "B4 miss, E4 miss, C4 hit, D4 hit"
+    assert answer.details["one_wrong_mark"] == "B4 miss, E4 miss, C4 hit"
+    assert answer.reason.startswith("C4 is hit, and no ship of the fleet can lie there; ")
+    assert answer.reason.endswith("if one mark is wrong, it is B4 miss or E4 miss or C4 hit")
 
 
 @pytest.mark.parametrize(
@@ -156,7 +156,7 @@ def test_a_board_that_cannot_be_says_which_marks_contradict_each_other() -> None
 def test_what_is_wrong_at_a_look_is_told_at_once(drawing: str, rules: dict[str, str], why: str) -> None:
     answer = battleship.solve(sea(drawing, **rules), SolveMode.FIRST, SerialRuntime())
     assert answer.proof is Proof.CONTRADICTION
-    assert answer.why.startswith(why)
+    assert answer.reason.startswith(why)
 
 
 def test_what_takes_a_search_is_proven_by_exhaustion() -> None:
@@ -166,20 +166,20 @@ def test_what_takes_a_search_is_proven_by_exhaustion() -> None:
         sea("????\n????\n????", fleet="2,2,2,2", touching="never"), SolveMode.FIRST, SerialRuntime()
     )
     assert packed.proof is Proof.EXHAUSTION
-    assert packed.why.endswith("this fleet does not fit on such a sea at all")
+    assert packed.reason.endswith("this fleet does not fit on such a sea at all")
 
 
 def test_a_search_that_would_take_ages_is_decided_by_the_count() -> None:
     board = sea("\n".join(["?" * 8] * 8), fleet=" ".join(["2"] * 14), touching="never")
     answer = battleship.solve(board, SolveMode.FIRST, SerialRuntime())
     assert answer.proof is Proof.EXHAUSTION
-    assert answer.why.startswith("all ways to lay the fleet were looked at: there is none")
+    assert answer.reason.startswith("all ways to lay the fleet were looked at: there is none")
 
 
 def test_the_best_shot_is_told_mapped_and_drawn() -> None:
     board = battleship.parse(battleship.BOARDS["midgame"], "midgame")
     answer = battleship.solve(board, SolveMode.COUNT, SerialRuntime())
-    assert (answer.count, answer.facts["best-shot"], answer.facts["best-shot-per-cent"]) == (17_783, "C4", 78.83)
+    assert (answer.count, answer.details["best_shot"], answer.details["best_shot_per_cent"]) == (17_783, "C4", 78.83)
     assert battleship.hint(board, SerialRuntime()) == "shoot at C4: a ship is there in 78.83 % of the 17,783 placements"
     per_cent, numbers = answer.tables
     assert per_cent.rows[3][:6] == (4, 26.22, 54.0, 78.83, 100.0, 100.0)
@@ -201,7 +201,7 @@ def test_a_hint_says_why_there_is_none() -> None:
 
 def test_a_board_is_made_from_its_seed_with_the_size_and_rules_of_another() -> None:
     like = sea("\n".join(["?" * 8] * 6), fleet="3,2,1", touching="corners", sinking="told")
-    made = [battleship.make(seed, like, SerialRuntime()) for seed in (1, 1, 2)]
+    made = [battleship.generate(seed, like, SerialRuntime()) for seed in (1, 1, 2)]
     assert made[0] == made[1] != made[2]
     for each in made:
         board = each.board
@@ -212,11 +212,11 @@ def test_a_board_is_made_from_its_seed_with_the_size_and_rules_of_another() -> N
             "corners",
             "told",
         )
-        assert each.facts["shots"] == len(board.marked(".X#")) == 17
-        assert len(board.known) == each.facts["sunk-ships"]
-        assert next(battleship.solve(board, SolveMode.FIRST, SerialRuntime()).lines, None)
+        assert each.details["shots"] == len(board.marked(".X#")) == 17
+        assert len(board.known) == each.details["sunk_ships"]
+        assert next(battleship.solve(board, SolveMode.FIRST, SerialRuntime()).solutions, None)
     with pytest.raises(Refused, match="no fleet could be laid"):
-        battleship.make(1, sea("??\n??", fleet="3"), SerialRuntime())
+        battleship.generate(1, sea("??\n??", fleet="3"), SerialRuntime())
 
 
 def test_rules_are_refused_with_what_would_be_right() -> None:
@@ -233,12 +233,12 @@ def test_rules_are_refused_with_what_would_be_right() -> None:
 def test_lines_come_one_by_one() -> None:
     lines = battleship.solve(
         battleship.parse(battleship.BOARDS["midgame"], "midgame"), SolveMode.ALL, SerialRuntime()
-    ).lines
+    ).solutions
     assert len(set(islice(lines, 500))) == 500
 
 
 def test_steps_lay_ship_after_ship() -> None:
     board = battleship.parse(battleship.BOARDS["tidy"], "tidy")
-    steps = list(battleship.steps(board, next(battleship.solve(board, SolveMode.FIRST, SerialRuntime()).lines)))
+    steps = list(battleship.steps(board, next(battleship.solve(board, SolveMode.FIRST, SerialRuntime()).solutions)))
     assert [step.caption for step in steps[:3]] == ["What is known", "A1-D1, 4 squares", "A3-A5, 3 squares"]
     assert [step.svg.count('class="bs-ship"') for step in steps] == list(range(11))

@@ -7,14 +7,14 @@ from random import Random
 import pytest
 
 from pi_appliance.puzzles import SolveMode, battleship
-from pi_appliance.puzzles.battleship import Board, Line, Ship, Square
+from pi_appliance.puzzles.battleship import Board, Ship, Solution, Square
 from pi_appliance.puzzles.runtime.serial import SerialRuntime
 from tests.puzzles.battleship_plain import agrees, touch
 
 MUTATIONS = 12_000
 
 
-def legal(board: Board, line: Line) -> bool:
+def legal(board: Board, line: Solution) -> bool:
     """Say whether LINE keeps the rules, the plain way."""
     fleet = []
     for ship in line:
@@ -42,10 +42,12 @@ def boards() -> list[Board]:
         for touching in ("allowed", "corners", "never")
         for sinking in ("silent", "told")
     ]
-    return known + [battleship.make(7, battleship.with_rules(open_sea, rule), SerialRuntime()).board for rule in rules]
+    return known + [
+        battleship.generate(7, battleship.with_rules(open_sea, rule), SerialRuntime()).board for rule in rules
+    ]
 
 
-def tampered(line: Line, other: Line, random: Random) -> Line:
+def tampered(line: Solution, other: Solution, random: Random) -> Solution:
     """Return LINE after one to three accidents."""
     ships = list(line)
     for _ in range(random.choice((1, 1, 1, 2, 3))):
@@ -69,7 +71,7 @@ def tampered(line: Line, other: Line, random: Random) -> Line:
 def test_what_is_tampered_with_passes_only_if_it_keeps_the_rules() -> None:
     random = Random(20261121)
     lines = {
-        board: list(islice(battleship.solve(board, SolveMode.ALL, SerialRuntime()).lines, 60)) for board in boards()
+        board: list(islice(battleship.solve(board, SolveMode.ALL, SerialRuntime()).solutions, 60)) for board in boards()
     }
     verdicts: Counter[bool] = Counter()
     for _ in range(MUTATIONS):
@@ -79,7 +81,7 @@ def test_what_is_tampered_with_passes_only_if_it_keeps_the_rules() -> None:
         assert bool(checked) == legal(board, line), (
             f"{battleship.render(board)}{battleship.notate(board, line)}: {checked}"
         )
-        assert "\n" not in checked.wrong
+        assert "\n" not in checked.error
         verdicts[bool(checked)] += 1
     assert verdicts[False] > 9_000
     assert verdicts[True] > 500, "some are as good as before"
@@ -103,7 +105,7 @@ def test_a_wrong_fleet_is_told_its_fault(line: str, wrong: str) -> None:
     sunk = "#" if "D2" in line + wrong or "sunk" in wrong else "?"
     drawing = f"????\nX??{sunk}\n??.{sunk}\n"
     board = battleship.with_rules(battleship.parse(drawing, "mine"), {"fleet": "3,1,1", "touching": "corners"})
-    told = battleship.check(board, [_ship(word) for word in line.split()]).wrong
+    told = battleship.check(board, [_ship(word) for word in line.split()]).error
     assert told == wrong
 
 
@@ -114,7 +116,7 @@ def _ship(word: str) -> Ship:
 
 def test_a_ship_that_is_known_must_be_there() -> None:
     board = battleship.parse("fleet: 2,2\nwhole: A1-B1\n##??\n##??\n", "mine")
-    across = battleship.parse_line(board, "A2-B2 A1-B1", "mine")
-    down = battleship.parse_line(board, "B1-B2 A1-A2", "mine")
+    across = battleship.parse_solution(board, "A2-B2 A1-B1", "mine")
+    down = battleship.parse_solution(board, "B1-B2 A1-A2", "mine")
     assert battleship.check(board, across)
-    assert battleship.check(board, down).wrong == "the sunk ship A1-B1 is not there"
+    assert battleship.check(board, down).error == "the sunk ship A1-B1 is not there"

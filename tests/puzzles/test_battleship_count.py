@@ -57,7 +57,7 @@ def by_trying(board: battleship.Board) -> list[list[Cells]]:
     return [fleet for fleet in there if agrees(fleet, board.rows, board.sinking)]
 
 
-def cells(line: battleship.Line) -> tuple[Cells, ...]:
+def cells(line: battleship.Solution) -> tuple[Cells, ...]:
     return tuple(frozenset(ship.squares) for ship in line)
 
 
@@ -67,13 +67,13 @@ def test_the_answer_is_what_plain_trying_finds(board: battleship.Board) -> None:
     found = by_trying(board)
     names = prod(factorial(board.fleet.count(length)) for length in set(board.fleet)) if board.ships != "alike" else 1
     answer = battleship.solve(board, SolveMode.ALL, SerialRuntime())
-    lines = list(answer.lines)
+    lines = list(answer.solutions)
 
     assert answer.count == len(found) * names == len(lines) == len(set(lines))
     assert {frozenset(cells(line)) for line in lines} == {frozenset(fleet) for fleet in found}
     assert all(battleship.check(board, line) for line in lines)
     assert all(tuple(map(len, cells(line))) == board.fleet for line in lines)
-    assert bool(battleship.solve(board, SolveMode.FIRST, SerialRuntime()).proof) == (not found) == bool(answer.why)
+    assert bool(battleship.solve(board, SolveMode.FIRST, SerialRuntime()).proof) == (not found) == bool(answer.reason)
     if answer.tables:
         for y, (_, *numbers) in enumerate(answer.tables[1].rows):
             for x, number in enumerate(numbers):
@@ -85,11 +85,11 @@ def test_the_answer_is_what_plain_trying_finds(board: battleship.Board) -> None:
 @given(boards(wrong=1))
 def test_what_cannot_stand_together_cannot_and_one_wrong_mark_is_one(board: battleship.Board) -> None:
     answer = battleship.solve(board, SolveMode.FIRST, SerialRuntime())
-    if not answer.proof or "contradiction" not in answer.facts:
+    if not answer.proof or "contradiction" not in answer.details:
         return
     if not board.marked("?X"):  # a finished grid: its ships are hits, each by itself
         board = replace(board, rows=tuple(row.replace("#", "X") for row in board.rows), sinking="silent")
-    together = str(answer.facts["contradiction"]).split(", ")
+    together = str(answer.details["contradiction"]).split(", ")
     assert not by_trying(kept(board, together))
     for sign in together:
         assert by_trying(kept(board, [each for each in together if each != sign])), f"{sign} could be left out"
@@ -97,7 +97,7 @@ def test_what_cannot_stand_together_cannot_and_one_wrong_mark_is_one(board: batt
     everything = [f"{square} {word}" for word, mark in WORDS.items() for square in board.marked(mark) if mark != "#"]
     everything += [f"{'+'.join(map(str, group))} sunk" for group in groups(set(board.marked("#")))]
     wrong = {sign for sign in everything if by_trying(kept(board, [each for each in everything if each != sign]))}
-    told = set(str(answer.facts.get("one-wrong-mark", "")).split(", ")) - {""}
+    told = set(str(answer.details.get("one_wrong_mark", "")).split(", ")) - {""}
     assert {frozenset(squares(sign)) for sign in wrong} == {frozenset(squares(sign)) for sign in told}
 
 

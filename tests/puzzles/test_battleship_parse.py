@@ -63,7 +63,7 @@ def test_ships_sunk_as_a_whole_are_known_and_drawn_as_such() -> None:
 @given(boards(), some.booleans())
 def test_what_is_drawn_is_read_back(board: battleship.Board, known: bool) -> None:
     if known:
-        lines = battleship.solve(board, SolveMode.FIRST, SerialRuntime()).lines
+        lines = battleship.solve(board, SolveMode.FIRST, SerialRuntime()).solutions
         sunk = [ship for line in lines for ship in line if all(board.rows[y][x] == "#" for x, y in ship.squares)]
         board = battleship.Board(
             rows=board.rows, known=tuple(sorted(sunk)), fleet=board.fleet, touching=board.touching, ships=board.ships
@@ -77,9 +77,9 @@ def test_what_is_drawn_is_read_back(board: battleship.Board, known: bool) -> Non
 
 @given(boards())
 def test_a_line_is_read_back_from_its_notation_and_from_a_listing(board: battleship.Board) -> None:
-    for line in battleship.solve(board, SolveMode.FIRST, SerialRuntime()).lines:
-        assert battleship.parse_line(board, battleship.notate(board, line), "mine") == line
-        drawn = battleship.render_line(board, line)
+    for line in battleship.solve(board, SolveMode.FIRST, SerialRuntime()).solutions:
+        assert battleship.parse_solution(board, battleship.notate(board, line), "mine") == line
+        drawn = battleship.render_solution(board, line)
         listing = f"Starting Board\n{battleship.render(board)}\nStart Solution\n{drawn}\nEnd Solution\n"
         assert battleship.parse_listing(listing, "mine", lambda *_: None) == [(board, [line])]
 
@@ -105,10 +105,10 @@ def test_whatever_is_written_is_read_or_refused_with_its_place(text: str) -> Non
 def test_whatever_is_written_as_a_line_is_read_or_refused(text: str) -> None:
     board = battleship.parse("size: 10x10", "mine")
     try:
-        line = battleship.parse_line(board, text, "mine")
+        line = battleship.parse_solution(board, text, "mine")
     except ConfigError:
         return
-    assert battleship.parse_line(board, battleship.notate(board, line), "mine") == line
+    assert battleship.parse_solution(board, battleship.notate(board, line), "mine") == line
 
 
 @pytest.mark.parametrize(
@@ -161,5 +161,5 @@ def test_a_line_that_is_none_is_refused() -> None:
         (" ", "mine:1:1: no ship is named here"),
     ):
         with pytest.raises(ConfigError) as caught:
-            battleship.parse_line(board, text, "mine")
+            battleship.parse_solution(board, text, "mine")
         assert str(caught.value).startswith(problem)

@@ -17,12 +17,12 @@ BOARD = battleship.parse("size: 7x7\nfleet: 4,3,2,2\ntouching: corners\nB2 hit, 
 class Slow(SerialRuntime):
     """Work that takes ten times longer than its patience with the shelf, and ends after so many signs of progress."""
 
-    def __init__(self, shelf: Cache, ends: int) -> None:
+    def __init__(self, cache: Cache, ends: int) -> None:
         super().__init__(count(0, 100).__next__)
-        self.shelf, self.ends = shelf, ends
+        self.cache, self.ends = cache, ends
         self.parts: list[float] = []
 
-    def progress(self, part: float | None, note: str) -> None:
+    def report_progress(self, part: float | None, note: str) -> None:
         assert note
         self.ends -= 1
         if part is not None:
@@ -31,22 +31,22 @@ class Slow(SerialRuntime):
             raise Interrupted("the night is over")
 
 
-def asked(work: SerialRuntime, wish: SolveMode = SolveMode.COUNT) -> SolveResult:
-    return battleship.solve(BOARD, wish, work)
+def asked(runtime: SerialRuntime, mode: SolveMode = SolveMode.COUNT) -> SolveResult:
+    return battleship.solve(BOARD, mode, runtime)
 
 
 def test_a_count_that_is_cut_off_says_how_far_it_is_and_goes_on_from_there() -> None:
     plain = asked(SerialRuntime())
-    whole = Slow(SerialRuntime().shelf, 10_000)
+    whole = Slow(SerialRuntime().cache, 10_000)
     assert asked(whole).count == plain.count
-    shelf, told, steps = SerialRuntime().shelf, [], 0
+    cache, told, steps = SerialRuntime().cache, [], 0
     for _ in range(100):
-        work = Slow(shelf, 16)
+        runtime = Slow(cache, 16)
         try:
-            answer = asked(work)
+            answer = asked(runtime)
         except Interrupted as error:
-            told.append(error.so_far)
-            steps += len(work.parts)
+            told.append(error.partial_result)
+            steps += len(runtime.parts)
             continue
         break
     assert answer.count == plain.count
@@ -56,42 +56,42 @@ def test_a_count_that_is_cut_off_says_how_far_it_is_and_goes_on_from_there() -> 
     assert told[0] == "the board is possible; the placements are counted up to row 2 of 7"
     assert told[-1] == "the board is possible; the placements are counted up to row 7 of 7, and 6 rows are mapped"
     assert steps < 3 * len(whole.parts), "nothing is done all over again"
-    assert not [name for name in shelf.names() if "row" in name], "what was needed on the way is gone"
+    assert not [name for name in cache.names() if "row" in name], "what was needed on the way is gone"
 
 
 def test_what_is_done_is_there_at_once_the_next_time() -> None:
-    work = Slow(SerialRuntime().shelf, 10_000)
-    first = asked(work)
-    again = Slow(work.shelf, 0)
+    runtime = Slow(SerialRuntime().cache, 10_000)
+    first = asked(runtime)
+    again = Slow(runtime.cache, 0)
     assert asked(again).tables == first.tables
 
 
 def test_another_board_does_not_go_on_from_this_one() -> None:
-    shelf = SerialRuntime().shelf
+    cache = SerialRuntime().cache
     with pytest.raises(Interrupted):
-        asked(Slow(shelf, 30))
+        asked(Slow(cache, 30))
     other = battleship.with_rules(BOARD, {"touching": "never"})
     assert (
-        battleship.solve(other, SolveMode.COUNT, Slow(shelf, 10_000)).count
+        battleship.solve(other, SolveMode.COUNT, Slow(cache, 10_000)).count
         == battleship.solve(other, SolveMode.COUNT, SerialRuntime()).count
     )
 
 
 def test_progress_goes_from_nothing_to_the_end() -> None:
-    work = Slow(SerialRuntime().shelf, 10_000)
-    asked(work)
-    assert work.parts == sorted(work.parts)
-    assert work.parts[0] == 0
-    assert 0.8 < work.parts[-1] <= 1
+    runtime = Slow(SerialRuntime().cache, 10_000)
+    asked(runtime)
+    assert runtime.parts == sorted(runtime.parts)
+    assert runtime.parts[0] == 0
+    assert 0.8 < runtime.parts[-1] <= 1
 
 
 def test_what_is_damaged_on_the_shelf_counts_as_not_there() -> None:
-    shelf = SerialRuntime().shelf
+    cache = SerialRuntime().cache
     with pytest.raises(Interrupted):
-        asked(Slow(shelf, 30))
-    for name in [*shelf.names()]:
-        shelf.save(name, [b"nonsense"])
-    assert asked(Slow(shelf, 10_000)).count == asked(SerialRuntime()).count
+        asked(Slow(cache, 30))
+    for name in [*cache.names()]:
+        cache.save(name, [b"nonsense"])
+    assert asked(Slow(cache, 10_000)).count == asked(SerialRuntime()).count
 
 
 def test_a_shelf_that_takes_nothing_ends_no_count() -> None:
@@ -113,24 +113,24 @@ def test_layers_are_packed_and_unpacked_and_nothing_else_is_taken_for_one() -> N
 
 def test_what_does_not_fit_is_refused_before_it_starts() -> None:
     class Tiny(SerialRuntime):
-        def progress(self, part: float | None, note: str) -> None:
+        def report_progress(self, part: float | None, note: str) -> None:
             assert part is None, f"nothing can be counted: {note}"
 
-        def require_memory(self, size: int, what: str) -> None:
-            raise Refused(f"{what} needs {size / 1e9:.0f} GB")
+        def require_memory(self, size: int, purpose: str) -> None:
+            raise Refused(f"{purpose} needs {size / 1e9:.0f} GB")
 
     board = battleship.with_rules(battleship.parse("size: 15x15", "mine"), {"fleet": "6,5,5,4,4,4,3,3,3,3"})
     with pytest.raises(Refused, match=r"counting the placements needs \d+ GB"):
         battleship.solve(board, SolveMode.COUNT, Tiny())
-    assert next(battleship.solve(board, SolveMode.FIRST, Tiny()).lines), "whether it is possible needs no memory"
+    assert next(battleship.solve(board, SolveMode.FIRST, Tiny()).solutions), "whether it is possible needs no memory"
 
 
 def test_a_search_that_is_cut_off_is_heard() -> None:
     board = battleship.with_rules(battleship.parse("size: 8x8", "mine"), {"fleet": "2 " * 14, "touching": "never"})
     with pytest.raises(Interrupted) as caught:
-        battleship.solve(board, SolveMode.FIRST, Slow(SerialRuntime().shelf, 0))
-    assert caught.value.so_far == "whether the board is possible is not known yet"
+        battleship.solve(board, SolveMode.FIRST, Slow(SerialRuntime().cache, 0))
+    assert caught.value.partial_result == "whether the board is possible is not known yet"
     quarrel = battleship.parse(battleship.BOARDS["quarrel"], "quarrel")
     with pytest.raises(Interrupted) as caught:
-        battleship.solve(quarrel, SolveMode.FIRST, Slow(SerialRuntime().shelf, 3))
-    assert caught.value.so_far == "the board is impossible: C4 is hit, and no ship of the fleet can lie there"
+        battleship.solve(quarrel, SolveMode.FIRST, Slow(SerialRuntime().cache, 3))
+    assert caught.value.partial_result == "the board is impossible: C4 is hit, and no ship of the fleet can lie there"

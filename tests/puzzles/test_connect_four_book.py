@@ -38,9 +38,9 @@ class Cut(SerialRuntime):
 
     def __init__(self, signs: int, last: SerialRuntime) -> None:
         super().__init__()
-        self.signs, self.shelf = signs, last.shelf
+        self.signs, self.cache = signs, last.cache
 
-    def progress(self, part: float | None, note: str) -> None:
+    def report_progress(self, part: float | None, note: str) -> None:
         assert note
         assert part is None or 0 <= part <= 1
         self.signs -= 1
@@ -49,32 +49,32 @@ class Cut(SerialRuntime):
 
 
 def whole() -> tuple[SerialRuntime, bytes]:
-    work = SerialRuntime()
-    book.deepen(work, START, STAGES)
-    kept = work.shelf.load(book.NAME)
+    runtime = SerialRuntime()
+    book.deepen(runtime, START, STAGES)
+    kept = runtime.cache.load(book.NAME)
     assert kept is not None
-    return work, bytes(kept)
+    return runtime, bytes(kept)
 
 
 def test_a_book_that_is_cut_off_again_and_again_comes_to_the_same_bytes() -> None:
-    (_, right), work, chance = whole(), SerialRuntime(), random.Random(6)
+    (_, right), runtime, chance = whole(), SerialRuntime(), random.Random(6)
     told = []
     for _ in range(1000):
         try:
-            book.deepen(Cut(chance.randrange(40) if told else 2, work), START, STAGES)
+            book.deepen(Cut(chance.randrange(40) if told else 2, runtime), START, STAGES)
             break
         except Interrupted as end:
-            told.append(end.so_far)
+            told.append(end.partial_result)
     assert len(told) > 5
     assert all(said.startswith("the opening book has ") for said in told)
     assert told[0].endswith("; no ply is complete yet")
     assert any(said.endswith("; all up to ply 1") for said in told)
-    assert bytes(work.shelf.load(book.NAME) or b"") == right
+    assert bytes(runtime.cache.load(book.NAME) or b"") == right
 
 
 def test_a_book_holds_the_exact_score_of_every_undecided_position() -> None:
-    work, _ = whole()
-    kept = book.load(work.shelf, START)
+    runtime, _ = whole()
+    kept = book.load(runtime.cache, START)
     search = Search(SerialRuntime(), START.discs, "test")
     level, seen = {START.key: START}, 0
     for _ in range(4):
@@ -88,28 +88,28 @@ def test_a_book_holds_the_exact_score_of_every_undecided_position() -> None:
 
 
 def test_a_complete_book_is_through_at_once_and_says_how_far_it_is() -> None:
-    work, right = whole()
-    answer = book.deepen(Cut(0, work), START, STAGES)
-    assert answer.tried() == 0
+    runtime, right = whole()
+    answer = book.deepen(Cut(0, runtime), START, STAGES)
+    assert answer.nodes_searched() == 0
     assert not answer.tables, "nobody has looked at the plies"
-    assert answer.facts["complete-plies"] == 3
-    assert answer.facts["positions"] == len(book.load(work.shelf, START))
-    assert bytes(work.shelf.load(book.NAME) or b"") == right
+    assert answer.details["complete_plies"] == 3
+    assert answer.details["positions"] == len(book.load(runtime.cache, START))
+    assert bytes(runtime.cache.load(book.NAME) or b"") == right
 
 
 def test_an_end_is_heard_while_positions_are_only_gone_through() -> None:
     class Heard(SerialRuntime):
         signs = 0
 
-        def progress(self, part: float | None, note: str) -> None:
+        def report_progress(self, part: float | None, note: str) -> None:
             if part is not None or not note.startswith("opening book: the positions of ply "):
                 raise Interrupted("so far it was only gone through")
             self.signs += 1
 
-    work = Heard()
+    runtime = Heard()
     with pytest.raises(Interrupted):
-        book.deepen(work, NOTHING, (6,))
-    assert work.signs > 10
+        book.deepen(runtime, NOTHING, (6,))
+    assert runtime.signs > 10
 
 
 def test_what_is_killed_has_kept_what_it_found_until_a_moment_before() -> None:
@@ -119,15 +119,15 @@ def test_what_is_killed_has_kept_what_it_found_until_a_moment_before() -> None:
     class Mortal(SerialRuntime):
         found = 0
 
-        def progress(self, part: float | None, note: str) -> None:
+        def report_progress(self, part: float | None, note: str) -> None:
             self.found += part is not None and "of" in note
             if self.found > 20:
                 raise Killed
 
-    work = Mortal(count(0, 3).__next__)
+    runtime = Mortal(count(0, 3).__next__)
     with pytest.raises(Killed):
-        book.deepen(work, START, (3,))
-    assert 10 < len(book.load(work.shelf, START)) <= 21
+        book.deepen(runtime, START, (3,))
+    assert 10 < len(book.load(runtime.cache, START)) <= 21
 
 
 class Timed(SerialRuntime):
@@ -137,40 +137,40 @@ class Timed(SerialRuntime):
         super().__init__()
         self.looks = looks
 
-    def left(self) -> float:  # type: ignore[override]
+    def seconds_left(self) -> float:  # type: ignore[override]
         self.looks -= 1
         return self.looks
 
 
 def test_a_book_ends_by_itself_before_its_time_is_over_and_is_honest() -> None:
-    work = Timed(30)
+    runtime = Timed(30)
     with pytest.raises(Interrupted, match="no time for more") as caught:
-        book.deepen(work, START, STAGES)
-    kept = book.load(work.shelf, START)
-    assert caught.value.so_far == f"the opening book has {len(kept)} positions; all up to ply {kept.complete}"
+        book.deepen(runtime, START, STAGES)
+    kept = book.load(runtime.cache, START)
+    assert caught.value.partial_result == f"the opening book has {len(kept)} positions; all up to ply {kept.complete}"
     assert kept.plies > kept.complete > 0
-    (table,) = book.deepen(Cut(1000, work), START, STAGES).tables
+    (table,) = book.deepen(Cut(1000, runtime), START, STAGES).tables
     assert [row[0] for row in table.rows] == [0, 1, 2, 3]
     assert all(level == solved for _, level, solved in table.rows)
 
 
 @pytest.mark.parametrize("damage", ["short", "shuffled", "foreign", "other start", "empty"])
 def test_a_book_that_is_none_is_not_believed(damage: str) -> None:
-    work, right = whole()
+    runtime, right = whole()
     numbers = array("Q", right)
     match damage:
         case "short":
-            work.shelf.save(book.NAME, [right[:-3]])
+            runtime.cache.save(book.NAME, [right[:-3]])
         case "shuffled":
             numbers[5], numbers[6] = numbers[6], numbers[5]
-            work.shelf.save(book.NAME, [numbers.tobytes()])
+            runtime.cache.save(book.NAME, [numbers.tobytes()])
         case "foreign":
             numbers.byteswap()
-            work.shelf.save(book.NAME, [numbers.tobytes()])
+            runtime.cache.save(book.NAME, [numbers.tobytes()])
         case "empty":
-            work.shelf.save(book.NAME, [b""])
+            runtime.cache.save(book.NAME, [b""])
     start = NOTHING if damage == "other start" else START
-    assert len(book.load(work.shelf, start)) == 0
+    assert len(book.load(runtime.cache, start)) == 0
 
 
 def test_the_empty_board_is_answered_from_the_book() -> None:
@@ -178,12 +178,12 @@ def test_the_empty_board_is_answered_from_the_book() -> None:
     columns = (-2, -1, 0, 1, 0, -1, -2)
     scores = {NOTHING.key: 1}
     scores |= {Position(0, 1 << 7 * column).key: -score for column, score in enumerate(columns)}
-    work = Cut(0, SerialRuntime())
-    book._save(work.shelf, NOTHING, scores, 1, 1)
-    answer = connect_four.solve(connect_four.parse(connect_four.BOARDS["empty"], "empty"), SolveMode.FIRST, work)
+    runtime = Cut(0, SerialRuntime())
+    book._save(runtime.cache, NOTHING, scores, 1, 1)
+    answer = connect_four.solve(connect_four.parse(connect_four.BOARDS["empty"], "empty"), SolveMode.FIRST, runtime)
     assert tuple(row[1] for row in answer.tables[0].rows) == columns
-    assert answer.facts["opening-book"] == "5 positions, complete up to 1 disc"
-    assert answer.facts["best-columns"] == "4 (D)"
+    assert answer.details["opening_book"] == "5 positions, complete up to 1 disc"
+    assert answer.details["best_columns"] == "4 (D)"
 
 
 def test_what_is_not_in_the_book_is_searched_with_what_is() -> None:

@@ -63,15 +63,15 @@ def test_the_check_says_of_mutated_lines_what_a_plain_replay_says() -> None:
     passed = 0
     for seed in range(MUTANTS // 20):
         game = played(seed, 42)
-        whole = next(connect_four.solve(game, SolveMode.FIRST, SerialRuntime()).lines)
+        whole = next(connect_four.solve(game, SolveMode.FIRST, SerialRuntime()).solutions)
         cut = chance.randrange(len(game.moves))
         start = connect_four.parse("".join(map(str, game.moves[:cut])) or ".......\n" * 6, "mine")
         line = (*game.moves[cut:], *whole)
-        assert connect_four.check(start, line), connect_four.check(start, line).wrong
+        assert connect_four.check(start, line), connect_four.check(start, line).error
         for _ in range(20):
             mutant = mutated(chance, line)
             checked = connect_four.check(start, mutant)
-            assert bool(checked) == ends_as_it_claims(start, mutant), (start, mutant, checked.wrong)
+            assert bool(checked) == ends_as_it_claims(start, mutant), (start, mutant, checked.error)
             passed += bool(checked)
     assert MUTANTS * 0.02 < passed < MUTANTS * 0.3, "most mutants are wrong, and some are not"
 
@@ -89,4 +89,4 @@ def test_the_check_says_of_mutated_lines_what_a_plain_replay_says() -> None:
     ],
 )
 def test_the_check_says_what_is_wrong(line: tuple[Any, ...], wrong: str) -> None:
-    assert connect_four.check(connect_four.parse(".......\n" * 6, "mine"), line).wrong == wrong
+    assert connect_four.check(connect_four.parse(".......\n" * 6, "mine"), line).error == wrong

@@ -44,13 +44,13 @@ def scored(board: Board) -> dict[int, int]:
 def test_the_scores_are_those_of_a_public_solver(moves: str, score: int) -> None:
     board = connect_four.parse(moves, "mine")
     answer = connect_four.solve(board, SolveMode.ALL, SerialRuntime())
-    assert answer.facts["score"] == score == max(scored(board).values())
-    lines = list(answer.lines)
+    assert answer.details["score"] == score == max(scored(board).values())
+    lines = list(answer.solutions)
     assert answer.count == len(lines) == list(scored(board).values()).count(score)
     for line in lines:
         assert check(board, line)
         assert len(moves) + len(line) - 1 == position.last_move(score, len(moves))
-    assert str(position.last_move(score, len(moves))) in str(answer.facts["result"]) or score == 0
+    assert str(position.last_move(score, len(moves))) in str(answer.details["result"]) or score == 0
 
 
 def plain(board: Board, known: dict[Board, int]) -> int:
@@ -103,8 +103,8 @@ def test_near_the_end_every_column_scores_as_a_plain_search_says(seed: int, disc
 def test_a_perfect_line_never_gives_a_score_away(seed: int, discs: int) -> None:
     board, known = by_chance(seed, discs), dict[Board, int]()
     answer = connect_four.solve(board, SolveMode.ALL, SerialRuntime())
-    for line in answer.lines:
-        at, score = board, int(answer.facts["score"])
+    for line in answer.solutions:
+        at, score = board, int(answer.details["score"])
         for column in line[:-1]:
             assert plain(at, known) == score
             at, score = at.played(int(column)), -score
@@ -153,9 +153,9 @@ class Short(SerialRuntime):
 
     def __init__(self, signs: int, last: SerialRuntime) -> None:
         super().__init__()
-        self.signs, self.shelf = signs, last.shelf
+        self.signs, self.cache = signs, last.cache
 
-    def progress(self, part: float | None, note: str) -> None:
+    def report_progress(self, part: float | None, note: str) -> None:
         assert part is None
         assert note
         self.signs -= 1
@@ -163,11 +163,11 @@ class Short(SerialRuntime):
             raise Interrupted("the time is over")
 
 
-def bounds(board: Board, work: SerialRuntime) -> tuple[int, int]:
+def bounds(board: Board, runtime: SerialRuntime) -> tuple[int, int]:
     """Return what an interrupted search says of the score."""
     with pytest.raises(Interrupted) as caught:
-        connect_four.solve(board, SolveMode.FIRST, work)
-    low, _, high = caught.value.so_far.partition("is from ")[2].partition(" to ")
+        connect_four.solve(board, SolveMode.FIRST, runtime)
+    low, _, high = caught.value.partial_result.partition("is from ")[2].partition(" to ")
     return int(low), int(high)
 
 
@@ -183,30 +183,30 @@ def test_what_is_cut_off_says_the_bounds_and_goes_on_from_them() -> None:
     )
     assert bounds(board, Short(0, room)) == came[-1], "it begins where it ended before"
     rest = SerialRuntime()
-    rest.shelf = room.shelf
-    assert connect_four.solve(board, SolveMode.FIRST, rest).facts["score"] == -4
-    assert len(list(room.shelf.names())) == 1, "what is left is of the other board"
-    assert connect_four.solve(other, SolveMode.FIRST, rest).facts["score"] == scored_alone(other)
-    assert not list(room.shelf.names())
+    rest.cache = room.cache
+    assert connect_four.solve(board, SolveMode.FIRST, rest).details["score"] == -4
+    assert len(list(room.cache.names())) == 1, "what is left is of the other board"
+    assert connect_four.solve(other, SolveMode.FIRST, rest).details["score"] == scored_alone(other)
+    assert not list(room.cache.names())
 
 
 def scored_alone(board: Board) -> int:
-    return int(connect_four.solve(board, SolveMode.FIRST, SerialRuntime()).facts["score"])
+    return int(connect_four.solve(board, SolveMode.FIRST, SerialRuntime()).details["score"])
 
 
 def test_bounds_that_are_damaged_or_of_another_position_are_not_believed() -> None:
     board = connect_four.parse("25523546515174", "mine")
     right, cut = scored_alone(board), SerialRuntime()
     bounds(board, Short(2, cut))
-    (name,) = cut.shelf.names()
+    (name,) = cut.cache.names()
     assert name.startswith(KEPT)
     bounds(connect_four.parse("25777131474464", "mine"), Short(2, cut))
-    (other,) = (each for each in cut.shelf.names() if each != name)
-    foreign = bytes(cut.shelf.load(other) or b"")
+    (other,) = (each for each in cut.cache.names() if each != name)
+    foreign = bytes(cut.cache.load(other) or b"")
     for junk in (b"", b"x" * 31, b"x" * 32, bytes(32), b"\xff" * 32, foreign):
-        work = SerialRuntime()
-        work.shelf.save(name, [junk])
-        assert connect_four.solve(board, SolveMode.FIRST, work).facts["score"] == right
+        runtime = SerialRuntime()
+        runtime.cache.save(name, [junk])
+        assert connect_four.solve(board, SolveMode.FIRST, runtime).details["score"] == right
 
 
 def test_what_takes_long_is_kept_before_anybody_ends_it() -> None:
@@ -217,7 +217,7 @@ def test_what_takes_long_is_kept_before_anybody_ends_it() -> None:
             saved.append((name, *parts))
 
     quick, slow = SerialRuntime(), SerialRuntime(count(0, 100).__next__)
-    quick.shelf = slow.shelf = Noted()
+    quick.cache = slow.cache = Noted()
     connect_four.solve(board, SolveMode.FIRST, quick)
     assert not saved, "a card does not last forever"
     connect_four.solve(board, SolveMode.FIRST, slow)
@@ -252,9 +252,9 @@ class Many(SerialRuntime):
 
 def test_an_early_position_is_solved_on_all_cores_alike() -> None:
     board = connect_four.parse("25523546515174", "mine")
-    alone, together = (connect_four.solve(board, SolveMode.ALL, work) for work in (SerialRuntime(), Many()))
+    alone, together = (connect_four.solve(board, SolveMode.ALL, runtime) for runtime in (SerialRuntime(), Many()))
     assert alone.tables == together.tables
-    assert dict(alone.facts) == dict(together.facts)
+    assert dict(alone.details) == dict(together.details)
 
 
 def test_a_small_table_gives_the_same_scores() -> None:
@@ -272,18 +272,18 @@ def test_a_small_table_gives_the_same_scores() -> None:
 @pytest.mark.parametrize("seed", range(3))
 def test_what_is_made_has_one_best_column_and_no_win_at_once(seed: int) -> None:
     like = connect_four.parse(connect_four.BOARDS["squeeze"], "squeeze")
-    made = connect_four.make(seed, like, SerialRuntime())
+    made = connect_four.generate(seed, like, SerialRuntime())
     scores = scored(made.board)
     assert made.board.discs == like.discs
     assert list(scores.values()).count(max(scores.values())) == 1
-    assert made.facts["score"] == max(scores.values()) < position.highest(made.board.discs)
-    assert connect_four.make(seed, like, SerialRuntime()) == made
+    assert made.details["score"] == max(scores.values()) < position.highest(made.board.discs)
+    assert connect_four.generate(seed, like, SerialRuntime()) == made
 
 
 def test_an_end_is_heard_while_chance_plays() -> None:
     like = Board(("......R", *("RYRYRYY",) * 5), Colour.RED)
     with pytest.raises(Interrupted):
-        connect_four.make(1, like, Short(0, SerialRuntime()))
+        connect_four.generate(1, like, Short(0, SerialRuntime()))
 
 
 def test_a_hint_names_the_best_column() -> None:

@@ -95,11 +95,11 @@ def test_any_text_is_a_board_or_a_problem(text: str) -> None:
 @given(st.text("0123456789- x"))
 def test_any_line_is_read_or_a_problem(text: str) -> None:
     try:
-        line = panguru.parse_line(ORIGINAL, text, "mine.txt")
+        line = panguru.parse_solution(ORIGINAL, text, "mine.txt")
     except ConfigError as error:
         assert str(error).startswith("mine.txt:1:")  # noqa: PT017
     else:
-        assert panguru.parse_line(ORIGINAL, panguru.notate(ORIGINAL, line), "again") == line
+        assert panguru.parse_solution(ORIGINAL, panguru.notate(ORIGINAL, line), "again") == line
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_any_line_is_read_or_a_problem(text: str) -> None:
 )
 def test_what_is_wrong_with_a_line_is_told_with_its_place(text: str, said: str) -> None:
     with pytest.raises(ConfigError) as caught:
-        panguru.parse_line(ORIGINAL, text, "mine.txt")
+        panguru.parse_solution(ORIGINAL, text, "mine.txt")
     assert str(caught.value).startswith(said)
 
 
@@ -150,12 +150,12 @@ def test_a_board_that_cannot_be_is_not_made() -> None:
 
 
 def test_the_check_says_which_move_is_wrong() -> None:
-    line = panguru.parse_line(ORIGINAL, "0-3-4-0-10-11-6-7-8-9-14-5-12-13-1-2-0", "mine")
+    line = panguru.parse_solution(ORIGINAL, "0-3-4-0-10-11-6-7-8-9-14-5-12-13-1-2-0", "mine")
     assert panguru.check(ORIGINAL, line)
-    assert panguru.check(ORIGINAL, (7, *line)).wrong == "move 1: no pebble can move from 7 to 0"
-    assert panguru.check(ORIGINAL, line[:-1]).wrong == "the hole ends at 2, not on the plate W"
-    assert panguru.check(ORIGINAL, (15,)).wrong == "move 1: there is no place 15"
-    assert panguru.check(ORIGINAL, ()).wrong == "pebble P ends at 1, on a plate C"
+    assert panguru.check(ORIGINAL, (7, *line)).error == "move 1: no pebble can move from 7 to 0"
+    assert panguru.check(ORIGINAL, line[:-1]).error == "the hole ends at 2, not on the plate W"
+    assert panguru.check(ORIGINAL, (15,)).error == "move 1: there is no place 15"
+    assert panguru.check(ORIGINAL, ()).error == "pebble P ends at 1, on a plate C"
 
 
 def test_the_check_refuses_what_a_plain_replay_refuses() -> None:
@@ -164,7 +164,7 @@ def test_the_check_refuses_what_a_plain_replay_refuses() -> None:
     verdicts = {True: 0, False: 0}
     for name in ("original", "twenty-one", "rainbow"):
         board = panguru.parse(panguru.BOARDS[name], name)
-        right = list(panguru.solve(board, SolveMode.FEWEST, SerialRuntime()).lines)
+        right = list(panguru.solve(board, SolveMode.FEWEST, SerialRuntime()).solutions)
         for _ in range(3400):
             line = list(dice.choice(right))
             for _ in range(dice.choice((0, 1, 1, 2))):
@@ -202,7 +202,7 @@ def test_a_line_is_played_in_pictures() -> None:
 
 
 def test_a_listing_is_read_back() -> None:
-    lines = list(panguru.solve(ORIGINAL, SolveMode.FEWEST, SerialRuntime()).lines)
+    lines = list(panguru.solve(ORIGINAL, SolveMode.FEWEST, SerialRuntime()).solutions)
     parts = [f"Starting Board\n{panguru.render(ORIGINAL)}\n"]
-    parts += [f"Start Solution\n{panguru.render_line(ORIGINAL, line)}\nEnd Solution\n" for line in lines]
+    parts += [f"Start Solution\n{panguru.render_solution(ORIGINAL, line)}\nEnd Solution\n" for line in lines]
     assert list(panguru.parse_listing("".join(parts), "mine", lambda *_: None)) == [(ORIGINAL, lines)]

@@ -40,8 +40,8 @@ def test_the_known_boards(row: str) -> None:
     plates, pebbles, moves, count = row.split()
     board = Board(plates, pebbles)
     answer = panguru.solve(board, SolveMode.FEWEST, SerialRuntime())
-    lines = list(answer.lines)
-    assert answer.facts["moves"] == int(moves)
+    lines = list(answer.solutions)
+    assert answer.details["moves"] == int(moves)
     assert answer.count == len(lines) == len(set(lines)) == int(count)
     assert all(len(line) == int(moves) and panguru.check(board, line) for line in lines)
     assert sum(row[1] for row in answer.tables[0].rows) == int(count)
@@ -53,7 +53,7 @@ def test_the_known_boards(row: str) -> None:
 )
 def test_the_named_boards(name: str, moves: int, count: int) -> None:
     answer = panguru.solve(panguru.parse(panguru.BOARDS[name], name), SolveMode.COUNT, SerialRuntime())
-    assert (answer.facts["moves"], answer.count) == (moves, count)
+    assert (answer.details["moves"], answer.count) == (moves, count)
 
 
 def test_the_moves_of_the_original_are_63_edges_and_two_lead_from_anywhere_to_anywhere() -> None:
@@ -80,14 +80,14 @@ def test_a_thousand_random_boards_are_as_hard_as_the_docs_say() -> None:
 def test_a_board_beyond_the_twenty_moves_of_the_original() -> None:
     board = panguru.parse(panguru.BOARDS["twenty-one"], "twenty-one")
     answer = panguru.solve(board, SolveMode.COUNT, SerialRuntime())
-    assert (answer.facts["moves"], answer.count, next(answer.lines, None)) == (21, 1694, None)
+    assert (answer.details["moves"], answer.count, next(answer.solutions, None)) == (21, 1694, None)
 
 
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 1_000_000), st.integers(0, 7))
 def test_a_scramble_against_breadth_first_search(seed: int, moves: int) -> None:
     plates, pebbles = scrambled(seed, moves)
-    lines = list(panguru.solve(Board(plates, pebbles), SolveMode.FEWEST, SerialRuntime()).lines)
+    lines = list(panguru.solve(Board(plates, pebbles), SolveMode.FEWEST, SerialRuntime()).solutions)
     assert set(lines) == breadth_first(plates, pebbles)
     assert len(lines) == len(set(lines))
 
@@ -97,35 +97,35 @@ def test_a_scramble_against_breadth_first_search(seed: int, moves: int) -> None:
 def test_a_small_board_against_breadth_first_search(seed: int, colours: str) -> None:
     plates, pebbles = scrambled(seed, 40, colours)
     answer = panguru.solve(Board(plates, pebbles), SolveMode.FEWEST, SerialRuntime())
-    assert set(answer.lines) == breadth_first(plates, pebbles, SMALL_TABLE)
+    assert set(answer.solutions) == breadth_first(plates, pebbles, SMALL_TABLE)
 
 
 def test_the_three_wishes_agree() -> None:
     board = panguru.parse(panguru.BOARDS["rainbow"], "rainbow")
     fewest, first, count = (
-        panguru.solve(board, wish, SerialRuntime()) for wish in (SolveMode.FEWEST, SolveMode.FIRST, SolveMode.COUNT)
+        panguru.solve(board, mode, SerialRuntime()) for mode in (SolveMode.FEWEST, SolveMode.FIRST, SolveMode.COUNT)
     )
-    (line,) = first.lines
-    assert line in set(fewest.lines)
+    (line,) = first.solutions
+    assert line in set(fewest.solutions)
     assert (first.count, count.count, fewest.count) == (None, 26, 26)
-    assert not list(count.lines)
-    assert fewest.tried() > 0
+    assert not list(count.solutions)
+    assert fewest.nodes_searched() > 0
 
 
 def test_lines_are_found_as_they_are_asked_for() -> None:
     board = Board("DFHGIWECBA", "CB-AEFHDGI")
     answer = panguru.solve(board, SolveMode.FEWEST, SerialRuntime())
-    assert (answer.facts["moves"], answer.count) == (18, 56806)
-    some = list(islice(answer.lines, 100))
+    assert (answer.details["moves"], answer.count) == (18, 56806)
+    some = list(islice(answer.solutions, 100))
     assert len(set(some)) == 100
     assert all(panguru.check(board, line) for line in some)
-    assert sum(1 for _ in answer.lines) == 56806 - 100
+    assert sum(1 for _ in answer.solutions) == 56806 - 100
 
 
 def test_a_solved_board_takes_no_move() -> None:
     board = Board("WAB", "-AB")
     answer = panguru.solve(board, SolveMode.FEWEST, SerialRuntime())
-    assert (list(answer.lines), answer.count, answer.facts["moves"]) == ([()], 1, 0)
+    assert (list(answer.solutions), answer.count, answer.details["moves"]) == ([()], 1, 0)
     assert panguru.notate(board, ()) == "0"
     assert panguru.hint(board, SerialRuntime()) == "it is solved"
 
@@ -159,10 +159,10 @@ def test_whether_own_moves_solve_a_board_is_known(data: st.DataObject) -> None:
     board = Board(plates, pebbles, lines)
     answer = panguru.solve(board, SolveMode.FEWEST, SerialRuntime())
     if plates.replace("W", "-") in reached(pebbles, table_of(board)):
-        assert set(answer.lines) == breadth_first(plates, pebbles, table_of(board))
+        assert set(answer.solutions) == breadth_first(plates, pebbles, table_of(board))
     else:
-        assert (answer.count, answer.proof, list(answer.lines)) == (0, Proof.PARITY, [])
-        assert answer.why
+        assert (answer.count, answer.proof, list(answer.solutions)) == (0, Proof.PARITY, [])
+        assert answer.reason
         assert panguru.hint(board, SerialRuntime()).startswith("no moves solve this board")
 
 
@@ -196,12 +196,12 @@ def test_what_larger_graphs_can_do_is_known(name: str) -> None:
 
 def test_a_board_is_made_from_its_seed() -> None:
     board = panguru.parse(panguru.BOARDS["original"], "original")
-    made = [panguru.make(seed, board, SerialRuntime()).board for seed in (1, 2, 1)]
+    made = [panguru.generate(seed, board, SerialRuntime()).board for seed in (1, 2, 1)]
     assert made[0] == made[2] != made[1]
     assert sorted(made[0].plates) == sorted(board.plates)
     ladder = Board("WABCDEFGHI", "-ABCDEFGHI", ((0, 1), (1, 2), (2, 3), (3, 0)))
     for seed in range(20):
-        assert not panguru.why_not(panguru.make(seed, ladder, SerialRuntime()).board)
+        assert not panguru.why_not(panguru.generate(seed, ladder, SerialRuntime()).board)
 
 
 def test_how_hard_random_boards_are() -> None:
@@ -210,8 +210,10 @@ def test_how_hard_random_boards_are() -> None:
     assert table.title == "How hard 40 random boards are"
     assert sum(row[1] for row in table.rows) == 40
     for moves, _, _, _, seed in table.rows[:3]:
-        made = panguru.make(int(seed), board, SerialRuntime()).board
-        assert panguru.solve(Board(made.plates, made.pebbles), SolveMode.FIRST, SerialRuntime()).facts["moves"] == moves
+        made = panguru.generate(int(seed), board, SerialRuntime()).board
+        assert (
+            panguru.solve(Board(made.plates, made.pebbles), SolveMode.FIRST, SerialRuntime()).details["moves"] == moves
+        )
     again = panguru.difficulty(range(40), SerialRuntime(), board)
     assert again == table
 
@@ -220,7 +222,7 @@ def test_both_ways_of_the_kernel_do_the_same(both_ways) -> None:
     """The same walks, the same levels and the same numbers, move for move."""
     rainbow = panguru.parse(panguru.BOARDS["rainbow"], "rainbow")
     boards = [panguru.parse(drawing, name) for name, drawing in panguru.BOARDS.items()]
-    boards += [panguru.make(seed, rainbow, SerialRuntime()).board for seed in range(5)]
+    boards += [panguru.generate(seed, rainbow, SerialRuntime()).board for seed in range(5)]
     for board in boards:
         plain, compiled = (told_by(kernel, board) for kernel in both_ways("panguru/kernel"))
         assert plain == compiled
@@ -262,7 +264,7 @@ class Cut(SerialRuntime):
         self.patience = patience
         self.notes: list[str] = []
 
-    def progress(self, part: float | None, note: str) -> None:  # noqa: ARG002
+    def report_progress(self, part: float | None, note: str) -> None:  # noqa: ARG002
         self.notes.append(note)
         self.patience -= 1
         if self.patience < 0:
@@ -271,55 +273,55 @@ class Cut(SerialRuntime):
 
 def test_a_search_that_is_cut_off_says_what_is_proven_and_goes_on_from_there() -> None:
     rainbow = panguru.parse(panguru.BOARDS["rainbow"], "rainbow")
-    board, work = panguru.make(5, rainbow, SerialRuntime()).board, Cut(5)
+    board, runtime = panguru.generate(5, rainbow, SerialRuntime()).board, Cut(5)
     whole = panguru.solve(board, SolveMode.FIRST, SerialRuntime())
     with pytest.raises(Interrupted) as caught:
-        panguru.solve(board, SolveMode.FIRST, work)
-    proven = int(caught.value.so_far.removeprefix("it takes ").removesuffix(" moves or more"))
-    assert 10 < proven <= whole.facts["moves"]
-    assert len(list(work.shelf.names())) == 1
-    work.patience = 1_000_000
-    work.notes.clear()
-    rest = panguru.solve(board, SolveMode.FIRST, work)
-    assert rest.facts["moves"] == whole.facts["moves"]
-    assert int(work.notes[0].split()[-3]) >= proven
-    assert rest.tried() < whole.tried()
-    assert not list(work.shelf.names())
-    assert replayed(board.plates, board.pebbles, next(rest.lines))
+        panguru.solve(board, SolveMode.FIRST, runtime)
+    proven = int(caught.value.partial_result.removeprefix("it takes ").removesuffix(" moves or more"))
+    assert 10 < proven <= whole.details["moves"]
+    assert len(list(runtime.cache.names())) == 1
+    runtime.patience = 1_000_000
+    runtime.notes.clear()
+    rest = panguru.solve(board, SolveMode.FIRST, runtime)
+    assert rest.details["moves"] == whole.details["moves"]
+    assert int(runtime.notes[0].split()[-3]) >= proven
+    assert rest.nodes_searched() < whole.nodes_searched()
+    assert not list(runtime.cache.names())
+    assert replayed(board.plates, board.pebbles, next(rest.solutions))
 
 
 def test_a_search_that_is_cut_off_while_its_lines_are_counted_says_how_many_moves_there_are() -> None:
     board, notes = panguru.parse(panguru.BOARDS["twenty-one"], "twenty-one"), Cut(1_000_000)
     panguru.solve(board, SolveMode.COUNT, notes)
     tried = sum("tried" in note for note in notes.notes)
-    work = Cut(tried + 5)
+    runtime = Cut(tried + 5)
     with pytest.raises(Interrupted) as caught:
-        panguru.solve(board, SolveMode.COUNT, work)
-    assert caught.value.so_far == "it takes 21 moves; the lines are not counted"
-    work.patience = 1_000_000
-    work.notes.clear()
-    assert panguru.solve(board, SolveMode.COUNT, work).count == 1694
-    assert sum("tried" in note for note in work.notes) < max(tried, 2)
-    assert not list(work.shelf.names())
+        panguru.solve(board, SolveMode.COUNT, runtime)
+    assert caught.value.partial_result == "it takes 21 moves; the lines are not counted"
+    runtime.patience = 1_000_000
+    runtime.notes.clear()
+    assert panguru.solve(board, SolveMode.COUNT, runtime).count == 1694
+    assert sum("tried" in note for note in runtime.notes) < max(tried, 2)
+    assert not list(runtime.cache.names())
 
 
 def test_many_short_rounds_are_heard_of() -> None:
     """On a circle with a chord, a line may take a hundred moves more than it seems to: a round for each of them."""
     circle = " ".join(f"{at}-{at + 1}" for at in range(14))
     like = panguru.with_rules(Board("WABCDEFGHIJKLMN", "-ABCDEFGHIJKLMN"), {"moves": f"{circle} 14-0 0-2"})
-    work = Cut(20)
+    runtime = Cut(20)
     with pytest.raises(Interrupted):
-        panguru.solve(panguru.make(3, like, SerialRuntime()).board, SolveMode.FIRST, work)
-    tried = [int(note.split()[0].replace(",", "")) for note in work.notes]
+        panguru.solve(panguru.generate(3, like, SerialRuntime()).board, SolveMode.FIRST, runtime)
+    tried = [int(note.split()[0].replace(",", "")) for note in runtime.notes]
     assert max(after - before for before, after in pairwise([0, *tried])) < 20_000
 
 
 class CutAtTheTable(Cut):
     """Work that hears of a table only."""
 
-    def progress(self, part: float | None, note: str) -> None:
+    def report_progress(self, part: float | None, note: str) -> None:
         if part is not None:
-            super().progress(part, note)
+            super().report_progress(part, note)
 
 
 def test_a_table_that_is_cut_off_says_how_many_boards_are_solved() -> None:
@@ -327,23 +329,23 @@ def test_a_table_that_is_cut_off_says_how_many_boards_are_solved() -> None:
     with pytest.raises(Interrupted) as caught:
         panguru.solve(board, SolveMode.COUNT, CutAtTheTable(1))
     told = "it takes 11 moves; 40 of 100 random boards solved, none of which takes more than 1"
-    assert caught.value.so_far.startswith(told)
+    assert caught.value.partial_result.startswith(told)
 
 
 def test_a_table_ends_within_a_board_that_takes_long() -> None:
     board = panguru.with_rules(panguru.parse(panguru.BOARDS["small"], "small"), {"random": "100"})
-    work = Cut(40)
+    runtime = Cut(40)
     with pytest.raises(Interrupted) as caught:
-        panguru.solve(board, SolveMode.COUNT, work)
-    assert caught.value.so_far == "it takes 11 moves; 0 of 100 random boards solved"
-    assert not list(work.shelf.names()), "nothing is kept of one of many boards"
+        panguru.solve(board, SolveMode.COUNT, runtime)
+    assert caught.value.partial_result == "it takes 11 moves; 0 of 100 random boards solved"
+    assert not list(runtime.cache.names()), "nothing is kept of one of many boards"
 
 
 def test_memory_is_asked_for_before_all_levels_take_it() -> None:
     asked: list[int] = []
-    work = SerialRuntime()
-    work.require_memory = lambda size, what: asked.append(size)  # type: ignore[method-assign]  # noqa: ARG005
-    search = Search(Board("DFHGIWECBA", "CB-AEFHDGI"), work, many=5_000)
+    runtime = SerialRuntime()
+    runtime.require_memory = lambda size, what: asked.append(size)  # type: ignore[method-assign]  # noqa: ARG005
+    search = Search(Board("DFHGIWECBA", "CB-AEFHDGI"), runtime, many=5_000)
     search.first()
     positions = sum(map(len, search.levels()))
     assert asked[-1] > 100 * positions > 100 * 5_000

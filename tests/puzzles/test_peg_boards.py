@@ -171,8 +171,8 @@ def test_jumps_of_a_triangle_go_along_three_lines() -> None:
     for end, right in ((Hole(0, 0), True), (Hole(2, 2), False)):
         assert bool(check(aimed(board, "0,0"), ())) is False
         jump = Jump(Hole(2, 2), Hole(0, 0)) if right else Jump(Hole(0, 0), end)
-        assert ("jump 1" not in check(board, [jump]).wrong) == right
-    assert "two holes along a line" in check(board, [Jump(Hole(0, 2), Hole(2, 0))]).wrong
+        assert ("jump 1" not in check(board, [jump]).error) == right
+    assert "two holes along a line" in check(board, [Jump(Hole(0, 2), Hole(2, 0))]).error
     assert "peg-hole" in render_svg(board)
 
 

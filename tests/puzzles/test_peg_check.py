@@ -13,7 +13,7 @@ ROW = parse("XXO\nXO ", "row")
 
 def first_line(name: str) -> tuple[Board, tuple[Jump, ...]]:
     board = parse(BOARDS[name], name)
-    return board, next(solve(board, SolveMode.FIRST, SerialRuntime()).lines)
+    return board, next(solve(board, SolveMode.FIRST, SerialRuntime()).solutions)
 
 
 CROSS, CROSS_LINE = first_line("cross")
@@ -40,25 +40,25 @@ def jump(start: str, end: str) -> Jump:
 def test_a_jump_against_the_rules_is_told_by_its_rule(start: str, end: str, wrong: str) -> None:
     checked = check(ROW, [jump(start, end)])
     assert not checked
-    assert wrong in checked.wrong
-    assert checked.wrong.startswith("jump 1, ")
+    assert wrong in checked.error
+    assert checked.error.startswith("jump 1, ")
 
 
 def test_a_jump_onto_a_peg_is_refused() -> None:
-    assert check(parse("XXX", "three"), [jump("0,0", "2,0")]).wrong.endswith("2,0 is not empty")
+    assert check(parse("XXX", "three"), [jump("0,0", "2,0")]).error.endswith("2,0 is not empty")
 
 
 def test_a_jump_over_an_empty_hole_is_refused() -> None:
-    assert check(parse("XOO", "one"), [jump("0,0", "2,0")]).wrong.endswith("there is no peg at 1,0")
+    assert check(parse("XOO", "one"), [jump("0,0", "2,0")]).error.endswith("there is no peg at 1,0")
 
 
 def test_a_line_that_leaves_two_pegs_is_refused() -> None:
-    assert check(ROW, [jump("0,0", "2,0")]).wrong == "2 pegs are left after 1 jump"
+    assert check(ROW, [jump("0,0", "2,0")]).error == "2 pegs are left after 1 jump"
 
 
 def test_a_line_to_another_hole_than_the_goal_is_refused() -> None:
     board = with_rules(parse("XXO", "row"), {"goal": "0,0"})
-    assert check(board, [jump("0,0", "2,0")]).wrong == "the last peg is at 2,0, not at 0,0"
+    assert check(board, [jump("0,0", "2,0")]).error == "the last peg is at 2,0, not at 0,0"
 
 
 def test_a_board_that_begins_solved_needs_no_jump() -> None:

@@ -70,8 +70,8 @@ MET = [
 ]
 
 
-def counted(board: Board, work: SerialRuntime | None = None, **how: int) -> Counted:
-    return Count(field_of(board), work or SerialRuntime(), **how).run()
+def counted(board: Board, runtime: SerialRuntime | None = None, **how: int) -> Counted:
+    return Count(field_of(board), runtime or SerialRuntime(), **how).run()
 
 
 def answer(board: Board) -> SolveResult:
@@ -84,11 +84,11 @@ def test_a_known_board_is_counted_with_all_its_positions(
 ) -> None:
     found = answer(known(name))
     assert found.count == count
-    assert found.facts["positions"] == positions
-    assert found.facts["jumps-of-all-games"] == tried
-    assert found.facts["games"] == games
+    assert found.details["positions"] == positions
+    assert found.details["jumps_of_all_games"] == tried
+    assert found.details["games"] == games
     assert dict(found.tables[-1].rows) == {f"{x},{y}": number for (x, y), number in ends.items()}
-    assert list(found.lines) == []
+    assert list(found.solutions) == []
     assert all(answer(known(name, f"{x},{y}")).count == number for (x, y), number in list(ends.items())[:2])
 
 
@@ -238,19 +238,19 @@ def test_a_count_that_is_cut_off_at_any_moment_goes_on_where_it_was(small: int) 
     random = Random(small)
     cuts = 0
     for _ in range(3):
-        work = SerialRuntime()
+        runtime = SerialRuntime()
         while True:
             try:
-                found = counted(board, Ending(work, random.randint(1, 9 if small else 150)), small=small)
+                found = counted(board, Ending(runtime, random.randint(1, 9 if small else 150)), small=small)
                 break
             except Interrupted as error:
-                so_far = error.so_far
+                partial_result = error.partial_result
             cuts += 1
-            assert "counted" in so_far
-            assert "\n" not in so_far
-            assert list(work.shelf.names())
+            assert "counted" in partial_result
+            assert "\n" not in partial_result
+            assert list(runtime.cache.names())
         assert found == whole
-        assert list(work.shelf.names()) == []
+        assert list(runtime.cache.names()) == []
     assert cuts
 
 
@@ -261,7 +261,7 @@ class AtEachLevel(SerialRuntime):
         super().__init__()
         self.met: set[str] = set()
 
-    def progress(self, part: float | None, note: str) -> None:  # noqa: ARG002 - as Work has it
+    def report_progress(self, part: float | None, note: str) -> None:  # noqa: ARG002 - as Work has it
         if "jump" in note or "meet" in note:
             what = note.partition(",")[0]
             if what not in self.met:
@@ -277,18 +277,18 @@ SEVERAL = [
 
 @pytest.mark.parametrize(("board", "small"), SEVERAL, ids=["many", "triangle"])
 def test_a_count_with_several_last_pairs_goes_on_from_every_level(board: Board, small: int) -> None:
-    work = AtEachLevel()
+    runtime = AtEachLevel()
     whole = counted(board, small=small)
     for _ in range(200):
         try:
-            found = counted(board, work, small=small)
+            found = counted(board, runtime, small=small)
             break
         except Interrupted:
             pass
     assert found == whole
     assert whole.count == counted(board).count
-    assert len(work.met) > 12
-    assert list(work.shelf.names()) == []
+    assert len(runtime.met) > 12
+    assert list(runtime.cache.names()) == []
     assert len(field_of(board).last_pairs()) > 1
     assert max(len(whole.rows), len(whole.back)) < len(board.pegs), "a row for each level"
 
@@ -303,25 +303,25 @@ def test_ends_that_are_not_told_apart_are_told_together() -> None:
 
 def test_a_checkpoint_that_is_damaged_is_not_believed() -> None:
     board = known(OTHERS[0][0])
-    work = SerialRuntime()
+    runtime = SerialRuntime()
     with pytest.raises(Interrupted):
-        counted(board, Ending(work, 9))
-    (name,) = work.shelf.names()
-    data = bytes(work.shelf.load(name) or b"")
+        counted(board, Ending(runtime, 9))
+    (name,) = runtime.cache.names()
+    data = bytes(runtime.cache.load(name) or b"")
     assert len(data) > 16
     for changed in (b"", b"nothing", data[:-8], data[:20], b"\0" * len(data), data[:16] + b"{" + data[17:]):
-        work.shelf.save(name, [changed])
-        assert counted(board, work).count == OTHERS[0][1]
+        runtime.cache.save(name, [changed])
+        assert counted(board, runtime).count == OTHERS[0][1]
 
 
 def test_a_checkpoint_is_saved_now_and_then_without_an_end() -> None:
     clock, saved = iter(range(0, 10**6, 30)), []
-    work = SerialRuntime(lambda: float(next(clock)))
-    keep = work.shelf.save
-    work.shelf.save = lambda name, parts: (saved.append(name), keep(name, parts))[1]  # type: ignore[method-assign]
-    assert counted(known("plus"), work).count == 32
+    runtime = SerialRuntime(lambda: float(next(clock)))
+    keep = runtime.cache.save
+    runtime.cache.save = lambda name, parts: (saved.append(name), keep(name, parts))[1]  # type: ignore[method-assign]
+    assert counted(known("plus"), runtime).count == 32
     assert 0 < len(saved) < 9
-    assert list(work.shelf.names()) == []
+    assert list(runtime.cache.names()) == []
 
 
 def test_a_count_stops_at_too_many_positions_and_lines_come_without_it() -> None:
@@ -330,13 +330,13 @@ def test_a_count_stops_at_too_many_positions_and_lines_come_without_it() -> None
         counted(known("arrow"), most=5_000)
 
     class Small(SerialRuntime):
-        def require_memory(self, size: int, what: str) -> None:
-            raise Refused(f"{what} takes {size} bytes")
+        def require_memory(self, size: int, purpose: str) -> None:
+            raise Refused(f"{purpose} takes {size} bytes")
 
     found = solve(known("full"), SolveMode.ALL, Small())
     assert found.count is None
-    assert "not counted beside the lines" in str(found.facts["count"])
-    assert next(found.lines)
+    assert "not counted beside the lines" in str(found.details["count"])
+    assert next(found.solutions)
     with pytest.raises(Refused):
         solve(known("full"), SolveMode.COUNT, Small())
 
@@ -404,7 +404,7 @@ def test_six_of_the_known_boards_may_end_at_five_holes_and_the_diamond_at_none()
 def test_every_solution_is_walked_once_more(name: str) -> None:
     """Millions of lines, one after the other: what is counted without a walk."""
     found = solve(known(name), SolveMode.ALL, SerialRuntime())
-    assert sum(1 for _ in found.lines) == found.count
+    assert sum(1 for _ in found.solutions) == found.count
 
 
 @LONG
@@ -443,10 +443,10 @@ def test_the_diamond_is_proven_once_more_by_looking_at_every_position() -> None:
 def test_every_position_of_the_full_board_is_counted() -> None:
     found = answer(known("full", positions="all"))
     assert found.count == 81_723_294_080_159_936
-    assert found.facts["positions"] == 187_636_299
-    assert found.facts["positions-up-to-symmetry"] == 23_475_688
-    assert found.facts["jumps-of-all-games"] == 1_192_305_835_925_385_277_580
-    assert found.facts["games"] == 577_116_156_815_309_849_672
+    assert found.details["positions"] == 187_636_299
+    assert found.details["positions_up_to_symmetry"] == 23_475_688
+    assert found.details["jumps_of_all_games"] == 1_192_305_835_925_385_277_580
+    assert found.details["games"] == 577_116_156_815_309_849_672
     assert [row[1] for row in found.tables[0].rows] == [
         *(1, 1, 2, 8, 39, 171, 719, 2757, 9751, 31312, 89927, 229614, 517854, 1022224, 1753737, 2598215, 3312423),
         *(3626632, 3413313, 2765623, 1930324, 1160977, 600372, 265865, 100565, 32250, 8688, 1917, 348, 50, 7, 2),

@@ -13,11 +13,11 @@ from pi_appliance.puzzles.peg_solitaire import BOARDS, parse, parse_listing, sol
 from pi_appliance.puzzles.runtime.serial import SerialRuntime
 
 
-def listed(drawing: str, limit: int = 10, wish: SolveMode = SolveMode.FIRST) -> str:
+def listed(drawing: str, limit: int = 10, mode: SolveMode = SolveMode.FIRST) -> str:
     board = parse(drawing, "drawn")
     parts: list[str] = []
-    answer = solve(board, wish, SerialRuntime())
-    (*_, last) = list_solutions(peg_solitaire, board, answer.lines, limit, parts.append)
+    answer = solve(board, mode, SerialRuntime())
+    (*_, last) = list_solutions(peg_solitaire, board, answer.solutions, limit, parts.append)
     return "".join(parts) + known(peg_solitaire, board, answer, last.number)
 
 
@@ -28,7 +28,7 @@ def refused(text: str, kind: type[ApplianceError] = ConfigError) -> str:
 
 
 def test_a_listing_draws_each_board_after_its_jump_and_ends_with_a_blank_line() -> None:
-    assert listed("XXO\n  X\n  O", wish=SolveMode.ALL).startswith(
+    assert listed("XXO\n  X\n  O", mode=SolveMode.ALL).startswith(
         "Starting Board\nXXO\n  X\n  O\n\n"
         "Start Solution\n\n"
         "OOX\n  X\n  O\n\n"
@@ -48,14 +48,14 @@ def test_a_listing_of_a_known_board_keeps_the_blank_corners() -> None:
 
 
 def test_a_listing_stops_at_the_limit_and_says_how_many_there_are() -> None:
-    text = listed(BOARDS["pyramid"], limit=3, wish=SolveMode.ALL)
+    text = listed(BOARDS["pyramid"], limit=3, mode=SolveMode.ALL)
     assert "Solutions: 10,142,448\n" in text
     assert "Solutions listed: 3\n" in text
     assert text.count("Start Solution") == 3
 
 
 def test_a_listing_without_solutions_says_that_and_how_it_is_proven() -> None:
-    text = listed(BOARDS["diamond"], wish=SolveMode.ALL)
+    text = listed(BOARDS["diamond"], mode=SolveMode.ALL)
     assert "Solutions: none, proven by parity (the rule of three" in text
     assert "Start Solution" not in text
 

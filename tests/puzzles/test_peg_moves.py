@@ -28,8 +28,8 @@ def test_the_fewest_moves_of_the_known_boards(name: str, anywhere: int, centre: 
     for goal, fewest in (("", anywhere), ("3,3", centre)):
         board = known(name, goal)
         found = solve(board, SolveMode.FEWEST, SerialRuntime())
-        lines = list(found.lines)
-        assert found.facts["moves"] == fewest
+        lines = list(found.solutions)
+        assert found.details["moves"] == fewest
         assert found.count == len(lines) == len(set(lines))
         assert {moves(line) for line in lines} == {fewest}
         assert all(check(board, line) for line in lines)
@@ -41,7 +41,7 @@ def test_no_solution_of_a_small_board_takes_fewer_moves_and_all_that_take_as_few
     every = list(plain(board, board.pegs))
     fewest = min(map(moves, every))
     found = solve(board, SolveMode.FEWEST, SerialRuntime())
-    assert sorted(found.lines) == sorted(line for line in every if moves(line) == fewest)
+    assert sorted(found.solutions) == sorted(line for line in every if moves(line) == fewest)
 
 
 rows = st.lists(st.text("XXO ", min_size=5, max_size=5), min_size=3, max_size=4)
@@ -61,8 +61,8 @@ def test_a_random_board_has_the_shortest_solutions_that_trying_everything_finds(
         assert found.proof is not None
         return
     fewest = min(map(moves, every))
-    assert found.facts["moves"] == fewest
-    assert sorted(found.lines) == sorted(line for line in every if moves(line) == fewest)
+    assert found.details["moves"] == fewest
+    assert sorted(found.solutions) == sorted(line for line in every if moves(line) == fewest)
 
 
 @pytest.mark.parametrize("empty", [Hole(0, 1), Hole(1, 2)])
@@ -71,13 +71,13 @@ def test_a_triangle_of_ten_holes_is_solved_in_the_fewest_moves(empty: Hole) -> N
     every = list(plain(board, board.pegs))
     found = solve(board, SolveMode.FEWEST, SerialRuntime())
     fewest = min(map(moves, every), default=None)
-    assert found.facts.get("moves") == fewest
-    assert sorted(found.lines) == sorted(line for line in every if moves(line) == fewest)
+    assert found.details.get("moves") == fewest
+    assert sorted(found.solutions) == sorted(line for line in every if moves(line) == fewest)
 
 
 def test_a_board_of_one_peg_takes_no_move_and_one_without_solution_has_none() -> None:
     found = solve(known("XO"), SolveMode.FEWEST, SerialRuntime())
-    assert (found.count, found.facts["moves"], list(found.lines)) == (1, 0, [()])
+    assert (found.count, found.details["moves"], list(found.solutions)) == (1, 0, [()])
     assert solve(known("diamond"), SolveMode.FEWEST, SerialRuntime()).proof is Proof.PARITY
     assert solve(known("fireplace", "3,6"), SolveMode.FEWEST, SerialRuntime()).proof is Proof.EXHAUSTION
 
@@ -87,22 +87,22 @@ def test_a_search_that_is_cut_off_at_any_moment_goes_on_where_it_was() -> None:
     random = Random(7)
     cuts = 0
     for _ in range(4):
-        work = SerialRuntime()
+        runtime = SerialRuntime()
         while True:
-            search = MinMoveSearch(field, Ending(work, random.randint(1, 9)))
+            search = MinMoveSearch(field, Ending(runtime, random.randint(1, 9)))
             try:
                 assert search.run() == 7
                 break
             except Interrupted as error:
-                so_far = error.so_far
+                partial_result = error.partial_result
             cuts += 1
-            assert so_far.startswith("no solution takes fewer than ")
+            assert partial_result.startswith("no solution takes fewer than ")
         whole = MinMoveSearch(field, SerialRuntime())
         whole.run()
-        search.work = SerialRuntime()
+        search.runtime = SerialRuntime()
         assert (search.count(), search.looked, search.tried) == (whole.count(), whole.looked, whole.tried)
         assert list(search.lines()) == list(whole.lines())
-        assert list(work.shelf.names()) == []
+        assert list(runtime.cache.names()) == []
     assert cuts
 
 
@@ -111,7 +111,7 @@ def test_a_search_that_is_cut_off_before_its_layers_says_what_is_proven() -> Non
     for words in (0, 5):
         with pytest.raises(Interrupted) as caught:
             MinMoveSearch(field_of(known("full")), Ending(SerialRuntime(), words)).run()
-        assert caught.value.so_far.startswith("no solution takes fewer than 8 moves")
+        assert caught.value.partial_result.startswith("no solution takes fewer than 8 moves")
 
 
 @LONG
@@ -119,7 +119,7 @@ def test_the_full_board_takes_17_moves_and_18_to_the_centre() -> None:
     for goal, fewest in (("", 17), ("3,3", 18)):
         board = known("full", goal)
         found = solve(board, SolveMode.FEWEST, SerialRuntime())
-        assert (found.facts["moves"], found.count) == (fewest, 7_488)
-        lines = list(found.lines)
+        assert (found.details["moves"], found.count) == (fewest, 7_488)
+        lines = list(found.solutions)
         assert len(set(lines)) == 7_488
         assert all(check(board, line) and moves(line) == fewest for line in lines)

@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 
 from pi_appliance.errors import ConfigError
 from pi_appliance.puzzles import SolveMode
-from pi_appliance.puzzles.peg_solitaire import Board, Hole, Jump, check, hint, notate, parse_line, solve, steps
+from pi_appliance.puzzles.peg_solitaire import Board, Hole, Jump, check, hint, notate, parse_solution, solve, steps
 from pi_appliance.puzzles.runtime.serial import SerialRuntime
 from tests.puzzles.pegs import known, moves, triangle
 
 
 def problems(board: Board, text: str) -> list[tuple[int, int, str]]:
     with pytest.raises(ConfigError) as caught:
-        parse_line(board, text, "mine")
+        parse_solution(board, text, "mine")
     return [(each.line, each.column, each.wrong) for each in caught.value.problems]
 
 
@@ -24,14 +24,14 @@ def test_jumps_by_one_peg_in_a_row_are_written_as_one_move() -> None:
     line = (Jump(Hole(3, 1), Hole(3, 3)), Jump(Hole(3, 3), Hole(5, 3)), Jump(Hole(2, 3), Hole(4, 3)))
     assert notate(known("full"), line) == "3,1-3,3-5,3 2,3-4,3"
     for text in ("3,1-3,3-5,3 2,3-4,3", "3,1-3,3 3,3-5,3\n 2,3-4,3\n"):
-        assert parse_line(known("full"), text, "mine") == line
+        assert parse_solution(known("full"), text, "mine") == line
 
 
 @pytest.mark.parametrize("name", ["cross", "plus", "fireplace"])
 def test_every_solution_is_read_back_from_its_notation(name: str) -> None:
     board = known(name)
-    for line in solve(board, SolveMode.ALL, SerialRuntime()).lines:
-        assert parse_line(board, notate(board, line), "mine") == line
+    for line in solve(board, SolveMode.ALL, SerialRuntime()).solutions:
+        assert parse_solution(board, notate(board, line), "mine") == line
         assert len(notate(board, line).split()) == moves(line)
 
 
@@ -44,13 +44,13 @@ def test_what_is_no_jump_is_told_with_its_place_and_all_of_it() -> None:
     ]
     assert problems(board, " \n") == [(1, 1, "no jump is written here")]
     assert problems(board, "3,1") == [(1, 1, "'3,1' is no jump")]
-    assert parse_line(known("XO"), "", "mine") == ()
+    assert parse_solution(known("XO"), "", "mine") == ()
 
 
 @given(st.text(max_size=40))
 def test_any_text_is_a_line_or_a_problem_with_a_place(text: str) -> None:
     try:
-        parse_line(known("full"), text, "mine")
+        parse_solution(known("full"), text, "mine")
     except ConfigError as error:
         found = error.problems
     else:
@@ -100,14 +100,14 @@ def meddled(board: Board, line: tuple[Jump, ...], random: Random) -> tuple[Jump,
 def test_ten_thousand_lines_that_were_changed_pass_only_if_they_are_right_all_the_same() -> None:
     random = Random(20261121)
     boards = [known("full"), known("full", "3,3"), known("plus"), known("cross", "3,0"), triangle(Hole(0, 0))]
-    right = {board: next(solve(board, SolveMode.FIRST, SerialRuntime()).lines) for board in boards}
+    right = {board: next(solve(board, SolveMode.FIRST, SerialRuntime()).solutions) for board in boards}
     refused = passed = 0
     while refused < 10_000:
         board = random.choice(boards)
         line = meddled(board, right[board], random)
         told = check(board, line)
         assert bool(told) == replayed(board, line)
-        assert bool(told) == (not told.wrong)
+        assert bool(told) == (not told.error)
         refused += not told
         passed += bool(told)
     assert passed > 50, "some changes leave a solution a solution"
@@ -144,7 +144,7 @@ def test_a_line_with_one_wrong_jump_and_nothing_else_wrong_is_refused() -> None:
     """Lines that were changed anywhere go wrong in many ways at once; these in one, so that no rule can be missing."""
     random = Random(5)
     boards = [known("cross"), known("plus", "3,3"), triangle(Hole(0, 0)), triangle(Hole(0, 2))]
-    right = {board: next(solve(board, SolveMode.FIRST, SerialRuntime()).lines) for board in boards}
+    right = {board: next(solve(board, SolveMode.FIRST, SerialRuntime()).solutions) for board in boards}
     verdicts = {True: 0, False: 0}
     while sum(verdicts.values()) < 20_000:
         board = random.choice(boards)
@@ -160,7 +160,7 @@ def test_a_line_with_one_wrong_jump_and_nothing_else_wrong_is_refused() -> None:
 
 def test_the_steps_begin_with_the_board_and_show_each_jump() -> None:
     board = known("cross")
-    line = next(solve(board, SolveMode.FIRST, SerialRuntime()).lines)
+    line = next(solve(board, SolveMode.FIRST, SerialRuntime()).solutions)
     shown = list(steps(board, line))
     assert [step.caption for step in shown] == [
         "The beginning: 6 pegs",
@@ -172,7 +172,7 @@ def test_the_steps_begin_with_the_board_and_show_each_jump() -> None:
 
 def test_a_hint_is_the_first_jump_of_a_solution() -> None:
     board = known("cross")
-    line = next(solve(board, SolveMode.FIRST, SerialRuntime()).lines)
+    line = next(solve(board, SolveMode.FIRST, SerialRuntime()).solutions)
     assert hint(board, SerialRuntime()) == f"the peg at {line[0].start} jumps to {line[0].end}"
     assert "rule of three" in hint(known("diamond"), SerialRuntime())
     assert hint(known("XO"), SerialRuntime()) == "only one peg is left: it is solved"

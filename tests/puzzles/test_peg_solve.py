@@ -18,8 +18,8 @@ EXAMPLES = Path(__file__).parents[2] / "config" / "boards"
 PAIRS = "\n\n".join(["XXO XXO XXO XXO"] * 4)
 
 
-def answer(board: Board, wish: SolveMode = SolveMode.ALL) -> SolveResult:
-    return solve(board, wish, SerialRuntime())
+def answer(board: Board, mode: SolveMode = SolveMode.ALL) -> SolveResult:
+    return solve(board, mode, SerialRuntime())
 
 
 def aimed(board: Board, goal: str) -> Board:
@@ -56,13 +56,13 @@ def test_solutions_that_end_at_a_goal_are_counted_exactly(name: str, goal: str, 
     board = known(name, goal)
     found = answer(board)
     assert found.count == count
-    assert check(board, next(found.lines))
+    assert check(board, next(found.solutions))
 
 
 @pytest.mark.parametrize("name", ["cross", "plus", "fireplace"])
 def test_every_solution_of_a_small_board_is_listed_once_and_is_right(name: str) -> None:
     board, found = known(name), answer(known(name))
-    lines = list(found.lines)
+    lines = list(found.solutions)
     assert len(lines) == len(set(lines)) == found.count
     assert all(check(board, line) for line in lines)
 
@@ -70,7 +70,7 @@ def test_every_solution_of_a_small_board_is_listed_once_and_is_right(name: str) 
 @pytest.mark.parametrize("name", ["full", "pyramid", "arrow"])
 def test_solutions_beyond_number_come_as_they_are_asked_for(name: str) -> None:
     board = known(name)
-    lines = list(islice(answer(board, SolveMode.FIRST).lines, 2_000))
+    lines = list(islice(answer(board, SolveMode.FIRST).solutions, 2_000))
     assert len(set(lines)) == 2_000
     assert all(check(board, line) for line in lines)
 
@@ -78,7 +78,7 @@ def test_solutions_beyond_number_come_as_they_are_asked_for(name: str) -> None:
 def test_the_listing_goes_on_beyond_the_patience_of_the_first_search() -> None:
     english = known("full")
     board = Board(english.holes, frozenset(english.holes) - {Hole(1, 4)}, Hole(4, 1))
-    lines = list(islice(answer(board, SolveMode.FIRST).lines, 3_000))
+    lines = list(islice(answer(board, SolveMode.FIRST).solutions, 3_000))
     assert len(set(lines)) == 3_000
     assert all(check(board, line) for line in lines[::100])
 
@@ -87,15 +87,15 @@ def test_the_full_board_is_solved_with_few_jumps_tried() -> None:
     found = answer(known("full"), SolveMode.FIRST)
     assert found.count is None
     assert found.proof is None
-    assert found.tried() < 10_000
+    assert found.nodes_searched() < 10_000
 
 
 def test_the_diamond_is_proven_by_parity_before_any_jump_is_tried() -> None:
     found = answer(known("diamond"))
     assert found.proof is Proof.PARITY
-    assert "rule of three" in found.why
-    assert found.tried() == 0
-    assert list(found.lines) == []
+    assert "rule of three" in found.reason
+    assert found.nodes_searched() == 0
+    assert list(found.solutions) == []
 
 
 def test_either_direction_of_the_diagonals_can_forbid_every_end() -> None:
@@ -106,26 +106,26 @@ def test_either_direction_of_the_diagonals_can_forbid_every_end() -> None:
 def test_a_goal_of_the_wrong_class_is_proven_by_parity() -> None:
     found = answer(known("full", "2,2"))
     assert found.proof is Proof.PARITY
-    assert "at 2,2" in found.why
+    assert "at 2,2" in found.reason
 
 
 def test_a_goal_of_the_right_class_that_is_never_reached_is_proven_by_exhaustion() -> None:
     found = answer(known("fireplace", "3,6"))
     assert found.proof is Proof.EXHAUSTION
-    assert found.why == "every position was looked at (718): the last peg never stands at 3,6"
+    assert found.reason == "every position was looked at (718): the last peg never stands at 3,6"
 
 
 def test_a_small_board_without_a_solution_is_proven_with_the_fewest_pegs_left() -> None:
     found = answer(parse("XXO   XXO   XXO", "three pairs"))
     assert found.proof is Proof.EXHAUSTION
-    assert found.why == "every position was looked at (8): at best 3 pegs are left"
+    assert found.reason == "every position was looked at (8): at best 3 pegs are left"
 
 
 @pytest.mark.parametrize(("name", "size"), [("european", 36), ("swallow", 8), ("triangle", 14)])
 def test_the_example_boards_of_the_configuration_are_solved(name: str, size: int) -> None:
     board = parse((EXAMPLES / f"{name}.txt").read_text("utf-8"), name)
     assert len(board.pegs) == size
-    lines = list(islice(answer(board, SolveMode.FIRST).lines, 200))
+    lines = list(islice(answer(board, SolveMode.FIRST).solutions, 200))
     assert len(set(lines)) == 200
     assert all(check(board, line) for line in lines)
 
@@ -137,13 +137,13 @@ def test_the_example_boards_of_the_configuration_are_solved(name: str, size: int
 )
 def test_a_square_of_36_holes_is_solved_wherever_its_empty_hole_is(rows: str) -> None:
     board = parse("\n".join(rows[at : at + 6] for at in range(0, 36, 6)), "square")
-    assert check(board, next(answer(board, SolveMode.FIRST).lines))
+    assert check(board, next(answer(board, SolveMode.FIRST).solutions))
 
 
 def test_a_large_cross_is_solved_though_reading_order_gets_lost_there() -> None:
     arm, middle = "   XXX\n" * 3, "XXXXXXXXX\n"
     board = parse(arm + middle + "XXXXOXXXX\n" + middle + arm, "cross of 45")
-    lines = list(islice(answer(board, SolveMode.FIRST).lines, 50))
+    lines = list(islice(answer(board, SolveMode.FIRST).solutions, 50))
     assert len(set(lines)) == 50
     assert all(check(board, line) for line in lines)
 
@@ -152,8 +152,8 @@ def test_a_large_board_without_a_solution_is_proven_only_by_looking_at_everythin
     notes: list[str] = []
     found = solve(parse(PAIRS, "pairs"), SolveMode.FIRST, Listening(notes.append))
     assert found.proof is Proof.EXHAUSTION
-    assert "every position" in found.why
-    assert found.tried() > 16 * 2**15  # each of 16 jumps in half of the positions, and the tries before
+    assert "every position" in found.reason
+    assert found.nodes_searched() > 16 * 2**15  # each of 16 jumps in half of the positions, and the tries before
     assert len(notes) > 10
     assert all(note.endswith(" jumps tried") for note in notes)
 
@@ -168,13 +168,13 @@ def test_a_wide_search_is_heard_of_several_times_a_level() -> None:
     assert max(after - before for before, after in pairwise(told)) < found.tried / 48 * 1.5
 
 
-@pytest.mark.parametrize("wish", SolveMode)
-def test_a_search_that_is_stopped_has_no_answer(wish: SolveMode) -> None:
+@pytest.mark.parametrize("mode", SolveMode)
+def test_a_search_that_is_stopped_has_no_answer(mode: SolveMode) -> None:
     def stop(_: str) -> None:
         raise Interrupted("enough")
 
     with pytest.raises(Interrupted):
-        solve(parse(PAIRS, "pairs"), wish, Listening(stop))
+        solve(parse(PAIRS, "pairs"), mode, Listening(stop))
 
 
 class Listening(SerialRuntime):
@@ -184,20 +184,20 @@ class Listening(SerialRuntime):
         super().__init__()
         self.told = told
 
-    def progress(self, part: float | None, note: str) -> None:  # noqa: ARG002 - as Work has it
+    def report_progress(self, part: float | None, note: str) -> None:  # noqa: ARG002 - as Work has it
         self.told(note)
 
 
 def test_a_board_that_begins_with_one_peg_is_solved_by_no_jump() -> None:
     found = answer(parse("XOO", "one"))
     assert found.count == 1
-    assert list(found.lines) == [()]
+    assert list(found.solutions) == [()]
 
 
 def test_a_board_without_an_empty_hole_has_no_move() -> None:
     found = answer(parse("XXX\nXXX\nXXX\nXXX", "filled"))
     assert found.proof is not None
-    assert list(found.lines) == []
+    assert list(found.solutions) == []
 
 
 @pytest.mark.parametrize("remember", [1, 7, 100])
@@ -221,7 +221,7 @@ def test_a_walk_that_begins_with_a_known_line_goes_on_to_all_others() -> None:
 def test_the_listing_has_the_order_of_a_plain_search_in_reading_order() -> None:
     for name in ("cross", "plus"):
         board = known(name)
-        assert list(answer(board).lines) == [tuple(line) for line in plain(board, board.pegs, [])]
+        assert list(answer(board).solutions) == [tuple(line) for line in plain(board, board.pegs, [])]
 
 
 marks = st.text("XXO ", min_size=5, max_size=5)
@@ -238,7 +238,7 @@ def test_a_random_board_has_exactly_the_solutions_that_brute_force_finds(rows: l
     expected = [tuple(line) for line in plain(board, board.pegs, [])]
     found = answer(board)
     assert found.count == len(expected)
-    assert list(found.lines) == expected
+    assert list(found.solutions) == expected
     assert (found.proof is None) == bool(expected)
 
 

@@ -12,8 +12,8 @@ from pi_appliance.errors import ConfigError, Problem, UnknownName, WrongArgument
 from pi_appliance.puzzles import rubiks_cube as cube
 from pi_appliance.puzzles.rubiks_cube.board import FACES, TURNS
 from pi_appliance.puzzles.rubiks_cube.cubies import CORNERS, SOLVED, compose, facelets_of, turn_states
+from pi_appliance.puzzles.rubiks_cube.generate import random_state
 from pi_appliance.puzzles.rubiks_cube.legal import faults, state_of
-from pi_appliance.puzzles.rubiks_cube.made import random_state
 from tests.puzzles import cubes
 
 LINES = st.lists(st.sampled_from(TURNS), max_size=30).map(tuple)
@@ -65,7 +65,7 @@ def test_a_net_is_read_back_and_so_are_its_stickers_in_a_row(line: tuple[str, ..
 
 @given(st.text(max_size=80) | st.text("URFDLBWYGO \n2'x:Mw", max_size=120))
 def test_whatever_is_written_is_read_or_refused_with_its_place(text: str) -> None:
-    for read in (cube.parse, lambda text, file: cube.parse_line(cube.Board(3, cubes.SOLVED), text, file)):
+    for read in (cube.parse, lambda text, file: cube.parse_solution(cube.Board(3, cubes.SOLVED), text, file)):
         problems = problems_of(lambda read=read: read(text, "mine.txt"))
         assert problems is None or problems
         assert all(problem.line >= 1 <= problem.column for problem in problems or ())
@@ -106,8 +106,8 @@ def test_scrambles_in_other_words(text: str, same: str) -> None:
 def test_a_cube_held_otherwise_is_solved_as_it_is_held() -> None:
     turned = cube.parse("R U x y", "mine")
     assert turned.facelets[4] != "U"
-    answer = cube.solve(turned, cube.WISHES[0], cubes.work())
-    assert cube.check(turned, next(answer.lines))
+    answer = cube.solve(turned, cube.MODES[0], cubes.runtime())
+    assert cube.check(turned, next(answer.solutions))
 
 
 @pytest.mark.parametrize(
@@ -216,7 +216,7 @@ def mutated(chance: random.Random, line: tuple[str, ...]) -> tuple[str, ...]:
 
 @pytest.mark.parametrize("line", [("Rw",), ("x",), ("",), ("R3",), ("M",)])
 def test_the_check_takes_turns_of_faces_only(line: tuple[str, ...]) -> None:
-    assert "it is no turn of a face" in cube.check(cubes.after(("R",)), line).wrong
+    assert "it is no turn of a face" in cube.check(cubes.after(("R",)), line).error
 
 
 def test_made_states_are_possible_and_spread_evenly() -> None:

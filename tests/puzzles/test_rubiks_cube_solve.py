@@ -16,9 +16,9 @@ from pi_appliance.puzzles.rubiks_cube.board import TURNS, Board
 from pi_appliance.puzzles.rubiks_cube.close import FEW, close
 from pi_appliance.puzzles.rubiks_cube.cubies import facelets_of
 from pi_appliance.puzzles.rubiks_cube.exact import Shortest
+from pi_appliance.puzzles.rubiks_cube.generate import random_state
 from pi_appliance.puzzles.rubiks_cube.kernel import DONE, FOUND, Search
 from pi_appliance.puzzles.rubiks_cube.legal import state_of
-from pi_appliance.puzzles.rubiks_cube.made import random_state
 from pi_appliance.puzzles.rubiks_cube.solve import told
 from pi_appliance.puzzles.rubiks_cube.tables import tables
 from pi_appliance.puzzles.rubiks_cube.turns import read_turn, turned
@@ -39,13 +39,13 @@ class Clock(SerialRuntime):
     def __init__(self, left: float | None = None, words: int | None = None) -> None:
         ticks = count()
         super().__init__(lambda: next(ticks) / 1000)
-        self.shelf = cubes.work().shelf
+        self.cache = cubes.runtime().cache
         self._left, self._words = left, words
 
-    def left(self) -> float | None:
+    def seconds_left(self) -> float | None:
         return self._left
 
-    def progress(self, part: float | None, note: str) -> None:  # noqa: ARG002
+    def report_progress(self, part: float | None, note: str) -> None:  # noqa: ARG002
         if self._words is not None:
             self._words -= 1
             if self._words < 0:
@@ -53,7 +53,7 @@ class Clock(SerialRuntime):
 
 
 def first(board: Board) -> tuple[str, ...]:
-    return next(cube.solve(board, SolveMode.FIRST, cubes.work()).lines)
+    return next(cube.solve(board, SolveMode.FIRST, cubes.runtime()).solutions)
 
 
 def test_any_cube_is_solved_in_22_moves_at_once() -> None:
@@ -78,10 +78,10 @@ def test_more_time_never_makes_it_longer_and_a_target_ends_it() -> None:
     board = cube.parse(cube.BOARDS["scrambled"], "mine")
     lengths = [len(first(replace(board, seconds=seconds))) for seconds in (0, 0.1, 0.5)]
     assert lengths == sorted(lengths, reverse=True)
-    answer = cube.solve(replace(board, seconds=1000, target=21), SolveMode.FIRST, cubes.work())
-    assert answer.facts["moves"] <= 21
+    answer = cube.solve(replace(board, seconds=1000, target=21), SolveMode.FIRST, cubes.runtime())
+    assert answer.details["moves"] <= 21
     history = answer.tables[0].rows
-    assert history[-1][0] == answer.facts["moves"]
+    assert history[-1][0] == answer.details["moves"]
     assert [row[0] for row in history] == sorted((row[0] for row in history), reverse=True)
 
 
@@ -92,36 +92,36 @@ def test_where_the_clock_stands_still_the_answer_is_the_same_again() -> None:
 
 def test_the_answer_is_there_before_the_deadline() -> None:
     board = replace(cube.parse(cube.BOARDS["scrambled"], "mine"), seconds=None)
-    work = Clock(left=1.0)
-    assert cube.check(board, next(cube.solve(board, SolveMode.FIRST, work).lines))
-    assert work.seconds() < 1.0
+    runtime = Clock(left=1.0)
+    assert cube.check(board, next(cube.solve(board, SolveMode.FIRST, runtime).solutions))
+    assert runtime.monotonic() < 1.0
 
 
 def test_who_is_cut_off_says_what_was_found() -> None:
     board = replace(cube.parse(cube.BOARDS["scrambled"], "mine"), seconds=1000)
     with pytest.raises(Interrupted) as caught:
         cube.solve(board, SolveMode.FIRST, Clock(words=700))
-    assert caught.value.so_far.startswith("a solution of ")
-    assert cube.check(board, tuple(caught.value.so_far.partition(": ")[2].split()))
+    assert caught.value.partial_result.startswith("a solution of ")
+    assert cube.check(board, tuple(caught.value.partial_result.partition(": ")[2].split()))
 
 
 def test_on_all_cores_it_is_over_in_time_and_the_shortest_is_told(tmp_path: Path) -> None:
     board = replace(cube.parse(cube.BOARDS["scrambled"], "mine"), seconds=0.5)
-    with open_runtime(tmp_path, cores=2) as work:
-        work.shelf = cubes.work().shelf
+    with open_runtime(tmp_path, cores=2) as runtime:
+        runtime.cache = cubes.runtime().cache
         for asked in (board, replace(board, seconds=1_000_000, target=21)):
-            answer = cube.solve(asked, SolveMode.FIRST, work)
-            line = next(answer.lines)
+            answer = cube.solve(asked, SolveMode.FIRST, runtime)
+            line = next(answer.solutions)
             assert cube.check(board, line)
             history = [row[0] for row in answer.tables[0].rows]
             assert history == sorted(set(history), reverse=True)
-            assert history[-1] == answer.facts["moves"] == len(line) <= 21
-            assert answer.tried() > 0
+            assert history[-1] == answer.details["moves"] == len(line) <= 21
+            assert answer.nodes_searched() > 0
 
 
 def test_a_hunt_by_shares_of_first_turns_misses_nothing() -> None:
     view = views(state_of(cubes.after(cubes.scramble(random.Random(5), 7)).facelets, 3))[0]
-    small = tables(cubes.work(), wide=False)
+    small = tables(cubes.runtime(), wide=False)
 
     def ways(first: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
         start: tuple[int, ...] = view.start
@@ -165,11 +165,11 @@ def test_shortest_solutions_nearby_are_those_that_trying_everything_finds(side: 
     for length in (0, 1, 2, 3, 3, 3) if side == 3 else (1, 2, 3, 4, 4, 4):
         line = " ".join(cubes.scramble(chance, length))
         board = cube.parse(f"{side}x{side}x{side} {line or 'U U2 U'}", "mine")
-        fewest = cube.solve(board, SolveMode.FEWEST, cubes.work())
-        lines = list(fewest.lines)
+        fewest = cube.solve(board, SolveMode.FEWEST, cubes.runtime())
+        lines = list(fewest.solutions)
         assert set(lines) == slowly(board, 4)
         assert len(lines) == len(set(lines)) == fewest.count
-        assert cube.solve(board, SolveMode.COUNT, cubes.work()).count == fewest.count
+        assert cube.solve(board, SolveMode.COUNT, cubes.runtime()).count == fewest.count
 
 
 def test_shortest_solutions_are_the_same_from_both_ends_and_along_the_axes() -> None:
@@ -179,7 +179,7 @@ def test_shortest_solutions_are_the_same_from_both_ends_and_along_the_axes() -> 
     ]
     for line in scrambles:
         state = state_of(cubes.after(line).facelets, 3)
-        search = Shortest(state, tables(cubes.work()), cubes.work())
+        search = Shortest(state, tables(cubes.runtime()), cubes.runtime())
         assert search.run()
         assert sorted(search.proven.lines) == close(state, 3)
 
@@ -187,11 +187,11 @@ def test_shortest_solutions_are_the_same_from_both_ends_and_along_the_axes() -> 
 def test_a_short_solution_is_proven_to_be_the_shortest() -> None:
     line = ("R", "U", "F'", "L2", "D", "B'", "R2", "U'", "F", "D'")[: 10 if COMPILED else 8]
     board = cubes.after(line)
-    answer = cube.solve(replace(board, seconds=100), SolveMode.FIRST, cubes.work())
-    fewest = cube.solve(board, SolveMode.FEWEST, cubes.work())
-    assert answer.facts["optimal"] == "proven"
-    assert answer.facts["moves"] == fewest.facts["moves"] == len(line)
-    assert cubes.undone(line) in set(fewest.lines)
+    answer = cube.solve(replace(board, seconds=100), SolveMode.FIRST, cubes.runtime())
+    fewest = cube.solve(board, SolveMode.FEWEST, cubes.runtime())
+    assert answer.details["optimal"] == "proven"
+    assert answer.details["moves"] == fewest.details["moves"] == len(line)
+    assert cubes.undone(line) in set(fewest.solutions)
 
 
 def test_a_search_for_the_fewest_goes_on_where_it_was_cut_off() -> None:
@@ -201,7 +201,7 @@ def test_a_search_for_the_fewest_goes_on_where_it_was_cut_off() -> None:
     looks = list(_until_done(board))
     assert len(looks) > 1, "it was cut off"
     assert all("no solution has fewer than" in told for told in looks[:-1])
-    assert looks[-1] == str(sorted(whole.lines))
+    assert looks[-1] == str(sorted(whole.solutions))
 
 
 def _until_done(board: Board) -> Iterator[str]:
@@ -209,14 +209,14 @@ def _until_done(board: Board) -> Iterator[str]:
         try:
             answer = cube.solve(board, SolveMode.FEWEST, Clock(words=words))
         except Interrupted as interrupted:
-            yield interrupted.so_far
+            yield interrupted.partial_result
         else:
-            yield str(sorted(answer.lines))
+            yield str(sorted(answer.solutions))
             return
 
 
 def test_the_2x2x2_has_so_many_positions_at_each_distance() -> None:
-    table = pocket.census(pocket.distances(cubes.work()))
+    table = pocket.census(pocket.distances(cubes.runtime()))
     assert [row[1] for row in table.rows] == list(POSITIONS)
     assert sum(POSITIONS) == 3_674_160
 
@@ -236,28 +236,28 @@ def test_the_2x2x2_has_as_many_positions_by_its_stickers() -> None:
 
 def test_any_2x2x2_is_solved_in_the_fewest_moves() -> None:
     chance = random.Random(2)
-    near = pocket.distances(cubes.work())
+    near = pocket.distances(cubes.runtime())
     assert max(near) == 11
     for _ in range(30):
         board = Board(2, facelets_of(random_state(chance, 2), 2))
-        answer = cube.solve(board, SolveMode.FEWEST, cubes.work())
-        lines = list(answer.lines)
+        answer = cube.solve(board, SolveMode.FEWEST, cubes.runtime())
+        lines = list(answer.solutions)
         assert lines
         assert len(set(lines)) == answer.count
         for line in lines[:20]:
             assert cube.check(board, line)
-            assert len(line) == answer.facts["moves"] <= 11
+            assert len(line) == answer.details["moves"] <= 11
 
 
 def test_shortest_solutions_of_the_2x2x2_are_as_many_from_both_ends_as_by_table() -> None:
     chance = random.Random(3)
-    near = pocket.distances(cubes.work())
+    near = pocket.distances(cubes.runtime())
     for length in (3, 4, 5, 6, 6, 6):
         board = cube.parse("2x2x2: " + " ".join(cubes.scramble(chance, length)), "mine")
-        by_table = pocket.solve(board, SolveMode.FEWEST, cubes.work())
+        by_table = pocket.solve(board, SolveMode.FEWEST, cubes.runtime())
         ways = [told(turns) for turns in close(state_of(board.facelets, 2), 2)]
-        assert sorted(by_table.lines) == sorted(ways)
-        assert by_table.facts["moves"] <= FEW
+        assert sorted(by_table.solutions) == sorted(ways)
+        assert by_table.details["moves"] <= FEW
         assert len(near) == 3_674_160
 
 
@@ -269,22 +269,22 @@ def test_a_2x2x2_held_otherwise_is_solved_as_it_is_held() -> None:
 @pytest.mark.parametrize("side", [2, 3])
 def test_a_made_cube_is_what_its_scramble_makes(side: int) -> None:
     board = cube.parse(f"{side}x{side}x{side}: R", "mine")
-    made = cube.make(7, replace(board, seconds=0), cubes.work())
-    again = cube.parse(f"{side}x{side}x{side}: {made.facts['scramble']}", "mine")
+    made = cube.generate(7, replace(board, seconds=0), cubes.runtime())
+    again = cube.parse(f"{side}x{side}x{side}: {made.details['scramble']}", "mine")
     assert again.facelets == made.board.facelets
     assert made.board.seconds == 0
-    assert len(str(made.facts["scramble"]).split()) == made.facts["scramble-moves"]
+    assert len(str(made.details["scramble"]).split()) == made.details["scramble_moves"]
 
 
 def test_a_hint_is_the_first_move_of_a_solution() -> None:
-    assert cube.hint(cubes.after(("R", "U")), cubes.work()) == (
+    assert cube.hint(cubes.after(("R", "U")), cubes.runtime()) == (
         "turn the upper face a quarter anticlockwise (U'); 1 move after that"
     )
-    assert cube.hint(cubes.after(("F2",)), cubes.work()) == "turn the front face by a half (F2); and it is solved"
-    assert "is solved" in cube.hint(cubes.after(()), cubes.work())
+    assert cube.hint(cubes.after(("F2",)), cubes.runtime()) == "turn the front face by a half (F2); and it is solved"
+    assert "is solved" in cube.hint(cubes.after(()), cubes.runtime())
 
 
 def test_a_solved_cube_needs_nothing() -> None:
-    answer = cube.solve(cubes.after(()), SolveMode.FIRST, cubes.work())
-    assert list(answer.lines) == [()]
+    answer = cube.solve(cubes.after(()), SolveMode.FIRST, cubes.runtime())
+    assert list(answer.solutions) == [()]
     assert cube.check(cubes.after(()), ())

@@ -13,7 +13,7 @@ from pi_appliance.puzzles import rubiks_cube as cube
 from pi_appliance.puzzles.rubiks_cube import coordinates as c
 from pi_appliance.puzzles.rubiks_cube import cubies, kept, table_kernel
 from pi_appliance.puzzles.rubiks_cube import tables as t
-from pi_appliance.puzzles.rubiks_cube.made import random_state
+from pi_appliance.puzzles.rubiks_cube.generate import random_state
 from pi_appliance.puzzles.rubiks_cube.two_phase import NONE, SECOND, View, buffer_size, views
 from pi_appliance.puzzles.runtime.interface import Interrupted
 from pi_appliance.puzzles.runtime.serial import SerialRuntime
@@ -32,9 +32,9 @@ class Cut(SerialRuntime):
 
     def __init__(self, words: int, other: SerialRuntime) -> None:
         super().__init__()
-        self.shelf, self.words = other.shelf, words
+        self.cache, self.words = other.cache, words
 
-    def progress(self, part: float | None, note: str) -> None:  # noqa: ARG002
+    def report_progress(self, part: float | None, note: str) -> None:  # noqa: ARG002
         self.words -= 1
         if not self.words:
             raise Interrupted("enough")
@@ -46,7 +46,7 @@ def states(number: int) -> list[cubies.State]:
 
 
 def test_turns_of_numbers_are_turns_of_pieces() -> None:
-    parts, _ = t.small(cubes.work())
+    parts, _ = t.small(cubes.runtime())
     for state in states(40):
         before = c.coordinates([state])[0]
         for turn, action in enumerate(cubies.turn_states()):
@@ -60,7 +60,7 @@ def test_turns_of_numbers_are_turns_of_pieces() -> None:
 
 
 def test_symmetries_of_numbers_are_symmetries_of_pieces() -> None:
-    parts, _ = t.small(cubes.work())
+    parts, _ = t.small(cubes.runtime())
     for state in states(60):
         before = c.coordinates([state])[0]
         code = parts["of"][before.flip * 495 + before.four // 24]
@@ -71,7 +71,7 @@ def test_symmetries_of_numbers_are_symmetries_of_pieces() -> None:
 
 
 def test_no_turn_changes_a_distance_by_more_than_one() -> None:
-    parts, near = t.small(cubes.work())
+    parts, near = t.small(cubes.runtime())
     chance = random.Random(1)
     for _ in range(3000):
         twist, where = chance.randrange(2187), chance.randrange(495)
@@ -85,42 +85,42 @@ def test_no_turn_changes_a_distance_by_more_than_one() -> None:
 
 
 def test_what_is_damaged_is_built_again() -> None:
-    work = SerialRuntime()
-    t.small(work)
-    whole = bytes(work.shelf.load(t.NEAR) or b"")
+    runtime = SerialRuntime()
+    t.small(runtime)
+    whole = bytes(runtime.cache.load(t.NEAR) or b"")
     for broken in (whole[:-1], b"x" + whole[1:], b"", whole[:1000] + bytes([whole[1000] ^ 1]) + whole[1001:]):
-        work.shelf.save(t.NEAR, [broken])
-        assert kept.load(work.shelf, t.NEAR) is None
-        t.small(work)
-        assert bytes(work.shelf.load(t.NEAR) or b"") == whole
+        runtime.cache.save(t.NEAR, [broken])
+        assert kept.load(runtime.cache, t.NEAR) is None
+        t.small(runtime)
+        assert bytes(runtime.cache.load(t.NEAR) or b"") == whole
 
 
 def test_a_wide_table_of_another_length_is_not_believed() -> None:
-    work = cubes.work()
+    runtime = cubes.runtime()
     other = SerialRuntime()
-    other.shelf.save(t.TURNS, [work.shelf.load(t.TURNS) or b""])
-    kept.save(other.shelf, t.WIDE, [bytes(1000)])
+    other.cache.save(t.TURNS, [runtime.cache.load(t.TURNS) or b""])
+    kept.save(other.cache, t.WIDE, [bytes(1000)])
     assert not t.tables(other).is_wide
 
 
 @LONG
 def test_the_wide_table_is_built_in_pieces_and_sees_further() -> None:
-    work = SerialRuntime()
-    t.small(work)
+    runtime = SerialRuntime()
+    t.small(runtime)
     for words in (3, 70_000, 500_000, 30_000):  # the last one amid what is filled from behind
         with pytest.raises(Interrupted) as caught:
-            t.widen(Cut(words, work))
-        assert "the wide table is known to a distance of" in caught.value.so_far
-        assert kept.load(work.shelf, t.BEGUN) is not None
-    prepared = cube.prepare(work)
+            t.widen(Cut(words, runtime))
+        assert "the wide table is known to a distance of" in caught.value.partial_result
+        assert kept.load(runtime.cache, t.BEGUN) is not None
+    prepared = cube.precompute(runtime)
     assert [row[1] for row in prepared.tables[0].rows] == LEVELS
     assert sum(LEVELS) == 64_430 * 2187
-    assert t.BEGUN not in work.shelf.names()
-    work.shelf.save(t.BEGUN, [b"left behind by a power cut"])
-    assert cube.prepare(Cut(50_000, work)).tables[0].rows == prepared.tables[0].rows, "it is through at once"
-    assert t.BEGUN not in work.shelf.names()
-    assert sum(len(work.shelf.load(name) or b"") for name in work.shelf.names()) < 64 * 2**20
-    wide, small = t.tables(work), t.tables(work, wide=False)
+    assert t.BEGUN not in runtime.cache.names()
+    runtime.cache.save(t.BEGUN, [b"left behind by a power cut"])
+    assert cube.precompute(Cut(50_000, runtime)).tables[0].rows == prepared.tables[0].rows, "it is through at once"
+    assert t.BEGUN not in runtime.cache.names()
+    assert sum(len(runtime.cache.load(name) or b"") for name in runtime.cache.names()) < 64 * 2**20
+    wide, small = t.tables(runtime), t.tables(runtime, wide=False)
     assert wide.is_wide
     for state in states(50):
         for view in views(state):
@@ -140,7 +140,7 @@ def state_after(line: tuple[str, ...]) -> cubies.State:
 
 def test_both_ways_search_the_same_positions(both_ways) -> None:
     plain, compiled = both_ways("rubiks_cube/kernel")
-    parts, near = t.small(cubes.work())
+    parts, near = t.small(cubes.runtime())
     turns = [parts[name] for name in ("twist", "flip", "slice", "four", "corner", "edge")]
 
     def searched(way: ModuleType, view: View) -> Iterator[tuple[object, ...]]:
@@ -164,7 +164,7 @@ def test_both_ways_fill_the_same_tables(both_ways) -> None:
 
 
 def filled(way: ModuleType) -> tuple[list[int], bytes, int]:
-    parts, _ = t.small(cubes.work())
+    parts, _ = t.small(cubes.runtime())
     near = bytearray(b"\0" + b"\xff" * (c.TWISTS * c.SLICES - 1))
     counts = [way.fill(near, parts["twist"], parts["slice"], c.SLICES, 18, depth, 0, len(near)) for depth in range(4)]
     wide = memoryview(bytearray(b"\xff" * t.WIDE_SIZE))

@@ -75,7 +75,7 @@ def test_any_text_is_a_board_or_a_problem(text: str) -> None:
 @given(st.one_of(st.text(), st.text("RBabcd1234x \n")))
 def test_any_line_is_read_or_a_problem(text: str) -> None:
     try:
-        line = chess.parse_line(SMALL, text, "mine.txt")
+        line = chess.parse_solution(SMALL, text, "mine.txt")
     except ConfigError as error:
         assert str(error).startswith("mine.txt:")  # noqa: PT017
     else:
@@ -90,15 +90,15 @@ def test_a_known_board_is_drawn_as_it_is_read(name: str) -> None:
 
 
 def test_lines_are_read_in_several_notations() -> None:
-    line = next(chess.solve(SMALL, SolveMode.FIRST, SerialRuntime()).lines)
+    line = next(chess.solve(SMALL, SolveMode.FIRST, SerialRuntime()).solutions)
     written = chess.notate(SMALL, line)
-    assert chess.parse_line(SMALL, written, "mine") == line
-    assert chess.parse_line(SMALL, written.replace("x", "\n"[:0] or "-"), "mine") == line
-    assert chess.parse_line(SMALL, "Rc4d4 ♗b1xc2", "mine") == squares("c4d4 b1c2")
+    assert chess.parse_solution(SMALL, written, "mine") == line
+    assert chess.parse_solution(SMALL, written.replace("x", "\n"[:0] or "-"), "mine") == line
+    assert chess.parse_solution(SMALL, "Rc4d4 ♗b1xc2", "mine") == squares("c4d4 b1c2")
     with pytest.raises(ConfigError, match=r"mine:1:7: there is no B on b3, but R; .*"):
-        chess.parse_line(SMALL, "Rc4d4 Bb3xc3", "mine")
+        chess.parse_solution(SMALL, "Rc4d4 Bb3xc3", "mine")
     with pytest.raises(ConfigError, match="mine:2:1: 'O-O' is no capture"):
-        chess.parse_line(SMALL, "Rc4d4\nO-O", "mine")
+        chess.parse_solution(SMALL, "Rc4d4\nO-O", "mine")
 
 
 def test_rules_are_told_and_refused() -> None:
@@ -141,15 +141,15 @@ def test_a_board_that_cannot_be_is_not_made() -> None:
     ],
 )
 def test_the_check_says_which_capture_is_wrong(board: str, line: str, said: str) -> None:
-    assert chess.check(chess.parse(board, "mine"), squares(line)).wrong == said
+    assert chess.check(chess.parse(board, "mine"), squares(line)).error == said
 
 
 def test_the_check_knows_the_rules() -> None:
     board = chess.parse("R.K\n...\nR.R", "mine")
     line = squares("a3c3 c3c1 c1a1")
     assert chess.check(board, line)
-    assert chess.check(chess.with_rules(board, {"king": "last"}), line).wrong.endswith("a king is never captured")
-    wrong = chess.check(chess.with_rules(board, {"captures-each": "2"}), line).wrong
+    assert chess.check(chess.with_rules(board, {"king": "last"}), line).error.endswith("a king is never captured")
+    wrong = chess.check(chess.with_rules(board, {"captures-each": "2"}), line).error
     assert wrong == "capture 3, c1xa1: the rook has captured 2 times already"
 
 
@@ -161,7 +161,7 @@ def test_the_check_refuses_what_a_plain_replay_refuses() -> None:
     for drawing in ("..RP/.RN./BN../PB..", "RBK./.N.B/.NQR/....", ".PR./Q.N./N.KP/...B", "P.P./PNK./.P../...."):
         for rule in rules:
             board = chess.with_rules(chess.parse(drawing, "mine"), rule)
-            right = list(islice(chess.solve(board, SolveMode.ALL, SerialRuntime()).lines, 500))
+            right = list(islice(chess.solve(board, SolveMode.ALL, SerialRuntime()).solutions, 500))
             some = tuple(chess.captures(board)) or squares("a1a2")
             places = sorted(board.men)
             for _ in range(640):
@@ -239,7 +239,7 @@ def test_a_line_is_played_in_pictures() -> None:
 
 
 def test_a_listing_is_read_back() -> None:
-    lines = list(chess.solve(SMALL, SolveMode.ALL, SerialRuntime()).lines)
+    lines = list(chess.solve(SMALL, SolveMode.ALL, SerialRuntime()).solutions)
     parts = [f"Starting Board\n{chess.render(SMALL)}\n"]
-    parts += [f"Start Solution\n{chess.render_line(SMALL, line)}\nEnd Solution\n" for line in lines]
+    parts += [f"Start Solution\n{chess.render_solution(SMALL, line)}\nEnd Solution\n" for line in lines]
     assert list(chess.parse_listing("".join(parts), "mine", lambda *_: None)) == [(SMALL, lines)]

@@ -43,9 +43,9 @@ def test_the_known_boards(row: str) -> None:
         board = chess.with_rules(chess.parse(drawing, "known"), rules)
         answer = chess.solve(board, SolveMode.COUNT, SerialRuntime())
         assert answer.count == count
-        assert (answer.proof is Proof.EXHAUSTION) == (count == 0) == bool(answer.why)
+        assert (answer.proof is Proof.EXHAUSTION) == (count == 0) == bool(answer.reason)
         if 0 < count < 5_000:
-            lines = list(chess.solve(board, SolveMode.ALL, SerialRuntime()).lines)
+            lines = list(chess.solve(board, SolveMode.ALL, SerialRuntime()).solutions)
             assert len(lines) == len(set(lines)) == count
             assert all(chess.check(board, line) for line in lines)
         if count:
@@ -79,7 +79,7 @@ def test_millions_of_solutions_are_counted_and_listed_as_they_are_asked_for() ->
     assert answer.count == chess.solve(board, SolveMode.COUNT, SerialRuntime()).count
     assert answer.count is not None
     assert answer.count > 1_000_000
-    assert len({next(answer.lines) for _ in range(1000)}) == 1000
+    assert len({next(answer.solutions) for _ in range(1000)}) == 1000
 
 
 @st.composite
@@ -103,17 +103,17 @@ def boards(draw: st.DrawFn, most: int = 8, side: int = 4) -> Board:
 @given(boards(side=8, most=6))
 def test_depth_first_and_breadth_first_find_the_same(board: Board) -> None:
     deep, broad = (chess.with_rules(board, {"search": name}) for name in ("depth", "breadth"))
-    found = list(chess.solve(deep, SolveMode.ALL, SerialRuntime()).lines)
-    assert found == list(chess.solve(broad, SolveMode.ALL, SerialRuntime()).lines)
+    found = list(chess.solve(deep, SolveMode.ALL, SerialRuntime()).solutions)
+    assert found == list(chess.solve(broad, SolveMode.ALL, SerialRuntime()).solutions)
     assert len(set(found)) == len(found)
     counts = {
-        chess.solve(each, wish, SerialRuntime()).count
+        chess.solve(each, mode, SerialRuntime()).count
         for each in (deep, broad)
-        for wish in (SolveMode.ALL, SolveMode.COUNT)
+        for mode in (SolveMode.ALL, SolveMode.COUNT)
     }
     assert counts == {len(found)}
     for each in (deep, broad):
-        assert list(chess.solve(each, SolveMode.FIRST, SerialRuntime()).lines) == found[:1]
+        assert list(chess.solve(each, SolveMode.FIRST, SerialRuntime()).solutions) == found[:1]
     assert set(found) == set(searched(board))
 
 
@@ -177,15 +177,15 @@ def test_the_count_is_what_a_search_with_a_memory_counts(board: Board) -> None:
 def test_two_kings_that_may_not_be_captured_are_a_contradiction() -> None:
     board = chess.with_rules(chess.parse("KRK", "mine"), {"king": "last"})
     answer = chess.solve(board, SolveMode.ALL, SerialRuntime())
-    assert (answer.count, answer.proof, list(answer.lines)) == (0, Proof.CONTRADICTION, [])
-    assert answer.why == "there are 2 kings, and none of them may be captured"
+    assert (answer.count, answer.proof, list(answer.solutions)) == (0, Proof.CONTRADICTION, [])
+    assert answer.reason == "there are 2 kings, and none of them may be captured"
 
 
 def test_one_piece_is_solved() -> None:
     board = chess.parse("..\n.K", "mine")
     for search in ("depth", "breadth"):
         answer = chess.solve(chess.with_rules(board, {"search": search}), SolveMode.ALL, SerialRuntime())
-        assert (list(answer.lines), answer.count) == ([()], 1)
+        assert (list(answer.solutions), answer.count) == ([()], 1)
     assert chess.hint(board, SerialRuntime()) == "it is solved"
 
 
@@ -194,7 +194,7 @@ def test_a_hint_is_the_first_capture_of_a_solution() -> None:
     assert chess.hint(board, SerialRuntime()) == "capture the knight on a3 with the rook from a2; then 2 captures more"
     stuck = chess.parse(chess.BOARDS["stuck"], "stuck")
     assert chess.hint(stuck, SerialRuntime()).startswith("it cannot be solved: every position was looked at")
-    assert chess.solve(stuck, SolveMode.COUNT, SerialRuntime()).why.endswith("at best 2 pieces are left")
+    assert chess.solve(stuck, SolveMode.COUNT, SerialRuntime()).reason.endswith("at best 2 pieces are left")
 
 
 @pytest.mark.parametrize(
@@ -209,12 +209,12 @@ def test_boards_that_are_made_have_one_solution(rules: dict[str, str]) -> None:
     like = chess.with_rules(chess.parse("R", "mine"), rules)
     seen = set()
     for seed in range(3):
-        made = chess.make(seed, like, SerialRuntime())
+        made = chess.generate(seed, like, SerialRuntime())
         board = made.board
         assert (len(board.men), f"{len(board.rows[0])}x{len(board.rows)}") == (int(rules["pieces"]), rules["size"])
         assert len(list(searched(board))) == 1
-        assert made.facts["solutions"] == 1
-        assert chess.make(seed, like, SerialRuntime()) == made
+        assert made.details["solutions"] == 1
+        assert chess.generate(seed, like, SerialRuntime()) == made
         seen.add(board)
     assert len(seen) == 3
 
@@ -222,9 +222,9 @@ def test_boards_that_are_made_have_one_solution(rules: dict[str, str]) -> None:
 def test_what_cannot_be_made_is_refused() -> None:
     like = chess.parse("R", "mine")
     with pytest.raises(Refused, match="5 pieces have no room on 2x2 squares"):
-        chess.make(1, chess.with_rules(like, {"pieces": "5", "size": "2x2"}), SerialRuntime())
+        chess.generate(1, chess.with_rules(like, {"pieces": "5", "size": "2x2"}), SerialRuntime())
     with pytest.raises(Refused, match="no board with 4 pieces on 2x2 squares and one solution was found"):
-        chess.make(1, chess.with_rules(like, {"pieces": "4", "size": "2x2"}), SerialRuntime())
+        chess.generate(1, chess.with_rules(like, {"pieces": "4", "size": "2x2"}), SerialRuntime())
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -271,7 +271,7 @@ class Cut(SerialRuntime):
         self.patience = patience
         self.notes: list[str] = []
 
-    def progress(self, part: float | None, note: str) -> None:  # noqa: ARG002
+    def report_progress(self, part: float | None, note: str) -> None:  # noqa: ARG002
         self.notes.append(note)
         self.patience -= 1
         if self.patience < 0:
@@ -280,25 +280,27 @@ class Cut(SerialRuntime):
 
 @pytest.mark.parametrize("patience", [1, 3, 6])
 def test_a_count_that_is_cut_off_goes_on_from_its_level(patience: int) -> None:
-    board, work = chess.parse("QRNB/RBNP/N.../B...", "mine"), Cut(patience)
+    board, runtime = chess.parse("QRNB/RBNP/N.../B...", "mine"), Cut(patience)
     whole = chess.solve(board, SolveMode.COUNT, SerialRuntime())
     with pytest.raises(Interrupted) as caught:
-        chess.solve(board, SolveMode.COUNT, work)
-    assert "captures of 9 lead to" in caught.value.so_far or "1 capture of 9 leads" in caught.value.so_far
-    (name,) = work.shelf.names()
-    kept = work.shelf.load(name)
+        chess.solve(board, SolveMode.COUNT, runtime)
+    assert (
+        "captures of 9 lead to" in caught.value.partial_result or "1 capture of 9 leads" in caught.value.partial_result
+    )
+    (name,) = runtime.cache.names()
+    kept = runtime.cache.load(name)
     assert kept is not None
     kept = bytes(kept)
     for damaged in (b"", b"{}\n", b"nothing", kept[:-1], kept.replace(b'"wide"', b'"wild"')):
         other = SerialRuntime()
-        other.shelf.save(name, [damaged])
+        other.cache.save(name, [damaged])
         assert chess.solve(board, SolveMode.COUNT, other).count == whole.count
-    work.patience, work.notes = 1_000_000, work.notes[-1:]
-    rest = chess.solve(board, SolveMode.COUNT, work)
+    runtime.patience, runtime.notes = 1_000_000, runtime.notes[-1:]
+    rest = chess.solve(board, SolveMode.COUNT, runtime)
     assert (rest.count, rest.tables) == (whole.count, whole.tables)
-    before, after = (note.partition(":")[0] for note in work.notes[:2])
+    before, after = (note.partition(":")[0] for note in runtime.notes[:2])
     assert before == after, "the level where it was cut off is the first one"
-    assert not list(work.shelf.names())
+    assert not list(runtime.cache.names())
 
 
 @pytest.mark.parametrize(
@@ -308,7 +310,7 @@ def test_a_search_for_lines_that_is_cut_off_says_what_is_known(search: str, said
     board = chess.with_rules(Board(("P" * 8,) * 8), {"search": search})
     with pytest.raises(Interrupted) as caught:
         chess.solve(board, SolveMode.ALL, Cut(12))
-    assert said in caught.value.so_far
+    assert said in caught.value.partial_result
 
 
 def test_a_call_of_the_kernel_is_short_where_there_are_many_pieces() -> None:
@@ -322,18 +324,18 @@ def test_a_call_of_the_kernel_is_short_where_there_are_many_pieces() -> None:
 
 def test_memory_is_asked_for_where_all_levels_are_kept() -> None:
     asked: list[int] = []
-    work = SerialRuntime()
-    work.require_memory = lambda size, what: asked.append(size)  # type: ignore[method-assign]  # noqa: ARG005
+    runtime = SerialRuntime()
+    runtime.require_memory = lambda size, purpose: asked.append(size)  # type: ignore[method-assign]  # noqa: ARG005
     board = chess.parse("QRNB/RBNP/NQ../B...", "mine")
     position = position_of(board)
-    levels = Levels(board, position, work, many=2_000)
+    levels = Levels(board, position, runtime, many=2_000)
     levels.alive()
     assert max(levels.sizes) < levels.positions / 2
     assert len(asked) == sum(sum(levels.sizes[:at]) > 2_000 for at in range(1, len(levels.sizes)))
     asked.clear()
     ended = Cut(20)
-    ended.shelf = work.shelf
+    ended.cache = runtime.cache
     with pytest.raises(Interrupted):
         Levels(board, position, ended).last()
-    Levels(board, position, work, many=200).last()
+    Levels(board, position, runtime, many=200).last()
     assert len(asked) > 1, "also for what is read from the shelf"

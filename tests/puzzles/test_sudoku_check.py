@@ -54,7 +54,7 @@ def test_mutated_solutions_are_refused_as_a_plain_look_does(few: bool) -> None:
     chance = random.Random(17)
     grids = [(grid, digits) for grid, digits in UNIQUE.items()]
     for grid in SEVERAL:
-        lines = sudoku.solve(sudoku.parse(grid, "f"), SolveMode.ALL, SerialRuntime()).lines
+        lines = sudoku.solve(sudoku.parse(grid, "f"), SolveMode.ALL, SerialRuntime()).solutions
         grids += [(grid, line.digits) for line in islice(lines, 20)]
     if few:  # with hardly a clue, many mutations of rows and digits are right ones
         grids = [("." * 81, digits) for _, digits in grids]
@@ -62,11 +62,11 @@ def test_mutated_solutions_are_refused_as_a_plain_look_does(few: bool) -> None:
     for _ in range(MUTATIONS // 2):
         grid, digits = chance.choice(grids)
         board = sudoku.parse(grid, "f")
-        assert sudoku.check(board, sudoku.Line(1, digits))
+        assert sudoku.check(board, sudoku.Solution(1, digits))
         wrong = mutated(digits, chance)
-        checked = sudoku.check(board, sudoku.Line(1, wrong))
+        checked = sudoku.check(board, sudoku.Solution(1, wrong))
         assert bool(checked) == right(board.grids[0], wrong), (grid, wrong, checked)
-        assert checked or checked.wrong
+        assert checked or checked.error
         accepted += bool(checked)
     assert 0 < accepted < MUTATIONS // 3
 
@@ -83,21 +83,21 @@ def test_mutated_solutions_are_refused_as_a_plain_look_does(few: bool) -> None:
 def test_it_says_what_is_wrong(change: object, wrong: str) -> None:
     grid, digits = list(UNIQUE.items())[2]
     assert callable(change)
-    assert sudoku.check(sudoku.parse(grid, "f"), sudoku.Line(1, change(digits))).wrong == wrong
+    assert sudoku.check(sudoku.parse(grid, "f"), sudoku.Solution(1, change(digits))).error == wrong
 
 
 def test_a_line_of_another_grid_is_refused() -> None:
     (one, digits), (other, _) = islice(UNIQUE.items(), 2)
     board = sudoku.parse(f"{one}\n{other}", "f")
-    assert sudoku.check(board, sudoku.Line(1, digits))
-    assert not sudoku.check(board, sudoku.Line(2, digits))
-    assert sudoku.check(board, sudoku.Line(3, digits)).wrong == "there is no grid 3: there are 2"
-    assert not sudoku.check(board, sudoku.Line(0, digits))
+    assert sudoku.check(board, sudoku.Solution(1, digits))
+    assert not sudoku.check(board, sudoku.Solution(2, digits))
+    assert sudoku.check(board, sudoku.Solution(3, digits)).error == "there is no grid 3: there are 2"
+    assert not sudoku.check(board, sudoku.Solution(0, digits))
 
 
 def test_columns_and_boxes_are_looked_at() -> None:
     board = sudoku.parse("." * 81, "f")
     rows = "123456789" * 9
-    assert sudoku.check(board, sudoku.Line(1, rows)).wrong == "column 1: 1 stands there 9 times"
+    assert sudoku.check(board, sudoku.Solution(1, rows)).error == "column 1: 1 stands there 9 times"
     latin = "".join("123456789"[(row + column) % 9] for row in range(9) for column in range(9))
-    assert sudoku.check(board, sudoku.Line(1, latin)).wrong.startswith("box 1: 2 stands there 2 times")
+    assert sudoku.check(board, sudoku.Solution(1, latin)).error.startswith("box 1: 2 stands there 2 times")

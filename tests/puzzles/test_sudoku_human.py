@@ -36,7 +36,7 @@ def test_no_step_ever_crosses_out_what_is_right() -> None:
     grids = [varied(grid.replace("0", "."), chance) for grid in UNIQUE for _ in range(3)]
     grids += [made(seed, {}).grids[0] for seed in range(40)]
     for grid in grids:
-        solution = next(sudoku.solve(sudoku.parse(grid, "f"), SolveMode.FIRST, SerialRuntime()).lines).digits
+        solution = next(sudoku.solve(sudoku.parse(grid, "f"), SolveMode.FIRST, SerialRuntime()).solutions).digits
         paper = CandidateGrid(grid, 9)
         for move in walk(paper, solution):
             seen[move.technique] += 1
@@ -52,7 +52,7 @@ def test_no_step_ever_crosses_out_what_is_right() -> None:
 
 def test_steps_hold_for_every_solution_where_there_are_several() -> None:
     for grid in SEVERAL:
-        lines = list(sudoku.solve(sudoku.parse(grid, "f"), SolveMode.ALL, SerialRuntime()).lines)
+        lines = list(sudoku.solve(sudoku.parse(grid, "f"), SolveMode.ALL, SerialRuntime()).solutions)
         paper = CandidateGrid(grid, 9)
         for _ in walk(paper):
             for line in lines[:50]:
@@ -60,21 +60,21 @@ def test_steps_hold_for_every_solution_where_there_are_several() -> None:
 
 
 def made(seed: int, rules: dict[str, str]) -> sudoku.Board:
-    board: sudoku.Board = sudoku.make(seed, sudoku.with_rules(empty(), rules), SerialRuntime()).board
+    board: sudoku.Board = sudoku.generate(seed, sudoku.with_rules(empty(), rules), SerialRuntime()).board
     return board
 
 
 @pytest.mark.parametrize("technique", NEEDS)
 def test_what_a_grid_needs(technique: str) -> None:
     assert (
-        sudoku.solve(sudoku.parse(NEEDS[technique], "f"), SolveMode.ALL, SerialRuntime()).facts["hardest-step"]
+        sudoku.solve(sudoku.parse(NEEDS[technique], "f"), SolveMode.ALL, SerialRuntime()).details["hardest_step"]
         == technique
     )
 
 
 def test_a_guess_is_named_as_one_and_only_where_nothing_else_helps() -> None:
     board = sudoku.parse(NEEDS["guess"], "f")
-    line = next(sudoku.solve(board, SolveMode.ALL, SerialRuntime()).lines)
+    line = next(sudoku.solve(board, SolveMode.ALL, SerialRuntime()).solutions)
     captions = [step.caption for step in sudoku.steps(board, line)]
     assert captions[0] == "The clues"
     assert any(caption.startswith("a guess: r") for caption in captions)
@@ -82,7 +82,7 @@ def test_a_guess_is_named_as_one_and_only_where_nothing_else_helps() -> None:
         assert ('class="su-try"' in step.svg) == step.caption.startswith("a guess: r")
     easy = sudoku.parse(NEEDS["hidden single"], "f")
     captions = [
-        step.caption for step in sudoku.steps(easy, next(sudoku.solve(easy, SolveMode.ALL, SerialRuntime()).lines))
+        step.caption for step in sudoku.steps(easy, next(sudoku.solve(easy, SolveMode.ALL, SerialRuntime()).solutions))
     ]
     assert len(captions) == 1 + 81 - 24
     assert not any("guess" in caption for caption in captions)
@@ -93,7 +93,7 @@ def test_pictures_are_whole_and_small() -> None:
         board = sudoku.parse(drawing, name)
         assert drawn(sudoku.render_svg(board)).tag == f"{SVG}svg"
     board = sudoku.parse(NEEDS["guess"], "f")
-    line = next(sudoku.solve(board, SolveMode.ALL, SerialRuntime()).lines)
+    line = next(sudoku.solve(board, SolveMode.ALL, SerialRuntime()).solutions)
     steps = list(sudoku.steps(board, line))
     last = drawn(steps[-1].svg)
     digits = [text.text or "" for text in last.iter(f"{SVG}text")]
@@ -122,20 +122,22 @@ def test_a_hint_is_the_next_step() -> None:
 )
 def test_new_grids_are_as_they_were_wished(rules: dict[str, str]) -> None:
     board = sudoku.with_rules(empty(), rules)
-    came = [sudoku.make(seed, board, SerialRuntime()) for seed in (1, 2, "a word")]
+    came = [sudoku.generate(seed, board, SerialRuntime()) for seed in (1, 2, "a word")]
     for each in came:
         answer = sudoku.solve(each.board, SolveMode.ALL, SerialRuntime())
         assert answer.count == 1
-        assert next(answer.lines).digits == each.facts["solution"]
+        assert next(answer.solutions).digits == each.details["solution"]
         assert (
-            answer.facts["difficulty"] == each.facts["difficulty"] == rules.get("difficulty", each.facts["difficulty"])
+            answer.details["difficulty"]
+            == each.details["difficulty"]
+            == rules.get("difficulty", each.details["difficulty"])
         )
-        assert str(answer.facts["clues"]) == rules.get("clues", str(each.facts["clues"]))
-        assert answer.facts["minimal"] == each.facts["minimal"]
-        assert rules or each.facts["minimal"] == "yes"
+        assert str(answer.details["clues"]) == rules.get("clues", str(each.details["clues"]))
+        assert answer.details["minimal"] == each.details["minimal"]
+        assert rules or each.details["minimal"] == "yes"
         two = list(zip(Sat(each.board.grids[0], 9, SerialRuntime()).solutions(), "ab", strict=False))
         assert len(two) == 1
-    assert came[0] == sudoku.make(1, board, SerialRuntime())
+    assert came[0] == sudoku.generate(1, board, SerialRuntime())
     assert len({each.board.grids for each in came}) == 3
 
 
@@ -143,4 +145,4 @@ def test_what_cannot_be_made_is_refused() -> None:
     with pytest.raises(Refused, match="ask for 17 or more"):
         made(1, {"clues": "16"})
     with pytest.raises(Interrupted):
-        sudoku.make(1, sudoku.with_rules(empty(), {"clues": "17"}), Stops(after=500))
+        sudoku.generate(1, sudoku.with_rules(empty(), {"clues": "17"}), Stops(after=500))

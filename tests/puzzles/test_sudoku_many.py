@@ -23,16 +23,16 @@ def file_of(number: int, seed: int = 1) -> sudoku.Board:
 def test_each_grid_has_its_line_in_order() -> None:
     board = file_of(300)
     answer = sudoku.solve(board, SolveMode.ALL, SerialRuntime())
-    lines = list(answer.lines)
+    lines = list(answer.solutions)
     assert [line.grid for line in lines] == list(range(1, 301))
     assert all(sudoku.check(board, line) for line in lines)
-    assert answer.count == answer.facts["unique"] == 300
+    assert answer.count == answer.details["unique"] == 300
     rows = {table.title: table.rows for table in answer.tables}
     assert sum(int(row[1]) for row in rows["Guesses until all is known"]) == 300
     assert sum(int(row[1]) for row in rows["How hard for a person"]) == 300
     slowest = [int(row[1]) for row in rows["Those that took the most guesses"]]
     assert slowest == sorted(slowest, reverse=True)
-    assert max(slowest) <= answer.tried()
+    assert max(slowest) <= answer.nodes_searched()
 
 
 def test_what_is_not_unique_is_told() -> None:
@@ -41,11 +41,11 @@ def test_what_is_not_unique_is_told() -> None:
     clash = "11" + "." * 79
     board = sudoku.parse("\n".join([unique, several, none, clash, unique]), "f")
     answer = sudoku.solve(board, SolveMode.ALL, SerialRuntime())
-    lines = list(answer.lines)
+    lines = list(answer.solutions)
     assert [line.grid for line in lines] == [1, 2, 5]
     assert all(sudoku.check(board, line) for line in lines)
     assert answer.count is None
-    assert [answer.facts[name] for name in ("grids", "unique", "several", "none")] == [5, 2, 1, 2]
+    assert [answer.details[name] for name in ("grids", "unique", "several", "none")] == [5, 2, 1, 2]
     odd = next(table for table in answer.tables if table.title == "Not unique")
     assert list(odd.rows) == [
         (2, "several", ""),
@@ -53,59 +53,59 @@ def test_what_is_not_unique_is_told() -> None:
         (4, "none", "r1c1 and r1c2 are both 1, in row 1"),
     ]
     counted = sudoku.solve(board, SolveMode.COUNT, SerialRuntime())
-    assert (counted.count, list(counted.lines)) == (2 + SEVERAL[several], [])
+    assert (counted.count, list(counted.solutions)) == (2 + SEVERAL[several], [])
     nothing = sudoku.solve(sudoku.parse("\n".join(NONE), "f"), SolveMode.ALL, SerialRuntime())
-    assert (nothing.count, nothing.proof, list(nothing.lines)) == (0, Proof.EXHAUSTION, [])
+    assert (nothing.count, nothing.proof, list(nothing.solutions)) == (0, Proof.EXHAUSTION, [])
 
 
 def test_solutions_that_came_along_are_compared() -> None:
     rows = [f"{grid},{digits}" for grid, digits in UNIQUE.items()]
     assert (
-        sudoku.solve(sudoku.parse("\n".join(rows), "f"), SolveMode.ALL, SerialRuntime()).facts["solutions-in-file"]
+        sudoku.solve(sudoku.parse("\n".join(rows), "f"), SolveMode.ALL, SerialRuntime()).details["solutions_in_file"]
         == "all 11 right"
     )
     rows[3] = rows[3][:-9] + rows[3][-18:-9]
-    facts = sudoku.solve(sudoku.parse("\n".join(rows), "f"), SolveMode.ALL, SerialRuntime()).facts
-    assert facts["solutions-in-file"] == "1 of 11 wrong, the first of grid 4"
+    facts = sudoku.solve(sudoku.parse("\n".join(rows), "f"), SolveMode.ALL, SerialRuntime()).details
+    assert facts["solutions_in_file"] == "1 of 11 wrong, the first of grid 4"
 
 
 def test_all_cores_give_the_same(tmp_path: Path) -> None:
     board = file_of(400)
-    with open_runtime(tmp_path, cores=3) as work:
-        answer = sudoku.solve(board, SolveMode.ALL, work)
-        assert list(answer.lines) == list(sudoku.solve(board, SolveMode.ALL, SerialRuntime()).lines)
-        assert not list(work.shelf.names())
+    with open_runtime(tmp_path, cores=3) as runtime:
+        answer = sudoku.solve(board, SolveMode.ALL, runtime)
+        assert list(answer.solutions) == list(sudoku.solve(board, SolveMode.ALL, SerialRuntime()).solutions)
+        assert not list(runtime.cache.names())
 
 
 def test_a_file_that_is_cut_off_goes_on_from_there() -> None:
     board = file_of(400)
-    work = Stops(after=60)
+    runtime = Stops(after=60)
     with pytest.raises(Interrupted) as end:
-        bulk.solve(board, SolveMode.ALL, work, chunk=20)
-    assert "of 400 grids were looked at" in end.value.so_far
-    assert len(list(work.shelf.names())) == 1
-    come = [int(end.value.so_far.split()[0])]
+        bulk.solve(board, SolveMode.ALL, runtime, chunk=20)
+    assert "of 400 grids were looked at" in end.value.partial_result
+    assert len(list(runtime.cache.names())) == 1
+    come = [int(end.value.partial_result.split()[0])]
     for _ in range(3):
-        work.after = 60
+        runtime.after = 60
         with pytest.raises(Interrupted) as end:
-            bulk.solve(board, SolveMode.ALL, work, chunk=20)
-        come.append(int(end.value.so_far.split()[0]))
+            bulk.solve(board, SolveMode.ALL, runtime, chunk=20)
+        come.append(int(end.value.partial_result.split()[0]))
     assert come == sorted(set(come))
-    work.after = 10**6
-    answer = bulk.solve(board, SolveMode.ALL, work)
-    assert list(answer.lines) == list(sudoku.solve(board, SolveMode.ALL, SerialRuntime()).lines)
-    assert not list(work.shelf.names())
+    runtime.after = 10**6
+    answer = bulk.solve(board, SolveMode.ALL, runtime)
+    assert list(answer.solutions) == list(sudoku.solve(board, SolveMode.ALL, SerialRuntime()).solutions)
+    assert not list(runtime.cache.names())
 
 
 @pytest.mark.parametrize("rubbish", [b"", bulk.MAGIC, bulk.MAGIC + bytes(8) + b"x", b"\xff" * 999])
 def test_a_damaged_checkpoint_is_no_checkpoint(rubbish: bytes) -> None:
     board = file_of(120)
-    work = Stops(after=15)
+    runtime = Stops(after=15)
     with pytest.raises(Interrupted):
-        bulk.solve(board, SolveMode.ALL, work, chunk=20)
-    work.shelf.save(next(iter(work.shelf.names())), [rubbish])
-    work.after = 10_000
-    assert sudoku.solve(board, SolveMode.ALL, work).count == 120
+        bulk.solve(board, SolveMode.ALL, runtime, chunk=20)
+    runtime.cache.save(next(iter(runtime.cache.names())), [rubbish])
+    runtime.after = 10_000
+    assert sudoku.solve(board, SolveMode.ALL, runtime).count == 120
 
 
 def test_a_grid_that_takes_long_is_looked_at_by_itself() -> None:
@@ -113,4 +113,4 @@ def test_a_grid_that_takes_long_is_looked_at_by_itself() -> None:
     found = bulk._Found(bytearray(b"." * 243), bytearray([3, 3, 3]), array("I", bytes(12)))
     bulk._settle(board, found, SerialRuntime())
     assert list(found.counts) == [1, 2, 0]
-    assert list(bulk._lines(81, found)) == list(sudoku.solve(board, SolveMode.ALL, SerialRuntime()).lines)
+    assert list(bulk._lines(81, found)) == list(sudoku.solve(board, SolveMode.ALL, SerialRuntime()).solutions)

@@ -79,10 +79,10 @@ def test_many_grids_drawn_one_below_the_other() -> None:
 
 def test_a_listing_of_solutions_is_a_file_of_grids_too() -> None:
     board = sudoku.parse(f"{GRID}\n{GRID}", "f")
-    line = sudoku.notate(board, sudoku.Line(2, SOLUTION))
+    line = sudoku.notate(board, sudoku.Solution(2, SOLUTION))
     assert line == f"{SOLUTION} # 2"
     assert sudoku.parse(line, "f").grids == (SOLUTION,)
-    assert sudoku.parse_line(board, line, "f") == (2, SOLUTION)
+    assert sudoku.parse_solution(board, line, "f") == (2, SOLUTION)
 
 
 @pytest.mark.parametrize("size", BOXES)
@@ -160,14 +160,14 @@ def test_what_is_wrong_is_told_with_its_place(text: str, wrong: list[str]) -> No
 )
 def test_what_is_no_line(text: str, where: str) -> None:
     with pytest.raises(ConfigError, match=f"f:{where}: "):
-        sudoku.parse_line(sudoku.parse(f"{GRID}\n{GRID}", "f"), text, "f")
+        sudoku.parse_solution(sudoku.parse(f"{GRID}\n{GRID}", "f"), text, "f")
 
 
 def test_a_line_finds_its_grid_by_the_clues() -> None:
     grids = [grid.replace("0", ".") for grid in UNIQUE]
     board = sudoku.parse("\n".join(grids), "f")
     for number, grid in enumerate(UNIQUE, 1):
-        assert sudoku.parse_line(board, UNIQUE[grid], "f") == (number, UNIQUE[grid])
+        assert sudoku.parse_solution(board, UNIQUE[grid], "f") == (number, UNIQUE[grid])
 
 
 @pytest.mark.parametrize("name", sudoku.BOARDS)
@@ -195,14 +195,14 @@ def test_any_text_is_a_board_or_told_to_be_none(text: str) -> None:
 @given(st.text() | st.text(alphabet="123456789# \n", max_size=120))
 def test_any_text_is_a_line_or_told_to_be_none(text: str) -> None:
     with contextlib.suppress(ConfigError):
-        assert len(sudoku.parse_line(sudoku.parse(GRID, "f"), text, "f").digits) == 81
+        assert len(sudoku.parse_solution(sudoku.parse(GRID, "f"), text, "f").digits) == 81
 
 
 @given(st.lists(st.sampled_from(list(UNIQUE)), min_size=1, max_size=3))
 def test_a_listing_is_read_back(grids: list[str]) -> None:
     board = sudoku.parse("\n".join(grids), "f")
-    lines = [sudoku.Line(number, UNIQUE[grid]) for number, grid in enumerate(grids, 1)]
+    lines = [sudoku.Solution(number, UNIQUE[grid]) for number, grid in enumerate(grids, 1)]
     listing = "Starting Board\n" + sudoku.render(board) + "\n"
     for line in lines:
-        listing += f"Start Solution\n{sudoku.render_line(board, line)}\nEnd Solution\n\n"
+        listing += f"Start Solution\n{sudoku.render_solution(board, line)}\nEnd Solution\n\n"
     assert sudoku.parse_listing(listing, "f", lambda *_: None) == [(board, lines)]

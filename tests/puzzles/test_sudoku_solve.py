@@ -24,17 +24,17 @@ def board(grid: str) -> sudoku.Board:
 
 
 @pytest.mark.parametrize("grid", UNIQUE)
-@pytest.mark.parametrize("wish", sudoku.WISHES)
-def test_a_grid_with_one_solution(grid: str, wish: SolveMode) -> None:
-    answer = sudoku.solve(board(grid), wish, SerialRuntime())
-    lines = list(answer.lines)
-    assert lines == ([] if wish is SolveMode.COUNT else [(1, UNIQUE[grid])])
+@pytest.mark.parametrize("mode", sudoku.MODES)
+def test_a_grid_with_one_solution(grid: str, mode: SolveMode) -> None:
+    answer = sudoku.solve(board(grid), mode, SerialRuntime())
+    lines = list(answer.solutions)
+    assert lines == ([] if mode is SolveMode.COUNT else [(1, UNIQUE[grid])])
     assert all(sudoku.check(board(grid), line) for line in lines)
-    assert (answer.count, answer.proof, answer.facts["verdict"]) == (1, None, "unique")
+    assert (answer.count, answer.proof, answer.details["verdict"]) == (1, None, "unique")
 
 
 def test_the_known_grids_have_as_many_clues_as_is_known_and_the_named_ones_as_many_solutions() -> None:
-    clues = [sudoku.solve(board(grid), SolveMode.FIRST, SerialRuntime()).facts["clues"] for grid in UNIQUE]
+    clues = [sudoku.solve(board(grid), SolveMode.FIRST, SerialRuntime()).details["clues"] for grid in UNIQUE]
     assert clues[2:] == [23, 21, 17, 24, 25, 23, 25, 25, 24]
     counts = {
         name: sudoku.solve(board(drawn), SolveMode.COUNT, SerialRuntime()).count
@@ -47,31 +47,31 @@ def test_the_known_grids_have_as_many_clues_as_is_known_and_the_named_ones_as_ma
 
 def test_a_number_stands_among_the_facts_once() -> None:
     for grid in [*UNIQUE, *NONE]:
-        assert "guesses-needed" not in sudoku.solve(board(grid), SolveMode.ALL, SerialRuntime()).facts, (
+        assert "guesses_needed" not in sudoku.solve(board(grid), SolveMode.ALL, SerialRuntime()).details, (
             "all that were tried are told"
         )
     several = sudoku.solve(board(next(iter(SEVERAL))), SolveMode.ALL, SerialRuntime())
-    assert int(several.facts["guesses-needed"]) < several.tried()
+    assert int(several.details["guesses_needed"]) < several.nodes_searched()
 
 
 @pytest.mark.parametrize("grid", SEVERAL)
 def test_all_solutions_are_listed_each_once_and_counted(grid: str) -> None:
     answer = sudoku.solve(board(grid), SolveMode.ALL, SerialRuntime())
-    lines = list(answer.lines)
+    lines = list(answer.solutions)
     assert len(lines) == len(set(lines)) == answer.count == SEVERAL[grid]
     assert all(sudoku.check(board(grid), line) for line in lines)
     counted = sudoku.solve(board(grid), SolveMode.COUNT, SerialRuntime())
-    assert (counted.count, list(counted.lines)) == (SEVERAL[grid], [])
+    assert (counted.count, list(counted.solutions)) == (SEVERAL[grid], [])
     first = sudoku.solve(board(grid), SolveMode.FIRST, SerialRuntime())
-    assert (first.count, len(list(first.lines)), first.facts["verdict"]) == (None, 1, "several")
+    assert (first.count, len(list(first.solutions)), first.details["verdict"]) == (None, 1, "several")
 
 
 @pytest.mark.parametrize("grid", NONE)
 def test_no_solution_is_proven(grid: str) -> None:
     answer = sudoku.solve(board(grid), SolveMode.ALL, SerialRuntime())
-    assert (answer.count, list(answer.lines)) == (0, [])
+    assert (answer.count, list(answer.solutions)) == (0, [])
     assert answer.proof in {Proof.EXHAUSTION, Proof.CONTRADICTION}
-    assert answer.why
+    assert answer.reason
 
 
 def test_the_grid_that_takes_others_millions_of_guesses_takes_a_few() -> None:
@@ -93,7 +93,7 @@ def test_the_grid_that_takes_others_millions_of_guesses_takes_a_few() -> None:
 def test_clues_that_contradict_each_other_are_told_with_both_places(grid: str, where: str) -> None:
     answer = sudoku.solve(board(grid), SolveMode.FIRST, SerialRuntime())
     assert (answer.proof, answer.count) == (Proof.CONTRADICTION, 0)
-    assert where in answer.why
+    assert where in answer.reason
     assert answer.pictures["contradiction"].count('class="su-why"') == 1
     assert where in sudoku.hint(board(grid), SerialRuntime())
 
@@ -101,17 +101,17 @@ def test_clues_that_contradict_each_other_are_told_with_both_places(grid: str, w
 def test_a_contradiction_that_follows_is_told() -> None:
     answer = sudoku.solve(board("12345678." + "." * 17 + "9" + "." * 54), SolveMode.FIRST, SerialRuntime())
     assert answer.proof is Proof.CONTRADICTION
-    assert "nothing can stand at r1c9" in answer.why
+    assert "nothing can stand at r1c9" in answer.reason
 
 
 def test_the_empty_grid_has_more_than_anybody_counts() -> None:
     answer = sudoku.solve(board("." * 81), SolveMode.ALL, SerialRuntime())
-    lines = list(islice(answer.lines, 100))
+    lines = list(islice(answer.solutions, 100))
     assert len(set(lines)) == 100
     assert all(sudoku.check(board("." * 81), line) for line in lines)
-    assert (answer.count, answer.facts["solutions-at-least"]) == (None, 10_000)
+    assert (answer.count, answer.details["solutions_at_least"]) == (None, 10_000)
     limited = sudoku.solve(sudoku.with_rules(board("." * 81), {"count-to": "1,500"}), SolveMode.COUNT, SerialRuntime())
-    assert (limited.count, limited.facts["solutions-at-least"]) == (None, 1500)
+    assert (limited.count, limited.details["solutions_at_least"]) == (None, 1500)
 
 
 @given(st.integers(0, 2**32), st.integers(20, 44))
@@ -125,7 +125,7 @@ def test_counts_agree_with_the_plainest_solver_and_with_sat(seed: int, holes: in
         at = chance.choice([at for at in range(81) if at not in empty])
         grid = grid[:at] + chance.choice("123456789") + grid[at + 1 :]
     right = plain_clash_free(grid)
-    ours = list(sudoku.solve(board(grid), SolveMode.ALL, SerialRuntime()).lines)
+    ours = list(sudoku.solve(board(grid), SolveMode.ALL, SerialRuntime()).solutions)
     assert sorted(line.digits for line in ours) == sorted(right)
     if len(right) < 200:
         assert sorted(Sat(grid, 9, SerialRuntime()).solutions()) == sorted(right)
@@ -151,10 +151,10 @@ def test_few_clues_agree_with_a_library(seed: int, clues: int) -> None:
     full = varied(chance.choice(list(UNIQUE.values())), chance)
     kept = set(chance.sample(range(81), clues))
     grid = "".join(mark if at in kept else "." for at, mark in enumerate(full))
-    ours = {line.digits for line in islice(sudoku.solve(board(grid), SolveMode.FIRST, SerialRuntime()).lines, 1)}
+    ours = {line.digits for line in islice(sudoku.solve(board(grid), SolveMode.FIRST, SerialRuntime()).solutions, 1)}
     sat = set(islice(Sat(grid, 9, SerialRuntime()).solutions(), 2))
     assert len(ours) == 1
-    assert sudoku.solve(board(grid), SolveMode.FIRST, SerialRuntime()).facts["verdict"] == (
+    assert sudoku.solve(board(grid), SolveMode.FIRST, SerialRuntime()).details["verdict"] == (
         "unique" if len(sat) == 1 else "several"
     )
     assert ours <= sat if len(sat) == 1 else ours
@@ -170,13 +170,13 @@ def test_what_a_grid_is_does_not_depend_on_its_digits_and_rows() -> None:
 
 def test_a_clue_that_is_not_needed_is_named() -> None:
     grid = next(iter(UNIQUE)).replace("0", ".")
-    facts = sudoku.solve(board(grid), SolveMode.FIRST, SerialRuntime()).facts
+    facts = sudoku.solve(board(grid), SolveMode.FIRST, SerialRuntime()).details
     assert facts["minimal"] == "no"
-    for name in str(facts["not-needed"]).split():
+    for name in str(facts["not_needed"]).split():
         row, column = int(name[1]) - 1, int(name[3]) - 1
         at = 9 * row + column
         assert len(two_by_sat(grid[:at] + "." + grid[at + 1 :])) == 1
-    assert sudoku.solve(board(list(UNIQUE)[4]), SolveMode.FIRST, SerialRuntime()).facts["minimal"] == "yes"
+    assert sudoku.solve(board(list(UNIQUE)[4]), SolveMode.FIRST, SerialRuntime()).details["minimal"] == "yes"
 
 
 def two_by_sat(grid: str) -> list[str]:
@@ -193,17 +193,17 @@ def test_how_hard_they_are() -> None:
 
 def test_a_count_that_is_cut_off_goes_on_from_there() -> None:
     grid = max(SEVERAL, key=lambda grid: SEVERAL[grid])
-    work = Stops(after=3)
+    runtime = Stops(after=3)
     with pytest.raises(Interrupted) as end:
-        count(grid, None, work, budget=5)
-    assert "counted" in end.value.so_far
-    kept = list(work.shelf.names())
+        count(grid, None, runtime, budget=5)
+    assert "counted" in end.value.partial_result
+    kept = list(runtime.cache.names())
     assert len(kept) == 1
     spent = 0
     while True:
-        work.after = 3
+        runtime.after = 3
         try:
-            came = count(grid, None, work, budget=5)
+            came = count(grid, None, runtime, budget=5)
         except Interrupted:
             spent += 1
             assert spent < 500
@@ -211,25 +211,25 @@ def test_a_count_that_is_cut_off_goes_on_from_there() -> None:
             break
     assert spent > 5
     assert (came.solutions, came.left) == (SEVERAL[grid], [])
-    assert not list(work.shelf.names())
+    assert not list(runtime.cache.names())
 
 
 @pytest.mark.parametrize("rubbish", [b"", b"sudoku count 1\n", b"sudoku count 1\n" + b"\xff" * 160, b"\xff" * 99])
 def test_a_damaged_checkpoint_is_no_checkpoint(rubbish: bytes) -> None:
     grid = next(iter(SEVERAL))
-    work = Stops(after=1)
+    runtime = Stops(after=1)
     with pytest.raises(Interrupted):
-        count(grid, None, work, budget=5)
-    work.shelf.save(next(iter(work.shelf.names())), [rubbish])
-    work.after = 10_000
-    assert count(grid, None, work, budget=50).solutions == SEVERAL[grid]
+        count(grid, None, runtime, budget=5)
+    runtime.cache.save(next(iter(runtime.cache.names())), [rubbish])
+    runtime.after = 10_000
+    assert count(grid, None, runtime, budget=50).solutions == SEVERAL[grid]
 
 
 def test_an_end_is_heard_while_the_empty_grid_is_counted() -> None:
     began = time.monotonic()
     with pytest.raises(Interrupted) as end:
         sudoku.solve(board("." * 81), SolveMode.COUNT, Stops(after=2))
-    assert "counted" in end.value.so_far
+    assert "counted" in end.value.partial_result
     assert time.monotonic() - began < 60
 
 

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:This process .* is multi-threade
 
 
 @pytest.fixture
-def work(tmp_path: Path) -> Iterator[LocalRuntime]:
+def runtime(tmp_path: Path) -> Iterator[LocalRuntime]:
     with open_runtime(tmp_path / "shelf", cores=3) as bench:
         yield bench
     assert workers() == set(), "nobody is left, dead or alive"
@@ -44,12 +44,12 @@ def _called(pid: int) -> bytes:
     return b"gone"
 
 
-def test_results_come_in_the_order_of_the_items_whoever_is_first(work):
+def test_results_come_in_the_order_of_the_items_whoever_is_first(runtime):
     def slow_at_first(item: int) -> tuple[int, int]:
         time.sleep(0.2 if item == 0 else 0)
         return item, os.getpid()
 
-    came = list(work.map(slow_at_first, range(40)))
+    came = list(runtime.map(slow_at_first, range(40)))
     assert [item for item, _ in came] == list(range(40))
     assert len({pid for _, pid in came}) > 1
     assert os.getpid() not in {pid for _, pid in came}
@@ -64,9 +64,9 @@ def test_items_are_taken_as_they_are_wanted_and_no_pile_grows(tmp_path, cores):
         for taken in range(1, 10_001):  # noqa: B007 - what was taken last
             yield bytes(10_000)
 
-    with open_runtime(tmp_path, cores=cores) as work:
+    with open_runtime(tmp_path, cores=cores) as runtime:
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        for number, came in enumerate(work.map(lambda item: item, items()), 1):
+        for number, came in enumerate(runtime.map(lambda item: item, items()), 1):
             assert len(came) == 10_000
             assert taken - number < 5 * cores
         assert taken == 10_000
@@ -75,8 +75,8 @@ def test_items_are_taken_as_they_are_wanted_and_no_pile_grows(tmp_path, cores):
 
 @pytest.mark.parametrize("cores", [1, 3])
 def test_a_call_sees_all_memory_there_is_and_changes_only_what_is_shared(tmp_path, cores):
-    with open_runtime(tmp_path, cores=cores) as work:
-        table, shared, own = list(range(1000)), work.buffer(1000), [0]
+    with open_runtime(tmp_path, cores=cores) as runtime:
+        table, shared, own = list(range(1000)), runtime.shared_buffer(1000), [0]
 
         def look(number: int) -> int:
             shared[number] = table[number] % 251
@@ -84,16 +84,16 @@ def test_a_call_sees_all_memory_there_is_and_changes_only_what_is_shared(tmp_pat
             return table[-1]
 
         table.append(7)  # before the first next
-        came = work.map(look, memoryview(bytes(range(200))).toreadonly())
+        came = runtime.map(look, memoryview(bytes(range(200))).toreadonly())
         assert set(came) == {7}
         assert bytes(shared[:201]) == bytes(range(200)) + b"\0"
         assert own == [0 if cores > 1 else 200]
-        assert len(work.buffer(0)) == 0
+        assert len(runtime.shared_buffer(0)) == 0
 
 
-def test_items_of_a_sequence_need_no_pickle_and_neither_do_functions(work):
-    assert list(work.map(lambda item: item(3), [lambda x: x + 1, lambda x: x * 2])) == [4, 6]
-    assert list(work.map(str, [])) == []
+def test_items_of_a_sequence_need_no_pickle_and_neither_do_functions(runtime):
+    assert list(runtime.map(lambda item: item(3), [lambda x: x + 1, lambda x: x * 2])) == [4, 6]
+    assert list(runtime.map(str, [])) == []
 
 
 @pytest.mark.parametrize("cores", [1, 3])
@@ -116,14 +116,14 @@ def test_what_a_call_raises_comes_out_as_it_is(tmp_path, error, cores):
             raise error
         return item
 
-    with open_runtime(tmp_path, cores=cores) as work, pytest.raises(type(error)) as caught:
-        list(work.map(fail, range(50)))
+    with open_runtime(tmp_path, cores=cores) as runtime, pytest.raises(type(error)) as caught:
+        list(runtime.map(fail, range(50)))
     assert str(caught.value) == str(error)
-    assert vars(caught.value).get("so_far") == vars(error).get("so_far")
+    assert vars(caught.value).get("partial_result") == vars(error).get("partial_result")
     assert workers() == set()
 
 
-def test_an_error_that_cannot_be_pickled_is_told_in_words(work):
+def test_an_error_that_cannot_be_pickled_is_told_in_words(runtime):
     class Local(Exception):
         pass
 
@@ -131,71 +131,71 @@ def test_an_error_that_cannot_be_pickled_is_told_in_words(work):
         raise Local("what happened")
 
     with pytest.raises(RuntimeError, match="Local: what happened"):
-        list(work.map(fail, range(3)))
+        list(runtime.map(fail, range(3)))
 
 
-def test_a_worker_that_is_killed_is_told_with_what_to_do(work):
+def test_a_worker_that_is_killed_is_told_with_what_to_do(runtime):
     def die(item: int) -> int:
         if item == 4:
             os.kill(os.getpid(), signal.SIGKILL)
         return item
 
     with pytest.raises(Refused, match="killed by signal 9, most likely for want of memory; let it have more"):
-        list(work.map(die, range(10)))
+        list(runtime.map(die, range(10)))
 
 
-def test_a_machine_that_lets_nobody_be_started_is_told_with_what_to_do(work):
+def test_a_machine_that_lets_nobody_be_started_is_told_with_what_to_do(runtime):
     most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (0, most[1]))
     try:
         with pytest.raises(Refused, match="no process can be started for the search: Too many open files; let it"):
-            list(work.map(lambda item: item, range(10)))
+            list(runtime.map(lambda item: item, range(10)))
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, most)
 
 
-def test_a_map_that_is_dropped_leaves_nobody(work):
-    came = work.map(lambda item: item, range(100))
+def test_a_map_that_is_dropped_leaves_nobody(runtime):
+    came = runtime.map(lambda item: item, range(100))
     assert next(came) == 0
     assert len(workers()) == 3
     del came
     assert workers() == set()
 
 
-def test_who_waits_for_a_long_call_still_hears_that_it_must_end(work):
+def test_who_waits_for_a_long_call_still_hears_that_it_must_end(runtime):
     began = time.monotonic()
     os.kill(os.getpid(), signal.SIGTERM)
     with pytest.raises(Interrupted, match="asked to end"):
-        list(work.map(lambda _: time.sleep(60), range(9)))
+        list(runtime.map(lambda _: time.sleep(60), range(9)))
     assert time.monotonic() - began < 1
     with pytest.raises(Interrupted):
-        work.progress(0.5, "")
+        runtime.report_progress(0.5, "")
 
 
 @pytest.mark.parametrize("cores", [1, 2])
 def test_time_that_is_over_interrupts(tmp_path, cores):
-    with open_runtime(tmp_path, seconds=0.3, cores=cores) as work:
-        assert 0 < work.left() <= 0.3
+    with open_runtime(tmp_path, seconds=0.3, cores=cores) as runtime:
+        assert 0 < runtime.seconds_left() <= 0.3
         with pytest.raises(Interrupted, match="its time is over"):
-            list(work.map(lambda _: time.sleep(0.05), range(1000)))
-        assert work.left() == 0
-    with open_runtime(tmp_path) as work:
-        assert work.left() is None
+            list(runtime.map(lambda _: time.sleep(0.05), range(1000)))
+        assert runtime.seconds_left() == 0
+    with open_runtime(tmp_path) as runtime:
+        assert runtime.seconds_left() is None
 
 
 def test_nobody_hears_of_progress_from_within_a_call_but_of_what_follows(tmp_path):
     for cores in (1, 2):
         told = []
-        with open_runtime(tmp_path, lambda part, note: told.append((part, note)), cores=cores) as work:  # noqa: B023
+        with open_runtime(tmp_path, lambda part, note: told.append((part, note)), cores=cores) as runtime:  # noqa: B023
 
             def call(item: int) -> int:
-                work.progress(1, "within")
-                return sum(work.map(int, "12")) + item
+                runtime.report_progress(1, "within")
+                return sum(runtime.map(int, "12")) + item
 
-            assert list(work.map(call, range(3))) == [3, 4, 5]
-            work.progress(0.5, "after")
-            work.progress(0.6, "too soon")
-            work.progress(1, "the end is always told")
+            assert list(runtime.map(call, range(3))) == [3, 4, 5]
+            runtime.report_progress(0.5, "after")
+            runtime.report_progress(0.6, "too soon")
+            runtime.report_progress(1, "the end is always told")
         assert told == [(0.5, "after"), (1, "the end is always told")]
 
 
@@ -209,12 +209,12 @@ def test_signals_do_what_they_did_before_when_the_work_is_over(tmp_path):
 
 @contextlib.contextmanager
 def started(folder: Path, code: str) -> Iterator[subprocess.Popen[str]]:
-    """Run CODE for the block, which has a `work` and prints what it wants to be known."""
+    """Run CODE for the block, which has a `runtime` and prints what it wants to be known."""
     script = f"""
         import os, time
         from pathlib import Path
         from pi_appliance.puzzles.runtime.local import Interrupted, open_runtime
-        with open_runtime(Path({str(folder)!r}), cores=2, seconds=30) as work:
+        with open_runtime(Path({str(folder)!r}), cores=2, seconds=30) as runtime:
             {textwrap.indent(textwrap.dedent(code).strip(), " " * 12).strip()}
     """
     with subprocess.Popen(
@@ -233,7 +233,7 @@ def started(folder: Path, code: str) -> Iterator[subprocess.Popen[str]]:
 
 SLEEPERS = """
     try:
-        list(work.map(lambda _: (os.write(1, b"%d\\n" % os.getpid()), time.sleep(60)), range(4)))
+        list(runtime.map(lambda _: (os.write(1, b"%d\\n" % os.getpid()), time.sleep(60)), range(4)))
     except Interrupted as why:
         print(why)
 """
@@ -278,9 +278,9 @@ def test_who_does_not_listen_is_ended_by_a_second_ctrl_c(tmp_path):
 def test_the_time_in_which_it_is_held_does_not_count(tmp_path):
     loop = """
         before = time.monotonic()
-        print(work.left())
-        while time.monotonic() - before < 3: work.progress(None, "")
-        print(work.left())
+        print(runtime.seconds_left())
+        while time.monotonic() - before < 3: runtime.report_progress(None, "")
+        print(runtime.seconds_left())
     """
     with started(tmp_path, loop) as process:
         first = float(told(process, 1)[0])

@@ -87,11 +87,11 @@ def test_the_limit_of_the_job_is_told_with_the_key_that_raises_it(box: Box) -> N
 def test_where_no_cgroup_holds_a_job_its_limit_counts_all_the_same(raise_it: str, told: str) -> None:
     code = (
         "import resource, sys; resource.setrlimit(resource.RLIMIT_DATA, (200 << 20,) * 2)\n"
-        "from pathlib import Path; from pi_appliance.puzzles.runtime import local as bench\n"
-        "with bench.open_runtime(Path('.'), raise_it=sys.argv[1]) as work:\n"
-        "    work.require_memory(100 << 20, 'half'); shared = work.buffer(100 << 20)\n"
+        "from pathlib import Path; from pi_appliance.puzzles.runtime import local\n"
+        "with local.open_runtime(Path('.'), raise_it=sys.argv[1]) as runtime:\n"
+        "    runtime.require_memory(100 << 20, 'half'); shared = runtime.shared_buffer(100 << 20)\n"
         "    for i in range(0, len(shared), 4096): shared[i] = 1\n"
-        "    work.require_memory(100 << 20, 'the other half')"
+        "    runtime.require_memory(100 << 20, 'the other half')"
     )
     done = subprocess.run(
         [sys.executable, "-c", code, raise_it],

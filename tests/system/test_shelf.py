@@ -12,7 +12,7 @@ from pi_appliance.puzzles.runtime.cache import FileCache
 
 
 @pytest.fixture
-def shelf(tmp_path: Path) -> FileCache:
+def cache(tmp_path: Path) -> FileCache:
     return FileCache(tmp_path / "state" / "puzzles")
 
 
@@ -20,12 +20,12 @@ def file_of(tmp_path: Path, name: str) -> Path:
     return tmp_path / "state" / "puzzles" / f"{name}.shelf"
 
 
-def test_what_is_saved_is_loaded_to_be_read_only(shelf: FileCache, tmp_path: Path) -> None:
-    assert shelf.load("rubiks-cube/corners-1") is None
-    assert shelf.names() == []
+def test_what_is_saved_is_loaded_to_be_read_only(cache: FileCache, tmp_path: Path) -> None:
+    assert cache.load("rubiks-cube/corners-1") is None
+    assert cache.names() == []
     words = memoryview(bytearray(range(16))).cast("Q")
-    shelf.save("rubiks-cube/corners-1", (part for part in (b"abc", bytearray(3), words)))
-    shelf.save("empty", ())
+    cache.save("rubiks-cube/corners-1", (part for part in (b"abc", bytearray(3), words)))
+    cache.save("empty", ())
     again = FileCache(tmp_path / "state" / "puzzles")
     kept = again.load("rubiks-cube/corners-1")
     assert kept is not None
@@ -36,15 +36,15 @@ def test_what_is_saved_is_loaded_to_be_read_only(shelf: FileCache, tmp_path: Pat
     assert stat.S_IMODE(file_of(tmp_path, "empty").stat().st_mode) == 0o644
 
 
-def test_what_is_mapped_stays_as_it_was_when_its_name_is_taken_anew(shelf: FileCache) -> None:
-    shelf.save("book", [b"old"])
-    old = shelf.load("book")
-    shelf.save("book", [b"new book"])
+def test_what_is_mapped_stays_as_it_was_when_its_name_is_taken_anew(cache: FileCache) -> None:
+    cache.save("book", [b"old"])
+    old = cache.load("book")
+    cache.save("book", [b"new book"])
     assert bytes(old or b"") == b"old"
-    assert bytes(shelf.load("book") or b"") == b"new book"
-    shelf.remove("book")
-    shelf.remove("book")
-    assert shelf.load("book") is None
+    assert bytes(cache.load("book") or b"") == b"new book"
+    cache.remove("book")
+    cache.remove("book")
+    assert cache.load("book") is None
 
 
 @pytest.mark.parametrize(
@@ -59,32 +59,32 @@ def test_what_is_mapped_stays_as_it_was_when_its_name_is_taken_anew(shelf: FileC
     ],
     ids=["cut off", "longer", "one bit", "no magic", "empty", "half a header"],
 )
-def test_what_is_damaged_is_not_there_and_set_aside(shelf: FileCache, tmp_path: Path, damage) -> None:
-    shelf.save("book", [b"positions and their scores"])
+def test_what_is_damaged_is_not_there_and_set_aside(cache: FileCache, tmp_path: Path, damage) -> None:
+    cache.save("book", [b"positions and their scores"])
     path = file_of(tmp_path, "book")
     path.write_bytes(damaged := damage(path.read_bytes()))
-    assert shelf.load("book") is None
-    assert shelf.names() == []
+    assert cache.load("book") is None
+    assert cache.names() == []
     assert path.with_suffix(".damaged").read_bytes() == damaged
-    shelf.save("book", [b"a new one"])
-    assert bytes(shelf.load("book") or b"") == b"a new one"
+    cache.save("book", [b"a new one"])
+    assert bytes(cache.load("book") or b"") == b"a new one"
 
 
-def test_an_error_in_the_middle_leaves_what_was_there(shelf: FileCache, tmp_path: Path) -> None:
+def test_an_error_in_the_middle_leaves_what_was_there(cache: FileCache, tmp_path: Path) -> None:
     def parts():
         yield b"half"
         raise InterruptedError
 
-    shelf.save("book", [b"old"])
+    cache.save("book", [b"old"])
     with pytest.raises((InterruptedError, Unavailable)):
-        shelf.save("book", parts())
-    assert bytes(shelf.load("book") or b"") == b"old"
+        cache.save("book", parts())
+    assert bytes(cache.load("book") or b"") == b"old"
     assert [path.name for path in file_of(tmp_path, "book").parent.iterdir()] == ["book.shelf"]
 
 
 @pytest.mark.parametrize("name", ["", "../book", "/book", "a/b/c", "a//b", "Book", ".book", "a/.b", "book\n", "é"])
-def test_a_name_that_could_be_another_place_is_a_mistake_of_ours(shelf: FileCache, name: str) -> None:
-    for use in (shelf.load, shelf.remove, lambda name: shelf.save(name, [b""])):
+def test_a_name_that_could_be_another_place_is_a_mistake_of_ours(cache: FileCache, name: str) -> None:
+    for use in (cache.load, cache.remove, lambda name: cache.save(name, [b""])):
         with pytest.raises(ValueError, match="cannot name"):
             use(name)
 
@@ -93,11 +93,11 @@ def test_a_folder_that_cannot_be_written_is_told_in_one_line(tmp_path: Path) -> 
     (tmp_path / "file").touch()
     with pytest.raises(Unavailable, match="cannot be written"):
         FileCache(tmp_path / "file" / "puzzles").save("book", [b"x"])
-    shelf = FileCache(tmp_path)
+    cache = FileCache(tmp_path)
     (tmp_path / "book.shelf").mkdir()
-    assert shelf.load("book") is None, "a search begins anew, as where nothing is"
+    assert cache.load("book") is None, "a search begins anew, as where nothing is"
     assert FileCache(tmp_path / "file").load("book") is None
-    shelf.remove("book")
+    cache.remove("book")
     FileCache(tmp_path / "file").remove("book")
 
 
@@ -105,10 +105,10 @@ def aged(path: Path, days: float) -> None:
     os.utime(path, (time.time() - days * 86_400,) * 2)
 
 
-def test_what_is_of_one_board_goes_when_nobody_asks_for_it_and_tables_stay(shelf: FileCache, tmp_path: Path) -> None:
+def test_what_is_of_one_board_goes_when_nobody_asks_for_it_and_tables_stay(cache: FileCache, tmp_path: Path) -> None:
     given_up, asked, young = (f"peg-solitaire/count-{number:016x}-1" for number in range(3))
     for name in ("rubiks-cube/wide-1", "rubiks-cube/wide-begun-1", "connect-four/book-1", given_up, asked, young):
-        shelf.save(name, [b"x"])
+        cache.save(name, [b"x"])
     folder = file_of(tmp_path, given_up).parent
     half, being_written, damaged = (
         folder / ".a.shelf.0a1b2c3d.new",
@@ -120,14 +120,14 @@ def test_what_is_of_one_board_goes_when_nobody_asks_for_it_and_tables_stay(shelf
     for path in (tmp_path / "state").rglob("*"):
         if path.is_file() and path not in (being_written, file_of(tmp_path, young)):
             aged(path, 31)
-    shelf.load(asked)
-    shelf.sweep()
-    assert shelf.names() == ["connect-four/book-1", asked, young, "rubiks-cube/wide-1", "rubiks-cube/wide-begun-1"]
+    cache.load(asked)
+    cache.sweep()
+    assert cache.names() == ["connect-four/book-1", asked, young, "rubiks-cube/wide-1", "rubiks-cube/wide-begun-1"]
     assert {path for path in (half, being_written, damaged) if path.exists()} == {being_written}
 
 
-def test_nothing_to_sweep_is_nothing_to_tell(shelf: FileCache, tmp_path: Path) -> None:
-    shelf.sweep()
+def test_nothing_to_sweep_is_nothing_to_tell(cache: FileCache, tmp_path: Path) -> None:
+    cache.sweep()
     (tmp_path / "state").touch()
-    shelf.sweep()
-    assert shelf.names() == []
+    cache.sweep()
+    assert cache.names() == []

@@ -67,7 +67,7 @@ def test_the_report_lists_lines_that_pass_the_check_between_the_times_it_began_a
 
 
 def test_no_more_solutions_than_the_limit_are_listed(tmp_path: Path) -> None:
-    result = run(peg("arrow", solutions=SolveMode.ALL, limit=5), FolderContext(tmp_path))
+    result = run(peg("arrow", solutions=SolveMode.ALL, max_solutions=5), FolderContext(tmp_path))
     assert result.facts["listed"] == 5
     assert result.summary == "1 board solved"
 
@@ -107,22 +107,22 @@ class CutOff(FolderContext):
     why: Exception = Interrupted("its time is over", "12 of 16 levels are counted")
 
     @cached_property
-    def shelf(self) -> Cache:
+    def cache(self) -> Cache:
         """Return what its work keeps."""
-        return SerialRuntime().shelf
+        return SerialRuntime().cache
 
     @contextmanager
     def work(self, progress: Callable[[float | None, str], None] | None = None) -> Iterator[SearchRuntime]:
-        work, context = SerialRuntime(), self
-        work.shelf = self.shelf
+        runtime, context = SerialRuntime(), self
+        runtime.cache = self.cache
 
         def told(part: float | None, note: str) -> None:
             (progress or context.progress)(part, note)
             if context.told[-1][1].startswith(context.where):
                 raise copy(context.why)  # what is cut off may add to it
 
-        work.progress = told  # type: ignore[method-assign]
-        yield work
+        runtime.report_progress = told  # type: ignore[method-assign]
+        yield runtime
 
 
 def test_a_night_that_is_cut_off_reports_what_it_knows(tmp_path: Path) -> None:
@@ -136,9 +136,9 @@ def test_a_night_that_is_cut_off_reports_what_it_knows(tmp_path: Path) -> None:
     assert "Board: 17 pegs in 33 holes\nSo far: 12 of 16 levels are counted\n" in text
     assert "Not reached: cross\n" in text
     told = values(tmp_path)
-    assert (told["complete"], told["not-reached"]) == (False, ["cross"])
+    assert (told["complete"], told["not_reached"]) == (False, ["cross"])
     assert [board["answered"] for board in told["boards"]] == [True, False]
-    assert told["boards"][1]["so-far"] == "12 of 16 levels are counted"
+    assert told["boards"][1]["partial_result"] == "12 of 16 levels are counted"
     page = (tmp_path / "result.html").read_text("utf-8")
     assert "Not answered yet: 12 of 16 levels are counted." in page
 
@@ -211,7 +211,7 @@ def test_the_newest_report_is_that_of_the_last_night_alone(tmp_path: Path) -> No
 
 
 def test_programs_read_the_same(tmp_path: Path) -> None:
-    run(peg("plus", "diamond", solutions=SolveMode.ALL, limit=5), FolderContext(tmp_path, job="pegs"))
+    run(peg("plus", "diamond", solutions=SolveMode.ALL, max_solutions=5), FolderContext(tmp_path, job="pegs"))
     told = values(tmp_path)
     assert (told["format"], told["puzzle"], told["job"], told["complete"]) == (1, "peg-solitaire", "pegs", True)
     plus, diamond = told["boards"]
@@ -271,13 +271,13 @@ def test_a_configuration_names_boards_and_files_beside_it(tmp_path: Path) -> Non
         ("      boards: [bad.txt]\n", "bad.txt:2:3: 'Q' is no part of a board"),
         ("      boards: [binary.txt]\n", "binary.txt:1:1: this is not a text file"),
         ("      boards: [cross, cross]\n", "two boards are called 'cross'"),
-        ("      limit: 0\n", "appliance.yaml:7:14: 0 solutions cannot be listed; use 1 or more"),
+        ("      max-solutions: 0\n", "appliance.yaml:7:22: 0 solutions cannot be listed; use 1 or more"),
         ("      solutions: some\n", "appliance.yaml:7:18: 'some' is not known here"),
         ('      rules: {goal: "9,9"}\n', "appliance.yaml:7:21: no hole of this board is called '9,9'"),
         ('      rules: {gaol: "3,3"}\n', "no rule of peg solitaire is called 'gaol'; did you mean 'goal'?"),
-        ("      make: 3\n", "appliance.yaml:7:13: peg-solitaire makes no boards; leave it out"),
-        ("      prepare: true\n", "peg-solitaire has nothing to prepare; leave it out"),
-        ("      keep: 0\n", "appliance.yaml:7:13: 0 reports cannot be kept; use 1 or more"),
+        ("      generate: 3\n", "appliance.yaml:7:17: peg-solitaire makes no boards; leave it out"),
+        ("      precompute: true\n", "peg-solitaire has nothing to prepare; leave it out"),
+        ("      keep-reports: 0\n", "appliance.yaml:7:21: 0 reports cannot be kept; use 1 or more"),
     ],
 )
 def test_a_wrong_option_is_told_with_its_place(tmp_path: Path, more: str, told: str) -> None:
@@ -296,12 +296,12 @@ def test_a_puzzle_that_does_not_exist_is_answered_with_the_nearest(tmp_path: Pat
 
 
 def test_new_boards_follow_from_the_date_of_the_slot(tmp_path: Path) -> None:
-    morning = Options(puzzle="sudoku", make=2)
+    morning = Options(puzzle="sudoku", generate=2)
 
     def boards(due: str) -> list[tuple[str, str, str]]:
         result = run(morning, FolderContext(tmp_path, due=due))
         assert result.facts["made"] == 2
-        return [(board["name"], board["made"]["seed"], board["board"]) for board in values(tmp_path)["boards"]]
+        return [(board["name"], board["generator"]["seed"], board["board"]) for board in values(tmp_path)["boards"]]
 
     first = boards("2027-03-01T03:30:00Z")
     assert [(name, seed) for name, seed, _ in first] == [
@@ -319,18 +319,18 @@ def test_new_boards_follow_from_the_date_of_the_slot(tmp_path: Path) -> None:
 def test_nothing_is_kept_of_a_new_board_as_no_night_goes_on_with_it(tmp_path: Path, where: str, kept: int) -> None:
     context = CutOff(tmp_path)
     context.where = where
-    job = Options(puzzle="solitaire-chess", boards=[Path("seven")], make=1, solutions=SolveMode.COUNT)
+    job = Options(puzzle="solitaire-chess", boards=[Path("seven")], generate=1, solutions=SolveMode.COUNT)
     with pytest.raises(DeadlineExceeded):
         run(job, context)
-    assert len(list(context.shelf.names())) == kept
+    assert len(list(context.cache.names())) == kept
 
 
 def test_what_is_not_prepared_in_time_is_told_and_gone_on_with(tmp_path: Path) -> None:
-    job = Options(puzzle="rubiks-cube", prepare=True)
+    job = Options(puzzle="rubiks-cube", precompute=True)
     with pytest.raises(DeadlineExceeded, match=r"not prepared yet: its time is over; "):
         run(job, FolderContext(tmp_path, seconds=1.0))
     told = values(tmp_path)
-    assert (told["complete"], told["prepared"], told["boards"]) == (False, None, [])
+    assert (told["complete"], told["precomputed"], told["boards"]) == (False, None, [])
     assert "Prepared so far: " in (tmp_path / "result.txt").read_text("utf-8")
 
 
@@ -371,10 +371,10 @@ def test_tables_that_cannot_be_kept_are_used_all_the_same(tmp_path: Path) -> Non
 
 def test_what_cannot_be_prepared_is_told_and_the_boards_are_answered(tmp_path: Path) -> None:
     class Full(CutOff):
-        where = "prepare: opening book"
+        where = "precompute: opening book"
         why: Exception = Unavailable("the card is full")
 
-    job = Options(puzzle="connect-four", boards=[Path("squeeze")], prepare=True)
+    job = Options(puzzle="connect-four", boards=[Path("squeeze")], precompute=True)
     with pytest.raises(Refused, match=r"^not prepared: the card is full; the report has the rest$"):
         run(job, Full(tmp_path))
     assert [board["answered"] for board in values(tmp_path)["boards"]] == [True]
@@ -383,7 +383,7 @@ def test_what_cannot_be_prepared_is_told_and_the_boards_are_answered(tmp_path: P
 
 
 def test_a_board_that_cannot_be_made_is_told_and_the_others_are_answered(tmp_path: Path) -> None:
-    job = Options(puzzle="sudoku", boards=[Path("seventeen")], make=2, rules={"clues": "16"})
+    job = Options(puzzle="sudoku", boards=[Path("seventeen")], generate=2, rules={"clues": "16"})
     with pytest.raises(Refused, match=r"^not made: 2027-03-01-1: no sudoku of 16 clues has only one solution"):
         run(job, FolderContext(tmp_path))
     assert [board["name"] for board in values(tmp_path)["boards"]] == ["seventeen"]
@@ -406,7 +406,7 @@ def test_of_a_very_long_line_the_page_says_that_its_beginning_is_played(more: in
     steps = [Step(f"step {number}", drawn) for number in range(MOST_STEPS + more)]
     puzzle = SimpleNamespace(
         TITLE="Long",
-        MOVES="moves",
+        NODE_UNIT="moves",
         steps=lambda *_: iter(steps),
         render_svg=lambda _: drawn,
         describe=lambda _: "long",
@@ -415,7 +415,7 @@ def test_of_a_very_long_line_the_page_says_that_its_beginning_is_played(more: in
     page = Page(puzzle, "job")  # type: ignore[arg-type]
     page.add(
         BoardReport(
-            name="long", board=None, wish=SolveMode.FIRST, answer=SolveResult(), listed=ListedSolutions(1, ["a line"])
+            name="long", board=None, mode=SolveMode.FIRST, answer=SolveResult(), listed=ListedSolutions(1, ["a line"])
         )
     )
     assert page.render("solved", "").count('class="frame"') == MOST_STEPS
@@ -423,14 +423,14 @@ def test_of_a_very_long_line_the_page_says_that_its_beginning_is_played(more: in
 
 
 def test_facts_end_with_how_they_were_computed_and_tables_stand_apart_from_the_time() -> None:
-    answer = SolveResult(facts={"kernel": "plain", "god's-number": 11}, tables=[Table("Lengths", ("moves",), [(1,)])])
+    answer = SolveResult(details={"kernel": "plain", "god's_number": 11}, tables=[Table("Lengths", ("moves",), [(1,)])])
     assert prepared_text(answer, 1.5) == (
         "God's number: 11\nKernel: plain\n\nLengths\nmoves\n    1\n\nTime: 1.50 s\n\n"
     )
 
 
 def test_what_is_known_by_making_is_not_told_twice(tmp_path: Path) -> None:
-    run(Options(puzzle="sudoku", make=1), FolderContext(tmp_path))
+    run(Options(puzzle="sudoku", generate=1), FolderContext(tmp_path))
     text, page = ((tmp_path / f"result.{suffix}").read_text("utf-8") for suffix in ("txt", "html"))
     made = next(row for row in text.splitlines() if row.startswith("Made: "))
     assert made.startswith("Made: seed 20270301001; tries ")

@@ -51,8 +51,12 @@ def test_solutions_that_cannot_be_listed_to_their_end_are_reported_as_far_as_the
 @pytest.mark.parametrize(
     ("options", "where", "what"),
     [
-        (Options(puzzle="connect-four", boards=[Path("squeeze")], prepare=True), "prepare: opening", "prepared"),
-        (Options(puzzle="solitaire-chess", boards=[Path("seven")], make=1), "2027-03-01: looking", "made: 2027-03-01"),
+        (Options(puzzle="connect-four", boards=[Path("squeeze")], precompute=True), "precompute: opening", "prepared"),
+        (
+            Options(puzzle="solitaire-chess", boards=[Path("seven")], generate=1),
+            "2027-03-01: looking",
+            "made: 2027-03-01",
+        ),
     ],
 )
 def test_memory_that_is_too_small_for_one_thing_does_not_end_the_night(
@@ -69,8 +73,8 @@ def test_new_boards_whose_turn_did_not_come_are_named(tmp_path: Path) -> None:
     context = CutOff(tmp_path)
     context.where, context.why = "2027-03-01-2", Interrupted("its time is over")
     with pytest.raises(DeadlineExceeded, match=r"^1 board solved, 2 not reached: its time is over$"):
-        run(Options(puzzle="solitaire-chess", make=3), context)
-    assert values(tmp_path)["not-reached"] == ["2027-03-01-2", "2027-03-01-3"]
+        run(Options(puzzle="solitaire-chess", generate=3), context)
+    assert values(tmp_path)["not_reached"] == ["2027-03-01-2", "2027-03-01-3"]
 
 
 def test_what_another_run_keeps_meanwhile_is_not_taken_for_ours(tmp_path: Path) -> None:
@@ -80,13 +84,13 @@ def test_what_another_run_keeps_meanwhile_is_not_taken_for_ours(tmp_path: Path) 
         def progress(self, done: float | None, note: str = "") -> None:
             super().progress(done, note)
             if note.startswith("2027-03-01: capture"):
-                self.shelf.save("peg-solitaire/0123456789abcdef", [b"of a job beside this one"])
+                self.cache.save("peg-solitaire/0123456789abcdef", [b"of a job beside this one"])
 
     context = Busy(tmp_path)
     context.where = "2027-03-01: capture"
     with pytest.raises(DeadlineExceeded):
-        run(Options(puzzle="solitaire-chess", make=1, solutions=SolveMode.COUNT), context)
-    assert list(context.shelf.names()) == ["peg-solitaire/0123456789abcdef"]
+        run(Options(puzzle="solitaire-chess", generate=1, solutions=SolveMode.COUNT), context)
+    assert list(context.cache.names()) == ["peg-solitaire/0123456789abcdef"]
 
 
 @dataclass
@@ -220,7 +224,7 @@ class Counting:
 def test_a_line_is_drawn_once_whether_there_is_room_for_it_or_not() -> None:
     puzzle = Counting(load_puzzle("sudoku"))
     page = Page(cast(Puzzle, puzzle), "test")
-    told = BoardReport(name="everest", board=puzzle.parse(puzzle.BOARDS["everest"], "everest"), wish=SolveMode.FIRST)
+    told = BoardReport(name="everest", board=puzzle.parse(puzzle.BOARDS["everest"], "everest"), mode=SolveMode.FIRST)
     ask(cast(Puzzle, puzzle), told, 1, SerialRuntime(), lambda _: None)
     for _ in range(6):
         page.add(told)
@@ -231,12 +235,12 @@ def test_a_line_is_drawn_once_whether_there_is_room_for_it_or_not() -> None:
 class Heavy(Counting):
     """A puzzle whose answer holds what it was found with as long as it lists and counts by it."""
 
-    def solve(self, board: Any, wish: SolveMode, work: SearchRuntime) -> SolveResult:
-        answer = self.puzzle.solve(board, wish, work)
+    def solve(self, board: Any, mode: SolveMode, runtime: SearchRuntime) -> SolveResult:
+        answer = self.puzzle.solve(board, mode, runtime)
         tables = Tables()
         self.tables = weakref.ref(tables)
-        lines = (line for line in answer.lines if tables)
-        return replace(answer, lines=lines, tried=lambda: tables.tried)
+        lines = (line for line in answer.solutions if tables)
+        return replace(answer, solutions=lines, nodes_searched=lambda: tables.tried)
 
 
 class Tables:
@@ -247,8 +251,8 @@ class Tables:
 
 def test_an_answer_that_is_told_holds_no_memory_any_more() -> None:
     puzzle = Heavy(load_puzzle("sudoku"))
-    told = BoardReport(name="everest", board=puzzle.parse(puzzle.BOARDS["everest"], "everest"), wish=SolveMode.FIRST)
+    told = BoardReport(name="everest", board=puzzle.parse(puzzle.BOARDS["everest"], "everest"), mode=SolveMode.FIRST)
     ask(cast(Puzzle, puzzle), told, 1, SerialRuntime(), lambda _: None)
     assert told.answer
-    assert (told.answer.tried(), told.listed.number) == (7, 1)
+    assert (told.answer.nodes_searched(), told.listed.number) == (7, 1)
     assert puzzle.tables() is None

@@ -63,7 +63,7 @@ class Ship(NamedTuple):
         return tuple(Square(self.start.x + bool(right) * n, self.start.y + bool(down) * n) for n in range(length))
 
 
-Line = tuple[Ship, ...]
+Solution = tuple[Ship, ...]
 """A solution: the whole fleet, ship after ship in the order of `Board.fleet`."""
 
 

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 
-def _sea(*rows: str, heads: str = "") -> str:
-    return heads + "".join(f"{row}\n" for row in rows)
+def _sea(*rows: str, headers: str = "") -> str:
+    return headers + "".join(f"{row}\n" for row in rows)
 
 
 BOARDS: Mapping[str, str] = MappingProxyType(
@@ -22,7 +22,7 @@ BOARDS: Mapping[str, str] = MappingProxyType(
             "?.??.??#??",
             ".??.???#??",
             "?????.????",
-            heads="fleet: 5,4,3,3,2\ntouching: never\nsinking: told\nwhole: H7-H9\n",
+            headers="fleet: 5,4,3,3,2\ntouching: never\nsinking: told\nwhole: H7-H9\n",
         ),
         # The original's example: its ten ships can lie in 106 ways.
         "crowded": _sea(
@@ -62,9 +62,9 @@ BOARDS: Mapping[str, str] = MappingProxyType(
             "??????????",
             ".????.?.??",
             "??????????",
-            heads="fleet: 5,4,3,3\ntouching: never\n",
+            headers="fleet: 5,4,3,3\ntouching: never\n",
         ),
         # Nothing is known. 15,046,987,768 placements; the map of it is a long job on a small Pi.
-        "open-sea": _sea(*["??????????"] * 10, heads="fleet: 5,4,3,3,2\n"),
+        "open-sea": _sea(*["??????????"] * 10, headers="fleet: 5,4,3,3,2\n"),
     }
 )

@@ -42,8 +42,10 @@ def orders(board: Board) -> int:
 class Sweep:
     """One count of the ways to lay the fleet of a board on some places; WAY is the kernel, plain or compiled."""
 
-    def __init__(self, board: Board, there: Sequence[Placement], work: SearchRuntime, way: ModuleType = kernel) -> None:
-        self.board, self.work, self.way = board, work, way
+    def __init__(
+        self, board: Board, there: Sequence[Placement], runtime: SearchRuntime, way: ModuleType = kernel
+    ) -> None:
+        self.board, self.runtime, self.way = board, runtime, way
         self.there, self.size = there, size_of(board, there)
         self.needs = needs(board, there, self.size)
         self.tried = 0
@@ -56,19 +58,19 @@ class Sweep:
             for number, row in enumerate(rows):
                 layer = self._forth(layer, row, number / len(rows))
         except Interrupted as error:
-            error.so_far = error.so_far or f"{number} of {len(rows)} rows are counted"
+            error.partial_result = error.partial_result or f"{number} of {len(rows)} rows are counted"
             raise
         return self._whole(layer) * names(self.board)
 
     def survey(self) -> Survey:
         """Return the number of placements, and where they leave water. Raises Interrupted; Refused (memory)."""
         rows = self._rows(self.needs.survey, "a map of all squares")
-        kept = CountCheckpoint(self.board, len(rows), self.work)
+        kept = CountCheckpoint(self.board, len(rows), self.runtime)
         try:
             return self._survey(rows, kept)
         except Interrupted as error:
             where = f"the placements are counted up to row {kept.forth} of {len(rows)}"
-            error.so_far = where + (f", and {kept.back} rows are mapped" if kept.back else "")
+            error.partial_result = where + (f", and {kept.back} rows are mapped" if kept.back else "")
             raise
 
     def _survey(self, rows: Rows, kept: CountCheckpoint) -> Survey:
@@ -136,10 +138,10 @@ class Sweep:
 
     def _tell(self, done: int, part: float) -> None:
         self.tried += done
-        self.work.progress(part, f"{self.tried:,} states of the sweep")
+        self.runtime.report_progress(part, f"{self.tried:,} states of the sweep")
 
     def _rows(self, size: int, what: str) -> Rows:
         """Return the sweep, if SIZE bytes, which WHAT needs, fit into memory. Raises Refused."""
         if size > NOTICED:
-            self.work.require_memory(size, what)
+            self.runtime.require_memory(size, what)
         return plan(self.board, self.there, self.size)

@@ -36,13 +36,13 @@ def percent(survey: Survey, square: Square) -> float:
 
 def tables(board: Board, survey: Survey) -> list[Table]:
     """Return the probabilities of all squares, and the exact numbers they come from."""
-    heads = ("row", *(str(Square(x, 0))[0] for x in range(board.width)))
+    headers = ("row", *(str(Square(x, 0))[0] for x in range(board.width)))
     lines = [(y, [Square(x, y) for x in range(board.width)]) for y in range(board.height)]
     chances = [(y + 1, *(round(percent(survey, square), 2) for square in row)) for y, row in lines]
     numbers = [(y + 1, *(survey.total - water for water in survey.water[y])) for y, _ in lines]
     return [
-        Table("Probability of a ship on each square, in per cent", heads, chances),
-        Table("Placements with a ship on each square", heads, numbers),
+        Table("Probability of a ship on each square, in per cent", headers, chances),
+        Table("Placements with a ship on each square", headers, numbers),
     ]
 
 

@@ -17,9 +17,9 @@ MAGIC = b"battles1"  # names the format of what lies on the shelf
 class CountCheckpoint:
     """The layers of a count after each row, forth and back, and the water of the squares that are through."""
 
-    def __init__(self, board: Board, rows: int, work: SearchRuntime) -> None:
-        self.rows, self.work = rows, work
-        self.began = work.seconds()
+    def __init__(self, board: Board, rows: int, runtime: SearchRuntime) -> None:
+        self.rows, self.runtime = rows, runtime
+        self.began = runtime.monotonic()
         self.name = f"battleship/{sha256(repr(board).encode()).hexdigest()[:16]}"
         self.behind: Layer = {}
         self.water: Layer = {}
@@ -64,27 +64,27 @@ class CountCheckpoint:
 
     def finish(self) -> list[list[int]]:
         """Return the water by rows and columns, and take from the shelf what was needed on the way to it."""
-        for name in [*self.work.shelf.names()]:
+        for name in [*self.runtime.cache.names()]:
             if name.startswith(f"{self.name}-row-"):
-                self.work.shelf.remove(name)
+                self.runtime.cache.remove(name)
         places = sorted(self.water)
         return [[self.water[place] for place in places if place >> 4 == row] for row in range(self.rows)]
 
     def _save(self, name: str, packed: list[bytes]) -> bool:
-        if self.work.seconds() - self.began <= SLOW:
+        if self.runtime.monotonic() - self.began <= SLOW:
             return False
         try:
-            self.work.shelf.save(f"{self.name}-{name}", packed)
+            self.runtime.cache.save(f"{self.name}-{name}", packed)
         except Unavailable:  # a full card ends no count: it only cannot go on from here another night
             return False
         return True
 
     def _there(self, name: str) -> bool:
-        view = self.work.shelf.load(f"{self.name}-{name}")
+        view = self.runtime.cache.load(f"{self.name}-{name}")
         return view is not None and _spans(view, 1) is not None
 
     def _load(self, name: str, layers: int) -> list[Layer] | None:
-        view = self.work.shelf.load(f"{self.name}-{name}")
+        view = self.runtime.cache.load(f"{self.name}-{name}")
         return unpack(view, layers) if view is not None else None
 
 

@@ -31,7 +31,7 @@ class _Reading:
     """What is read so far; a problem is told, and reading goes on."""
 
     file: str
-    heads: dict[str, tuple[int, int, str]] = field(default_factory=dict)
+    headers: dict[str, tuple[int, int, str]] = field(default_factory=dict)
     """By name: line, column and text of what stands behind it."""
     whole: list[tuple[int, int, str]] = field(default_factory=list)
     """The names of ships behind "whole", each with its line and column."""
@@ -50,15 +50,15 @@ def parse(text: str, file: str) -> Board:
     """Return the board drawn in TEXT; rules may stand above it, such as "fleet: 5,4,3,3,2". Raises ConfigError."""
     reading = _Reading(file)
     body = [row for row in enumerate(text.splitlines(), 1) if row[1].strip() and not _head(reading, row)]
-    rules = {name: reading.heads[name][2] for name in RULES if name in reading.heads}
+    rules = {name: reading.headers[name][2] for name in RULES if name in reading.headers}
     empty = Board(rows=("?" * 10,) * 10)
     for name in rules:
         _try_rule(reading, empty, name)
     known: Sequence[Ship] = ()
-    if any(_SHOT.search(row) for _, row in body) or (not body and "size" in reading.heads):
+    if any(_SHOT.search(row) for _, row in body) or (not body and "size" in reading.headers):
         rows, known = shots(body, _size(reading), reading.wrong)
-    elif "size" in reading.heads:
-        line, column, _ = reading.heads["size"]
+    elif "size" in reading.headers:
+        line, column, _ = reading.headers["size"]
         reading.wrong(line, column, "the size is told, and a grid follows", "a grid shows its size: leave this row out")
         rows = ["?"]
     else:
@@ -79,16 +79,16 @@ def _head(reading: _Reading, row: Row) -> bool:
         reading.wrong(*at, f"nothing is called {found[1]!r} here", suggest(name, _HEADS))
     elif name == "whole":
         reading.whole += [(row[0], ship.start() + 1, ship[0]) for ship in _NAMES.finditer(row[1], found.start(2))]
-    elif name in reading.heads:
+    elif name in reading.headers:
         reading.wrong(*at, f"{name} stands here twice", "leave one of the two out")
     else:
         value = found[2].strip()
-        reading.heads[name] = (row[0], found.start(2) + len(found[2]) - len(found[2].lstrip()) + 1, value)
+        reading.headers[name] = (row[0], found.start(2) + len(found[2]) - len(found[2].lstrip()) + 1, value)
     return True
 
 
 def _try_rule(reading: _Reading, board: Board, name: str) -> None:
-    line, column, value = reading.heads[name]
+    line, column, value = reading.headers[name]
     try:
         with_rules(board, {name: value})
     except (UnknownName, WrongArgument) as error:
@@ -97,7 +97,7 @@ def _try_rule(reading: _Reading, board: Board, name: str) -> None:
 
 
 def _size(reading: _Reading) -> tuple[int, int]:
-    line, column, text = reading.heads.get("size", (1, 1, "10x10"))
+    line, column, text = reading.headers.get("size", (1, 1, "10x10"))
     found = re.fullmatch(r"(\d{1,2})\s*[xX×]\s*(\d{1,2})", text)  # noqa: RUF001 - the sign for "times"
     width, height = (int(found[1]), int(found[2])) if found and text.isascii() else (0, 0)
     if not (1 <= width <= SIDE and 1 <= height <= SIDE):

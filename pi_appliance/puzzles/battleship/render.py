@@ -6,7 +6,18 @@ from collections.abc import Iterable, Iterator
 from pi_appliance.errors import ConfigError, Problem
 from pi_appliance.puzzles import Step, pluralize
 from pi_appliance.puzzles._svg import picture
-from pi_appliance.puzzles.battleship.board import HIT, MISS, RULES, SUNK, UNKNOWN, Board, Line, Ship, Square, ship_of
+from pi_appliance.puzzles.battleship.board import (
+    HIT,
+    MISS,
+    RULES,
+    SUNK,
+    UNKNOWN,
+    Board,
+    Ship,
+    Solution,
+    Square,
+    ship_of,
+)
 
 UNIT = 36  # the side of a square, in the picture's own units
 EDGE = 28  # the room for letters and numbers
@@ -30,12 +41,12 @@ def render(board: Board) -> str:
         "ships": board.ships,
         "sinking": board.sinking,
     }
-    heads = [f"{name}: {value}\n" for name, value in rules.items() if value != RULES[name].default]
-    heads += [f"whole: {', '.join(map(str, board.known))}\n"] if board.known else []
-    return "".join(heads) + "".join(f"{row}\n" for row in board.rows)
+    headers = [f"{name}: {value}\n" for name, value in rules.items() if value != RULES[name].default]
+    headers += [f"whole: {', '.join(map(str, board.known))}\n"] if board.known else []
+    return "".join(headers) + "".join(f"{row}\n" for row in board.rows)
 
 
-def render_line(board: Board, line: Line) -> str:
+def render_solution(board: Board, line: Solution) -> str:
     """Draw LINE: its notation, then the sea with a letter a ship, the first A; misses and other water as a dot."""
     letters = {square: _letter(number) for number, ship in enumerate(line) for square in ship.squares}
     rows = ("".join(letters.get(Square(x, y), MISS) for x in range(board.width)) for y in range(board.height))
@@ -46,12 +57,12 @@ def _letter(number: int) -> str:
     return "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"[number]
 
 
-def notate(board: Board, line: Line) -> str:  # noqa: ARG001 - a ship is called the same on every board
+def notate(board: Board, line: Solution) -> str:  # noqa: ARG001 - a ship is called the same on every board
     """Return LINE in one row: each ship by its first square and its last, the shortest ships first."""
     return " ".join(map(str, reversed(line)))
 
 
-def parse_line(board: Board, text: str, file: str) -> Line:
+def parse_solution(board: Board, text: str, file: str) -> Solution:
     """Return the fleet that TEXT notates, such as "J10 C3-E3 A1-A4". Raises ConfigError."""
     problems: list[Problem] = []
     ships: list[Ship] = []
@@ -80,7 +91,7 @@ def render_svg(board: Board) -> str:
     return drawn(board, (), _title(board))
 
 
-def steps(board: Board, line: Line) -> Iterator[Step]:
+def steps(board: Board, line: Solution) -> Iterator[Step]:
     """Yield BOARD as it is known, then the fleet of LINE, one ship more each time."""
     yield Step("What is known", render_svg(board))
     for number, ship in enumerate(line, 1):

@@ -7,7 +7,7 @@ the fewest of them comes first. Ships that lie over no hit follow, the longest f
 from collections.abc import Callable, Iterator, Sequence
 from itertools import permutations
 
-from pi_appliance.puzzles.battleship.board import HIT, SUNK, Board, Line, Ship
+from pi_appliance.puzzles.battleship.board import HIT, SUNK, Board, Ship, Solution
 from pi_appliance.puzzles.battleship.fit import Placement, places, squares
 
 OFTEN = 63  # ships tried between two signs of progress, as a mask
@@ -29,7 +29,7 @@ class Search:
         self._left = {length: board.fleet.count(length) for length in set(board.fleet)}
         self._laid: list[Placement] = []
 
-    def lines(self) -> Iterator[Line]:
+    def lines(self) -> Iterator[Solution]:
         """Yield every placement once, in the order of the fleet; where ships are told apart, with all their names."""
         for laid in self._over(squares(self.board, HIT + SUNK), self.places):
             groups = [
@@ -97,7 +97,7 @@ class Search:
         return all(lengths.count(length) >= left for length, left in self._left.items() if left)
 
 
-def _named(groups: Sequence[Sequence[Ship]]) -> Iterator[Line]:
+def _named(groups: Sequence[Sequence[Ship]]) -> Iterator[Solution]:
     """Yield the ships of GROUPS with all their names, one way after the other: twelve alike have half a billion."""
     if not groups:
         yield ()

@@ -46,9 +46,9 @@ def check(asked: PuzzleRequest, file: str | None, notation: str | None) -> None:
 
 
 def _check_line(puzzle: Puzzle, board: Any, notation: str) -> None:
-    checked = puzzle.check(board, puzzle.parse_line(board, notation, "line"))
+    checked = puzzle.check(board, puzzle.parse_solution(board, notation, "line"))
     if not checked:
-        raise Refused(f"this is no solution of the board ({puzzle.describe(board)}): {checked.wrong}")
+        raise Refused(f"this is no solution of the board ({puzzle.describe(board)}): {checked.error}")
     click.echo("right")
 
 
@@ -61,7 +61,7 @@ def _check_listing(puzzle: Puzzle, rules: dict[str, str], text: str, file: str, 
             checked = puzzle.check(board, line)
             if not checked:
                 size = puzzle.describe(question)
-                raise Refused(f"{file}: solution {number} of the board ({size}) is wrong: {checked.wrong}")
+                raise Refused(f"{file}: solution {number} of the board ({size}) is wrong: {checked.error}")
             right += 1
             if not right % OFTEN:
                 progress.show(number / len(lines), f"{right:,} solutions checked")

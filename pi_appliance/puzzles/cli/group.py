@@ -18,7 +18,7 @@ _HELP = f"""Solve, count, check, show and make puzzles. PUZZLE is one of {", ".j
 To begin with:
   pi-appliance puzzle list
   pi-appliance puzzle solve peg-solitaire --board cross
-  pi-appliance puzzle make sudoku > mine.txt
+  pi-appliance puzzle generate sudoku > mine.txt
   pi-appliance puzzle hint sudoku --board mine.txt
   pi-appliance puzzle solve sudoku --board mine.txt --output mine.html
 """
@@ -34,8 +34,8 @@ for _each in (
     solve.count,
     check.check,
     solve.hint,
-    solve.make,
-    solve.prepare,
+    solve.generate,
+    solve.precompute,
 ):
     command.add_command(_each)
 
@@ -59,8 +59,8 @@ def list_puzzles(as_json: bool) -> None:
 
 
 def _values(name: str, puzzle: Puzzle) -> dict[str, Any]:
-    able = [what for what in ("hint", "make", "prepare") if hasattr(puzzle, what)]
-    known = {"puzzle": name, "title": puzzle.TITLE, "solutions": list(puzzle.WISHES), "also": able}
+    able = [what for what in ("hint", "generate", "precompute") if hasattr(puzzle, what)]
+    known = {"puzzle": name, "title": puzzle.TITLE, "solutions": list(puzzle.MODES), "also": able}
     return known | {"boards": list(puzzle.BOARDS), "rules": list(puzzle.RULES)}
 
 
@@ -115,13 +115,13 @@ def rules(name: str, as_json: bool) -> None:
     puzzle = load_puzzle(name)
     if as_json:
         known = [
-            {"rule": rule, "what": told.what, "default": told.default, "choices": list(told.choices)}
+            {"rule": rule, "what": told.description, "default": told.default, "choices": list(told.choices)}
             for rule, told in puzzle.RULES.items()
         ]
         click.echo(json.dumps(known, ensure_ascii=False))
         return
     for rule, told in puzzle.RULES.items():
-        click.echo(f"{rule}: {told.what}")
+        click.echo(f"{rule}: {told.description}")
         if told.choices:
             click.echo(f"  one of: {', '.join(told.choices)}")
         if told.default:

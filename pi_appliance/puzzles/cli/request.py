@@ -190,23 +190,23 @@ def progress_context(line: ProgressLine, means: ComputeOptions, *, keeps: bool =
         line.clear()
         click.echo(f"pi-appliance: nothing is kept for the next time: {why}", err=True)
 
-    with local.open_runtime(Path(), tell, seconds=seconds, cores=means.cores) as work:
-        estimates.append(Estimate(work.seconds))
-        work.shelf = _LazyCache(means.config, None if keeps else go_on_without)
-        yield work
+    with local.open_runtime(Path(), tell, seconds=seconds, cores=means.cores) as runtime:
+        estimates.append(Estimate(runtime.monotonic))
+        runtime.cache = _LazyCache(means.config, None if keeps else go_on_without)
+        yield runtime
 
 
 @contextmanager
 def stopped_cleanly(
-    line: ProgressLine, so_far: Callable[[Interrupted], str], length: timedelta | None
+    line: ProgressLine, partial_result: Callable[[Interrupted], str], length: timedelta | None
 ) -> Iterator[None]:
     """End with status 130 and one line on Ctrl-C, by OutOfTime when LENGTH is over; SO_FAR says what is proven then."""
     try:
         yield
     except Interrupted as interrupted:
         line.clear()
-        told = so_far(interrupted)
-        if length is not None and "time" in interrupted.why:
+        told = partial_result(interrupted)
+        if length is not None and "time" in interrupted.reason:
             raise DeadlineExceeded(f"out of time after {units.format_duration(length)}; so far: {told}") from None
         _say_stopped(told)
     except KeyboardInterrupt:

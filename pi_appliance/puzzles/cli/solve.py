@@ -25,7 +25,7 @@ from pi_appliance.puzzles.cli.request import (
     work_options,
 )
 from pi_appliance.puzzles.page import Page
-from pi_appliance.puzzles.report import BoardReport, answer_values, ask, in_words, prepared_text, so_far, values
+from pi_appliance.puzzles.report import BoardReport, answer_values, ask, in_words, partial_result, prepared_text, values
 from pi_appliance.system import files
 
 _SEEDS = 1_000_000_000
@@ -38,7 +38,7 @@ _SEEDS = 1_000_000_000
     type=click.Choice([each.value for each in SolveMode]),
     help="What is asked. Else: what the puzzle is for.",
 )
-@click.option("--limit", type=Number(min=1), show_default=str(LIMIT), help="List no more solutions.")
+@click.option("--max-solutions", type=Number(min=1), show_default=str(LIMIT), help="List no more solutions.")
 @click.option(
     "--output",
     type=click.Path(path_type=Path, dir_okay=False),
@@ -49,7 +49,7 @@ _SEEDS = 1_000_000_000
 def solve(
     asked: PuzzleRequest,
     solutions: str | None,
-    limit: int | None,
+    max_solutions: int | None,
     output: Path | None,
     as_json: bool,
     means: ComputeOptions,
@@ -67,18 +67,18 @@ def solve(
     if output is not None and not output.name:
         raise click.UsageError("--output names no file")
     puzzle, question = asked.load()
-    wish = asked_wish(puzzle, asked.name, solutions)
-    if limit and wish in (SolveMode.FIRST, SolveMode.COUNT):
-        raise click.UsageError(f"--limit goes with what lists many; {wish} does not")
-    told = BoardReport(name=asked.title(puzzle), board=question, wish=wish)
+    mode = asked_wish(puzzle, asked.name, solutions)
+    if max_solutions and mode in (SolveMode.FIRST, SolveMode.COUNT):
+        raise click.UsageError(f"--max-solutions goes with what lists many; {mode} does not")
+    told = BoardReport(name=asked.title(puzzle), board=question, mode=mode)
     line = ProgressLine()
     with (
-        stopped_cleanly(line, lambda interrupted: told.cut_off or so_far(interrupted), means.length),
-        progress_context(line, means) as work,
+        stopped_cleanly(line, lambda interrupted: told.cut_off or partial_result(interrupted), means.length),
+        progress_context(line, means) as runtime,
         _writing(output, line) as write,
     ):
         page = output is not None and output.suffix.lower() in (".html", ".htm")
-        ask(puzzle, told, limit or LIMIT, work, _nowhere if as_json or page else write)
+        ask(puzzle, told, max_solutions or LIMIT, runtime, _nowhere if as_json or page else write)
         if told.refused:
             raise told.refused
         if as_json:
@@ -93,9 +93,9 @@ def solve(
 def asked_wish(puzzle: Puzzle, name: str, solutions: str | None) -> SolveMode:
     """Return what is asked of PUZZLE, called NAME. Raises WrongArgument if it is nothing that it can tell."""
     if solutions is None:
-        return puzzle.WISHES[0]
-    if solutions not in puzzle.WISHES:
-        raise WrongArgument(f"{name} is not asked for {SolveMode(solutions)}; known: {', '.join(puzzle.WISHES)}")
+        return puzzle.MODES[0]
+    if solutions not in puzzle.MODES:
+        raise WrongArgument(f"{name} is not asked for {SolveMode(solutions)}; known: {', '.join(puzzle.MODES)}")
     return SolveMode(solutions)
 
 
@@ -128,14 +128,14 @@ def count(
       130  stopped by Ctrl-C; what is proven so far is said
     """
     puzzle, question = asked.load()
-    wish = asked_wish(puzzle, asked.name, SolveMode.COUNT)
-    told = BoardReport(name=asked.title(puzzle), board=question, wish=wish)
+    mode = asked_wish(puzzle, asked.name, SolveMode.COUNT)
+    told = BoardReport(name=asked.title(puzzle), board=question, mode=mode)
     line = ProgressLine()
     with (
-        stopped_cleanly(line, lambda interrupted: told.cut_off or so_far(interrupted), means.length),
-        progress_context(line, means) as work,
+        stopped_cleanly(line, lambda interrupted: told.cut_off or partial_result(interrupted), means.length),
+        progress_context(line, means) as runtime,
     ):
-        ask(puzzle, told, 1, work, _nowhere)
+        ask(puzzle, told, 1, runtime, _nowhere)
     if told.refused:
         raise told.refused
     click.echo(
@@ -162,17 +162,17 @@ def hint(
     puzzle, question = asked.load()
     telling = _able(puzzle, asked.name, "hint")
     line = ProgressLine()
-    with stopped_cleanly(line, so_far, means.length), progress_context(line, means) as work:
-        words = telling(question, work)
+    with stopped_cleanly(line, partial_result, means.length), progress_context(line, means) as runtime:
+        words = telling(question, runtime)
     click.echo(words)
 
 
-@click.command("make", short_help="Make a new board.")
+@click.command("generate", short_help="Make a new board.")
 @board_options
 @click.option("--seed", type=Number(min=0), help="The same seed makes the same board. Else: another one each time.")
 @click.option("--svg", is_flag=True, help="As an SVG picture.")
 @work_options
-def make(
+def generate(
     asked: PuzzleRequest,
     seed: int | None,
     svg: bool,
@@ -188,22 +188,22 @@ def make(
       130  stopped by Ctrl-C
     """
     puzzle, model = asked.load()
-    maker = _able(puzzle, asked.name, "make")
+    maker = _able(puzzle, asked.name, "generate")
     seed = secrets.randbelow(_SEEDS) if seed is None else seed
     line = ProgressLine()
-    with stopped_cleanly(line, so_far, means.length), progress_context(line, means) as work:
-        made = maker(seed, model, work)
+    with stopped_cleanly(line, partial_result, means.length), progress_context(line, means) as runtime:
+        made = maker(seed, model, runtime)
     click.echo(puzzle.render_svg(made.board) if svg else puzzle.render(made.board), nl=False)
     known = {"Board": puzzle.describe(made.board), "Seed": str(seed)}
-    known |= told_facts(made.facts)
+    known |= told_facts(made.details)
     click.echo(rendered(known), err=True, nl=False)
 
 
-@click.command("prepare", short_help="Build what makes a puzzle fast.")
+@click.command("precompute", short_help="Build what makes a puzzle fast.")
 @click.argument("name", metavar="PUZZLE")
 @json_option
 @work_options
-def prepare(name: str, as_json: bool, means: ComputeOptions) -> None:
+def precompute(name: str, as_json: bool, means: ComputeOptions) -> None:
     """Build what makes a puzzle fast, such as tables and books, or go on with it; it is kept in the state folder.
 
     \b
@@ -215,12 +215,12 @@ def prepare(name: str, as_json: bool, means: ComputeOptions) -> None:
       130  stopped by Ctrl-C; the next time goes on from there
     """
     puzzle = load_puzzle(name)
-    preparing = _able(puzzle, name, "prepare")
+    preparing = _able(puzzle, name, "precompute")
     line = ProgressLine()
-    with stopped_cleanly(line, so_far, means.length), progress_context(line, means, keeps=True) as work:
-        begun = work.seconds()
-        answer = preparing(work)
-        took = work.seconds() - begun
+    with stopped_cleanly(line, partial_result, means.length), progress_context(line, means, keeps=True) as runtime:
+        begun = runtime.monotonic()
+        answer = preparing(runtime)
+        took = runtime.monotonic() - begun
     if as_json:
         click.echo(json.dumps({"puzzle": name, "seconds": round(took, 3), **answer_values(answer)}, ensure_ascii=False))
     else:
@@ -231,7 +231,7 @@ def _able(puzzle: Puzzle, name: str, what: str) -> Callable[..., Any]:
     """Return the function WHAT of PUZZLE. Raises UsageError if it has none."""
     able: Callable[..., Any] | None = getattr(puzzle, what, None)
     if able is None:
-        lacks = {"hint": "gives no hints", "make": "makes no boards", "prepare": "has nothing to prepare"}
+        lacks = {"hint": "gives no hints", "generate": "makes no boards", "precompute": "has nothing to prepare"}
         raise click.UsageError(f"{name} {lacks[what]}")
     return able
 

@@ -52,7 +52,7 @@ class Square(NamedTuple):
 
 Four = tuple[Square, ...]
 """Four squares in a row."""
-Line = tuple[int | End, ...]
+Solution = tuple[int | End, ...]
 """How a game goes on: the columns that are played, from 1, and at last how it ends."""
 Rows = tuple[str, ...]
 """Six rows from the top, a mark a square: R, Y or a dot."""

@@ -61,9 +61,9 @@ class Book:
 UNKNOWN = -99  # as the kernel says it
 
 
-def load(shelf: Cache, start: Position = NOTHING) -> Book:
+def load(cache: Cache, start: Position = NOTHING) -> Book:
     """Return the book that begins at START; an empty one if there is none, or it is none of ours."""
-    kept = shelf.load(NAME)
+    kept = cache.load(NAME)
     if kept is None or kept.nbytes % 8 or kept.nbytes < 8 * _HEAD:
         return Book()
     numbers = kept.cast("B").cast("Q")
@@ -74,27 +74,27 @@ def load(shelf: Cache, start: Position = NOTHING) -> Book:
     return Book(entries, complete - 1, plies)
 
 
-def _save(shelf: Cache, start: Position, scores: Mapping[int, int], complete: int, plies: int) -> None:
+def _save(cache: Cache, start: Position, scores: Mapping[int, int], complete: int, plies: int) -> None:
     head = array("Q", (_MAGIC, start.key, complete + 1, plies))
     entries = array("Q", sorted(key << 6 | score + 32 for key, score in scores.items()))
-    shelf.save(NAME, (head.tobytes(), entries.tobytes()))
+    cache.save(NAME, (head.tobytes(), entries.tobytes()))
 
 
-def prepare(work: SearchRuntime) -> SolveResult:
+def precompute(runtime: SearchRuntime) -> SolveResult:
     """Build the opening book, or go on with it, until it is complete. Raises Interrupted, also when time runs short."""
-    return deepen(work, NOTHING, STAGES)
+    return deepen(runtime, NOTHING, STAGES)
 
 
-def deepen(work: SearchRuntime, start: Position, stages: Sequence[int]) -> SolveResult:
+def deepen(runtime: SearchRuntime, start: Position, stages: Sequence[int]) -> SolveResult:
     """Build the book of the games from START on, ply by ply of STAGES. Raises Interrupted, with what is kept told."""
-    builder = _Builder(work, start)
+    builder = _Builder(runtime, start)
     try:
         for plies in stages:
             if plies > builder.complete:
                 builder.stage(plies)
     except Interrupted as end:
         builder.save()
-        end.so_far = builder.told()
+        end.partial_result = builder.told()
         raise
     return builder.answer()
 
@@ -102,9 +102,9 @@ def deepen(work: SearchRuntime, start: Position, stages: Sequence[int]) -> Solve
 class _Builder:
     """What is known of the book, and how more comes to be known."""
 
-    def __init__(self, work: SearchRuntime, start: Position) -> None:
-        self.work, self.start = work, start
-        book = load(work.shelf, start)
+    def __init__(self, runtime: SearchRuntime, start: Position) -> None:
+        self.runtime, self.start = runtime, start
+        book = load(runtime.cache, start)
         self.scores = dict(book)
         self.complete, self.plies = book.complete, max(book.plies, 0)
         self.levels: list[Level] = [{start.key: start}]
@@ -117,16 +117,18 @@ class _Builder:
         level = self.levels[plies]
         missing = [position for key, position in level.items() if key not in self.scores]
         self.plies = plies
-        self.saved = self.work.seconds()
+        self.saved = self.runtime.monotonic()
         done = len(level) - len(missing)
         size = 1 + len(level) // _CHUNKS
-        for scores, tried, seconds in self.work.map(self._solver(), self._in_time(missing, size)):
+        for scores, tried, seconds in self.runtime.map(self._solver(), self._in_time(missing, size)):
             self.scores |= scores
             self.tried += tried
             self.longest = max(self.longest, seconds)
             done += len(scores)
-            self.work.progress(done / len(level), f"ply {plies}: {done:,} of {pluralize(len(level), 'position')}")
-            if self.work.seconds() - self.saved > _SAVED + _MORE * len(self.scores):
+            self.runtime.report_progress(
+                done / len(level), f"ply {plies}: {done:,} of {pluralize(len(level), 'position')}"
+            )
+            if self.runtime.monotonic() - self.saved > _SAVED + _MORE * len(self.scores):
                 self.save()
         if done < len(level):
             raise Interrupted("there is no time for more of the opening book")
@@ -135,19 +137,19 @@ class _Builder:
         self.save()
 
     def _solver(self) -> Callable[[Sequence[Position]], tuple[dict[int, int], int, float]]:
-        search = Search(self.work, self.start.discs, note="opening book")
+        search = Search(self.runtime, self.start.discs, note="opening book")
 
         def solved(chunk: Sequence[Position]) -> tuple[dict[int, int], int, float]:
-            began, tried = self.work.seconds(), search.tried
+            began, tried = self.runtime.monotonic(), search.tried
             scores = {position.key: search.exact(position) for position in chunk}
-            return scores, search.tried - tried, self.work.seconds() - began
+            return scores, search.tried - tried, self.runtime.monotonic() - began
 
         return solved
 
     def _in_time(self, positions: Sequence[Position], size: int) -> Iterator[Sequence[Position]]:
         """Yield POSITIONS in chunks of SIZE, as long as there seems to be time for one more."""
         for at in range(0, len(positions), size):
-            left = self.work.left()
+            left = self.runtime.seconds_left()
             if left is not None and left < _MARGIN + 2 * self.longest:
                 return
             yield positions[at : at + size]
@@ -157,7 +159,7 @@ class _Builder:
             found: dict[int, Position] = {}
             for done, after in enumerate(children(self.levels[-1].values())):
                 if not done % _OFTEN:
-                    self.work.progress(None, f"opening book: the positions of ply {len(self.levels)}")
+                    self.runtime.report_progress(None, f"opening book: the positions of ply {len(self.levels)}")
                 found[after.key] = after
             self.levels.append(dict(sorted(found.items())))
 
@@ -166,7 +168,7 @@ class _Builder:
         for level in reversed(self.levels[:plies]):
             for done, (key, position) in enumerate(level.items()):
                 if not done % _OFTEN:
-                    self.work.progress(None, f"opening book: the plies before ply {plies}")
+                    self.runtime.report_progress(None, f"opening book: the plies before ply {plies}")
                 self.scores[key] = max(self._worth(position, square) for _, square in position.moves())
 
     def _worth(self, position: Position, square: int) -> int:
@@ -177,8 +179,8 @@ class _Builder:
 
     def save(self) -> None:
         """Keep what is known."""
-        _save(self.work.shelf, self.start, self.scores, self.complete, self.plies)
-        self.saved = self.work.seconds()
+        _save(self.runtime.cache, self.start, self.scores, self.complete, self.plies)
+        self.saved = self.runtime.monotonic()
 
     def told(self) -> str:
         """Return how far the book is, in a sentence."""
@@ -190,12 +192,14 @@ class _Builder:
         rows = [(ply, len(level), sum(key in self.scores for key in level)) for ply, level in enumerate(self.levels)]
         facts: dict[str, int | str] = {
             "positions": len(self.scores),
-            "complete-plies": self.complete,
+            "complete_plies": self.complete,
             "kernel": kernel_mode(kernel),
         }
         table = Table("The opening book", ("Ply", "Undecided positions, mirror images once", "Solved"), rows)
         # Where there was nothing left to do, nobody has looked at the plies.
-        return SolveResult(tried=lambda: self.tried, facts=facts, tables=(table,) if len(rows) > self.complete else ())
+        return SolveResult(
+            nodes_searched=lambda: self.tried, details=facts, tables=(table,) if len(rows) > self.complete else ()
+        )
 
 
 def children(positions: Iterable[Position], *, ended: bool = False) -> Iterator[Position]:

@@ -14,7 +14,7 @@ from pi_appliance.puzzles.connect_four.board import (
     Board,
     Colour,
     End,
-    Line,
+    Solution,
     turn_told,
     winning,
 )
@@ -145,13 +145,13 @@ def _drawn(rows: list[tuple[int, str]], reader: _Reader) -> Board:
     return game
 
 
-def notate(board: Board, line: Line) -> str:  # noqa: ARG001
+def notate(board: Board, line: Solution) -> str:  # noqa: ARG001
     """Return LINE in one row: the digits of the columns, and how the game ends."""
     *columns, end = line
     return "".join(map(str, columns)) + (" " if columns else "") + str(end)
 
 
-def parse_line(board: Board, text: str, file: str) -> Line:  # noqa: ARG001
+def parse_solution(board: Board, text: str, file: str) -> Solution:  # noqa: ARG001
     """Return the line that TEXT notates, as `notate` writes it. Raises ConfigError."""
     end = re.sub(r"^[1-7\s]*", "", text)
     moves = text.removesuffix(end)

@@ -13,7 +13,7 @@ from pi_appliance.puzzles.connect_four.board import (
     Board,
     Colour,
     End,
-    Line,
+    Solution,
     Square,
     describe,
     ended,
@@ -44,7 +44,7 @@ def render(board: Board) -> str:
     return "".join(f"{row}\n" for row in rows)
 
 
-def render_line(board: Board, line: Line) -> str:
+def render_solution(board: Board, line: Solution) -> str:
     """Draw LINE: its notation, its moves as a list with colours, and the grid at the end."""
     *columns, _ = line
     colours = (board.turn, board.turn.other)
@@ -80,7 +80,7 @@ def render_scores(board: Board, scores: Mapping[int, int]) -> str:
     )
 
 
-def steps(board: Board, line: Line) -> Iterator[Step]:
+def steps(board: Board, line: Solution) -> Iterator[Step]:
     """Yield the pictures that play LINE from the beginning; where nothing is left to play, the game that led there."""
     *columns, end = line
     if not columns:

@@ -23,11 +23,11 @@ class Search:
     """
 
     def __init__(
-        self, work: SearchRuntime, discs: int, note: str, book: Callable[[int], int] = _no_book, plies: int = -1
+        self, runtime: SearchRuntime, discs: int, note: str, book: Callable[[int], int] = _no_book, plies: int = -1
     ) -> None:
         bits = next(bits for most, bits in _TABLES if discs <= most)
-        self.work, self.note = work, note
-        self._kernel = kernel.Search(work.buffer(8 << bits).cast("Q"), bits, self._tick, book, plies)
+        self.runtime, self.note = runtime, note
+        self._kernel = kernel.Search(runtime.shared_buffer(8 << bits).cast("Q"), bits, self._tick, book, plies)
 
     @property
     def tried(self) -> int:
@@ -63,7 +63,7 @@ class Search:
         return bool(self._kernel.bound(position.own, position.mask, position.discs, goal) >= goal)
 
     def _tick(self, tried: int) -> None:
-        self.work.progress(None, f"{self.note}: {tried:,} positions tried")
+        self.runtime.report_progress(None, f"{self.note}: {tried:,} positions tried")
 
 
 def _between(low: int, high: int) -> int:

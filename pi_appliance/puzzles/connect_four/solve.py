@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from pi_appliance.puzzles import SolveMode, SolveResult, Table, kernel_mode
 from pi_appliance.puzzles.connect_four import kernel
-from pi_appliance.puzzles.connect_four.board import LETTERS, SQUARES, Board, End, Line, ended, fours, winning
+from pi_appliance.puzzles.connect_four.board import LETTERS, SQUARES, Board, End, Solution, ended, fours, winning
 from pi_appliance.puzzles.connect_four.book import Book, load
 from pi_appliance.puzzles.connect_four.position import (
     Position,
@@ -26,7 +26,7 @@ _EARLY = 14  # discs up to which it takes so long that all cores are used, and w
 _SLOW = 10.0  # seconds; what takes less is kept only if it is cut off: a card does not last forever
 
 
-def solve(board: Board, wish: SolveMode, work: SearchRuntime) -> SolveResult:
+def solve(board: Board, mode: SolveMode, runtime: SearchRuntime) -> SolveResult:
     """Return who wins, when, by which columns, and a line to the end. Raises Interrupted, with the bounds proven.
 
     Every column is scored. FIRST gives one perfect line, ALL one for each of the best columns. A game that is over has
@@ -35,22 +35,22 @@ def solve(board: Board, wish: SolveMode, work: SearchRuntime) -> SolveResult:
     end = ended(board)
     if end:
         return _over(board, end)
-    player = Solver(board, work)
+    player = Solver(board, runtime)
     scores = player.scores()
     best = [column for column, score in scores.items() if score == player.score]
-    columns = best if wish is SolveMode.ALL else best[:1]
+    columns = best if mode is SolveMode.ALL else best[:1]
     return SolveResult(
-        lines=(player.line(column) for column in columns),
-        tried=lambda: player.tried,
+        solutions=(player.line(column) for column in columns),
+        nodes_searched=lambda: player.tried,
         count=len(best),
-        facts={
+        details={
             "ply": board.discs,
-            "to-move": board.turn.value,
+            "to_move": board.turn.value,
             "result": in_words(player.score, board.discs, board.turn),
             "score": player.score,
-            "best-columns": " ".join(f"{column} ({LETTERS[column - 1]})" for column in sorted(best)),
+            "best_columns": " ".join(f"{column} ({LETTERS[column - 1]})" for column in sorted(best)),
             "kernel": kernel_mode(kernel),
-            "opening-book": str(player.book),
+            "opening_book": str(player.book),
         },
         tables=(_table(board, scores),),
         pictures={"scores": render_scores(board, scores)},
@@ -66,11 +66,11 @@ def _over(board: Board, end: End) -> SolveResult:
     }
     if end is not End.DRAW:
         facts |= {"winner": board.turn.other.value, "fours": sum(1 for _ in fours(board.rows)), "four": winning(board)}
-    return SolveResult(lines=iter([(end,)]), count=1, facts=facts, pictures={"end": render_svg(board)})
+    return SolveResult(solutions=iter([(end,)]), count=1, details=facts, pictures={"end": render_svg(board)})
 
 
 def _table(board: Board, scores: Mapping[int, int]) -> Table:
-    heads = ("Column", "Score", "Played perfectly from there")
+    headers = ("Column", "Score", "Played perfectly from there")
     rows: list[tuple[str | int, ...]] = []
     for column, letter in enumerate(LETTERS, 1):
         name = f"{column} ({letter})"
@@ -78,20 +78,20 @@ def _table(board: Board, scores: Mapping[int, int]) -> Table:
             rows.append((name, scores[column], in_words(scores[column], board.discs, board.turn)))
         else:
             rows.append((name, "-", "full"))
-    return Table("The columns", heads, rows)
+    return Table("The columns", headers, rows)
 
 
 class Solver:
     """What is found out of one position that is not decided."""
 
-    def __init__(self, board: Board, work: SearchRuntime) -> None:
-        self.board, self.work = board, work
+    def __init__(self, board: Board, runtime: SearchRuntime) -> None:
+        self.board, self.runtime = board, runtime
         self.position = position_of(board)
-        self.book: Book = load(work.shelf)
-        self.search = Search(work, board.discs, f"{board.discs} discs", self.book.score, self.book.plies)
+        self.book: Book = load(runtime.cache)
+        self.search = Search(runtime, board.discs, f"{board.discs} discs", self.book.score, self.book.plies)
         self.low, self.high = lowest(board.discs), highest(board.discs)
         self._elsewhere = 0  # positions that other cores looked at
-        self._name, self._began = f"{KEPT}{self.position.key:013x}", work.seconds()
+        self._name, self._began = f"{KEPT}{self.position.key:013x}", runtime.monotonic()
 
     @property
     def score(self) -> int:
@@ -108,21 +108,21 @@ class Solver:
         try:
             self._settle()
             moves = list(self.position.moves())
-            if self.board.discs > _EARLY or self.work.cores == 1:
+            if self.board.discs > _EARLY or self.runtime.cores == 1:
                 found = [self._worth(square) for _, square in moves]
             else:
                 found = []
-                for worth, tried in self.work.map(self._elsewhere_worth, [square for _, square in moves]):
+                for worth, tried in self.runtime.map(self._elsewhere_worth, [square for _, square in moves]):
                     found.append(worth)
                     self._elsewhere += tried
         except Interrupted as end:
-            end.so_far = self._proven() + self._keep()
+            end.partial_result = self._proven() + self._keep()
             raise
         if self.board.discs <= _EARLY:
-            self.work.shelf.remove(self._name)
+            self.runtime.cache.remove(self._name)
         return {column: score for (column, _), score in zip(moves, found, strict=True)}
 
-    def line(self, column: int) -> Line:
+    def line(self, column: int) -> Solution:
         """Return a perfect line that begins with COLUMN, one of the best. Raises Interrupted."""
         columns: list[int | End] = []
         position, score, turn = self.position, self.score, self.board.turn
@@ -156,7 +156,7 @@ class Solver:
 
     def _narrowed(self, low: int, high: int) -> None:
         self.low, self.high = low, high
-        if self.work.seconds() - self._began > _SLOW:
+        if self.runtime.monotonic() - self._began > _SLOW:
             self._keep()
 
     def _keep(self) -> str:
@@ -164,10 +164,10 @@ class Solver:
         if self.board.discs > _EARLY:
             return ""
         numbers = array("Q", (_MAGIC, self.position.key, self.low + 32, self.high + 32))
-        return save_checkpoint(self.work.shelf.save, self._name, [numbers.tobytes()])
+        return save_checkpoint(self.runtime.cache.save, self._name, [numbers.tobytes()])
 
     def _kept(self) -> tuple[int, int]:
-        kept = self.work.shelf.load(self._name)
+        kept = self.runtime.cache.load(self._name)
         if kept is not None and kept.nbytes == 32:
             magic, key, low, high = kept.cast("B").cast("Q")
             if (magic, key) == (_MAGIC, self.position.key) and self.low <= low - 32 <= high - 32 <= self.high:
@@ -194,12 +194,12 @@ class Solver:
         return f"the score of {board.turn}, who is to move, is from {self.low} to {self.high}"
 
 
-def hint(board: Board, work: SearchRuntime) -> str:
+def hint(board: Board, runtime: SearchRuntime) -> str:
     """Return the best move in words. Raises Interrupted."""
     end = ended(board)
     if end:
         return f"the game is over: {end}"
-    player = Solver(board, work)
+    player = Solver(board, runtime)
     scores = player.scores()
     column = next(column for column, score in scores.items() if score == player.score)
     square = square_of(player.position.square(column))

@@ -16,7 +16,7 @@ RULES = ("moves", "random")
 
 Lines = tuple[tuple[int, ...], ...]
 """Straight lines of places: a pebble may move between any two places of one line, over all that lies between."""
-Line = tuple[int, ...]
+Solution = tuple[int, ...]
 """A solution: the places of the pebbles that move, one after the other, each into the hole as it is then."""
 
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from pi_appliance.errors import ConfigError, Problem
 from pi_appliance.puzzles import pluralize
-from pi_appliance.puzzles.panguru.board import HOLE, HOME, SIZES, Board, Line, reach, read_lines
+from pi_appliance.puzzles.panguru.board import HOLE, HOME, SIZES, Board, Solution, reach, read_lines
 
 _HEAD = re.compile(r"\s*(plates|pebbles|moves)\s*[:=]", re.IGNORECASE)
 _BREAKS = "/|,;\"'"  # what may stand between plates and pebbles, or around them
@@ -161,7 +161,7 @@ def _read(text: str, places: int, file: str, line: int, column: int) -> tuple[tu
         raise ConfigError([Problem(file, line, column, wrong, right)]) from None
 
 
-def parse_line(board: Board, text: str, file: str) -> Line:
+def parse_solution(board: Board, text: str, file: str) -> Solution:
     """Return the line of BOARD that TEXT notates: the way of the hole, such as 0-3-5. Raises ConfigError."""
     found = [
         (match[0], number, match.start() + 1)

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from pi_appliance.puzzles import Step
 from pi_appliance.puzzles._svg import picture
-from pi_appliance.puzzles.panguru.board import HOLE, HOME, Board, Line, write_lines
+from pi_appliance.puzzles.panguru.board import HOLE, HOME, Board, Solution, write_lines
 
 ACROSS, DOWN = 76, 70  # from place to place, in the picture's own units
 PLATE, PEBBLE = 33, 20  # radii
@@ -33,12 +33,12 @@ def render(board: Board) -> str:
     return "".join(drawn) + (f"moves: {write_lines(board.own)}\n" if board.own else "")
 
 
-def notate(board: Board, line: Line) -> str:
+def notate(board: Board, line: Solution) -> str:
     """Return LINE as the original writes it: the way of the hole, such as 0-3-5."""
     return "-".join(str(place) for place in (board.hole, *line))
 
 
-def render_line(board: Board, line: Line) -> str:
+def render_solution(board: Board, line: Solution) -> str:
     """Return LINE in one row."""
     return notate(board, line) + "\n"
 
@@ -48,7 +48,7 @@ def render_svg(board: Board) -> str:
     return _draw(board, board.pebbles)
 
 
-def steps(board: Board, line: Line) -> Iterator[Step]:
+def steps(board: Board, line: Solution) -> Iterator[Step]:
     """Yield the pictures that play LINE from the beginning."""
     yield Step(f"The board; the hole is at {board.hole}", _draw(board, board.pebbles))
     lies, hole = list(board.pebbles), board.hole

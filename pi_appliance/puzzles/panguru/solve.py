@@ -14,9 +14,9 @@ from statistics import median
 
 from pi_appliance.puzzles import Proof, SolveMode, SolveResult, Table, kernel_mode, pluralize
 from pi_appliance.puzzles.panguru import kernel
-from pi_appliance.puzzles.panguru.board import Board, Line
+from pi_appliance.puzzles.panguru.board import Board, Solution
+from pi_appliance.puzzles.panguru.generate import shuffled
 from pi_appliance.puzzles.panguru.ground import Position, position_of
-from pi_appliance.puzzles.panguru.make import shuffled
 from pi_appliance.puzzles.panguru.solvable import why_not
 from pi_appliance.puzzles.runtime.interface import Interrupted, SearchRuntime
 from pi_appliance.puzzles.runtime.serial import SerialRuntime, save_checkpoint
@@ -25,91 +25,93 @@ MOVES_A_RUN = 20_000  # in one call of the kernel: 0.1 s of a slow Pi in plain P
 POSITIONS_A_RUN = 500  # the same time
 LEAST_ROOM, MOST_ROOM = 1 << 12, 1 << 20  # positions a walk remembers; twelve bytes each
 BOARDS_A_CALL = 20  # of a table: 0.01 s compiled, 0.2 s plain
-MANY, EACH = 300_000, 110  # positions that may need much memory, in all levels, and bytes for each
+MANY_BOARDS, EACH = 300_000, 110  # positions that may need much memory, in all levels, and bytes for each
 
 _Ways = dict[int, int]
 
 
-def solve(board: Board, wish: SolveMode, work: SearchRuntime) -> SolveResult:
+def solve(board: Board, mode: SolveMode, runtime: SearchRuntime) -> SolveResult:
     """Return the answer for BOARD: by then the fewest moves are known. Raises Interrupted; Refused (memory)."""
-    answer = _solved(board, wish, work)
+    answer = _solved(board, mode, runtime)
     if not board.random:
         return answer
     try:
-        table = difficulty(range(board.random), work, board)
+        table = difficulty(range(board.random), runtime, board)
     except Interrupted as stop:
-        known = f"it takes {pluralize(int(answer.facts['moves']), 'move')}" if not answer.proof else answer.why
-        stop.so_far = f"{known}; {stop.so_far}"
+        known = f"it takes {pluralize(int(answer.details['moves']), 'move')}" if not answer.proof else answer.reason
+        stop.partial_result = f"{known}; {stop.partial_result}"
         raise
     return replace(answer, tables=[*answer.tables, table])
 
 
-def _solved(board: Board, wish: SolveMode, work: SearchRuntime) -> SolveResult:
+def _solved(board: Board, mode: SolveMode, runtime: SearchRuntime) -> SolveResult:
     if why := why_not(board):
-        return SolveResult(count=0, proof=Proof.PARITY, why=why, facts={"kernel": kernel_mode(kernel)})
-    search = Search(board, work)
+        return SolveResult(count=0, proof=Proof.PARITY, reason=why, details={"kernel": kernel_mode(kernel)})
+    search = Search(board, runtime)
     first = search.first()
-    if wish is SolveMode.FIRST:
-        return SolveResult(lines=iter([first]), tried=lambda: search.tried, facts=search.facts())
+    if mode is SolveMode.FIRST:
+        return SolveResult(solutions=iter([first]), nodes_searched=lambda: search.tried, details=search.facts())
     levels = search.levels()
     count = levels[0][search.position.start]
     tables = [search.beginnings(levels)]
-    lines = iter(()) if wish is SolveMode.COUNT else search.lines(levels)
-    return SolveResult(lines=lines, tried=lambda: search.tried, count=count, facts=search.facts(), tables=tables)
+    lines = iter(()) if mode is SolveMode.COUNT else search.lines(levels)
+    return SolveResult(
+        solutions=lines, nodes_searched=lambda: search.tried, count=count, details=search.facts(), tables=tables
+    )
 
 
-def hint(board: Board, work: SearchRuntime) -> str:
+def hint(board: Board, runtime: SearchRuntime) -> str:
     """Return the next move of a shortest line of BOARD in words."""
     if why := why_not(board):
         return f"no moves solve this board: {why}"
-    first = Search(board, work).first()
+    first = Search(board, runtime).first()
     if not first:
         return "it is solved"
     left = f"{pluralize(len(first) - 1, 'move')} {'is' if len(first) == 2 else 'are'} left"
     return f"move the pebble {board.pebbles[first[0]]} from {first[0]} to {board.hole}; then {left}"
 
 
-def difficulty(seeds: Sequence[int], work: SearchRuntime, board: Board) -> Table:
+def difficulty(seeds: Sequence[int], runtime: SearchRuntime, board: Board) -> Table:
     """Return how many of the boards that SEEDS make, with the colours and moves of BOARD, take how many moves."""
     batches = [seeds[at : at + BOARDS_A_CALL] for at in range(0, len(seeds), BOARDS_A_CALL)]
     met: dict[int, list[tuple[int, int]]] = {}
     done = 0
     try:
-        for came in work.map(lambda batch: [_hard(seed, board, work) for seed in batch], batches):
+        for came in runtime.map(lambda batch: [_hard(seed, board, runtime) for seed in batch], batches):
             for seed, moves, count in came:
                 met.setdefault(moves, []).append((count, seed))
             done += len(came)
-            work.progress(done / len(seeds), f"{pluralize(done, 'random board')} solved")
+            runtime.report_progress(done / len(seeds), f"{pluralize(done, 'random board')} solved")
     except Interrupted as stop:
         most = f", none of which takes more than {pluralize(max(met), 'move')}" if met else ""
-        stop.so_far = f"{done:,} of {pluralize(len(seeds), 'random board')} solved{most}"
+        stop.partial_result = f"{done:,} of {pluralize(len(seeds), 'random board')} solved{most}"
         raise
     rows = [
         (moves, len(found), median(sorted(count for count, _ in found)), max(found)[0], min(seed for _, seed in found))
         for moves, found in sorted(met.items())
     ]
-    heads = ("fewest moves", "boards", "optimal lists, median", "optimal lists, most", "first seed")
-    return Table(f"How hard {pluralize(len(seeds), 'random board')} are", heads, rows)
+    headers = ("fewest moves", "boards", "optimal lists, median", "optimal lists, most", "first seed")
+    return Table(f"How hard {pluralize(len(seeds), 'random board')} are", headers, rows)
 
 
 class _Within(SerialRuntime):
     """Work on one of many boards: it ends when all of it does, and keeps nothing."""
 
-    def __init__(self, work: SearchRuntime) -> None:
+    def __init__(self, runtime: SearchRuntime) -> None:
         super().__init__()
-        self._work = work
+        self._runtime = runtime
 
-    def progress(self, part: float | None, note: str) -> None:
+    def report_progress(self, part: float | None, note: str) -> None:
         """Tell it to whoever waits for all of the work. Raises Interrupted."""
-        self._work.progress(part, note)
+        self._runtime.report_progress(part, note)
 
-    def require_memory(self, size: int, what: str) -> None:
+    def require_memory(self, size: int, purpose: str) -> None:
         """Ask there whether it fits. Raises Refused."""
-        self._work.require_memory(size, what)
+        self._runtime.require_memory(size, purpose)
 
 
-def _hard(seed: int, board: Board, work: SearchRuntime) -> tuple[int, int, int]:
-    search = Search(shuffled(seed, board), _Within(work))
+def _hard(seed: int, board: Board, runtime: SearchRuntime) -> tuple[int, int, int]:
+    search = Search(shuffled(seed, board), _Within(runtime))
     moves = len(search.first())
     return seed, moves, search.levels()[0][search.position.start]
 
@@ -117,15 +119,15 @@ def _hard(seed: int, board: Board, work: SearchRuntime) -> tuple[int, int, int]:
 class Search:
     """One search for the shortest lines of one board that can be solved."""
 
-    def __init__(self, board: Board, work: SearchRuntime, *, many: int = MANY) -> None:
+    def __init__(self, board: Board, runtime: SearchRuntime, *, many: int = MANY_BOARDS) -> None:
         """Search BOARD; where there are more than MANY positions on its shortest lines, memory is asked for."""
         self.position: Position = position_of(board)
-        self.work, self.tried, self.length, self.many = work, 0, 0, many
+        self.runtime, self.tried, self.length, self.many = runtime, 0, 0, many
         self.ground = self.position.ground
         told = f"{board.plates} {board.pebbles} {board.lines}"
-        self.shelf = f"panguru/bound-1-{hashlib.sha256(told.encode()).hexdigest()[:16]}"
+        self.cache = f"panguru/bound-1-{hashlib.sha256(told.encode()).hexdigest()[:16]}"
 
-    def first(self) -> Line:
+    def first(self) -> Solution:
         """Return one shortest line. Raises Interrupted, with what is proven by then."""
         self.ground.unpack(self.position.start)
         known = self._known()
@@ -137,23 +139,23 @@ class Search:
                 if said == kernel.OVER:  # of a hundred short rounds, none is heard of by itself
                     self._tell(self.tried, bound)
             except Interrupted as stop:
-                stop.so_far = f"it takes {pluralize(bound, 'move')} or more{self._keep(bound)}"
+                stop.partial_result = f"it takes {pluralize(bound, 'move')} or more{self._keep(bound)}"
                 raise
             if said == kernel.FOUND:
                 break
             while room < min(walk.nodes, MOST_ROOM):
                 room *= 2
             bound = walk.beyond
-        self.work.shelf.remove(self.shelf)
+        self.runtime.cache.remove(self.cache)
         self.length = bound
         return tuple(walk.line()[1:])
 
     def _keep(self, bound: int) -> str:
-        return save_checkpoint(self.work.shelf.save, self.shelf, [str(bound).encode()])
+        return save_checkpoint(self.runtime.cache.save, self.cache, [str(bound).encode()])
 
     def _known(self) -> int:
         """Return the bound that an earlier search left on the shelf."""
-        kept = bytes(self.work.shelf.load(self.shelf) or b"")
+        kept = bytes(self.runtime.cache.load(self.cache) or b"")
         return int(kept) if re.fullmatch(rb"[0-9]{1,3}", kept) else 0
 
     def _walked(self, walk: kernel.Walk) -> int:
@@ -164,7 +166,7 @@ class Search:
         return said
 
     def _tell(self, tried: int, bound: int) -> None:
-        self.work.progress(None, f"{pluralize(tried, 'move')} tried; it takes {bound} or more")
+        self.runtime.report_progress(None, f"{pluralize(tried, 'move')} tried; it takes {bound} or more")
 
     def levels(self) -> list[_Ways]:
         """Return the positions on shortest lines after 0, 1, … moves, and how many of those lines go on from each.
@@ -174,7 +176,7 @@ class Search:
         try:
             return self._levels()
         except Interrupted as stop:
-            stop.so_far = (
+            stop.partial_result = (
                 f"it takes {pluralize(self.length, 'move')}; the lines are not counted{self._keep(self.length)}"
             )
             raise
@@ -194,22 +196,22 @@ class Search:
         for at in range(0, len(level), POSITIONS_A_RUN):
             last = min(at + POSITIONS_A_RUN, len(level))
             self.ground.grow(level, at, last, left, after)
-            self.work.progress(None, f"{pluralize(len(after), 'position')} on lines of {self.length} moves")
+            self.runtime.report_progress(None, f"{pluralize(len(after), 'position')} on lines of {self.length} moves")
         return array("Q", after)
 
     def _require(self, positions: int) -> None:
         """See whether so many positions fit, with the next level: levels that are large no longer grow much."""
         if positions > self.many:
-            self.work.require_memory(EACH * positions, f"the positions on lines of {self.length} moves")
+            self.runtime.require_memory(EACH * positions, f"the positions on lines of {self.length} moves")
 
     def _weighed(self, level: "array[int]", after: _Ways) -> _Ways:
         ways: _Ways = {}
         for at in range(0, len(level), POSITIONS_A_RUN):
             self.ground.weigh(level, at, min(at + POSITIONS_A_RUN, len(level)), after, ways)
-            self.work.progress(None, f"counting the lines of {self.length} moves")
+            self.runtime.report_progress(None, f"counting the lines of {self.length} moves")
         return ways
 
-    def lines(self, levels: Sequence[_Ways]) -> Iterator[Line]:
+    def lines(self, levels: Sequence[_Ways]) -> Iterator[Solution]:
         """Yield every line through LEVELS, in the order of their places."""
         line: list[int] = []
         walks = [self._onwards(self.position.start)] if self.length else []

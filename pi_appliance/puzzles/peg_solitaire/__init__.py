@@ -5,21 +5,21 @@ from pi_appliance.puzzles.peg_solitaire.board import RULES, Board, Hole, Jump, d
 from pi_appliance.puzzles.peg_solitaire.boards import BOARDS
 from pi_appliance.puzzles.peg_solitaire.check import check
 from pi_appliance.puzzles.peg_solitaire.drawing import parse
-from pi_appliance.puzzles.peg_solitaire.listing import parse_listing, render_line
-from pi_appliance.puzzles.peg_solitaire.notation import notate, parse_line
+from pi_appliance.puzzles.peg_solitaire.listing import parse_listing, render_solution
+from pi_appliance.puzzles.peg_solitaire.notation import notate, parse_solution
 from pi_appliance.puzzles.peg_solitaire.render import render, render_svg, steps
 from pi_appliance.puzzles.peg_solitaire.solve import hint, solve
 
 TITLE = "Peg solitaire"
-MOVES = "jumps"
-WISHES = (SolveMode.FIRST, SolveMode.ALL, SolveMode.COUNT, SolveMode.FEWEST)
+NODE_UNIT = "jumps"
+MODES = (SolveMode.FIRST, SolveMode.ALL, SolveMode.COUNT, SolveMode.FEWEST)
 
 __all__ = [
     "BOARDS",
-    "MOVES",
+    "MODES",
+    "NODE_UNIT",
     "RULES",
     "TITLE",
-    "WISHES",
     "Board",
     "Hole",
     "Jump",
@@ -28,10 +28,10 @@ __all__ = [
     "hint",
     "notate",
     "parse",
-    "parse_line",
     "parse_listing",
+    "parse_solution",
     "render",
-    "render_line",
+    "render_solution",
     "render_svg",
     "solve",
     "steps",

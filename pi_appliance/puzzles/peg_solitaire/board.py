@@ -42,7 +42,7 @@ class Jump(NamedTuple):
         return f"{self.start}-{self.end}"
 
 
-Line = tuple[Jump, ...]
+Solution = tuple[Jump, ...]
 """A solution: jumps from the starting board to a single peg."""
 
 

@@ -33,9 +33,11 @@ class TooMany(Refused):
 class Count:
     """One count, which may be cut off and gone on with."""
 
-    def __init__(self, field: Bitboard, work: SearchRuntime, *, most: float = float("inf"), small: int = SMALL) -> None:
+    def __init__(
+        self, field: Bitboard, runtime: SearchRuntime, *, most: float = float("inf"), small: int = SMALL
+    ) -> None:
         """Count FIELD by at MOST so many classes; a board with more than SMALL is met in the middle."""
-        self.field, self.work, self.most, self.small = field, work, most, small
+        self.field, self.runtime, self.most, self.small = field, runtime, most, small
         self.pegs = field.start.bit_count()
         self.turns = field.keeping(frozenset({field.start}))
         self.forward = Frontier(game_of(field, self.turns), {field.start: 1})
@@ -46,14 +48,14 @@ class Count:
         self.back_rows: list[tuple[int, int, int]] = []  # of the ways back that are done, level by level
         self.back_tried = 0
         self.name = field.name("all" if field.board.whole else "count")
-        self.saved = work.seconds()
+        self.saved = runtime.monotonic()
 
     def run(self) -> Counted:
         """Return what there is. Raises Interrupted, TooMany, and Refused if memory is too small."""
         try:
             self._load()
         except Interrupted as error:
-            error.so_far = self.so_far()
+            error.partial_result = self.partial_result()
             raise
         try:
             while self.forward.cells and (
@@ -62,12 +64,12 @@ class Count:
                 self._advance(self.forward, self.pegs)
             came = self._met() if self.forward.cells or self.proofs is not None else self._ended()
         except Interrupted as error:
-            error.so_far = self.so_far() + self._save()
+            error.partial_result = self.partial_result() + self._save()
             raise
-        self.work.shelf.remove(self.name)
+        self.runtime.cache.remove(self.name)
         return came
 
-    def so_far(self) -> str:
+    def partial_result(self) -> str:
         """Return what is certain by now."""
         front = self.forward
         what = f"all {front.looked:,} positions of up to {front.level} jumps" if front.level else "nothing"
@@ -83,15 +85,15 @@ class Count:
         said = f"jump {front.level + 1} of {pegs - 1}{' back' if front is not self.forward else ''}: "
 
         def tell(part: float) -> None:
-            self.work.progress(None, f"{said}{front.size:,} positions, {part:.0%}")
+            self.runtime.report_progress(None, f"{said}{front.size:,} positions, {part:.0%}")
 
-        front.advance(self.work, tell)
+        front.advance(self.runtime, tell)
         if front.looked > self.most:
             raise TooMany(f"there are more than {self.most:,.0f} positions")
         # Everything that is added up later stays within 128 bits as long as this is true.
         if front.ways * len(self.field.moves) * len(self.field.turns) >> 128:
             raise TooMany("there are more than 2^128 ways")
-        if self.work.seconds() - self.saved > OFTEN:
+        if self.runtime.monotonic() - self.saved > OFTEN:
             self._save()
 
     # A count that came to the end of all games
@@ -123,12 +125,14 @@ class Count:
     def _met(self) -> Counted:
         """Go on from both ends until one jump is between them."""
         field, front = self.field, self.forward
-        self.work.require_memory(MEETING, "a count that meets in the middle")
+        self.runtime.require_memory(MEETING, "a count that meets in the middle")
         orbits = field.last_pairs()
         if self.proofs is None:
             targets = [pair for orbit in orbits for pair in orbit]
-            proofs = find_proofs(field, [field.start], targets, field.turns, self.work)
-            front.project(game_of(field, field.turns, proofs), lambda: self.work.progress(None, "the symmetries"))
+            proofs = find_proofs(field, [field.start], targets, field.turns, self.runtime)
+            front.project(
+                game_of(field, field.turns, proofs), lambda: self.runtime.report_progress(None, "the symmetries")
+            )
             self.proofs = proofs
         for orbit in orbits[len(self.into) :]:
             ways = self._ways_into(orbit)
@@ -204,7 +208,7 @@ class Count:
         field = self.field
         begin = [field.full ^ pair for pair in orbit]
         if proofs is None:
-            proofs = find_proofs(field, begin, self._starts(), field.turns, self.work)
+            proofs = find_proofs(field, begin, self._starts(), field.turns, self.runtime)
         self.back_proofs = proofs
         game = game_of(field, field.turns, proofs)
         return Frontier(game, {game.canonical(begin[0]): len(orbit)})
@@ -215,10 +219,10 @@ class Count:
 
     def _joined(self, cells: "array[int]") -> int:
         """Return the ways from start to end, over all that one jump has between it and CELLS, for each symmetry."""
-        front, work = self.forward, self.work
+        front, runtime = self.forward, self.runtime
 
         def tell() -> None:
-            work.progress(None, f"{front.size:,} positions meet {len(cells) // 3:,}")
+            runtime.report_progress(None, f"{front.size:,} positions meet {len(cells) // 3:,}")
 
         table = table_of(cells, tell)
 
@@ -234,7 +238,7 @@ class Count:
             )
 
         total = 0
-        for part in front.map(work, joined, front.spans()):
+        for part in front.map(runtime, joined, front.spans()):
             total += part
             tell()
         return total
@@ -249,17 +253,17 @@ class Count:
             "proofs": None if self.proofs is None else _plain(self.proofs),
             "into": self.into,
             "back": behind,
-            "back-proofs": _plain(self.back_proofs),
-            "back-rows": self.back_rows,
-            "back-tried": self.back_tried,
+            "back_proofs": _plain(self.back_proofs),
+            "back_rows": self.back_rows,
+            "back_tried": self.back_tried,
         }
-        lost = save_checkpoint(self.work.shelf.save, self.name, written(words, [*parts, *more]))
-        self.saved = self.work.seconds()
+        lost = save_checkpoint(self.runtime.cache.save, self.name, written(words, [*parts, *more]))
+        self.saved = self.runtime.monotonic()
         return lost
 
     def _load(self) -> None:
         """Go on from a checkpoint, if there is one that can be read and is sound."""
-        came = read(self.work.shelf.load(self.name))
+        came = read(self.runtime.cache.load(self.name))
         if came is None:
             return
         words, data = came
@@ -277,16 +281,16 @@ class Count:
             self.forward.game = game_of(self.field, self.field.turns, proofs)
 
         def tell() -> None:
-            self.work.progress(None, "what was counted before is read")
+            self.runtime.report_progress(None, "what was counted before is read")
 
         if len(data) >= LARGE:
-            self.work.require_memory(4 * len(data), "what was counted before")
+            self.runtime.require_memory(4 * len(data), "what was counted before")
         self.forward.load(data, words["forward"], tell)
         self.into = words["into"]
-        self.back_rows = [(classes, positions, ways) for classes, positions, ways in words["back-rows"]]
-        self.back_tried = words["back-tried"]
+        self.back_rows = [(classes, positions, ways) for classes, positions, ways in words["back_rows"]]
+        self.back_tried = words["back_tried"]
         if behind:
-            self.back = self._from_behind(orbits[len(self.into)], _proofs(words["back-proofs"]))
+            self.back = self._from_behind(orbits[len(self.into)], _proofs(words["back_proofs"]))
             self.back.load(data[size:], behind, tell)
 
 

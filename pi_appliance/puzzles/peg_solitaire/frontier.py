@@ -66,13 +66,13 @@ class Frontier:
         for key, high, low in zip(cells, cells, cells, strict=True):
             yield key, (high << 64) + low
 
-    def advance(self, work: SearchRuntime, tell: Tell) -> None:
+    def advance(self, runtime: SearchRuntime, tell: Tell) -> None:
         """Go on by one jump; at the end `cells` may be empty. What TELL raises leaves it so that it can go on."""
         spans = self.spans(self.done)
         for (_, last), (cells, positions, tried, stuck) in zip(
-            spans, self.map(work, self._expanded, spans), strict=True
+            spans, self.map(runtime, self._expanded, spans), strict=True
         ):
-            self._absorb(cells, work, tell)
+            self._absorb(cells, runtime, tell)
             self.positions += positions
             self.tried += tried
             self.stuck += stuck
@@ -83,7 +83,7 @@ class Frontier:
         self.before, self.cells = self.cells, level
         self.level += 1
         if CELL * 4 * self.size >= LARGE:  # what the next level is laid out for
-            work.require_memory(CELL * 8 * self.size, "a level of positions")
+            runtime.require_memory(CELL * 8 * self.size, "a level of positions")
         self._begin()
 
     def project(self, game: kernel.Game, tell: Callable[[], None]) -> None:
@@ -102,10 +102,10 @@ class Frontier:
 
     @staticmethod
     def map(
-        work: SearchRuntime, function: Callable[[tuple[int, int]], Any], spans: list[tuple[int, int]]
+        runtime: SearchRuntime, function: Callable[[tuple[int, int]], Any], spans: list[tuple[int, int]]
     ) -> Iterator[Any]:
         """Call FUNCTION for each of SPANS, on all cores if it is worth it."""
-        return work.map(function, spans) if len(spans) > FEW else map(function, spans)
+        return runtime.map(function, spans) if len(spans) > FEW else map(function, spans)
 
     def _expanded(self, span: tuple[int, int]) -> Came:
         bits = (8 * ITEM).bit_length()
@@ -120,9 +120,9 @@ class Frontier:
                 )
             bits += 1
 
-    def _absorb(self, cells: "array[int]", work: SearchRuntime, tell: Tell) -> None:
+    def _absorb(self, cells: "array[int]", runtime: SearchRuntime, tell: Tell) -> None:
         while self.after.size + len(cells) // 3 > self.after.most:
-            self.after = grown(self.after, work, lambda: tell(self.done / self.size))
+            self.after = grown(self.after, runtime, lambda: tell(self.done / self.size))
         self._put(cells)
 
     def _put(self, cells: "array[int]") -> None:
@@ -168,10 +168,10 @@ def table_of(cells: "array[int]", tell: Callable[[], None]) -> kernel.Table:
     return table
 
 
-def grown(table: kernel.Table, work: SearchRuntime, tell: Callable[[], None]) -> kernel.Table:
+def grown(table: kernel.Table, runtime: SearchRuntime, tell: Callable[[], None]) -> kernel.Table:
     """Return a TABLE of twice the size."""
     if CELL << table.bits >= LARGE:
-        work.require_memory(3 * CELL << table.bits, "a level of positions")
+        runtime.require_memory(3 * CELL << table.bits, "a level of positions")
     larger = kernel.Table(table.bits + 1)
     for first, last in pairwise([*range(0, 1 << table.bits, SPAN), 1 << table.bits]):
         kernel.absorb(table.cells, first, last, larger)

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from pi_appliance.errors import ConfigError, Problem, Refused
 from pi_appliance.puzzles import Progress
-from pi_appliance.puzzles.peg_solitaire.board import Board, Hole, Jump, Line
+from pi_appliance.puzzles.peg_solitaire.board import Board, Hole, Jump, Solution
 from pi_appliance.puzzles.peg_solitaire.drawing import parse
 from pi_appliance.puzzles.peg_solitaire.render import render
 
@@ -21,7 +21,7 @@ _SHAPE = "look for a line that is missing or too many"
 _JUMP = "one peg jumps over one other into an empty hole"
 
 
-def render_line(board: Board, line: Line) -> str:
+def render_solution(board: Board, line: Solution) -> str:
     """Draw BOARD after each jump of LINE, a blank line after each."""
     drawn: list[str] = []
     pegs = board.pegs
@@ -31,12 +31,12 @@ def render_line(board: Board, line: Line) -> str:
     return "".join(drawn)
 
 
-def parse_listing(text: str, file: str, progress: Progress) -> Sequence[tuple[Board, Sequence[Line]]]:
+def parse_listing(text: str, file: str, progress: Progress) -> Sequence[tuple[Board, Sequence[Solution]]]:
     """Return each starting board in TEXT with the lines listed below it.
 
     Raises ConfigError if it cannot be read as a listing, and Refused where a board follows by no jump.
     """
-    found: list[tuple[Board, list[Line]]] = []
+    found: list[tuple[Board, list[Solution]]] = []
     rows = enumerate((match[1] for match in _ROW.finditer(text)), 1)
     total = text.count("\n") + 1
     known: dict[Jump, Jump] = {}  # each jump once: a long listing repeats a few of them endlessly

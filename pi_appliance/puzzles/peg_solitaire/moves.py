@@ -13,7 +13,7 @@ from typing import Any
 
 from pi_appliance.puzzles import pluralize
 from pi_appliance.puzzles.peg_solitaire import kernel
-from pi_appliance.puzzles.peg_solitaire.board import Line
+from pi_appliance.puzzles.peg_solitaire.board import Solution
 from pi_appliance.puzzles.peg_solitaire.field import Bitboard, Move, game_of
 from pi_appliance.puzzles.peg_solitaire.frontier import ITEM, LARGE, SPAN, Came, Frontier, Tell, packed, read, written
 from pi_appliance.puzzles.peg_solitaire.parity import parity
@@ -38,13 +38,13 @@ class Layers(Frontier):
         self.layers = [array("Q", [field.start])]
         self.seen_of(self.layers[0], lambda: None)
 
-    def advance(self, work: SearchRuntime, tell: Tell) -> None:
+    def advance(self, runtime: SearchRuntime, tell: Tell) -> None:
         """Go on by one move."""
-        super().advance(work, tell)
+        super().advance(runtime, tell)
         self.before = array("Q")
         keys = self.cells[::3]
         if WORD << self.seen.bits >= LARGE and self.seen.size + len(keys) > self.seen.most:
-            work.require_memory(3 * WORD << self.seen.bits, "all positions by their moves")
+            runtime.require_memory(3 * WORD << self.seen.bits, "all positions by their moves")
         self.layers.append(keys)
         self.seen_of(keys, lambda: tell(1.0))
 
@@ -96,9 +96,9 @@ def _so_far(most: int) -> str:
 class MinMoveSearch:
     """One search for the solutions with the fewest moves, which may be cut off and gone on with."""
 
-    def __init__(self, field: Bitboard, work: SearchRuntime) -> None:
+    def __init__(self, field: Bitboard, runtime: SearchRuntime) -> None:
         """Search FIELD, of which it is known that it has a solution."""
-        self.field, self.work = field, work
+        self.field, self.runtime = field, runtime
         self.turns = field.keeping(frozenset({field.start}))
         self.own = field.full & ~sum({1 << move.over for move in field.moves})
         begin = parity(field.board, field.board.pegs)
@@ -106,7 +106,7 @@ class MinMoveSearch:
         at = {hole: 1 << number for number, hole in enumerate(field.board.holes)}
         self.spare = int(any(at[hole] & field.goals & self.own for hole in ends))
         self.name = field.name("moves")
-        self.saved = work.seconds()
+        self.saved = runtime.monotonic()
         self.looked = self.tried = 0  # positions and jumps, of all searches until now
         self.layers: Layers
 
@@ -117,27 +117,27 @@ class MinMoveSearch:
             return 0
         pairs = [pair for orbit in field.last_pairs() for pair in orbit]
         large = field.start.bit_count() > LEAST
-        kept = read(self.work.shelf.load(self.name))
+        kept = read(self.runtime.cache.load(self.name))
         most = kept[0]["most"] if kept else max(1, (field.start & self.own).bit_count() - self.spare)
         try:
-            proofs = find_proofs(field, [field.start], pairs, self.turns, self.work) if large else ()
+            proofs = find_proofs(field, [field.start], pairs, self.turns, self.runtime) if large else ()
             game = game_of(field, self.turns, proofs)
             self.layers = self._loaded(kept, game) or Layers(game, field, self.own, self.spare, most)
         except Interrupted as error:
-            error.so_far = _so_far(most)
+            error.partial_result = _so_far(most)
             raise
         try:
             while not self._single():
                 if self.layers.level == self.layers.most or not self.layers.cells:
                     self._add()
                     self.layers = Layers(game, field, self.own, self.spare, self.layers.most + 1)
-                self.layers.advance(self.work, self._tell)
-                if self.work.seconds() - self.saved > OFTEN:
+                self.layers.advance(self.runtime, self._tell)
+                if self.runtime.monotonic() - self.saved > OFTEN:
                     self._save()
         except Interrupted as error:
-            error.so_far = _so_far(self.layers.most) + self._save()
+            error.partial_result = _so_far(self.layers.most) + self._save()
             raise
-        self.work.shelf.remove(self.name)
+        self.runtime.cache.remove(self.name)
         self._add()
         return self.layers.level
 
@@ -159,11 +159,11 @@ class MinMoveSearch:
     def _tell(self, part: float) -> None:
         layers = self.layers
         said = f"move {layers.level + 1} of {layers.most}, if there are so few: {layers.size:,} positions, {part:.0%}"
-        self.work.progress(None, said)
+        self.runtime.report_progress(None, said)
 
     # The lines themselves
 
-    def lines(self) -> Iterator[Line]:
+    def lines(self) -> Iterator[Solution]:
         """Yield each solution of so many moves."""
         if self.field.start & (self.field.start - 1) == 0:
             yield ()
@@ -202,10 +202,10 @@ class MinMoveSearch:
             seen = kernel.Seen(max(10, (2 * len(keys)).bit_length()))
             for first, last in pairwise([*range(0, len(keys), SPAN), len(keys)]):
                 kernel.remember(keys, first, last, 1, seen)
-                self.work.progress(None, "which of them lead to the end")
+                self.runtime.report_progress(None, "which of them lead to the end")
             before: set[int] = set()
             for position in on[0]:
-                self.work.progress(None, "which of them lead to the end")
+                self.runtime.report_progress(None, "which of them lead to the end")
                 before.update(key for key in map(canonical, self._unchained(position)) if seen.has(key))
             on.insert(0, before)
         return on
@@ -227,8 +227,8 @@ class MinMoveSearch:
     def _save(self) -> str:
         parts, about = self.layers.save()
         words = about | {"most": self.layers.most, "spent": [self.looked, self.tried]}
-        lost = save_checkpoint(self.work.shelf.save, self.name, written(words, parts))
-        self.saved = self.work.seconds()
+        lost = save_checkpoint(self.runtime.cache.save, self.name, written(words, parts))
+        self.saved = self.runtime.monotonic()
         return lost
 
     def _loaded(self, came: tuple[dict[str, Any], memoryview] | None, game: kernel.Game) -> Layers | None:
@@ -236,8 +236,8 @@ class MinMoveSearch:
         if came is None or len(came[1]) != sum(came[0]["sizes"]) + WORD * sum(came[0]["layers"]):
             return None
         if len(came[1]) >= LARGE:
-            self.work.require_memory(4 * len(came[1]), "what was found before")
+            self.runtime.require_memory(4 * len(came[1]), "what was found before")
         layers = Layers(game, self.field, self.own, self.spare, came[0]["most"])
-        layers.load(came[1], came[0], lambda: self.work.progress(None, "what was found before is read"))
+        layers.load(came[1], came[0], lambda: self.runtime.report_progress(None, "what was found before is read"))
         self.looked, self.tried = came[0]["spent"]
         return layers

@@ -4,7 +4,7 @@ import re
 from itertools import pairwise
 
 from pi_appliance.errors import ConfigError, Problem
-from pi_appliance.puzzles.peg_solitaire.board import Board, Hole, Jump, Line
+from pi_appliance.puzzles.peg_solitaire.board import Board, Hole, Jump, Solution
 
 _WORD = re.compile(r"\S+")
 _MOVE = re.compile(r"\d{1,2},\d{1,2}(-\d{1,2},\d{1,2})+", re.ASCII)
@@ -12,12 +12,12 @@ _HOLE = re.compile(r"\d+,\d+", re.ASCII)
 _RIGHT = "a jump is written from-to, holes as x,y, such as 3,1-3,3, with one more hole for each jump of the same peg"
 
 
-def notate(board: Board, line: Line) -> str:  # noqa: ARG001 - as every puzzle has it
+def notate(board: Board, line: Solution) -> str:  # noqa: ARG001 - as every puzzle has it
     """Return LINE in one row; jumps by one peg in a row stand together."""
     return " ".join("-".join(map(str, move)) for move in moves_of(line))
 
 
-def moves_of(line: Line) -> list[list[Hole]]:
+def moves_of(line: Solution) -> list[list[Hole]]:
     """Return the moves of LINE: the holes that one peg goes through, as long as it is the same that jumps."""
     moves: list[list[Hole]] = []
     for start, end in line:
@@ -28,7 +28,7 @@ def moves_of(line: Line) -> list[list[Hole]]:
     return moves
 
 
-def parse_line(board: Board, text: str, file: str) -> Line:
+def parse_solution(board: Board, text: str, file: str) -> Solution:
     """Return the line that TEXT notates, whatever the rules say of it. Raises ConfigError with every problem."""
     jumps: list[Jump] = []
     problems: list[Problem] = []

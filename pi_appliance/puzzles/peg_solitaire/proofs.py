@@ -25,7 +25,7 @@ PIVOTS = 400
 
 
 def find_proofs(
-    field: Bitboard, begin: Sequence[int], targets: Sequence[int], turns: Sequence[Turn], work: SearchRuntime
+    field: Bitboard, begin: Sequence[int], targets: Sequence[int], turns: Sequence[Turn], runtime: SearchRuntime
 ) -> tuple[Proof, ...]:
     """Return proofs that are good at telling positions that come from BEGIN and cannot become any of TARGETS.
 
@@ -36,7 +36,7 @@ def find_proofs(
     game = game_of(field, turns)
     missed = 0
     for _ in range(TRIES):
-        work.progress(None, f"{pluralize(len(found), 'proof')} that positions are lost")
+        runtime.report_progress(None, f"{pluralize(len(found), 'proof')} that positions are lost")
         if game.words >= WORDS or missed == MISSES:
             break
         position = _played(field, random.choice(begin), game, random)

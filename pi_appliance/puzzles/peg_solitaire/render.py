@@ -5,7 +5,7 @@ from collections.abc import Set as AbstractSet
 
 from pi_appliance.puzzles import Step, pluralize
 from pi_appliance.puzzles._svg import picture
-from pi_appliance.puzzles.peg_solitaire.board import Board, Hole, Jump, Line, spaced
+from pi_appliance.puzzles.peg_solitaire.board import Board, Hole, Jump, Solution, spaced
 
 UNIT = 40  # the side of a hole's place, in the picture's own units
 # Wood by day, dark wood by night; the pegs stay bright.
@@ -85,7 +85,7 @@ def _jumped(start: tuple[float, float], end: tuple[float, float]) -> list[str]:
     ]
 
 
-def steps(board: Board, line: Line) -> Iterator[Step]:
+def steps(board: Board, line: Solution) -> Iterator[Step]:
     """Yield the pictures that play LINE: the board as it begins, and after each jump."""
     yield Step(f"The beginning: {pluralize(len(board.pegs), 'peg')}", render_svg(board))
     pegs = board.pegs

@@ -25,72 +25,82 @@ COMPILED = kernel_mode(kernel) == "compiled"
 BUDGET = 20_000_000 if COMPILED else 200_000  # positions, where lines are asked for and their number is an extra
 
 
-def solve(board: Board, wish: SolveMode, work: SearchRuntime) -> SolveResult:
+def solve(board: Board, mode: SolveMode, runtime: SearchRuntime) -> SolveResult:
     """Return the answer for BOARD: by then it is known whether there is one. Raises Interrupted; Refused (memory)."""
     facts = {"kernel": kernel_mode(kernel)}
     if why := forbids(board):
-        return SolveResult(count=0, proof=Proof.PARITY, why=why, facts=facts)
-    search = _Search(board, work)
-    if wish is SolveMode.COUNT:
-        return _numbers(search.field, work, float("inf"))
-    if wish is SolveMode.FEWEST:
+        return SolveResult(count=0, proof=Proof.PARITY, reason=why, details=facts)
+    search = _Search(board, runtime)
+    if mode is SolveMode.COUNT:
+        return _numbers(search.field, runtime, float("inf"))
+    if mode is SolveMode.FEWEST:
         first = search.first()
-        return first if first.proof else _fewest(search.field, work)
-    return search.first() if wish is SolveMode.FIRST else _all(search, work)
+        return first if first.proof else _fewest(search.field, runtime)
+    return search.first() if mode is SolveMode.FIRST else _all(search, runtime)
 
 
-def hint(board: Board, work: SearchRuntime) -> str:
+def hint(board: Board, runtime: SearchRuntime) -> str:
     """Return the next jump of a solution in words, or why there is none. Raises Interrupted."""
-    answer = solve(board, SolveMode.FIRST, work)
-    line = next(answer.lines, None)
+    answer = solve(board, SolveMode.FIRST, runtime)
+    line = next(answer.solutions, None)
     if line is None:
-        return answer.why
+        return answer.reason
     return f"the peg at {line[0].start} jumps to {line[0].end}" if line else "only one peg is left: it is solved"
 
 
-def _all(search: "_Search", work: SearchRuntime) -> SolveResult:
+def _all(search: "_Search", runtime: SearchRuntime) -> SolveResult:
     try:
-        numbers = _numbers(search.field, work, BUDGET)
+        numbers = _numbers(search.field, runtime, BUDGET)
     except Refused as error:
         found = search.first()
         why = f"not counted beside the lines: {error}; ask for the count alone"
-        facts = dict(found.facts) | ({} if found.proof else {"count": why})
-        return SolveResult(lines=found.lines, tried=found.tried, proof=found.proof, why=found.why, facts=facts)
+        facts = dict(found.details) | ({} if found.proof else {"count": why})
+        return SolveResult(
+            solutions=found.solutions,
+            nodes_searched=found.nodes_searched,
+            proof=found.proof,
+            reason=found.reason,
+            details=facts,
+        )
     if numbers.proof:
         return numbers
-    search.spent += numbers.tried()
+    search.spent += numbers.nodes_searched()
     found = search.first()
     return SolveResult(
-        lines=found.lines, tried=found.tried, count=numbers.count, facts=numbers.facts, tables=numbers.tables
+        solutions=found.solutions,
+        nodes_searched=found.nodes_searched,
+        count=numbers.count,
+        details=numbers.details,
+        tables=numbers.tables,
     )
 
 
-def _fewest(field: Bitboard, work: SearchRuntime) -> SolveResult:
-    fewest = MinMoveSearch(field, work)
+def _fewest(field: Bitboard, runtime: SearchRuntime) -> SolveResult:
+    fewest = MinMoveSearch(field, runtime)
     moves = fewest.run()
     return SolveResult(
-        lines=fewest.lines(),
-        tried=lambda: fewest.tried,
+        solutions=fewest.lines(),
+        nodes_searched=lambda: fewest.tried,
         count=fewest.count(),
-        facts={"kernel": kernel_mode(kernel), "moves": moves, "positions": fewest.looked},
+        details={"kernel": kernel_mode(kernel), "moves": moves, "positions": fewest.looked},
     )
 
 
-def _numbers(field: Bitboard, work: SearchRuntime, most: float) -> SolveResult:
+def _numbers(field: Bitboard, runtime: SearchRuntime, most: float) -> SolveResult:
     """Return how many solutions there are. Raises TooMany if it takes more than MOST positions."""
-    came = Count(field, work, most=most).run()
+    came = Count(field, runtime, most=most).run()
     facts: dict[str, int | float | str] = {"kernel": kernel_mode(kernel), "positions": came.classes}
     tables = list(_tables(came))
     if came.whole:
         facts |= {
             "positions": sum(row[1] for row in came.rows),
-            "positions-up-to-symmetry": came.classes,
-            "jumps-of-all-games": sum(row[2] for row in came.rows[1:]),
+            "positions_up_to_symmetry": came.classes,
+            "jumps_of_all_games": sum(row[2] for row in came.rows[1:]),
             "games": came.games,
-            "fewest-pegs": came.fewest,
+            "fewest_pegs": came.fewest,
         }
     if came.count:
-        return SolveResult(tried=lambda: came.tried, count=came.count, facts=facts, tables=tables)
+        return SolveResult(nodes_searched=lambda: came.tried, count=came.count, details=facts, tables=tables)
     looked = f"every position was looked at ({facts['positions']:,}): "
     if not came.whole:
         why = f"{looked}none leads to a single peg{f' at {field.board.goal}' if field.board.goal else ''}"
@@ -99,13 +109,13 @@ def _numbers(field: Bitboard, work: SearchRuntime, most: float) -> SolveResult:
     else:
         why = f"{looked}the last peg never stands at {field.board.goal}"
     tried = lambda: came.tried  # noqa: E731 - as above
-    return SolveResult(tried=tried, count=0, proof=Proof.EXHAUSTION, why=why, facts=facts, tables=tables)
+    return SolveResult(nodes_searched=tried, count=0, proof=Proof.EXHAUSTION, reason=why, details=facts, tables=tables)
 
 
 def _tables(came: Counted) -> Iterator[Table]:
     if came.whole:
-        heads = ("jumps", "up to symmetry", "without symmetry", "ways")
-        yield Table("Positions that can be reached", heads, [(level, *row) for level, row in enumerate(came.rows)])
+        headers = ("jumps", "up to symmetry", "without symmetry", "ways")
+        yield Table("Positions that can be reached", headers, [(level, *row) for level, row in enumerate(came.rows)])
     for title, rows in (("Positions that were needed", came.rows), ("The same, from the end", came.back)):
         if rows and not came.whole:
             needed = [(level, row[0], row[2]) for level, row in enumerate(rows)]
@@ -118,8 +128,8 @@ def _tables(came: Counted) -> Iterator[Table]:
 class _Search:
     """One search for the lines of one board, step after step."""
 
-    def __init__(self, board: Board, work: SearchRuntime) -> None:
-        self.board, self.work, self.field = board, work, field_of(board)
+    def __init__(self, board: Board, runtime: SearchRuntime) -> None:
+        self.board, self.runtime, self.field = board, runtime, field_of(board)
         self.moves: dict[walk.Move, Move] = {(move.triple, move.pair): move for move in self.field.moves}
         self.spent = 0  # jumps tried by the steps that are over
 
@@ -137,7 +147,7 @@ class _Search:
 
     def _wide(self) -> SolveResult:
         """Look for one line as widely as memory allows, then walk on from there, or without one through everything."""
-        hint: walk.Line = ()
+        hint: walk.Solution = ()
         weights = _weights(self.board)
         for width in WIDTHS:
             found = walk.find(self.field.start, list(self.moves), self.field.goals, weights, width, self._tick)
@@ -152,7 +162,7 @@ class _Search:
     def _walk(self, patience: int | None = None) -> walk.Walk:
         return walk.Walk(list(self.moves), self.field.goals, self._tick, patience=patience)
 
-    def _walked(self, done: walk.Walk, first: walk.Line | None, others: Iterator[walk.Line]) -> SolveResult:
+    def _walked(self, done: walk.Walk, first: walk.Solution | None, others: Iterator[walk.Solution]) -> SolveResult:
         spent = self.spent
         facts: Mapping[str, str] = {"kernel": kernel_mode(kernel)}
 
@@ -162,13 +172,13 @@ class _Search:
         if first is None:
             where = f" at {self.board.goal}" if self.board.goal else ""
             why = f"every position was looked at: none has a single peg{where}"
-            return SolveResult(tried=tried, count=0, proof=Proof.EXHAUSTION, why=why, facts=facts)
+            return SolveResult(nodes_searched=tried, count=0, proof=Proof.EXHAUSTION, reason=why, details=facts)
         jumps = {move: self.field.jump(it) for move, it in self.moves.items()}
         lines = (tuple(jumps[move] for move in line) for line in chain([first], others))
-        return SolveResult(lines=lines, tried=tried, facts=facts)
+        return SolveResult(solutions=lines, nodes_searched=tried, details=facts)
 
     def _tick(self, tried: int) -> None:
-        self.work.progress(None, f"{pluralize(self.spent + tried, 'jump')} tried")
+        self.runtime.report_progress(None, f"{pluralize(self.spent + tried, 'jump')} tried")
 
 
 def _weights(board: Board) -> list[int]:

@@ -10,7 +10,7 @@ from heapq import nsmallest
 from typing import NamedTuple
 
 Move = tuple[int, int]
-Line = tuple[Move, ...]
+Solution = tuple[Move, ...]
 Tick = Callable[[int], None]
 """Told now and then how many moves were tried; what it raises ends the search."""
 
@@ -22,7 +22,7 @@ WIDE = 0x7FF  # the same, of a wide search: it looks at every move of each
 class Found(NamedTuple):
     """What a wide search came to: a line, if it saw one."""
 
-    line: Line | None
+    line: Solution | None
     tried: int
 
 
@@ -53,7 +53,7 @@ def _weight(bits: int, weights: Sequence[int]) -> int:
     return sum(weight for number, weight in enumerate(weights) if bits >> number & 1)
 
 
-def _way_back(position: int, levels: Sequence[Sequence[int]], moves: Sequence[Move]) -> Line:
+def _way_back(position: int, levels: Sequence[Sequence[int]], moves: Sequence[Move]) -> Solution:
     line: list[Move] = []
     for level in reversed(levels):
         before = set(level)
@@ -96,7 +96,7 @@ class Walk:
         self._newer: set[int] = set()
         self._older: set[int] = set()
 
-    def lines(self, position: int, hint: Sequence[Move] = ()) -> Generator[Line, None, bool]:
+    def lines(self, position: int, hint: Sequence[Move] = ()) -> Generator[Solution, None, bool]:
         """Yield each line from POSITION once; HINT, a line known already, comes first. Return whether there was any."""
         alive = False
         if not position & (position - 1):

@@ -15,7 +15,7 @@ RULES: Mapping[str, Rule] = {
     "target": Rule("so many moves are few enough: nothing shorter is looked for; 0: nothing is", "0"),
 }
 
-Line = tuple[str, ...]
+Solution = tuple[str, ...]
 """A solution: turns of the cube as it is held, each one of TURNS."""
 
 

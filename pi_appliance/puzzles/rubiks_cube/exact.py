@@ -36,8 +36,8 @@ class Proven:
 class Shortest:
     """The search for the shortest solutions of one cube; it goes on where it was cut off."""
 
-    def __init__(self, state: cubies.State, tables: Tables, work: SearchRuntime) -> None:
-        self._state, self._tables, self._work = state, tables, work
+    def __init__(self, state: cubies.State, tables: Tables, runtime: SearchRuntime) -> None:
+        self._state, self._tables, self._runtime = state, tables, runtime
         self._axes = axes()
         self._name = f"rubiks-cube/shortest-2-{zlib.crc32(bytes(state)):08x}"
         self._home = coordinates([cubies.SOLVED])[0]
@@ -46,25 +46,25 @@ class Shortest:
     def run(self, most: int = LONGEST) -> bool:
         """Look until the shortest are found, or nothing has MOST turns; say whether they are. Raises Interrupted."""
         proven = self.proven
-        saved = self._work.seconds()
+        saved = self._runtime.monotonic()
         try:
             while not (proven.lines and not proven.done) and proven.length <= most:
                 for lines, nodes in self._pieces():
                     proven.lines += lines
                     proven.nodes += nodes
                     proven.done += 1
-                    if self._work.seconds() - saved > _DUE:
+                    if self._runtime.monotonic() - saved > _DUE:
                         self._save()
-                        saved = self._work.seconds()
+                        saved = self._runtime.monotonic()
                 proven.done = 0
                 if not proven.lines:
                     proven.length += 1
         except Interrupted as end:
-            end.so_far = f"no solution has fewer than {pluralize(proven.length, 'move')}"
-            end.so_far += self._save() or "; the next run goes on from there"
+            end.partial_result = f"no solution has fewer than {pluralize(proven.length, 'move')}"
+            end.partial_result += self._save() or "; the next run goes on from there"
             raise
         if proven.lines:
-            self._work.shelf.remove(self._name)
+            self._runtime.cache.remove(self._name)
         return bool(proven.lines)
 
     def steps(self, length: int) -> Iterator[int]:
@@ -98,11 +98,11 @@ class Shortest:
             while (said := search.run(BUDGET)) != DONE:
                 if said == FOUND:
                     lines.append(piece + tuple(search.path[: length - len(piece)]))
-                self._work.progress(None, note)
+                self._runtime.report_progress(None, note)
             return lines, search.nodes
 
-        for came in self._work.map(look, pieces[self.proven.done :]):
-            self._work.progress(self.proven.done / len(pieces) if len(pieces) > 1 else None, note)
+        for came in self._runtime.map(look, pieces[self.proven.done :]):
+            self._runtime.report_progress(self.proven.done / len(pieces) if len(pieces) > 1 else None, note)
             yield came
 
     def _search(self) -> Exact:
@@ -116,7 +116,7 @@ class Shortest:
         return coordinates(cubies.seen_after(state, faces) for faces in self._axes)
 
     def _load(self) -> Proven | None:
-        found = kept.load(self._work.shelf, self._name)
+        found = kept.load(self._runtime.cache, self._name)
         if found is None:
             return None
         told = json.loads(bytes(found))
@@ -133,4 +133,4 @@ class Shortest:
             "nodes": proven.nodes,
             "lines": proven.lines,
         }
-        return save_checkpoint(kept.save, self._work.shelf, self._name, [json.dumps(told).encode()])
+        return save_checkpoint(kept.save, self._runtime.cache, self._name, [json.dumps(told).encode()])

@@ -10,18 +10,18 @@ _SEAL = struct.Struct("<8sIQ")
 _MAGIC = b"pi-cube1"
 
 
-def save(shelf: Cache, name: str, parts: Iterable[bytes | bytearray | memoryview]) -> None:
+def save(cache: Cache, name: str, parts: Iterable[bytes | bytearray | memoryview]) -> None:
     """Keep PARTS as NAME."""
     views = [memoryview(part).cast("B") for part in parts]
     checksum = 0
     for view in views:
         checksum = zlib.crc32(view, checksum)
-    shelf.save(name, [*views, _SEAL.pack(_MAGIC, checksum, sum(map(len, views)))])
+    cache.save(name, [*views, _SEAL.pack(_MAGIC, checksum, sum(map(len, views)))])
 
 
-def load(shelf: Cache, name: str, size: int | None = None) -> memoryview | None:
+def load(cache: Cache, name: str, size: int | None = None) -> memoryview | None:
     """Return what was kept as NAME, to be read only; None if there is nothing whole, or it has not SIZE bytes."""
-    kept = shelf.load(name)
+    kept = cache.load(name)
     if kept is None or len(kept) < _SEAL.size:
         return None
     content = kept[: -_SEAL.size]

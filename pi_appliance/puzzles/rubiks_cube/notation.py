@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from pi_appliance.errors import ConfigError, Problem
 from pi_appliance.puzzles import pluralize
-from pi_appliance.puzzles.rubiks_cube.board import FACES, TURNS, Board, Line
+from pi_appliance.puzzles.rubiks_cube.board import FACES, TURNS, Board, Solution
 from pi_appliance.puzzles.rubiks_cube.legal import faults
 from pi_appliance.puzzles.rubiks_cube.turns import WORD, read_turn, turned
 
@@ -49,7 +49,7 @@ def parse(text: str, file: str) -> Board:
     return _read_scramble(body, side or 3, file)
 
 
-def parse_line(board: Board, text: str, file: str) -> Line:
+def parse_solution(board: Board, text: str, file: str) -> Solution:
     """Return the moves that TEXT notates, turns of faces only. Raises ConfigError."""
     return tuple(_read_moves(text, board.side, file, faces_only=True))
 

@@ -11,7 +11,7 @@ from itertools import permutations
 
 from pi_appliance.puzzles import SolveMode, SolveResult, Table, kernel_mode
 from pi_appliance.puzzles.rubiks_cube import kept, table_kernel
-from pi_appliance.puzzles.rubiks_cube.board import TURNS, Board, Line
+from pi_appliance.puzzles.rubiks_cube.board import TURNS, Board, Solution
 from pi_appliance.puzzles.rubiks_cube.cubies import CORNERS, State, turn_states
 from pi_appliance.puzzles.rubiks_cube.legal import state_of
 from pi_appliance.puzzles.rubiks_cube.tables import fill
@@ -27,13 +27,13 @@ _BUILT: dict[str, memoryview] = {}  # by this process: it is the same for every 
 _PLACES = tuple(place for place in range(len(CORNERS)) if place != _FIXED)
 
 
-def distances(work: SearchRuntime) -> memoryview:
+def distances(runtime: SearchRuntime) -> memoryview:
     """Return how far each position is, a byte each; from the shelf, or built in seconds. Raises Interrupted."""
-    known = kept.load(work.shelf, NAME, POSITIONS)
+    known = kept.load(runtime.cache, NAME, POSITIONS)
     if known is None:
-        known = _BUILT.get(NAME) or memoryview(fill(*_turns(), ORDERS, TWISTS, WIDTH, work, "table of the 2x2x2"))
+        known = _BUILT.get(NAME) or memoryview(fill(*_turns(), ORDERS, TWISTS, WIDTH, runtime, "table of the 2x2x2"))
         _BUILT[NAME] = known
-        save_checkpoint(kept.save, work.shelf, NAME, [known])
+        save_checkpoint(kept.save, runtime.cache, NAME, [known])
     return known
 
 
@@ -45,20 +45,20 @@ def census(near: "memoryview[int]") -> Table:
     return Table(title, ("moves", "positions"), rows)
 
 
-def solve(board: Board, wish: SolveMode, work: SearchRuntime) -> SolveResult:
+def solve(board: Board, mode: SolveMode, runtime: SearchRuntime) -> SolveResult:
     """Return the answer for a 2x2x2: shortest solutions. Raises Interrupted."""
-    near = distances(work)
+    near = distances(runtime)
     start = _position(state_of(board.facelets, 2))
     ways: dict[int, int] = {}
     count = _count(near, start, ways)
-    lines = iter(()) if wish is SolveMode.COUNT else _lines(near, start)
-    if wish is SolveMode.FIRST:
+    lines = iter(()) if mode is SolveMode.COUNT else _lines(near, start)
+    if mode is SolveMode.FIRST:
         lines = (line for line in [next(lines)])
     return SolveResult(
-        lines=lines,
-        tried=lambda: len(ways),
+        solutions=lines,
+        nodes_searched=lambda: len(ways),
         count=count,
-        facts={
+        details={
             "moves": near[start],
             "optimal": "proven",
             "kernel": kernel_mode(table_kernel),
@@ -119,7 +119,7 @@ def _count(near: "memoryview[int]", position: int, ways: dict[int, int]) -> int:
     return ways[position]
 
 
-def _lines(near: "memoryview[int]", position: int) -> Iterator[Line]:
+def _lines(near: "memoryview[int]", position: int) -> Iterator[Solution]:
     if not near[position]:
         yield ()
     for turn, other in _nearer(near, position):

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from pi_appliance.puzzles import Step, pluralize
 from pi_appliance.puzzles._svg import picture
-from pi_appliance.puzzles.rubiks_cube.board import FACES, Board, Line
+from pi_appliance.puzzles.rubiks_cube.board import FACES, Board, Solution
 from pi_appliance.puzzles.rubiks_cube.turns import read_turn, turned
 
 FACE = 84  # the side of a face in the net, in the picture's own units
@@ -47,12 +47,12 @@ def render(board: Board) -> str:
     return "".join(row + "\n" for row in drawn)
 
 
-def notate(board: Board, line: Line) -> str:  # noqa: ARG001
+def notate(board: Board, line: Solution) -> str:  # noqa: ARG001
     """Return LINE in one row, such as R U2 F'."""
     return " ".join(line)
 
 
-def render_line(board: Board, line: Line) -> str:
+def render_solution(board: Board, line: Solution) -> str:
     """Return LINE in rows of five moves, below all of it in one row."""
     groups = [" ".join(f"{move:<2}" for move in line[at : at + 5]).rstrip() for at in range(0, len(line), 5)]
     rows = [f"{at * 5 + 1:>4}  {group}" for at, group in enumerate(groups)]
@@ -64,7 +64,7 @@ def render_svg(board: Board) -> str:
     return _drawn(board.side, board.facelets, "")
 
 
-def steps(board: Board, line: Line) -> Iterator[Step]:
+def steps(board: Board, line: Solution) -> Iterator[Step]:
     """Yield BOARD, and BOARD after each move of LINE, with the face that turned marked."""
     facelets = board.facelets
     yield Step("The cube as it begins", _drawn(board.side, facelets, ""))

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from pi_appliance.puzzles import SolveMode, SolveResult, Table, kernel_mode, pluralize
 from pi_appliance.puzzles.rubiks_cube import kernel, pocket
-from pi_appliance.puzzles.rubiks_cube.board import TURNS, Board, Line, uniform
+from pi_appliance.puzzles.rubiks_cube.board import TURNS, Board, Solution, uniform
 from pi_appliance.puzzles.rubiks_cube.close import close
 from pi_appliance.puzzles.rubiks_cube.exact import Shortest
 from pi_appliance.puzzles.rubiks_cube.kernel import Tables
@@ -21,38 +21,38 @@ PATIENCE = 600  # seconds: "all the time" where there is no deadline
 PACE = 200_000  # positions that count as a second where the clock stands still
 
 
-def solve(board: Board, wish: SolveMode, work: SearchRuntime) -> SolveResult:
+def solve(board: Board, mode: SolveMode, runtime: SearchRuntime) -> SolveResult:
     """Return the answer for BOARD. Raises Interrupted.
 
     FIRST is one solution, the shortest that is found in the time that the rules give; FEWEST are all the shortest
     ones, COUNT their number.
     """
     if uniform(board):
-        lines: list[Line] = [] if wish is SolveMode.COUNT else [()]
-        return SolveResult(lines=iter(lines), count=1, facts={"moves": 0, "optimal": "proven"})
-    work.progress(None, "looking nearby")
+        lines: list[Solution] = [] if mode is SolveMode.COUNT else [()]
+        return SolveResult(solutions=iter(lines), count=1, details={"moves": 0, "optimal": "proven"})
+    runtime.report_progress(None, "looking nearby")
     if ways := close(state_of(board.facelets, board.side), board.side):
-        return _nearby([told(turns) for turns in ways], wish)
+        return _nearby([told(turns) for turns in ways], mode)
     if board.side == 2:
-        return pocket.solve(board, wish, work)
-    with_tables = tables(work)
-    if wish is SolveMode.FIRST:
-        return _first(board, with_tables, work)
-    return _shortest(board, wish, with_tables, work)
+        return pocket.solve(board, mode, runtime)
+    with_tables = tables(runtime)
+    if mode is SolveMode.FIRST:
+        return _first(board, with_tables, runtime)
+    return _shortest(board, mode, with_tables, runtime)
 
 
-def _nearby(lines: list[Line], wish: SolveMode) -> SolveResult:
+def _nearby(lines: list[Solution], mode: SolveMode) -> SolveResult:
     """Return the answer where LINES are all the shortest solutions, found without tables."""
-    wanted = {SolveMode.FIRST: lines[:1], SolveMode.COUNT: []}.get(wish, lines)
+    wanted = {SolveMode.FIRST: lines[:1], SolveMode.COUNT: []}.get(mode, lines)
     facts: Mapping[str, int | float | str] = {
         "moves": len(lines[0]),
         "optimal": "proven",
         "kernel": kernel_mode(kernel),
     }
-    return SolveResult(lines=iter(wanted), count=len(lines), facts=facts)
+    return SolveResult(solutions=iter(wanted), count=len(lines), details=facts)
 
 
-def told(turns: Iterable[int]) -> Line:
+def told(turns: Iterable[int]) -> Solution:
     """Return TURNS by their names."""
     return tuple(TURNS[turn] for turn in turns)
 
@@ -60,9 +60,9 @@ def told(turns: Iterable[int]) -> Line:
 class _Time:
     """What is spent of the time for one board."""
 
-    def __init__(self, board: Board, work: SearchRuntime) -> None:
-        self._work, self._start = work, work.seconds()
-        left = work.left()
+    def __init__(self, board: Board, runtime: SearchRuntime) -> None:
+        self._runtime, self._start = runtime, runtime.monotonic()
+        left = runtime.seconds_left()
         seconds = board.seconds
         if seconds is None:
             seconds = PATIENCE if left is None else left
@@ -70,7 +70,7 @@ class _Time:
 
     def spent(self, nodes: int) -> float:
         """Return the seconds; by NODES where the clock stands still, so that a library's answers are the same again."""
-        return self._work.seconds() - self._start or nodes / PACE
+        return self._runtime.monotonic() - self._start or nodes / PACE
 
     def over(self, nodes: int) -> bool:
         """Say whether it is all spent."""
@@ -90,13 +90,13 @@ class _Best:
         return len(self.found.turns) if self.found else 99
 
 
-def _first(board: Board, with_tables: Tables, work: SearchRuntime) -> SolveResult:
-    time, best = _Time(board, work), _Best()
+def _first(board: Board, with_tables: Tables, runtime: SearchRuntime) -> SolveResult:
+    time, best = _Time(board, runtime), _Best()
     history: list[tuple[int | float | str, ...]] = []
     state = state_of(board.facelets, 3)
     hunt = (
-        ParallelHunt(state, with_tables, work)
-        if work.cores > 1 and time.seconds
+        ParallelHunt(state, with_tables, runtime)
+        if runtime.cores > 1 and time.seconds
         else TwoPhaseSearch(state, with_tables)
     )
     best.least = hunt.least
@@ -111,27 +111,27 @@ def _first(board: Board, with_tables: Tables, work: SearchRuntime) -> SolveResul
                 best.found = found
                 split = f"{found.split[0]} + {found.split[1]}"
                 history.append((best.moves, split, hunt.nodes, round(time.spent(hunt.nodes), 3)))
-            _tell(best, time, work)
+            _tell(best, time, runtime)
         if best.moves <= SHORT:
-            _prove(best, Shortest(state, with_tables, work), time, work)
+            _prove(best, Shortest(state, with_tables, runtime), time, runtime)
     except Interrupted as end:
         if best.found:
-            end.so_far = f"a solution of {pluralize(best.moves, 'move')}: {' '.join(told(best.found.turns))}"
+            end.partial_result = f"a solution of {pluralize(best.moves, 'move')}: {' '.join(told(best.found.turns))}"
         raise
     assert best.found is not None
-    heads = ("moves", "phases", "positions", "seconds")
+    headers = ("moves", "phases", "positions", "seconds")
     return SolveResult(
-        lines=iter([told(best.found.turns)]),
-        tried=lambda: best.nodes,
-        facts=_facts(best) | {"tables": "wide" if with_tables.is_wide else "small"},
-        tables=[Table("Shorter and shorter", heads, history)],
+        solutions=iter([told(best.found.turns)]),
+        nodes_searched=lambda: best.nodes,
+        details=_facts(best) | {"tables": "wide" if with_tables.is_wide else "small"},
+        tables=[Table("Shorter and shorter", headers, history)],
     )
 
 
-def _tell(best: _Best, time: _Time, work: SearchRuntime) -> None:
+def _tell(best: _Best, time: _Time, runtime: SearchRuntime) -> None:
     part = min(time.spent(best.nodes) / time.seconds, 1) if best.found and time.seconds else None
     note = pluralize(best.moves, "move") if best.found else "looking for a first solution"
-    work.progress(part, note)
+    runtime.report_progress(part, note)
 
 
 def _facts(best: _Best) -> dict[str, int | float | str]:
@@ -139,22 +139,22 @@ def _facts(best: _Best) -> dict[str, int | float | str]:
     proven = best.least >= best.moves
     return {
         "moves": best.moves,
-        "first-phase": best.found.split[0],
-        "second-phase": best.found.split[1],
-        "moves-at-least": best.least,
+        "first_phase": best.found.split[0],
+        "second_phase": best.found.split[1],
+        "moves_at_least": best.least,
         "optimal": "proven" if proven else "not proven",
         "kernel": kernel_mode(kernel),
     }
 
 
-def _prove(best: _Best, shortest: Shortest, time: _Time, work: SearchRuntime) -> None:
+def _prove(best: _Best, shortest: Shortest, time: _Time, runtime: SearchRuntime) -> None:
     """Look through everything shorter than BEST, as far as the time goes."""
     before = best.nodes
     best.least = max(best.least, shortest.proven.length)
     while best.least < best.moves:
         nodes = 0
         for nodes in shortest.steps(best.least):
-            work.progress(None, f"is there one of {pluralize(best.least, 'move')}?")
+            runtime.report_progress(None, f"is there one of {pluralize(best.least, 'move')}?")
             if time.over(before + nodes):
                 return
         before += nodes
@@ -166,8 +166,8 @@ def _prove(best: _Best, shortest: Shortest, time: _Time, work: SearchRuntime) ->
             best.least += 1
 
 
-def _shortest(board: Board, wish: SolveMode, with_tables: Tables, work: SearchRuntime) -> SolveResult:
-    search = Shortest(state_of(board.facelets, 3), with_tables, work)
+def _shortest(board: Board, mode: SolveMode, with_tables: Tables, runtime: SearchRuntime) -> SolveResult:
+    search = Shortest(state_of(board.facelets, 3), with_tables, runtime)
     search.run()
     lines = [told(turns) for turns in search.proven.lines]
     nodes = search.proven.nodes
@@ -176,5 +176,5 @@ def _shortest(board: Board, wish: SolveMode, with_tables: Tables, work: SearchRu
         "optimal": "proven",
         "kernel": kernel_mode(kernel),
     }
-    wanted: Iterator[Line] = iter(() if wish is SolveMode.COUNT else lines)
-    return SolveResult(lines=wanted, tried=lambda: nodes, count=len(lines), facts=facts)
+    wanted: Iterator[Solution] = iter(() if mode is SolveMode.COUNT else lines)
+    return SolveResult(solutions=wanted, nodes_searched=lambda: nodes, count=len(lines), details=facts)

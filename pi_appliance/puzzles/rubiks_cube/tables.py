@@ -49,43 +49,43 @@ _BUILT: dict[str, memoryview] = {}
 """What this process has built already: it is the same for every shelf."""
 
 
-def small(work: SearchRuntime) -> tuple[Parts, list[memoryview]]:
+def small(runtime: SearchRuntime) -> tuple[Parts, list[memoryview]]:
     """Return what turns do, by name, and the small tables of distances. Raises Interrupted."""
-    parts = _turns(work)
+    parts = _turns(runtime)
     size = sum(_NEAR_SIZES)
-    near = kept.load(work.shelf, NEAR, size)
+    near = kept.load(runtime.cache, NEAR, size)
     if near is None:
-        near = _BUILT.get(NEAR) or memoryview(b"".join(_build_near(parts, work)))
+        near = _BUILT.get(NEAR) or memoryview(b"".join(_build_near(parts, runtime)))
         _BUILT[NEAR] = near
-        save_checkpoint(kept.save, work.shelf, NEAR, [near])
+        save_checkpoint(kept.save, runtime.cache, NEAR, [near])
     ends = [sum(_NEAR_SIZES[: number + 1]) for number in range(len(_NEAR_SIZES))]
     return parts, [near[end - size : end] for end, size in zip(ends, _NEAR_SIZES, strict=True)]
 
 
-def tables(work: SearchRuntime, *, wide: bool = True) -> Tables:
+def tables(runtime: SearchRuntime, *, wide: bool = True) -> Tables:
     """Return what a search reads: with the WIDE table, if it is on the shelf. Raises Interrupted."""
-    parts, near = small(work)
-    widest = _wide(work.shelf) if wide else None
+    parts, near = small(runtime)
+    widest = _wide(runtime.cache) if wide else None
     turns = [parts[name] for name in ("twist", "flip", "slice", "four", "corner", "edge")]
     return Tables(
         turns, parts["views"], parts["of"], parts["ranks"], near, widest or memoryview(b""), array("H", c.SECOND)
     )
 
 
-def _wide(shelf: Cache) -> memoryview | None:
-    kept_wide = kept.load(shelf, WIDE, WIDE_SIZE + _COUNTS.size)
+def _wide(cache: Cache) -> memoryview | None:
+    kept_wide = kept.load(cache, WIDE, WIDE_SIZE + _COUNTS.size)
     return kept_wide and kept_wide[:WIDE_SIZE]
 
 
-def _turns(work: SearchRuntime) -> Parts:
+def _turns(runtime: SearchRuntime) -> Parts:
     size = sum(_ITEMS[kind] * count for kind, count in _PARTS.values())
-    blob = kept.load(work.shelf, TURNS, size)
+    blob = kept.load(runtime.cache, TURNS, size)
     if blob is None:
         blob = _BUILT.get(TURNS)
         if blob is None:
-            built = _build_turns(work)
+            built = _build_turns(runtime)
             blob = _BUILT[TURNS] = memoryview(b"".join(memoryview(built[name]).cast("B") for name in _PARTS))
-        save_checkpoint(kept.save, work.shelf, TURNS, [blob])
+        save_checkpoint(kept.save, runtime.cache, TURNS, [blob])
     parts: Parts = {}
     for name, (kind, count) in _PARTS.items():
         length = _ITEMS[kind] * count
@@ -93,18 +93,18 @@ def _turns(work: SearchRuntime) -> Parts:
     return parts
 
 
-def _build_turns(work: SearchRuntime) -> "dict[str, array[int]]":
+def _build_turns(runtime: SearchRuntime) -> "dict[str, array[int]]":
     note = "tables of turns"
-    work.progress(0, note)
+    runtime.report_progress(0, note)
     four = c.four_turns()
     built = {"four": four, "slice": array("H", [four[number] // c.ORDERS for number in _of_choices()])}
     makers = {"twist": c.twist_turns, "flip": c.flip_turns, "views": c.twist_views, "corner": c.corner_turns}
     for name, maker in makers.items():
-        work.progress(0.2, note)
+        runtime.report_progress(0.2, note)
         built[name] = maker()
-    work.progress(0.3, note)
+    runtime.report_progress(0.3, note)
     built["edge"], built["ranks"] = c.edge_turns(four)
-    found = c.classes(lambda part: work.progress(0.4 + 0.6 * part, note))
+    found = c.classes(lambda part: runtime.report_progress(0.4 + 0.6 * part, note))
     return built | {"of": found.of, "first": found.first, "same": found.same}
 
 
@@ -114,20 +114,20 @@ def _of_choices() -> Iterator[int]:
         yield from range(choice * c.ORDERS * c.TURNS, choice * c.ORDERS * c.TURNS + c.TURNS)
 
 
-def _build_near(parts: Parts, work: SearchRuntime) -> Iterator[bytearray]:
+def _build_near(parts: Parts, runtime: SearchRuntime) -> Iterator[bytearray]:
     def second(turns: Sequence[int], count: int) -> "array[int]":
         return array("H", [turns[number * c.TURNS + turn] for number in range(count) for turn in c.SECOND])
 
     orders = second(parts["four"], c.ORDERS)
     corners = second(parts["corner"], c.FACTORIAL)
-    yield fill(corners, orders, c.FACTORIAL, c.ORDERS, len(c.SECOND), work, "table of corners")
-    yield fill(parts["edge"], orders, c.FACTORIAL, c.ORDERS, len(c.SECOND), work, "table of edges")
-    yield fill(parts["twist"], parts["slice"], c.TWISTS, c.SLICES, c.TURNS, work, "table of twists")
-    yield fill(parts["flip"], parts["slice"], c.FLIPS, c.SLICES, c.TURNS, work, "table of flips")
+    yield fill(corners, orders, c.FACTORIAL, c.ORDERS, len(c.SECOND), runtime, "table of corners")
+    yield fill(parts["edge"], orders, c.FACTORIAL, c.ORDERS, len(c.SECOND), runtime, "table of edges")
+    yield fill(parts["twist"], parts["slice"], c.TWISTS, c.SLICES, c.TURNS, runtime, "table of twists")
+    yield fill(parts["flip"], parts["slice"], c.FLIPS, c.SLICES, c.TURNS, runtime, "table of flips")
 
 
 def fill(
-    left: Sequence[int], right: Sequence[int], rows: int, across: int, width: int, work: SearchRuntime, note: str
+    left: Sequence[int], right: Sequence[int], rows: int, across: int, width: int, runtime: SearchRuntime, note: str
 ) -> bytearray:
     """Return how far each pair of LEFT and RIGHT is from (0, 0), a byte each, by WIDTH turns. Raises Interrupted."""
     size = rows * across
@@ -136,7 +136,7 @@ def fill(
     found, depth = 1, 0
     while found < size:
         for begin in range(0, size, _CHUNK):
-            work.progress(found / size, note)
+            runtime.report_progress(found / size, note)
             end = min(begin + _CHUNK, size)
             found += table_kernel.fill(near, left, right, across, width, depth, begin, end)
         depth += 1
@@ -161,32 +161,32 @@ class Widening:
         return [*self.parts(), _HEADER.pack(self.depth, self.row)]
 
 
-def widen(work: SearchRuntime) -> list[int]:
+def widen(runtime: SearchRuntime) -> list[int]:
     """See that the wide table is on the shelf; return how many entries have each distance. Raises Interrupted."""
-    ready = kept.load(work.shelf, WIDE, WIDE_SIZE + _COUNTS.size)
+    ready = kept.load(runtime.cache, WIDE, WIDE_SIZE + _COUNTS.size)
     if ready is not None:
-        work.shelf.remove(BEGUN)  # a power cut may have left it
+        runtime.cache.remove(BEGUN)  # a power cut may have left it
         return list(_COUNTS.unpack(ready[WIDE_SIZE:]))
-    parts, _ = small(work)
-    growing = _go_on(work)
+    parts, _ = small(runtime)
+    growing = _go_on(runtime)
     try:
-        for _ in _levels(growing, parts, work):
+        for _ in _levels(growing, parts, runtime):
             pass
     except Interrupted as end:
-        lost = save_checkpoint(kept.save, work.shelf, BEGUN, growing.begun())
-        end.so_far = f"the wide table is known to a distance of {growing.depth}"
-        end.so_far += lost or "; the next run goes on from there"
+        lost = save_checkpoint(kept.save, runtime.cache, BEGUN, growing.begun())
+        end.partial_result = f"the wide table is known to a distance of {growing.depth}"
+        end.partial_result += lost or "; the next run goes on from there"
         raise
-    kept.save(work.shelf, WIDE, growing.parts())
-    work.shelf.remove(BEGUN)
+    kept.save(runtime.cache, WIDE, growing.parts())
+    runtime.cache.remove(BEGUN)
     return growing.counts
 
 
-def _go_on(work: SearchRuntime) -> Widening:
+def _go_on(runtime: SearchRuntime) -> Widening:
     """Return the table as far as it was."""
-    wide = work.buffer(WIDE_SIZE)
+    wide = runtime.shared_buffer(WIDE_SIZE)
     size = WIDE_SIZE + _COUNTS.size
-    begun = kept.load(work.shelf, BEGUN, size + _HEADER.size)
+    begun = kept.load(runtime.cache, BEGUN, size + _HEADER.size)
     if begun is not None:
         depth, row = _HEADER.unpack(begun[size:])
         wide[:] = begun[:WIDE_SIZE]
@@ -209,28 +209,28 @@ def _known(wide: "memoryview[int]") -> int:
     return 4 * WIDE_SIZE - unknown
 
 
-def _levels(growing: Widening, parts: Parts, work: SearchRuntime) -> Iterator[None]:
+def _levels(growing: Widening, parts: Parts, runtime: SearchRuntime) -> Iterator[None]:
     """Fill GROWING to the end; it may be left whenever Interrupted comes out."""
     turns = array("H", [*parts["flip"], *parts["slice"], *parts["twist"]])
     total = CLASSES * c.TWISTS
-    saved = work.seconds()
+    saved = runtime.monotonic()
     while growing.depth < _LEVELS:
         if len(growing.counts) == growing.depth + 1:
             growing.counts.append(0)
         step = _from_behind if growing.depth >= _FROM_BEHIND else _onwards
         note = f"wide table, distance {growing.depth + 1} of {_LEVELS}"
-        for rows, found in step(growing, parts, turns, work):
+        for rows, found in step(growing, parts, turns, runtime):
             growing.row += rows
             growing.counts[-1] += found
-            work.progress(sum(growing.counts) / total, note)
-            if work.seconds() - saved > _DUE:
-                kept.save(work.shelf, BEGUN, growing.begun())
-                saved = work.seconds()
+            runtime.report_progress(sum(growing.counts) / total, note)
+            if runtime.monotonic() - saved > _DUE:
+                kept.save(runtime.cache, BEGUN, growing.begun())
+                saved = runtime.monotonic()
         growing.depth, growing.row = growing.depth + 1, 0
         yield
 
 
-def _onwards(growing: Widening, parts: Parts, turns: "array[int]", work: SearchRuntime) -> Iterator[tuple[int, int]]:  # noqa: ARG001
+def _onwards(growing: Widening, parts: Parts, turns: "array[int]", runtime: SearchRuntime) -> Iterator[tuple[int, int]]:  # noqa: ARG001
     """Take the turns of what is as far as the depth; yield rows done, and what was found."""
     at = array("H", bytes(2 * c.TWISTS))
     of, same, views = parts["of"], parts["same"], parts["views"]
@@ -240,7 +240,7 @@ def _onwards(growing: Widening, parts: Parts, turns: "array[int]", work: SearchR
 
 
 def _from_behind(
-    growing: Widening, parts: Parts, turns: "array[int]", work: SearchRuntime
+    growing: Widening, parts: Parts, turns: "array[int]", runtime: SearchRuntime
 ) -> Iterator[tuple[int, int]]:
     """Take the turns of what is not known yet, on all cores: each writes into rows of its own."""
     wide, depth = growing.wide, growing.depth
@@ -250,9 +250,9 @@ def _from_behind(
         found = 0
         rows = range(begin, min(begin + _SLICE_OF_ROWS, CLASSES))
         for row in rows:
-            work.progress(None, "")
+            runtime.report_progress(None, "")
             first = parts["first"][row]
             found += table_kernel.look_back(wide, row, depth, first, turns, parts["views"], parts["of"], at)
         return len(rows), found
 
-    yield from work.map(look, range(growing.row, CLASSES, _SLICE_OF_ROWS))
+    yield from runtime.map(look, range(growing.row, CLASSES, _SLICE_OF_ROWS))

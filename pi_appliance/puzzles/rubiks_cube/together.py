@@ -37,10 +37,10 @@ class WorkUnit(NamedTuple):
 class ParallelHunt(TwoPhaseSearch):
     """A hunt for shorter and shorter solutions of one cube, on all cores."""
 
-    def __init__(self, state: cubies.State, tables: Tables, work: SearchRuntime) -> None:
+    def __init__(self, state: cubies.State, tables: Tables, runtime: SearchRuntime) -> None:
         super().__init__(state, tables)
-        self._map, self._nodes = work.map, 0
-        self._found = work.buffer(AT_ONCE + 2)  # of each number of moves, whether there is such a solution
+        self._map, self._nodes = runtime.map, 0
+        self._found = runtime.shared_buffer(AT_ONCE + 2)  # of each number of moves, whether there is such a solution
         self._found[AT_ONCE + 1] = 1  # there is none of so many that is looked for: so far, they are the fewest
         self._pairs = list(first_turns(2))
 

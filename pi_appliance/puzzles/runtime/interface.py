@@ -15,9 +15,9 @@ class Interrupted(Exception):
     raises it on; what it wants to go on from later is on the shelf by then.
     """
 
-    def __init__(self, why: str, so_far: str = "") -> None:
-        super().__init__(why)
-        self.why, self.so_far = why, so_far
+    def __init__(self, reason: str, partial_result: str = "") -> None:
+        super().__init__(reason)
+        self.reason, self.partial_result = reason, partial_result
 
 
 _BOARD = re.compile(r"[0-9a-f]{8}")
@@ -52,9 +52,9 @@ class SearchRuntime(Protocol):
 
     cores: int
     """How many calls `map` makes at the same time."""
-    shelf: Cache
+    cache: Cache
 
-    def progress(self, part: float | None, note: str) -> None:
+    def report_progress(self, part: float | None, note: str) -> None:
         """Tell how far it is, from 0 to 1 (None: nobody knows), and what it does. Raises Interrupted when it must end.
 
         Cheap; to be called several times a second, also from within a kernel, so that an end is heard within a second.
@@ -69,14 +69,14 @@ class SearchRuntime(Protocol):
         there is one core, the calls are made here, one after the other.
         """
 
-    def buffer(self, size: int) -> memoryview:
+    def shared_buffer(self, size: int) -> memoryview:
         """Return SIZE bytes of zeros that the calls of `map` share with this process."""
 
-    def require_memory(self, size: int, what: str) -> None:
+    def require_memory(self, size: int, purpose: str) -> None:
         """Raise Refused, with what to do, if WHAT, which takes SIZE bytes at its peak, cannot fit here."""
 
-    def left(self) -> float | None:
+    def seconds_left(self) -> float | None:
         """Return the seconds that are left until it must end; None: nobody is in a hurry."""
 
-    def seconds(self) -> float:
+    def monotonic(self) -> float:
         """Return a steady clock's seconds, to measure how long things take."""

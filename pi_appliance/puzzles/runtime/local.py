@@ -40,7 +40,7 @@ class Deadline:
         finally:
             signal.signal(signal.SIGCONT, before)
 
-    def left(self) -> float | None:
+    def seconds_left(self) -> float | None:
         """Return the seconds that are left; None: there is no limit. To be asked often: a hold began after that."""
         now = time.monotonic()
         before, self._gap, self._looked = self._gap, now - self._looked, now
@@ -58,13 +58,13 @@ class LocalRuntime:
     """What a search works with in this process; `open_bench` makes one."""
 
     def __init__(
-        self, shelf: Cache, stop: StopSignal, allowance: Deadline, *, cores: int, tell: ProgressCallback, raise_it: str
+        self, cache: Cache, stop: StopSignal, allowance: Deadline, *, cores: int, tell: ProgressCallback, raise_it: str
     ) -> None:
-        self.shelf, self.cores, self.left = shelf, cores, allowance.left
+        self.cache, self.cores, self.seconds_left = cache, cores, allowance.seconds_left
         self._stop, self._tell, self._raise_it = stop, tell, raise_it
         self._told = float("-inf")
 
-    def progress(self, part: float | None, note: str) -> None:
+    def report_progress(self, part: float | None, note: str) -> None:
         """Pass on how far it is, not too often. Raises Interrupted when it must end."""
         self._look()
         now = time.monotonic()
@@ -85,7 +85,7 @@ class LocalRuntime:
                 came = function(item)
             yield came
 
-    def buffer(self, size: int) -> memoryview:
+    def shared_buffer(self, size: int) -> memoryview:
         """Return SIZE bytes of zeros that workers share. Raises MemoryError."""
         if not size:
             return memoryview(bytearray())
@@ -94,16 +94,16 @@ class LocalRuntime:
         except OSError:
             raise MemoryError from None
 
-    def require_memory(self, size: int, what: str) -> None:
+    def require_memory(self, size: int, purpose: str) -> None:
         """Raise Refused if WHAT, which takes SIZE bytes at its peak, does not fit beside what is there."""
-        memory.require(size, what, memory.memory_budgets(self._raise_it))
+        memory.require(size, purpose, memory.memory_budgets(self._raise_it))
 
-    def seconds(self) -> float:
+    def monotonic(self) -> float:
         """Return a steady clock's seconds."""
         return time.monotonic()
 
     def _look(self) -> None:
-        left = self.left()
+        left = self.seconds_left()
         if left == 0 or (self._stop.signal and left is not None and left < _NEARLY):
             raise Interrupted("its time is over")
         if self._stop.signal == signal.SIGINT:

@@ -34,25 +34,25 @@ class SerialRuntime:
 
     cores = 1
 
-    def __init__(self, seconds: Callable[[], float] = lambda: 0.0) -> None:
-        self.shelf: Cache = MemoryCache()
-        self.seconds = seconds
+    def __init__(self, monotonic: Callable[[], float] = lambda: 0.0) -> None:
+        self.cache: Cache = MemoryCache()
+        self.monotonic = monotonic
 
-    def progress(self, part: float | None, note: str) -> None:
+    def report_progress(self, part: float | None, note: str) -> None:
         """Tell nobody."""
 
     def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
         """Call FUNCTION for each of ITEMS."""
         return map(function, items)
 
-    def buffer(self, size: int) -> memoryview:
+    def shared_buffer(self, size: int) -> memoryview:
         """Return SIZE bytes."""
         return memoryview(bytearray(size))
 
-    def require_memory(self, size: int, what: str) -> None:
+    def require_memory(self, size: int, purpose: str) -> None:
         """Let everything fit."""
 
-    def left(self) -> None:
+    def seconds_left(self) -> None:
         """Nobody is in a hurry."""
 
 

@@ -59,7 +59,7 @@ class Capture(NamedTuple):
         return f"{self.start}x{self.end}"
 
 
-Line = tuple[Capture, ...]
+Solution = tuple[Capture, ...]
 """A solution: captures from the board as it begins to a single piece."""
 
 

@@ -15,7 +15,7 @@ from pi_appliance.puzzles.solitaire_chess.seats import Position
 
 A_RUN = 8_000  # pieces, of all positions in one call of the kernel: some tenths of a second of a slow Pi, plain
 EACH = 250  # bytes of a position and its number in a dictionary
-MANY = 200_000  # positions that may need much memory
+MANY_BOARDS = 200_000  # positions that may need much memory
 
 Ways = dict[bytes, int]
 
@@ -23,15 +23,15 @@ Ways = dict[bytes, int]
 class Levels:
     """The levels of one board, from the beginning on."""
 
-    def __init__(self, board: Board, position: Position, work: SearchRuntime, *, many: int = MANY) -> None:
+    def __init__(self, board: Board, position: Position, runtime: SearchRuntime, *, many: int = MANY_BOARDS) -> None:
         """Begin with BOARD; after more than MANY positions, memory is asked for before each level."""
-        self.position, self.work, self.many = position, work, many
+        self.position, self.runtime, self.many = position, runtime, many
         self.captures = len(position.start) - 1
         self.run = A_RUN // len(position.start)
         self.tried = 0
         self.sizes = [1]
         rules = f"{board.rows} {board.pawns} {board.king} {board.captures_each}"
-        self.shelf = f"solitaire-chess/level-1-{hashlib.sha256(rules.encode()).hexdigest()[:16]}"
+        self.cache = f"solitaire-chess/level-1-{hashlib.sha256(rules.encode()).hexdigest()[:16]}"
 
     @property
     def positions(self) -> int:
@@ -54,9 +54,9 @@ class Levels:
                 level = after
                 self.sizes.append(len(level))
         except Interrupted as stop:
-            stop.so_far = self._so_far() + self._keep(level)
+            stop.partial_result = self._so_far() + self._keep(level)
             raise
-        self.work.shelf.remove(self.shelf)
+        self.runtime.cache.remove(self.cache)
         return level
 
     def alive(self) -> list[Ways]:
@@ -67,7 +67,7 @@ class Levels:
         try:
             return self._alive()
         except Interrupted as stop:
-            stop.so_far = self._so_far()
+            stop.partial_result = self._so_far()
             raise
 
     def _so_far(self) -> str:
@@ -92,7 +92,7 @@ class Levels:
         if (
             self.positions > self.many
         ):  # those before may be there, too; the largest levels of a board are not much larger than their neighbours
-            self.work.require_memory(3 * EACH * len(level), f"the positions after {number} captures")
+            self.runtime.require_memory(3 * EACH * len(level), f"the positions after {number} captures")
         after: Ways = {}
         keys = list(level)
         for at in range(0, len(keys), self.run):
@@ -110,18 +110,18 @@ class Levels:
         return ways
 
     def _tell(self, number: int, found: int) -> None:
-        self.work.progress(None, f"capture {number} of {self.captures}: {pluralize(found, 'position')}")
+        self.runtime.report_progress(None, f"capture {number} of {self.captures}: {pluralize(found, 'position')}")
 
     def _keep(self, level: Ways) -> str:
         """Put LEVEL on the shelf: a line that says what it is, then each position and its number, of one length."""
         wide = max(number.bit_length() for number in level.values()) // 8 + 1
         head = {"sizes": self.sizes, "tried": self.tried, "wide": wide}
         body = (key + number.to_bytes(wide, "big") for key, number in level.items())
-        return save_checkpoint(self.work.shelf.save, self.shelf, [json.dumps(head).encode() + b"\n", b"".join(body)])
+        return save_checkpoint(self.runtime.cache.save, self.cache, [json.dumps(head).encode() + b"\n", b"".join(body)])
 
     def _resumed(self) -> Ways:
         """Return the level that the shelf has, or the first one."""
-        kept = self.work.shelf.load(self.shelf)
+        kept = self.runtime.cache.load(self.cache)
         head, _, body = bytes(kept or b"").partition(b"\n")
         try:
             said = json.loads(head)
@@ -132,7 +132,7 @@ class Levels:
         if not 1 <= len(sizes) <= self.captures + 1 or len(body) != sizes[-1] * each:
             return {self.position.start: 1}
         if sizes[-1] > self.many:
-            self.work.require_memory(EACH * sizes[-1], "the positions that were met before")
+            self.runtime.require_memory(EACH * sizes[-1], "the positions that were met before")
         self.sizes, self.tried = sizes, tried
         records = (body[at : at + each] for at in range(0, len(body), each))
         return {record[:-wide]: int.from_bytes(record[-wide:], "big") for record in records}

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from pi_appliance.errors import ConfigError, Problem
 from pi_appliance.puzzles import pluralize
-from pi_appliance.puzzles.solitaire_chess.board import EMPTY, PIECES, SIDE, Board, Capture, Line, Square
+from pi_appliance.puzzles.solitaire_chess.board import EMPTY, PIECES, SIDE, Board, Capture, Solution, Square
 
 _FIGURES = dict(zip("♔♕♖♗♘♙♚♛♜♝♞♟", PIECES * 2, strict=True))
 _EMPTIES = ".-_·"
@@ -79,7 +79,7 @@ def _shape(rows: list[tuple[str, int, int]], file: str) -> Iterator[Problem]:
         yield Problem(file, rows[0][1], rows[0][2], "the board has no piece", _RIGHT)
 
 
-def parse_line(board: Board, text: str, file: str) -> Line:
+def parse_solution(board: Board, text: str, file: str) -> Solution:
     """Return the line of BOARD that TEXT notates, such as "Rc1xb1 Bd2xb1". Raises ConfigError with every problem."""
     right = "write each capture as piece, square, x, square, such as Rc1xb1; a pawn has no letter"
     men: dict[Square, str] = dict(board.men)

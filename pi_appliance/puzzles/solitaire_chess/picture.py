@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from pi_appliance.puzzles import Step
 from pi_appliance.puzzles._svg import picture
-from pi_appliance.puzzles.solitaire_chess.board import NAMES, Board, Capture, Line, Square
+from pi_appliance.puzzles.solitaire_chess.board import NAMES, Board, Capture, Solution, Square
 from pi_appliance.puzzles.solitaire_chess.render import before_each, named
 
 UNIT, EDGE = 44, 22  # the side of a square, and the room for letters and numbers around them
@@ -40,7 +40,7 @@ def render_svg(board: Board) -> str:
     return _draw(board, board.men)
 
 
-def steps(board: Board, line: Line) -> Iterator[Step]:
+def steps(board: Board, line: Solution) -> Iterator[Step]:
     """Yield the pictures that play LINE from the beginning."""
     yield Step("The board", _draw(board, board.men))
     for number, (men, capture) in enumerate(before_each(board, line), 1):

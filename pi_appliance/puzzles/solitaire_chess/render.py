@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from pi_appliance.puzzles.solitaire_chess.board import EMPTY, Board, Capture, Line, Square
+from pi_appliance.puzzles.solitaire_chess.board import EMPTY, Board, Capture, Solution, Square
 
 
 def render(board: Board) -> str:
@@ -10,12 +10,12 @@ def render(board: Board) -> str:
     return "".join(row + "\n" for row in board.rows)
 
 
-def notate(board: Board, line: Line) -> str:
+def notate(board: Board, line: Solution) -> str:
     """Return LINE in long algebraic notation, such as "Rc1xb1 b3xc2"; a pawn has no letter."""
     return " ".join(named(men[capture.start], capture) for men, capture in before_each(board, line))
 
 
-def render_line(board: Board, line: Line) -> str:
+def render_solution(board: Board, line: Solution) -> str:
     """Return LINE in its notation, and below that the board after each capture."""
     drawn = [notate(board, line) + "\n"]
     for men, (start, end) in before_each(board, line):
@@ -29,7 +29,7 @@ def named(piece: str, capture: Capture) -> str:
     return f"{piece.replace('P', '')}{capture}"
 
 
-def before_each(board: Board, line: Line) -> Iterator[tuple[Mapping[Square, str], Capture]]:
+def before_each(board: Board, line: Solution) -> Iterator[tuple[Mapping[Square, str], Capture]]:
     """Yield each capture of LINE with the pieces as they stand before it."""
     men = board.men
     for capture in line:

@@ -11,7 +11,7 @@ from itertools import chain
 from pi_appliance.puzzles import Proof, SolveMode, SolveResult, Table, kernel_mode, pluralize
 from pi_appliance.puzzles.runtime.interface import Interrupted, SearchRuntime
 from pi_appliance.puzzles.solitaire_chess import kernel
-from pi_appliance.puzzles.solitaire_chess.board import NAMES, PIECES, Board, King, Line, Search
+from pi_appliance.puzzles.solitaire_chess.board import NAMES, PIECES, Board, King, Search, Solution
 from pi_appliance.puzzles.solitaire_chess.levels import Levels, Ways
 from pi_appliance.puzzles.solitaire_chess.seats import Position, position_of
 
@@ -19,37 +19,39 @@ A_RUN = 5_000  # captures in one call of the kernel: 0.1 s of a slow Pi in plain
 CENSUS = 400_000  # positions that are counted where lines are listed depth first: 100 MB at the most
 
 
-def solve(board: Board, wish: SolveMode, work: SearchRuntime) -> SolveResult:
+def solve(board: Board, mode: SolveMode, runtime: SearchRuntime) -> SolveResult:
     """Return the answer for BOARD: by then it is known whether there is one. Raises Interrupted; Refused (memory)."""
     kings = list(board.men.values()).count("K")
     if board.king is King.LAST and kings > 1:
         why = f"there are {kings} kings, and none of them may be captured"
-        return SolveResult(count=0, proof=Proof.CONTRADICTION, why=why, facts=_facts(board))
+        return SolveResult(count=0, proof=Proof.CONTRADICTION, reason=why, details=_facts(board))
     position = position_of(board)
-    levels = Levels(board, position, work)
-    if wish is SolveMode.COUNT:
+    levels = Levels(board, position, runtime)
+    if mode is SolveMode.COUNT:
         return _counted(board, levels)
     if board.search is Search.BREADTH:
-        return _broad(board, levels, wish)
-    lines = Depth(position, work)
+        return _broad(board, levels, mode)
+    lines = Depth(position, runtime)
     first = next(lines.found, None)
     if first is None:
         return _none(board, f"{pluralize(lines.walk.dead, 'position')}, depth first", lines.walk.tried)
-    answer = SolveResult(lines=chain([first], lines.found), tried=lambda: lines.walk.tried, facts=_facts(board))
-    if wish is SolveMode.FIRST:
-        return SolveResult(lines=iter([first]), tried=answer.tried, facts=answer.facts)
+    answer = SolveResult(
+        solutions=chain([first], lines.found), nodes_searched=lambda: lines.walk.tried, details=_facts(board)
+    )
+    if mode is SolveMode.FIRST:
+        return SolveResult(solutions=iter([first]), nodes_searched=answer.nodes_searched, details=answer.details)
     last = levels.last(CENSUS)
     return answer if last is None else _with_count(answer, sum(last.values()), _tables(levels, last))
 
 
-def hint(board: Board, work: SearchRuntime) -> str:
+def hint(board: Board, runtime: SearchRuntime) -> str:
     """Return the next capture of a line of BOARD in words."""
     if len(board.men) == 1:
         return "it is solved"
-    answer = solve(board, SolveMode.FIRST, work)
-    line: Line | None = next(answer.lines, None)
+    answer = solve(board, SolveMode.FIRST, runtime)
+    line: Solution | None = next(answer.solutions, None)
     if line is None:
-        return f"it cannot be solved: {answer.why}"
+        return f"it cannot be solved: {answer.reason}"
     start, end = line[0]
     piece, captured = NAMES[board.men[start]], NAMES[board.men[end]]
     left = pluralize(len(line) - 1, "capture")
@@ -59,13 +61,13 @@ def hint(board: Board, work: SearchRuntime) -> str:
 class Depth:
     """The lines of one board, depth first, each found as it is asked for."""
 
-    def __init__(self, position: Position, work: SearchRuntime) -> None:
-        self.position, self.work = position, work
+    def __init__(self, position: Position, runtime: SearchRuntime) -> None:
+        self.position, self.runtime = position, runtime
         self.goal = len(position.start) - 1
         self.walk = kernel.Walk(position.seats, position.start, self.goal)
         self.found = self._lines() if self.goal else iter([()])
 
-    def _lines(self) -> Iterator[Line]:
+    def _lines(self) -> Iterator[Solution]:
         while said := self.walk.run(A_RUN):
             if said == kernel.FOUND:
                 yield tuple(self.position.capture(*seats) for seats in self.walk.line())
@@ -74,9 +76,9 @@ class Depth:
 
     def _tell(self) -> None:
         try:
-            self.work.progress(None, f"{pluralize(self.walk.tried, 'capture')} tried")
+            self.runtime.report_progress(None, f"{pluralize(self.walk.tried, 'capture')} tried")
         except Interrupted as stop:
-            stop.so_far = f"{pluralize(self.walk.dead, 'position')} without a solution"
+            stop.partial_result = f"{pluralize(self.walk.dead, 'position')} without a solution"
             raise
 
 
@@ -85,26 +87,26 @@ def _counted(board: Board, levels: Levels) -> SolveResult:
     assert last is not None, "there is no limit"
     if len(levels.sizes) <= levels.captures:
         return _none(board, pluralize(levels.positions, "position"), levels.tried, levels)
-    answer = SolveResult(tried=lambda: levels.tried, facts=_facts(board))
+    answer = SolveResult(nodes_searched=lambda: levels.tried, details=_facts(board))
     return _with_count(answer, sum(last.values()), _tables(levels, last))
 
 
-def _broad(board: Board, levels: Levels, wish: SolveMode) -> SolveResult:
+def _broad(board: Board, levels: Levels, mode: SolveMode) -> SolveResult:
     alive = levels.alive()
     if not alive[0]:
         return _none(board, pluralize(levels.positions, "position"), levels.tried, levels)
     lines = _along(levels, alive)
-    answer = SolveResult(lines=lines, tried=lambda: levels.tried, facts=_facts(board))
-    if wish is SolveMode.FIRST:
-        return SolveResult(lines=iter([next(lines)]), tried=answer.tried, facts=answer.facts)
+    answer = SolveResult(solutions=lines, nodes_searched=lambda: levels.tried, details=_facts(board))
+    if mode is SolveMode.FIRST:
+        return SolveResult(solutions=iter([next(lines)]), nodes_searched=answer.nodes_searched, details=answer.details)
     return _with_count(answer, alive[0][levels.position.start], [_sizes(levels)])
 
 
-def _along(levels: Levels, alive: list[Ways]) -> Iterator[Line]:
+def _along(levels: Levels, alive: list[Ways]) -> Iterator[Solution]:
     """Yield every line through the positions ALIVE."""
     position = levels.position
 
-    def onwards(key: bytes, number: int) -> Iterator[Line]:
+    def onwards(key: bytes, number: int) -> Iterator[Solution]:
         if number == levels.captures:
             yield ()
             return
@@ -123,11 +125,19 @@ def _none(board: Board, looked: str, tried: int, levels: Levels | None = None) -
         fewest = len(board.men) - len([size for size in levels.sizes[1:] if size])
         why = f"every position was looked at, {looked}: at best {fewest} pieces are left"
     proof = Proof.EXHAUSTION
-    return SolveResult(count=0, proof=proof, why=why, tried=lambda: tried, facts=_facts(board), tables=tables)
+    return SolveResult(
+        count=0, proof=proof, reason=why, nodes_searched=lambda: tried, details=_facts(board), tables=tables
+    )
 
 
 def _with_count(answer: SolveResult, count: int, tables: list[Table]) -> SolveResult:
-    return SolveResult(lines=answer.lines, tried=answer.tried, count=count, facts=answer.facts, tables=tables)
+    return SolveResult(
+        solutions=answer.solutions,
+        nodes_searched=answer.nodes_searched,
+        count=count,
+        details=answer.details,
+        tables=tables,
+    )
 
 
 def _tables(levels: Levels, last: Ways) -> list[Table]:

@@ -11,8 +11,8 @@ BUDGET = 50_000 if kernel.COMPILED else 500  # guesses between two signs of life
 class Bands:
     """The search for the solutions of one grid."""
 
-    def __init__(self, grid: str, work: SearchRuntime) -> None:
-        self.work = work
+    def __init__(self, grid: str, runtime: SearchRuntime) -> None:
+        self.runtime = runtime
         self._search = kernel.Search()
         self._search.begin(grid.encode(), 0)
         self._cells = bytearray(81)
@@ -23,7 +23,7 @@ class Bands:
             if came == kernel.FOUND:
                 self._search.write(self._cells, 0)
                 yield self._cells.decode()
-            self.work.progress(None, f"{self.guesses():,} guesses")
+            self.runtime.report_progress(None, f"{self.guesses():,} guesses")
 
     def guesses(self) -> int:
         """Return how many guesses were made until now."""

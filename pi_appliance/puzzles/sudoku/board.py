@@ -32,7 +32,7 @@ RULES: Mapping[str, Rule] = {
 }
 
 
-class Line(NamedTuple):
+class Solution(NamedTuple):
     """A solution: of which grid, counted from 1, and its symbols row by row."""
 
     grid: int

@@ -12,7 +12,7 @@ from pi_appliance.puzzles.runtime.interface import Cache, Interrupted, SearchRun
 from pi_appliance.puzzles.runtime.serial import save_checkpoint
 from pi_appliance.puzzles.sudoku import judge, kernel
 from pi_appliance.puzzles.sudoku.bands import Bands
-from pi_appliance.puzzles.sudoku.board import EMPTY, LEVELS, Board, Line
+from pi_appliance.puzzles.sudoku.board import EMPTY, LEVELS, Board, Solution
 from pi_appliance.puzzles.sudoku.number import count
 from pi_appliance.puzzles.sudoku.sat import Sat
 
@@ -34,54 +34,54 @@ class _Found:
     guesses: "array[int]"
 
 
-def solve(board: Board, wish: SolveMode, work: SearchRuntime, chunk: int = CHUNK) -> SolveResult:
+def solve(board: Board, mode: SolveMode, runtime: SearchRuntime, chunk: int = CHUNK) -> SolveResult:
     """Solve every grid of BOARD, CHUNK at a time; a line for each that has a solution. Raises Interrupted."""
     total, squares = len(board.grids), board.size**2
-    work.require_memory(total * squares * 4, f"{total:,} grids")
+    runtime.require_memory(total * squares * 4, f"{total:,} grids")
     name = f"sudoku/grids-1-{sha256(repr((board.size, board.grids)).encode()).hexdigest()[:24]}"
-    found = _kept(work.shelf, name, total, squares) or _Found(bytearray(), bytearray(), array("I"))
+    found = _kept(runtime.cache, name, total, squares) or _Found(bytearray(), bytearray(), array("I"))
     try:
-        speed = _look_at_all(board, found, work, chunk)
-        number, tables = _count(board, wish, found, work), list(_tables(board, found, work))
+        speed = _look_at_all(board, found, runtime, chunk)
+        number, tables = _count(board, mode, found, runtime), list(_tables(board, found, runtime))
     except Interrupted as end:
-        end.so_far = _so_far(found, total) + save_checkpoint(_keep, work.shelf, name, found)
+        end.partial_result = _so_far(found, total) + save_checkpoint(_keep, runtime.cache, name, found)
         raise
-    work.shelf.remove(name)
+    runtime.cache.remove(name)
     tally = Counter(found.counts)
     none = tally[0] == total
     return SolveResult(
-        lines=iter(()) if wish is SolveMode.COUNT else _lines(squares, found),
-        tried=lambda: sum(found.guesses),
+        solutions=iter(()) if mode is SolveMode.COUNT else _lines(squares, found),
+        nodes_searched=lambda: sum(found.guesses),
         count=number,
         proof=Proof.EXHAUSTION if none else None,
-        why="of every grid, everything was tried" if none else "",
-        facts={
+        reason="of every grid, everything was tried" if none else "",
+        details={
             "grids": total,
             "unique": tally[1],
             "several": tally[2],
             "none": tally[0],
             "kernel": kernel_mode(kernel) if board.size == 9 else "sat",
             **speed,
-            **({"solutions-in-file": _compared(board, found)} if board.known else {}),
+            **({"solutions_in_file": _compared(board, found)} if board.known else {}),
         },
         tables=tables,
     )
 
 
-def _look_at_all(board: Board, found: _Found, work: SearchRuntime, chunk: int) -> dict[str, int]:
+def _look_at_all(board: Board, found: _Found, runtime: SearchRuntime, chunk: int) -> dict[str, int]:
     """Look at the grids that are not FOUND yet; return how many it were in a second, if there is a clock."""
     first, total = len(found.counts), len(board.grids)
-    look, step = (_look(board, work), chunk) if board.size == 9 else (_look_by_sat(board, work), 1)
+    look, step = (_look(board, runtime), chunk) if board.size == 9 else (_look_by_sat(board, runtime), 1)
     chunks = (range(start, min(start + step, total)) for start in range(first, total, step))
-    began = work.seconds()
-    for solutions, counts, guesses in work.map(look, chunks):
+    began = runtime.monotonic()
+    for solutions, counts, guesses in runtime.map(look, chunks):
         found.solutions.extend(solutions)
         found.counts.extend(counts)
         found.guesses.extend(guesses)
-        work.progress(len(found.counts) / total, f"{len(found.counts):,} of {total:,} grids")
-    _settle(board, found, work)
-    seconds = work.seconds() - began
-    return {"grids-a-second": round((total - first) / seconds)} if seconds > 0 else {}
+        runtime.report_progress(len(found.counts) / total, f"{len(found.counts):,} of {total:,} grids")
+    _settle(board, found, runtime)
+    seconds = runtime.monotonic() - began
+    return {"grids_a_second": round((total - first) / seconds)} if seconds > 0 else {}
 
 
 def _so_far(found: _Found, total: int) -> str:
@@ -90,14 +90,14 @@ def _so_far(found: _Found, total: int) -> str:
     return f"{done}: {tally[1]:,} unique, {tally[2]:,} with several solutions, {tally[0]:,} with none"
 
 
-def _keep(shelf: Cache, name: str, found: _Found) -> None:
+def _keep(cache: Cache, name: str, found: _Found) -> None:
     done = len(found.counts).to_bytes(8, "little")
-    shelf.save(name, [MAGIC, done, found.counts, found.solutions, found.guesses.tobytes()])
+    cache.save(name, [MAGIC, done, found.counts, found.solutions, found.guesses.tobytes()])
 
 
-def _kept(shelf: Cache, name: str, total: int, squares: int) -> _Found | None:
+def _kept(cache: Cache, name: str, total: int, squares: int) -> _Found | None:
     """Return what an earlier night found; None if there was none, or it cannot be read."""
-    kept = shelf.load(name)
+    kept = cache.load(name)
     start = len(MAGIC) + 8
     if kept is None or len(kept) < start or bytes(kept[: len(MAGIC)]) != MAGIC:
         return None
@@ -113,7 +113,7 @@ def _kept(shelf: Cache, name: str, total: int, squares: int) -> _Found | None:
 _Chunk = tuple[bytes, bytes, "array[int]"]
 
 
-def _look(board: Board, work: SearchRuntime) -> Callable[[range], _Chunk]:
+def _look(board: Board, runtime: SearchRuntime) -> Callable[[range], _Chunk]:
     """Return what looks at some grids of 9x9: their solutions, how many each has, and the guesses."""
 
     def look(some: range) -> _Chunk:
@@ -121,7 +121,7 @@ def _look(board: Board, work: SearchRuntime) -> Callable[[range], _Chunk]:
         search = kernel.Search()
         batch = max(1, len(some) // 10)
         for start in range(some.start, some.stop, batch):
-            work.progress(None, f"grid {start + 1:,}")
+            runtime.report_progress(None, f"grid {start + 1:,}")
             clues = "".join(board.grids[start : min(start + batch, some.stop)]).encode()
             many = len(clues) // 81
             solutions, counts, guesses = bytearray(len(clues)), bytearray(many), array("I", bytes(4 * many))
@@ -134,12 +134,12 @@ def _look(board: Board, work: SearchRuntime) -> Callable[[range], _Chunk]:
     return look
 
 
-def _look_by_sat(board: Board, work: SearchRuntime) -> Callable[[range], _Chunk]:
+def _look_by_sat(board: Board, runtime: SearchRuntime) -> Callable[[range], _Chunk]:
     """Return what looks at grids of another size."""
 
     def look(some: range) -> _Chunk:
         number = some.start
-        sat = Sat(board.grids[number], board.size, work)
+        sat = Sat(board.grids[number], board.size, runtime)
         two = [solution for solution, _ in zip(sat.solutions(), range(2), strict=False)]
         solution = (two or [EMPTY * board.size**2])[0]
         return solution.encode(), bytes([len(two)]), array("I", [sat.guesses()])
@@ -147,12 +147,12 @@ def _look_by_sat(board: Board, work: SearchRuntime) -> Callable[[range], _Chunk]
     return look
 
 
-def _settle(board: Board, found: _Found, work: SearchRuntime) -> None:
+def _settle(board: Board, found: _Found, runtime: SearchRuntime) -> None:
     """Look at the grids by themselves that took too many guesses among the others."""
     unknown = [number for number, many in enumerate(found.counts) if many == kernel.UNKNOWN]
     for done, number in enumerate(unknown):
-        work.progress(done / len(unknown), f"{done:,} of {len(unknown):,} grids that take longer")
-        search = Bands(board.grids[number], work)
+        runtime.report_progress(done / len(unknown), f"{done:,} of {len(unknown):,} grids that take longer")
+        search = Bands(board.grids[number], runtime)
         two = [solution for solution, _ in zip(search.solutions(), range(2), strict=False)]
         if two:
             found.solutions[81 * number : 81 * number + 81] = two[0].encode()
@@ -160,21 +160,21 @@ def _settle(board: Board, found: _Found, work: SearchRuntime) -> None:
         found.guesses[number] = min(search.guesses(), 2**32 - 1)
 
 
-def _lines(squares: int, found: _Found) -> Iterator[Line]:
+def _lines(squares: int, found: _Found) -> Iterator[Solution]:
     for number, many in enumerate(found.counts):
         if many:
-            yield Line(number + 1, found.solutions[squares * number : squares * (number + 1)].decode())
+            yield Solution(number + 1, found.solutions[squares * number : squares * (number + 1)].decode())
 
 
-def _count(board: Board, wish: SolveMode, found: _Found, work: SearchRuntime) -> int | None:
+def _count(board: Board, mode: SolveMode, found: _Found, runtime: SearchRuntime) -> int | None:
     """Return how many solutions all grids have together; None if some have several and nobody wants to know."""
     several = [grid for grid, many in zip(board.grids, found.counts, strict=True) if many == 2]
     sole = found.counts.count(1)
     if not several:
         return sole
-    if wish is not SolveMode.COUNT:
+    if mode is not SolveMode.COUNT:
         return None
-    counts = [count(grid, board.size, board.count_to, work) for grid in several]
+    counts = [count(grid, board.size, board.count_to, runtime) for grid in several]
     return sole + sum(each.solutions for each in counts) if all(each.whole for each in counts) else None
 
 
@@ -192,7 +192,7 @@ def _compared(board: Board, found: _Found) -> str:
     return f"{len(wrong):,} of {said:,} wrong, the first of grid {wrong[0]}"
 
 
-def _tables(board: Board, found: _Found, work: SearchRuntime) -> Iterator[Table]:
+def _tables(board: Board, found: _Found, runtime: SearchRuntime) -> Iterator[Table]:
     steps = [(0, 0), (1, 9), (10, 99), (100, 999), (1000, 9999), (10000, 2**32)]
     names = ["none", "1 to 9", "10 to 99", "100 to 999", "1,000 to 9,999", "10,000 or more"]
     rows = [
@@ -201,7 +201,7 @@ def _tables(board: Board, found: _Found, work: SearchRuntime) -> Iterator[Table]
     ]
     yield Table("Guesses until all is known", ("guesses", "grids"), rows)
     if board.size == 9 and len(board.grids) <= RATED:
-        yield _levels(board, found, work)
+        yield _levels(board, found, runtime)
     slowest = nlargest(SLOWEST, range(len(board.grids)), key=lambda number: (found.guesses[number], -number))
     rows_of_slowest = [(number + 1, found.guesses[number], board.grids[number]) for number in slowest]
     yield Table("Those that took the most guesses", ("grid", "guesses", "clues"), rows_of_slowest)
@@ -215,14 +215,14 @@ def _tables(board: Board, found: _Found, work: SearchRuntime) -> Iterator[Table]
         yield Table(title, ("grid", "solutions", "clues that contradict each other"), listed)
 
 
-def _levels(board: Board, found: _Found, work: SearchRuntime) -> Table:
+def _levels(board: Board, found: _Found, runtime: SearchRuntime) -> Table:
     """Return how many of the unique grids are how hard for a person."""
     unique = [grid for grid, many in zip(board.grids, found.counts, strict=True) if many == 1]
     tens = [unique[start : start + 10] for start in range(0, len(unique), 10)]
     tally: Counter[str] = Counter()
     for done, levels in enumerate(
-        work.map(lambda some: [judge.difficulty(grid, 9, work).level for grid in some], tens)
+        runtime.map(lambda some: [judge.difficulty(grid, 9, runtime).level for grid in some], tens)
     ):
         tally.update(levels)
-        work.progress((done + 1) / len(tens), "how hard they are")
+        runtime.report_progress((done + 1) / len(tens), "how hard they are")
     return Table("How hard for a person", ("level", "grids"), [(level, tally[level]) for level in LEVELS])

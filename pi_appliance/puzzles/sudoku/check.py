@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 
 from pi_appliance.puzzles import Validation
-from pi_appliance.puzzles.sudoku.board import BOXES, EMPTY, SYMBOLS, Board, Line
+from pi_appliance.puzzles.sudoku.board import BOXES, EMPTY, SYMBOLS, Board, Solution
 
 
-def check(board: Board, line: Line) -> Validation:
+def check(board: Board, line: Solution) -> Validation:
     """Say whether LINE solves its grid of BOARD; if not, which square is wrong."""
     number, digits = line
     if not 1 <= number <= len(board.grids):

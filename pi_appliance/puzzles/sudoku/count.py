@@ -35,29 +35,29 @@ class Count:
     left: list[_Piece]
 
 
-def count(grid: str, most: int | None, work: SearchRuntime, budget: int = BUDGET) -> Count:
+def count(grid: str, most: int | None, runtime: SearchRuntime, budget: int = BUDGET) -> Count:
     """Count the solutions of GRID, up to MOST. Raises Interrupted; by then it is on the shelf how far it came.
 
     If nothing is left, these are all.
     """
     look = _look(most, budget)
     name = f"sudoku/count-1-{sha256(grid.encode()).hexdigest()[:24]}"
-    state = _kept(work.shelf, name) or Count(0, 0, list(_whole(grid)))
-    kept = work.seconds()
+    state = _kept(runtime.cache, name) or Count(0, 0, list(_whole(grid)))
+    kept = runtime.monotonic()
     try:
         while state.left and (most is None or state.solutions < most):
             part = 1 - sum(weight for _, weight in state.left)
-            work.progress(max(0.0, part), f"{pluralize(state.solutions, 'solution')} so far")
-            _wave(state, look, work)
-            if work.seconds() - kept > KEPT:
-                save_checkpoint(_keep, work.shelf, name, state)
-                kept = work.seconds()
+            runtime.report_progress(max(0.0, part), f"{pluralize(state.solutions, 'solution')} so far")
+            _wave(state, look, runtime)
+            if runtime.monotonic() - kept > KEPT:
+                save_checkpoint(_keep, runtime.cache, name, state)
+                kept = runtime.monotonic()
     except Interrupted as end:
-        lost = save_checkpoint(_keep, work.shelf, name, state)
-        end.so_far = f"{pluralize(state.solutions, 'solution')} counted, and there may be more"
-        end.so_far += lost or "; it goes on from there"
+        lost = save_checkpoint(_keep, runtime.cache, name, state)
+        end.partial_result = f"{pluralize(state.solutions, 'solution')} counted, and there may be more"
+        end.partial_result += lost or "; it goes on from there"
         raise
-    work.shelf.remove(name)
+    runtime.cache.remove(name)
     if most is not None and state.solutions >= most:
         return Count(most, state.guesses, state.left or list(_whole(grid)))
     return state
@@ -70,14 +70,14 @@ def _whole(grid: str) -> Iterator[_Piece]:
     yield from _rest(search, 1.0)
 
 
-def _wave(state: Count, look: _Look, work: SearchRuntime) -> None:
+def _wave(state: Count, look: _Look, runtime: SearchRuntime) -> None:
     """Look at some of the pieces left. The last ones are the furthest on: what waits stays short."""
     wave = state.left[-WAVE:]
     del state.left[-WAVE:]
     parts: list[_Piece] = []
     done = 0
     try:
-        for found, guesses, more in work.map(look, wave):
+        for found, guesses, more in runtime.map(look, wave):
             state.solutions += found
             state.guesses += guesses
             parts += more
@@ -108,15 +108,15 @@ def _rest(search: kernel.Search, weight: float) -> Iterator[_Piece]:
         yield state.tobytes(), weight
 
 
-def _keep(shelf: Cache, name: str, state: Count) -> None:
+def _keep(cache: Cache, name: str, state: Count) -> None:
     numbers = [each.to_bytes(_HEAD, "little") for each in (state.solutions, state.guesses)]
     weights = array("d", [weight for _, weight in state.left]).tobytes()
-    shelf.save(name, [MAGIC, *numbers, weights, *(grid for grid, _ in state.left)])
+    cache.save(name, [MAGIC, *numbers, weights, *(grid for grid, _ in state.left)])
 
 
-def _kept(shelf: Cache, name: str) -> Count | None:
+def _kept(cache: Cache, name: str) -> Count | None:
     """Return how far the count came in an earlier night; None if there was none, or it cannot be read."""
-    kept = bytes(shelf.load(name) or b"")
+    kept = bytes(cache.load(name) or b"")
     start = len(MAGIC) + 2 * _HEAD
     pieces, over = divmod(len(kept) - start, 8 + 4 * _STATE)
     if not kept.startswith(MAGIC) or pieces < 0 or over:

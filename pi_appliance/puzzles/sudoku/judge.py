@@ -37,16 +37,16 @@ def clash(grid: str, size: int) -> Move | None:
     return None
 
 
-def impasse(paper: CandidateGrid, work: SearchRuntime) -> Move | None:
+def impasse(paper: CandidateGrid, runtime: SearchRuntime) -> Move | None:
     """Return what cannot be on PAPER, if the simple techniques come to it; else None. Raises Interrupted."""
     last = None
     for move in walk(paper):
-        work.progress(None, "looking for a contradiction")
+        runtime.report_progress(None, "looking for a contradiction")
         last = move
     return last if last is not None and last.technique == CONTRADICTION else None
 
 
-def difficulty(grid: str, size: int, work: SearchRuntime, solution: str = "") -> Difficulty:
+def difficulty(grid: str, size: int, runtime: SearchRuntime, solution: str = "") -> Difficulty:
     """Return how hard GRID is. Raises Interrupted.
 
     Guesses are counted to the end only with the SOLUTION; else the first one ends it.
@@ -54,29 +54,29 @@ def difficulty(grid: str, size: int, work: SearchRuntime, solution: str = "") ->
     steps: Counter[str] = Counter()
     for move in walk(CandidateGrid(grid, size), solution):
         steps[move.technique] += 1
-        work.progress(None, "how hard it is")
+        runtime.report_progress(None, "how hard it is")
     used = [technique for technique in TECHNIQUES if technique in steps]
     if not used:
         return Difficulty(LEVELS[0], "none", {})
     return Difficulty(TECHNIQUES[used[-1]], used[-1], {technique: steps[technique] for technique in used})
 
 
-def redundant_clues(grid: str, size: int, solution: str, work: SearchRuntime) -> Iterator[int]:
+def redundant_clues(grid: str, size: int, solution: str, runtime: SearchRuntime) -> Iterator[int]:
     """Yield the squares of the clues without which SOLUTION would still be the only one of GRID.
 
     Raises Interrupted, and TooHard: that of a large grid could take days.
     """
     clues = [at for at, mark in enumerate(grid) if mark != EMPTY]
     if size != 9:
-        yield from _needless_by_sat(clues, size, solution, work)
+        yield from _needless_by_sat(clues, size, solution, runtime)
         return
     for done, at in enumerate(clues):
-        work.progress(None, f"is clue {done + 1} of {len(clues)} needed?")
-        if unique(grid[:at] + EMPTY + grid[at + 1 :], work):
+        runtime.report_progress(None, f"is clue {done + 1} of {len(clues)} needed?")
+        if unique(grid[:at] + EMPTY + grid[at + 1 :], runtime):
             yield at
 
 
-def unique(grid: str, work: SearchRuntime) -> bool:
+def unique(grid: str, runtime: SearchRuntime) -> bool:
     """Whether the 9x9 GRID has exactly one solution. Raises Interrupted."""
     search = kernel.Search()
     search.begin(grid.encode(), 0)
@@ -84,13 +84,13 @@ def unique(grid: str, work: SearchRuntime) -> bool:
     while search.top >= 0 and found < 2:
         found += search.count(2 - found, BUDGET)
         if search.top >= 0 and found < 2:
-            work.progress(None, f"{search.guesses:,} guesses")
+            runtime.report_progress(None, f"{search.guesses:,} guesses")
     return found == 1
 
 
-def _needless_by_sat(clues: list[int], size: int, solution: str, work: SearchRuntime) -> Iterator[int]:
+def _needless_by_sat(clues: list[int], size: int, solution: str, runtime: SearchRuntime) -> Iterator[int]:
     """Yield those of CLUES that are not needed, with one solver: only what differs from SOLUTION counts."""
-    sat = Sat(EMPTY * size * size, size, work)
+    sat = Sat(EMPTY * size * size, size, runtime)
     sat.forbid(solution)
     for at in clues:
         if sat.solve(((other, solution[other]) for other in clues if other != at), EFFORT) is None:

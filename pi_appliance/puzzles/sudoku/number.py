@@ -17,17 +17,17 @@ class SolutionCount(NamedTuple):
     guesses: int
 
 
-def count(grid: str, size: int, most: int | None, work: SearchRuntime) -> SolutionCount:
+def count(grid: str, size: int, most: int | None, runtime: SearchRuntime) -> SolutionCount:
     """Count the solutions of GRID, up to MOST. Raises Interrupted, and Refused without the library for its size."""
     if size == 9:
-        came = nine.count(grid, most, work)
+        came = nine.count(grid, most, runtime)
         return SolutionCount(came.solutions, not came.left, came.guesses)
-    sat = Sat(grid, size, work)
+    sat = Sat(grid, size, runtime)
     number = 0
     try:
         for number, _ in enumerate(islice(sat.solutions(), most), 1):
-            work.progress(None, f"{pluralize(number, 'solution')} so far")
+            runtime.report_progress(None, f"{pluralize(number, 'solution')} so far")
     except Interrupted as end:
-        end.so_far = f"{pluralize(number, 'solution')} counted, and there may be more"
+        end.partial_result = f"{pluralize(number, 'solution')} counted, and there may be more"
         raise
     return SolutionCount(number, most is None or number < most, sat.guesses())

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from pi_appliance.errors import ConfigError, Problem
 from pi_appliance.puzzles import pluralize
-from pi_appliance.puzzles.sudoku.board import BOXES, EMPTY, SYMBOLS, Board, Line
+from pi_appliance.puzzles.sudoku.board import BOXES, EMPTY, SYMBOLS, Board, Solution
 
 _AS_ONE = str.maketrans("0*_" + SYMBOLS[9:].lower(), "..." + SYMBOLS[9:])
 _LONG = [size * size for size in BOXES if size > 6]  # what is so long in one piece is meant to be a grid
@@ -88,7 +88,7 @@ def _unfinished(rows: list[_Row], file: str) -> Problem:
     return Problem(file, rows[0].number, rows[0].columns[0], wrong, right)
 
 
-def parse_line(board: Board, text: str, file: str) -> Line:
+def parse_solution(board: Board, text: str, file: str) -> Solution:
     """Return the solution that TEXT is: all squares in one line, `# 17` behind it for grid 17. Raises ConfigError."""
     digits, _, number = text.partition("#")
     indent = len(digits) - len(digits.lstrip())
@@ -104,9 +104,9 @@ def parse_line(board: Board, text: str, file: str) -> Line:
     number = number.strip()
     if not number:
         fits = (n for n, grid in enumerate(board.grids, 1) if _fits(grid, digits))
-        return Line(next(fits, 1), digits)
+        return Solution(next(fits, 1), digits)
     if number.isascii() and number.isdigit() and len(number) < 10 and 1 <= int(number) <= len(board.grids):
-        return Line(int(number), digits)
+        return Solution(int(number), digits)
     right = f"behind # stands the number of a grid, 1 to {len(board.grids)}"
     raise ConfigError([Problem(file, 1, text.index("#") + 1, f"there is no grid {number[:20]!r}", right)])
 

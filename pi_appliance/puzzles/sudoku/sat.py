@@ -24,19 +24,19 @@ class TooHard(Exception):
 class Sat:
     """What a SAT solver knows of one grid."""
 
-    def __init__(self, grid: str, size: int, work: SearchRuntime, note: str = "") -> None:
+    def __init__(self, grid: str, size: int, runtime: SearchRuntime, note: str = "") -> None:
         """Take the clues of GRID as given for good. Raises Refused if the library is not there."""
         try:
             from pysat.solvers import Minisat22  # noqa: PLC0415 - an extra, and loaded only where it is used
         except ImportError:
             raise Refused(MISSING) from None
-        self.size, self.work, self.note = size, work, note
+        self.size, self.runtime, self.note = size, runtime, note
         self._solver: Any = Minisat22(bootstrap_with=self._told(_clauses(grid, size)))
 
     def _told(self, clauses: Iterable[list[int]]) -> Iterator[list[int]]:
         for number, clause in enumerate(clauses):
             if number % OFTEN == 0:
-                self.work.progress(None, self.note or f"{number:,} rules")
+                self.runtime.report_progress(None, self.note or f"{number:,} rules")
             yield clause
 
     def solve(self, clues: Iterable[tuple[int, str]] = (), effort: int | None = None) -> str | None:
@@ -46,7 +46,7 @@ class Sat:
         """
         assumed = [self._variable(at, mark) for at, mark in clues]
         while effort is None or self._stats("propagations") < effort:
-            self.work.progress(None, self.note or f"{self.guesses():,} guesses")
+            self.runtime.report_progress(None, self.note or f"{self.guesses():,} guesses")
             self._solver.conf_budget(CONFLICTS)
             self._solver.prop_budget(STEPS)
             found = self._solver.solve_limited(assumptions=assumed)

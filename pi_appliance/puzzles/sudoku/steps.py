@@ -5,12 +5,12 @@ from collections.abc import Iterator
 from pi_appliance.puzzles import Step
 from pi_appliance.puzzles.runtime.interface import SearchRuntime
 from pi_appliance.puzzles.sudoku import judge
-from pi_appliance.puzzles.sudoku.board import EMPTY, SYMBOLS, Board, Line, shape
+from pi_appliance.puzzles.sudoku.board import EMPTY, SYMBOLS, Board, Solution, shape
 from pi_appliance.puzzles.sudoku.human import CONTRADICTION, CandidateGrid, Move, walk
 from pi_appliance.puzzles.sudoku.svg import CellStyle, picture
 
 
-def steps(board: Board, line: Line) -> Iterator[Step]:
+def steps(board: Board, line: Solution) -> Iterator[Step]:
     """Yield the pictures that lead from the clues to LINE; where no simple technique helps, a step is named a guess."""
     grid, size = board.grids[line.grid - 1], board.size
     yield Step("The clues", picture(grid, size, "The clues"))
@@ -28,10 +28,10 @@ def steps(board: Board, line: Line) -> Iterator[Step]:
         yield Step(caption, picture(grid, size, caption, _look(paper, move, "".join(found))))
 
 
-def hint(board: Board, work: SearchRuntime) -> str:
+def hint(board: Board, runtime: SearchRuntime) -> str:
     """Return the next step in words: of the first grid, if there are many."""
     grid, size = board.grids[0], board.size
-    work.progress(None, "looking for the next step")
+    runtime.report_progress(None, "looking for the next step")
     if wrong := judge.clash(grid, size):
         return f"there is no solution: {wrong.words}"
     move = next(walk(CandidateGrid(grid, size)), None)

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from pi_appliance.puzzles import Progress, _listing
-from pi_appliance.puzzles.sudoku.board import BOXES, Board, Line
-from pi_appliance.puzzles.sudoku.parse import parse, parse_line
+from pi_appliance.puzzles.sudoku.board import BOXES, Board, Solution
+from pi_appliance.puzzles.sudoku.parse import parse, parse_solution
 
 
 def render(board: Board) -> str:
@@ -17,13 +17,13 @@ def render(board: Board) -> str:
     return "".join(f"{grid},{solution}\n" if solution else f"{grid}\n" for grid, solution in pairs)
 
 
-def render_line(board: Board, line: Line) -> str:
+def render_solution(board: Board, line: Solution) -> str:
     """Draw the solution LINE: in its notation, and below as a grid where the board is one grid."""
     below = "" if board.many else drawing(line.digits, board.size)
     return f"{notate(board, line)}\n{below}"
 
 
-def notate(board: Board, line: Line) -> str:
+def notate(board: Board, line: Solution) -> str:
     """Return LINE as its symbols row by row; where there are many grids, the number of its own behind a #."""
     return f"{line.digits} # {line.grid}" if board.many else line.digits
 
@@ -41,6 +41,6 @@ def drawing(grid: str, size: int) -> str:
     return "".join(rows)
 
 
-def parse_listing(text: str, file: str, progress: Progress) -> Sequence[tuple[Board, Sequence[Line]]]:
+def parse_listing(text: str, file: str, progress: Progress) -> Sequence[tuple[Board, Sequence[Solution]]]:
     """Return each board of a listing with its solutions. Raises ConfigError."""
-    return _listing.parse_listing(text, file, progress, board_of=parse, line_of=parse_line)
+    return _listing.parse_listing(text, file, progress, board_of=parse, line_of=parse_solution)

@@ -21,7 +21,7 @@ _Keeps = Callable[[str], bool]
 """Whether a grid is still as it should be, after a clue was taken away."""
 
 
-def make(seed: int | str, board: Board, work: SearchRuntime) -> GeneratedBoard:
+def generate(seed: int | str, board: Board, runtime: SearchRuntime) -> GeneratedBoard:
     """Return a new grid of the size of BOARD with one solution, as difficult and with as many clues as its rules say.
 
     Without rules no clue is left that is not needed, except of the largest sizes, where nobody can know that soon. The
@@ -33,17 +33,17 @@ def make(seed: int | str, board: Board, work: SearchRuntime) -> GeneratedBoard:
     tries = TRIES if board.size < LARGE else TRIES_OF_LARGE
     for tried in range(1, tries + 1):
         solution = _full(board.size, chance)
-        grid = _dug(board, solution, chance, work, tried)
+        grid = _dug(board, solution, chance, runtime, tried)
         many = len(grid) - grid.count(EMPTY)
         if board.clues is not None and many != board.clues:
             continue
-        hard = judge.difficulty(grid, board.size, work, solution)
+        hard = judge.difficulty(grid, board.size, runtime, solution)
         if board.difficulty in ("", hard.level):
             facts: dict[str, int | float | str] = {
                 "clues": many,
                 "difficulty": hard.level,
-                "hardest-step": hard.technique,
-                "minimal": _minimal(grid, board.size, solution, work),
+                "hardest_step": hard.technique,
+                "minimal": _minimal(grid, board.size, solution, runtime),
                 "tries": tried,
                 "solution": solution,
             }
@@ -51,9 +51,9 @@ def make(seed: int | str, board: Board, work: SearchRuntime) -> GeneratedBoard:
     raise Refused(f"{_wished(board)} did not come in {tries} tries; ask for another level, more clues or another seed")
 
 
-def _minimal(grid: str, size: int, solution: str, work: SearchRuntime) -> str:
+def _minimal(grid: str, size: int, solution: str, runtime: SearchRuntime) -> str:
     try:
-        return "no" if any(True for _ in judge.redundant_clues(grid, size, solution, work)) else "yes"
+        return "no" if any(True for _ in judge.redundant_clues(grid, size, solution, runtime)) else "yes"
     except TooHard:
         return "not known"
 
@@ -91,31 +91,31 @@ def _order(size: int, step: int, chance: random.Random) -> list[int]:
     return [group * step + at for group in groups for at in chance.sample(range(step), step)]
 
 
-def _dug(board: Board, solution: str, chance: random.Random, work: SearchRuntime, tried: int) -> str:
+def _dug(board: Board, solution: str, chance: random.Random, runtime: SearchRuntime, tried: int) -> str:
     """Return SOLUTION with clues taken away, one after the other in an order by chance, as long as it may be."""
-    keeps = _keeps(board, solution, work)
+    keeps = _keeps(board, solution, runtime)
     grid = solution
     order = list(range(len(solution)))
     chance.shuffle(order)
     for done, at in enumerate(order):
         if board.clues is not None and len(grid) - grid.count(EMPTY) <= board.clues:
             break
-        work.progress(None, f"grid {tried}: {done} of {len(order)} clues looked at")
+        runtime.report_progress(None, f"grid {tried}: {done} of {len(order)} clues looked at")
         without = grid[:at] + EMPTY + grid[at + 1 :]
         if keeps(without):
             grid = without
     return grid
 
 
-def _keeps(board: Board, solution: str, work: SearchRuntime) -> _Keeps:
+def _keeps(board: Board, solution: str, runtime: SearchRuntime) -> _Keeps:
     """Return what says whether a grid is still unique, and not harder than wished."""
     if board.difficulty in LEVELS[:-1]:
         # What needs no guess is unique by that.
         allowed = LEVELS[: LEVELS.index(board.difficulty) + 1]
-        return lambda grid: judge.difficulty(grid, board.size, work).level in allowed
+        return lambda grid: judge.difficulty(grid, board.size, runtime).level in allowed
     if board.size == 9:
-        return lambda grid: judge.unique(grid, work)
-    sat = Sat(EMPTY * len(solution), board.size, work)
+        return lambda grid: judge.unique(grid, runtime)
+    sat = Sat(EMPTY * len(solution), board.size, runtime)
     sat.forbid(solution)
 
     def unique(grid: str) -> bool:

@@ -6,7 +6,7 @@ from random import Random
 
 from pi_appliance.puzzles import GeneratedBoard, SolveMode, SolveResult, Table, kernel_mode, pluralize
 from pi_appliance.puzzles.rubiks_cube import pocket, table_kernel
-from pi_appliance.puzzles.rubiks_cube.board import TURNS, Board, Line, uniform
+from pi_appliance.puzzles.rubiks_cube.board import TURNS, Board, Solution, uniform
 from pi_appliance.puzzles.rubiks_cube.cubies import CORNERS, EDGES, State, facelets_of
 from pi_appliance.puzzles.rubiks_cube.render import in_words
 from pi_appliance.puzzles.rubiks_cube.solve import solve, told
@@ -17,20 +17,20 @@ from pi_appliance.puzzles.runtime.interface import SearchRuntime
 _FIXED = CORNERS.index("DBL")  # of a 2x2x2, whose other corners move around it
 
 
-def make(seed: int, board: Board, work: SearchRuntime) -> GeneratedBoard:
+def generate(seed: int, board: Board, runtime: SearchRuntime) -> GeneratedBoard:
     """Return a cube of the size and the rules of BOARD, and a scramble that leads to it. Raises Interrupted."""
     random = Random(seed)  # noqa: S311 - a puzzle is no secret
     state = random_state(random, board.side)
     cube = replace(board, facelets=facelets_of(state, board.side))
-    line = _solution(cube, work) if board.side == 2 else told(_at_once(state, work))
+    line = _solution(cube, runtime) if board.side == 2 else told(_at_once(state, runtime))
     scramble = " ".join(TURNS[TURNS.index(move) // 3 * 3 + 2 - TURNS.index(move) % 3] for move in reversed(line))
-    return GeneratedBoard(cube, {"scramble": scramble, "scramble-moves": len(line)})
+    return GeneratedBoard(cube, {"scramble": scramble, "scramble_moves": len(line)})
 
 
-def _at_once(state: State, work: SearchRuntime) -> tuple[int, ...]:
+def _at_once(state: State, runtime: SearchRuntime) -> tuple[int, ...]:
     """Return the first solution there is, by the small tables: the same one, whatever the shelf has."""
-    for found in TwoPhaseSearch(state, tables(work, wide=False)).run():
-        work.progress(None, "looking for a scramble")
+    for found in TwoPhaseSearch(state, tables(runtime, wide=False)).run():
+        runtime.report_progress(None, "looking for a scramble")
         if found:
             return found.turns
     raise AssertionError("every cube is solved in 22 moves")
@@ -66,27 +66,27 @@ def _put(state: list[int], first: int, size: int, pieces: "zip[tuple[int, int, i
             state[first + home * size + sticker] = first + place * size + (sticker + turn) % size
 
 
-def _solution(board: Board, work: SearchRuntime) -> Line:
-    line: Line = next(solve(board, SolveMode.FIRST, work).lines)
+def _solution(board: Board, runtime: SearchRuntime) -> Solution:
+    line: Solution = next(solve(board, SolveMode.FIRST, runtime).solutions)
     return line
 
 
-def hint(board: Board, work: SearchRuntime) -> str:
+def hint(board: Board, runtime: SearchRuntime) -> str:
     """Return the next move in words. Raises Interrupted."""
     if uniform(board):
         return "the cube is solved: leave it as it is"
-    line = _solution(board, work)
+    line = _solution(board, runtime)
     rest = f"{pluralize(len(line) - 1, 'move')} after that" if len(line) > 1 else "and it is solved"
     return f"turn {in_words(line[0])} ({line[0]}); {rest}"
 
 
-def prepare(work: SearchRuntime) -> SolveResult:
+def precompute(runtime: SearchRuntime) -> SolveResult:
     """Build all tables on the shelf; go on where it was cut off. Raises Interrupted."""
-    census = pocket.census(pocket.distances(work))
-    counts = widen(work)
+    census = pocket.census(pocket.distances(runtime))
+    counts = widen(runtime)
     rows = [(far, count) for far, count in enumerate(counts)]
-    heads = ("moves", "entries")
+    headers = ("moves", "entries")
     return SolveResult(
-        facts={"wide-table-bytes": WIDE_SIZE, "kernel": kernel_mode(table_kernel)},
-        tables=[Table("First phase of the 3x3x3: twist by flip and slice, up to symmetry", heads, rows), census],
+        details={"wide_table_bytes": WIDE_SIZE, "kernel": kernel_mode(table_kernel)},
+        tables=[Table("First phase of the 3x3x3: twist by flip and slice, up to symmetry", headers, rows), census],
     )

@@ -22,7 +22,7 @@ BEGINNINGS, BOARDS = 3_000, 250  # how often it begins anew, and how many boards
 CAPTURES = 2_000  # tried on one board: one that takes more is not worth the wait
 
 
-def make(seed: int, board: Board, work: SearchRuntime) -> GeneratedBoard:
+def generate(seed: int, board: Board, runtime: SearchRuntime) -> GeneratedBoard:
     """Return a board with the rules of BOARD and exactly one solution; `pieces` and `size` say how large.
 
     Raises Refused if none is found, as there may be none.
@@ -31,7 +31,7 @@ def make(seed: int, board: Board, work: SearchRuntime) -> GeneratedBoard:
     pieces = board.pieces or len(board.men)
     if pieces > files * ranks:
         raise Refused(f"{pieces} pieces have no room on {files}x{ranks} squares; ask for fewer, or for more squares")
-    made = _Maker(seed, replace(board, rows=("K" * files,) * ranks, pieces=0, size=None), pieces, work).made()
+    made = _Maker(seed, replace(board, rows=("K" * files,) * ranks, pieces=0, size=None), pieces, runtime).made()
     if made is None:
         what = f"no board with {pluralize(pieces, 'piece')} on {files}x{ranks} squares and one solution was found"
         raise Refused(f"{what}; ask for fewer pieces, more squares, or another seed")
@@ -41,9 +41,9 @@ def make(seed: int, board: Board, work: SearchRuntime) -> GeneratedBoard:
 class _Maker:
     """Looks for a board with the rules and the size of LIKE. Every square is a seat, so that tables are made once."""
 
-    def __init__(self, seed: int, like: Board, pieces: int, work: SearchRuntime) -> None:
+    def __init__(self, seed: int, like: Board, pieces: int, runtime: SearchRuntime) -> None:
         self.dice = Random(seed)  # noqa: S311 - a game, and the same again for the same seed
-        self.like, self.pieces, self.work = like, pieces, work
+        self.like, self.pieces, self.runtime = like, pieces, runtime
         whole = position_of(like, everywhere=True)
         self.seats, self.size = whole.seats, len(whole.squares)
         self.starts, self.ends, self.between = whole.tables[:3]
@@ -81,7 +81,7 @@ class _Maker:
         """Say whether POSITION is known soon to have one solution, of so many CAPTURES."""
         walk = kernel.Walk(self.seats, position, captures)
         said = walk.run(CAPTURES) == kernel.FOUND and walk.run(CAPTURES) == kernel.OVER
-        self.work.progress(None, "looking for a board with one solution")
+        self.runtime.report_progress(None, "looking for a board with one solution")
         return said
 
     def _before(self, position: bytes, bag: list[str]) -> Iterator[tuple[bytes, str]]:

@@ -13,14 +13,14 @@ STARTS = 2_000  # fleets begun before it is given up; one in a few is laid to th
 SHOT = 0.35  # of all squares
 
 
-def make(seed: int, board: Board, work: SearchRuntime) -> GeneratedBoard:
+def generate(seed: int, board: Board, runtime: SearchRuntime) -> GeneratedBoard:
     """Return a board of the size, fleet and rules of BOARD, as somebody knows it who has shot at a third of it.
 
     Raises Refused if no fleet could be laid; Interrupted.
     """
     random = Random(seed)  # noqa: S311 - a game, and the same again for the same seed
     empty = replace(board, rows=(UNKNOWN * board.width,) * board.height, known=())
-    fleet = _laid(empty, random, work)
+    fleet = _laid(empty, random, runtime)
     squares = list(empty.marked(UNKNOWN))
     random.shuffle(squares)
     shot = dict.fromkeys(squares[: max(1, round(SHOT * len(squares)))], MISS)
@@ -30,15 +30,15 @@ def make(seed: int, board: Board, work: SearchRuntime) -> GeneratedBoard:
     rows = tuple("".join(shot.get(Square(x, y), UNKNOWN) for x in range(board.width)) for y in range(board.height))
     hits = sum(mark != MISS for mark in shot.values())
     return GeneratedBoard(
-        replace(empty, rows=rows, known=known), {"shots": len(shot), "hits": hits, "sunk-ships": len(known)}
+        replace(empty, rows=rows, known=known), {"shots": len(shot), "hits": hits, "sunk_ships": len(known)}
     )
 
 
-def _laid(board: Board, random: Random, work: SearchRuntime) -> list[Placement]:
+def _laid(board: Board, random: Random, runtime: SearchRuntime) -> list[Placement]:
     """Return a legal fleet: ship after ship where there is room, the longest first, begun anew where there is none."""
     there = places(board)
     for start in range(STARTS):
-        work.progress(None, f"fleet {start + 1} laid at random")
+        runtime.report_progress(None, f"fleet {start + 1} laid at random")
         fleet: list[Placement] = []
         taken = 0
         for length in board.fleet:

@@ -11,7 +11,7 @@ from pi_appliance.puzzles.runtime.interface import SearchRuntime
 FEWEST, MOST = 12, 34  # discs: with fewer it takes too long, with more there is too little to think about
 
 
-def make(seed: int, board: Board, work: SearchRuntime) -> GeneratedBoard:
+def generate(seed: int, board: Board, runtime: SearchRuntime) -> GeneratedBoard:
     """Make a position with as many discs as BOARD (from 12 to 34) and one best move, the same for the same SEED.
 
     Neither colour can win with its next disc. Raises Interrupted.
@@ -21,19 +21,19 @@ def make(seed: int, board: Board, work: SearchRuntime) -> GeneratedBoard:
     tried = 0
     while True:
         tried += 1
-        work.progress(None, f"game {tried} played by chance")
+        runtime.report_progress(None, f"game {tried} played by chance")
         made = _played(random, discs, board)
         if made is None:
             continue
         if _wins_at_once(position_of(made)):
             continue
-        player = Solver(made, work)
+        player = Solver(made, runtime)
         scores = player.scores()
         best = [column for column, score in scores.items() if score == player.score]
         if len(best) == 1 < len(scores):
             result = in_words(player.score, discs, made.turn)
             name = f"{best[0]} ({LETTERS[best[0] - 1]})"
-            return GeneratedBoard(made, {"ply": discs, "score": player.score, "best-column": name, "result": result})
+            return GeneratedBoard(made, {"ply": discs, "score": player.score, "best_column": name, "result": result})
 
 
 def _wins_at_once(position: Position) -> bool:

@@ -11,7 +11,7 @@ from pi_appliance.puzzles.runtime.interface import SearchRuntime
 STEPS = 1_000  # of a walk at random: far more than any board needs
 
 
-def make(seed: int, board: Board, work: SearchRuntime) -> GeneratedBoard:  # noqa: ARG001
+def generate(seed: int, board: Board, runtime: SearchRuntime) -> GeneratedBoard:  # noqa: ARG001
     """Return a random board with the colours and the moves of BOARD; it can be solved."""
     return GeneratedBoard(replace(shuffled(seed, board), random=board.random))
 
