@@ -168,6 +168,7 @@ LIBRARIES = {
     "cronsim": {"scheduling.cron"},
     "crontab": {"scheduling.crontab"},
     "h11": {"music.volumio.client", "music.volumio.push"},
+    "httpx": {"system.http"},
     "mastodon": {"posting.networks._mastodon_client"},
     "mpd": {"music.mpd.connection"},
     "prometheus_client": set(),  # tests only: it would cost the idle daemon 13 MB

@@ -11,7 +11,7 @@ from pi_appliance.config.units import render_size
 from pi_appliance.diagnostics.context import HISTORY, UNKNOWN, DiagnosticContext
 from pi_appliance.diagnostics.result import CheckResult, fail, ok, skipped, warn
 from pi_appliance.errors import ApplianceError
-from pi_appliance.system import disk_health, files, mounts
+from pi_appliance.system import daemon_health, files, mounts
 from pi_appliance.system import systemd as units
 
 _LITTLE, _TOO_LITTLE = 300_000_000, 30_000_000  # bytes: apt and logs need the first, the history the second
@@ -154,18 +154,20 @@ def daemon(patient: DiagnosticContext) -> Iterator[CheckResult]:
         word = "its unit is active" if active else "the page has another port at each start, so it cannot be asked"
         yield (ok if active else skipped)(name, word)
         return
-    where, told = (
-        disk_health.address(config.web.host, config.web.port),
-        disk_health.ask(config.web.host, config.web.port),
-    )
+    where = daemon_health.page_address(config.web.host, config.web.port)
+    health = daemon_health.read_health(config.web.host, config.web.port)
     again = "sudo systemctl restart pi-appliance" if unit and unit.loaded else "stop it and start it again"
-    if told.answered and told.ours:
-        yield ok(name, f"up at {where}") if told.ok else fail(name, f"it is up at {where}, but {told.why}", again)
-    elif told.answered:
+    if health.is_ours:
+        yield (
+            ok(name, f"up at {where}")
+            if health.is_ok
+            else fail(name, f"it is up at {where}, but {health.reason}", again)
+        )
+    elif health.has_answered:
         why = f"something else answers at {where}"
         yield fail(name, why, f"choose another port under web:, or find it: sudo ss -ltnp sport = :{config.web.port}")
     elif active:
-        yield fail(name, f"its unit is active, but nothing answers at {where}: {told.why}", again)
+        yield fail(name, f"its unit is active, but nothing answers at {where}: {health.reason}", again)
     else:
         needed = any(job.runs_by is RunsBy.DAEMON and job.schedule for job in config.jobs.values())
         start = "sudo systemctl start pi-appliance" if unit and unit.loaded else f"pi-appliance up{patient.option}"

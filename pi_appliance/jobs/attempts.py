@@ -22,8 +22,7 @@ from pi_appliance.errors import ApplianceError, Refused, Unavailable
 from pi_appliance.scheduling import conditions
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.storage.model import Outcome
-from pi_appliance.system import backoff, limits, locks, process
-from pi_appliance.system import http as broken_lines
+from pi_appliance.system import backoff, http, limits, locks, process
 from pi_appliance.system.logs import RunLog
 from pi_appliance.system.sensors import Sensors
 
@@ -221,32 +220,35 @@ class Attempts:
         self.listener.on_progress(done, note)
 
 
-_LONGEST = 10_000  # bytes of a body; a service keeps no more, or ten times as many
-_LATER = {408, 425, 429}
+_MAX_BODY = 10_000  # bytes; a service keeps as many, or ten times as many
 
 
 def send(address: str, what: str, body: str = "", *, rid: str, seconds: float) -> None:
-    """Call ADDRESS with /WHAT behind it ('' for success), the run's id RID and BODY, waiting SECONDS for an answer.
+    """Call `address` with `/what` appended, the run's id `rid` and `body`.
 
-    Raises Unavailable if it was not reached, Refused if it does not want it; the words hold nothing of the address.
+    The error messages contain nothing of the address, which may hold secrets.
+
+    Args:
+        address: a web address.
+        what: start or fail; '' for success.
+        body: text that the service shows.
+        rid: connects the start and the end of one run.
+        seconds: time limit.
+
+    Raises:
+        Unavailable: it was not reached.
+        Refused: the service does not want it.
+
     """
-    import http.client  # noqa: PLC0415 - these cost more than a short run does
-    import urllib.error  # noqa: PLC0415
-    import urllib.request  # noqa: PLC0415
-
     try:
-        request = urllib.request.Request(_full(address, what, rid), _cut(body), method="POST")  # noqa: S310 - checked above
-        with urllib.request.urlopen(request, timeout=seconds) as answer:  # noqa: S310
-            answer.read(_LONGEST)
-    except urllib.error.HTTPError as error:
-        error.close()
-        later = error.code >= 500 or error.code in _LATER
-        raise (Unavailable if later else Refused)(f"the service answered {error.code}") from None
-    except (OSError, http.client.HTTPException) as error:
-        why = broken_lines.describe_network_error(str(error) or type(error).__name__)
-        raise Unavailable(f"not reached: {why}" if why else "not reached") from None
+        url = _full(address, what, rid)
+        response = http.request_now("POST", url, body=_cut(body), seconds=seconds, max_bytes=_MAX_BODY)
+    except http.NoResponse as failure:
+        raise failure.as_error(f"not reached: {failure}" if str(failure) else "not reached") from None
     except ValueError:
-        raise Refused("this is no web address") from None
+        raise Refused("this is not a web address") from None
+    if response.status >= 300:
+        raise http.status_error(response.status, f"the service answered {response.status}")
 
 
 def _full(address: str, what: str, rid: str) -> str:
@@ -260,7 +262,7 @@ def _full(address: str, what: str, rid: str) -> str:
 
 def _cut(body: str) -> bytes:
     """Return BODY as bytes, without half a letter at its end."""
-    return body.encode()[:_LONGEST].decode(errors="ignore").encode()
+    return body.encode()[:_MAX_BODY].decode(errors="ignore").encode()
 
 
 log = logging.getLogger("pi_appliance.pings")

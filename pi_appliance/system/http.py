@@ -1,196 +1,268 @@
-"""Fetches the beginning of a small file from the web, with a limit to everything: size, time, redirects.
+"""The HTTP client: httpx, with one limit for the time of an exchange and one for the size of its answer.
 
-What it imports for that it imports when there is something to fetch: most commands fetch nothing.
+httpx and asyncio cost about 75 ms and 18 MB to import, so they are imported by the first request.
 """
 
-import contextlib
 import re
-import socket
-import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urljoin, urlsplit
 
-from pi_appliance.errors import Refused, Unavailable
+from pi_appliance.errors import ApplianceError, Refused, Unavailable, Uncertain
 
 if TYPE_CHECKING:
-    import http.client
-    import urllib.request
+    import httpx
 
-
-_WHYS = (
+MAX_REDIRECTS = 3
+RETRY_LATER = frozenset({408, 425, 429})
+"""HTTP statuses below 500 after which a later attempt may succeed."""
+_CHARSET = re.compile(r"charset=\"?([\w.-]{1,40})", re.IGNORECASE)
+_ERROR_PATTERNS = (
     (
         r"name or service not known|name resolution|getaddrinfo|nodename nor servname|failed to resolve",
         "its name is not known; is this Pi online?",
     ),
-    (r"connection refused", "nothing listens there"),
-    (r"unreachable|no route to host", "there is no way to it; is this Pi online?"),
-    (r"certificate", "its certificate is not good; is the clock of this Pi right?"),
+    (r"connection refused|all connection attempts failed", "nothing listens there"),
+    (r"unreachable|no route to host", "there is no route to it; is this Pi online?"),
+    (r"certificate", "its certificate is not valid; is the clock of this Pi right?"),
     (r"ssl|tls", "it does not speak TLS there"),
     (r"timed out|timeout", "it did not answer in time"),
-    (r"reset by peer|aborted|broken pipe|closed|disconnected|eof", "it hung up"),
+    (r"reset by peer|aborted|broken pipe|closed|disconnected|eof", "it closed the connection"),
 )
 
 
-def describe_network_error(said: str) -> str:
-    """Return what SAID, the text of an error, means; '' if it means nothing that is known."""
-    return next((words for pattern, words in _WHYS if re.search(pattern, said, re.IGNORECASE)), "")
+def describe_network_error(text: str) -> str:
+    """Return the meaning of `text`, the message of a network error, or '' if it is not known."""
+    return next((meaning for pattern, meaning in _ERROR_PATTERNS if re.search(pattern, text, re.IGNORECASE)), "")
 
 
-MOST_REDIRECTS = 3
-_BIT = 8192
-_CHARSET = re.compile(r"charset=\"?([\w.-]{1,40})", re.IGNORECASE)
-_LATER = {408, 425, 429}
-
-
-@dataclass(frozen=True, slots=True)
-class Fetched:
-    """What came: from which address in the end, what its server calls it, and its beginning where that was wanted."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HttpResponse:
+    """An answer. `mime` is its content type without parameters."""
 
     url: str
-    mime: str
-    text: str
+    status: int
+    mime: str = ""
+    charset: str = ""
+    location: str = ""
+    body: bytes = b""
+    is_truncated: bool = False  # the body is longer than was allowed; `body` is its beginning
+
+    @property
+    def text(self) -> str:
+        """Return the body in the encoding that its server names, else UTF-8, else Latin-1."""
+        for encoding in (self.charset or "utf-8", "utf-8"):
+            try:
+                return self.body.decode(encoding)
+            except (LookupError, UnicodeDecodeError):
+                continue
+        return self.body.decode("latin-1")
 
 
-def fetch(url: str, *, wanted: Callable[[str, str], bool], most: int = 65_536, seconds: float = 5.0) -> Fetched:
-    """Return what is at URL. Nothing is read unless it is WANTED by its address and its kind: a stream never ends.
+class NoResponse(Exception):
+    """An exchange without a complete answer.
 
-    At most MOST bytes are read. Once connected it ends within SECONDS, whatever the servers do. Raises Unavailable if
-    it is not reached, Refused if the answer is no, too long, or leads to what is no web address.
+    `is_sent` is False if the request was certainly not sent. `is_http` is False if the other side answers with
+    something else than HTTP. `is_timeout` is True if the time limit ended the exchange.
     """
-    import http.client  # noqa: PLC0415 - these cost more than most commands do
-    import urllib.error  # noqa: PLC0415
 
+    def __init__(self, reason: str, *, is_sent: bool, is_http: bool = True, is_timeout: bool = False) -> None:
+        self.is_sent, self.is_http, self.is_timeout = is_sent, is_http, is_timeout
+        super().__init__(reason)
+
+    def as_error(self, message: str, uncertain_message: str = "") -> ApplianceError:
+        """Return the error for the owner: Uncertain if the request may have been sent and that matters.
+
+        Args:
+            message: text of an Unavailable error.
+            uncertain_message: text of an Uncertain error; '' if the request may be repeated without harm.
+
+        """
+        return Uncertain(uncertain_message) if uncertain_message and self.is_sent else Unavailable(message)
+
+
+async def request(  # noqa: PLR0913 - the limits are keywords
+    method: str,
+    url: str,
+    *,
+    seconds: float,
+    max_bytes: int,
+    body: bytes | None = None,
+    headers: Mapping[str, str] | None = None,
+    read_body: Callable[[HttpResponse], bool] = lambda _: True,
+    use_proxy: bool = True,
+) -> HttpResponse:
+    """Send one request on a connection of its own and return the answer, whatever its status.
+
+    Args:
+        method: such as GET.
+        url: an http:// or https:// address; redirects are not followed.
+        seconds: limit for all of it, from the look-up of the host name to the last byte.
+        max_bytes: the body is cut off there.
+        body: bytes to send.
+        headers: more request headers.
+        read_body: decides by the head of the answer whether to read the body: that of a stream never ends.
+        use_proxy: use the proxy that the environment names, if any.
+
+    Raises:
+        NoResponse: there was no complete answer.
+
+    """
+    import asyncio  # noqa: PLC0415 - see the top of the file
+
+    import httpx  # noqa: PLC0415
+
+    is_sent = False
+
+    async def note_sending(event: str, _: Mapping[str, Any]) -> None:
+        nonlocal is_sent
+        is_sent = is_sent or event.endswith("send_request_headers.started")
+
+    # A body that is compressed could grow beyond `max_bytes` while it is unpacked.
+    all_headers = {
+        "User-Agent": "pi-appliance",
+        "Accept-Encoding": "identity",
+        "Connection": "close",
+        **(headers or {}),
+    }
+    try:
+        async with asyncio.timeout(seconds), httpx.AsyncClient(**_client_options(url, use_proxy=use_proxy)) as client:
+            extensions = {"trace": note_sending}
+            outgoing = client.build_request(method, url, content=body, headers=all_headers, extensions=extensions)
+            incoming = await client.send(outgoing, stream=True)
+            try:
+                response = _read_head(incoming)
+                return await _read_body(response, incoming, max_bytes) if read_body(response) else response
+            finally:
+                await incoming.aclose()
+    except TimeoutError:
+        raise NoResponse("it did not answer in time", is_sent=is_sent, is_timeout=True) from None
+    except httpx.RemoteProtocolError as error:
+        if "b'ICY 200" in str(error):  # the status line with which old radio servers begin a stream
+            return HttpResponse(url=url, status=200, mime="audio/mpeg")
+        is_http = "disconnected" in str(error) or "closed" in str(error)
+        reason = "it closed the connection" if is_http else "it does not speak HTTP there"
+        raise NoResponse(reason, is_sent=True, is_http=is_http) from None
+    except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout) as error:
+        raise NoResponse(describe_network_error(_full_text(error)), is_sent=False) from None
+    except httpx.TransportError as error:  # reading and writing
+        raise NoResponse(describe_network_error(_full_text(error)), is_sent=is_sent) from None
+    except (httpx.InvalidURL, ValueError):
+        raise NoResponse("this is not a web address", is_sent=False) from None
+
+
+def request_now(method: str, url: str, **options: Any) -> HttpResponse:
+    """Do the same as `request`, with the same arguments, in a thread that has no event loop."""
+    import asyncio  # noqa: PLC0415 - see the top of the file
+
+    return asyncio.run(request(method, url, **options))
+
+
+def _client_options(url: str, *, use_proxy: bool) -> dict[str, Any]:
+    import ssl  # noqa: PLC0415 - see the top of the file
+
+    # The certificates of the system, as an owner may have added one of their own. They take 20 ms to read.
+    is_tls = url.lower().startswith("https:") or use_proxy
+    context = ssl.create_default_context() if is_tls else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    return {"verify": context, "timeout": None, "trust_env": use_proxy}
+
+
+def _read_head(incoming: "httpx.Response") -> HttpResponse:
+    kind = incoming.headers.get("Content-Type", "")
+    charset = _CHARSET.search(kind)
+    return HttpResponse(
+        url=str(incoming.url),
+        status=incoming.status_code,
+        mime=kind.partition(";")[0].strip().lower(),
+        charset=charset[1] if charset else "",
+        location=incoming.headers.get("Location", ""),
+    )
+
+
+async def _read_body(head: HttpResponse, incoming: "httpx.Response", max_bytes: int) -> HttpResponse:
+    body = bytearray()
+    async for chunk in incoming.aiter_raw():
+        body += chunk
+        if len(body) > max_bytes:
+            break
+    return HttpResponse(
+        url=head.url,
+        status=head.status,
+        mime=head.mime,
+        charset=head.charset,
+        location=head.location,
+        body=bytes(body[:max_bytes]),
+        is_truncated=len(body) > max_bytes,
+    )
+
+
+def _full_text(error: BaseException | None) -> str:
+    """Return the texts of `error` and of its causes: the outer ones say little."""
+    texts = []
+    while error is not None:
+        texts.append(str(error) or type(error).__name__)
+        error = error.__cause__ or error.__context__
+    return "\n".join(reversed(texts))
+
+
+def fetch(
+    url: str, *, read_body: Callable[[HttpResponse], bool], max_bytes: int = 65_536, seconds: float = 5.0
+) -> HttpResponse:
+    """Return the small file at `url`, after at most `MAX_REDIRECTS` redirects to other web addresses.
+
+    Args:
+        url: where it is.
+        read_body: decides by the head of the answer whether to read the body.
+        max_bytes: the longest body.
+        seconds: limit for all of it.
+
+    Raises:
+        Unavailable: it was not reached, or its server has trouble.
+        Refused: the address is wrong, or the file is too long.
+
+    """
     if not is_web_address(url):
-        raise Refused(f"{url!r} is no web address; begin it with http:// or https://")
-    until = time.monotonic() + seconds
-    try:
-        with _cut_off_after(seconds) as watch, _opener(watch).open(url, timeout=seconds) as answer:
-            kind = answer.headers.get("Content-Type", "")
-            mime = kind.partition(";")[0].strip().lower()
-            body = _read(answer, most, url) if wanted(answer.geturl(), mime) else b""
-            if time.monotonic() >= until:  # what was cut off looks like an end
-                raise Unavailable(f"{url} is too slow; try again later")
-            return Fetched(answer.geturl(), mime, _text(body, kind))
-    except urllib.error.HTTPError as error:
-        error.close()
-        later = error.code >= 500 or error.code in _LATER
-        what = "leads on and on, or to no web address" if 300 <= error.code < 400 else f"answers {error.code}"
-        raise (Unavailable if later else Refused)(f"{url} {what}; check the address") from None
-    except http.client.BadStatusLine as error:
-        if str(error).startswith("ICY 200"):  # the way old radio servers say that a stream begins
-            return Fetched(url, "audio/mpeg", "")
-        raise Unavailable(f"what answers at {url} is no web server") from None
-    except (OSError, http.client.HTTPException, ValueError) as error:
-        why = describe_network_error(str(error) or type(error).__name__)
-        raise Unavailable(
-            f"{url} is not reached: {why or 'no answer'}; check the address, or try again later"
-        ) from None
-
-
-@contextlib.contextmanager
-def _cut_off_after(seconds: float) -> Iterator[Callable[[socket.socket], None]]:
-    """Give what is told of each connection: it is cut off when the SECONDS are over, even in the midst of a word.
-
-    A timeout alone begins anew with each byte, so a server that drips would keep its caller for days.
-    """
-    lines: list[socket.socket] = []
-    lock, over = threading.Lock(), threading.Event()
-
-    def cut_off() -> None:
-        with lock:
-            over.set()
-            for line in lines:
-                _shut(line)
-
-    def watch(line: socket.socket) -> None:
-        with lock:
-            lines.append(line)
-            if over.is_set():
-                _shut(line)
-
-    timer = threading.Timer(seconds, cut_off)
-    timer.daemon = True
-    timer.start()
-    try:
-        yield watch
-    finally:
-        timer.cancel()
-
-
-def _shut(line: socket.socket) -> None:
-    with contextlib.suppress(OSError):
-        socket.socket.shutdown(line, socket.SHUT_RDWR)
-
-
-def _opener(watch: Callable[[socket.socket], None]) -> "urllib.request.OpenerDirector":
-    """Return what opens addresses, follows to web addresses alone, and lets WATCH know of each connection."""
-    import http.client  # noqa: PLC0415 - see above
-    import urllib.request  # noqa: PLC0415
-
-    class Plain(http.client.HTTPConnection):
-        def connect(self) -> None:
-            super().connect()
-            watch(self.sock)
-
-    class Secure(http.client.HTTPSConnection):
-        def connect(self) -> None:
-            super().connect()
-            watch(self.sock)
-
-    class Http(urllib.request.HTTPHandler):
-        def http_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
-            return self.do_open(Plain, req)
-
-    class Https(urllib.request.HTTPSHandler):
-        def https_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
-            return self.do_open(Secure, req)
-
-    class Redirects(urllib.request.HTTPRedirectHandler):
-        max_redirections = max_repeats = MOST_REDIRECTS
-
-        def redirect_request(
-            self,
-            req: urllib.request.Request,
-            fp: object,
-            code: int,
-            msg: str,
-            headers: "http.client.HTTPMessage",
-            newurl: str,
-        ) -> urllib.request.Request | None:
-            """Follow to web addresses alone."""
-            if not is_web_address(newurl):
-                raise Refused(f"{req.full_url} leads to {newurl!r}, which is no web address")
-            return super().redirect_request(req, fp, code, msg, headers, newurl)  # type: ignore[arg-type]
-
-    opener = urllib.request.build_opener(Http, Https, Redirects)
-    opener.addheaders = [("User-Agent", "pi-appliance"), ("Accept", "*/*")]
-    return opener
-
-
-def _read(answer: "http.client.HTTPResponse", most: int, url: str) -> bytes:
-    body = b""
-    while bit := answer.read1(_BIT):
-        body += bit
-        if len(body) > most:
-            raise Refused(f"{url} is no list of streams: it is longer than {most} bytes")
-    return body
-
-
-def _text(body: bytes, kind: str) -> str:
-    named = _CHARSET.search(kind)
-    for encoding in (named[1] if named else "utf-8", "utf-8"):
+        raise Refused(f"{url!r} is not a web address; begin it with http:// or https://")
+    deadline, first = time.monotonic() + seconds, url
+    for _ in range(MAX_REDIRECTS + 1):
         try:
-            return body.decode(encoding)
-        except (LookupError, UnicodeDecodeError):
-            continue
-    return body.decode("latin-1")
+            left = max(0.01, deadline - time.monotonic())
+            response = request_now("GET", url, read_body=read_body, max_bytes=max_bytes, seconds=left)
+        except NoResponse as failure:
+            raise _fetch_error(url, failure) from None
+        if not (300 <= response.status < 400 and response.location):
+            break
+        target = urljoin(url, response.location)
+        if not is_web_address(target):
+            raise Refused(f"{url} redirects to {target!r}, which is not a web address")
+        url = target
+    else:
+        raise Refused(f"{first} redirects more than {MAX_REDIRECTS} times; check the address")
+    if response.status != 200:
+        raise status_error(response.status, f"{url} answers {response.status}; check the address")
+    if response.is_truncated:
+        raise Refused(f"{url} is not a list of streams: it is longer than {max_bytes} bytes")
+    return response
+
+
+def _fetch_error(url: str, failure: NoResponse) -> ApplianceError:
+    if failure.is_timeout and failure.is_sent:
+        return failure.as_error(f"{url} is too slow; try again later")
+    if not failure.is_http:
+        return failure.as_error(f"the server at {url} is not a web server")
+    reason = str(failure) or "no answer"
+    return failure.as_error(f"{url} could not be reached: {reason}; check the address, or try again later")
+
+
+def status_error(status: int, message: str) -> ApplianceError:
+    """Return the error with `message` for an HTTP status that means no: Unavailable if it may be yes later."""
+    return Unavailable(message) if status >= 500 or status in RETRY_LATER else Refused(message)
 
 
 def is_web_address(url: str) -> bool:
-    """Say whether URL is one that a player may be sent to: http or https, a host, nothing that could not be typed."""
+    """Return whether `url` may be given to a player: http or https, a host, and only characters that can be typed."""
     try:
         parts = urlsplit(url)
         return parts.scheme in ("http", "https") and bool(parts.hostname) and url.isprintable() and " " not in url

@@ -104,7 +104,11 @@ def tune(url: str, *, seconds: float = 5.0) -> str:
 def _tuned(url: str, until: float) -> str:
     first = url
     for _ in range(_LEVELS):
-        got = fetch(url, wanted=_answers_with_list, seconds=max(0.1, until - time.monotonic()))
+        got = fetch(
+            url,
+            read_body=lambda head: _answers_with_list(head.url, head.mime),
+            seconds=max(0.1, until - time.monotonic()),
+        )
         if got.mime in _PAGES and not _answers_with_list(got.url, got.mime):
             raise Refused(f"{url} is a web page; give the address of the stream, which it may name")
         if not _answers_with_list(got.url, got.mime) or is_hls(got.text):
