@@ -11,12 +11,11 @@ from statistics import mean
 
 from pi_appliance.puzzles import kernel_mode
 from pi_appliance.puzzles.rubiks_cube import kernel, pocket
-from pi_appliance.puzzles.rubiks_cube.board import TURNS
+from pi_appliance.puzzles.rubiks_cube.board import TURNS, apply_turn, parse_turn
 from pi_appliance.puzzles.rubiks_cube.cubies import State, facelets_of
 from pi_appliance.puzzles.rubiks_cube.generate import random_state
-from pi_appliance.puzzles.rubiks_cube.kernel import Tables
-from pi_appliance.puzzles.rubiks_cube.tables import tables, widen
-from pi_appliance.puzzles.rubiks_cube.turns import read_turn, turned
+from pi_appliance.puzzles.rubiks_cube.kernel import SearchTables
+from pi_appliance.puzzles.rubiks_cube.pruning_tables import build_large_table, load_tables
 from pi_appliance.puzzles.rubiks_cube.two_phase import TwoPhaseSearch
 from pi_appliance.puzzles.runtime.serial import SerialRuntime
 
@@ -34,14 +33,14 @@ def rows() -> Iterator[Row]:
     cubes = [random_state(chance, 3) for _ in range(CUBES)]
     theirs = _peer(cubes)
     runtime = SerialRuntime(time.perf_counter)
-    seconds = _seconds(lambda: tables(runtime))
+    seconds = _seconds(lambda: load_tables(runtime))
     yield f"small tables (11 MB), {kernel_mode(kernel)}", f"{seconds:.1f} s", "-", "-"
-    yield from _at_once("small tables", cubes, tables(runtime), theirs)
+    yield from _at_once("small tables", cubes, load_tables(runtime), theirs)
     if COMPILED:
-        yield "wide table (35 MB)", f"{_seconds(lambda: widen(runtime)):.1f} s", "-", "-"
-        yield from _at_once("wide table", cubes, tables(runtime), theirs)
+        yield "wide table (35 MB)", f"{_seconds(lambda: build_large_table(runtime)):.1f} s", "-", "-"
+        yield from _at_once("wide table", cubes, load_tables(runtime), theirs)
         for budget in BUDGETS:
-            length = mean(_solved(cube, tables(runtime), budget) for cube in cubes[:PATIENT])
+            length = mean(_solved(cube, load_tables(runtime), budget) for cube in cubes[:PATIENT])
             peer = f"{mean(theirs[1][:PATIENT]):.2f}" if theirs else "-"
             ratio = f"{length / mean(theirs[1][:PATIENT]):.3f}" if theirs else "-"
             yield f"mean moves, wide table, {budget:g} s each", f"{length:.2f}", peer, ratio
@@ -54,7 +53,7 @@ def _seconds(call: Callable[[], object]) -> float:
     return time.perf_counter() - start
 
 
-def _solved(cube: State, read: Tables, budget: float) -> int:
+def _solved(cube: State, read: SearchTables, budget: float) -> int:
     """Return the moves of the shortest solution that is found within BUDGET seconds; the first one in any case."""
     start, best = time.perf_counter(), 0
     for found in TwoPhaseSearch(cube, read).run():
@@ -76,7 +75,9 @@ def _peer(cubes: list[State]) -> tuple[float, list[int]] | None:
     return len(cubes) / seconds, lengths
 
 
-def _at_once(what: str, cubes: list[State], read: Tables, theirs: tuple[float, list[int]] | None) -> Iterator[Row]:
+def _at_once(
+    what: str, cubes: list[State], read: SearchTables, theirs: tuple[float, list[int]] | None
+) -> Iterator[Row]:
     lengths: list[int] = []
     speed = len(cubes) / _seconds(lambda: lengths.extend(_solved(cube, read, 0) for cube in cubes))
     peer, ratio = (f"{theirs[0]:.1f}", f"{speed / theirs[0]:.2f}") if theirs else ("-", "-")
@@ -87,7 +88,7 @@ def _at_once(what: str, cubes: list[State], read: Tables, theirs: tuple[float, l
 
 def _pocket(runtime: SerialRuntime) -> Row:
     """Return the 2x2x2, completely, beside turning stickers and remembering what was seen, as a beginner would."""
-    seconds = _seconds(lambda: pocket.distances(runtime))
+    seconds = _seconds(lambda: pocket.load_distances(runtime))
     ours = pocket.POSITIONS / seconds
     seen: set[str] = set()
     slow = _seconds(lambda: seen.update(_seen(5)))
@@ -102,9 +103,9 @@ def _pocket(runtime: SerialRuntime) -> Row:
 
 def _seen(depth: int) -> set[str]:
     seen = level = {"".join(face * 4 for face in "URFDLB")}
-    turns = [turn for move in TURNS[:9] if (turn := read_turn(move, 2))]
+    turns = [turn for move in TURNS[:9] if (turn := parse_turn(move, 2))]
     for _ in range(depth):
-        level = {turned(each, 2, turn) for each in level for turn in turns} - seen
+        level = {apply_turn(each, 2, turn) for each in level for turn in turns} - seen
         seen = seen | level
     return seen
 

@@ -20,7 +20,7 @@ from types import ModuleType
 from pi_appliance.puzzles import kernel_mode
 from pi_appliance.puzzles.runtime.serial import SerialRuntime
 from pi_appliance.puzzles.sudoku import kernel
-from pi_appliance.puzzles.sudoku.sat import Sat
+from pi_appliance.puzzles.sudoku.sat import SatSearch
 from tests.puzzles.sudokus import NONE, varied
 
 Solver = Callable[[str], object]
@@ -95,11 +95,11 @@ def ours_a_second(grids: Sequence[str], *, vary: bool = True) -> float:
     """Return how many grids the kernel does in a second on this core, in batches as in a file of many."""
     size = 200
     some = many(grids, size) if vary else [grids[0]] * size
-    search, clues = kernel.Search(), "".join(some).encode()
+    search, clues = kernel.GridSearch(), "".join(some).encode()
     solutions, counts, guesses = bytearray(len(clues)), bytearray(size), array("I", bytes(4 * size))
     done, began = 0, time.process_time()
     while (took := time.process_time() - began) < LONG:
-        search.batch(clues, solutions, counts, guesses, 10**6)
+        search.solve_batch(clues, solutions, counts, guesses, 10**6)
         done += size
     assert set(counts) == ({1} if vary else {0})
     return done / took
@@ -193,7 +193,7 @@ def _eliminate(values: dict[int, str], at: int, digit: str) -> bool:
 
 def by_sat(grid: str) -> list[str]:
     """Ask python-sat for two solutions."""
-    return list(islice(Sat(grid, 9, SerialRuntime()).solutions(), 2))
+    return list(islice(SatSearch(grid, 9, SerialRuntime()).solutions(), 2))
 
 
 def exact_cover() -> dict[str, Solver]:

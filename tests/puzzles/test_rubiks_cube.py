@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from pi_appliance.errors import ConfigError, Problem, UnknownName, WrongArgument
 from pi_appliance.puzzles import rubiks_cube as cube
 from pi_appliance.puzzles.rubiks_cube.board import FACES, TURNS
-from pi_appliance.puzzles.rubiks_cube.cubies import CORNERS, SOLVED, compose, facelets_of, turn_states
+from pi_appliance.puzzles.rubiks_cube.cubies import CORNERS, SOLVED, compose, cube_state, facelets_of, turn_states
 from pi_appliance.puzzles.rubiks_cube.generate import random_state
-from pi_appliance.puzzles.rubiks_cube.legal import faults, state_of
+from pi_appliance.puzzles.rubiks_cube.parse import find_faults
 from tests.puzzles import cubes
 
 LINES = st.lists(st.sampled_from(TURNS), max_size=30).map(tuple)
@@ -41,8 +41,8 @@ def test_turns_in_space_of_pieces_and_of_strips_are_the_same(line: tuple[str, ..
     for move in line:
         state = compose(state, turn_states()[TURNS.index(move)])
     assert cube.parse(" ".join(line) or "U U'", "mine").facelets == pushed == facelets_of(state, 3)
-    assert state_of(pushed, 3) == state
-    assert faults(pushed, 3, NAMES) == []
+    assert cube_state(pushed, 3) == state
+    assert find_faults(pushed, 3, NAMES) == []
 
 
 @given(LINES)
@@ -225,7 +225,7 @@ def test_made_states_are_possible_and_spread_evenly() -> None:
     for number in range(400):
         side = 2 + number % 2
         state = random_state(chance, side)
-        assert faults(facelets_of(state, side), side, NAMES) == []
+        assert find_faults(facelets_of(state, side), side, NAMES) == []
         assert side == 3 or state[3 * CORNERS.index("DBL")] == 3 * CORNERS.index("DBL")
         if side == 3:
             seen[CORNERS[state[0] // 3]] += 1

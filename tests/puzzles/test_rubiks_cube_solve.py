@@ -12,17 +12,14 @@ import pytest
 from pi_appliance.puzzles import SolveMode, kernel_mode
 from pi_appliance.puzzles import rubiks_cube as cube
 from pi_appliance.puzzles.rubiks_cube import kernel, pocket
-from pi_appliance.puzzles.rubiks_cube.board import TURNS, Board
-from pi_appliance.puzzles.rubiks_cube.close import FEW, close
-from pi_appliance.puzzles.rubiks_cube.cubies import facelets_of
-from pi_appliance.puzzles.rubiks_cube.exact import Shortest
+from pi_appliance.puzzles.rubiks_cube.board import TURNS, Board, apply_turn, parse_turn
+from pi_appliance.puzzles.rubiks_cube.cubies import cube_state, facelets_of
 from pi_appliance.puzzles.rubiks_cube.generate import random_state
-from pi_appliance.puzzles.rubiks_cube.kernel import DONE, FOUND, Search
-from pi_appliance.puzzles.rubiks_cube.legal import state_of
-from pi_appliance.puzzles.rubiks_cube.solve import told
-from pi_appliance.puzzles.rubiks_cube.tables import tables
-from pi_appliance.puzzles.rubiks_cube.turns import read_turn, turned
-from pi_appliance.puzzles.rubiks_cube.two_phase import NONE, SECOND, buffer_size, first_turns, views
+from pi_appliance.puzzles.rubiks_cube.kernel import DONE, FOUND, PhaseSearch
+from pi_appliance.puzzles.rubiks_cube.optimal import MAX_NEAR_MOVES, OptimalSearch, find_near_solutions
+from pi_appliance.puzzles.rubiks_cube.pruning_tables import load_tables
+from pi_appliance.puzzles.rubiks_cube.solve import turn_names
+from pi_appliance.puzzles.rubiks_cube.two_phase import MAX_PHASE2, NO_FACE, cube_views, search_buffers, turn_prefixes
 from pi_appliance.puzzles.runtime.interface import Interrupted
 from pi_appliance.puzzles.runtime.local import open_runtime
 from pi_appliance.puzzles.runtime.serial import SerialRuntime
@@ -120,20 +117,20 @@ def test_on_all_cores_it_is_over_in_time_and_the_shortest_is_told(tmp_path: Path
 
 
 def test_a_hunt_by_shares_of_first_turns_misses_nothing() -> None:
-    view = views(state_of(cubes.after(cubes.scramble(random.Random(5), 7)).facelets, 3))[0]
-    small = tables(cubes.runtime(), wide=False)
+    view = cube_views(cube_state(cubes.after(cubes.scramble(random.Random(5), 7)).facelets, 3))[0]
+    small = load_tables(cubes.runtime(), wide=False)
 
     def ways(first: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
         start: tuple[int, ...] = view.start
         for turn in first:
             start = small.after(start, turn)
-        search = Search(small, buffer_size())
-        search.begin(start, 8 - len(first), 30, SECOND, first[-1] // 3 if first else NONE)
+        search = PhaseSearch(small, search_buffers())
+        search.begin(start, 8 - len(first), 30, MAX_PHASE2, first[-1] // 3 if first else NO_FACE)
         while (said := search.run(1000)) != DONE:
             if said == FOUND:
                 yield (*first, *search.path[: search.found - search.second])
 
-    shared = [way for pair in first_turns(2) for way in ways(pair)]
+    shared = [way for pair in turn_prefixes(2) for way in ways(pair)]
     assert shared == list(ways(()))
     assert len(set(shared)) > 3
 
@@ -146,7 +143,7 @@ def slowly(board: Board, longest: int) -> set[tuple[str, ...]]:
         if home:
             return home
         level = {
-            (*line, move): turned(facelets, board.side, read_turn(move, board.side))
+            (*line, move): apply_turn(facelets, board.side, parse_turn(move, board.side))
             for line, facelets in level.items()
             for move in (TURNS if board.side == 3 else TURNS[:9])
             if not line or (line[-1][0] != move[0] and line[-1][0] + move[0] not in ("DU", "LR", "BF"))
@@ -178,10 +175,10 @@ def test_shortest_solutions_are_the_same_from_both_ends_and_along_the_axes() -> 
         ("U2", "D2", "R2", "L2", "F2", "B2")
     ]
     for line in scrambles:
-        state = state_of(cubes.after(line).facelets, 3)
-        search = Shortest(state, tables(cubes.runtime()), cubes.runtime())
+        state = cube_state(cubes.after(line).facelets, 3)
+        search = OptimalSearch(state, load_tables(cubes.runtime()), cubes.runtime())
         assert search.run()
-        assert sorted(search.proven.lines) == close(state, 3)
+        assert sorted(search.proven.lines) == find_near_solutions(state, 3)
 
 
 def test_a_short_solution_is_proven_to_be_the_shortest() -> None:
@@ -216,7 +213,7 @@ def _until_done(board: Board) -> Iterator[str]:
 
 
 def test_the_2x2x2_has_so_many_positions_at_each_distance() -> None:
-    table = pocket.census(pocket.distances(cubes.runtime()))
+    table = pocket.distance_table(pocket.load_distances(cubes.runtime()))
     assert [row[1] for row in table.rows] == list(POSITIONS)
     assert sum(POSITIONS) == 3_674_160
 
@@ -226,17 +223,17 @@ def test_the_2x2x2_has_as_many_positions_by_its_stickers() -> None:
     before: set[str] = set()
     level = {"".join(face * 4 for face in "URFDLB")}
     counts = []
-    turns = [read_turn(move, 2) for move in TURNS[:9]]
+    turns = [parse_turn(move, 2) for move in TURNS[:9]]
     while level and (LONG or len(counts) <= 5):
         counts.append(len(level))
-        around = (turned(each, 2, turn) for each in level for turn in turns)
+        around = (apply_turn(each, 2, turn) for each in level for turn in turns)
         before, level = level, {each for each in around if each not in level and each not in before}
     assert tuple(counts) == (POSITIONS if LONG else POSITIONS[:6])
 
 
 def test_any_2x2x2_is_solved_in_the_fewest_moves() -> None:
     chance = random.Random(2)
-    near = pocket.distances(cubes.runtime())
+    near = pocket.load_distances(cubes.runtime())
     assert max(near) == 11
     for _ in range(30):
         board = Board(2, facelets_of(random_state(chance, 2), 2))
@@ -251,13 +248,13 @@ def test_any_2x2x2_is_solved_in_the_fewest_moves() -> None:
 
 def test_shortest_solutions_of_the_2x2x2_are_as_many_from_both_ends_as_by_table() -> None:
     chance = random.Random(3)
-    near = pocket.distances(cubes.runtime())
+    near = pocket.load_distances(cubes.runtime())
     for length in (3, 4, 5, 6, 6, 6):
         board = cube.parse("2x2x2: " + " ".join(cubes.scramble(chance, length)), "mine")
-        by_table = pocket.solve(board, SolveMode.FEWEST, cubes.runtime())
-        ways = [told(turns) for turns in close(state_of(board.facelets, 2), 2)]
+        by_table = pocket.solve_pocket(board, SolveMode.FEWEST, cubes.runtime())
+        ways = [turn_names(turns) for turns in find_near_solutions(cube_state(board.facelets, 2), 2)]
         assert sorted(by_table.solutions) == sorted(ways)
-        assert by_table.details["moves"] <= FEW
+        assert by_table.details["moves"] <= MAX_NEAR_MOVES
         assert len(near) == 3_674_160
 
 

@@ -74,7 +74,7 @@ def test_mutated_solutions_are_refused_as_a_plain_look_does(few: bool) -> None:
 @pytest.mark.parametrize(
     ("change", "wrong"),
     [
-        (lambda digits: digits[:80], "it has 80 squares, the grid has 81"),
+        (lambda digits: digits[:80], "it has 80 cells, the grid has 81"),
         (lambda digits: "7" + digits[1:], "row 1, column 1: it says 7, but the clue there is 1"),
         (lambda digits: digits[0] + "x" + digits[2:], "row 1, column 2: 'x' is not from 1 to 9"),
         (lambda digits: digits[0] + digits[2] + digits[2:], "row 1: 2 stands there 2 times"),

@@ -13,7 +13,7 @@ BothWays = Callable[[str], tuple[ModuleType, ModuleType]]
 def outcome(kernel: ModuleType, grids: list[str], budget: int) -> tuple[bytes, bytes, list[int]]:
     clues = "".join(grids).encode()
     solutions, counts, guesses = bytearray(len(clues)), bytearray(len(grids)), array("I", bytes(4 * len(grids)))
-    kernel.Search().batch(clues, solutions, counts, guesses, budget)
+    kernel.GridSearch().solve_batch(clues, solutions, counts, guesses, budget)
     return bytes(solutions), bytes(counts), list(guesses)
 
 
@@ -34,18 +34,18 @@ def test_both_ways_guess_the_same_and_find_the_same(both_ways: BothWays) -> None
 def test_both_ways_count_in_pieces_the_same(both_ways: BothWays) -> None:
     grid = max(SEVERAL, key=lambda grid: SEVERAL[grid])
     for kernel in both_ways("sudoku/kernel"):
-        search = kernel.Search()
+        search = kernel.GridSearch()
         search.begin(grid.encode(), 0)
         state = array("I", bytes(120))
-        search.save(0, state)
+        search.save_frame(0, state)
         waiting, found, looks = [state], 0, 0
         while waiting:
-            search.load(waiting.pop())
-            found += search.count(2**40, 7)
+            search.load_frame(waiting.pop())
+            found += search.count_next(2**40, 7)
             looks += 1
-            for floor in range(search.top + 1):
+            for frame in range(search.top + 1):
                 piece = array("I", bytes(120))
-                search.save(floor, piece)
+                search.save_frame(frame, piece)
                 waiting.append(piece)
         assert (found, looks > 50) == (SEVERAL[grid], True)
 
@@ -53,13 +53,13 @@ def test_both_ways_count_in_pieces_the_same(both_ways: BothWays) -> None:
 def test_a_search_that_is_tired_goes_on(both_ways: BothWays) -> None:
     grid, digits = list(UNIQUE.items())[3]
     for kernel in both_ways("sudoku/kernel"):
-        search = kernel.Search()
+        search = kernel.GridSearch()
         search.begin(grid.encode(), 0)
         cells, tired = bytearray(81), 0
         found = []
-        while (came := search.next(1)) != kernel.DONE:
+        while (came := search.find_next(1)) != kernel.DONE:
             if came == kernel.FOUND:
-                search.write(cells, 0)
+                search.write_solution(cells, 0)
                 found.append(cells.decode())
             else:
                 tired += 1

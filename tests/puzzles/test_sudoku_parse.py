@@ -69,7 +69,7 @@ def test_a_table_with_solutions() -> None:
     first = next(iter(UNIQUE))
     board = sudoku.parse(f"puzzle,solution\n{GRID},{SOLUTION}\n{first},{UNIQUE[first]}\n{GRID}\n", "f")
     assert board.grids == (GRID, first.replace("0", "."), GRID)
-    assert board.known == (SOLUTION, UNIQUE[first], "")
+    assert board.known_solutions == (SOLUTION, UNIQUE[first], "")
     assert sudoku.parse(sudoku.render(board), "f") == board
 
 
@@ -115,29 +115,29 @@ def test_sixteen_rows_of_sixteen_are_one_grid_and_others_are_many_small_ones() -
             "",
             ["f:1:1: no grid is drawn here; a grid is 81 digits in one line, or 9 rows of 9, with 0"],
         ),
-        (GRID[:80], ["f:1:1: this row has 80 squares; a grid is 81 digits in one line"]),
+        (GRID[:80], ["f:1:1: this row has 80 cells; a grid is 81 digits in one line"]),
         (
             GRID[:40] + "x" + GRID[41:],
-            ["f:1:41: 'x' is no symbol of a 9x9 grid; use 1 to 9, and 0 . * or _ for an empty"],
+            ["f:1:41: 'x' is not a symbol of a 9x9 grid; use 1 to 9, and 0 . * or _ for an empty"],
         ),
-        ("\n" + GRID + "\n  " + GRID[:5] + "A" + GRID[6:], ["f:3:8: 'A' is no symbol of a 9x9 grid"]),
-        ("\n".join([*ROWS[:4], "12345678", *ROWS[5:]]), ["f:5:8: this row has 8 squares; the rows above it have 9"]),
+        ("\n" + GRID + "\n  " + GRID[:5] + "A" + GRID[6:], ["f:3:8: 'A' is not a symbol of a 9x9 grid"]),
+        ("\n".join([*ROWS[:4], "12345678", *ROWS[5:]]), ["f:5:8: this row has 8 cells; the rows above it have 9"]),
         (
             "\n".join([*ROWS[:4], "1234567890", *ROWS[5:]]),
-            ["f:5:10: this row has 10 squares; the rows above it have 9"],
+            ["f:5:10: this row has 10 cells; the rows above it have 9"],
         ),
-        ("\n".join([*ROWS[:4], "1.. | ..? | ...", *ROWS[5:]]), ["f:5:9: '?' is no symbol of a 9x9 grid"]),
+        ("\n".join([*ROWS[:4], "1.. | ..? | ...", *ROWS[5:]]), ["f:5:9: '?' is not a symbol of a 9x9 grid"]),
         (
             "\n".join(ROWS[:7]),
-            ["f:1:1: the grid that begins here has 7 rows of 9 squares; draw the 2 that are missing"],
+            ["f:1:1: the grid that begins here has 7 rows of 9 cells; draw the 2 that are missing"],
         ),
         (
             f"{GRID}\n" + "12341234........",
             ["f:2:1: this grid is 4x4; the one in line 1 is 9x9: give each size its own"],
         ),
-        (f"{GRID}\n123456789\n{GRID}\n{GRID}", ["f:2:1: the grid that begins here has 1 row of 9 squares"]),
-        (f"{GRID}\r\n{GRID[:-1]}\r\n{GRID}\r\n{GRID}1\r\n", ["f:2:1: this row has 80 sq", "f:4:1: this row has 82 sq"]),
-        (f"x{GRID[1:]}\n{GRID}\n{GRID[:-1]}?", ["f:1:1: 'x' is no symbol", "f:3:81: '?' is no symbol"]),
+        (f"{GRID}\n123456789\n{GRID}\n{GRID}", ["f:2:1: the grid that begins here has 1 row of 9 cells"]),
+        (f"{GRID}\r\n{GRID[:-1]}\r\n{GRID}\r\n{GRID}1\r\n", ["f:2:1: this row has 80 ce", "f:4:1: this row has 82 ce"]),
+        (f"x{GRID[1:]}\n{GRID}\n{GRID[:-1]}?", ["f:1:1: 'x' is not a symbol", "f:3:81: '?' is not a symbol"]),
     ],
 )
 def test_what_is_wrong_is_told_with_its_place(text: str, wrong: list[str]) -> None:
@@ -174,7 +174,7 @@ def test_a_line_finds_its_grid_by_the_clues() -> None:
 def test_known_boards_are_drawn_as_they_are_read(name: str) -> None:
     board = sudoku.parse(sudoku.BOARDS[name], name)
     assert sudoku.render(board) == sudoku.BOARDS[name]
-    assert sudoku.describe(board).endswith("in 9x9 squares")
+    assert sudoku.describe(board).endswith("in 9x9 cells")
 
 
 @example("1234\n,")

@@ -13,9 +13,9 @@ from pi_appliance.puzzles import Proof, SolveMode, sudoku
 from pi_appliance.puzzles.runtime.interface import Interrupted
 from pi_appliance.puzzles.runtime.serial import SerialRuntime
 from pi_appliance.puzzles.sudoku import kernel
-from pi_appliance.puzzles.sudoku.count import count
-from pi_appliance.puzzles.sudoku.judge import difficulty
-from pi_appliance.puzzles.sudoku.sat import Sat
+from pi_appliance.puzzles.sudoku.count import count_parallel
+from pi_appliance.puzzles.sudoku.sat import SatSearch
+from pi_appliance.puzzles.sudoku.techniques import rate_difficulty
 from tests.puzzles.sudokus import NONE, SEVERAL, UNIQUE, Stops, plain_solutions, varied
 
 
@@ -75,9 +75,9 @@ def test_no_solution_is_proven(grid: str) -> None:
 
 
 def test_the_grid_that_takes_others_millions_of_guesses_takes_a_few() -> None:
-    search = kernel.Search()
+    search = kernel.GridSearch()
     search.begin(NONE[-1].encode(), 0)
-    assert search.count(2, 1000) == 0
+    assert search.count_next(2, 1000) == 0
     assert search.top < 0
     assert search.guesses < 50
 
@@ -128,7 +128,7 @@ def test_counts_agree_with_the_plainest_solver_and_with_sat(seed: int, holes: in
     ours = list(sudoku.solve(board(grid), SolveMode.ALL, SerialRuntime()).solutions)
     assert sorted(line.digits for line in ours) == sorted(right)
     if len(right) < 200:
-        assert sorted(Sat(grid, 9, SerialRuntime()).solutions()) == sorted(right)
+        assert sorted(SatSearch(grid, 9, SerialRuntime()).solutions()) == sorted(right)
 
 
 def plain_clash_free(grid: str) -> list[str]:
@@ -152,7 +152,7 @@ def test_few_clues_agree_with_a_library(seed: int, clues: int) -> None:
     kept = set(chance.sample(range(81), clues))
     grid = "".join(mark if at in kept else "." for at, mark in enumerate(full))
     ours = {line.digits for line in islice(sudoku.solve(board(grid), SolveMode.FIRST, SerialRuntime()).solutions, 1)}
-    sat = set(islice(Sat(grid, 9, SerialRuntime()).solutions(), 2))
+    sat = set(islice(SatSearch(grid, 9, SerialRuntime()).solutions(), 2))
     assert len(ours) == 1
     assert sudoku.solve(board(grid), SolveMode.FIRST, SerialRuntime()).details["verdict"] == (
         "unique" if len(sat) == 1 else "several"
@@ -172,7 +172,7 @@ def test_a_clue_that_is_not_needed_is_named() -> None:
     grid = next(iter(UNIQUE)).replace("0", ".")
     facts = sudoku.solve(board(grid), SolveMode.FIRST, SerialRuntime()).details
     assert facts["minimal"] == "no"
-    for name in str(facts["not_needed"]).split():
+    for name in str(facts["redundant_clues"]).split():
         row, column = int(name[1]) - 1, int(name[3]) - 1
         at = 9 * row + column
         assert len(two_by_sat(grid[:at] + "." + grid[at + 1 :])) == 1
@@ -180,12 +180,12 @@ def test_a_clue_that_is_not_needed_is_named() -> None:
 
 
 def two_by_sat(grid: str) -> list[str]:
-    return list(islice(Sat(grid, 9, SerialRuntime()).solutions(), 2))
+    return list(islice(SatSearch(grid, 9, SerialRuntime()).solutions(), 2))
 
 
 def test_how_hard_they_are() -> None:
     levels = [
-        difficulty(grid.replace("0", "."), 9, SerialRuntime(), solution).level for grid, solution in UNIQUE.items()
+        rate_difficulty(grid.replace("0", "."), 9, SerialRuntime(), solution).level for grid, solution in UNIQUE.items()
     ]
     assert levels[0] == "easy"
     assert levels[2] == levels[3] == "extreme"
@@ -195,7 +195,7 @@ def test_a_count_that_is_cut_off_goes_on_from_there() -> None:
     grid = max(SEVERAL, key=lambda grid: SEVERAL[grid])
     runtime = Stops(after=3)
     with pytest.raises(Interrupted) as end:
-        count(grid, None, runtime, budget=5)
+        count_parallel(grid, None, runtime, branch_budget=5)
     assert "counted" in end.value.partial_result
     kept = list(runtime.cache.names())
     assert len(kept) == 1
@@ -203,14 +203,14 @@ def test_a_count_that_is_cut_off_goes_on_from_there() -> None:
     while True:
         runtime.after = 3
         try:
-            came = count(grid, None, runtime, budget=5)
+            came = count_parallel(grid, None, runtime, branch_budget=5)
         except Interrupted:
             spent += 1
             assert spent < 500
         else:
             break
     assert spent > 5
-    assert (came.solutions, came.left) == (SEVERAL[grid], [])
+    assert (came.solutions, came.branches) == (SEVERAL[grid], [])
     assert not list(runtime.cache.names())
 
 
@@ -219,10 +219,10 @@ def test_a_damaged_checkpoint_is_no_checkpoint(rubbish: bytes) -> None:
     grid = next(iter(SEVERAL))
     runtime = Stops(after=1)
     with pytest.raises(Interrupted):
-        count(grid, None, runtime, budget=5)
+        count_parallel(grid, None, runtime, branch_budget=5)
     runtime.cache.save(next(iter(runtime.cache.names())), [rubbish])
     runtime.after = 10_000
-    assert count(grid, None, runtime, budget=50).solutions == SEVERAL[grid]
+    assert count_parallel(grid, None, runtime, branch_budget=50).solutions == SEVERAL[grid]
 
 
 def test_an_end_is_heard_while_the_empty_grid_is_counted() -> None:
@@ -243,4 +243,4 @@ def test_rules_that_do_not_exist() -> None:
         with pytest.raises(WrongArgument, match="clues"):
             sudoku.with_rules(grid, {"clues": wrong})
     assert sudoku.with_rules(grid, {"count-to": "all", "difficulty": "hard", "clues": "30"}).clues == 30
-    assert sudoku.describe(sudoku.with_rules(grid, {"clues": "30"})) == "0 clues in 9x9 squares, new ones with 30 clues"
+    assert sudoku.describe(sudoku.with_rules(grid, {"clues": "30"})) == "0 clues in 9x9 cells, new grids with 30 clues"

@@ -20,8 +20,7 @@ import mastodon
 import requests
 
 from pi_appliance.errors import ApplianceError, Refused, Unavailable, Uncertain
-from pi_appliance.posting.networks import CHECK_ACCOUNT
-from pi_appliance.posting.networks._http import classify_connection_error
+from pi_appliance.posting.networks._http import LOOK, classify_connection_error
 
 LOGIN = "log in again: pi-appliance networks login"
 _LONGEST = 200  # characters of what a server says that are shown
@@ -109,11 +108,11 @@ class MastodonClient:
         except Uncertain as error:
             if posts:
                 raise
-            raise Unavailable(str(error).removesuffix(f"; {CHECK_ACCOUNT}")) from None
+            raise Unavailable(str(error).removesuffix(f"; {LOOK}")) from None
 
     def nonsense(self) -> Uncertain:
         """Return the error for an answer that is none."""
-        return Uncertain(f"{self.who} answered something that makes no sense; {CHECK_ACCOUNT}")
+        return Uncertain(f"{self.who} answered something that makes no sense; {LOOK}")
 
     def _checked(self, stumble: Exception | None, kind: type) -> Any:
         answer = self.session.answer
@@ -122,7 +121,7 @@ class MastodonClient:
         if answer.status >= 300:
             raise self._refusal(answer)
         if answer.body is None:
-            raise Uncertain(f"the connection to {self.who} broke before it answered; {CHECK_ACCOUNT}")
+            raise Uncertain(f"the connection to {self.who} broke before it answered; {LOOK}")
         said = answer.json()
         if not isinstance(said, kind):
             raise self.nonsense()
@@ -135,10 +134,10 @@ class MastodonClient:
         if isinstance(error, requests.ConnectionError):
             return classify_connection_error(error, self.who)
         if isinstance(error, requests.ReadTimeout):
-            return Uncertain(f"{self.who} did not answer within {self._seconds:g} seconds; {CHECK_ACCOUNT}")
+            return Uncertain(f"{self.who} did not answer within {self._seconds:g} seconds; {LOOK}")
         if isinstance(error, (requests.exceptions.InvalidURL, requests.exceptions.InvalidSchema)):
             return Refused(f"{self.who} is no address of a server; check `server:`")
-        return Uncertain(f"the connection to {self.who} broke before it answered; {CHECK_ACCOUNT}")
+        return Uncertain(f"the connection to {self.who} broke before it answered; {LOOK}")
 
     def _refusal(self, answer: Answer) -> ApplianceError:
         """Return what an answer other than 2xx means."""
@@ -149,14 +148,14 @@ class MastodonClient:
             case 403:
                 return Refused(f"{self.who} does not allow it ({said}); see whether the account is limited, or {LOGIN}")
             case 408:
-                return Uncertain(f"{self.who} waited too long for the request ({said}); {CHECK_ACCOUNT}")
+                return Uncertain(f"{self.who} waited too long for the request ({said}); {LOOK}")
             case 429:
                 return Unavailable(f"{self.who} takes no more just now ({said})", after=_until_reset(answer.headers))
             case status if status < 400:
                 where = urlsplit(answer.headers.get("Location", "")).netloc or "elsewhere"
                 return Refused(f"{self.who} points to {where} ({said}); check `server:`")
             case status if status >= 500:
-                return Uncertain(f"{self.who} had a fault of its own ({said}); {CHECK_ACCOUNT}")
+                return Uncertain(f"{self.who} had a fault of its own ({said}); {LOOK}")
         return Refused(f"{self.who} says no ({said})")
 
 

@@ -1,12 +1,10 @@
 """Rubik's cube: 3x3x3 in at most 22 moves at once, fewer with time; 2x2x2 completely; impossible ones explained."""
 
 from pi_appliance.puzzles import SolveMode
-from pi_appliance.puzzles.rubiks_cube.board import RULES, Board, Solution, describe, with_rules
-from pi_appliance.puzzles.rubiks_cube.boards import BOARDS
+from pi_appliance.puzzles.rubiks_cube.board import BOARDS, RULES, Board, Solution, describe, with_rules
 from pi_appliance.puzzles.rubiks_cube.check import check
 from pi_appliance.puzzles.rubiks_cube.generate import generate, hint, precompute
-from pi_appliance.puzzles.rubiks_cube.listing import parse_listing
-from pi_appliance.puzzles.rubiks_cube.notation import parse, parse_solution
+from pi_appliance.puzzles.rubiks_cube.parse import parse, parse_listing, parse_solution
 from pi_appliance.puzzles.rubiks_cube.render import notate, render, render_solution, render_svg, steps
 from pi_appliance.puzzles.rubiks_cube.solve import solve
 

@@ -3,20 +3,19 @@
 from collections.abc import Sequence
 
 from pi_appliance.puzzles import Validation, pluralize
-from pi_appliance.puzzles.rubiks_cube.board import FACES, TURNS, Board
-from pi_appliance.puzzles.rubiks_cube.turns import read_turn, turned
+from pi_appliance.puzzles.rubiks_cube.board import FACES, TURNS, Board, apply_turn, parse_turn
 
 
 def check(board: Board, line: Sequence[str]) -> Validation:
     """Say whether LINE leads from BOARD to a cube with one colour a face; if not, what is wrong."""
     facelets = board.facelets
     for number, word in enumerate(line, 1):
-        turn = read_turn(word, board.side) if word in TURNS else None
+        turn = parse_turn(word, board.side) if word in TURNS else None
         if turn is None:
             return Validation(
                 f"move {number}, {word}: it is no turn of a face; write {FACES[0]}, {FACES[0]}2 or {FACES[0]}'"
             )
-        facelets = turned(facelets, board.side, turn)
+        facelets = apply_turn(facelets, board.side, turn)
     area = board.side * board.side
     mixed = [face for at, face in enumerate(FACES) if len(set(facelets[at * area : (at + 1) * area])) > 1]
     if mixed:

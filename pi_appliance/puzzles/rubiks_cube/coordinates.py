@@ -11,12 +11,21 @@ from functools import lru_cache
 from itertools import combinations, permutations
 from typing import NamedTuple
 
-from pi_appliance.puzzles.rubiks_cube.cubies import CORNERS, EDGES, SLICE, State, after, moved, symmetries, turn_states
+from pi_appliance.puzzles.rubiks_cube.cubies import (
+    CORNERS,
+    EDGES,
+    SLICE,
+    State,
+    compose_maps,
+    move_pieces,
+    symmetries,
+    turn_states,
+)
 
 TURNS = 18
-TWISTS, FLIPS, SLICES, FOURS, ORDERS, FACTORIAL = 3**7, 2**11, 495, 11_880, 24, 40_320
+TWISTS, FLIPS, SLICES, SLICE_SORTED, ORDERS, FACTORIAL = 3**7, 2**11, 495, 11_880, 24, 40_320
 ROW = (TWISTS + 3) // 4  # bytes of a class in the wide table
-SECOND = (0, 1, 2, 9, 10, 11, 4, 7, 13, 16)
+PHASE2_TURNS = (0, 1, 2, 9, 10, 11, 4, 7, 13, 16)
 """The turns of the second phase: U and D as they like, the other faces by halves."""
 MIRRORED = 8  # the symmetries from here on are mirrored
 _EDGE_STICKERS = 3 * len(CORNERS)
@@ -35,19 +44,19 @@ class Coordinates(NamedTuple):
     down: int
 
 
-def fours() -> list[Places]:
+def slice_placements() -> list[Places]:
     """Return the places of four edges of each number: those of the middle layer first."""
     choices = list(combinations(range(len(EDGES)), 4))
     return [order for choice in reversed(choices) for order in permutations(choice)]
 
 
 @lru_cache(maxsize=1)
-def _choices() -> dict[frozenset[int], int]:
+def _slice_numbers() -> dict[frozenset[int], int]:
     """Return the number of each choice of four places."""
     return {frozenset(places): number for number, places in enumerate(reversed(list(combinations(range(12), 4))))}
 
 
-def _order(places: Sequence[int]) -> int:
+def permutation_rank(places: Sequence[int]) -> int:
     """Return which of all orders of PLACES theirs is, in the order of a dictionary."""
     number = 0
     for at, place in enumerate(places):
@@ -55,22 +64,23 @@ def _order(places: Sequence[int]) -> int:
     return number
 
 
-def coordinates(states: Iterable[State]) -> list[Coordinates]:
+def to_coordinates(states: Iterable[State]) -> list[Coordinates]:
     """Return STATES in numbers."""
-    choice = _choices()
+    choice = _slice_numbers()
     found = []
     for state in states:
-        corners, edges = _corners(state), _edges(state)
+        corners, edges = _corner_places(state), _edge_places(state)
         where = [place for place, _ in edges]
         four, up, down = (
-            choice[frozenset(some)] * ORDERS + _order(some) for some in (where[SLICE:], where[:4], where[4:SLICE])
+            choice[frozenset(some)] * ORDERS + permutation_rank(some)
+            for some in (where[SLICE:], where[:4], where[4:SLICE])
         )
         found.append(
             Coordinates(
-                twist=_digits(corners, 3),
-                flip=_digits(edges, 2),
+                twist=_encode_orientation(corners, 3),
+                flip=_encode_orientation(edges, 2),
                 four=four,
-                corner=_order([place for place, _ in corners]),
+                corner=permutation_rank([place for place, _ in corners]),
                 up=up,
                 down=down,
             )
@@ -78,28 +88,28 @@ def coordinates(states: Iterable[State]) -> list[Coordinates]:
     return found
 
 
-def _corners(state: State) -> list[tuple[int, int]]:
+def _corner_places(state: State) -> list[tuple[int, int]]:
     """Return where each corner, or what was at each place, is in STATE, and how it is twisted."""
     return [divmod(state[3 * corner], 3) for corner in range(len(CORNERS))]
 
 
-def _edges(state: State) -> list[tuple[int, int]]:
+def _edge_places(state: State) -> list[tuple[int, int]]:
     return [divmod(state[_EDGE_STICKERS + 2 * edge] - _EDGE_STICKERS, 2) for edge in range(len(EDGES))]
 
 
-def _digits(pieces: Sequence[tuple[int, int]], base: int) -> int:
+def _encode_orientation(pieces: Sequence[tuple[int, int]], base: int) -> int:
     """Return how PIECES are turned as one number; the last place follows from the others."""
     by_place = dict(pieces)
     return sum(by_place[place] * base**place for place in range(len(pieces) - 1))
 
 
-def _spelled(number: int, base: int, places: int) -> list[int]:
+def _decode_orientation(number: int, base: int, places: int) -> list[int]:
     """Return the digits of NUMBER, place by place, with the last place's."""
     digits = [number // base**place % base for place in range(places - 1)]
     return [*digits, -sum(digits) % base]
 
 
-def _turned(base: int, pieces: Sequence[tuple[int, int]], digits: Sequence[int], sign: int = 1) -> int:
+def _turn_orientation(base: int, pieces: Sequence[tuple[int, int]], digits: Sequence[int], sign: int = 1) -> int:
     """Return the number of DIGITS after what moves each place of PIECES, and turns what is there."""
     return sum(
         (turn + sign * digit) % base * base**place
@@ -108,31 +118,31 @@ def _turned(base: int, pieces: Sequence[tuple[int, int]], digits: Sequence[int],
     )
 
 
-def twist_turns() -> "array[int]":
+def twist_moves() -> "array[int]":
     """Return twist after each turn of each twist."""
-    actions = [_corners(state) for state in turn_states()]
-    spelled = (_spelled(number, 3, 8) for number in range(TWISTS))
-    return array("H", [_turned(3, action, digits) for digits in spelled for action in actions])
+    actions = [_corner_places(state) for state in turn_states()]
+    spelled = (_decode_orientation(number, 3, 8) for number in range(TWISTS))
+    return array("H", [_turn_orientation(3, action, digits) for digits in spelled for action in actions])
 
 
-def flip_turns() -> "array[int]":
+def flip_moves() -> "array[int]":
     """Return flip after each turn of each flip."""
-    actions = [_edges(state) for state in turn_states()]
-    spelled = (_spelled(number, 2, 12) for number in range(FLIPS))
-    return array("H", [_turned(2, action, digits) for digits in spelled for action in actions])
+    actions = [_edge_places(state) for state in turn_states()]
+    spelled = (_decode_orientation(number, 2, 12) for number in range(FLIPS))
+    return array("H", [_turn_orientation(2, action, digits) for digits in spelled for action in actions])
 
 
-def four_turns() -> "array[int]":
+def slice_sorted_moves() -> "array[int]":
     """Return four after each turn of each four."""
-    return _place_turns(fours(), _edges)
+    return _placement_moves(slice_placements(), _edge_places)
 
 
-def corner_turns() -> "array[int]":
+def corner_moves() -> "array[int]":
     """Return corner after each turn of each corner."""
-    return _place_turns(list(permutations(range(8))), _corners)
+    return _placement_moves(list(permutations(range(8))), _corner_places)
 
 
-def _place_turns(all_places: list[Places], pieces: Callable[[State], list[tuple[int, int]]]) -> "array[int]":
+def _placement_moves(all_places: list[Places], pieces: Callable[[State], list[tuple[int, int]]]) -> "array[int]":
     """Return the turns of ALL_PLACES; a turn by a half or back is a quarter done again."""
     number = {places: at for at, places in enumerate(all_places)}
     table = array("H", bytes(2 * TURNS * len(all_places)))
@@ -146,46 +156,46 @@ def _place_turns(all_places: list[Places], pieces: Callable[[State], list[tuple[
     return table
 
 
-def edge_turns(four: Sequence[int]) -> "tuple[array[int], array[int]]":
+def ud_edge_moves(four: Sequence[int]) -> "tuple[array[int], array[int]]":
     """Return edge after the turns of the second phase, from the turns of FOUR; and the rank of each `up` in an edge.
 
     Edge is the rank of `up` among those in the upper and lower layer, times 24, and the order of `down`.
     """
-    everywhere = fours()
-    ranks = array("H", bytes(2 * FOURS))
+    everywhere = slice_placements()
+    ranks = array("H", bytes(2 * SLICE_SORTED))
     inside = sorted((n for n, places in enumerate(everywhere) if max(places) < SLICE), key=everywhere.__getitem__)
-    choice = {frozenset(everywhere[number]): number for number in range(0, FOURS, ORDERS)}
+    choice = {frozenset(everywhere[number]): number for number in range(0, SLICE_SORTED, ORDERS)}
     for rank, number in enumerate(inside):
         ranks[number] = rank
     table = array("H")
     for up in inside:
         rest = choice[frozenset(range(SLICE)) - frozenset(everywhere[up])]
         for order in range(ORDERS):
-            for turn in SECOND:
+            for turn in PHASE2_TURNS:
                 down = four[(rest + order) * TURNS + turn]
                 table.append(ranks[four[up * TURNS + turn]] * ORDERS + down % ORDERS)
     return table, ranks
 
 
-def twist_views() -> "array[int]":
+def twist_symmetries() -> "array[int]":
     """Return each twist as it is called after each of the symmetries: symmetry by symmetry."""
-    spelled = [_spelled(number, 3, 8) for number in range(TWISTS)]
+    spelled = [_decode_orientation(number, 3, 8) for number in range(TWISTS)]
     table = array("H")
     for number, faces in enumerate(symmetries()):
-        action = _corners(moved(faces))
+        action = _corner_places(move_pieces(faces))
         sign = -1 if number >= MIRRORED else 1
-        table.extend(_turned(3, [(place, 0) for place, _ in action], digits, sign) for digits in spelled)
+        table.extend(_turn_orientation(3, [(place, 0) for place, _ in action], digits, sign) for digits in spelled)
     return table
 
 
-def inverses() -> list[int]:
+def inverse_symmetries() -> list[int]:
     """Return the number of the symmetry that undoes each."""
     every = symmetries()
     identity = {face: face for face in every[0]}
-    return [next(n for n, other in enumerate(every) if after(faces, other) == identity) for faces in every]
+    return [next(n for n, other in enumerate(every) if compose_maps(faces, other) == identity) for faces in every]
 
 
-class Classes(NamedTuple):
+class FlipSliceClasses(NamedTuple):
     """Flip and slice together (flip * 495 + slice), those that a symmetry makes alike in one class."""
 
     of: "array[int]"  # class * 16 + the symmetry that makes it the first of its class
@@ -193,12 +203,12 @@ class Classes(NamedTuple):
     same: "array[int]"  # of the first: a bit for each symmetry that leaves it as it is
 
 
-def classes(tick: Callable[[float], None]) -> Classes:
+def flip_slice_classes(tick: Callable[[float], None]) -> FlipSliceClasses:
     """Return the 64,430 classes; TICK is told how far it is."""
     unknown = 0xFFFF_FFFF
     of, first, same = array("I", [unknown]) * (FLIPS * SLICES), array("I"), array("H")
-    undo = inverses()
-    flips, slices, masks = _flip_views(), _slice_views(), _crossing()
+    undo = inverse_symmetries()
+    flips, slices, masks = _flip_symmetries(), _slice_symmetries(), _flip_masks()
     for raw in range(FLIPS * SLICES):
         if not raw & 0x3FFF:
             tick(raw / (FLIPS * SLICES))
@@ -214,31 +224,31 @@ def classes(tick: Callable[[float], None]) -> Classes:
             stays |= (image == raw) << number
         first.append(raw)
         same.append(stays)
-    return Classes(of, first, same)
+    return FlipSliceClasses(of, first, same)
 
 
-def _flip_views() -> list[list[int]]:
+def _flip_symmetries() -> list[list[int]]:
     """Return each flip after each symmetry as if no edge were between the layers."""
-    spelled = [_spelled(number, 2, 12) for number in range(FLIPS)]
+    spelled = [_decode_orientation(number, 2, 12) for number in range(FLIPS)]
     views = []
     for faces in symmetries():
-        action = [(place, 0) for place, _ in _edges(moved(faces))]
-        views.append([_turned(2, action, digits) for digits in spelled])
+        action = [(place, 0) for place, _ in _edge_places(move_pieces(faces))]
+        views.append([_turn_orientation(2, action, digits) for digits in spelled])
     return views
 
 
-def _slice_views() -> list[list[int]]:
+def _slice_symmetries() -> list[list[int]]:
     """Return each choice of places after each symmetry."""
-    everywhere = [frozenset(places) for places in fours()[::ORDERS]]
+    everywhere = [frozenset(places) for places in slice_placements()[::ORDERS]]
     number = {places: at for at, places in enumerate(everywhere)}
     views = []
     for faces in symmetries():
-        to = [place for place, _ in _edges(moved(faces))]
+        to = [place for place, _ in _edge_places(move_pieces(faces))]
         views.append([number[frozenset(to[place] for place in places)] for places in everywhere])
     return views
 
 
-def _crossing() -> list[int]:
+def _flip_masks() -> list[int]:
     """Return of each choice of places the flips that a quarter turn of the whole cube calls otherwise.
 
     An edge of the middle layer has its first sticker on F or B, which becomes R or L: it counts as flipped in the
@@ -247,5 +257,5 @@ def _crossing() -> list[int]:
     middle = frozenset(range(SLICE, len(EDGES)))
     return [
         sum(1 << place for place in frozenset(places) ^ middle if place < len(EDGES) - 1)
-        for places in fours()[::ORDERS]
+        for places in slice_placements()[::ORDERS]
     ]

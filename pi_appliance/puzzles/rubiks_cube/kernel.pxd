@@ -2,9 +2,9 @@
 
 cimport cython
 
-cdef int TURNS, SLICES, TWISTS, ROW, ORDERS, SECOND_TURNS, AXES, FEW
+cdef int TURNS, SLICES, TWISTS, ROW, ORDERS, SECOND_TURNS, AXES, MIN_RETURN
 
-cdef class Tables:
+cdef class SearchTables:
     cdef const unsigned short[::1] twist, flip, slice, four, corner, edge, views, ranks, second
     cdef const unsigned int[::1] classes
     cdef const unsigned char[::1] near_corner, near_edge, near_twist, near_flip, wide
@@ -18,8 +18,8 @@ cdef class Tables:
     )
     cpdef int distance(self, int twist, int flip, int where) noexcept
 
-cdef class Search:
-    cdef Tables tables
+cdef class PhaseSearch:
+    cdef SearchTables tables
     cdef int[::1] twist, flip, slice, dist, next, four, corner, up, down
     cdef readonly int[::1] path
     cdef readonly long long nodes
@@ -31,24 +31,24 @@ cdef class Search:
     cpdef tighten(self, int most)
 
     @cython.locals(
-        tables=Tables, depth=int, length=int, end="long long", turn=int, face=int, last=int, twist=int, flip=int,
+        tables=SearchTables, depth=int, length=int, end="long long", turn=int, face=int, last=int, twist=int, flip=int,
         where=int, dist=int, left=int,
     )
     cpdef int run(self, int budget) except -1
 
     @cython.locals(
-        tables=Tables, depth=int, turn=int, length=int, room=int, corner=int, order=int, edge=int, least=int, other=int,
+        tables=SearchTables, depth=int, turn=int, length=int, room=int, corner=int, order=int, edge=int, least=int, other=int,
         last=int, left=int,
     )
     cpdef int finish(self) except -1
 
     @cython.locals(
-        tables=Tables, number=int, turn=int, face=int, order_after=int, corner_after=int, edge_after=int
+        tables=SearchTables, number=int, turn=int, face=int, order_after=int, corner_after=int, edge_after=int
     )
     cpdef int go_home(self, int corner, int edge, int order, int at, int left, int last) except -1
 
-cdef class Exact:
-    cdef Tables tables
+cdef class DepthSearch:
+    cdef SearchTables tables
     cdef const int[::1] renamed
     cdef int[::1] twist, flip, slice, dist, next
     cdef readonly int[::1] path
@@ -62,10 +62,10 @@ cdef class Exact:
     cpdef int too_far(self, int at, int left) noexcept
 
     @cython.locals(
-        tables=Tables, depth=int, length=int, end="long long", turn=int, face=int, last=int, left=int, here=int,
+        tables=SearchTables, depth=int, length=int, end="long long", turn=int, face=int, last=int, left=int, here=int,
         there=int, far=int, axis=int, named=int,
     )
     cpdef int run(self, int budget) except -1
 
-    @cython.locals(tables=Tables, four=int, corner=int, up=int, down=int, depth=int, turn=int, home="bint", at=int)
+    @cython.locals(tables=SearchTables, four=int, corner=int, up=int, down=int, depth=int, turn=int, home="bint", at=int)
     cpdef int is_home(self) noexcept

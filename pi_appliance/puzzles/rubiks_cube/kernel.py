@@ -7,7 +7,7 @@ face is three further or nearer.
 
 from collections.abc import MutableSequence, Sequence
 
-DONE, FOUND, TIRED = 0, 1, 2  # what `run` says: no more, one more, or that it spent what it was given
+DONE, FOUND, LIMIT_REACHED = 0, 1, 2  # what `run` says: no more, one more, or that it spent what it was given
 TURNS = 18
 SLICES = 495
 TWISTS = 2187
@@ -15,11 +15,11 @@ ROW = 547  # bytes of a class in the wide table
 ORDERS = 24
 SECOND_TURNS = 10
 AXES = 3
-LONGEST = 40
-FEW = 5  # turns: who leaves the second phase's cubes is not back sooner, unless a shorter way led there
+MAX_LENGTH = 40
+MIN_RETURN = 5  # turns: who leaves the second phase's cubes is not back sooner, unless a shorter way led there
 
 
-class Tables:
+class SearchTables:
     """The buffers that a search reads. `wide` may be empty: then the small tables of twist and flip stand in."""
 
     def __init__(
@@ -83,13 +83,13 @@ class Tables:
         return walked
 
 
-class Search:
+class PhaseSearch:
     """One cube's ways through both phases, the first phase with exactly LENGTH turns, together with at most MOST.
 
     `path` holds the turns that were found, `found` how many they are.
     """
 
-    def __init__(self, tables: Tables, room: Sequence[MutableSequence[int]]) -> None:
+    def __init__(self, tables: SearchTables, room: Sequence[MutableSequence[int]]) -> None:
         self.tables = tables
         self.twist, self.flip, self.slice, self.dist, self.next, self.path = room[:6]
         self.four, self.corner, self.up, self.down = room[6:]
@@ -138,7 +138,7 @@ class Search:
                 continue
             if self.nodes >= end:
                 self.depth = depth
-                return TIRED
+                return LIMIT_REACHED
             self.nodes += 1
             self.next[depth] = turn + 1
             twist = tables.twist[self.twist[depth] * TURNS + turn]
@@ -146,7 +146,7 @@ class Search:
             where = tables.slice[self.slice[depth] * TURNS + turn]
             dist = tables.step(twist, flip, where, self.dist[depth])
             left = length - depth - 1
-            if dist > left or (dist == 0 and 0 < left < FEW):
+            if dist > left or (dist == 0 and 0 < left < MIN_RETURN):
                 continue
             self.path[depth] = turn
             if self.known > depth:  # noqa: PLR1730 - min is slow in plain Python
@@ -210,14 +210,14 @@ class Search:
         return 0
 
 
-class Exact:
+class DepthSearch:
     """All ways home of exactly so many turns, for one cube. `path` holds the turns of the one that was found.
 
     It looks along all three axes. Whoever is N turns from home is at most N from the second phase on each, and, before
     the last turn, less than that on the axis it turns about.
     """
 
-    def __init__(self, tables: Tables, room: Sequence[MutableSequence[int]], renamed: Sequence[int]) -> None:
+    def __init__(self, tables: SearchTables, room: Sequence[MutableSequence[int]], renamed: Sequence[int]) -> None:
         """ROOM is memory; RENAMED tells what each turn is called along each axis, axis by axis."""
         self.tables, self.renamed = tables, renamed
         self.twist, self.flip, self.slice, self.dist, self.next, self.path = room
@@ -270,7 +270,7 @@ class Exact:
                 continue
             if self.nodes >= end:
                 self.depth = depth
-                return TIRED
+                return LIMIT_REACHED
             self.nodes += 1
             self.next[depth] = turn + 1
             left = length - depth - 1

@@ -10,11 +10,10 @@ from functools import lru_cache
 from itertools import permutations
 
 from pi_appliance.puzzles import SolveMode, SolveResult, Table, kernel_mode
-from pi_appliance.puzzles.rubiks_cube import kept, table_kernel
+from pi_appliance.puzzles.rubiks_cube import pruning_tables, table_kernel
 from pi_appliance.puzzles.rubiks_cube.board import TURNS, Board, Solution
-from pi_appliance.puzzles.rubiks_cube.cubies import CORNERS, State, turn_states
-from pi_appliance.puzzles.rubiks_cube.legal import state_of
-from pi_appliance.puzzles.rubiks_cube.tables import fill
+from pi_appliance.puzzles.rubiks_cube.cubies import CORNERS, State, cube_state, turn_states
+from pi_appliance.puzzles.rubiks_cube.pruning_tables import build_distance_table
 from pi_appliance.puzzles.runtime.interface import SearchRuntime
 from pi_appliance.puzzles.runtime.serial import save_checkpoint
 
@@ -23,21 +22,23 @@ ORDERS, TWISTS, WIDTH = 5040, 729, 9
 POSITIONS = ORDERS * TWISTS
 GODS_NUMBER = 11
 _FIXED = CORNERS.index("DBL")
-_BUILT: dict[str, memoryview] = {}  # by this process: it is the same for every shelf
+_BUILT_TABLES: dict[str, memoryview] = {}  # by this process: it is the same for every shelf
 _PLACES = tuple(place for place in range(len(CORNERS)) if place != _FIXED)
 
 
-def distances(runtime: SearchRuntime) -> memoryview:
+def load_distances(runtime: SearchRuntime) -> memoryview:
     """Return how far each position is, a byte each; from the shelf, or built in seconds. Raises Interrupted."""
-    known = kept.load(runtime.cache, NAME, POSITIONS)
+    known = pruning_tables.load_checksummed(runtime.cache, NAME, POSITIONS)
     if known is None:
-        known = _BUILT.get(NAME) or memoryview(fill(*_turns(), ORDERS, TWISTS, WIDTH, runtime, "table of the 2x2x2"))
-        _BUILT[NAME] = known
-        save_checkpoint(kept.save, runtime.cache, NAME, [known])
+        known = _BUILT_TABLES.get(NAME) or memoryview(
+            build_distance_table(*_move_tables(), ORDERS, TWISTS, WIDTH, runtime, "table of the 2x2x2")
+        )
+        _BUILT_TABLES[NAME] = known
+        save_checkpoint(pruning_tables.save_checksummed, runtime.cache, NAME, [known])
     return known
 
 
-def census(near: "memoryview[int]") -> Table:
+def distance_table(near: "memoryview[int]") -> Table:
     """Return how many positions are how far, by the distances NEAR."""
     every = bytes(near)
     rows = [(far, every.count(far)) for far in range(GODS_NUMBER + 1)]
@@ -45,13 +46,13 @@ def census(near: "memoryview[int]") -> Table:
     return Table(title, ("moves", "positions"), rows)
 
 
-def solve(board: Board, mode: SolveMode, runtime: SearchRuntime) -> SolveResult:
+def solve_pocket(board: Board, mode: SolveMode, runtime: SearchRuntime) -> SolveResult:
     """Return the answer for a 2x2x2: shortest solutions. Raises Interrupted."""
-    near = distances(runtime)
-    start = _position(state_of(board.facelets, 2))
+    near = load_distances(runtime)
+    start = _position_number(cube_state(board.facelets, 2))
     ways: dict[int, int] = {}
-    count = _count(near, start, ways)
-    lines = iter(()) if mode is SolveMode.COUNT else _lines(near, start)
+    count = _count_paths(near, start, ways)
+    lines = iter(()) if mode is SolveMode.COUNT else _iter_solutions(near, start)
     if mode is SolveMode.FIRST:
         lines = (line for line in [next(lines)])
     return SolveResult(
@@ -63,28 +64,28 @@ def solve(board: Board, mode: SolveMode, runtime: SearchRuntime) -> SolveResult:
             "optimal": "proven",
             "kernel": kernel_mode(table_kernel),
         },
-        tables=[census(near)],
+        tables=[distance_table(near)],
     )
 
 
-def _position(state: State) -> int:
+def _position_number(state: State) -> int:
     corners = [divmod(state[3 * corner], 3) for corner in range(len(CORNERS))]
     order = tuple(_PLACES.index(corners[corner][0]) for corner in _PLACES)
     twisted = dict(corners)
     twist = sum(twisted[place] * 3**at for at, place in enumerate(_PLACES[:-1]))
-    number: int = _numbers()[order] * TWISTS + twist
+    number: int = _order_numbers()[order] * TWISTS + twist
     return number
 
 
 @lru_cache(maxsize=1)
-def _numbers() -> dict[tuple[int, ...], int]:
+def _order_numbers() -> dict[tuple[int, ...], int]:
     return {order: number for number, order in enumerate(permutations(range(len(_PLACES))))}
 
 
 @lru_cache(maxsize=1)
-def _turns() -> "tuple[array[int], array[int]]":
+def _move_tables() -> "tuple[array[int], array[int]]":
     """Return the order, and the twist, after each turn of each."""
-    numbers = _numbers()
+    numbers = _order_numbers()
     orders, twists = array("H"), array("H")
     actions = []
     for state in turn_states()[:WIDTH]:
@@ -101,9 +102,9 @@ def _turns() -> "tuple[array[int], array[int]]":
     return orders, twists
 
 
-def _nearer(near: "memoryview[int]", position: int) -> Iterator[tuple[int, int]]:
+def _closer_positions(near: "memoryview[int]", position: int) -> Iterator[tuple[int, int]]:
     """Yield each turn that brings POSITION nearer, and where it leads."""
-    orders, twists = _turns()
+    orders, twists = _move_tables()
     order, twist = divmod(position, TWISTS)
     for turn in range(WIDTH):
         other = orders[order * WIDTH + turn] * TWISTS + twists[twist * WIDTH + turn]
@@ -111,17 +112,17 @@ def _nearer(near: "memoryview[int]", position: int) -> Iterator[tuple[int, int]]
             yield turn, other
 
 
-def _count(near: "memoryview[int]", position: int, ways: dict[int, int]) -> int:
+def _count_paths(near: "memoryview[int]", position: int, ways: dict[int, int]) -> int:
     if not near[position]:
         return 1
     if position not in ways:
-        ways[position] = sum(_count(near, other, ways) for _, other in _nearer(near, position))
+        ways[position] = sum(_count_paths(near, other, ways) for _, other in _closer_positions(near, position))
     return ways[position]
 
 
-def _lines(near: "memoryview[int]", position: int) -> Iterator[Solution]:
+def _iter_solutions(near: "memoryview[int]", position: int) -> Iterator[Solution]:
     if not near[position]:
         yield ()
-    for turn, other in _nearer(near, position):
-        for rest in _lines(near, other):
+    for turn, other in _closer_positions(near, position):
+        for rest in _iter_solutions(near, other):
             yield (TURNS[turn], *rest)

@@ -4,14 +4,13 @@ from collections.abc import Iterator
 
 from pi_appliance.puzzles import Step, pluralize
 from pi_appliance.puzzles._svg import picture
-from pi_appliance.puzzles.rubiks_cube.board import FACES, Board, Solution
-from pi_appliance.puzzles.rubiks_cube.turns import read_turn, turned
+from pi_appliance.puzzles.rubiks_cube.board import FACES, Board, Solution, apply_turn, parse_turn
 
 FACE = 84  # the side of a face in the net, in the picture's own units
 GAP = 4
 EDGE = 78  # the edge of the cube in the view of three faces
 LEAN, RISE = 0.866, 0.5  # of an edge that leads to the back
-NAMES = {"U": "upper", "R": "right", "F": "front", "D": "lower", "L": "left", "B": "back"}
+FACE_NAMES = {"U": "upper", "R": "right", "F": "front", "D": "lower", "L": "left", "B": "back"}
 _POWERS = {"": "a quarter clockwise", "2": "by a half", "'": "a quarter anticlockwise"}
 # Where each face stands in the net, in faces, and in the view: its corner and where right and down lead, in edges.
 _NET = {"U": (1, 0), "L": (0, 1), "F": (1, 1), "R": (2, 1), "B": (3, 1), "D": (1, 2)}
@@ -22,7 +21,7 @@ _VIEW = {
 }
 _TOP = 72  # of the net: the view beside it is higher than a face
 _WIDTH, _HEIGHT = 4 * FACE + 5 * GAP, _TOP + 3 * FACE + 4 * GAP
-_MIDDLE, _ROOF = 2 * FACE + 3 * GAP + FACE * 0.95, EDGE * RISE + GAP  # the corner of the view that is nearest, above
+_VIEW_X, _VIEW_Y = 2 * FACE + 3 * GAP + FACE * 0.95, EDGE * RISE + GAP  # the corner of the view that is nearest, above
 # Stickers keep their colours at night, as on the table; each has its letter, for who cannot tell them apart.
 STYLE = """\
 .cube-u{fill:#f7f7f2}.cube-r{fill:#c62828}.cube-f{fill:#1f8a3b}.cube-d{fill:#f6cf1d}.cube-l{fill:#ef7d1a}
@@ -61,32 +60,34 @@ def render_solution(board: Board, line: Solution) -> str:
 
 def render_svg(board: Board) -> str:
     """Draw BOARD as a picture that needs nothing else."""
-    return _drawn(board.side, board.facelets, "")
+    return _draw_cube(board.side, board.facelets, "")
 
 
 def steps(board: Board, line: Solution) -> Iterator[Step]:
     """Yield BOARD, and BOARD after each move of LINE, with the face that turned marked."""
     facelets = board.facelets
-    yield Step("The cube as it begins", _drawn(board.side, facelets, ""))
+    yield Step("The cube as it begins", _draw_cube(board.side, facelets, ""))
     for number, word in enumerate(line, 1):
-        turn = read_turn(word, board.side)
+        turn = parse_turn(word, board.side)
         assert turn is not None
-        facelets = turned(facelets, board.side, turn)
-        yield Step(f"{number} of {len(line)}: {word}: {in_words(word)}", _drawn(board.side, facelets, word))
+        facelets = apply_turn(facelets, board.side, turn)
+        yield Step(f"{number} of {len(line)}: {word}: {describe_turn(word)}", _draw_cube(board.side, facelets, word))
 
 
-def in_words(word: str) -> str:
+def describe_turn(word: str) -> str:
     """Return what WORD turns: "the right face a quarter clockwise"."""
-    return f"the {NAMES[word[0]]} face {_POWERS[word[1:]]}"
+    return f"the {FACE_NAMES[word[0]]} face {_POWERS[word[1:]]}"
 
 
-def _drawn(side: int, facelets: str, word: str) -> str:
+def _draw_cube(side: int, facelets: str, word: str) -> str:
     size = "x".join([str(side)] * 3)
-    title = f"Rubik's cube {size}: " + (f"after {word}, {in_words(word)}" if word else " ".join(_faces(facelets, side)))
-    parts = [part for face in FACES for part in _flat(face, side, facelets)]
-    parts += [part for face in _VIEW for part in _leaning(face, side, facelets)]
+    title = f"Rubik's cube {size}: " + (
+        f"after {word}, {describe_turn(word)}" if word else " ".join(_faces(facelets, side))
+    )
+    parts = [part for face in FACES for part in _net_face(face, side, facelets)]
+    parts += [part for face in _VIEW for part in _view_face(face, side, facelets)]
     if word:
-        parts += _marked(word)
+        parts += _turn_marks(word)
     return picture(_WIDTH, _HEIGHT, title, STYLE, parts)
 
 
@@ -95,68 +96,68 @@ def _faces(facelets: str, side: int) -> list[str]:
     return [facelets[at : at + area] for at in range(0, 6 * area, area)]
 
 
-def _shown(face: str, side: int, facelets: str) -> str:
+def _face_stickers(face: str, side: int, facelets: str) -> str:
     return _faces(facelets, side)[FACES.index(face)]
 
 
-def _place(face: str) -> tuple[float, float]:
+def _net_position(face: str) -> tuple[float, float]:
     column, row = _NET[face]
     return GAP + column * (FACE + GAP), _TOP + GAP + row * (FACE + GAP)
 
 
-def _flat(face: str, side: int, facelets: str) -> Iterator[str]:
+def _net_face(face: str, side: int, facelets: str) -> Iterator[str]:
     """Yield FACE as it lies in the net."""
-    left, top = _place(face)
+    left, top = _net_position(face)
     unit = FACE / side
     yield f'<rect class="cube-body" x="{left:g}" y="{top:g}" width="{FACE}" height="{FACE}" rx="4"/>'
-    for number, colour in enumerate(_shown(face, side, facelets)):
+    for number, colour in enumerate(_face_stickers(face, side, facelets)):
         x, y = left + number % side * unit, top + number // side * unit
         yield (
             f'<rect class="cube-{colour.lower()}" x="{x + 1.5:g}" y="{y + 1.5:g}" width="{unit - 3:g}"'
             f' height="{unit - 3:g}" rx="3"/>'
         )
-        yield _letter(colour, x + unit / 2, y + unit / 2)
+        yield _sticker_letter(colour, x + unit / 2, y + unit / 2)
 
 
-def _letter(colour: str, x: float, y: float) -> str:
+def _sticker_letter(colour: str, x: float, y: float) -> str:
     pale = " cube-pale" if colour in "RFB" else ""
     return f'<text class="cube-ink{pale}" x="{x:.1f}" y="{y:.1f}">{colour}</text>'
 
 
-def _leaning(face: str, side: int, facelets: str) -> Iterator[str]:
+def _view_face(face: str, side: int, facelets: str) -> Iterator[str]:
     """Yield FACE as the view of three faces shows it."""
     yield f'<polygon class="cube-body" points="{_outline(face)}"/>'
-    for number, colour in enumerate(_shown(face, side, facelets)):
+    for number, colour in enumerate(_face_stickers(face, side, facelets)):
         row, column = divmod(number, side)
         corners = ((0.05, 0.05), (0.95, 0.05), (0.95, 0.95), (0.05, 0.95))
-        points = " ".join(_point(face, (column + x) / side, (row + y) / side) for x, y in corners)
+        points = " ".join(_point_text(face, (column + x) / side, (row + y) / side) for x, y in corners)
         yield f'<polygon class="cube-{colour.lower()}" points="{points}"/>'
-        x, y = _at(face, (column + 0.5) / side, (row + 0.5) / side)
-        yield _letter(colour, x, y)
+        x, y = _view_point(face, (column + 0.5) / side, (row + 0.5) / side)
+        yield _sticker_letter(colour, x, y)
 
 
-def _at(face: str, right: float, down: float) -> tuple[float, float]:
+def _view_point(face: str, right: float, down: float) -> tuple[float, float]:
     """Return where a point of FACE, so far to its right and down, stands in the picture."""
     origin, across, below = _VIEW[face]
     x, y = (origin[at] + right * across[at] + down * below[at] for at in (0, 1))
-    return _MIDDLE + x * EDGE, _ROOF + y * EDGE
+    return _VIEW_X + x * EDGE, _VIEW_Y + y * EDGE
 
 
-def _point(face: str, right: float, down: float) -> str:
-    x, y = _at(face, right, down)
+def _point_text(face: str, right: float, down: float) -> str:
+    x, y = _view_point(face, right, down)
     return f"{x:.1f},{y:.1f}"
 
 
 def _outline(face: str) -> str:
-    return " ".join(_point(face, right, down) for right, down in ((0, 0), (1, 0), (1, 1), (0, 1)))
+    return " ".join(_point_text(face, right, down) for right, down in ((0, 0), (1, 0), (1, 1), (0, 1)))
 
 
-def _marked(word: str) -> Iterator[str]:
+def _turn_marks(word: str) -> Iterator[str]:
     """Yield a frame around the face that WORD turned, and the move itself beside the net."""
-    left, top = _place(word[0])
+    left, top = _net_position(word[0])
     yield f'<rect class="cube-turns" x="{left:g}" y="{top:g}" width="{FACE}" height="{FACE}" rx="4"/>'
     if word[0] in _VIEW:
         yield f'<polygon class="cube-turns" points="{_outline(word[0])}"/>'
     arrow = {"": "↻", "2": "↻↻", "'": "↺"}[word[1:]]
-    x, y = _place("D")
+    x, y = _net_position("D")
     yield f'<text class="cube-way" x="{x + FACE * 1.6:g}" y="{y + FACE / 2:g}">{word} {arrow}</text>'

@@ -5,20 +5,18 @@ from dataclasses import dataclass
 
 from pi_appliance.puzzles import SolveMode, SolveResult, Table, kernel_mode, pluralize
 from pi_appliance.puzzles.rubiks_cube import kernel, pocket
-from pi_appliance.puzzles.rubiks_cube.board import TURNS, Board, Solution, uniform
-from pi_appliance.puzzles.rubiks_cube.close import close
-from pi_appliance.puzzles.rubiks_cube.exact import Shortest
-from pi_appliance.puzzles.rubiks_cube.kernel import Tables
-from pi_appliance.puzzles.rubiks_cube.legal import state_of
-from pi_appliance.puzzles.rubiks_cube.tables import tables
-from pi_appliance.puzzles.rubiks_cube.together import ParallelHunt
-from pi_appliance.puzzles.rubiks_cube.two_phase import Found, TwoPhaseSearch
+from pi_appliance.puzzles.rubiks_cube.board import TURNS, Board, Solution, is_solved
+from pi_appliance.puzzles.rubiks_cube.cubies import cube_state
+from pi_appliance.puzzles.rubiks_cube.kernel import SearchTables
+from pi_appliance.puzzles.rubiks_cube.optimal import OptimalSearch, find_near_solutions
+from pi_appliance.puzzles.rubiks_cube.pruning_tables import load_tables
+from pi_appliance.puzzles.rubiks_cube.two_phase import ParallelTwoPhaseSearch, PhaseSolution, TwoPhaseSearch
 from pi_appliance.puzzles.runtime.interface import Interrupted, SearchRuntime
 
-SHORT = 14  # moves: it is proven within a second that there is no shorter solution, or that there is
-HURRY = 0.5  # seconds before the deadline in which the answer is written down
-PATIENCE = 600  # seconds: "all the time" where there is no deadline
-PACE = 200_000  # positions that count as a second where the clock stands still
+PROVABLE_LENGTH = 14  # moves: it is proven within a second that there is no shorter solution, or that there is
+DEADLINE_MARGIN = 0.5  # seconds before the deadline in which the answer is written down
+DEFAULT_SECONDS = 600  # seconds: "all the time" where there is no deadline
+NODES_PER_SECOND = 200_000  # positions that count as a second where the clock stands still
 
 
 def solve(board: Board, mode: SolveMode, runtime: SearchRuntime) -> SolveResult:
@@ -27,21 +25,21 @@ def solve(board: Board, mode: SolveMode, runtime: SearchRuntime) -> SolveResult:
     FIRST is one solution, the shortest that is found in the time that the rules give; FEWEST are all the shortest
     ones, COUNT their number.
     """
-    if uniform(board):
+    if is_solved(board):
         lines: list[Solution] = [] if mode is SolveMode.COUNT else [()]
         return SolveResult(solutions=iter(lines), count=1, details={"moves": 0, "optimal": "proven"})
     runtime.report_progress(None, "looking nearby")
-    if ways := close(state_of(board.facelets, board.side), board.side):
-        return _nearby([told(turns) for turns in ways], mode)
+    if ways := find_near_solutions(cube_state(board.facelets, board.side), board.side):
+        return _near_result([turn_names(turns) for turns in ways], mode)
     if board.side == 2:
-        return pocket.solve(board, mode, runtime)
-    with_tables = tables(runtime)
+        return pocket.solve_pocket(board, mode, runtime)
+    with_tables = load_tables(runtime)
     if mode is SolveMode.FIRST:
-        return _first(board, with_tables, runtime)
-    return _shortest(board, mode, with_tables, runtime)
+        return _solve_first(board, with_tables, runtime)
+    return _solve_optimal(board, mode, with_tables, runtime)
 
 
-def _nearby(lines: list[Solution], mode: SolveMode) -> SolveResult:
+def _near_result(lines: list[Solution], mode: SolveMode) -> SolveResult:
     """Return the answer where LINES are all the shortest solutions, found without tables."""
     wanted = {SolveMode.FIRST: lines[:1], SolveMode.COUNT: []}.get(mode, lines)
     facts: Mapping[str, int | float | str] = {
@@ -52,12 +50,12 @@ def _nearby(lines: list[Solution], mode: SolveMode) -> SolveResult:
     return SolveResult(solutions=iter(wanted), count=len(lines), details=facts)
 
 
-def told(turns: Iterable[int]) -> Solution:
+def turn_names(turns: Iterable[int]) -> Solution:
     """Return TURNS by their names."""
     return tuple(TURNS[turn] for turn in turns)
 
 
-class _Time:
+class _TimeBudget:
     """What is spent of the time for one board."""
 
     def __init__(self, board: Board, runtime: SearchRuntime) -> None:
@@ -65,12 +63,12 @@ class _Time:
         left = runtime.seconds_left()
         seconds = board.seconds
         if seconds is None:
-            seconds = PATIENCE if left is None else left
-        self.seconds = seconds if left is None else min(seconds, max(left * 0.9 - HURRY, 0))
+            seconds = DEFAULT_SECONDS if left is None else left
+        self.seconds = seconds if left is None else min(seconds, max(left * 0.9 - DEADLINE_MARGIN, 0))
 
     def spent(self, nodes: int) -> float:
         """Return the seconds; by NODES where the clock stands still, so that a library's answers are the same again."""
-        return self._runtime.monotonic() - self._start or nodes / PACE
+        return self._runtime.monotonic() - self._start or nodes / NODES_PER_SECOND
 
     def over(self, nodes: int) -> bool:
         """Say whether it is all spent."""
@@ -78,10 +76,10 @@ class _Time:
 
 
 @dataclass(slots=True)
-class _Best:
+class _BestSolution:
     """The shortest solution so far, and how it came to that."""
 
-    found: Found | None = None
+    found: PhaseSolution | None = None
     least: int = 0  # nothing is shorter
     nodes: int = 0
 
@@ -90,19 +88,19 @@ class _Best:
         return len(self.found.turns) if self.found else 99
 
 
-def _first(board: Board, with_tables: Tables, runtime: SearchRuntime) -> SolveResult:
-    time, best = _Time(board, runtime), _Best()
+def _solve_first(board: Board, with_tables: SearchTables, runtime: SearchRuntime) -> SolveResult:
+    time, best = _TimeBudget(board, runtime), _BestSolution()
     history: list[tuple[int | float | str, ...]] = []
-    state = state_of(board.facelets, 3)
+    state = cube_state(board.facelets, 3)
     hunt = (
-        ParallelHunt(state, with_tables, runtime)
+        ParallelTwoPhaseSearch(state, with_tables, runtime)
         if runtime.cores > 1 and time.seconds
         else TwoPhaseSearch(state, with_tables)
     )
     best.least = hunt.least
 
     def over(moves: int, nodes: int) -> bool:
-        return moves <= max(board.target, SHORT) or time.over(nodes)
+        return moves <= max(board.target, PROVABLE_LENGTH) or time.over(nodes)
 
     try:
         for found in hunt.run(over):
@@ -111,30 +109,32 @@ def _first(board: Board, with_tables: Tables, runtime: SearchRuntime) -> SolveRe
                 best.found = found
                 split = f"{found.split[0]} + {found.split[1]}"
                 history.append((best.moves, split, hunt.nodes, round(time.spent(hunt.nodes), 3)))
-            _tell(best, time, runtime)
-        if best.moves <= SHORT:
-            _prove(best, Shortest(state, with_tables, runtime), time, runtime)
+            _report_progress(best, time, runtime)
+        if best.moves <= PROVABLE_LENGTH:
+            _prove_optimal(best, OptimalSearch(state, with_tables, runtime), time, runtime)
     except Interrupted as end:
         if best.found:
-            end.partial_result = f"a solution of {pluralize(best.moves, 'move')}: {' '.join(told(best.found.turns))}"
+            end.partial_result = (
+                f"a solution of {pluralize(best.moves, 'move')}: {' '.join(turn_names(best.found.turns))}"
+            )
         raise
     assert best.found is not None
     headers = ("moves", "phases", "positions", "seconds")
     return SolveResult(
-        solutions=iter([told(best.found.turns)]),
+        solutions=iter([turn_names(best.found.turns)]),
         nodes_searched=lambda: best.nodes,
-        details=_facts(best) | {"tables": "wide" if with_tables.is_wide else "small"},
+        details=_solution_facts(best) | {"tables": "wide" if with_tables.is_wide else "small"},
         tables=[Table("Shorter and shorter", headers, history)],
     )
 
 
-def _tell(best: _Best, time: _Time, runtime: SearchRuntime) -> None:
+def _report_progress(best: _BestSolution, time: _TimeBudget, runtime: SearchRuntime) -> None:
     part = min(time.spent(best.nodes) / time.seconds, 1) if best.found and time.seconds else None
     note = pluralize(best.moves, "move") if best.found else "looking for a first solution"
     runtime.report_progress(part, note)
 
 
-def _facts(best: _Best) -> dict[str, int | float | str]:
+def _solution_facts(best: _BestSolution) -> dict[str, int | float | str]:
     assert best.found is not None
     proven = best.least >= best.moves
     return {
@@ -147,7 +147,7 @@ def _facts(best: _Best) -> dict[str, int | float | str]:
     }
 
 
-def _prove(best: _Best, shortest: Shortest, time: _Time, runtime: SearchRuntime) -> None:
+def _prove_optimal(best: _BestSolution, shortest: OptimalSearch, time: _TimeBudget, runtime: SearchRuntime) -> None:
     """Look through everything shorter than BEST, as far as the time goes."""
     before = best.nodes
     best.least = max(best.least, shortest.proven.length)
@@ -161,15 +161,15 @@ def _prove(best: _Best, shortest: Shortest, time: _Time, runtime: SearchRuntime)
         best.nodes = before
         if shortest.proven.lines:
             turns = shortest.proven.lines[0]
-            best.found = Found(turns, (len(turns), 0))
+            best.found = PhaseSolution(turns, (len(turns), 0))
         else:
             best.least += 1
 
 
-def _shortest(board: Board, mode: SolveMode, with_tables: Tables, runtime: SearchRuntime) -> SolveResult:
-    search = Shortest(state_of(board.facelets, 3), with_tables, runtime)
+def _solve_optimal(board: Board, mode: SolveMode, with_tables: SearchTables, runtime: SearchRuntime) -> SolveResult:
+    search = OptimalSearch(cube_state(board.facelets, 3), with_tables, runtime)
     search.run()
-    lines = [told(turns) for turns in search.proven.lines]
+    lines = [turn_names(turns) for turns in search.proven.lines]
     nodes = search.proven.nodes
     facts: Mapping[str, int | float | str] = {
         "moves": search.proven.length,

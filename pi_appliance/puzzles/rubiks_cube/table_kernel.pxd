@@ -5,7 +5,7 @@ cimport cython
 cdef int UNKNOWN, TURNS, SLICES, TWISTS, ROW, SLICE_TURNS, TWIST_TURNS
 
 @cython.locals(found=int, entry=int, one=int, two=int, turn=int, other=int)
-cpdef int fill(
+cpdef int bfs_fill(
     unsigned char[::1] near, const unsigned short[::1] left, const unsigned short[::1] right, int across, int width,
     int depth, int begin, int end
 ) except -1
@@ -14,13 +14,13 @@ cpdef int fill(
     flip=int, where=int, level=int, after=int, count=int, found=int, twist=int, turn=int, code="unsigned int", base=int,
     view=int, alike=int, number=int, place=int, shift=int,
 )
-cpdef int widen(
+cpdef int forward_bfs(
     unsigned char[::1] wide, int row, int depth, int raw, const unsigned short[::1] turns,
     const unsigned short[::1] views, const unsigned int[::1] of, const unsigned short[::1] same, unsigned short[::1] at
 ) except -1
 
 @cython.locals(found=int, symmetry=int, other=int, place=int, shift=int)
-cpdef int mark(
+cpdef int mark_symmetric(
     unsigned char[::1] wide, int base, int twist, int after, const unsigned short[::1] views, int alike
 ) except -1
 
@@ -28,7 +28,7 @@ cpdef int mark(
     flip=int, where=int, level=int, change=int, count=int, found=int, twist=int, turn=int, code="unsigned int", base=int,
     view=int, left=int, number=int, other=int, place=int,
 )
-cpdef int look_back(
+cpdef int backward_bfs(
     unsigned char[::1] wide, int row, int depth, int raw, const unsigned short[::1] turns,
     const unsigned short[::1] views, const unsigned int[::1] of, unsigned short[::1] at
 ) except -1

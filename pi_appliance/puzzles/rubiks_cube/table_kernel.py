@@ -15,7 +15,7 @@ SLICE_TURNS = 2048 * TURNS  # where the turns of a slice begin, behind those of 
 TWIST_TURNS = SLICE_TURNS + SLICES * TURNS
 
 
-def fill(  # noqa: PLR0913, PLR0917 - a kernel is given its buffers
+def bfs_fill(  # noqa: PLR0913, PLR0917 - a kernel is given its buffers
     near: MutableSequence[int],
     left: Sequence[int],
     right: Sequence[int],
@@ -43,7 +43,7 @@ def fill(  # noqa: PLR0913, PLR0917 - a kernel is given its buffers
     return found
 
 
-def widen(  # noqa: PLR0913, PLR0917
+def forward_bfs(  # noqa: PLR0913, PLR0917
     wide: "memoryview[int]",
     row: int,
     depth: int,
@@ -84,11 +84,11 @@ def widen(  # noqa: PLR0913, PLR0917
                 wide[place] = wide[place] ^ (3 ^ after) << shift
                 found += 1
                 if alike != 1:
-                    found += mark(wide, base, twist, after, views, alike)
+                    found += mark_symmetric(wide, base, twist, after, views, alike)
     return found
 
 
-def mark(wide: "memoryview[int]", base: int, twist: int, after: int, views: Sequence[int], alike: int) -> int:
+def mark_symmetric(wide: "memoryview[int]", base: int, twist: int, after: int, views: Sequence[int], alike: int) -> int:
     """Give AFTER to what the symmetries ALIKE make of TWIST in the row that begins at BASE; return how many."""
     found = 0
     for symmetry in range(1, 16):
@@ -102,7 +102,7 @@ def mark(wide: "memoryview[int]", base: int, twist: int, after: int, views: Sequ
     return found
 
 
-def look_back(  # noqa: PLR0913, PLR0917
+def backward_bfs(  # noqa: PLR0913, PLR0917
     wide: "memoryview[int]",
     row: int,
     depth: int,

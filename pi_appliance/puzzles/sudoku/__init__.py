@@ -1,15 +1,16 @@
-"""Sudoku: fill the squares so that each row, column and box has each digit once. One grid, or a file of many."""
+"""Sudoku: fill the cells so that each row, column and box has each digit once.
+
+A board is one grid, or the many grids of a file.
+"""
 
 from pi_appliance.puzzles import SolveMode
-from pi_appliance.puzzles.sudoku.board import RULES, Board, Solution, describe, with_rules
-from pi_appliance.puzzles.sudoku.boards import BOARDS
+from pi_appliance.puzzles.sudoku.board import BOARDS, RULES, Board, Solution, describe, with_rules
 from pi_appliance.puzzles.sudoku.check import check
 from pi_appliance.puzzles.sudoku.generate import generate
-from pi_appliance.puzzles.sudoku.parse import parse, parse_solution
+from pi_appliance.puzzles.sudoku.parse import parse, parse_listing, parse_solution
+from pi_appliance.puzzles.sudoku.render import notate, render, render_solution, render_svg, steps
 from pi_appliance.puzzles.sudoku.solve import solve
-from pi_appliance.puzzles.sudoku.steps import hint, steps
-from pi_appliance.puzzles.sudoku.svg import render_svg
-from pi_appliance.puzzles.sudoku.text import notate, parse_listing, render, render_solution
+from pi_appliance.puzzles.sudoku.techniques import hint
 
 TITLE = "Sudoku"
 NODE_UNIT = "guesses"

@@ -1,8 +1,9 @@
-"""Sudoku grids: one, or the many of a file; and a solution of one of them."""
+"""Sudoku boards: one grid or the many grids of a file, their rules, and the boards known by name."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from types import MappingProxyType
 from typing import NamedTuple
 
 from pi_appliance.errors import UnknownName, WrongArgument
@@ -22,18 +23,19 @@ BOXES = {
     20: (5, 4),
     25: (5, 5),
 }
-"""The boxes of a grid by its size: how many squares they are wide, and how many high."""
+"""Width and height of a box, in cells, by the size of the grid."""
 LEVELS = ("easy", "medium", "hard", "extreme")
-"""How hard a grid is for a person: singles do; locked candidates, pairs and triples; an X-wing; nothing but a guess."""
+"""Levels of difficulty for a person; `techniques.TECHNIQUES` maps each technique to its level."""
 RULES: Mapping[str, Rule] = {
-    "count-to": Rule("counting stops at so many solutions of a grid; all: never, however long it takes", "all"),
-    "difficulty": Rule("how hard a new grid is; without it, as it comes", choices=LEVELS),
-    "clues": Rule("how many clues a new grid has, such as 30; without it, none that is not needed"),
+    "count-to": Rule("stop counting at this many solutions of a grid; all: count to the end", "all"),
+    "difficulty": Rule("level of a new grid; default: any level", choices=LEVELS),
+    "clues": Rule("number of clues of a new grid, such as 30; default: no redundant clue is left"),
 }
+_MAX_NUMBER_DIGITS = 20
 
 
 class Solution(NamedTuple):
-    """A solution: of which grid, counted from 1, and its symbols row by row."""
+    """A solution: the number of its grid, counted from 1, and its symbols row by row."""
 
     grid: int
     digits: str
@@ -41,86 +43,102 @@ class Solution(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """Grids of one size, each a string of symbols row by row with `.` for an empty square."""
+    """Grids of one size, each a string of symbols row by row with `.` for an empty cell."""
 
     grids: tuple[str, ...]
     size: int = 9
-    known: tuple[str, ...] = ()
-    """The solutions that the file brought along, one a grid, `` where it brought none; or nothing at all."""
+    known_solutions: tuple[str, ...] = ()
+    """Solutions from the file, one per grid ("" where it has none); empty if there are none at all."""
     count_to: int | None = None
-    """Counting stops at so many solutions; None: never."""
+    """Stop counting at this many solutions; None: count all."""
     difficulty: str = ""
-    """One of LEVELS that a new grid is to have; empty: any."""
+    """Level of a new grid, one of `LEVELS`; empty: any."""
     clues: int | None = None
-    """How many clues a new grid is to have; None: as few as it comes to."""
+    """Number of clues of a new grid; None: as few as possible."""
 
     @property
-    def many(self) -> bool:
+    def has_many_grids(self) -> bool:
         """Whether there is more than one grid."""
         return len(self.grids) > 1
 
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """A row, a column or a box, and its squares."""
+    """A row, a column or a box, and its cells."""
 
     name: str
-    squares: tuple[int, ...]
+    cells: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
-    """Which squares see each other in a grid; a square is its number in reading order, from 0."""
+class GridLayout:
+    """Units and peers of each cell. Cells are numbered in reading order from 0."""
 
     size: int
     units: tuple[Unit, ...]
     """Rows, then columns, then boxes."""
-    of: tuple[tuple[int, int, int], ...]
-    """The numbers of the row, column and box of each square among the units."""
+    units_of: tuple[tuple[int, int, int], ...]
+    """Indexes of the row, column and box of each cell in `units`."""
     peers: tuple[frozenset[int], ...]
-    """The squares that share a unit with each square."""
+    """The other cells that share a unit with each cell."""
 
 
 @lru_cache(maxsize=16)
-def shape(size: int) -> Shape:
-    """Return the shape of a grid of SIZE, one of BOXES."""
-    wide, high = BOXES[size]
-    whole = range(size)
-    squares = range(size * size)
-    of = tuple(
-        (at // size, size + at % size, 2 * size + at // size // high * (size // wide) + at % size // wide)
-        for at in squares
+def grid_layout(size: int) -> GridLayout:
+    """Return the layout of grids of `size`, one of `BOXES`."""
+    width, height = BOXES[size]
+    cells = range(size * size)
+    units_of = tuple(
+        (
+            cell // size,
+            size + cell % size,
+            2 * size + cell // size // height * (size // width) + cell % size // width,
+        )
+        for cell in cells
     )
-    names = [f"{kind} {number + 1}" for kind in ("row", "column", "box") for number in whole]
-    units = tuple(Unit(name, tuple(at for at in squares if n in of[at])) for n, name in enumerate(names))
-    peers = tuple(frozenset(other for n in of[at] for other in units[n].squares) - {at} for at in squares)
-    return Shape(size, units, of, peers)
+    names = [f"{kind} {number + 1}" for kind in ("row", "column", "box") for number in range(size)]
+    units = tuple(
+        Unit(name, tuple(cell for cell in cells if number in units_of[cell])) for number, name in enumerate(names)
+    )
+    peers = tuple(
+        frozenset(other for number in units_of[cell] for other in units[number].cells) - {cell} for cell in cells
+    )
+    return GridLayout(size, units, units_of, peers)
 
 
-def place(at: int, size: int) -> str:
-    """Return the name of square AT, such as r1c9: its row and column, counted from 1."""
-    return f"r{at // size + 1}c{at % size + 1}"
+def cell_name(cell: int, size: int) -> str:
+    """Return the name of a cell, such as r1c9: row and column, counted from 1."""
+    return f"r{cell // size + 1}c{cell % size + 1}"
+
+
+def count_clues(grid: str) -> int:
+    """Return the number of filled cells."""
+    return len(grid) - grid.count(EMPTY)
 
 
 def describe(board: Board) -> str:
-    """Return the size of BOARD, and rules other than the default ones, in words."""
+    """Return the size of the board, and the rules that differ from the default."""
     size = f"{board.size}x{board.size}"
-    if board.many:
-        said = [f"{pluralize(len(board.grids), 'grid')} of {size}"]
+    if board.has_many_grids:
+        parts = [f"{pluralize(len(board.grids), 'grid')} of {size}"]
     else:
-        clues = sum(mark != EMPTY for mark in board.grids[0])
-        said = [f"{pluralize(clues, 'clue')} in {size} squares"]
+        parts = [f"{pluralize(count_clues(board.grids[0]), 'clue')} in {size} cells"]
     if board.count_to is not None:
-        said.append(f"counted to {board.count_to:,}")
+        parts.append(f"counted to {board.count_to:,}")
     if board.difficulty:
-        said.append(f"new ones {board.difficulty}")
+        parts.append(f"new grids {board.difficulty}")
     if board.clues is not None:
-        said.append(f"new ones with {pluralize(board.clues, 'clue')}")
-    return ", ".join(said)
+        parts.append(f"new grids with {pluralize(board.clues, 'clue')}")
+    return ", ".join(parts)
 
 
 def with_rules(board: Board, rules: Mapping[str, str]) -> Board:
-    """Return BOARD with RULES. Raises UnknownName (no such rule or level), WrongArgument (no such number)."""
+    """Return the board with these rules.
+
+    Raises:
+        UnknownName: a rule or level does not exist.
+        WrongArgument: a value is not a valid number.
+    """
     for name, value in rules.items():
         if name not in RULES:
             raise UnknownName("rule of sudoku", name, tuple(RULES))
@@ -129,17 +147,51 @@ def with_rules(board: Board, rules: Mapping[str, str]) -> Board:
                 raise UnknownName("difficulty", value, LEVELS)
             board = replace(board, difficulty=value)
         elif name == "clues":
-            most = board.size * board.size
-            board = replace(board, clues=_number(value, name, most) if value else None)
+            cell_count = board.size * board.size
+            board = replace(board, clues=_parse_number(value, name, cell_count) if value else None)
         else:
-            board = replace(board, count_to=None if value in {"", "all"} else _number(value, name, None))
+            board = replace(board, count_to=None if value in {"", "all"} else _parse_number(value, name, None))
     return board
 
 
-def _number(text: str, rule: str, most: int | None) -> int:
-    plain = text.replace(",", "").replace("_", "")
-    # Twenty figures are more than any computer counts to.
-    if plain.isascii() and plain.isdigit() and len(plain) <= 20 and 1 <= int(plain) <= (most or int(plain)):
-        return int(plain)
-    upto = f" to {most}" if most else ""
-    raise WrongArgument(f"{rule}: {text!r} is not a number from 1{upto or ' on'}; write one, such as 30")
+def _parse_number(text: str, rule: str, maximum: int | None) -> int:
+    digits = text.replace(",", "").replace("_", "")
+    if digits.isascii() and digits.isdigit() and len(digits) <= _MAX_NUMBER_DIGITS:
+        number = int(digits)
+        if 1 <= number <= (maximum or number):
+            return number
+    limits = f"from 1 to {maximum}" if maximum else "from 1 on"
+    raise WrongArgument(f"{rule}: {text!r} is not a number {limits}; write one, such as 30")
+
+
+def draw_grid(grid: str, size: int) -> str:
+    """Draw a grid with lines between its boxes."""
+    width, height = BOXES[size]
+    ruler = "+".join(["-" * (2 * width + 1)] * (size // width))[1:-1] + "\n"
+    lines = []
+    for number in range(size):
+        row = grid[number * size : (number + 1) * size]
+        if number and number % height == 0:
+            lines.append(ruler)
+        lines.append(" | ".join(" ".join(row[left : left + width]) for left in range(0, size, width)) + "\n")
+    return "".join(lines)
+
+
+_KNOWN_GRIDS = {
+    # The sample of the original project: half a minute by trying digit after digit.
+    "sample": "..4..17...8..2....2...7.......5.3.78..5...4..96.1.4.......5...9....1..6...17..2..",
+    # No grid with fewer than 17 clues has a unique solution.
+    "seventeen": ".......1.4.........2...........5.4.7..8...3....1.9....3..4..2...5.1........8.6...",
+    # Its first row is 987654321: the worst case for trying from 1 upwards, row by row.
+    "uphill": "..............3.85..1.2.......5.7.....4...1...9.......5......73..2.1........4...9",
+    # Four that were called the hardest of their year.
+    "escargot": "1....7.9..3..2...8..96..5....53..9...1..8...26....4...3......1..4......7..7...3..",
+    "everest": "8..........36......7..9.2...5...7.......457.....1...3...1....68..85...1..9....4..",
+    "nugget": ".......39.....1..5..3.5.8....8.9...6.7...2...1..4.......9.8..5..2....6..4..7.....",
+    "monster": "1.......2.9.4...5...6...7...5.9.3.......7.......85..4.7.....6...3...9.8...2.....1",
+    # It has no solution; some programs need millions of guesses to prove that.
+    "impossible": ".....5.8....6.1.43..........1.5........1.6...3.......553.....61........4.........",
+    # "seventeen" with one clue removed.
+    "sixteen": ".......1.4.........2...........5.4.7..8...3....1.9....3..4..2...5.1........8.....",
+}
+BOARDS: Mapping[str, str] = MappingProxyType({name: draw_grid(grid, 9) for name, grid in _KNOWN_GRIDS.items()})

@@ -1,129 +1,203 @@
-"""Counts all solutions of a 9x9 grid, on all cores, and goes on another night where it was cut off.
+"""Find and count the solutions of one grid; 9x9 is counted on all cores and can be resumed.
 
-A search that has spent its budget is taken apart: each guess on its stack that has a contrary still to be looked at is
-a piece of its own. So each look at a piece is a matter of a moment, nothing is looked at twice, and little is lost at
-an end.
+The count of a 9x9 grid is split into branches. A branch that has spent its budget is split along
+its search stack: each guess whose negation is still unsearched becomes a branch. So a branch takes
+a moment, no part is searched twice, and little is lost at an interruption.
 """
 
 from array import array
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from hashlib import sha256
+from itertools import islice
+from typing import NamedTuple
 
 from pi_appliance.puzzles import pluralize
 from pi_appliance.puzzles.runtime.interface import Cache, Interrupted, SearchRuntime
 from pi_appliance.puzzles.runtime.serial import save_checkpoint
 from pi_appliance.puzzles.sudoku import kernel
+from pi_appliance.puzzles.sudoku.sat import SatSearch
 
-BUDGET = 100_000 if kernel.COMPILED else 2_000  # guesses for one look: a tenth of a second, more on a small Pi
-WAVE = 64  # pieces given out at a time
-KEPT = 60  # seconds between two checkpoints
-MAGIC = b"sudoku count 1\n"
-_HEAD = 16  # bytes of each of the two numbers behind it: more than any count of solutions takes
-_STATE = 30  # words of a grid in the kernel
+PROGRESS_BUDGET = 50_000 if kernel.COMPILED else 500  # guesses between reports: at most 0.3 s on a small Pi
+BRANCH_BUDGET = 100_000 if kernel.COMPILED else 2_000  # guesses per branch: 0.1 s, more on a small Pi
+WAVE_SIZE = 64  # branches searched between checkpoints and progress reports
+SAVE_INTERVAL = 60  # seconds between checkpoints
+_UNLIMITED = 2**62
+_MAGIC = b"sudoku count 1\n"
+_NUMBER_SIZE = 16  # bytes of each number in the header; enough for any count of solutions
+_FRAME_WORDS = 30  # words of a grid as the kernel saves it
 
-_Piece = tuple[bytes, float]  # a grid as the kernel saves it, and the part of the whole work that it seems to be
-_Look = Callable[[_Piece], tuple[int, int, list[_Piece]]]
+_Branch = tuple[bytes, float]  # a grid as the kernel saves it, and its estimated part of the whole
+_CountBranch = Callable[[_Branch], tuple[int, int, list[_Branch]]]
+
+
+class SolutionCount(NamedTuple):
+    """Number of solutions, whether these are all, and the guesses it took."""
+
+    solutions: int
+    is_complete: bool
+    guesses: int
 
 
 @dataclass(slots=True)
-class Count:
-    """How many solutions there are, how many guesses it took, and what is still to be looked at."""
+class CountState:
+    """Solutions and guesses so far, and the branches still to be searched."""
 
     solutions: int
     guesses: int
-    left: list[_Piece]
+    branches: list[_Branch]
 
 
-def count(grid: str, most: int | None, runtime: SearchRuntime, budget: int = BUDGET) -> Count:
-    """Count the solutions of GRID, up to MOST. Raises Interrupted; by then it is on the shelf how far it came.
+class BandSearch:
+    """Search for the solutions of one 9x9 grid, with progress reports."""
 
-    If nothing is left, these are all.
+    def __init__(self, grid: str, runtime: SearchRuntime) -> None:
+        self._runtime = runtime
+        self._search = kernel.GridSearch()
+        self._search.begin(grid.encode(), 0)
+        self._cells = bytearray(81)
+
+    def solutions(self) -> Iterator[str]:
+        """Yield each solution. Raises `Interrupted`."""
+        while (result := self._search.find_next(PROGRESS_BUDGET)) != kernel.DONE:
+            if result == kernel.FOUND:
+                self._search.write_solution(self._cells, 0)
+                yield self._cells.decode()
+            self._runtime.report_progress(None, f"{self.guesses():,} guesses")
+
+    def guesses(self) -> int:
+        """Return the number of guesses so far."""
+        return int(self._search.guesses)
+
+
+def is_unique(grid: str, runtime: SearchRuntime) -> bool:
+    """Return whether a 9x9 grid has exactly one solution. Raises `Interrupted`."""
+    search = kernel.GridSearch()
+    search.begin(grid.encode(), 0)
+    found = 0
+    while search.top >= 0 and found < 2:
+        found += search.count_next(2 - found, PROGRESS_BUDGET)
+        if search.top >= 0 and found < 2:
+            runtime.report_progress(None, f"{search.guesses:,} guesses")
+    return found == 1
+
+
+def count_solutions(grid: str, size: int, limit: int | None, runtime: SearchRuntime) -> SolutionCount:
+    """Count the solutions of a grid of any size, up to `limit`.
+
+    Raises:
+        Interrupted: a 9x9 grid has its checkpoint saved by then.
+        Refused: the library for its size is not installed.
     """
-    look = _look(most, budget)
-    name = f"sudoku/count-1-{sha256(grid.encode()).hexdigest()[:24]}"
-    state = _kept(runtime.cache, name) or Count(0, 0, list(_whole(grid)))
-    kept = runtime.monotonic()
+    if size == 9:
+        state = count_parallel(grid, limit, runtime)
+        return SolutionCount(state.solutions, not state.branches, state.guesses)
+    search = SatSearch(grid, size, runtime)
+    count = 0
     try:
-        while state.left and (most is None or state.solutions < most):
-            part = 1 - sum(weight for _, weight in state.left)
+        for count, _ in enumerate(islice(search.solutions(), limit), 1):
+            runtime.report_progress(None, f"{pluralize(count, 'solution')} so far")
+    except Interrupted as interrupted:
+        interrupted.partial_result = f"{pluralize(count, 'solution')} counted, and there may be more"
+        raise
+    return SolutionCount(count, limit is None or count < limit, search.guesses())
+
+
+def count_parallel(
+    grid: str, limit: int | None, runtime: SearchRuntime, branch_budget: int = BRANCH_BUDGET
+) -> CountState:
+    """Count the solutions of a 9x9 grid, up to `limit`; if no branch is left, these are all.
+
+    Raises:
+        Interrupted: the checkpoint is saved by then.
+    """
+    count_branch = _branch_counter(limit, branch_budget)
+    name = f"sudoku/count-1-{sha256(grid.encode()).hexdigest()[:24]}"
+    state = _load_state(runtime.cache, name) or CountState(0, 0, list(_root_branches(grid)))
+    saved_at = runtime.monotonic()
+    try:
+        while state.branches and (limit is None or state.solutions < limit):
+            part = 1 - sum(weight for _, weight in state.branches)
             runtime.report_progress(max(0.0, part), f"{pluralize(state.solutions, 'solution')} so far")
-            _wave(state, look, runtime)
-            if runtime.monotonic() - kept > KEPT:
-                save_checkpoint(_keep, runtime.cache, name, state)
-                kept = runtime.monotonic()
-    except Interrupted as end:
-        lost = save_checkpoint(_keep, runtime.cache, name, state)
-        end.partial_result = f"{pluralize(state.solutions, 'solution')} counted, and there may be more"
-        end.partial_result += lost or "; it goes on from there"
+            _run_wave(state, count_branch, runtime)
+            if runtime.monotonic() - saved_at > SAVE_INTERVAL:
+                save_checkpoint(_save_state, runtime.cache, name, state)
+                saved_at = runtime.monotonic()
+    except Interrupted as interrupted:
+        failure = save_checkpoint(_save_state, runtime.cache, name, state)
+        interrupted.partial_result = f"{pluralize(state.solutions, 'solution')} counted, and there may be more"
+        interrupted.partial_result += failure or "; the next run continues from there"
         raise
     runtime.cache.remove(name)
-    if most is not None and state.solutions >= most:
-        return Count(most, state.guesses, state.left or list(_whole(grid)))
+    if limit is not None and state.solutions >= limit:
+        return CountState(limit, state.guesses, state.branches or list(_root_branches(grid)))
     return state
 
 
-def _whole(grid: str) -> Iterator[_Piece]:
-    """Yield the one piece that GRID is before anything is looked at."""
-    search = kernel.Search()
+def _root_branches(grid: str) -> Iterator[_Branch]:
+    """Yield the single branch of an unsearched grid."""
+    search = kernel.GridSearch()
     search.begin(grid.encode(), 0)
-    yield from _rest(search, 1.0)
+    yield from _open_branches(search, 1.0)
 
 
-def _wave(state: Count, look: _Look, runtime: SearchRuntime) -> None:
-    """Look at some of the pieces left. The last ones are the furthest on: what waits stays short."""
-    wave = state.left[-WAVE:]
-    del state.left[-WAVE:]
-    parts: list[_Piece] = []
+def _run_wave(state: CountState, count_branch: _CountBranch, runtime: SearchRuntime) -> None:
+    """Search the last branches: they are the deepest, so the list of waiting ones stays short."""
+    wave = state.branches[-WAVE_SIZE:]
+    del state.branches[-WAVE_SIZE:]
+    new_branches: list[_Branch] = []
     done = 0
     try:
-        for found, guesses, more in runtime.map(look, wave):
-            state.solutions += found
+        for solutions, guesses, branches in runtime.map(count_branch, wave):
+            state.solutions += solutions
             state.guesses += guesses
-            parts += more
+            new_branches += branches
             done += 1
     finally:
-        state.left += wave[done:] + parts
+        state.branches += wave[done:] + new_branches
 
 
-def _look(most: int | None, budget: int) -> _Look:
-    """Return what looks at a piece: the solutions it found, its guesses, and what it left."""
+def _branch_counter(limit: int | None, budget: int) -> _CountBranch:
+    """Return a function that searches a branch: its solutions, guesses and unsearched branches."""
 
-    def look(piece: _Piece) -> tuple[int, int, list[_Piece]]:
-        state, weight = piece
-        search = kernel.Search()
-        search.load(array("I", state))
-        found = search.count(2**62 if most is None else most, budget)
-        return found, search.guesses, list(_rest(search, weight))
+    def count_branch(branch: _Branch) -> tuple[int, int, list[_Branch]]:
+        frame, weight = branch
+        search = kernel.GridSearch()
+        search.load_frame(array("I", frame))
+        solutions = search.count_next(_UNLIMITED if limit is None else limit, budget)
+        return solutions, search.guesses, list(_open_branches(search, weight))
 
-    return look
-
-
-def _rest(search: kernel.Search, weight: float) -> Iterator[_Piece]:
-    """Yield what SEARCH, which is WEIGHT of the whole, has still to look at: each guess is taken for half of it."""
-    state = array("I", bytes(4 * _STATE))
-    for floor in range(search.top + 1):
-        search.save(floor, state)
-        weight /= 1 if floor == search.top else 2
-        yield state.tobytes(), weight
+    return count_branch
 
 
-def _keep(cache: Cache, name: str, state: Count) -> None:
-    numbers = [each.to_bytes(_HEAD, "little") for each in (state.solutions, state.guesses)]
-    weights = array("d", [weight for _, weight in state.left]).tobytes()
-    cache.save(name, [MAGIC, *numbers, weights, *(grid for grid, _ in state.left)])
+def _open_branches(search: kernel.GridSearch, weight: float) -> Iterator[_Branch]:
+    """Yield the unsearched frames of a search; each guess is taken for half of the rest."""
+    frame_words = array("I", bytes(4 * _FRAME_WORDS))
+    for frame in range(search.top + 1):
+        search.save_frame(frame, frame_words)
+        weight /= 1 if frame == search.top else 2
+        yield frame_words.tobytes(), weight
 
 
-def _kept(cache: Cache, name: str) -> Count | None:
-    """Return how far the count came in an earlier night; None if there was none, or it cannot be read."""
-    kept = bytes(cache.load(name) or b"")
-    start = len(MAGIC) + 2 * _HEAD
-    pieces, over = divmod(len(kept) - start, 8 + 4 * _STATE)
-    if not kept.startswith(MAGIC) or pieces < 0 or over:
+def _save_state(cache: Cache, name: str, state: CountState) -> None:
+    numbers = [number.to_bytes(_NUMBER_SIZE, "little") for number in (state.solutions, state.guesses)]
+    weights = array("d", [weight for _, weight in state.branches]).tobytes()
+    cache.save(name, [_MAGIC, *numbers, weights, *(frame for frame, _ in state.branches)])
+
+
+def _load_state(cache: Cache, name: str) -> CountState | None:
+    """Return the state of an earlier run; None if there is none or it is damaged."""
+    content = bytes(cache.load(name) or b"")
+    start = len(_MAGIC) + 2 * _NUMBER_SIZE
+    count, remainder = divmod(len(content) - start, 8 + 4 * _FRAME_WORDS)
+    if not content.startswith(_MAGIC) or count < 0 or remainder:
         return None
-    weights, grids = array("d", kept[start : start + 8 * pieces]), kept[start + 8 * pieces :]
-    if any(word >> 27 for word in array("I", grids)) or not all(0 <= each <= 1 for each in weights):
+    weights, frames = array("d", content[start : start + 8 * count]), content[start + 8 * count :]
+    if any(word >> 27 for word in array("I", frames)) or not all(0 <= weight <= 1 for weight in weights):
         return None
-    solutions, guesses = (int.from_bytes(kept[at : at + _HEAD], "little") for at in (len(MAGIC), len(MAGIC) + _HEAD))
-    size = 4 * _STATE
-    return Count(solutions, guesses, [(grids[n * size : (n + 1) * size], weight) for n, weight in enumerate(weights)])
+    solutions, guesses = (
+        int.from_bytes(content[at : at + _NUMBER_SIZE], "little") for at in (len(_MAGIC), len(_MAGIC) + _NUMBER_SIZE)
+    )
+    size = 4 * _FRAME_WORDS
+    branches = [(frames[n * size : (n + 1) * size], weight) for n, weight in enumerate(weights)]
+    return CountState(solutions, guesses, branches)

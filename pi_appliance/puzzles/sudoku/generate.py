@@ -1,4 +1,4 @@
-"""Makes new sudokus: a full grid by chance, from which clues are taken away as long as there is one solution."""
+"""Generate sudokus: a random full grid, from which clues are removed while it stays unique."""
 
 import random
 from collections.abc import Callable
@@ -8,120 +8,128 @@ from pi_appliance.errors import Refused
 from pi_appliance.puzzles import GeneratedBoard, pluralize
 from pi_appliance.puzzles.runtime.interface import SearchRuntime
 from pi_appliance.puzzles.runtime.serial import SerialRuntime
-from pi_appliance.puzzles.sudoku import judge
-from pi_appliance.puzzles.sudoku.bands import Bands
-from pi_appliance.puzzles.sudoku.board import BOXES, EMPTY, LEVELS, SYMBOLS, Board
-from pi_appliance.puzzles.sudoku.sat import Sat, TooHard
+from pi_appliance.puzzles.sudoku.board import BOXES, EMPTY, LEVELS, SYMBOLS, Board, count_clues
+from pi_appliance.puzzles.sudoku.count import BandSearch, is_unique
+from pi_appliance.puzzles.sudoku.sat import SatLimitReached, SatSearch
+from pi_appliance.puzzles.sudoku.techniques import SAT_EFFORT, rate_difficulty, redundant_clues
 
-TRIES = 300  # full grids: one in twenty of 9x9 comes down to 22 clues, one in four needs a guess
-LARGE, TRIES_OF_LARGE = 20, 10  # of such a size and more, a full grid takes seconds
-FEWEST = 17  # clues: no 9x9 grid with fewer has only one solution (McGuire and others, 2012)
+MAX_TRIES = 300  # full grids: one in twenty of 9x9 comes down to 22 clues, one in four needs a guess
+LARGE_SIZE, MAX_TRIES_LARGE = 20, 10  # from this size on, a full grid takes seconds
+MIN_CLUES = 17  # no 9x9 grid with fewer has a unique solution (McGuire et al., 2012)
 
-_Keeps = Callable[[str], bool]
-"""Whether a grid is still as it should be, after a clue was taken away."""
+_Accepts = Callable[[str], bool]
 
 
 def generate(seed: int | str, board: Board, runtime: SearchRuntime) -> GeneratedBoard:
-    """Return a new grid of the size of BOARD with one solution, as difficult and with as many clues as its rules say.
+    """Generate a grid with one solution, of the size and by the rules of `board`.
 
-    Without rules no clue is left that is not needed, except of the largest sizes, where nobody can know that soon. The
-    same SEED makes the same. Raises Interrupted, and Refused if there is none such, or if it is too rare.
+    By default no redundant clue is left, except in the largest sizes, where that takes too long to
+    find out. The same seed gives the same grid.
+
+    Raises:
+        Interrupted: the run must end.
+        Refused: such grids do not exist or are too rare.
     """
-    if board.size == 9 and board.clues is not None and board.clues < FEWEST:
-        raise Refused(f"no sudoku of {board.clues} clues has only one solution; ask for {FEWEST} or more")
-    chance = random.Random(seed)  # noqa: S311 - a game
-    tries = TRIES if board.size < LARGE else TRIES_OF_LARGE
-    for tried in range(1, tries + 1):
-        solution = _full(board.size, chance)
-        grid = _dug(board, solution, chance, runtime, tried)
-        many = len(grid) - grid.count(EMPTY)
-        if board.clues is not None and many != board.clues:
+    if board.size == 9 and board.clues is not None and board.clues < MIN_CLUES:
+        raise Refused(f"no sudoku of {board.clues} clues has only one solution; ask for {MIN_CLUES} or more")
+    rng = random.Random(seed)  # noqa: S311 - a game
+    max_tries = MAX_TRIES if board.size < LARGE_SIZE else MAX_TRIES_LARGE
+    for attempt in range(1, max_tries + 1):
+        solution = _full_grid(board.size, rng)
+        grid = _remove_clues(board, solution, rng, runtime, attempt)
+        clues = count_clues(grid)
+        if board.clues is not None and clues != board.clues:
             continue
-        hard = judge.difficulty(grid, board.size, runtime, solution)
-        if board.difficulty in ("", hard.level):
-            facts: dict[str, int | float | str] = {
-                "clues": many,
-                "difficulty": hard.level,
-                "hardest_step": hard.technique,
-                "minimal": _minimal(grid, board.size, solution, runtime),
-                "tries": tried,
+        rating = rate_difficulty(grid, board.size, runtime, solution)
+        if board.difficulty in ("", rating.level):
+            details: dict[str, int | float | str] = {
+                "clues": clues,
+                "difficulty": rating.level,
+                "hardest_step": rating.technique,
+                "minimal": _describe_minimality(grid, board.size, solution, runtime),
+                "tries": attempt,
                 "solution": solution,
             }
-            return GeneratedBoard(replace(board, grids=(grid,), known=()), facts)
-    raise Refused(f"{_wished(board)} did not come in {tries} tries; ask for another level, more clues or another seed")
+            return GeneratedBoard(replace(board, grids=(grid,), known_solutions=()), details)
+    wanted = _describe_request(board)
+    raise Refused(f"{wanted} was not found in {max_tries} tries; ask for another level, more clues or another seed")
 
 
-def _minimal(grid: str, size: int, solution: str, runtime: SearchRuntime) -> str:
+def _describe_minimality(grid: str, size: int, solution: str, runtime: SearchRuntime) -> str:
     try:
-        return "no" if any(True for _ in judge.redundant_clues(grid, size, solution, runtime)) else "yes"
-    except TooHard:
+        return "no" if any(True for _ in redundant_clues(grid, size, solution, runtime)) else "yes"
+    except SatLimitReached:
         return "not known"
 
 
-def _wished(board: Board) -> str:
+def _describe_request(board: Board) -> str:
     level = f"{board.difficulty} " if board.difficulty else ""
     return f"a {level}grid" + (f" of {pluralize(board.clues, 'clue')}" if board.clues is not None else "")
 
 
-def _full(size: int, chance: random.Random) -> str:
-    """Return a full grid: three boxes of 9x9 by chance and the rest solved; else a pattern, shuffled."""
+def _full_grid(size: int, rng: random.Random) -> str:
+    """Return a full grid: three random boxes of 9x9 solved further, else a shuffled pattern."""
     if size != 9:
-        return _shuffled(size, chance)
-    marks = [EMPTY] * 81
+        return _shuffled_pattern(size, rng)
+    symbols = [EMPTY] * 81
     for corner in (0, 30, 60):
-        digits = chance.sample(SYMBOLS[:9], 9)
+        digits = rng.sample(SYMBOLS[:9], 9)
         for number, digit in enumerate(digits):
-            marks[corner + number // 3 * 9 + number % 3] = digit
-    # One more, so that the next square is not always what the search tries first.
-    marks[3] = chance.choice(sorted({*marks[9:12], *marks[18:21]} - {marks[30], marks[39], marks[48]} or {marks[9]}))
-    return next(Bands("".join(marks), SerialRuntime()).solutions(), "") or _full(size, chance)
+            symbols[corner + number // 3 * 9 + number % 3] = digit
+    # One more random digit, so that the next cell is not always the first choice of the search.
+    choices = {*symbols[9:12], *symbols[18:21]} - {symbols[30], symbols[39], symbols[48]} or {symbols[9]}
+    symbols[3] = rng.choice(sorted(choices))
+    return next(BandSearch("".join(symbols), SerialRuntime()).solutions(), "") or _full_grid(size, rng)
 
 
-def _shuffled(size: int, chance: random.Random) -> str:
-    """Return the grid in which each row is the one above it moved on, with rows, columns and symbols shuffled."""
-    wide, high = BOXES[size]
-    rows, columns = _order(size, high, chance), _order(size, wide, chance)
-    symbols = chance.sample(SYMBOLS[:size], size)
-    return "".join(symbols[(row % high * wide + row // high + column) % size] for row in rows for column in columns)
+def _shuffled_pattern(size: int, rng: random.Random) -> str:
+    """Return a grid whose rows are shifted copies, with rows, columns and symbols shuffled."""
+    width, height = BOXES[size]
+    rows, columns = _shuffle_groups(size, height, rng), _shuffle_groups(size, width, rng)
+    symbols = rng.sample(SYMBOLS[:size], size)
+    return "".join(
+        symbols[(row % height * width + row // height + column) % size] for row in rows for column in columns
+    )
 
 
-def _order(size: int, step: int, chance: random.Random) -> list[int]:
-    """Return the numbers below SIZE, shuffled such that each STEP of them stay together."""
-    groups = chance.sample(range(size // step), size // step)
-    return [group * step + at for group in groups for at in chance.sample(range(step), step)]
+def _shuffle_groups(size: int, step: int, rng: random.Random) -> list[int]:
+    """Return the numbers below `size`, shuffled so that each group of `step` stays together."""
+    groups = rng.sample(range(size // step), size // step)
+    return [group * step + at for group in groups for at in rng.sample(range(step), step)]
 
 
-def _dug(board: Board, solution: str, chance: random.Random, runtime: SearchRuntime, tried: int) -> str:
-    """Return SOLUTION with clues taken away, one after the other in an order by chance, as long as it may be."""
-    keeps = _keeps(board, solution, runtime)
+def _remove_clues(board: Board, solution: str, rng: random.Random, runtime: SearchRuntime, attempt: int) -> str:
+    """Return the full grid `solution` without the clues that can be removed, in random order."""
+    accepts = _acceptance_test(board, solution, runtime)
     grid = solution
     order = list(range(len(solution)))
-    chance.shuffle(order)
-    for done, at in enumerate(order):
-        if board.clues is not None and len(grid) - grid.count(EMPTY) <= board.clues:
+    rng.shuffle(order)
+    for done, cell in enumerate(order):
+        if board.clues is not None and count_clues(grid) <= board.clues:
             break
-        runtime.report_progress(None, f"grid {tried}: {done} of {len(order)} clues looked at")
-        without = grid[:at] + EMPTY + grid[at + 1 :]
-        if keeps(without):
-            grid = without
+        runtime.report_progress(None, f"grid {attempt}: {done} of {len(order)} clues examined")
+        reduced = grid[:cell] + EMPTY + grid[cell + 1 :]
+        if accepts(reduced):
+            grid = reduced
     return grid
 
 
-def _keeps(board: Board, solution: str, runtime: SearchRuntime) -> _Keeps:
-    """Return what says whether a grid is still unique, and not harder than wished."""
+def _acceptance_test(board: Board, solution: str, runtime: SearchRuntime) -> _Accepts:
+    """Return a function that tells whether a grid is unique and not harder than requested."""
     if board.difficulty in LEVELS[:-1]:
-        # What needs no guess is unique by that.
+        # A grid that needs no guess is unique.
         allowed = LEVELS[: LEVELS.index(board.difficulty) + 1]
-        return lambda grid: judge.difficulty(grid, board.size, runtime).level in allowed
+        return lambda grid: rate_difficulty(grid, board.size, runtime).level in allowed
     if board.size == 9:
-        return lambda grid: judge.unique(grid, runtime)
-    sat = Sat(EMPTY * len(solution), board.size, runtime)
-    sat.forbid(solution)
+        return lambda grid: is_unique(grid, runtime)
+    search = SatSearch(EMPTY * len(solution), board.size, runtime)
+    search.forbid(solution)
 
-    def unique(grid: str) -> bool:
+    def is_unique_by_sat(grid: str) -> bool:
+        clues = ((cell, symbol) for cell, symbol in enumerate(grid) if symbol != EMPTY)
         try:
-            return sat.solve(((at, mark) for at, mark in enumerate(grid) if mark != EMPTY), judge.EFFORT) is None
-        except TooHard:  # so the clue stays
+            return search.solve(clues, SAT_EFFORT) is None
+        except SatLimitReached:  # keep the clue
             return False
 
-    return unique
+    return is_unique_by_sat

@@ -1,15 +1,15 @@
-# The C types of kernel.py. It is the same program without them, only slower.
+# C types for kernel.py; the results are the same without them.
 import cython
 
-cdef unsigned int ALL
-cdef int FLOOR
-cdef unsigned int[::1] PIECES, FIT, LOCK, ONE, TWO, COLUMN
+cdef unsigned int ALL_CELLS
+cdef int FRAME_SIZE
+cdef unsigned int[::1] PIECE_SET, PERMUTATION_MASK, LOCK_MASK, SINGLE, FIRST_OF_TWO, COLUMN
 
 
-cdef class Search:
+cdef class GridSearch:
     cdef unsigned int[::1] words
     cdef public int top
-    cdef int found
+    cdef int solved
     cdef public long long guesses
     cdef unsigned int bit
 
@@ -19,47 +19,47 @@ cdef class Search:
     cpdef begin(self, const unsigned char[::1] clues, int start)
 
     @cython.locals(i=cython.int)
-    cpdef save(self, int floor, unsigned int[::1] state)
+    cpdef save_frame(self, int frame, unsigned int[::1] state)
 
     @cython.locals(i=cython.int)
-    cpdef load(self, unsigned int[::1] state)
+    cpdef load_frame(self, unsigned int[::1] state)
 
     @cython.locals(at=cython.int)
-    cpdef int next(self, long long budget) except -1
+    cpdef int find_next(self, long long budget) except -1
 
     @cython.locals(found=cython.longlong)
-    cpdef long long count(self, long long most, long long budget) except -1
+    cpdef long long count_next(self, long long limit, long long budget) except -1
 
     @cython.locals(number=cython.int, found=cython.int)
-    cpdef batch(
+    cpdef solve_batch(
         self, const unsigned char[::1] clues, unsigned char[::1] solutions, unsigned char[::1] counts,
         unsigned int[::1] guesses, long long budget)
 
     @cython.locals(
-        again=cython.int, b=cython.int, i=cython.int, j=cython.int, first=cython.int, w=cython.uint, top=cython.uint,
+        changed=cython.int, b=cython.int, i=cython.int, j=cython.int, first=cython.int, w=cython.uint, high=cython.uint,
         middle=cython.uint, low=cython.uint, lock=cython.uint,
-        got=cython.uint, keep=cython.uint)
-    cdef int follow(self, int at) noexcept
+        placed=cython.uint, others=cython.uint)
+    cdef int propagate(self, int at) noexcept
 
     @cython.locals(
-        some=cython.int, b=cython.int, i=cython.int, r=cython.int, ones=cython.uint, twos=cython.uint,
-        w=cython.uint, left=cython.uint, got=cython.uint, row=cython.uint)
-    cdef int single(self, int at) noexcept
+        solved=cython.int, b=cython.int, i=cython.int, r=cython.int, ones=cython.uint, twos=cython.uint,
+        w=cython.uint, single=cython.uint, placed=cython.uint, row=cython.uint)
+    cdef int naked_singles(self, int at) noexcept
 
     @cython.locals(
         word=cython.int, bit=cython.uint, b=cython.int, i=cython.int, ones=cython.uint, twos=cython.uint,
         threes=cython.uint, w=cython.uint, pairs=cython.uint, row=cython.int, up=cython.int)
-    cdef void guess(self, int at) noexcept
+    cdef void branch(self, int at) noexcept
 
     @cython.locals(
-        i=cython.int, c=cython.int, w=cython.uint, top=cython.uint, middle=cython.uint, low=cython.uint,
+        i=cython.int, c=cython.int, w=cython.uint, high=cython.uint, middle=cython.uint, low=cython.uint,
         two=cython.uint)
-    cdef int place(self, int at) noexcept
+    cdef int strong_link(self, int at) noexcept
 
     @cython.locals(
         fewest=cython.int, word=cython.int, b=cython.int, cell=cython.int, i=cython.int, count=cython.int,
         first=cython.int, bit=cython.uint)
-    cdef int smallest(self, int at) noexcept
+    cdef int min_remaining_values(self, int at) noexcept
 
     @cython.locals(at=cython.int, d=cython.int, b=cython.int, w=cython.uint, begin=cython.int)
-    cpdef write(self, unsigned char[::1] cells, int start)
+    cpdef write_solution(self, unsigned char[::1] cells, int start)

@@ -1,16 +1,22 @@
-"""The search behind 9x9 sudoku, as plain Python over integers; kernel.pxd beside it gives Cython the types.
+"""Search kernel for 9x9 sudoku: plain Python over integers; kernel.pxd gives Cython the types.
 
-A band is three rows, and one word of 27 bits holds the cells of a band where a digit may still stand: bit 9r+c is
-column c of row r in it. So 27 words are a grid: word 3d+b is digit d in band b. Three more hold the cells of each band
-that are not settled, and 27 the words as they were when last looked at. What follows from a word, by small tables:
+A band is three rows. One word of 27 bits holds the candidates of one digit in one band: bit 9r+c is
+column c of row r of the band. A grid is 27 words: word 3d+b is digit d in band b. A frame of the
+search stack has 57 words: these 27, three with the unsolved cells of each band, and 27 with the
+words as they were when last propagated. Three table lookups propagate a word:
 
-- a digit stands once in each row and box of a band, so its three-cell pieces form a permutation: all pieces that fit
-  into none are crossed out (FIT);
-- a digit that has one column left in a box leaves that column to it in the other two bands (LOCK);
-- a digit that has one cell left in a row stands there (ONE), and no other digit does.
+- A digit stands once in each row and box of a band, so its three-cell pieces form a permutation.
+  Pieces that fit no permutation are removed (`PERMUTATION_MASK`).
+- A digit confined to one column of a box is removed from that column in the other two bands
+  (`LOCK_MASK`).
+- A digit with a single cell left in a row is placed, and all other digits leave the cell (`SINGLE`).
 
-Where no word changes any more, the cells with one digit left are counted out over the nine digits; then a guess is
-made. A guess is one digit in one cell; it stands on the next floor of the stack, and its contrary takes its place.
+When no word changes any more, naked singles are found for all cells at once by counting candidates
+over the nine digits. Then the search branches: it guesses one digit in one cell. The guess goes on
+the next frame, and its negation stays in this one.
+
+Bands of bits are the way of the fastest solvers known, such as tdoku:
+https://github.com/t-dillon/tdoku. This code was written from their description.
 """
 
 from array import array
@@ -18,58 +24,58 @@ from collections.abc import MutableSequence
 from itertools import permutations
 
 COMPILED = not __file__.endswith(".py")
-ALL = 0x7FFFFFF  # 27 bits
-FLOOR = 57  # words of a floor: 27 for the grid, 3 for the cells that are open, 27 for what was looked at
-DEEP = 82  # floors: a guess settles a cell at least
-DONE, FOUND, TIRED = 0, 1, 2  # what `next` says: no more solutions, one, or that it spent what it was given
-UNKNOWN = 3  # what `batch` says of a grid that takes more guesses than it may
+ALL_CELLS = 0x7FFFFFF  # 27 bits
+FRAME_SIZE = 57  # words: 27 of candidates, 3 of unsolved cells, 27 as last propagated
+MAX_DEPTH = 82  # frames: each guess solves at least one cell
+DONE, FOUND, LIMIT_REACHED = 0, 1, 2  # results of `find_next`
+UNKNOWN = 3  # a count in `solve_batch`: the grid needs more guesses than allowed
 
 
-def _words(values: list[int]) -> MutableSequence[int]:
-    """Return VALUES to be read fast: Cython wants a buffer, plain Python reads a list faster than an array."""
+def _buffer(values: list[int]) -> MutableSequence[int]:
+    """Return the values as Cython needs them (a buffer), or as plain Python is fastest (a list)."""
     return array("I", values) if COMPILED else values
 
 
-def _fit() -> list[int]:
-    """Return, by the set of pieces (bit 3r+box) that hold candidates, the cells of all pieces in a permutation."""
-    ways = [sum(1 << 3 * row + box for row, box in enumerate(order)) for order in permutations(range(3))]
-    fits = [[way for way in ways if way & pieces == way] for pieces in range(512)]
-    return [sum(7 << 3 * piece for piece in range(9) if any(way >> piece & 1 for way in some)) for some in fits]
+def _permutation_masks() -> list[int]:
+    """Return the cells of all pieces in a permutation, by the set of pieces (bit 3r+box) in use."""
+    orders = [sum(1 << 3 * row + box for row, box in enumerate(order)) for order in permutations(range(3))]
+    fitting = [[order for order in orders if order & pieces == order] for pieces in range(512)]
+    return [sum(7 << 3 * piece for piece in range(9) if any(order >> piece & 1 for order in some)) for some in fitting]
 
 
-def _lock() -> list[int]:
-    """Return, by the columns that a digit has in one band, the cells it may have in the other two."""
-    locks = []
+def _lock_masks() -> list[int]:
+    """Return the cells left to a digit in the other two bands, by its columns in one band."""
+    masks = []
     for columns in range(512):
         boxes = [columns & 7 << shift for shift in (0, 3, 6)]
-        locks.append(ALL & ~(sum(box for box in boxes if box.bit_count() == 1) * 0x40201))
-    return locks
+        masks.append(ALL_CELLS & ~(sum(box for box in boxes if box.bit_count() == 1) * 0x40201))
+    return masks
 
 
-PIECES = _words([sum(1 << box for box in range(3) if row >> 3 * box & 7) for row in range(512)])
-FIT = _words(_fit())
-LOCK = _words(_lock())
-ONE = _words([row if row.bit_count() == 1 else 0 for row in range(512)])
-TWO = _words([row & -row if row.bit_count() == 2 else 0 for row in range(512)])  # the first of two places in a row
-COLUMN = _words([row.bit_length() - 1 if row else 0 for row in range(512)])
+PIECE_SET = _buffer([sum(1 << box for box in range(3) if row >> 3 * box & 7) for row in range(512)])
+PERMUTATION_MASK = _buffer(_permutation_masks())
+LOCK_MASK = _buffer(_lock_masks())
+SINGLE = _buffer([row if row.bit_count() == 1 else 0 for row in range(512)])
+FIRST_OF_TWO = _buffer([row & -row if row.bit_count() == 2 else 0 for row in range(512)])
+COLUMN = _buffer([row.bit_length() - 1 if row else 0 for row in range(512)])
 
 
-class Search:
-    """All solutions of one grid, one after the other. It may stop anywhere and go on."""
+class GridSearch:
+    """Depth-first search for all solutions of one grid. It can stop anywhere and continue later."""
 
     def __init__(self) -> None:
-        self.words = _words([0] * (FLOOR * DEEP))
-        self.top = -1  # the floor that is looked at next; -1: there is none
-        self.found = 0  # the floor of the solution found last
+        self.words = _buffer([0] * (FRAME_SIZE * MAX_DEPTH))
+        self.top = -1  # frame to search next; -1: none is left
+        self.solved = 0  # offset of the frame with the last solution
         self.guesses = 0
-        self.bit = 0  # of the guess that `place` chose
+        self.bit = 0  # the candidate chosen by `strong_link`
 
     def begin(self, clues: bytes, start: int) -> None:
-        """Begin with the grid in the 81 bytes of CLUES from START on: 1 to 9 are digits, all others empty cells."""
+        """Begin with the grid in 81 bytes of `clues` from `start` on; other than 1 to 9 is empty."""
         words = self.words
         for i in range(27):
-            words[i] = words[30 + i] = ALL
-        words[27] = words[28] = words[29] = ALL
+            words[i] = words[30 + i] = ALL_CELLS
+        words[27] = words[28] = words[29] = ALL_CELLS
         self.guesses = 0
         self.top = 0
         at = start
@@ -85,141 +91,155 @@ class Search:
                         if not w & bit:
                             self.top = -1
                             return
-                        words[i] = w & (ALL ^ (511 << r)) | bit
+                        words[i] = w & (ALL_CELLS ^ (511 << r)) | bit
 
-    def save(self, floor: int, state: MutableSequence[int]) -> None:
-        """Write the grid on FLOOR into the 30 words of STATE. Floors 0 to `top` are what is still to be looked at."""
+    def save_frame(self, frame: int, state: MutableSequence[int]) -> None:
+        """Write the grid of `frame` into the 30 words of `state`. Frames 0 to `top` are unsearched."""
         for i in range(30):
-            state[i] = self.words[floor * FLOOR + i]
+            state[i] = self.words[frame * FRAME_SIZE + i]
 
-    def load(self, state: MutableSequence[int]) -> None:
-        """Begin with a grid that was saved as STATE."""
+    def load_frame(self, state: MutableSequence[int]) -> None:
+        """Begin with a grid written by `save_frame`."""
         for i in range(30):
             self.words[i] = state[i]
         for i in range(27):
-            self.words[30 + i] = ALL
+            self.words[30 + i] = ALL_CELLS
         self.guesses = 0
         self.top = 0
 
-    def next(self, budget: int) -> int:
-        """Look for the next solution with at most BUDGET guesses: FOUND, DONE, or TIRED: then it goes on."""
+    def find_next(self, budget: int) -> int:
+        """Search for the next solution with at most `budget` guesses.
+
+        Returns:
+            `FOUND`, `DONE` (no more solutions), or `LIMIT_REACHED` (call again to continue).
+        """
         words = self.words
         while self.top >= 0:
-            at = self.top * FLOOR
-            if not self.follow(at):
+            at = self.top * FRAME_SIZE
+            if not self.propagate(at):
                 self.top -= 1
             elif not words[at + 27] | words[at + 28] | words[at + 29]:
-                self.found = at
+                self.solved = at
                 self.top -= 1
                 return FOUND
             else:
-                self.guess(at)
+                self.branch(at)
                 budget -= 1
                 if budget <= 0:
-                    return TIRED
+                    return LIMIT_REACHED
         return DONE
 
-    def count(self, most: int, budget: int) -> int:
-        """Return how many of the next solutions there are, up to MOST, within about BUDGET guesses.
+    def count_next(self, limit: int, budget: int) -> int:
+        """Count further solutions, up to `limit`, within about `budget` guesses.
 
-        If `top` is -1 then, these were the last ones.
+        If `top` is -1 afterwards, there are no more.
         """
         found = 0
         budget += self.guesses
-        while self.top >= 0 and found < most and self.guesses < budget:
-            if self.next(budget - self.guesses) == 1:
+        while self.top >= 0 and found < limit and self.guesses < budget:
+            if self.find_next(budget - self.guesses) == 1:
                 found += 1
         return found
 
-    def batch(
+    def solve_batch(
         self, clues: bytes, solutions: bytearray, counts: bytearray, guesses: MutableSequence[int], budget: int
     ) -> None:
-        """Look for two solutions of each grid in CLUES, with at most BUDGET guesses for each.
+        """Search for two solutions of each grid in `clues`, with at most `budget` guesses each.
 
-        The first solution goes into SOLUTIONS, in COUNTS stands 0, 1 or 2 (several), or UNKNOWN, and in GUESSES what it
-        took.
+        Args:
+            solutions: receives the first solution of each grid.
+            counts: receives 0, 1, 2 (several) or `UNKNOWN` for each grid.
+            guesses: receives the guesses spent on each grid.
         """
         for number in range(len(counts)):
             self.begin(clues, 81 * number)
             found = 0
             while found < 2 and self.top >= 0 and self.guesses < budget:
-                if self.next(budget - self.guesses) == 1:
+                if self.find_next(budget - self.guesses) == 1:
                     if not found:
-                        self.write(solutions, 81 * number)
+                        self.write_solution(solutions, 81 * number)
                     found += 1
             counts[number] = found if found == 2 or self.top < 0 else 3
             guesses[number] = self.guesses
 
-    def follow(self, at: int) -> int:
-        """Cross out all that cannot be on the floor that begins AT; 0 if nothing is left somewhere, else 1."""
+    def propagate(self, at: int) -> int:
+        """Remove impossible candidates from the frame at offset `at`; return 0 if one is contradictory, else 1."""
         words = self.words
-        again = 1
-        while again:
-            again = 0
+        changed = 1
+        while changed:
+            changed = 0
             for b in range(3):
                 for i in range(at + b, at + 27, 3):
                     w = words[i]
                     if w != words[i + 30]:
-                        top = w >> 18
+                        high = w >> 18
                         middle = w >> 9 & 511
                         low = w & 511
-                        w &= FIT[PIECES[low] | PIECES[middle] << 3 | PIECES[top] << 6]
+                        w &= PERMUTATION_MASK[PIECE_SET[low] | PIECE_SET[middle] << 3 | PIECE_SET[high] << 6]
                         if not w:
                             return 0
                         words[i + 30] = w
-                        top = w >> 18
+                        high = w >> 18
                         middle = w >> 9 & 511
                         low = w & 511
-                        lock = LOCK[low | middle | top]
+                        lock = LOCK_MASK[low | middle | high]
                         first = i - b
                         words[first] &= lock
                         words[first + 1] &= lock
                         words[first + 2] &= lock
                         words[i] = w
-                        got = (ONE[low] | ONE[middle] << 9 | ONE[top] << 18) & words[at + 27 + b]
-                        if got:
-                            words[at + 27 + b] ^= got
-                            keep = ALL ^ got
+                        placed = (SINGLE[low] | SINGLE[middle] << 9 | SINGLE[high] << 18) & words[at + 27 + b]
+                        if placed:
+                            words[at + 27 + b] ^= placed
+                            others = ALL_CELLS ^ placed
                             for j in range(at + b, at + 27, 3):
-                                words[j] &= keep
+                                words[j] &= others
                             words[i] = w
-                        again = 1
-            if not again:
-                again = self.single(at)
-                if again == 2:
+                        changed = 1
+            if not changed:
+                changed = self.naked_singles(at)
+                if changed == 2:
                     return 0
         return 1
 
-    def single(self, at: int) -> int:
-        """Settle the cells with one digit left: 1 if there are any, 2 if a cell has none or two want the same row."""
+    def naked_singles(self, at: int) -> int:
+        """Solve the cells with one candidate left.
+
+        Returns:
+            0: there are none. 1: some were solved. 2: contradiction, because a cell has no candidate
+            or a digit would stand twice in a row.
+        """
         words = self.words
-        some = 0
+        solved = 0
         for b in range(3):
             ones = twos = 0
             for i in range(at + b, at + 27, 3):
                 w = words[i]
                 twos |= ones & w
                 ones |= w
-            if ones != ALL:
+            if ones != ALL_CELLS:
                 return 2
-            left = ones & ~twos & words[at + 27 + b]
-            if left:
-                some = 1
+            single = ones & ~twos & words[at + 27 + b]
+            if single:
+                solved = 1
                 for i in range(at + b, at + 27, 3):
                     w = words[i]
-                    got = w & left
-                    if got:
+                    placed = w & single
+                    if placed:
                         for r in range(0, 27, 9):
-                            row = got >> r & 511
+                            row = placed >> r & 511
                             if row:
                                 if row & (row - 1):
                                     return 2
-                                w = w & (ALL ^ (511 << r)) | row << r
+                                w = w & (ALL_CELLS ^ (511 << r)) | row << r
                         words[i] = w
-        return some
+        return solved
 
-    def guess(self, at: int) -> None:
-        """Put a guess on the next floor, and its contrary on this one."""
+    def branch(self, at: int) -> None:
+        """Put a guess on the next frame and its negation on this one.
+
+        It takes a cell with two candidates, else a strong link, else a cell with minimum candidates.
+        """
         words = self.words
         word = bit = 0
         for b in range(3):
@@ -237,38 +257,41 @@ class Search:
                     word += 3
                 break
         if not bit:
-            word = self.place(at)
+            word = self.strong_link(at)
             bit = self.bit
         row = 0 if bit < 512 else 9 if bit < 262144 else 18
-        up = at + FLOOR
-        for i in range(FLOOR):
+        up = at + FRAME_SIZE
+        for i in range(FRAME_SIZE):
             words[up + i] = words[at + i]
-        words[up + word - at] = words[word] & (ALL ^ (511 << row)) | bit
+        words[up + word - at] = words[word] & (ALL_CELLS ^ (511 << row)) | bit
         words[word] ^= bit
         self.top += 1
         self.guesses += 1
 
-    def place(self, at: int) -> int:
-        """Return the word, and set the bit, of a digit with two places in a row or a box; else in the smallest cell."""
+    def strong_link(self, at: int) -> int:
+        """Choose a digit with two places in a row or box: return its word and set `bit`.
+
+        If there is none, choose by `min_remaining_values`.
+        """
         words = self.words
         for i in range(at, at + 27):
             w = words[i]
-            top = w >> 18
+            high = w >> 18
             middle = w >> 9 & 511
             low = w & 511
-            if TWO[low] | TWO[middle] | TWO[top]:
-                self.bit = TWO[low] or TWO[middle] << 9 or TWO[top] << 18
+            if FIRST_OF_TWO[low] | FIRST_OF_TWO[middle] | FIRST_OF_TWO[high]:
+                self.bit = FIRST_OF_TWO[low] or FIRST_OF_TWO[middle] << 9 or FIRST_OF_TWO[high] << 18
                 return i
             for c in range(0, 9, 3):
-                two = TWO[low >> c & 7 | (middle >> c & 7) << 3 | (top >> c & 7) << 6]
+                two = FIRST_OF_TWO[low >> c & 7 | (middle >> c & 7) << 3 | (high >> c & 7) << 6]
                 if two:
                     # Bit 3r+k of a box is bit 9r+c+k of its band.
                     self.bit = (two & 7 | (two & 56) << 6 | (two & 448) << 12) << c
                     return i
-        return self.smallest(at)
+        return self.min_remaining_values(at)
 
-    def smallest(self, at: int) -> int:
-        """Return the word, and set the bit, of a digit in a cell that has the fewest of those that are open."""
+    def min_remaining_values(self, at: int) -> int:
+        """Choose a candidate of the unsolved cell with the fewest: return its word and set `bit`."""
         words = self.words
         fewest, word = 10, 0
         for b in range(3):
@@ -287,10 +310,10 @@ class Search:
                         self.bit = bit
         return word
 
-    def write(self, cells: bytearray, start: int) -> None:
-        """Write the solution found last into CELLS, as 81 digits from START on."""
+    def write_solution(self, cells: bytearray, start: int) -> None:
+        """Write the last solution into `cells`, as 81 digits from `start` on."""
         words = self.words
-        at = self.found
+        at = self.solved
         for d in range(9):
             for b in range(3):
                 w = words[at + 3 * d + b]

@@ -1,7 +1,7 @@
-"""Grids of other sizes than 9x9, by a SAT solver: the library python-sat, the extra `sudoku`.
+"""Solve grids of any size with a SAT solver: the library python-sat, extra `sudoku`.
 
-A variable says that a digit stands in a square. Digits that a clue forbids have none. What is known stays true
-whatever is asked next, so one solver answers many questions about a grid: clues may be assumed or not.
+A variable says that a digit stands in a cell. What the solver learns stays true for all later
+queries, so one solver answers many questions about a grid: clues can be assumed per query.
 """
 
 import sys
@@ -10,105 +10,114 @@ from typing import Any
 
 from pi_appliance.errors import Refused
 from pi_appliance.puzzles.runtime.interface import SearchRuntime
-from pi_appliance.puzzles.sudoku.board import EMPTY, SYMBOLS, shape
+from pi_appliance.puzzles.sudoku.board import EMPTY, SYMBOLS, grid_layout
 
-OFTEN = 20_000  # rules between two signs of life: the largest grid has a million
-CONFLICTS, STEPS = 100, 50_000  # a budget between two signs of life: at most a tenth of a second
-MISSING = f"a sudoku that is not 9x9 needs a SAT solver: {sys.executable} -m pip install python-sat"
-
-
-class TooHard(Exception):
-    """A question took more steps than it may."""
+PROGRESS_INTERVAL = 20_000  # clauses between progress reports; the largest grid has a million
+CONFLICT_BUDGET, PROPAGATION_BUDGET = 100, 50_000  # between progress reports: at most 0.1 s
+MISSING_LIBRARY = f"a sudoku that is not 9x9 needs a SAT solver: {sys.executable} -m pip install python-sat"
 
 
-class Sat:
-    """What a SAT solver knows of one grid."""
+class SatLimitReached(Exception):
+    """A query needed more propagations than allowed."""
 
-    def __init__(self, grid: str, size: int, runtime: SearchRuntime, note: str = "") -> None:
-        """Take the clues of GRID as given for good. Raises Refused if the library is not there."""
+
+class SatSearch:
+    """A SAT solver with the rules and clues of one grid."""
+
+    def __init__(self, grid: str, size: int, runtime: SearchRuntime) -> None:
+        """Create a solver for `grid`; its clues hold in every query.
+
+        Raises:
+            Refused: the library is not installed.
+        """
         try:
-            from pysat.solvers import Minisat22  # noqa: PLC0415 - an extra, and loaded only where it is used
+            from pysat.solvers import Minisat22  # noqa: PLC0415 - optional, and loaded only if used
         except ImportError:
-            raise Refused(MISSING) from None
-        self.size, self.runtime, self.note = size, runtime, note
-        self._solver: Any = Minisat22(bootstrap_with=self._told(_clauses(grid, size)))
+            raise Refused(MISSING_LIBRARY) from None
+        self.size, self.runtime = size, runtime
+        self._solver: Any = Minisat22(bootstrap_with=self._report_clauses(_clauses(grid, size)))
 
-    def _told(self, clauses: Iterable[list[int]]) -> Iterator[list[int]]:
+    def _report_clauses(self, clauses: Iterable[list[int]]) -> Iterator[list[int]]:
         for number, clause in enumerate(clauses):
-            if number % OFTEN == 0:
-                self.runtime.report_progress(None, self.note or f"{number:,} rules")
+            if number % PROGRESS_INTERVAL == 0:
+                self.runtime.report_progress(None, f"{number:,} clauses")
             yield clause
 
     def solve(self, clues: Iterable[tuple[int, str]] = (), effort: int | None = None) -> str | None:
-        """Return a solution in which also CLUES, squares with their symbols, are as they say; None: there is none.
+        """Return a solution, or None if there is none.
 
-        Raises TooHard where that is not known after EFFORT steps since the beginning, all questions together.
+        Args:
+            clues: cells and their symbols, assumed for this query only.
+            effort: limit of propagations since the creation of the solver, over all queries.
+
+        Raises:
+            SatLimitReached: the limit was reached first.
         """
-        assumed = [self._variable(at, mark) for at, mark in clues]
+        assumptions = [self._variable(cell, symbol) for cell, symbol in clues]
         while effort is None or self._stats("propagations") < effort:
-            self.runtime.report_progress(None, self.note or f"{self.guesses():,} guesses")
-            self._solver.conf_budget(CONFLICTS)
-            self._solver.prop_budget(STEPS)
-            found = self._solver.solve_limited(assumptions=assumed)
-            if found is not None:
-                return self._read() if found else None
-        raise TooHard
+            self.runtime.report_progress(None, f"{self.guesses():,} guesses")
+            self._solver.conf_budget(CONFLICT_BUDGET)
+            self._solver.prop_budget(PROPAGATION_BUDGET)
+            satisfiable = self._solver.solve_limited(assumptions=assumptions)
+            if satisfiable is not None:
+                return self._read_model() if satisfiable else None
+        raise SatLimitReached
 
     def forbid(self, solution: str) -> None:
-        """From now on SOLUTION does not count."""
-        self._solver.add_clause([-self._variable(at, mark) for at, mark in enumerate(solution)])
+        """Exclude a solution from all later queries."""
+        self._solver.add_clause([-self._variable(cell, symbol) for cell, symbol in enumerate(solution)])
 
     def solutions(self) -> Iterator[str]:
-        """Yield each solution that there is; what was yielded is forbidden."""
+        """Yield each solution, and forbid it."""
         while (solution := self.solve()) is not None:
             self.forbid(solution)
             yield solution
 
     def guesses(self) -> int:
-        """Return how many guesses were made until now."""
+        """Return the number of guesses so far."""
         return self._stats("decisions")
 
     def _stats(self, name: str) -> int:
         return int(self._solver.accum_stats()[name])
 
-    def _variable(self, at: int, mark: str) -> int:
-        return 1 + at * self.size + SYMBOLS.index(mark)
+    def _variable(self, cell: int, symbol: str) -> int:
+        return 1 + cell * self.size + SYMBOLS.index(symbol)
 
-    def _read(self) -> str:
-        """Return the solution that the solver has found."""
+    def _read_model(self) -> str:
         size = self.size
-        marks = [""] * (size * size)
+        symbols = [""] * (size * size)
         for variable in self._solver.get_model():
             if variable > 0:
-                marks[(variable - 1) // size] = SYMBOLS[(variable - 1) % size]
-        return "".join(marks)
+                symbols[(variable - 1) // size] = SYMBOLS[(variable - 1) % size]
+        return "".join(symbols)
 
 
 def _clauses(grid: str, size: int) -> Iterator[list[int]]:
-    """Yield the rules for GRID: a digit in each square, and each digit once in each unit."""
-    layout = shape(size)
-    for at, mark in enumerate(grid):
-        variables = range(1 + at * size, 1 + (at + 1) * size)
+    """Yield the rules as clauses: a digit in each cell, and each digit once in each unit."""
+    layout = grid_layout(size)
+    for cell, clue in enumerate(grid):
+        variables = range(1 + cell * size, 1 + (cell + 1) * size)
         yield list(variables)
-        seen = {grid[peer] for peer in layout.peers[at]}
+        excluded = {grid[peer] for peer in layout.peers[cell]}
         for symbol, variable in zip(SYMBOLS, variables, strict=False):
-            if symbol == mark:
+            if symbol == clue:
                 yield [variable]
-            if symbol in seen or mark not in (symbol, EMPTY):
+            if symbol in excluded or clue not in (symbol, EMPTY):
                 yield [-variable]
-        if mark == EMPTY:
-            yield from _pairs([v for symbol, v in zip(SYMBOLS, variables, strict=False) if symbol not in seen])
+        if clue == EMPTY:
+            yield from _at_most_one(
+                [v for symbol, v in zip(SYMBOLS, variables, strict=False) if symbol not in excluded]
+            )
     for unit in layout.units:
-        clues = {grid[at] for at in unit.squares}
+        clues = {grid[cell] for cell in unit.cells}
         for number, symbol in enumerate(SYMBOLS[:size]):
             if symbol not in clues:
-                places = [1 + at * size + number for at in unit.squares if grid[at] == EMPTY]
+                places = [1 + cell * size + number for cell in unit.cells if grid[cell] == EMPTY]
                 yield places
-                yield from _pairs(places)
+                yield from _at_most_one(places)
 
 
-def _pairs(variables: list[int]) -> Iterator[list[int]]:
-    """Yield that no two of VARIABLES are true."""
-    for number, one in enumerate(variables):
+def _at_most_one(variables: list[int]) -> Iterator[list[int]]:
+    for number, variable in enumerate(variables):
         for other in variables[:number]:
-            yield [-one, -other]
+            yield [-variable, -other]

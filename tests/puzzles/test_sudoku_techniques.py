@@ -10,8 +10,8 @@ from pi_appliance.errors import Refused
 from pi_appliance.puzzles import SolveMode, sudoku
 from pi_appliance.puzzles.runtime.interface import Interrupted
 from pi_appliance.puzzles.runtime.serial import SerialRuntime
-from pi_appliance.puzzles.sudoku.human import CONTRADICTION, TECHNIQUES, CandidateGrid, walk
-from pi_appliance.puzzles.sudoku.sat import Sat
+from pi_appliance.puzzles.sudoku.sat import SatSearch
+from pi_appliance.puzzles.sudoku.techniques import CONTRADICTION, TECHNIQUES, CandidateGrid, iter_deductions
 from tests.puzzles.sudokus import NONE, SEVERAL, UNIQUE, Stops, varied
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -37,26 +37,28 @@ def test_no_step_ever_crosses_out_what_is_right() -> None:
     grids += [made(seed, {}).grids[0] for seed in range(40)]
     for grid in grids:
         solution = next(sudoku.solve(sudoku.parse(grid, "f"), SolveMode.FIRST, SerialRuntime()).solutions).digits
-        paper = CandidateGrid(grid, 9)
-        for move in walk(paper, solution):
-            seen[move.technique] += 1
-            assert move.technique != CONTRADICTION
+        grid_candidates = CandidateGrid(grid, 9)
+        for deduction in iter_deductions(grid_candidates, solution):
+            seen[deduction.technique] += 1
+            assert deduction.technique != CONTRADICTION
             # The move is done when the next one is asked for.
             for at, mark in enumerate(solution):
-                assert paper.candidates[at] >> int(mark) - 1 & 1, (grid, move)
-            assert move.settled is None or move.digits == 1 << int(solution[move.settled]) - 1
-            assert move.settled is not None or any(paper.lost(move, at) for at in move.crossed)
-        assert not paper.open
+                assert grid_candidates.candidates[at] >> int(mark) - 1 & 1, (grid, deduction)
+            assert deduction.solved_cell is None or deduction.digits == 1 << int(solution[deduction.solved_cell]) - 1
+            assert deduction.solved_cell is not None or any(
+                grid_candidates.removed_candidates(deduction, at) for at in deduction.reduced_cells
+            )
+        assert not grid_candidates.unsolved
     assert set(seen) == set(TECHNIQUES)
 
 
 def test_steps_hold_for_every_solution_where_there_are_several() -> None:
     for grid in SEVERAL:
         lines = list(sudoku.solve(sudoku.parse(grid, "f"), SolveMode.ALL, SerialRuntime()).solutions)
-        paper = CandidateGrid(grid, 9)
-        for _ in walk(paper):
+        grid_candidates = CandidateGrid(grid, 9)
+        for _ in iter_deductions(grid_candidates):
             for line in lines[:50]:
-                assert all(paper.candidates[at] >> int(mark) - 1 & 1 for at, mark in enumerate(line.digits))
+                assert all(grid_candidates.candidates[at] >> int(mark) - 1 & 1 for at, mark in enumerate(line.digits))
 
 
 def made(seed: int, rules: dict[str, str]) -> sudoku.Board:
@@ -135,7 +137,7 @@ def test_new_grids_are_as_they_were_wished(rules: dict[str, str]) -> None:
         assert str(answer.details["clues"]) == rules.get("clues", str(each.details["clues"]))
         assert answer.details["minimal"] == each.details["minimal"]
         assert rules or each.details["minimal"] == "yes"
-        two = list(zip(Sat(each.board.grids[0], 9, SerialRuntime()).solutions(), "ab", strict=False))
+        two = list(zip(SatSearch(each.board.grids[0], 9, SerialRuntime()).solutions(), "ab", strict=False))
         assert len(two) == 1
     assert came[0] == sudoku.generate(1, board, SerialRuntime())
     assert len({each.board.grids for each in came}) == 3

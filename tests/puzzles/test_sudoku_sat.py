@@ -10,7 +10,7 @@ from pi_appliance.errors import Refused
 from pi_appliance.puzzles import Proof, SolveMode, sudoku
 from pi_appliance.puzzles.runtime.interface import Interrupted
 from pi_appliance.puzzles.runtime.serial import SerialRuntime
-from pi_appliance.puzzles.sudoku.sat import MISSING, Sat, TooHard
+from pi_appliance.puzzles.sudoku.sat import MISSING_LIBRARY, SatLimitReached, SatSearch
 from tests.puzzles.sudokus import Stops
 
 SIZES = [4, 6, 8, 10, 12, 16]
@@ -73,15 +73,15 @@ def test_the_largest_is_made_in_some_seconds_and_says_what_nobody_knows() -> Non
     grid, solution = made.board.grids[0], str(made.details["solution"])
     assert (made.details["clues"], 625 - grid.count(".")) == (300, 300)
     assert sudoku.check(made.board, sudoku.Solution(1, solution))
-    sat = Sat(grid, 25, SerialRuntime())
+    sat = SatSearch(grid, 25, SerialRuntime())
     sat.forbid(solution)
     assert sat.solve() is None, "there is no other solution"
     assert made.details["minimal"] in {"no", "not known"}
 
 
 def test_a_question_that_is_too_hard_is_given_up() -> None:
-    sat = Sat("." * 625, 25, SerialRuntime())
-    with pytest.raises(TooHard):
+    sat = SatSearch("." * 625, 25, SerialRuntime())
+    with pytest.raises(SatLimitReached):
         sat.solve(effort=100)
     assert sat.solve(effort=10**9)
 
@@ -133,4 +133,4 @@ def test_without_the_library_it_says_which_extra_to_install() -> None:
         "except Exception as error:\n    print(type(error).__name__, error)\n"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60)
-    assert done.stdout.splitlines() == ["several", f"{Refused.__name__} {MISSING}"]
+    assert done.stdout.splitlines() == ["several", f"{Refused.__name__} {MISSING_LIBRARY}"]

@@ -11,10 +11,10 @@ import pytest
 from pi_appliance.puzzles import kernel_mode
 from pi_appliance.puzzles import rubiks_cube as cube
 from pi_appliance.puzzles.rubiks_cube import coordinates as c
-from pi_appliance.puzzles.rubiks_cube import cubies, kept, table_kernel
-from pi_appliance.puzzles.rubiks_cube import tables as t
+from pi_appliance.puzzles.rubiks_cube import cubies, pruning_tables, table_kernel
+from pi_appliance.puzzles.rubiks_cube import pruning_tables as t
 from pi_appliance.puzzles.rubiks_cube.generate import random_state
-from pi_appliance.puzzles.rubiks_cube.two_phase import NONE, SECOND, View, buffer_size, views
+from pi_appliance.puzzles.rubiks_cube.two_phase import MAX_PHASE2, NO_FACE, CubeView, cube_views, search_buffers
 from pi_appliance.puzzles.runtime.interface import Interrupted
 from pi_appliance.puzzles.runtime.serial import SerialRuntime
 from tests.puzzles import cubes
@@ -46,11 +46,11 @@ def states(number: int) -> list[cubies.State]:
 
 
 def test_turns_of_numbers_are_turns_of_pieces() -> None:
-    parts, _ = t.small(cubes.runtime())
+    parts, _ = t.load_small_tables(cubes.runtime())
     for state in states(40):
-        before = c.coordinates([state])[0]
+        before = c.to_coordinates([state])[0]
         for turn, action in enumerate(cubies.turn_states()):
-            after = c.coordinates([cubies.compose(state, action)])[0]
+            after = c.to_coordinates([cubies.compose(state, action)])[0]
             assert parts["twist"][before.twist * 18 + turn] == after.twist
             assert parts["flip"][before.flip * 18 + turn] == after.flip
             assert parts["slice"][before.four // 24 * 18 + turn] == after.four // 24
@@ -60,18 +60,18 @@ def test_turns_of_numbers_are_turns_of_pieces() -> None:
 
 
 def test_symmetries_of_numbers_are_symmetries_of_pieces() -> None:
-    parts, _ = t.small(cubes.runtime())
+    parts, _ = t.load_small_tables(cubes.runtime())
     for state in states(60):
-        before = c.coordinates([state])[0]
+        before = c.to_coordinates([state])[0]
         code = parts["of"][before.flip * 495 + before.four // 24]
         faces = cubies.symmetries()[code & 15]
-        seen = c.coordinates([cubies.seen_after(state, faces)])[0]
+        seen = c.to_coordinates([cubies.conjugate(state, faces)])[0]
         assert seen.flip * 495 + seen.four // 24 == parts["first"][code >> 4]
         assert parts["views"][(code & 15) * 2187 + before.twist] == seen.twist
 
 
 def test_no_turn_changes_a_distance_by_more_than_one() -> None:
-    parts, near = t.small(cubes.runtime())
+    parts, near = t.load_small_tables(cubes.runtime())
     chance = random.Random(1)
     for _ in range(3000):
         twist, where = chance.randrange(2187), chance.randrange(495)
@@ -86,48 +86,48 @@ def test_no_turn_changes_a_distance_by_more_than_one() -> None:
 
 def test_what_is_damaged_is_built_again() -> None:
     runtime = SerialRuntime()
-    t.small(runtime)
-    whole = bytes(runtime.cache.load(t.NEAR) or b"")
+    t.load_small_tables(runtime)
+    whole = bytes(runtime.cache.load(t.SMALL_NAME) or b"")
     for broken in (whole[:-1], b"x" + whole[1:], b"", whole[:1000] + bytes([whole[1000] ^ 1]) + whole[1001:]):
-        runtime.cache.save(t.NEAR, [broken])
-        assert kept.load(runtime.cache, t.NEAR) is None
-        t.small(runtime)
-        assert bytes(runtime.cache.load(t.NEAR) or b"") == whole
+        runtime.cache.save(t.SMALL_NAME, [broken])
+        assert pruning_tables.load_checksummed(runtime.cache, t.SMALL_NAME) is None
+        t.load_small_tables(runtime)
+        assert bytes(runtime.cache.load(t.SMALL_NAME) or b"") == whole
 
 
 def test_a_wide_table_of_another_length_is_not_believed() -> None:
     runtime = cubes.runtime()
     other = SerialRuntime()
-    other.cache.save(t.TURNS, [runtime.cache.load(t.TURNS) or b""])
-    kept.save(other.cache, t.WIDE, [bytes(1000)])
-    assert not t.tables(other).is_wide
+    other.cache.save(t.MOVES_NAME, [runtime.cache.load(t.MOVES_NAME) or b""])
+    pruning_tables.save_checksummed(other.cache, t.LARGE_NAME, [bytes(1000)])
+    assert not t.load_tables(other).is_wide
 
 
 @LONG
 def test_the_wide_table_is_built_in_pieces_and_sees_further() -> None:
     runtime = SerialRuntime()
-    t.small(runtime)
+    t.load_small_tables(runtime)
     for words in (3, 70_000, 500_000, 30_000):  # the last one amid what is filled from behind
         with pytest.raises(Interrupted) as caught:
-            t.widen(Cut(words, runtime))
+            t.build_large_table(Cut(words, runtime))
         assert "the wide table is known to a distance of" in caught.value.partial_result
-        assert kept.load(runtime.cache, t.BEGUN) is not None
+        assert pruning_tables.load_checksummed(runtime.cache, t.LARGE_STATE_NAME) is not None
     prepared = cube.precompute(runtime)
     assert [row[1] for row in prepared.tables[0].rows] == LEVELS
     assert sum(LEVELS) == 64_430 * 2187
-    assert t.BEGUN not in runtime.cache.names()
-    runtime.cache.save(t.BEGUN, [b"left behind by a power cut"])
+    assert t.LARGE_STATE_NAME not in runtime.cache.names()
+    runtime.cache.save(t.LARGE_STATE_NAME, [b"left behind by a power cut"])
     assert cube.precompute(Cut(50_000, runtime)).tables[0].rows == prepared.tables[0].rows, "it is through at once"
-    assert t.BEGUN not in runtime.cache.names()
+    assert t.LARGE_STATE_NAME not in runtime.cache.names()
     assert sum(len(runtime.cache.load(name) or b"") for name in runtime.cache.names()) < 64 * 2**20
-    wide, small = t.tables(runtime), t.tables(runtime, wide=False)
+    wide, small = t.load_tables(runtime), t.load_tables(runtime, wide=False)
     assert wide.is_wide
     for state in states(50):
-        for view in views(state):
+        for view in cube_views(state):
             start = view.start.twist, view.start.flip, view.start.four // 24
             assert small.distance(*start) <= wide.distance(*start) <= 12
     for line in (cubes.scramble(random.Random(length), length) for length in range(1, 12)):
-        for view in views(state_after(line)):
+        for view in cube_views(state_after(line)):
             assert wide.distance(view.start.twist, view.start.flip, view.start.four // 24) <= len(line)
 
 
@@ -140,19 +140,21 @@ def state_after(line: tuple[str, ...]) -> cubies.State:
 
 def test_both_ways_search_the_same_positions(both_ways) -> None:
     plain, compiled = both_ways("rubiks_cube/kernel")
-    parts, near = t.small(cubes.runtime())
+    parts, near = t.load_small_tables(cubes.runtime())
     turns = [parts[name] for name in ("twist", "flip", "slice", "four", "corner", "edge")]
 
-    def searched(way: ModuleType, view: View) -> Iterator[tuple[object, ...]]:
-        tables = way.Tables(turns, parts["views"], parts["of"], parts["ranks"], near, b"", array("H", c.SECOND))
-        search = way.Search(tables, buffer_size())
+    def searched(way: ModuleType, view: CubeView) -> Iterator[tuple[object, ...]]:
+        tables = way.SearchTables(
+            turns, parts["views"], parts["of"], parts["ranks"], near, b"", array("H", c.PHASE2_TURNS)
+        )
+        search = way.PhaseSearch(tables, search_buffers())
         for length in (9, 10):
-            search.begin(view.start, length, 30, SECOND, NONE)
+            search.begin(view.start, length, 30, MAX_PHASE2, NO_FACE)
             for _ in range(8):
                 yield search.run(700), search.nodes, search.found, tuple(search.path[: search.found])
 
     for state in states(2):
-        view = views(state)[0]
+        view = cube_views(state)[0]
         assert list(searched(plain, view)) == list(searched(compiled, view))
 
 
@@ -164,15 +166,17 @@ def test_both_ways_fill_the_same_tables(both_ways) -> None:
 
 
 def filled(way: ModuleType) -> tuple[list[int], bytes, int]:
-    parts, _ = t.small(cubes.runtime())
+    parts, _ = t.load_small_tables(cubes.runtime())
     near = bytearray(b"\0" + b"\xff" * (c.TWISTS * c.SLICES - 1))
-    counts = [way.fill(near, parts["twist"], parts["slice"], c.SLICES, 18, depth, 0, len(near)) for depth in range(4)]
-    wide = memoryview(bytearray(b"\xff" * t.WIDE_SIZE))
+    counts = [
+        way.bfs_fill(near, parts["twist"], parts["slice"], c.SLICES, 18, depth, 0, len(near)) for depth in range(4)
+    ]
+    wide = memoryview(bytearray(b"\xff" * t.LARGE_SIZE))
     wide[0] ^= 3
     tables = (array("H", [*parts["flip"], *parts["slice"], *parts["twist"]]), parts["views"], parts["of"])
     same, at = parts["same"], array("H", bytes(2 * c.TWISTS))
-    counts += [way.widen(wide, row, row % 3, parts["first"][row], *tables, same, at) for row in range(40)]
-    counts += [way.look_back(wide, row, 1, parts["first"][row], *tables, at) for row in range(40, 60)]
+    counts += [way.forward_bfs(wide, row, row % 3, parts["first"][row], *tables, same, at) for row in range(40)]
+    counts += [way.backward_bfs(wide, row, 1, parts["first"][row], *tables, at) for row in range(40, 60)]
     return counts, bytes(near), hash(bytes(wide))
 
 
@@ -182,7 +186,7 @@ def levels_by_pieces(depth: int) -> list[int]:
     seen, counts = set(level), []
     for _ in range(depth):
         after = [cubies.compose(state, action) for state in level.values() for action in cubies.turn_states()]
-        pairs = [(each.twist, each.four // 24) for each in c.coordinates(after)]
+        pairs = [(each.twist, each.four // 24) for each in c.to_coordinates(after)]
         level = {pair: state for pair, state in zip(pairs, after, strict=True) if pair not in seen}
         seen |= set(level)
         counts.append(len(level))

@@ -10,7 +10,7 @@ from pi_appliance.puzzles import Proof, SolveMode, sudoku
 from pi_appliance.puzzles.runtime.interface import Interrupted
 from pi_appliance.puzzles.runtime.local import open_runtime
 from pi_appliance.puzzles.runtime.serial import SerialRuntime
-from pi_appliance.puzzles.sudoku import bulk
+from pi_appliance.puzzles.sudoku import batch
 from tests.puzzles.sudokus import NONE, SEVERAL, UNIQUE, Stops, varied
 
 
@@ -81,28 +81,28 @@ def test_a_file_that_is_cut_off_goes_on_from_there() -> None:
     board = file_of(400)
     runtime = Stops(after=60)
     with pytest.raises(Interrupted) as end:
-        bulk.solve(board, SolveMode.ALL, runtime, chunk=20)
-    assert "of 400 grids were looked at" in end.value.partial_result
+        batch.solve_batch(board, SolveMode.ALL, runtime, chunk_size=20)
+    assert "of 400 grids were searched" in end.value.partial_result
     assert len(list(runtime.cache.names())) == 1
     come = [int(end.value.partial_result.split()[0])]
     for _ in range(3):
         runtime.after = 60
         with pytest.raises(Interrupted) as end:
-            bulk.solve(board, SolveMode.ALL, runtime, chunk=20)
+            batch.solve_batch(board, SolveMode.ALL, runtime, chunk_size=20)
         come.append(int(end.value.partial_result.split()[0]))
     assert come == sorted(set(come))
     runtime.after = 10**6
-    answer = bulk.solve(board, SolveMode.ALL, runtime)
+    answer = batch.solve_batch(board, SolveMode.ALL, runtime)
     assert list(answer.solutions) == list(sudoku.solve(board, SolveMode.ALL, SerialRuntime()).solutions)
     assert not list(runtime.cache.names())
 
 
-@pytest.mark.parametrize("rubbish", [b"", bulk.MAGIC, bulk.MAGIC + bytes(8) + b"x", b"\xff" * 999])
+@pytest.mark.parametrize("rubbish", [b"", batch.MAGIC, batch.MAGIC + bytes(8) + b"x", b"\xff" * 999])
 def test_a_damaged_checkpoint_is_no_checkpoint(rubbish: bytes) -> None:
     board = file_of(120)
     runtime = Stops(after=15)
     with pytest.raises(Interrupted):
-        bulk.solve(board, SolveMode.ALL, runtime, chunk=20)
+        batch.solve_batch(board, SolveMode.ALL, runtime, chunk_size=20)
     runtime.cache.save(next(iter(runtime.cache.names())), [rubbish])
     runtime.after = 10_000
     assert sudoku.solve(board, SolveMode.ALL, runtime).count == 120
@@ -110,7 +110,7 @@ def test_a_damaged_checkpoint_is_no_checkpoint(rubbish: bytes) -> None:
 
 def test_a_grid_that_takes_long_is_looked_at_by_itself() -> None:
     board = sudoku.parse("\n".join([list(UNIQUE)[3], next(iter(SEVERAL)), NONE[0]]), "f")
-    found = bulk._Found(bytearray(b"." * 243), bytearray([3, 3, 3]), array("I", bytes(12)))
-    bulk._settle(board, found, SerialRuntime())
+    found = batch.BatchState(bytearray(b"." * 243), bytearray([3, 3, 3]), array("I", bytes(12)))
+    batch.search_hard_grids(board, found, SerialRuntime())
     assert list(found.counts) == [1, 2, 0]
-    assert list(bulk._lines(81, found)) == list(sudoku.solve(board, SolveMode.ALL, SerialRuntime()).solutions)
+    assert list(batch.iter_solutions(81, found)) == list(sudoku.solve(board, SolveMode.ALL, SerialRuntime()).solutions)

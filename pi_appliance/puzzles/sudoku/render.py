@@ -1,0 +1,219 @@
+"""Write and draw sudokus: text, pictures, and the steps of a solution as pictures.
+
+In pictures, clues are bold, found digits lighter and candidates small.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from pi_appliance.puzzles import Step, _svg, pluralize
+from pi_appliance.puzzles.sudoku.board import BOXES, EMPTY, SYMBOLS, Board, Solution, count_clues, draw_grid
+from pi_appliance.puzzles.sudoku.techniques import (
+    CONTRADICTION,
+    CandidateGrid,
+    Deduction,
+    describe_deduction,
+    iter_deductions,
+)
+
+MARGIN = 6
+MAX_SHOWN = 9  # grids of a board with many
+# Class names begin with su-, because a page may contain many pictures.
+STYLE = """\
+.su-t{font-family:system-ui,sans-serif;text-anchor:middle;fill:#1c1c1c}.su-clue{font-weight:700}
+.su-found{fill:#2f6fb5}.su-new{fill:#0b7a3b;font-weight:700}.su-small{fill:#6d6a63}.su-out{fill:#c01f1f;font-weight:700}
+.su-paper{fill:#fffdf7}.su-unit{fill:#f3ecd2}.su-why{fill:#f6d98b}.su-got{fill:#bfe6c8}.su-lose{fill:#f7cfc9}
+.su-try{fill:#dccbf2}.su-line{fill:none;stroke:#1c1c1c}
+@media (prefers-color-scheme:dark){.su-t{fill:#f2f2f2}.su-found{fill:#8fc1f5}
+.su-new{fill:#7fe3a0}.su-small{fill:#a9adb5}
+.su-out{fill:#ff8a80}.su-paper{fill:#1e2126}.su-unit{fill:#2b3038}.su-why{fill:#5c4d1c}.su-got{fill:#1d4a2b}
+.su-lose{fill:#552523}.su-try{fill:#4a3768}.su-line{stroke:#d5d8dd}}"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GridMarks:
+    """Everything shown in a picture of a grid besides its clues; cells are numbered in reading order."""
+
+    solved: str = ""
+    """The grid with the digits found so far; it may include the clues."""
+    candidates: Sequence[int] = ()
+    """The candidates of each cell, as bits."""
+    new_cell: int | None = None
+    """The cell whose digit was just found."""
+    is_guess: bool = False
+    """Whether that digit was guessed."""
+    unit_cells: frozenset[int] = frozenset()
+    """The cells of the units that are the reason."""
+    reason_cells: frozenset[int] = frozenset()
+    """The cells that are the reason."""
+    removed: dict[int, int] | None = None
+    """The candidates just removed, as bits, by cell."""
+
+
+def render(board: Board) -> str:
+    """Draw the board as `parse` reads it: a grid with lines between its boxes, or a grid per line."""
+    if not board.has_many_grids:
+        return draw_grid(board.grids[0], board.size)
+    if not board.known_solutions:
+        return "".join(grid + "\n" for grid in board.grids)
+    pairs = zip(board.grids, board.known_solutions, strict=True)
+    return "".join(f"{grid},{solution}\n" if solution else f"{grid}\n" for grid, solution in pairs)
+
+
+def render_solution(board: Board, solution: Solution) -> str:
+    """Return the notation of a solution; for a single grid, also its drawing."""
+    drawing = "" if board.has_many_grids else draw_grid(solution.digits, board.size)
+    return f"{notate(board, solution)}\n{drawing}"
+
+
+def notate(board: Board, solution: Solution) -> str:
+    """Return the symbols of a solution row by row; with many grids, also # and the grid number."""
+    return f"{solution.digits} # {solution.grid}" if board.has_many_grids else solution.digits
+
+
+def render_svg(board: Board) -> str:
+    """Draw the board as SVG; of many grids, the first nine."""
+    if not board.has_many_grids:
+        grid = board.grids[0]
+        return _draw_picture(grid, board.size, f"Sudoku: {pluralize(count_clues(grid), 'clue')}")
+    side = _cell_side(board.size) * board.size + 2 * MARGIN
+    shown = board.grids[:MAX_SHOWN]
+    columns = min(3, len(shown))
+    parts: list[str] = []
+    for number, grid in enumerate(shown):
+        x, y = number % columns * side, number // columns * side
+        parts += [f'<g transform="translate({x} {y})">', *_grid_parts(grid, board.size, GridMarks()), "</g>"]
+    title = f"{len(board.grids):,} sudokus" + (f", the first {MAX_SHOWN}" if len(board.grids) > MAX_SHOWN else "")
+    return _svg.picture(columns * side, -(-len(shown) // columns) * side, title, STYLE, parts)
+
+
+def steps(board: Board, solution: Solution) -> Iterator[Step]:
+    """Yield pictures of the steps from the clues to `solution`; a step may be a guess."""
+    grid, size = board.grids[solution.grid - 1], board.size
+    yield Step("The clues", _draw_picture(grid, size, "The clues"))
+    candidates = CandidateGrid(grid, size)
+    solved = list(grid)
+    # A deduction is applied when the next one is requested: `candidates` are those before it.
+    for deduction in iter_deductions(candidates, solution.digits):
+        if deduction.technique == CONTRADICTION:
+            return
+        caption = describe_deduction(deduction)
+        if deduction.solved_cell is not None:
+            solved[deduction.solved_cell] = SYMBOLS[deduction.digits.bit_length() - 1]
+        marks = _mark_deduction(candidates, deduction, "".join(solved))
+        yield Step(caption, _draw_picture(grid, size, caption, marks))
+
+
+def draw_contradiction(grid: str, deduction: Deduction, candidates: CandidateGrid) -> str:
+    """Draw a contradiction, with the candidates at that time."""
+    solved = "".join(
+        EMPTY if cell in candidates.unsolved or not bits else SYMBOLS[bits.bit_length() - 1]
+        for cell, bits in enumerate(candidates.candidates)
+    )
+    marks = _mark_deduction(candidates, deduction, solved)
+    return _draw_picture(grid, candidates.layout.size, deduction.text, marks)
+
+
+def _mark_deduction(candidates: CandidateGrid, deduction: Deduction, solved: str) -> GridMarks:
+    units = candidates.layout.units
+    return GridMarks(
+        solved=solved,
+        candidates=candidates.candidates,
+        new_cell=deduction.solved_cell,
+        is_guess=deduction.technique == "guess",
+        unit_cells=frozenset(cell for number in deduction.units for cell in units[number].cells),
+        reason_cells=frozenset(deduction.cells),
+        removed={
+            cell: bits for cell in deduction.reduced_cells if (bits := candidates.removed_candidates(deduction, cell))
+        },
+    )
+
+
+def _draw_picture(grid: str, size: int, title: str, marks: GridMarks | None = None) -> str:
+    side = _cell_side(size) * size + 2 * MARGIN
+    return _svg.picture(side, side, title, STYLE, _grid_parts(grid, size, marks or GridMarks()))
+
+
+def _cell_side(size: int) -> int:
+    """Return the side of a cell: larger grids have more candidates per cell."""
+    return 40 if size <= 9 else 56 if size <= 16 else 72
+
+
+def _grid_parts(grid: str, size: int, marks: GridMarks) -> Iterator[str]:
+    side = _cell_side(size)
+    length = side * size
+    yield f'<g transform="translate({MARGIN} {MARGIN})">'
+    yield f'<rect class="su-paper" width="{length}" height="{length}"/>'
+    removed = marks.removed or {}
+    shades = {
+        "su-unit": marks.unit_cells - marks.reason_cells,
+        "su-why": marks.reason_cells,
+        "su-lose": frozenset(removed) - marks.reason_cells,
+    }
+    if marks.new_cell is not None:
+        shades = {name: cells - {marks.new_cell} for name, cells in shades.items()} | {
+            "su-try" if marks.is_guess else "su-got": frozenset({marks.new_cell})
+        }
+    for name, cells in shades.items():
+        if cells:
+            path = "".join(f"M{at % size * side} {at // size * side}h{side}v{side}h-{side}z" for at in sorted(cells))
+            yield f'<path class="{name}" d="{path}"/>'
+    yield from _digit_parts(grid, size, marks)
+    if marks.candidates:
+        yield from _candidate_parts(size, marks, removed)
+    yield from _line_parts(size)
+    yield "</g>"
+
+
+def _digit_parts(grid: str, size: int, marks: GridMarks) -> Iterator[str]:
+    side = _cell_side(size)
+    clues = [(cell, symbol) for cell, symbol in enumerate(grid) if symbol != EMPTY]
+    others = [(cell, symbol) for cell, symbol in enumerate(marks.solved) if symbol != EMPTY and grid[cell] == EMPTY]
+    groups = {
+        "su-clue": clues,
+        "su-found": [(cell, symbol) for cell, symbol in others if cell != marks.new_cell],
+        "su-new": [(cell, symbol) for cell, symbol in others if cell == marks.new_cell],
+    }
+    for name, symbols in groups.items():
+        if symbols:
+            centres = [(cell % size * side + side / 2, cell // size * side + side * 0.69) for cell, _ in symbols]
+            yield _text_element(name, side * 0.55, centres, (symbol for _, symbol in symbols))
+
+
+def _candidate_parts(size: int, marks: GridMarks, removed: dict[int, int]) -> Iterator[str]:
+    side = _cell_side(size)
+    width, height = BOXES[size]
+    remaining: list[tuple[float, float, str]] = []
+    crossed_out: list[tuple[float, float, str]] = []
+    for cell, bits in enumerate(marks.candidates):
+        if marks.solved[cell] != EMPTY:
+            continue
+        for number in range(size):
+            if bits >> number & 1:
+                x = cell % size * side + (number % width + 0.5) * side / width
+                y = cell // size * side + (number // width + 0.78) * side / height
+                target = crossed_out if removed.get(cell, 0) >> number & 1 else remaining
+                target.append((x, y, SYMBOLS[number]))
+    for name, symbols in (("su-small", remaining), ("su-out", crossed_out)):
+        if symbols:
+            centres = [(x, y) for x, y, _ in symbols]
+            yield _text_element(name, side * 0.8 / max(width, height), centres, (symbol for *_, symbol in symbols))
+
+
+def _text_element(name: str, height: float, centres: Iterable[tuple[float, float]], symbols: Iterable[str]) -> str:
+    """Return all symbols as one text element: a tenth of the size of one element for each."""
+    points = list(centres)
+    x, y = (" ".join(f"{point[axis]:.4g}" for point in points) for axis in (0, 1))
+    return f'<text class="su-t {name}" font-size="{height:.3g}" x="{x}" y="{y}">{"".join(symbols)}</text>'
+
+
+def _line_parts(size: int) -> Iterator[str]:
+    side, (width, height) = _cell_side(size), BOXES[size]
+    length = side * size
+    thin = [f"M0 {at * side}h{length}" for at in range(size) if at % height]
+    thin += [f"M{at * side} 0v{length}" for at in range(size) if at % width]
+    thick = [f"M0 {at * side}h{length}" for at in range(height, size, height)]
+    thick += [f"M{at * side} 0v{length}" for at in range(width, size, width)]
+    yield f'<path class="su-line" stroke-width=".7" d="{"".join(thin)}"/>'
+    yield f'<path class="su-line" stroke-width="2.6" d="{"".join(thick)}"/>'
+    yield f'<rect class="su-line" width="{length}" height="{length}" stroke-width="3" rx="2"/>'

@@ -1,0 +1,379 @@
+"""Solve and rate a sudoku as a person does: by the simplest technique that applies, else by a guess.
+
+A candidate is a digit that may still stand in a cell. The candidates of a cell are the bits of an
+integer; bit 0 is the digit 1.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import combinations
+
+from pi_appliance.puzzles.runtime.interface import SearchRuntime
+from pi_appliance.puzzles.sudoku.board import EMPTY, LEVELS, SYMBOLS, Board, cell_name, grid_layout
+from pi_appliance.puzzles.sudoku.count import is_unique
+from pi_appliance.puzzles.sudoku.sat import SatSearch
+
+TECHNIQUES = {
+    "naked single": "easy",
+    "hidden single": "easy",
+    "locked candidates": "medium",
+    "naked pair": "medium",
+    "hidden pair": "medium",
+    "naked triple": "medium",
+    "hidden triple": "medium",
+    "X-wing": "hard",
+    "guess": "extreme",
+}
+"""The techniques, simplest first, and the level of a grid that needs them."""
+CONTRADICTION = "contradiction"
+SAT_EFFORT = 10_000_000  # propagations for all clues of a grid: seconds; 16x16 needs a million, 20x20 about six
+_SUBSET_NAMES = {2: "pair", 3: "triple"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deduction:
+    """One step: its reason, and the digit it places or the candidates it removes."""
+
+    technique: str
+    text: str
+    cells: tuple[int, ...] = ()
+    """The cells that are the reason."""
+    units: tuple[int, ...] = ()
+    """Indexes of the units in which it is seen."""
+    digits: int = 0
+    """The digits it is about, as bits."""
+    solved_cell: int | None = None
+    """The cell in which the digit is placed."""
+    reduced_cells: tuple[int, ...] = ()
+    """The cells that lose candidates."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difficulty:
+    """Rating of a grid for a person: level, hardest technique, and uses of each technique."""
+
+    level: str
+    technique: str
+    steps: dict[str, int]
+
+
+class CandidateGrid:
+    """A grid with its candidates ("pencil marks")."""
+
+    def __init__(self, grid: str, size: int) -> None:
+        self.layout = grid_layout(size)
+        all_digits = (1 << size) - 1
+        self.candidates = [all_digits] * (size * size)
+        self.unsolved = set(range(size * size))
+        for cell, symbol in enumerate(grid):
+            if symbol != EMPTY:
+                self.place_digit(cell, 1 << SYMBOLS.index(symbol))
+
+    def place_digit(self, cell: int, digit: int) -> None:
+        """Place a digit, given as a bit, and remove it from all peers of the cell."""
+        self.unsolved.discard(cell)
+        for peer in self.layout.peers[cell]:
+            self.candidates[peer] &= ~digit
+        self.candidates[cell] = digit
+
+    def find_places(self, unit: int, digit: int) -> tuple[int, ...]:
+        """Return the cells of a unit where a digit may stand."""
+        return tuple(cell for cell in self.layout.units[unit].cells if self.candidates[cell] & digit)
+
+    def apply(self, deduction: Deduction) -> None:
+        """Place the digit of a deduction, or remove its candidates."""
+        if deduction.solved_cell is not None:
+            self.place_digit(deduction.solved_cell, deduction.digits)
+            return
+        for cell in deduction.reduced_cells:
+            self.candidates[cell] &= ~self.removed_candidates(deduction, cell)
+
+    def removed_candidates(self, deduction: Deduction, cell: int) -> int:
+        """Return the candidates that a deduction removes from a cell."""
+        # In a hidden subset, the cells of the reason keep only its digits; elsewhere others lose them.
+        removed = ~deduction.digits if cell in deduction.cells else deduction.digits
+        return self.candidates[cell] & removed
+
+    def find_deduction(self) -> Deduction | None:
+        """Return a contradiction or the simplest deduction; None if only a guess helps."""
+        return next(self._deductions(), None)
+
+    def _deductions(self) -> Iterator[Deduction]:
+        yield from self._contradictions()
+        yield from self._naked_singles()
+        yield from self._hidden_singles()
+        yield from self._locked_candidates()
+        for size in _SUBSET_NAMES:
+            yield from self._naked_subsets(size)
+            yield from self._hidden_subsets(size)
+        yield from self._x_wings()
+
+    def _contradictions(self) -> Iterator[Deduction]:
+        for cell, candidates in enumerate(self.candidates):
+            if not candidates:
+                text = f"nothing can stand at {self._name(cell)}"
+                yield Deduction(technique=CONTRADICTION, text=text, cells=(cell,), units=self.layout.units_of[cell])
+        for number, unit in enumerate(self.layout.units):
+            union = 0
+            for cell in unit.cells:
+                union |= self.candidates[cell]
+            missing = ~union & ((1 << self.layout.size) - 1)
+            if missing:
+                digit = missing & -missing
+                text = f"{_digit_names(digit)} has no place left in {unit.name}"
+                yield Deduction(technique=CONTRADICTION, text=text, digits=digit, units=(number,))
+
+    def _naked_singles(self) -> Iterator[Deduction]:
+        for cell in sorted(self.unsolved):
+            digit = self.candidates[cell]
+            if not digit & (digit - 1):
+                yield Deduction(
+                    technique="naked single",
+                    text=f"{self._name(cell)} is {_digit_names(digit)}: it sees all other digits",
+                    cells=(cell,),
+                    units=self.layout.units_of[cell],
+                    digits=digit,
+                    solved_cell=cell,
+                )
+
+    def _hidden_singles(self) -> Iterator[Deduction]:
+        for number in self._unit_order(boxes_first=True):
+            for digit in self._open_digits(number):
+                places = self.find_places(number, digit)
+                if len(places) == 1:
+                    unit = self.layout.units[number].name
+                    yield Deduction(
+                        technique="hidden single",
+                        text=f"{self._name(places[0])} is {_digit_names(digit)}: its only place in {unit}",
+                        cells=places,
+                        units=(number,),
+                        digits=digit,
+                        solved_cell=places[0],
+                    )
+
+    def _locked_candidates(self) -> Iterator[Deduction]:
+        units, units_of = self.layout.units, self.layout.units_of
+        for number in self._unit_order(boxes_first=True):
+            for digit in self._open_digits(number):
+                places = self.find_places(number, digit)
+                shared = set(units_of[places[0]]).intersection(*(units_of[cell] for cell in places)) - {number}
+                for other in sorted(shared):
+                    reduced = tuple(cell for cell in self.find_places(other, digit) if cell not in places)
+                    if reduced:
+                        text = f"in {units[number].name}, {_digit_names(digit)} stands within {units[other].name}"
+                        yield self._removal("locked candidates", text, places, (number, other), digit, reduced)
+
+    def _naked_subsets(self, size: int) -> Iterator[Deduction]:
+        for number in self._unit_order(boxes_first=False):
+            unit = self.layout.units[number]
+            few = [cell for cell in unit.cells if cell in self.unsolved and self.candidates[cell].bit_count() <= size]
+            for subset in combinations(few, size):
+                digits = 0
+                for cell in subset:
+                    digits |= self.candidates[cell]
+                if digits.bit_count() != size:
+                    continue
+                reduced = tuple(cell for cell in unit.cells if cell not in subset and self.candidates[cell] & digits)
+                if reduced:
+                    text = f"in {unit.name}, {self._names(subset)} take {_digit_names(digits)}"
+                    yield self._removal(f"naked {_SUBSET_NAMES[size]}", text, subset, (number,), digits, reduced)
+
+    def _hidden_subsets(self, size: int) -> Iterator[Deduction]:
+        for number in self._unit_order(boxes_first=False):
+            places = {digit: set(self.find_places(number, digit)) for digit in self._open_digits(number)}
+            few = [digit for digit, cells in places.items() if len(cells) <= size]
+            for subset in combinations(few, size):
+                union = set().union(*(places[digit] for digit in subset))
+                if len(union) != size:
+                    continue
+                digits, cells = sum(subset), tuple(sorted(union))
+                reduced = tuple(cell for cell in cells if self.candidates[cell] & ~digits)
+                if reduced:
+                    unit = self.layout.units[number].name
+                    where = f"{_digit_names(digits)} stand at {self._names(cells)}"
+                    yield Deduction(
+                        technique=f"hidden {_SUBSET_NAMES[size]}",
+                        text=f"in {unit}, {where}, and nothing else does",
+                        cells=cells,
+                        units=(number,),
+                        digits=digits,
+                        reduced_cells=reduced,
+                    )
+
+    def _x_wings(self) -> Iterator[Deduction]:
+        size = self.layout.size
+        for first, across in ((0, 1), (size, 0)):
+            for digit in (1 << number for number in range(size)):
+                pairs: dict[tuple[int, int], list[int]] = {}
+                for unit in range(first, first + size):
+                    places = self.find_places(unit, digit)
+                    if len(places) == 2:
+                        key = self.layout.units_of[places[0]][across], self.layout.units_of[places[1]][across]
+                        pairs.setdefault(key, []).append(unit)
+                for crossing, units in pairs.items():
+                    if len(units) != 2:
+                        continue
+                    corners = self.find_places(units[0], digit) + self.find_places(units[1], digit)
+                    reduced = tuple(
+                        cell for unit in crossing for cell in self.find_places(unit, digit) if cell not in corners
+                    )
+                    if reduced:
+                        names = [self.layout.units[unit].name for unit in (*units, *crossing)]
+                        text = f"{_digit_names(digit)} of {names[0]} and {names[1]} stands in {names[2]} and {names[3]}"
+                        yield self._removal("X-wing", text, corners, (*units, *crossing), digit, reduced)
+
+    def _removal(
+        self,
+        technique: str,
+        text: str,
+        cells: tuple[int, ...],
+        units: tuple[int, ...],
+        digits: int,
+        reduced: tuple[int, ...],
+    ) -> Deduction:
+        return Deduction(
+            technique=technique,
+            text=f"{text}: crossed out at {self._names(reduced)}",
+            cells=cells,
+            units=units,
+            digits=digits,
+            reduced_cells=reduced,
+        )
+
+    def _unit_order(self, *, boxes_first: bool) -> Iterable[int]:
+        size = self.layout.size
+        return [*range(2 * size, 3 * size), *range(2 * size)] if boxes_first else range(3 * size)
+
+    def _open_digits(self, unit: int) -> list[int]:
+        """Return the digits that are not placed in a unit."""
+        union = 0
+        for cell in self.layout.units[unit].cells:
+            if cell in self.unsolved:
+                union |= self.candidates[cell]
+        return [1 << number for number in range(self.layout.size) if union >> number & 1]
+
+    def _name(self, cell: int) -> str:
+        return cell_name(cell, self.layout.size)
+
+    def _names(self, cells: Iterable[int]) -> str:
+        return _join_names([self._name(cell) for cell in cells])
+
+
+def iter_deductions(grid: CandidateGrid, solution: str = "") -> Iterator[Deduction]:
+    """Yield deductions until the grid is full or contradictory.
+
+    Each one is applied to `grid` when the next one is requested. Where no technique helps, a cell
+    with the fewest candidates is guessed from `solution`. Without a solution, the iteration ends
+    with a guess that places nothing.
+    """
+    while grid.unsolved:
+        deduction = grid.find_deduction() or _make_guess(grid, solution)
+        yield deduction
+        if deduction.technique == CONTRADICTION or (deduction.solved_cell is None and not deduction.reduced_cells):
+            return
+        grid.apply(deduction)
+
+
+def _make_guess(grid: CandidateGrid, solution: str) -> Deduction:
+    cell = min(grid.unsolved, key=lambda cell: (grid.candidates[cell].bit_count(), cell))
+    name, candidates = cell_name(cell, grid.layout.size), _digit_names(grid.candidates[cell])
+    if not solution:
+        return Deduction(technique="guess", text=f"a guess: {name} is one of {candidates}", cells=(cell,))
+    digit = 1 << SYMBOLS.index(solution[cell])
+    return Deduction(
+        technique="guess",
+        text=f"a guess: {name} is {_digit_names(digit)}, one of {candidates}",
+        cells=(cell,),
+        units=grid.layout.units_of[cell],
+        digits=digit,
+        solved_cell=cell,
+    )
+
+
+def _digit_names(digits: int) -> str:
+    return _join_names([symbol for number, symbol in enumerate(SYMBOLS) if digits >> number & 1])
+
+
+def _join_names(names: list[str]) -> str:
+    return " and ".join(part for part in (", ".join(names[:-1]), names[-1]) if part)
+
+
+def describe_deduction(deduction: Deduction) -> str:
+    """Return the technique and the text of a deduction; the text of a guess names it already."""
+    return deduction.text if deduction.technique == "guess" else f"{deduction.technique}: {deduction.text}"
+
+
+def hint(board: Board, runtime: SearchRuntime) -> str:
+    """Return the next step of the first grid as text."""
+    grid, size = board.grids[0], board.size
+    runtime.report_progress(None, "looking for the next step")
+    if conflict := find_conflict(grid, size):
+        return f"there is no solution: {conflict.text}"
+    deduction = next(iter_deductions(CandidateGrid(grid, size)), None)
+    if deduction is None:
+        return "the grid is full"
+    if deduction.technique == CONTRADICTION:
+        return f"there is no solution: {deduction.text}"
+    return describe_deduction(deduction)
+
+
+def find_conflict(grid: str, size: int) -> Deduction | None:
+    """Return two clues that contradict each other, or None."""
+    for number, unit in enumerate(grid_layout(size).units):
+        seen: dict[str, int] = {}
+        for cell in unit.cells:
+            symbol = grid[cell]
+            if symbol != EMPTY and symbol in seen:
+                cells = seen[symbol], cell
+                text = f"{cell_name(cells[0], size)} and {cell_name(cell, size)} are both {symbol}, in {unit.name}"
+                return Deduction(technique=CONTRADICTION, text=text, cells=cells, units=(number,))
+            seen[symbol] = cell
+    return None
+
+
+def find_contradiction(grid: CandidateGrid, runtime: SearchRuntime) -> Deduction | None:
+    """Return the contradiction that follows without a guess, or None. Raises `Interrupted`."""
+    last = None
+    for deduction in iter_deductions(grid):
+        runtime.report_progress(None, "looking for a contradiction")
+        last = deduction
+    return last if last is not None and last.technique == CONTRADICTION else None
+
+
+def rate_difficulty(grid: str, size: int, runtime: SearchRuntime, solution: str = "") -> Difficulty:
+    """Rate a grid. Guesses after the first one count only with the `solution`. Raises `Interrupted`."""
+    steps: Counter[str] = Counter()
+    for deduction in iter_deductions(CandidateGrid(grid, size), solution):
+        steps[deduction.technique] += 1
+        runtime.report_progress(None, "rating the difficulty")
+    used = [technique for technique in TECHNIQUES if technique in steps]
+    if not used:
+        return Difficulty(LEVELS[0], "none", {})
+    return Difficulty(TECHNIQUES[used[-1]], used[-1], {technique: steps[technique] for technique in used})
+
+
+def redundant_clues(grid: str, size: int, solution: str, runtime: SearchRuntime) -> Iterator[int]:
+    """Yield the cells of clues without which `solution` would still be unique.
+
+    Raises:
+        Interrupted: the run must end.
+        SatLimitReached: the answer for a large grid could take days.
+    """
+    clues = [cell for cell, symbol in enumerate(grid) if symbol != EMPTY]
+    if size != 9:
+        yield from _redundant_by_sat(clues, size, solution, runtime)
+        return
+    for done, cell in enumerate(clues):
+        runtime.report_progress(None, f"is clue {done + 1} of {len(clues)} needed?")
+        if is_unique(grid[:cell] + EMPTY + grid[cell + 1 :], runtime):
+            yield cell
+
+
+def _redundant_by_sat(clues: list[int], size: int, solution: str, runtime: SearchRuntime) -> Iterator[int]:
+    """Yield redundant clues by one solver that looks for another solution than `solution`."""
+    search = SatSearch(EMPTY * size * size, size, runtime)
+    search.forbid(solution)
+    for cell in clues:
+        if search.solve(((other, solution[other]) for other in clues if other != cell), SAT_EFFORT) is None:
+            yield cell
