@@ -119,6 +119,8 @@ CENTRE = 4  # the middle of nine
 
 
 class PlacedPiece(NamedTuple):
+    """A piece at a place of the cube."""
+
     place: str
     at: tuple[int, ...]  # its facelets, in the order of the place's name
     colours: str  # the faces where they belong
@@ -148,6 +150,7 @@ def home_faces(facelets: str, side: int) -> dict[str, str]:
 
 
 def iter_pieces(facelets: str, side: int) -> Iterator[PlacedPiece]:
+    """Yield the piece at each place."""
     homes = home_faces(facelets, side)
     at = {name: number for number, name in enumerate(facelet_names(side))}
     for place in CORNERS + (EDGES if side == 3 else ()):

@@ -105,6 +105,7 @@ def _load_large_table(cache: Cache) -> memoryview | None:
 
 
 def load_move_tables(runtime: SearchRuntime) -> MoveTables:
+    """Return the move tables, from the cache or built. Raises `Interrupted`."""
     size = sum(_ITEM_SIZES[kind] * count for kind, count in _MOVE_TABLES.values())
     blob = load_checksummed(runtime.cache, MOVES_NAME, size)
     if blob is None:
@@ -260,7 +261,10 @@ def _run_levels(growing: LargeTableBuild, parts: MoveTables, runtime: SearchRunt
 
 
 def _search_forward(
-    growing: LargeTableBuild, parts: MoveTables, turns: "array[int]", runtime: SearchRuntime
+    growing: LargeTableBuild,
+    parts: MoveTables,
+    turns: "array[int]",
+    runtime: SearchRuntime,  # noqa: ARG001
 ) -> Iterator[tuple[int, int]]:
     """Take the turns of what is as far as the depth; yield rows done, and what was found."""
     at = array("H", bytes(2 * c.TWISTS))
