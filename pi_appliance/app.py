@@ -48,13 +48,14 @@ from pi_appliance.music.pages import MusicForms, MusicPages
 from pi_appliance.music.player_commands import COMMANDS
 from pi_appliance.music.stations.api import StationApi
 from pi_appliance.music.usb.api import UsbApi
+from pi_appliance.operations import Operation
 from pi_appliance.posting.pages import PostPages
 from pi_appliance.system import clock, network
 from pi_appliance.web import openapi
 from pi_appliance.web import state as values
 from pi_appliance.web.actions import Actions
 from pi_appliance.web.interface import Daemon
-from pi_appliance.web.params import BASE, Call, Endpoint
+from pi_appliance.web.params import BASE, Call, route
 from pi_appliance.web.security import METRICS, Authenticator, SecurityMiddleware
 from pi_appliance.web.sse import EventStream, Feed
 
@@ -65,23 +66,23 @@ class Api:
     def __init__(self, daemon: Daemon, actions: Actions, changes: PlayerEvents, covers: Covers) -> None:
         self._daemon, self._actions, self._changes, self._covers = daemon, actions, changes, covers
 
-    def endpoints(self) -> list[Endpoint]:
+    def endpoints(self) -> list[Operation]:
         """Return every row of the table."""
         daemon, actions = self._daemon, self._actions
         return [
-            Endpoint(
+            Operation(
                 method="GET",
                 path="/state",
-                what="The player, the jobs, and how the scheduler does.",
-                act=self.state,
-                answer="State",
+                summary="The player, the jobs, and how the scheduler does.",
+                handler=self.state,
+                result="State",
             ),
-            Endpoint(
+            Operation(
                 method="GET",
                 path="/openapi.json",
-                what="This table as an OpenAPI document.",
-                act=self.document,
-                answer="Document",
+                summary="This table as an OpenAPI document.",
+                handler=self.document,
+                result="Document",
             ),
             *PlayerApi(daemon, actions, self._changes).endpoints(),
             *ArtApi(self._covers).endpoints(),
@@ -97,7 +98,7 @@ class Api:
     def routes(self) -> list[Route]:
         """Return every route of the API."""
         rest = Route(f"{BASE}/player/{{command}}", _no_such_command, methods=["POST"])
-        return [*(endpoint.route() for endpoint in self.endpoints()), rest]
+        return [*(route(endpoint) for endpoint in self.endpoints()), rest]
 
     async def state(self, _: Call) -> object:
         """Player and jobs."""

@@ -6,6 +6,7 @@ from itertools import islice
 from typing import Any
 
 from pi_appliance.jobs import pages, report_files
+from pi_appliance.operations import Argument, Operation, integer, text
 from pi_appliance.posting import post_json
 from pi_appliance.posting.model import OWNER_DECISIONS
 from pi_appliance.posting.store import Posts
@@ -14,16 +15,16 @@ from pi_appliance.storage import serializers
 from pi_appliance.web import state as values
 from pi_appliance.web.actions import Actions
 from pi_appliance.web.interface import Daemon
-from pi_appliance.web.params import NUMBER, Call, Endpoint, Param, integer, text
+from pi_appliance.web.params import NUMBER, Call
 
-_LIMIT = integer("limit", "how many at the most", 1, 500, otherwise=50, example=10)
+_LIMIT = integer("limit", "how many at the most", 1, 500, default=50, example=10)
 _BEFORE = integer("before", "only those with a smaller number", 1, 2**53)
 _LENGTH = text("for", "how long; without it until the job is resumed")
-_FOR = Param(
+_FOR = Argument(
     name="for",
-    what=_LENGTH.what,
-    must="a length of time such as 90s, 15m, 1h30m or 2d",
-    read=_LENGTH.read,
+    help=_LENGTH.help,
+    expected="a length of time such as 90s, 15m, 1h30m or 2d",
+    parse=_LENGTH.parse,
     schema=_LENGTH.schema,
 )
 _SETTLED = {
@@ -39,118 +40,118 @@ class JobApi:
     def __init__(self, daemon: Daemon, actions: Actions) -> None:
         self._daemon, self._actions = daemon, actions
 
-    def endpoints(self) -> list[Endpoint]:
+    def endpoints(self) -> list[Operation]:
         """Return every row."""
         return [*self._jobs(), *self._history(), *self._posts()]
 
-    def _jobs(self) -> list[Endpoint]:
+    def _jobs(self) -> list[Operation]:
         one = "/jobs/{name}"
         return [
-            Endpoint(
+            Operation(
                 method="GET",
                 path="/jobs",
-                what="Each job: its next slot or what it comes after, its pause, its newest run.",
-                act=self.jobs,
-                answer="Jobs",
+                summary="Each job: its next slot or what it comes after, its pause, its newest run.",
+                handler=self.jobs,
+                result="Jobs",
             ),
-            Endpoint(
+            Operation(
                 method="POST",
                 path=f"{one}/run",
-                what="Start a run; the history tells the rest.",
-                act=self.run_job,
-                answer="Started",
+                summary="Start a run; the history tells the rest.",
+                handler=self.run_job,
+                result="Started",
                 status=202,
                 example={"name": "hello"},
             ),
-            Endpoint(
+            Operation(
                 method="POST",
                 path=f"{one}/pause",
-                what="Use no slot until it is resumed, or for so long.",
-                act=self.pause_job,
-                body=(_FOR,),
-                answer="Pause",
+                summary="Use no slot until it is resumed, or for so long.",
+                handler=self.pause_job,
+                arguments=(_FOR,),
+                result="Pause",
                 example={"name": "daily", "for": "2h"},
             ),
-            Endpoint(
+            Operation(
                 method="POST",
                 path=f"{one}/resume",
-                what="Use its slots again; what came meanwhile is not made up for.",
-                act=self.resume_job,
-                answer="Pause",
+                summary="Use its slots again; what came meanwhile is not made up for.",
+                handler=self.resume_job,
+                result="Pause",
                 example={"name": "daily"},
             ),
-            Endpoint(
+            Operation(
                 method="POST",
                 path=f"{one}/cancel",
-                what="Ask the run that goes on to end; the history tells when it has.",
-                act=self.cancel_job,
-                answer="Cancelled",
+                summary="Ask the run that goes on to end; the history tells when it has.",
+                handler=self.cancel_job,
+                result="Cancelled",
                 status=202,
                 example={"name": "hello"},
             ),
-            Endpoint(
+            Operation(
                 method="GET",
                 path=f"{one}/slots",
-                what="What became of its slots, the newest first: none is left out.",
-                act=self.slots,
-                query=(_LIMIT,),
-                answer="Slots",
+                summary="What became of its slots, the newest first: none is left out.",
+                handler=self.slots,
+                arguments=(_LIMIT,),
+                result="Slots",
                 example={"name": "daily"},
             ),
         ]
 
-    def _history(self) -> list[Endpoint]:
+    def _history(self) -> list[Operation]:
         return [
-            Endpoint(
+            Operation(
                 method="GET",
                 path="/runs",
-                what="The history, the newest first.",
-                act=self.runs,
-                query=(text("job", "only of this one"), _LIMIT, _BEFORE),
-                answer="Runs",
+                summary="The history, the newest first.",
+                handler=self.runs,
+                arguments=(text("job", "only of this one"), _LIMIT, _BEFORE),
+                result="Runs",
             ),
-            Endpoint(
+            Operation(
                 method="GET",
                 path=f"/runs/{NUMBER}",
-                what="One run and its log.",
-                act=self.run,
-                answer="Run",
+                summary="One run and its log.",
+                handler=self.run,
+                result="Run",
                 example={"number": 1},
             ),
-            Endpoint(
+            Operation(
                 method="GET",
                 path="/reports",
-                what="The reports, the newest first; each is at /reports/JOB/FILE (as it is: `?raw=1`).",
-                act=self.reports,
-                answer="Reports",
+                summary="The reports, the newest first; each is at /reports/JOB/FILE (as it is: `?raw=1`).",
+                handler=self.reports,
+                result="Reports",
             ),
-            Endpoint(
+            Operation(
                 method="GET",
                 path="/reports/{name}",
-                what="The dated reports of a job that are kept, the newest first; each is at /reports/JOB/DATE/FILE.",
-                act=self.dated_reports,
-                answer="DatedReports",
+                summary="The dated reports of a job, the newest first; each is at /reports/JOB/DATE/FILE.",
+                handler=self.dated_reports,
+                result="DatedReports",
                 example={"name": "hello"},
             ),
         ]
 
-    def _posts(self) -> list[Endpoint]:
+    def _posts(self) -> list[Operation]:
         return [
-            Endpoint(
+            Operation(
                 method="GET",
                 path="/posts",
-                what="The posts, the newest first; how many of each state; what the month has cost, in dollars.",
-                act=self.posts,
-                query=(text("state", "only those in it"), _LIMIT, _BEFORE),
-                answer="Posts",
+                summary="The posts, the newest first; how many of each state; what the month has cost, in dollars.",
+                handler=self.posts,
+                arguments=(text("state", "only those in it"), _LIMIT, _BEFORE),
+                result="Posts",
             ),
             *(
-                Endpoint(
+                Operation(
                     method="POST",
                     path=f"/posts/{NUMBER}/{answer}",
-                    what=_SETTLED[answer],
-                    act=self.settle,
-                    answer="Post",
+                    summary=_SETTLED[answer],
+                    handler=self.settle,
+                    result="Post",
                     example={"number": 1},
                 )
                 for answer in OWNER_DECISIONS

@@ -11,13 +11,14 @@ from pi_appliance.music.covers import SIZES, Covers
 from pi_appliance.music.events import PlayerEvents
 from pi_appliance.music.model import Partition
 from pi_appliance.music.player_commands import COMMANDS, Command
+from pi_appliance.operations import Argument, Operation, boolean, text
 from pi_appliance.web.actions import Actions
 from pi_appliance.web.interface import Daemon
-from pi_appliance.web.params import ID, Call, Endpoint, Param, boolean, text
+from pi_appliance.web.params import ID, Call
 from pi_appliance.web.sse import EventStream
 
-_NAME = text("name", "what to call it", 100, needed=True)
-_OUTPUT = text("output", "the name of an output", 200, needed=True)
+_NAME = text("name", "what to call it", 100, required=True)
+_OUTPUT = text("output", "the name of an output", 200, required=True)
 
 
 class PlayerApi:
@@ -26,100 +27,100 @@ class PlayerApi:
     def __init__(self, daemon: Daemon, actions: Actions, changes: PlayerEvents) -> None:
         self._daemon, self._actions, self._changes = daemon, actions, changes
 
-    def endpoints(self) -> list[Endpoint]:
+    def endpoints(self) -> list[Operation]:
         """Return every row."""
         return [
-            Endpoint(
+            Operation(
                 method="GET",
                 path="/player",
-                what="What the player does and can; why there is none, in `trouble`.",
-                act=self.state,
+                summary="What the player does and can; why there is none, in `trouble`.",
+                handler=self.state,
             ),
-            Endpoint(
+            Operation(
                 method="GET",
                 path="/player/events",
-                what="What changes, as server-sent events; goes on after `Last-Event-ID` or `after` where it can.",
-                act=self.events,
-                query=(text("after", "the id of the last event that was heard", 100, example="a1b2c3d4-17"),),
+                summary="What changes, as server-sent events; goes on after `Last-Event-ID` or `after` where it can.",
+                handler=self.events,
+                arguments=(text("after", "the id of the last event that was heard", 100, example="a1b2c3d4-17"),),
                 media="text/event-stream",
-                answer="Events",
+                result="Events",
             ),
             *(self._button(name, wanted) for name, wanted in COMMANDS.items()),
             *self._outputs(),
             *self._partitions(),
         ]
 
-    def _button(self, name: str, wanted: Command) -> Endpoint:
-        return Endpoint(
+    def _button(self, name: str, wanted: Command) -> Operation:
+        return Operation(
             method="POST",
             path=f"/player/{name}",
-            what=wanted.what,
-            act=functools.partial(self.press, name),
-            body=wanted.keys,
+            summary=wanted.what,
+            handler=functools.partial(self.press, name),
+            arguments=wanted.keys,
             example=wanted.example,
         )
 
-    def _outputs(self) -> list[Endpoint]:
+    def _outputs(self) -> list[Operation]:
         return [
-            Endpoint(
+            Operation(
                 method="GET",
                 path="/player/outputs",
-                what="Where sound comes out.",
-                act=self.outputs,
-                answer="Outputs",
+                summary="Where sound comes out.",
+                handler=self.outputs,
+                result="Outputs",
             ),
-            Endpoint(
+            Operation(
                 method="POST",
                 path=f"/player/outputs/{ID}",
-                what="Switch an output.",
-                act=self.switch,
-                body=(boolean("on", "whether it sounds", needed=True),),
-                answer="Outputs",
+                summary="Switch an output.",
+                handler=self.switch,
+                arguments=(boolean("on", "whether it sounds", required=True),),
+                result="Outputs",
                 example={"id": 0, "on": True},
             ),
         ]
 
-    def _partitions(self) -> list[Endpoint]:
+    def _partitions(self) -> list[Operation]:
         return [
-            Endpoint(
+            Operation(
                 method="GET",
                 path="/player/partitions",
-                what="The partitions: players within the player.",
-                act=self.partitions,
-                answer="Partitions",
+                summary="The partitions: players within the player.",
+                handler=self.partitions,
+                result="Partitions",
             ),
-            Endpoint(
+            Operation(
                 method="POST",
                 path="/player/partitions",
-                what="Make a partition.",
-                act=self.new_partition,
-                body=(_NAME,),
-                answer="Partitions",
+                summary="Make a partition.",
+                handler=self.new_partition,
+                arguments=(_NAME,),
+                result="Partitions",
                 status=201,
                 example={"name": "terrace"},
             ),
-            Endpoint(
+            Operation(
                 method="POST",
                 path="/player/partitions/{name}/use",
-                what="Speak of this partition from now on, wherever the appliance shows or plays music.",
-                act=self.use_partition,
+                summary="Speak of this partition from now on, wherever the appliance shows or plays music.",
+                handler=self.use_partition,
                 example={"name": "default"},
             ),
-            Endpoint(
+            Operation(
                 method="POST",
                 path="/player/partitions/here/move-output",
-                what="Move an output into the partition that is spoken of.",
-                act=self.move_output,
-                body=(_OUTPUT,),
-                answer="Outputs",
+                summary="Move an output into the partition that is spoken of.",
+                handler=self.move_output,
+                arguments=(_OUTPUT,),
+                result="Outputs",
                 example={"output": "Kitchen"},
             ),
-            Endpoint(
+            Operation(
                 method="DELETE",
                 path="/player/partitions/{name}",
-                what="Delete a partition that has no outputs and no listeners.",
-                act=self.delete_partition,
-                answer="Partitions",
+                summary="Delete a partition that has no outputs and no listeners.",
+                handler=self.delete_partition,
+                result="Partitions",
                 example={"name": "garden"},
             ),
         ]
@@ -183,7 +184,7 @@ def _partition(partition: Partition) -> dict[str, str]:
 
 
 _DAY = 86_400  # seconds for which a phone need not ask again
-_URI = text("uri", "the address of a track", 2000, needed=True, example="a.ogg")
+_URI = text("uri", "the address of a track", 2000, required=True, example="a.ogg")
 
 
 def _size(value: object) -> int:
@@ -192,11 +193,11 @@ def _size(value: object) -> int:
     return int(str(value))
 
 
-_SIZE = Param(
+_SIZE = Argument(
     name="size",
-    what="pixels of a side at the most; none: as it is",
-    must=f"one of {', '.join(map(str, SIZES))}",
-    read=_size,
+    help="pixels of a side at the most; none: as it is",
+    expected=f"one of {', '.join(map(str, SIZES))}",
+    parse=_size,
     schema={"type": "integer", "enum": list(SIZES)},
     example=256,
 )
@@ -208,17 +209,17 @@ class ArtApi:
     def __init__(self, covers: Covers) -> None:
         self._covers = covers
 
-    def endpoints(self) -> list[Endpoint]:
+    def endpoints(self) -> list[Operation]:
         """Return the row."""
         return [
-            Endpoint(
+            Operation(
                 method="GET",
                 path="/player/art",
-                what="The cover of a track, with an ETag; 404 where there is none.",
-                act=self.art,
-                query=(_URI, _SIZE),
+                summary="The cover of a track, with an ETag; 404 where there is none.",
+                handler=self.art,
+                arguments=(_URI, _SIZE),
                 media="image/*",
-                answer="Picture",
+                result="Picture",
             )
         ]
 

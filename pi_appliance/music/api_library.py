@@ -9,9 +9,10 @@ from pi_appliance.errors import Refused
 from pi_appliance.music import serializers
 from pi_appliance.music.model import EntryType, LibraryFilter, Page, QueuePosition, SavedPlaylist, TrackRating
 from pi_appliance.music.serializers import SOURCE, TAGS, source_of
+from pi_appliance.operations import Operation, array, boolean, enum, integer, text
 from pi_appliance.web.actions import Actions
 from pi_appliance.web.interface import Daemon
-from pi_appliance.web.params import COUNT, START, Call, Endpoint, array, boolean, enum, integer, text
+from pi_appliance.web.params import COUNT, START, Call
 
 _KIND = enum(
     "kind",
@@ -20,9 +21,9 @@ _KIND = enum(
     (EntryType.ARTIST, EntryType.ALBUM, EntryType.GENRE, EntryType.TRACK),
     example="album",
 )
-_PATH = text("path", "a folder of the library; none: its top", 2000, otherwise="", example="Albums")
-_FOLDER = text("folder", "a folder of the library; none: all of it", 2000, otherwise="", example="Albums")
-_URI = text("uri", "the address of a track", 2000, needed=True, example="a.ogg")
+_PATH = text("path", "a folder of the library; none: its top", 2000, default="", example="Albums")
+_FOLDER = text("folder", "a folder of the library; none: all of it", 2000, default="", example="Albums")
+_URI = text("uri", "the address of a track", 2000, required=True, example="a.ogg")
 
 
 class LibraryApi:
@@ -31,84 +32,84 @@ class LibraryApi:
     def __init__(self, daemon: Daemon) -> None:
         self._daemon = daemon
 
-    def endpoints(self) -> list[Endpoint]:
+    def endpoints(self) -> list[Operation]:
         """Return every row."""
         return [
-            Endpoint(
+            Operation(
                 method="GET",
                 path="/player/library",
-                what="Artists, albums, genres or tracks in which all that is given is found, by name.",
-                act=self.library,
-                query=(_KIND, *TAGS, START, COUNT),
-                answer="Entries",
+                summary="Artists, albums, genres or tracks in which all that is given is found, by name.",
+                handler=self.library,
+                arguments=(_KIND, *TAGS, START, COUNT),
+                result="Entries",
             ),
-            Endpoint(
+            Operation(
                 method="GET",
                 path="/player/folder",
-                what="Folders, tracks and playlist files in a folder.",
-                act=self.folder,
-                query=(_PATH, START, COUNT),
-                answer="Entries",
+                summary="Folders, tracks and playlist files in a folder.",
+                handler=self.folder,
+                arguments=(_PATH, START, COUNT),
+                result="Entries",
             ),
-            Endpoint(
+            Operation(
                 method="GET",
                 path="/player/counts",
-                what="How big the library is, or the tracks and seconds in a folder of it.",
-                act=self.counts,
-                query=(_FOLDER,),
-                answer="Counts",
+                summary="How big the library is, or the tracks and seconds in a folder of it.",
+                handler=self.counts,
+                arguments=(_FOLDER,),
+                result="Counts",
             ),
-            Endpoint(
+            Operation(
                 method="GET",
                 path="/player/update",
-                what="Whether the library is being updated, and how many tracks it has so far.",
-                act=self.progress,
-                query=(_FOLDER,),
-                answer="Update",
+                summary="Whether the library is being updated, and how many tracks it has so far.",
+                handler=self.progress,
+                arguments=(_FOLDER,),
+                result="Update",
             ),
-            Endpoint(
+            Operation(
                 method="POST",
                 path="/player/update",
-                what="Look for what is new; it goes on by itself.",
-                act=self.update,
-                body=(_FOLDER,),
-                answer="Update",
+                summary="Look for what is new; it goes on by itself.",
+                handler=self.update,
+                arguments=(_FOLDER,),
+                result="Update",
                 status=202,
                 example={"folder": "Albums"},
             ),
             *self._opinions(),
         ]
 
-    def _opinions(self) -> list[Endpoint]:
+    def _opinions(self) -> list[Operation]:
         return [
-            Endpoint(
+            Operation(
                 method="GET",
                 path="/player/opinions",
-                what="What is thought of tracks; those without an opinion are left out.",
-                act=self.opinions,
-                query=(array(_URI, 200),),
-                answer="Opinions",
+                summary="What is thought of tracks; those without an opinion are left out.",
+                handler=self.opinions,
+                arguments=(array(_URI, 200),),
+                result="Opinions",
             ),
-            Endpoint(
+            Operation(
                 method="PUT",
                 path="/player/opinions",
-                what="Keep what is thought of a track; what is not named stays as it is, a rating of 0 is taken away.",
-                act=self.think,
-                body=(
+                summary="Rate a track or make it a favourite; a rating of 0 removes the rating.",
+                handler=self.think,
+                arguments=(
                     _URI,
                     integer("rating", "from 1 to 10, or 0 for none", 0, 10),
                     boolean("favourite", "whether it is a favourite"),
                 ),
-                answer="Opinions",
+                result="Opinions",
                 example={"uri": "a.ogg", "rating": 8, "favourite": True},
             ),
-            Endpoint(
+            Operation(
                 method="GET",
                 path="/player/favourites",
-                what="The favourite tracks.",
-                act=self.favourites,
-                query=(START, COUNT),
-                answer="Entries",
+                summary="The favourite tracks.",
+                handler=self.favourites,
+                arguments=(START, COUNT),
+                result="Entries",
             ),
         ]
 
@@ -166,9 +167,9 @@ class LibraryApi:
         return serializers.window(found, serializers.entry)
 
 
-_PLACE = integer("position", "a place in the playlist, from 0", 0, 10_000_000, needed=True)
-_PLACES = array(integer("positions", "places in the playlist, from 0", 0, 10_000_000, needed=True), 5000)
-_TO_PLAYLIST = integer("to", "the place it comes to", 0, 10_000_000, needed=True)
+_PLACE = integer("position", "a place in the playlist, from 0", 0, 10_000_000, required=True)
+_PLACES = array(integer("positions", "places in the playlist, from 0", 0, 10_000_000, required=True), 5000)
+_TO_PLAYLIST = integer("to", "the place it comes to", 0, 10_000_000, required=True)
 _LONG = 128 * 1024  # bytes: 5000 places
 
 
@@ -178,79 +179,79 @@ class PlaylistApi:
     def __init__(self, daemon: Daemon, actions: Actions) -> None:
         self._daemon, self._actions = daemon, actions
 
-    def endpoints(self) -> list[Endpoint]:
+    def endpoints(self) -> list[Operation]:
         """Return every row."""
         one = "/player/playlists/{name}"
         return [
-            Endpoint(
+            Operation(
                 method="GET",
                 path="/player/playlists",
-                what="The saved playlists, by name.",
-                act=self.all,
-                query=(START, COUNT),
-                answer="Playlists",
+                summary="The saved playlists, by name.",
+                handler=self.all,
+                arguments=(START, COUNT),
+                result="Playlists",
             ),
-            Endpoint(
+            Operation(
                 method="GET",
                 path=one,
-                what="A window of a playlist.",
-                act=self.one,
-                query=(START, COUNT),
-                answer="Entries",
+                summary="A window of a playlist.",
+                handler=self.one,
+                arguments=(START, COUNT),
+                result="Entries",
                 example={"name": "Evening"},
             ),
-            Endpoint(
+            Operation(
                 method="POST",
                 path=f"{one}/play",
-                what="Play a playlist, or put it into the queue.",
-                act=self.play,
-                body=(enum("where", "in place of the queue; else it is only put there", QueuePosition),),
-                answer="Added",
+                summary="Play a playlist, or put it into the queue.",
+                handler=self.play,
+                arguments=(enum("where", "in place of the queue; else it is only put there", QueuePosition),),
+                result="Added",
                 example={"name": "Evening"},
             ),
-            Endpoint(
+            Operation(
                 method="POST",
                 path=f"{one}/add",
-                what="Put something at its end. It is made if it is not there.",
-                act=self.add,
-                body=SOURCE,
-                answer="Entries",
+                summary="Put something at its end. It is made if it is not there.",
+                handler=self.add,
+                arguments=SOURCE,
+                result="Entries",
                 example={"name": "Evening", "uri": "a.ogg"},
             ),
-            Endpoint(
+            Operation(
                 method="POST",
                 path=f"{one}/remove",
-                what="Take entries out.",
-                act=self.remove,
-                body=(_PLACES,),
-                largest=_LONG,
-                answer="Entries",
+                summary="Take entries out.",
+                handler=self.remove,
+                arguments=(_PLACES,),
+                max_body=_LONG,
+                result="Entries",
                 example={"name": "Evening", "positions": [1]},
             ),
-            Endpoint(
+            Operation(
                 method="POST",
                 path=f"{one}/move",
-                what="Move an entry.",
-                act=self.move,
-                body=(_PLACE, _TO_PLAYLIST),
-                answer="Entries",
+                summary="Move an entry.",
+                handler=self.move,
+                arguments=(_PLACE, _TO_PLAYLIST),
+                result="Entries",
                 example={"name": "Evening", "position": 1, "to": 0},
             ),
-            Endpoint(
+            Operation(
                 method="POST",
                 path=f"{one}/rename",
-                what="Call it otherwise.",
-                act=self.rename,
-                body=(text("to", "its new name", 200, needed=True),),
-                answer="Saved",
+                summary="Call it otherwise.",
+                handler=self.rename,
+                arguments=(text("to", "its new name", 200, required=True),),
+                result="Saved",
                 example={"name": "Evening", "to": "Night"},
             ),
-            Endpoint(
+            Operation(
                 method="DELETE",
                 path=one,
-                what="Delete it.",
-                act=self.delete,
-                answer="Saved",
+                summary="Delete it.",
+                handler=self.delete,
+                result="Saved",
                 example={"name": "Evening"},
             ),
         ]
@@ -305,10 +306,10 @@ class PlaylistApi:
         return serializers.window(found, serializers.entry)
 
 
-_ID = integer("id", "of a track in the queue: it stays its own while the queue changes", 0, 2**31, needed=True)
-_IDS = array(integer("ids", "of tracks in the queue", 0, 2**31, needed=True), 5000)
-_TO = integer("to", "the place it comes to, from 0", 0, 10_000_000, needed=True)
-_NAME = text("name", "what to call the playlist", 200, needed=True)
+_ID = integer("id", "of a track in the queue: it stays its own while the queue changes", 0, 2**31, required=True)
+_IDS = array(integer("ids", "of tracks in the queue", 0, 2**31, required=True), 5000)
+_TO = integer("to", "the place it comes to, from 0", 0, 10_000_000, required=True)
+_NAME = text("name", "what to call the playlist", 200, required=True)
 
 
 class QueueApi:
@@ -317,59 +318,61 @@ class QueueApi:
     def __init__(self, daemon: Daemon, actions: Actions) -> None:
         self._daemon, self._actions = daemon, actions
 
-    def endpoints(self) -> list[Endpoint]:
+    def endpoints(self) -> list[Operation]:
         """Return every row."""
         return [
             *(
-                Endpoint(
+                Operation(
                     method="GET",
                     path=path,
-                    what="A window of what plays next.",
-                    act=self.window,
-                    query=(START, COUNT),
-                    answer="Queue",
+                    summary="A window of what plays next.",
+                    handler=self.window,
+                    arguments=(START, COUNT),
+                    result="Queue",
                 )
                 for path in ("/queue", "/player/queue")
             ),
-            Endpoint(
+            Operation(
                 method="POST",
                 path="/player/queue/add",
-                what="Put something into the queue, and play it if that is wanted.",
-                act=self.add,
-                body=(
+                summary="Put something into the queue, and play it if that is wanted.",
+                handler=self.add,
+                arguments=(
                     *SOURCE,
                     enum("where", "at the end, behind the current track, or instead of all", QueuePosition),
                     boolean("play", "whether its first track is played at once"),
                 ),
-                answer="Added",
+                result="Added",
                 example={"source": "artist:Miles Davis", "where": "next"},
             ),
-            Endpoint(
+            Operation(
                 method="POST",
                 path="/player/queue/move",
-                what="Move a track.",
-                act=self.move,
-                body=(_ID, _TO),
+                summary="Move a track.",
+                handler=self.move,
+                arguments=(_ID, _TO),
                 example={"id": 2, "to": 0},
             ),
-            Endpoint(
+            Operation(
                 method="POST",
                 path="/player/queue/remove",
-                what="Take tracks out. Those that are gone already do not count.",
-                act=self.remove,
-                body=(_IDS,),
-                largest=_LONG,
+                summary="Take tracks out. Those that are gone already do not count.",
+                handler=self.remove,
+                arguments=(_IDS,),
+                max_body=_LONG,
                 example={"ids": [2]},
             ),
-            Endpoint(method="POST", path="/player/queue/clear", what="Empty the queue.", act=self.clear),
-            Endpoint(method="POST", path="/player/queue/shuffle", what="Put it into a random order.", act=self.shuffle),
-            Endpoint(
+            Operation(method="POST", path="/player/queue/clear", summary="Empty the queue.", handler=self.clear),
+            Operation(
+                method="POST", path="/player/queue/shuffle", summary="Put it into a random order.", handler=self.shuffle
+            ),
+            Operation(
                 method="POST",
                 path="/player/queue/save",
-                what="Keep the queue as a playlist.",
-                act=self.save,
-                body=(_NAME, boolean("replace", "whether a playlist of that name may be replaced", otherwise=False)),
-                answer="Saved",
+                summary="Keep the queue as a playlist.",
+                handler=self.save,
+                arguments=(_NAME, boolean("replace", "whether a playlist of that name may be replaced", default=False)),
+                result="Saved",
                 example={"name": "Evening", "replace": True},
             ),
         ]

@@ -11,8 +11,9 @@ from pi_appliance.errors import Refused, UnknownName
 from pi_appliance.music.model import Mode, QueuePosition, ReplayGainMode, Uri
 from pi_appliance.music.player import Player
 from pi_appliance.music.stations.service import Stations
+from pi_appliance.operations import Argument, boolean, enum, integer, number, parse_arguments, text
 from pi_appliance.web.interface import Music
-from pi_appliance.web.params import Given, Param, boolean, enum, integer, number, read_body, text
+from pi_appliance.web.params import Given
 
 Values = Mapping[str, Any]
 _FAR = 1_000_000  # seconds, or places in a queue
@@ -24,7 +25,7 @@ class Command:
 
     what: str
     act: Callable[[Music, Stations, Values], Awaitable[None]]
-    keys: Sequence[Param] = ()
+    keys: Sequence[Argument] = ()
     either: str = ""
     example: Mapping[str, Any] = field(default_factory=dict)
 
@@ -37,7 +38,7 @@ async def command(music: Music, name: str, given: Given, stations: Stations) -> 
     if name not in COMMANDS:
         raise UnknownName("command of the player", name, tuple(COMMANDS))
     wanted = COMMANDS[name]
-    values = read_body(name, wanted.keys, given)
+    values = parse_arguments(name, wanted.keys, given)
     if wanted.either and len([value for value in values.values() if value is not None]) != 1:
         raise HTTPException(400, f"{name} takes either {wanted.either}")
     await wanted.act(music, stations, values)
@@ -130,7 +131,7 @@ COMMANDS: Mapping[str, Command] = {
     "mute": Command(
         what="Be silent, or as loud as before.",
         act=_on(lambda player, values: player.set_mute(values["on"])),
-        keys=(boolean("on", "whether it is silent", needed=True),),
+        keys=(boolean("on", "whether it is silent", required=True),),
         example={"on": True},
     ),
     "modes": Command(
@@ -147,19 +148,19 @@ COMMANDS: Mapping[str, Command] = {
     "crossfade": Command(
         what="Let tracks overlap.",
         act=_on(lambda player, values: player.set_crossfade(values["seconds"])),
-        keys=(integer("seconds", "0: not", 0, 60, needed=True),),
+        keys=(integer("seconds", "0: not", 0, 60, required=True),),
         example={"seconds": 5},
     ),
     "replay-gain": Command(
         what="Choose by what loudness is made even.",
         act=_on(lambda player, values: player.set_replay_gain(values["gain"])),
-        keys=(enum("gain", "by what", ReplayGainMode, needed=True),),
+        keys=(enum("gain", "by what", ReplayGainMode, required=True),),
         example={"gain": "album"},
     ),
     "play-station": Command(
         what="Play a station by its name, in place of the queue.",
         act=_station,
-        keys=(text("station", "a name of /stations", needed=True),),
+        keys=(text("station", "a name of /stations", required=True),),
         example={"station": "Groove"},
     ),
 }

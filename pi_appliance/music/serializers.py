@@ -23,8 +23,8 @@ from pi_appliance.music.model import (
     Uri,
 )
 from pi_appliance.music.stations.service import Stations, StationView
+from pi_appliance.operations import text
 from pi_appliance.web.interface import Music
-from pi_appliance.web.params import text
 
 T = TypeVar("T")
 Values = dict[str, Any]

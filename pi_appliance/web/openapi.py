@@ -7,7 +7,8 @@ from typing import Any
 from pi_appliance import __version__
 from pi_appliance.music.model import Capability, EntryType, Mode, Play, ReplayGainMode
 from pi_appliance.music.usb.drives import StickState
-from pi_appliance.web.params import BASE, Endpoint, Param
+from pi_appliance.operations import Argument, Operation
+from pi_appliance.web.params import BASE
 
 Schema = Mapping[str, Any]
 
@@ -205,7 +206,7 @@ _ERROR_RESPONSES = {
 }
 
 
-def document(endpoints: Sequence[Endpoint]) -> dict[str, Any]:
+def document(endpoints: Sequence[Operation]) -> dict[str, Any]:
     """Return the OpenAPI document of ENDPOINTS."""
     paths: dict[str, dict[str, Any]] = {}
     for endpoint in endpoints:
@@ -234,9 +235,9 @@ def document(endpoints: Sequence[Endpoint]) -> dict[str, Any]:
     }
 
 
-def table(endpoints: Sequence[Endpoint]) -> str:
+def table(endpoints: Sequence[Operation]) -> str:
     """Return the table of ENDPOINTS for docs/web.md, in Markdown."""
-    rows = [f"| {each.method} | `{plain(each.path)}` | {_keys(each)} | {each.what} |" for each in endpoints]
+    rows = [f"| {each.method} | `{plain(each.path)}` | {_keys(each)} | {each.summary} |" for each in endpoints]
     return "\n".join(["| | | keys | |", "|---|---|---|---|", *rows, ""])
 
 
@@ -245,22 +246,22 @@ def plain(path: str) -> str:
     return _WORD.sub(r"{\1}", path)
 
 
-def _keys(endpoint: Endpoint) -> str:
+def _keys(endpoint: Operation) -> str:
     return ", ".join(
-        f"**`{key.name}`**" if key.needed else f"`{key.name}`" for key in (*endpoint.query, *endpoint.body)
+        f"**`{key.name}`**" if key.required else f"`{key.name}`" for key in (*endpoint.query, *endpoint.body)
     )
 
 
-def _operation(endpoint: Endpoint) -> dict[str, Any]:
+def _operation(endpoint: Operation) -> dict[str, Any]:
     in_path = [_in_path(name, kind, endpoint.example) for name, kind in _WORD.findall(endpoint.path)]
     told: dict[str, Any] = {
-        "summary": endpoint.what,
+        "summary": endpoint.summary,
         "operationId": _name(endpoint),
         "parameters": [*in_path, *(_in_query(key) for key in endpoint.query)],
         "responses": {
             str(endpoint.status): {
                 "description": "Done.",
-                "content": _content(endpoint.media, _ref(endpoint.answer)),
+                "content": _content(endpoint.media, _ref(endpoint.result)),
             },
             **{status: {"$ref": f"#/components/responses/No{status}"} for status in _ERROR_RESPONSES},
         },
@@ -270,7 +271,7 @@ def _operation(endpoint: Endpoint) -> dict[str, Any]:
     return told
 
 
-def _name(endpoint: Endpoint) -> str:
+def _name(endpoint: Operation) -> str:
     words = re.findall(r"\w+", plain(endpoint.path))
     return "-".join([endpoint.method.lower(), *words])
 
@@ -280,16 +281,16 @@ def _in_path(name: str, kind: str, example: Mapping[str, Any]) -> dict[str, Any]
     return {"name": name, "in": "path", "required": True, "schema": schema, "example": example[name]}
 
 
-def _in_query(key: Param) -> dict[str, Any]:
-    told = {"name": key.name, "in": "query", "required": key.needed, "description": key.what, "schema": _schema(key)}
+def _in_query(key: Argument) -> dict[str, Any]:
+    told = {"name": key.name, "in": "query", "required": key.required, "description": key.help, "schema": _schema(key)}
     return told if key.example is None else {**told, "example": [key.example] if key.many else key.example}
 
 
-def _body(endpoint: Endpoint) -> dict[str, Any]:
-    needed = [key.name for key in endpoint.body if key.needed]
+def _body(endpoint: Operation) -> dict[str, Any]:
+    needed = [key.name for key in endpoint.body if key.required]
     schema = {
         "type": "object",
-        "properties": {key.name: {**_schema(key), "description": key.what} for key in endpoint.body},
+        "properties": {key.name: {**_schema(key), "description": key.help} for key in endpoint.body},
         "required": needed,
         "additionalProperties": False,
     }
@@ -298,8 +299,8 @@ def _body(endpoint: Endpoint) -> dict[str, Any]:
     return {"required": bool(needed), "content": content}
 
 
-def _schema(key: Param) -> dict[str, Any]:
-    return dict(key.schema) if key.otherwise is None else {**key.schema, "default": key.otherwise}
+def _schema(key: Argument) -> dict[str, Any]:
+    return dict(key.schema) if key.default is None else {**key.schema, "default": key.default}
 
 
 def _content(media: str, schema: Mapping[str, Any]) -> dict[str, Any]:

@@ -5,10 +5,8 @@ A form brings every value as text, JSON as what it is; both are read by the same
 
 import asyncio
 import json
-import math
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from enum import StrEnum
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -18,140 +16,10 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from pi_appliance.errors import suggest
+from pi_appliance.errors import WrongArgument
+from pi_appliance.operations import Operation, integer, parse_arguments
 
 Given = Mapping[str, object]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Param:
-    """One key. `read` returns the value, or raises ValueError; `must` says in words what it takes."""
-
-    name: str
-    what: str
-    must: str
-    read: Callable[[object], Any]
-    schema: Mapping[str, Any]
-    needed: bool = False
-    otherwise: Any = None  # the value where none is given
-    many: bool = False  # in a query: may be given more than once
-    example: Any = None
-
-    def of(self, given: Given) -> Any:
-        """Return the value in GIVEN. Raises HTTPException 400 if it is wrong, or missing though needed."""
-        if self.name not in given:
-            if self.needed:
-                raise HTTPException(400, f"{self.name!r} must be {self.must}, and it is missing")
-            return self.otherwise
-        try:
-            return self.read(given[self.name])
-        except (ValueError, OverflowError):
-            raise HTTPException(400, f"{self.name!r} must be {self.must}") from None
-
-
-def number(name: str, what: str, low: float, high: float, **more: Any) -> Param:
-    """Return a key for a number from LOW to HIGH."""
-
-    def read(value: object) -> float:
-        found = float(value) if isinstance(value, (int, float, str)) and not isinstance(value, bool) else math.nan
-        if not low <= found <= high:  # never true for nan
-            raise ValueError
-        return found
-
-    schema = {"type": "number", "minimum": low, "maximum": high}
-    return Param(
-        name=name, what=what, must=f"a number from {low:.15g} to {high:.15g}", read=read, schema=schema, **more
-    )
-
-
-def integer(name: str, what: str, low: int, high: int, **more: Any) -> Param:
-    """Return a key for a whole number from LOW to HIGH."""
-
-    def read(value: object) -> int:
-        if isinstance(value, str) and value.isascii() and len(value) < 20 and value.removeprefix("-").isdigit():
-            value = int(value)
-        if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-            raise ValueError
-        return value
-
-    schema = {"type": "integer", "minimum": low, "maximum": high}
-    return Param(name=name, what=what, must=f"a whole number from {low} to {high}", read=read, schema=schema, **more)
-
-
-def text(name: str, what: str, longest: int = 1000, **more: Any) -> Param:
-    """Return a key for a text of at most LONGEST characters, one at least where it is needed."""
-    shortest = 1 if more.get("needed") else 0
-
-    def read(value: object) -> str:
-        if not isinstance(value, str) or not shortest <= len(value) <= longest or set(value) & set("\0\n\r"):
-            raise ValueError
-        value.encode()  # half a letter (\ud800), which JSON may hold, can be neither sent to a player nor kept
-        return value
-
-    must = f"a line of at most {longest} characters"
-    schema = {"type": "string", "minLength": shortest, "maxLength": longest}
-    return Param(name=name, what=what, must=must, read=read, schema=schema, **more)
-
-
-def boolean(name: str, what: str, **more: Any) -> Param:
-    """Return a key for yes or no."""
-
-    def read(value: object) -> bool:
-        if isinstance(value, bool):
-            return value
-        if value not in ("true", "false"):
-            raise ValueError
-        return value == "true"
-
-    return Param(name=name, what=what, must="true or false", read=read, schema={"type": "boolean"}, **more)
-
-
-def enum(name: str, what: str, kind: type[StrEnum], of: Sequence[StrEnum] = (), **more: Any) -> Param:
-    """Return a key for one of the values of KIND, or of those named in OF."""
-    values = [str(each) for each in of or kind]
-
-    def read(value: object) -> StrEnum:
-        if value not in values:
-            raise ValueError
-        return kind(str(value))
-
-    schema = {"type": "string", "enum": values}
-    return Param(name=name, what=what, must=f"one of {', '.join(values)}", read=read, schema=schema, **more)
-
-
-def array(key: Param, most: int) -> Param:
-    """Return a key for a list of what KEY takes, one at least and MOST at most."""
-
-    def read(value: object) -> list[Any]:
-        if not isinstance(value, list) or not 0 < len(value) <= most:
-            raise ValueError
-        return [key.read(each) for each in value]
-
-    return Param(
-        name=key.name,
-        what=key.what,
-        must=f"a list of 1 to {most}, each {key.must}",
-        read=read,
-        schema={"type": "array", "items": key.schema, "minItems": 1, "maxItems": most},
-        needed=key.needed,
-        many=True,
-        example=key.example,
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class Keys:
-    """All keys that something takes."""
-
-    all: Sequence[Param] = field(default_factory=tuple)
-
-    def read(self, given: Given, unknown: Callable[[str, str], str]) -> dict[str, Any]:
-        """Return every key with its value. Raises HTTPException 400; UNKNOWN(key, hint) says it of an unknown one."""
-        names = [key.name for key in self.all]
-        for name in given:
-            if name not in names:
-                raise HTTPException(400, unknown(name, suggest(name, names) if names else ""))
-        return {key.name: key.of(given) for key in self.all}
 
 
 LARGEST = 16_384  # bytes, of what is no list
@@ -200,8 +68,8 @@ async def _read(request: Request, largest: int) -> bytes:
 
 
 BASE = "/api/v1"
-START = integer("start", "the first item, counted from 0", 0, 10_000_000, otherwise=0, example=0)
-COUNT = integer("count", "how many items at the most", 1, 500, otherwise=100, example=50)
+START = integer("start", "the first item, counted from 0", 0, 10_000_000, default=0, example=0)
+COUNT = integer("count", "how many items at the most", 1, 500, default=100, example=50)
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,61 +81,35 @@ class Call:
     given: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Endpoint:
-    """One row: METHOD and path, what it does in words, and what does it.
+def route(operation: Operation, services: object = None) -> Route:
+    """Return the route of `operation`. A handler named by text is called with `services`, another with the call."""
 
-    `act` returns plain values, which are answered as JSON with `status`, or a whole answer of its own. `answer` names
-    what these values are, in schemas.ANSWERS; `media` what another kind of answer is.
-    """
+    async def answer(request: Request) -> Response:
+        values = operation.parse(await _given(operation, request))
+        if isinstance(operation.handler, str):
+            result = await operation.load_handler()(services, values)
+        else:
+            result = await operation.handler(Call(request, request.path_params, values))
+        return result if isinstance(result, Response) else JSONResponse(result, operation.status)
 
-    method: str
-    path: str
-    what: str
-    act: Callable[[Call], Awaitable[object]]
-    query: Sequence[Param] = ()
-    body: Sequence[Param] = ()
-    answer: str = "Music"
-    status: int = 200
-    media: str = "application/json"
-    largest: int = LARGEST  # bytes of a body
-    example: Mapping[str, Any] = field(default_factory=dict)  # of what stands in the path and in the body
-
-    @property
-    def name(self) -> str:
-        """What to call it in a sentence: the last word of its path."""
-        words = [part for part in self.path.split("/") if part and not part.startswith("{")]
-        return words[-1]
-
-    def route(self) -> Route:
-        """Return the route to it."""
-        return Route(f"{BASE}{self.path}", self._answer, methods=[self.method])
-
-    async def _answer(self, request: Request) -> Response:
-        found = await self.act(
-            Call(request, request.path_params, {**self._asked(request), **await self._sent(request)})
-        )
-        return found if isinstance(found, Response) else JSONResponse(found, self.status)
-
-    def _asked(self, request: Request) -> dict[str, Any]:
-        lists = {key.name for key in self.query if key.many}
-        asked = request.query_params
-        given = {name: asked.getlist(name) if name in lists else asked[name] for name in asked}
-        return Keys(self.query).read(
-            given, lambda name, hint: f"nothing is known of {name!r}; {hint or 'there is nothing to choose here'}"
-        )
-
-    async def _sent(self, request: Request) -> dict[str, Any]:
-        if self.method == "GET":
-            return {}
-        return read_body(self.name, self.body, await json_object(request, self.largest))
+    return Route(f"{BASE}{operation.path}", answer, methods=[operation.method])
 
 
-def read_body(name: str, keys: Sequence[Param], given: Mapping[str, object]) -> dict[str, Any]:
-    """Return the values of KEYS in what was GIVEN to NAME. Raises HTTPException 400 in a sentence."""
-    return Keys(keys).read(
-        given, lambda key, hint: f"{name} takes no {key!r}; {hint}" if keys else f"{name} takes no keys"
-    )
+async def _given(operation: Operation, request: Request) -> dict[str, object]:
+    """Return the arguments in the query, the body and the path of `request`, not parsed yet."""
+    lists = {argument.name for argument in operation.query if argument.many}
+    query = request.query_params
+    given: dict[str, object] = {name: query.getlist(name) if name in lists else query[name] for name in query}
+    if operation.method != "GET":
+        if operation.method != "DELETE":
+            parse_arguments(operation.name, (), given)  # the arguments of a POST come in its body
+        given |= await json_object(request, operation.max_body)
+    for name in operation.path_arguments:
+        if name in given:
+            raise WrongArgument(f"{operation.name} takes {name!r} in its address, and nowhere else")
+        if any(argument.name == name for argument in operation.arguments):
+            given[name] = request.path_params[name]
+    return given
 
 
 class _RunNumber(Convertor[int]):

@@ -108,10 +108,10 @@ def test_a_slot_with_jitter_tells_when_it_begins(world: World) -> None:
             "'for' must be from 1s to 3650d; without it the job pauses until it is resumed",
         ),
         ("daily/pause", {"fo": "5m"}, 400, "pause takes no 'fo'; did you mean 'for'?"),
-        ("daily/resume", {"for": "5m"}, 400, "resume takes no keys"),
-        ("daily/cancel", {"run": 5}, 400, "cancel takes no keys"),
+        ("daily/resume", {"for": "5m"}, 400, "resume takes no arguments"),
+        ("daily/cancel", {"run": 5}, 400, "cancel takes no arguments"),
         ("daily/slots?limit=0", None, 400, "'limit' must be a whole number from 1 to 500"),
-        ("daily/slots?count=1", None, 400, "nothing is known of 'count'; known: limit"),
+        ("daily/slots?count=1", None, 400, "slots takes no 'count'; known: limit"),
     ],
 )
 def test_every_no_is_one_sentence_and_a_status(world: World, path: str, body: Any, status: int, sentence: str) -> None:

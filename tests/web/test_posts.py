@@ -109,7 +109,7 @@ def test_those_of_one_state_alone_and_the_older_ones(world: World) -> None:
     [
         ("?state=snt", "no state is called 'snt'; did you mean 'sent'?"),
         ("?limit=0", "'limit' must be a whole number from 1 to 500"),
-        ("?stat=sent", "nothing is known of 'stat'; did you mean 'state'?"),
+        ("?stat=sent", "posts takes no 'stat'; did you mean 'state'?"),
     ],
 )
 def test_a_wrong_question_is_told(world: World, query: str, sentence: str) -> None:
@@ -188,7 +188,7 @@ def test_the_api_takes_the_same_answers(world: World) -> None:
     intent = put(world, "perhaps", State.UNCERTAIN)
     sent = put(world, "surely", State.SENT)
     for path, body, status, sentence in (
-        (f"{intent.id}/there", {"link": "x"}, 400, "there takes no keys"),
+        (f"{intent.id}/there", {"link": "x"}, 400, "there takes no arguments"),
         (f"{sent.id}/there", {}, 404, f"no uncertain post is called '{sent.id}'; known: {intent.id}"),
         (f"{intent.id}/maybe", {}, 404, "there is no such page"),
     ):

@@ -6,26 +6,27 @@ from typing import Any
 
 from pi_appliance.config import units
 from pi_appliance.music.alarms import service
+from pi_appliance.operations import Argument, Operation, integer, text
 from pi_appliance.scheduling import slot_ledger
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.storage import serializers
 from pi_appliance.storage.run_requests import RunRequest
 from pi_appliance.web.actions import Actions
 from pi_appliance.web.interface import Daemon
-from pi_appliance.web.params import Call, Endpoint, Param, integer, text
+from pi_appliance.web.params import Call
 
 
-def _length(name: str, what: str) -> Param:
+def _length(name: str, what: str) -> Argument:
     def read(value: object) -> timedelta:
         if not isinstance(value, str):
             raise ValueError
         return units.parse_duration(value)
 
     must = "a length of time such as 90s, 15m or 1h30m"
-    return Param(name=name, what=what, must=must, read=read, schema={"type": "string"})
+    return Argument(name=name, help=what, expected=must, parse=read, schema={"type": "string"})
 
 
-_AT = text("at", "when the clock on its wall shows this next", 5, needed=True)
+_AT = text("at", "when the clock on its wall shows this next", 5, required=True)
 _SLEEP = (
     _length("in", "for how long the music still plays"),
     text("at", "until the clock on the wall shows this"),
@@ -45,25 +46,25 @@ class AlarmApi:
     def __init__(self, daemon: Daemon, actions: Actions) -> None:
         self._daemon, self._actions = daemon, actions
 
-    def endpoints(self) -> list[Endpoint]:
+    def endpoints(self) -> list[Operation]:
         """Return every row."""
         return [*self._alarms(), *self._music(), *self._jobs()]
 
-    def _alarms(self) -> list[Endpoint]:
-        def post(path: str, what: str, act: Callable[[Call], Awaitable[object]], **more: Any) -> Endpoint:
+    def _alarms(self) -> list[Operation]:
+        def post(path: str, what: str, act: Callable[[Call], Awaitable[object]], **more: Any) -> Operation:
             example = {"job": "wake"} if "{job}" in path else {}
             more["example"] = example | more.get("example", {})
-            return Endpoint(method="POST", path=path, what=what, act=act, answer="Alarms", **more)
+            return Operation(method="POST", path=path, summary=what, handler=act, result="Alarms", **more)
 
         one = "/alarms/{job}"
         once = "Let it ring once beside its schedule, when the clock shows that time next."
         return [
-            Endpoint(
+            Operation(
                 method="GET",
                 path="/alarms",
-                what="Every alarm: when it rings next, what is skipped, what rings or snoozes now.",
-                act=self.alarms,
-                answer="Alarms",
+                summary="Every alarm: when it rings next, what is skipped, what rings or snoozes now.",
+                handler=self.alarms,
+                result="Alarms",
             ),
             post("/alarms/snooze", "Let whichever alarm rings be silent for a while.", self.snooze),
             post("/alarms/stop", "End whichever alarm rings or snoozes.", self.stop),
@@ -71,63 +72,67 @@ class AlarmApi:
             post(f"{one}/unskip", "Let it ring the next time after all.", self.unskip),
             post(f"{one}/snooze", "Let it be silent for a while.", self.snooze),
             post(f"{one}/stop", "End it.", self.stop),
-            post(f"{one}/once", once, self.once, body=(_AT,), example={"at": "06:45"}),
-            Endpoint(
+            post(f"{one}/once", once, self.once, arguments=(_AT,), example={"at": "06:45"}),
+            Operation(
                 method="DELETE",
                 path=f"{one}/once",
-                what="Let it not ring at such times after all.",
-                act=self.forget_once,
-                answer="Alarms",
+                summary="Let it not ring at such times after all.",
+                handler=self.forget_once,
+                result="Alarms",
                 example={"job": "wake"},
             ),
         ]
 
-    def _music(self) -> list[Endpoint]:
+    def _music(self) -> list[Operation]:
         return [
-            Endpoint(
-                method="GET", path="/sleep", what="The sleep timer, if one is set.", act=self.sleep, answer="Sleep"
+            Operation(
+                method="GET",
+                path="/sleep",
+                summary="The sleep timer, if one is set.",
+                handler=self.sleep,
+                result="Sleep",
             ),
-            Endpoint(
+            Operation(
                 method="POST",
                 path="/sleep",
-                what="Let the music fall asleep; this takes the place of a timer that is set.",
-                act=self.set_sleep,
-                body=_SLEEP,
-                answer="Sleep",
+                summary="Let the music fall asleep; this takes the place of a timer that is set.",
+                handler=self.set_sleep,
+                arguments=_SLEEP,
+                result="Sleep",
                 status=202,
                 example={"in": "30m"},
             ),
-            Endpoint(
+            Operation(
                 method="DELETE",
                 path="/sleep",
-                what="Let the music go on after all.",
-                act=self.cancel_sleep,
-                answer="Sleep",
+                summary="Let the music go on after all.",
+                handler=self.cancel_sleep,
+                result="Sleep",
             ),
-            Endpoint(
+            Operation(
                 method="POST",
                 path="/announce",
-                what="Say or play something over the music, which then goes on as it was.",
-                act=self.announce,
-                body=_ANNOUNCE,
-                answer="Asked",
+                summary="Say or play something over the music, which then goes on as it was.",
+                handler=self.announce,
+                arguments=_ANNOUNCE,
+                result="Asked",
                 status=202,
                 example={"say": "dinner is ready"},
             ),
         ]
 
-    def _jobs(self) -> list[Endpoint]:
+    def _jobs(self) -> list[Operation]:
         ways = {
             "skip": ("Leave out its next slot; those after it are used as ever.", self.skip_slot),
             "unskip": ("Use the slot after all that was to be skipped.", self.unskip_slot),
         }
         return [
-            Endpoint(
+            Operation(
                 method="POST",
                 path=f"/jobs/{{name}}/{way}",
-                what=what,
-                act=act,
-                answer="Skip",
+                summary=what,
+                handler=act,
+                result="Skip",
                 example={"name": "daily"},
             )
             for way, (what, act) in ways.items()

@@ -5,20 +5,21 @@ import asyncio
 from pi_appliance.music import serializers
 from pi_appliance.music.model import Station
 from pi_appliance.music.player_commands import play_station
+from pi_appliance.operations import Operation, boolean, integer, text
 from pi_appliance.web.actions import Actions
 from pi_appliance.web.interface import Daemon
-from pi_appliance.web.params import Call, Endpoint, boolean, integer, text
+from pi_appliance.web.params import Call
 
 _KEYS = (
-    text("name", "what to call it; capitals do not count", 200, needed=True),
-    text("url", "of its stream, or of a list of streams (.m3u, .m3u8, .pls)", 2000, needed=True),
-    text("genre", "what it plays", 200, otherwise=""),
-    text("country", "where it comes from", 200, otherwise=""),
-    boolean("check", "whether its address is tried first", otherwise=True),
+    text("name", "what to call it; capitals do not count", 200, required=True),
+    text("url", "of its stream, or of a list of streams (.m3u, .m3u8, .pls)", 2000, required=True),
+    text("genre", "what it plays", 200, default=""),
+    text("country", "where it comes from", 200, default=""),
+    boolean("check", "whether its address is tried first", default=True),
 )
 _WINDOW = (
-    integer("start", "the first one, counted from 0", 0, 10_000_000, otherwise=0, example=0),
-    integer("count", "how many at the most", 1, 5000, otherwise=5000, example=50),
+    integer("start", "the first one, counted from 0", 0, 10_000_000, default=0, example=0),
+    integer("count", "how many at the most", 1, 5000, default=5000, example=50),
 )
 _EXAMPLE = {"name": "Groove", "url": "http://radio.example/groove", "genre": "Jazz", "check": False}
 
@@ -29,66 +30,66 @@ class StationApi:
     def __init__(self, daemon: Daemon, actions: Actions) -> None:
         self._daemon, self._actions = daemon, actions
 
-    def endpoints(self) -> list[Endpoint]:
+    def endpoints(self) -> list[Operation]:
         """Return every row."""
-        one = "/stations/{name}"
+        one = "/stations/{station}"
         return [
-            Endpoint(
+            Operation(
                 method="GET",
                 path="/stations",
-                what="The stations, the household's own first.",
-                act=self.all,
-                query=_WINDOW,
-                answer="Stations",
+                summary="The stations, the household's own first.",
+                handler=self.all,
+                arguments=_WINDOW,
+                result="Stations",
             ),
-            Endpoint(
+            Operation(
                 method="GET",
                 path="/stations/removed",
-                what="The stations of the owner's file that were removed or edited, as they are in it.",
-                act=self.gone,
-                answer="RemovedStations",
+                summary="The stations of the owner's file that were removed or edited, as they are in it.",
+                handler=self.gone,
+                result="RemovedStations",
             ),
-            Endpoint(
+            Operation(
                 method="POST",
                 path="/stations",
-                what="Add a station.",
-                act=self.add,
-                body=_KEYS,
-                answer="Station",
+                summary="Add a station.",
+                handler=self.add,
+                arguments=_KEYS,
+                result="Station",
                 status=201,
                 example={**_EXAMPLE, "name": "Radio X"},
             ),
-            Endpoint(
+            Operation(
                 method="PUT",
                 path=one,
-                what="Edit a station, its name too. The owner's file stays as it is.",
-                act=self.edit,
-                body=_KEYS,
-                answer="Station",
-                example={**_EXAMPLE, "genre": "Soul"},
+                summary="Edit a station, its name too. The owner's file stays as it is.",
+                handler=self.edit,
+                arguments=_KEYS,
+                result="Station",
+                example={**_EXAMPLE, "station": "Groove", "genre": "Soul"},
             ),
-            Endpoint(
+            Operation(
                 method="DELETE",
                 path=one,
-                what="Remove a station. One of the owner's file is hidden.",
-                act=self.remove,
-                answer="Removed",
-                example={"name": "Groove"},
+                summary="Remove a station. One of the owner's file is hidden.",
+                handler=self.remove,
+                result="Removed",
+                example={"station": "Groove"},
             ),
-            Endpoint(
+            Operation(
                 method="POST",
                 path=f"{one}/restore",
-                what="Bring back a station of the owner's file that was removed or edited.",
-                act=self.restore,
-                answer="Station",
-                example={"name": "Quiet"},
+                summary="Bring back a station of the owner's file that was removed or edited.",
+                handler=self.restore,
+                result="Station",
+                example={"station": "Quiet"},
             ),
-            Endpoint(
+            Operation(
                 method="POST",
                 path=f"{one}/play",
-                what="Play it, in place of the queue.",
-                act=self.play,
-                example={"name": "Groove"},
+                summary="Play it, in place of the queue.",
+                handler=self.play,
+                example={"station": "Groove"},
             ),
         ]
 
@@ -110,21 +111,21 @@ class StationApi:
         """Let it be as given."""
         check = call.given["check"]
         return serializers.station(
-            await asyncio.to_thread(self._actions.stations.edit, call.path["name"], _station(call), check=check)
+            await asyncio.to_thread(self._actions.stations.edit, call.path["station"], _station(call), check=check)
         )
 
     async def remove(self, call: Call) -> object:
         """Take it away."""
-        await asyncio.to_thread(self._actions.stations.remove, call.path["name"])
-        return {"removed": call.path["name"]}
+        await asyncio.to_thread(self._actions.stations.remove, call.path["station"])
+        return {"removed": call.path["station"]}
 
     async def restore(self, call: Call) -> object:
         """Bring it back."""
-        return serializers.station(await asyncio.to_thread(self._actions.stations.restore, call.path["name"]))
+        return serializers.station(await asyncio.to_thread(self._actions.stations.restore, call.path["station"]))
 
     async def play(self, call: Call) -> object:
         """Play it."""
-        await play_station(self._daemon.hub, self._actions.stations, call.path["name"])
+        await play_station(self._daemon.hub, self._actions.stations, call.path["station"])
         return serializers.music(self._daemon.hub, await (await self._daemon.hub.player()).state())
 
 

@@ -2,8 +2,9 @@
 
 import dataclasses
 
+from pi_appliance.operations import Operation
 from pi_appliance.web.interface import Daemon
-from pi_appliance.web.params import Call, Endpoint
+from pi_appliance.web.params import Call
 
 
 class UsbApi:
@@ -12,22 +13,22 @@ class UsbApi:
     def __init__(self, daemon: Daemon) -> None:
         self._daemon = daemon
 
-    def endpoints(self) -> list[Endpoint]:
+    def endpoints(self) -> list[Operation]:
         """Return every row."""
         return [
-            Endpoint(
+            Operation(
                 method="GET",
                 path="/usb",
-                what="Every stick that is or was here, and how far it is looked through.",
-                act=self.sticks,
-                answer="Sticks",
+                summary="Every stick that is or was here, and how far it is looked through.",
+                handler=self.sticks,
+                result="Sticks",
             ),
-            Endpoint(
+            Operation(
                 method="POST",
                 path="/usb/{name}/remove",
-                what="Let go of a stick, so that it can be pulled.",
-                act=self.remove,
-                answer="Stick",
+                summary="Let go of a stick, so that it can be pulled.",
+                handler=self.remove,
+                result="Stick",
                 example={"name": "MUSIC"},
             ),
         ]

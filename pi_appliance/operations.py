@@ -1,0 +1,278 @@
+"""Operations: each thing that a person or a program can ask of the appliance, defined once.
+
+An `Operation` is data: a name, typed arguments, a help text, the handler and the kind of its result. The JSON API, its
+OpenAPI document, the command line and the forms of the page derive from it, so a new operation or argument is one edit.
+The lists stand in `<feature>/operations.py`. These modules import nothing but this one: the command line reads them at
+every start, while a handler is imported where it runs, which is the daemon.
+"""
+
+import importlib
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from pi_appliance.errors import WrongArgument, suggest
+
+MODULES = (
+    "pi_appliance.operations_daemon",
+    "pi_appliance.jobs.operations",
+    "pi_appliance.posting.operations",
+    "pi_appliance.music.operations",
+    "pi_appliance.music.alarms.operations",
+    "pi_appliance.music.stations.operations",
+    "pi_appliance.music.usb.operations",
+)
+"""Modules that define `OPERATIONS`; one that does not exist yet is left out."""
+MAX_BODY = 16_384  # bytes
+_PATH_ARGUMENT = re.compile(r"\{(\w+)(?::\w+)?\}")  # as Starlette writes the variable parts of a path
+
+Values = Mapping[str, Any]
+"""The arguments of one call by their names, parsed; those that were not given have their default."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Argument:
+    """One argument of an operation.
+
+    `parse` returns the value or raises ValueError; `expected` says in words what it accepts; `schema` is the JSON
+    Schema. On the command line an argument is an option `--name`, or a word in its place if it is `positional`.
+    """
+
+    name: str
+    help: str
+    expected: str
+    parse: Callable[[object], Any]
+    schema: Mapping[str, Any]
+    required: bool = False
+    default: Any = None
+    many: bool = False  # in a query: may be given more than once
+    example: Any = None
+    positional: bool = False
+
+    def value_of(self, given: Mapping[str, object]) -> Any:
+        """Return the value in `given`, or the default.
+
+        Raises:
+            WrongArgument: the value is wrong, or it is missing although it is required.
+
+        """
+        if self.name not in given:
+            if self.required:
+                raise WrongArgument(f"{self.name!r} must be {self.expected}, and it is missing")
+            return self.default
+        try:
+            return self.parse(given[self.name])
+        except (ValueError, OverflowError):
+            raise WrongArgument(f"{self.name!r} must be {self.expected}") from None
+
+
+def number(name: str, help: str, low: float, high: float, **more: Any) -> Argument:  # noqa: A002 - as in argparse
+    """Return an argument that takes a number from `low` to `high`."""
+
+    def parse(value: object) -> float:
+        parsed = float(value) if isinstance(value, (int, float, str)) and not isinstance(value, bool) else math.nan
+        if not low <= parsed <= high:  # never true for nan
+            raise ValueError
+        return parsed
+
+    schema = {"type": "number", "minimum": low, "maximum": high}
+    expected = f"a number from {low:.15g} to {high:.15g}"
+    return Argument(name=name, help=help, expected=expected, parse=parse, schema=schema, **more)
+
+
+def integer(name: str, help: str, low: int, high: int, **more: Any) -> Argument:  # noqa: A002
+    """Return an argument that takes a whole number from `low` to `high`."""
+
+    def parse(value: object) -> int:
+        if isinstance(value, str) and value.isascii() and len(value) < 20 and value.removeprefix("-").isdigit():
+            value = int(value)
+        if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+            raise ValueError
+        return value
+
+    schema = {"type": "integer", "minimum": low, "maximum": high}
+    expected = f"a whole number from {low} to {high}"
+    return Argument(name=name, help=help, expected=expected, parse=parse, schema=schema, **more)
+
+
+def text(name: str, help: str, max_length: int = 1000, **more: Any) -> Argument:  # noqa: A002
+    """Return an argument that takes a line of text; a required one takes at least one character."""
+    min_length = 1 if more.get("required") else 0
+
+    def parse(value: object) -> str:
+        if not isinstance(value, str) or not min_length <= len(value) <= max_length or set(value) & set("\0\n\r"):
+            raise ValueError
+        value.encode()  # raises for half a character (\ud800), which JSON may hold and nothing can store
+        return value
+
+    expected = f"a line of at most {max_length} characters"
+    # A line break or NUL is refused, which a length alone does not say.
+    schema = {"type": "string", "minLength": min_length, "maxLength": max_length, "pattern": r"^[^\x00\n\r]*$"}
+    return Argument(name=name, help=help, expected=expected, parse=parse, schema=schema, **more)
+
+
+def boolean(name: str, help: str, **more: Any) -> Argument:  # noqa: A002
+    """Return an argument that takes true or false."""
+
+    def parse(value: object) -> bool:
+        if isinstance(value, bool):
+            return value
+        if value not in ("true", "false"):
+            raise ValueError
+        return value == "true"
+
+    schema = {"type": "boolean"}
+    return Argument(name=name, help=help, expected="true or false", parse=parse, schema=schema, **more)
+
+
+def enum(name: str, help: str, kind: type[StrEnum], of: Sequence[StrEnum] = (), **more: Any) -> Argument:  # noqa: A002
+    """Return an argument that takes one of the values of `kind`, or of those in `of`."""
+    values = [str(each) for each in of or kind]
+
+    def parse(value: object) -> StrEnum:
+        if value not in values:
+            raise ValueError
+        return kind(str(value))
+
+    schema = {"type": "string", "enum": values}
+    return Argument(name=name, help=help, expected=f"one of {', '.join(values)}", parse=parse, schema=schema, **more)
+
+
+def choice(name: str, help: str, choices: Sequence[str], **more: Any) -> Argument:  # noqa: A002
+    """Return an argument that takes one of `choices`."""
+
+    def parse(value: object) -> str:
+        if value not in choices:
+            raise ValueError
+        return str(value)
+
+    schema = {"type": "string", "enum": list(choices)}
+    return Argument(name=name, help=help, expected=f"one of {', '.join(choices)}", parse=parse, schema=schema, **more)
+
+
+def array(item: Argument, max_items: int) -> Argument:
+    """Return an argument that takes a list of 1 to `max_items` values of `item`."""
+
+    def parse(value: object) -> list[Any]:
+        if not isinstance(value, (list, tuple)) or not 0 < len(value) <= max_items:
+            raise ValueError
+        return [item.parse(each) for each in value]
+
+    return Argument(
+        name=item.name,
+        help=item.help,
+        expected=f"a list of 1 to {max_items}, each {item.expected}",
+        parse=parse,
+        schema={"type": "array", "items": item.schema, "minItems": 1, "maxItems": max_items},
+        required=item.required,
+        many=True,
+        example=item.example,
+        positional=item.positional,
+    )
+
+
+def parse_arguments(operation: str, arguments: Sequence[Argument], given: Mapping[str, object]) -> dict[str, Any]:
+    """Return the value of every argument of `operation`.
+
+    Raises:
+        WrongArgument: one is unknown, wrong or missing.
+
+    """
+    names = [argument.name for argument in arguments]
+    for name in given:
+        if name not in names:
+            wrong = f"{name!r}; {suggest(name, names)}" if names else "arguments"
+            raise WrongArgument(f"{operation} takes no {wrong}")
+    return {argument.name: argument.value_of(given) for argument in arguments}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operation:
+    """One operation.
+
+    Attributes:
+        command: The words after `pi-appliance` on the command line, such as "music pause"; "" where there is none.
+        method: The HTTP method. A GET reads only; its arguments come in the query.
+        path: The path below /api/v1, as Starlette writes one: `/jobs/{name}/run`. Arguments in braces come from it.
+        summary: One sentence: what it does.
+        details: More of it, for `--help`.
+        handler: `module:function`, a coroutine function of (services, values); or a coroutine function of a call.
+        arguments: In the order of the command line.
+        result: The name of the result in the schema of the API.
+        show: `module:function` of (result, values), which returns the text for a terminal; "" prints a table.
+        status: The HTTP status of a success.
+        media: The media type of the answer, where it is not JSON.
+        needs_daemon: Whether it makes sense only while the daemon runs.
+        example: Values for each argument in the path and the body, used in the documentation and by tests.
+
+    """
+
+    command: str = ""
+    method: str = "POST"
+    path: str
+    summary: str
+    details: str = ""
+    handler: str | Callable[..., Any]
+    arguments: Sequence[Argument] = ()
+    result: str = "Music"
+    show: str = ""
+    status: int = 200
+    media: str = "application/json"
+    max_body: int = MAX_BODY
+    needs_daemon: bool = False
+    example: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """The last word of the path, for messages."""
+        words = [part for part in self.path.split("/") if part and not part.startswith("{")]
+        return words[-1]
+
+    @property
+    def path_arguments(self) -> list[str]:
+        """The names of the arguments that are part of the path."""
+        return _PATH_ARGUMENT.findall(self.path)
+
+    @property
+    def query(self) -> list[Argument]:
+        """The arguments that come in the query: those of a GET that are not in the path."""
+        return self._outside_of_path() if self.method in ("GET", "DELETE") else []
+
+    @property
+    def body(self) -> list[Argument]:
+        """The arguments that come in the JSON body."""
+        return [] if self.method in ("GET", "DELETE") else self._outside_of_path()
+
+    def _outside_of_path(self) -> list[Argument]:
+        in_path = self.path_arguments
+        return [argument for argument in self.arguments if argument.name not in in_path]
+
+    def parse(self, given: Mapping[str, object]) -> dict[str, Any]:
+        """Return the value of every argument. Raises WrongArgument."""
+        return parse_arguments(self.name, self.arguments, given)
+
+    def load_handler(self) -> Callable[..., Any]:
+        """Import the handler."""
+        return load_function(self.handler) if isinstance(self.handler, str) else self.handler
+
+
+def load_function(reference: str) -> Callable[..., Any]:
+    """Import the function that `module:function` names."""
+    module, _, name = reference.partition(":")
+    function: Callable[..., Any] = getattr(importlib.import_module(module), name)
+    return function
+
+
+def all_operations() -> Iterator[Operation]:
+    """Yield every operation, feature by feature."""
+    for name in MODULES:
+        yield from operations_of(name)
+
+
+def operations_of(module: str) -> Sequence[Operation]:
+    """Return the operations that `module` defines."""
+    operations: Sequence[Operation] = importlib.import_module(module).OPERATIONS
+    return operations
