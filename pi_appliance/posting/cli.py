@@ -193,7 +193,7 @@ def list_(state: str | None, count: int, as_json: bool, config: Path) -> None:
         for network, amount in spent.items():
             click.echo(f"{network}: {units.render_money(amount)} this month")
     if uncertain:
-        click.echo("look at the account, then say: pi-appliance tweets settle POST there|post|drop", err=True)
+        click.echo("check the account, then say: pi-appliance tweets settle POST there|post|drop", err=True)
         raise SystemExit(1)
 
 

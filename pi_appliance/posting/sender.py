@@ -108,7 +108,7 @@ class Sender:
     def _not_to_be_asked(self, intent: PostRecord, error: ApplianceError) -> PostRecord:
         """Leave INTENT, which is perhaps there, until it can be looked for; but not for ever."""
         if self.clock() > intent.until + _LOOKED_FOR:
-            return self.ledger.put(intent, State.UNCERTAIN, f"{error}; look at the account")
+            return self.ledger.put(intent, State.UNCERTAIN, f"{error}; check the account")
         return self._later(intent, State.SENDING, error)
 
     def _one(self, network: Network, intent: PostRecord, after: list[Sent]) -> PostRecord:
@@ -186,7 +186,7 @@ class Sender:
         self.asked_to_wait = max(self.asked_to_wait, seconds)
         after = timedelta(seconds=seconds)
         cost = -intent.cost if state is State.WAITING else Decimal(0)
-        why = str(error).partition("; look at the account")[0]  # not the owner: we do
+        why = str(error).partition("; check the account")[0]  # not the owner: we do
         return self.ledger.put(intent, state, why, cost=cost, after=max(after, backoff.between_posts(intent.tries)))
 
     def _over_budget(self, network: Network, intent: PostRecord, price: Decimal) -> str:
@@ -252,7 +252,7 @@ class Poster:
         if states & PENDING_STATES:
             raise Unavailable(summary, after=self._sender.asked_to_wait or None)
         if State.UNCERTAIN in states:
-            raise Uncertain(f"{summary}; look at the account, then see: pi-appliance tweets list")
+            raise Uncertain(f"{summary}; check the account, then see: pi-appliance tweets list")
         if states & FAILED_STATES:
             raise Refused(summary)
         links = {f"link-{each.network}": each.sent.link for each in intents if each.sent and not each.part}

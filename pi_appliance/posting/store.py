@@ -271,7 +271,7 @@ def _claim(db: Transaction, key: str, slot: str, run: int, now: str) -> None:
     """Take KEY for ever. Claims outlive damage best: what is not in the ledger, but claimed, was perhaps sent."""
     fresh = db.execute("INSERT OR IGNORE INTO claims (key, run, at) VALUES (?, ?, ?)", (key, run, now)).rowcount
     if not fresh or is_blocked(db, slot):
-        raise Uncertain(f"what became of the post of {slot} was lost with damage to the history; look at the account")
+        raise Uncertain(f"what became of the post of {slot} was lost with damage to the history; check the account")
 
 
 def _keep_pictures(db: Transaction, post: int, pictures: Iterable[Picture]) -> None:

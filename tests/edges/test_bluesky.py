@@ -191,7 +191,7 @@ def test_there_already_but_not_to_be_looked_at_is_uncertain_not_refused(server, 
         ("cut-before", Uncertain, "broke before it answered", False),
         ("cut-read", Uncertain, "broke before it answered", False),
         ("cut-after", Uncertain, "broke before it answered", True),
-        ("cut-in-answer", Uncertain, "look at the account", True),
+        ("cut-in-answer", Uncertain, "check the account", True),
         ("not-an-object", Uncertain, "makes no sense", True),
         ("not-json", Uncertain, "makes no sense", True),
         ("empty", Uncertain, "makes no sense", True),
@@ -219,7 +219,7 @@ def test_whatever_fails_before_it_is_posted_is_unavailable(server, place, method
     network = connected(server, place)
     with pytest.raises(Unavailable) as raised:
         network.post(post, key=KEY)
-    assert "look at the account" not in str(raised.value)
+    assert "check the account" not in str(raised.value)
     assert server.records == {}
 
     network.post(post, key=KEY)

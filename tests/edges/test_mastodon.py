@@ -121,13 +121,13 @@ def test_a_picture_that_never_gets_ready_is_given_up_before_anything_is_posted(s
         ("half-422", Refused, "says no (422)", False),
         (429, Unavailable, "429: Too many requests", False),
         ("half-429", Unavailable, "429", False),
-        (408, Uncertain, "look at the account", False),
+        (408, Uncertain, "check the account", False),
         (500, Uncertain, "fault of its own", False),
         (502, Uncertain, "fault of its own", False),
         (503, Uncertain, "503: There was a temporary problem", False),
         (520, Uncertain, "fault of its own", False),
         ("after-500", Uncertain, "fault of its own", True),
-        ("after-503", Uncertain, "look at the account", True),
+        ("after-503", Uncertain, "check the account", True),
         ("cut-before", Uncertain, "broke before it answered", False),
         ("cut-after", Uncertain, "broke before it answered", True),
         ("cut-in-answer", Uncertain, "broke before it answered", True),
@@ -203,7 +203,7 @@ def test_what_goes_wrong_with_a_picture_leaves_nothing_posted_for_certain(server
     with pytest.raises(ApplianceError) as raised:
         world.connected().post(Post("look", (PICTURE,)), key="k")
     assert type(raised.value) is error
-    assert "look at the account" not in str(raised.value)
+    assert "check the account" not in str(raised.value)
     assert server.texts == []
 
 

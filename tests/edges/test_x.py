@@ -50,7 +50,7 @@ def test_a_reply_to_what_is_gone_is_refused_and_says_so(server):
         (429, Unavailable, "429"),
         (500, Uncertain, "fault of its own"),
         (503, Uncertain, "fault of its own"),
-        (408, Uncertain, "look at the account"),
+        (408, Uncertain, "check the account"),
         ("5xx-after", Uncertain, "fault of its own"),
         ("cut-before", Uncertain, "broke before it answered"),
         ("cut-after", Uncertain, "broke before it answered"),
@@ -174,7 +174,7 @@ def test_an_address_that_is_none_is_unavailable_because_nothing_was_sent(address
 def test_an_answer_that_does_not_come_to_an_end_is_uncertain_after_the_timeout(server, fault):
     server.faults.append(fault)
     began = time.monotonic()
-    with pytest.raises(Uncertain, match="took too long to answer; look at the account"):
+    with pytest.raises(Uncertain, match="took too long to answer; check the account"):
         connected(server, timeout=timedelta(seconds=0.3)).post(HELLO, key="k")
     assert time.monotonic() - began < 3
 

@@ -192,7 +192,7 @@ def test_each_answer_to_a_look_leaves_nothing_uncertain(server, fault, error, sa
 
     assert type(raised.value) is error
     assert says in str(raised.value)
-    assert "look at the account" not in str(raised.value)
+    assert "check the account" not in str(raised.value)
     assert server.posts == []
 
 

@@ -48,7 +48,7 @@ def test_a_line_that_stands_nowhere_is_free_again_and_one_that_stands_somewhere_
 def test_a_slot_is_intended_once(store):
     desk = ledger(store)
     desk.intend("slot", {"net": [Post("hello")]}, until=LATE)
-    with pytest.raises(Uncertain, match="look at the account"):
+    with pytest.raises(Uncertain, match="check the account"):
         desk.intend("slot", {"net": [Post("something else")]}, until=LATE)
     assert [each.text for each in desk.intended("slot")] == ["hello"]
 

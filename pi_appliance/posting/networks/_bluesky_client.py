@@ -7,7 +7,8 @@ from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 
 from pi_appliance.errors import ApplianceError, Refused, Unavailable, Uncertain
-from pi_appliance.posting.networks._http import LOOK, classify_connection_error
+from pi_appliance.posting.networks import CHECK_ACCOUNT
+from pi_appliance.posting.networks._http import classify_connection_error
 
 if TYPE_CHECKING:
     import requests
@@ -86,10 +87,10 @@ class XrpcClient:
             raise _lost(classify_connection_error(error, "Bluesky"), writes=writes) from None
         except self._requests.Timeout:
             said = f"Bluesky did not answer within {self._seconds:g} s"
-            raise _lost(Uncertain(f"{said}; {LOOK}"), writes=writes) from None
+            raise _lost(Uncertain(f"{said}; {CHECK_ACCOUNT}"), writes=writes) from None
         except self._requests.RequestException as error:
             said = f"Bluesky's answer broke off ({type(error).__name__})"
-            raise _lost(Uncertain(f"{said}; {LOOK}"), writes=writes) from None
+            raise _lost(Uncertain(f"{said}; {CHECK_ACCOUNT}"), writes=writes) from None
         return _answer(response, writes=writes)
 
     def _in_time(self, verb: str, url: str, token: str, content: dict[str, Any]) -> "requests.Response":
@@ -127,7 +128,7 @@ def _lost(error: ApplianceError, *, writes: bool) -> ApplianceError:
     """Return ERROR, or that nothing was done if nothing was to be written."""
     if writes or isinstance(error, Unavailable):
         return error
-    return Unavailable(str(error).removesuffix(f"; {LOOK}") + "; nothing was posted")
+    return Unavailable(str(error).removesuffix(f"; {CHECK_ACCOUNT}") + "; nothing was posted")
 
 
 def _answer(response: "requests.Response", *, writes: bool) -> Answer:
@@ -139,7 +140,7 @@ def _answer(response: "requests.Response", *, writes: bool) -> Answer:
     if answer.status == 429:
         raise Unavailable(f"Bluesky takes no more just now ({answer.words})", after=_until_reset(response.headers))
     if answer.status >= 500:
-        raise _lost(Uncertain(f"Bluesky had a fault of its own ({answer.words}); {LOOK}"), writes=writes)
+        raise _lost(Uncertain(f"Bluesky had a fault of its own ({answer.words}); {CHECK_ACCOUNT}"), writes=writes)
     if answer.good and not isinstance(body, dict):
         raise _lost(malformed_response(), writes=writes)
     return answer
@@ -147,7 +148,7 @@ def _answer(response: "requests.Response", *, writes: bool) -> Answer:
 
 def malformed_response() -> Uncertain:
     """Return that an answer which should say yes does not say what it should."""
-    return Uncertain(f"Bluesky answered something that makes no sense; {LOOK}")
+    return Uncertain(f"Bluesky answered something that makes no sense; {CHECK_ACCOUNT}")
 
 
 def _until_reset(headers: Mapping[str, str]) -> float | None:

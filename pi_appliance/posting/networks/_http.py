@@ -7,6 +7,7 @@ import ssl
 from typing import TYPE_CHECKING
 
 from pi_appliance.errors import ApplianceError, Unavailable, Uncertain
+from pi_appliance.posting.networks import CHECK_ACCOUNT
 
 if TYPE_CHECKING:
     import requests
@@ -25,8 +26,6 @@ from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 from urllib3.exceptions import ConnectTimeoutError
 
-LOOK = "look at the account before you post it again"
-
 
 def classify_connection_error(error: "requests.ConnectionError", network: str) -> ApplianceError:
     """Return what ERROR means where something was sent to NETWORK: certain only where no connection was ever made."""
@@ -38,7 +37,7 @@ def classify_connection_error(error: "requests.ConnectionError", network: str) -
     # Of all that TLS may complain of, only this comes before the post is sent for certain.
     if isinstance(reason, broken.SSLError) and isinstance(reason.args[0], ssl.SSLCertVerificationError):
         return Unavailable(f"what answers is not {network}, by its certificate; is the clock of this Pi right?")
-    return Uncertain(f"the connection to {network} broke before it answered; {LOOK}")
+    return Uncertain(f"the connection to {network} broke before it answered; {CHECK_ACCOUNT}")
 
 
 _SLOWEST = 10_000  # bytes a second: a slower line counts as none
@@ -85,7 +84,7 @@ class Session(requests.Session):
             self.mount(scheme, _Adapter(max_retries=0))
 
     def send(self, request: requests.PreparedRequest, **more: Any) -> requests.Response:
-        """Send REQUEST once and return the answer, read to its end. Raises Cut or HTTPStatusError."""
+        """Send REQUEST once and return the answer, read to its end. Raises TransportError or HTTPStatusError."""
         request.url = self._where(request.url or "")
         more |= {"allow_redirects": False, "timeout": (self._seconds, self._seconds)}
         longest = 2 * self._seconds

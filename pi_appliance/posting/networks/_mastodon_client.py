@@ -20,7 +20,8 @@ import mastodon
 import requests
 
 from pi_appliance.errors import ApplianceError, Refused, Unavailable, Uncertain
-from pi_appliance.posting.networks._http import LOOK, classify_connection_error
+from pi_appliance.posting.networks import CHECK_ACCOUNT
+from pi_appliance.posting.networks._http import classify_connection_error
 
 LOGIN = "log in again: pi-appliance networks login"
 _LONGEST = 200  # characters of what a server says that are shown
@@ -108,11 +109,11 @@ class MastodonClient:
         except Uncertain as error:
             if posts:
                 raise
-            raise Unavailable(str(error).removesuffix(f"; {LOOK}")) from None
+            raise Unavailable(str(error).removesuffix(f"; {CHECK_ACCOUNT}")) from None
 
     def nonsense(self) -> Uncertain:
         """Return the error for an answer that is none."""
-        return Uncertain(f"{self.who} answered something that makes no sense; {LOOK}")
+        return Uncertain(f"{self.who} answered something that makes no sense; {CHECK_ACCOUNT}")
 
     def _checked(self, stumble: Exception | None, kind: type) -> Any:
         answer = self.session.answer
@@ -121,7 +122,7 @@ class MastodonClient:
         if answer.status >= 300:
             raise self._refusal(answer)
         if answer.body is None:
-            raise Uncertain(f"the connection to {self.who} broke before it answered; {LOOK}")
+            raise Uncertain(f"the connection to {self.who} broke before it answered; {CHECK_ACCOUNT}")
         said = answer.json()
         if not isinstance(said, kind):
             raise self.nonsense()
@@ -134,10 +135,10 @@ class MastodonClient:
         if isinstance(error, requests.ConnectionError):
             return classify_connection_error(error, self.who)
         if isinstance(error, requests.ReadTimeout):
-            return Uncertain(f"{self.who} did not answer within {self._seconds:g} seconds; {LOOK}")
+            return Uncertain(f"{self.who} did not answer within {self._seconds:g} seconds; {CHECK_ACCOUNT}")
         if isinstance(error, (requests.exceptions.InvalidURL, requests.exceptions.InvalidSchema)):
             return Refused(f"{self.who} is no address of a server; check `server:`")
-        return Uncertain(f"the connection to {self.who} broke before it answered; {LOOK}")
+        return Uncertain(f"the connection to {self.who} broke before it answered; {CHECK_ACCOUNT}")
 
     def _refusal(self, answer: Answer) -> ApplianceError:
         """Return what an answer other than 2xx means."""
@@ -148,14 +149,14 @@ class MastodonClient:
             case 403:
                 return Refused(f"{self.who} does not allow it ({said}); see whether the account is limited, or {LOGIN}")
             case 408:
-                return Uncertain(f"{self.who} waited too long for the request ({said}); {LOOK}")
+                return Uncertain(f"{self.who} waited too long for the request ({said}); {CHECK_ACCOUNT}")
             case 429:
                 return Unavailable(f"{self.who} takes no more just now ({said})", after=_until_reset(answer.headers))
             case status if status < 400:
                 where = urlsplit(answer.headers.get("Location", "")).netloc or "elsewhere"
                 return Refused(f"{self.who} points to {where} ({said}); check `server:`")
             case status if status >= 500:
-                return Uncertain(f"{self.who} had a fault of its own ({said}); {LOOK}")
+                return Uncertain(f"{self.who} had a fault of its own ({said}); {CHECK_ACCOUNT}")
         return Refused(f"{self.who} says no ({said})")
 
 

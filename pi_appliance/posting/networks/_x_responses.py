@@ -11,7 +11,7 @@ from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 from pi_appliance.errors import ApplianceError, Duplicate, Refused, Unavailable, Uncertain
-from pi_appliance.posting.networks._http import LOOK
+from pi_appliance.posting.networks import CHECK_ACCOUNT
 
 if TYPE_CHECKING:
     import requests
@@ -59,7 +59,7 @@ class Answers:
             case _ if 400 <= status < 500 and status != 408:
                 return Refused(f"X refused it {told}")
         what = "X had a fault of its own" if status >= 500 else "X gave an answer that is none"
-        return Uncertain(f"{what} {told}; {LOOK}") if posting else Unavailable(f"{what} {told}")
+        return Uncertain(f"{what} {told}; {CHECK_ACCOUNT}") if posting else Unavailable(f"{what} {told}")
 
     def _plain(self, text: str) -> str:
         """Return TEXT as one line that holds no secret, whoever wrote it."""

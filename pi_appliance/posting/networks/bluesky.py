@@ -251,7 +251,7 @@ class Bluesky:
         except (Unavailable, Refused) as error:
             raise Uncertain(f"it is at Bluesky already, but where was not to be learned ({error})") from None
         if found is None:
-            raise Uncertain("Bluesky says that it has it already, but does not find it; look at the account")
+            raise Uncertain("Bluesky says that it has it already, but does not find it; check the account")
         return found
 
     def look(self, post: Post, *, key: str, known: Collection[str], since: str = "") -> Sent | None:  # noqa: ARG002 - it knows it by its name

@@ -377,7 +377,7 @@ class Mastodon:
             if not page or page[0]["id"] == since:
                 return
             since = page[0]["id"]
-        raise Unavailable(f"{self._line.who} has more than {_PAGES * _LOOKED_AT} posts since; look at the account")
+        raise Unavailable(f"{self._line.who} has more than {_PAGES * _LOOKED_AT} posts since; check the account")
 
     def _pages_back(self, known: Collection[str]) -> Iterator[list[Any]]:
         """Yield the newest posts of the account, page by page, up to one that holds none that is KNOWN."""
@@ -388,7 +388,7 @@ class Mastodon:
                 return
             page = self._page(max_id=page[-1]["id"])
             yield page
-        raise Unavailable(f"{self._line.who} has more than {_PAGES * _LOOKED_AT} posts since; look at the account")
+        raise Unavailable(f"{self._line.who} has more than {_PAGES * _LOOKED_AT} posts since; check the account")
 
     def _page(self, **which: Any) -> list[Any]:
         """Return a page of the account's posts, the newest first: the newest, or WHICH by the ids that bound it."""

@@ -21,8 +21,7 @@ from pi_appliance.errors import Refused, Unavailable, Uncertain
 from pi_appliance.jobs.interface import PostLimits, Prompt
 from pi_appliance.posting import x_text
 from pi_appliance.posting.model import NetworkDirs, Picture, Post, Sent
-from pi_appliance.posting.networks import _x_responses, _x_timeline
-from pi_appliance.posting.networks._http import LOOK
+from pi_appliance.posting.networks import CHECK_ACCOUNT, _x_responses
 
 if TYPE_CHECKING:
     import requests
@@ -225,15 +224,17 @@ class X:
             )
         except self._exchange.HTTPStatusError as answered:
             raise self._answers.error(answered.response, "to post", posting=True) from None
-        except self._exchange.Cut as cut:
-            raise (Uncertain(f"{cut}; {LOOK}") if cut.sent else Unavailable(str(cut))) from None
+        except self._exchange.TransportError as cut:
+            raise (Uncertain(f"{cut}; {CHECK_ACCOUNT}") if cut.sent else Unavailable(str(cut))) from None
         number = _number(_x_responses.parsed(answer))
         if not number:
-            raise Uncertain(f"X answered something that makes no sense to a post; {LOOK}")
+            raise Uncertain(f"X answered something that makes no sense to a post; {CHECK_ACCOUNT}")
         return _sent(number)
 
     def look(self, post: Post, *, key: str, known: Collection[str], since: str = "") -> Sent | None:  # noqa: ARG002 - X knows no key for a post
         """Look among the account's posts for POST. Raises Unavailable, or Refused where that is not allowed."""
+        from pi_appliance.posting.networks import _x_timeline  # noqa: PLC0415 - loads requests
+
         if not self._looks:
             raise Refused("X was not asked (look: false); see yourself at https://x.com whether the post is there")
         asked = {"max_results": str(_LOOKED_AT), "tweet.fields": "entities", "exclude": "retweets"}
@@ -299,7 +300,7 @@ class X:
             answer: requests.Response = self._session.request(method, _API + path, auth=self._sign, **more)
         except self._exchange.HTTPStatusError as answered:
             raise self._answers.error(answered.response, doing) from None
-        except self._exchange.Cut as cut:
+        except self._exchange.TransportError as cut:
             raise Unavailable(str(cut)) from None
         return answer
 
