@@ -12,7 +12,6 @@ from typing import Annotated, Any
 from zoneinfo import ZoneInfo
 
 from pi_appliance.config.units import EVERY_DAY, Days, Percent, Size
-from pi_appliance.posting.model import NetworkDirs
 from pi_appliance.scheduling.model import Chance, Schedule
 
 Wrong = list[tuple[tuple[str | int, ...], str, str]]
@@ -278,6 +277,14 @@ class Usb:
         return self.library.strip("/") or self.folder.name
 
 
+@dataclass(frozen=True, slots=True)
+class NetworkDirs:
+    """The two directories of a network. They need not exist."""
+
+    private: Path  # the network's own state
+    public: Path  # files for the owner, shown with the reports
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
     """The whole file."""
@@ -313,8 +320,8 @@ class Config:
         """Return the time zone that JOB goes by."""
         return job.time_zone or self.time_zone
 
-    def place_of(self, network: str) -> NetworkDirs:
-        """Return the folders of NETWORK."""
+    def network_dirs(self, network: str) -> NetworkDirs:
+        """Return the directories of `network`."""
         return NetworkDirs(self.state / "networks" / network, self.reports / network)
 
     @property

@@ -221,7 +221,7 @@ class JobApi:
     async def settle(self, call: Call) -> object:
         """Take what the owner saw of an uncertain post."""
         answer = call.request.url.path.rpartition("/")[2]
-        return serializers.post(self._actions.settle_post(call.path["number"], answer))
+        return post_json.post_values(self._actions.settle_post(call.path["number"], answer))
 
     def _now(self) -> datetime:
         return self._actions.now()

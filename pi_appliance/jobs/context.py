@@ -20,16 +20,16 @@ from pi_appliance.config.model import Config
 from pi_appliance.config.secrets import secret_names
 from pi_appliance.errors import Refused, Unavailable, UnknownName
 from pi_appliance.jobs import reports
-from pi_appliance.jobs.interface import Network, PostLimits, PostStore, ReportSet, Timestamp
+from pi_appliance.jobs.interface import ReportSet, Timestamp
 from pi_appliance.music.limited_player import allowed
 from pi_appliance.music.model import Source, Station
 from pi_appliance.music.player import Player
 from pi_appliance.posting.connect import connect, part_of
-from pi_appliance.posting.model import Report
+from pi_appliance.posting.interface import Network, PostLimits, PostStore
 from pi_appliance.posting.store import Posts
 from pi_appliance.puzzles.runtime.interface import SearchRuntime
 from pi_appliance.scheduling.due import uniform_for_label
-from pi_appliance.storage.model import Trigger
+from pi_appliance.storage.model import Report, Trigger
 from pi_appliance.storage.runs import Store
 from pi_appliance.system import clock, files
 from pi_appliance.system.sensors import Sensors
@@ -111,7 +111,7 @@ class RunContext:
     def rules(self, name: str) -> PostLimits:
         """Return what the network called NAME takes."""
         part = part_of(self.config, name)
-        rules: PostLimits = plugins.load("networks", part.kind).rules(part.with_, self.config.place_of(name))
+        rules: PostLimits = plugins.load("networks", part.kind).rules(part.with_, self.config.network_dirs(name))
         return rules
 
     def network(self, name: str) -> Network:

@@ -6,9 +6,8 @@ from pathlib import Path
 
 from pi_appliance.config.model import Config
 from pi_appliance.jobs import reports
-from pi_appliance.posting.model import Report
 from pi_appliance.puzzles import picture as as_png
-from pi_appliance.storage.model import Outcome
+from pi_appliance.storage.model import Outcome, Report
 from pi_appliance.storage.runs import Store
 
 _RESULT = "result.txt"

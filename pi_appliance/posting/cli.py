@@ -15,8 +15,8 @@ from pi_appliance.cli import text as as_text
 from pi_appliance.cli.options import Number, config_option, json_option
 from pi_appliance.config import units
 from pi_appliance.config.loader import load
-from pi_appliance.jobs.interface import PostLimits
-from pi_appliance.posting import lint
+from pi_appliance.posting import lint, post_json
+from pi_appliance.posting.interface import PostLimits
 from pi_appliance.posting.lint import KIND, Checked, Note, Weight
 from pi_appliance.posting.model import OWNER_DECISIONS, Post, PostRecord, State
 from pi_appliance.posting.preview import Expected, PostPreview, UpcomingPost
@@ -181,7 +181,7 @@ def list_(state: str | None, count: int, as_json: bool, config: Path) -> None:
         zone = appliance.config.time_zone
     if as_json:
         money = {network: str(amount) for network, amount in spent.items()}
-        click.echo(json.dumps({"posts": [json_of.post(each) for each in found], "spent": money}))
+        click.echo(json.dumps({"posts": [post_json.post_values(each) for each in found], "spent": money}))
     elif not found:
         click.echo("there is no such post" if state else "nothing was posted yet")
     else:

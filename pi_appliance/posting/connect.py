@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from pi_appliance import plugins
-from pi_appliance.config.model import Config, PluginConfig
+from pi_appliance.config.model import Config, NetworkDirs, PluginConfig
 from pi_appliance.config.redaction import SHORTEST, Redactor
 from pi_appliance.config.secrets import missing
 from pi_appliance.errors import Refused, UnknownName
-from pi_appliance.jobs.interface import Network, PostLimits
-from pi_appliance.posting.model import NetworkDirs, Post, Sent
+from pi_appliance.posting.interface import Network, PostLimits
+from pi_appliance.posting.model import Post, Sent
 
 
 def part_of(config: Config, name: str) -> PluginConfig:
@@ -34,7 +34,7 @@ def connect(config: Config, name: str, secrets: Mapping[str, str], *, private: P
         raise Refused(f"{lack}; run: pi-appliance networks login {name}")
     redactor = Redactor(value for value in secrets.values() if len(value) >= SHORTEST)
     keep_out_of_logs(redactor)
-    place = config.place_of(name)
+    place = config.network_dirs(name)
     place = NetworkDirs(private or place.private, place.public)
     with installed(part.kind), redact_errors(redactor):
         network: Network = plugins.load("networks", part.kind).connect(part.with_, secrets, place)

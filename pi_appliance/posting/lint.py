@@ -12,8 +12,8 @@ from pathlib import Path
 from pi_appliance import plugins
 from pi_appliance.config.model import Config
 from pi_appliance.errors import Refused, UnknownName
-from pi_appliance.jobs.interface import PostLimits
 from pi_appliance.posting import lines
+from pi_appliance.posting.interface import PostLimits
 from pi_appliance.posting.lines import Line, fingerprint, normalize
 from pi_appliance.posting.tweet_job import OverlongPolicy, RejectedLine, draft
 
@@ -200,7 +200,7 @@ def rules(config: Config, networks: Sequence[str]) -> dict[str, PostLimits]:
         if name not in config.networks:
             raise UnknownName("network", name, tuple(config.networks))
         part = config.networks[name]
-        found[name] = plugins.load("networks", part.kind).rules(part.with_, config.place_of(name))
+        found[name] = plugins.load("networks", part.kind).rules(part.with_, config.network_dirs(name))
     return found
 
 

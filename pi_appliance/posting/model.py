@@ -4,16 +4,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
-from pathlib import Path
 
-
-@dataclass(frozen=True, slots=True)
-class Picture:
-    """A picture that goes with a post."""
-
-    data: bytes
-    mime: str  # image/png, image/jpeg, image/gif or image/webp
-    alt: str = ""  # what it shows, for those who cannot see it
+from pi_appliance.storage.model import Picture
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,14 +22,6 @@ class Sent:
 
     id: str  # in words of the network's own; only its own file reads them
     link: str  # where it can be seen; empty where the network did not say
-
-
-@dataclass(frozen=True, slots=True)
-class NetworkDirs:
-    """Two folders of a network; neither need be there."""
-
-    private: Path  # for what it wants to remember; nobody else reads it
-    public: Path  # for what the owner wants to read: it is shown with the reports
 
 
 class State(StrEnum):
@@ -71,16 +55,6 @@ class UsedLines:
 
     round: frozenset[str] = frozenset()  # those used since all were used last
     last: tuple[str, ...] = ()  # all that were ever used, the newest last; each once
-
-
-@dataclass(frozen=True, slots=True)
-class Report:
-    """What a job wrote last."""
-
-    job: str
-    summary: str  # of the run that wrote it
-    text: str
-    picture: Picture | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

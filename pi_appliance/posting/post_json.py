@@ -44,7 +44,7 @@ def with_money(appliance: Appliance, now: datetime) -> list[Month]:
 def newest(appliance: Appliance, now: datetime, posts: Sequence[PostRecord]) -> dict[str, Any]:
     """Return POSTS for JSON, with how many there are of each state and what the month has cost."""
     return {
-        "posts": [serializers.post(each) for each in posts],
+        "posts": [post_values(each) for each in posts],
         "counts": Posts(appliance.store).counts(),
         "months": [preview.values(each) for each in preview.months(appliance, now)],
     }
@@ -62,3 +62,26 @@ def state_of(request: Request) -> State | None:
     if text and text not in list(State):
         raise HTTPException(400, f"no state is called {text!r}; {suggest(text, [str(each) for each in State])}")
     return State(text) if text else None
+
+
+def post_values(intent: PostRecord) -> dict[str, Any]:
+    """Return INTENT with what became of it; parts count from 1, dollars are text."""
+    return {
+        "post": intent.id,
+        "job": intent.job,
+        "slot": intent.slot,
+        "network": intent.network,
+        "part": intent.part + 1,
+        "parts": intent.parts,
+        "text": intent.text,
+        "state": intent.state,
+        "why": intent.why or None,
+        "made": serializers.instant(intent.made),
+        "until": serializers.instant(intent.until),
+        "next": serializers.instant(intent.next) if intent.state in PENDING_STATES else None,
+        "tries": intent.tries,
+        "link": (intent.sent.link or None) if intent.sent else None,
+        "sent": serializers.instant(intent.sent_at),
+        "cost": str(intent.cost),
+        "run": intent.run,
+    }

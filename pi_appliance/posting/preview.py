@@ -12,8 +12,8 @@ from typing import Any
 from pi_appliance import plugins
 from pi_appliance.config.model import Config
 from pi_appliance.errors import ApplianceError, Refused
-from pi_appliance.jobs.interface import PostLimits
 from pi_appliance.posting import lines
+from pi_appliance.posting.interface import PostLimits
 from pi_appliance.posting.lines import Choose, Line, fingerprint, pick, use
 from pi_appliance.posting.lint import KIND, rules
 from pi_appliance.posting.model import Post
@@ -197,7 +197,7 @@ def _cap(config: Config, name: str) -> Decimal | None:
         return None
     part = config.networks[name]
     try:
-        rules: PostLimits = plugins.load("networks", part.kind).rules(part.with_, config.place_of(name))
+        rules: PostLimits = plugins.load("networks", part.kind).rules(part.with_, config.network_dirs(name))
     except ApplianceError:  # it must be asked first, and there is nothing to pay then
         return None
     return rules.cap

@@ -17,7 +17,8 @@ from itertools import groupby
 
 from pi_appliance.config import units
 from pi_appliance.errors import ApplianceError, Duplicate, Refused, Unavailable, Uncertain
-from pi_appliance.jobs.interface import Context, Network, PostLimits, PostStore
+from pi_appliance.jobs.interface import Context
+from pi_appliance.posting.interface import Network, PostLimits, PostStore
 from pi_appliance.posting.model import FAILED_STATES, PENDING_STATES, Post, PostRecord, Sent, State
 from pi_appliance.posting.store import Posts
 from pi_appliance.scheduling.appliance import Appliance

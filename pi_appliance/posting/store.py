@@ -11,8 +11,9 @@ from decimal import Decimal
 from typing import Any
 
 from pi_appliance.errors import Uncertain, UnknownName
-from pi_appliance.posting.model import FAILED_STATES, PENDING_STATES, Picture, Post, PostRecord, Sent, State, UsedLines
+from pi_appliance.posting.model import FAILED_STATES, PENDING_STATES, Post, PostRecord, Sent, State, UsedLines
 from pi_appliance.storage.database import Database, DatabaseCorrupt, Transaction, Values, auto_repair, instant, text
+from pi_appliance.storage.model import Picture
 from pi_appliance.storage.slots import is_blocked
 from pi_appliance.system.backoff import LONGEST_BETWEEN_POSTS
 

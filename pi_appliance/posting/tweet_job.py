@@ -9,12 +9,13 @@ from typing import Annotated
 
 from pi_appliance.config.units import Names
 from pi_appliance.errors import Refused
-from pi_appliance.jobs.interface import Context, PostLimits
+from pi_appliance.jobs.interface import Context
 from pi_appliance.posting import lines
+from pi_appliance.posting.interface import PostLimits
 from pi_appliance.posting.lines import Choose, Line, fingerprint, pick
-from pi_appliance.posting.model import Picture, Post, Report
+from pi_appliance.posting.model import Post
 from pi_appliance.posting.sender import Poster
-from pi_appliance.storage.model import Result
+from pi_appliance.storage.model import Picture, Report, Result
 
 _BEGINNINGS = {b"\x89PNG\r\n\x1a\n": "image/png", b"\xff\xd8\xff": "image/jpeg", b"GIF8": "image/gif"}
 

@@ -8,10 +8,10 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from pi_appliance.errors import ConfigError, Refused
-from pi_appliance.posting.model import Picture
 from pi_appliance.puzzles import pluralize
 from pi_appliance.puzzles._listing import BOARD, END, START
 from pi_appliance.puzzles.peg_solitaire import BOARDS, TITLE, Board, parse
+from pi_appliance.storage.model import Picture
 
 if TYPE_CHECKING:
     from PIL.ImageDraw import ImageDraw

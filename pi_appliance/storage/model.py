@@ -63,3 +63,22 @@ class Run:
     def took(self) -> timedelta | None:
         """How long it ran, once it has ended."""
         return None if self.ended is None else self.ended - self.started
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A picture that goes with a post."""
+
+    data: bytes
+    mime: str  # image/png, image/jpeg, image/gif or image/webp
+    alt: str = ""  # what it shows, for those who cannot see it
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a job wrote last."""
+
+    job: str
+    summary: str  # of the run that wrote it
+    text: str
+    picture: Picture | None = None

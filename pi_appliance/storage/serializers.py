@@ -3,7 +3,6 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from pi_appliance.posting.model import PENDING_STATES, PostRecord
 from pi_appliance.storage.model import Run
 
 
@@ -31,27 +30,4 @@ def run(run: Run | None) -> dict[str, Any] | None:
         "attempts": run.attempts,
         "progress": run.progress,
         "note": run.note,
-    }
-
-
-def post(intent: PostRecord) -> dict[str, Any]:
-    """Return INTENT with what became of it; parts count from 1, dollars are text."""
-    return {
-        "post": intent.id,
-        "job": intent.job,
-        "slot": intent.slot,
-        "network": intent.network,
-        "part": intent.part + 1,
-        "parts": intent.parts,
-        "text": intent.text,
-        "state": intent.state,
-        "why": intent.why or None,
-        "made": instant(intent.made),
-        "until": instant(intent.until),
-        "next": instant(intent.next) if intent.state in PENDING_STATES else None,
-        "tries": intent.tries,
-        "link": (intent.sent.link or None) if intent.sent else None,
-        "sent": instant(intent.sent_at),
-        "cost": str(intent.cost),
-        "run": intent.run,
     }

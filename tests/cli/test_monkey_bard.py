@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from pi_appliance.posting.monkey_bard.typing import Keyboard, Progress, advance, prepare_target
+from pi_appliance.posting.monkey_bard.keystrokes import Keyboard, Progress, advance, prepare_target
 from tests.house import ROOT, House, until
 
 SEED, KILLS = 7, 12

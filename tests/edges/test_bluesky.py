@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from pi_appliance.errors import Refused, Unavailable, Uncertain
-from pi_appliance.posting.model import Picture, Post, Sent
+from pi_appliance.posting.model import Post, Sent
 from pi_appliance.posting.networks import bluesky
+from pi_appliance.storage.model import Picture
 from tests.edges.sky import KEY, connected, options, place, png, server
 from tests.fakes.bluesky_account import DID, HANDLE, PASSWORD, SECRETS, FakeBluesky
 

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pi_appliance.posting.model import NetworkDirs, Post
+from pi_appliance.config.model import NetworkDirs
+from pi_appliance.posting.model import Post
 from pi_appliance.posting.networks import bluesky
 from tests.fakes.bluesky_account import HANDLE, SECRETS, FakeBluesky
 from tests.fakes.bluesky_server import fake_bluesky

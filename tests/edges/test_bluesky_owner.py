@@ -7,8 +7,9 @@ import pytest
 
 from pi_appliance.errors import Refused
 from pi_appliance.posting import x_text
-from pi_appliance.posting.model import Picture, Post
+from pi_appliance.posting.model import Post
 from pi_appliance.posting.networks import bluesky
+from pi_appliance.storage.model import Picture
 from tests.edges.sky import KEY, connected, options, place, png, server
 from tests.fakes.bluesky_account import DID, HANDLE, PASSWORD
 

@@ -8,8 +8,9 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from pi_appliance.errors import ApplianceError, Refused, Unavailable
-from pi_appliance.posting.model import Picture, Post, Sent
+from pi_appliance.posting.model import Post, Sent
 from pi_appliance.posting.networks import bluesky
+from pi_appliance.storage.model import Picture
 from tests.edges.sky import KEY, connected, place, png, server
 from tests.fakes.bluesky_account import DID, HANDLE, PASSWORD
 from tests.fakes.bluesky_server import fake_bluesky

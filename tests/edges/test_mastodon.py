@@ -14,9 +14,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pi_appliance.config.model import NetworkDirs
 from pi_appliance.errors import ApplianceError, Refused, Unavailable, Uncertain
-from pi_appliance.posting.model import NetworkDirs, Picture, Post, Sent
+from pi_appliance.posting.model import Post, Sent
 from pi_appliance.posting.networks import mastodon
+from pi_appliance.storage.model import Picture
 from tests.fakes.mastodon_server import ACCOUNT, TOKEN, FakeMastodon, fake_mastodon
 
 PICTURE = Picture(b"\x89PNG\r\n--a picture\x00\xff", "image/png", "A solved board: one peg is left")
@@ -524,7 +526,8 @@ import sys
 sys.modules["mastodon"] = None
 from pathlib import Path
 from pi_appliance.errors import Refused
-from pi_appliance.posting.model import NetworkDirs, Post
+from pi_appliance.config.model import NetworkDirs
+from pi_appliance.posting.model import Post
 from pi_appliance.posting.networks import mastodon
 options = mastodon.Options(server="https://mastodon.social")
 place = NetworkDirs(Path({str(tmp_path)!r}), Path({str(tmp_path)!r}))
@@ -549,7 +552,7 @@ for call in (lambda: mastodon.connect(options, secrets, place), lambda: mastodon
 def test_neither_the_rules_nor_the_module_load_the_library(tmp_path):
     script = (
         "import sys; from pi_appliance.posting.networks import mastodon;"
-        "from pi_appliance.posting.model import NetworkDirs;"
+        "from pi_appliance.config.model import NetworkDirs;"
         "from pathlib import Path; p = Path('/nowhere');"
         "mastodon.rules(mastodon.Options(server='https://mastodon.social'), NetworkDirs(p, p)).weigh('a');"
         "print([name for name in ('mastodon', 'requests', 'dateutil') if name in sys.modules])"

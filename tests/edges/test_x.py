@@ -236,7 +236,7 @@ def test_options_that_cannot_work_are_told(options, wrong):
 def test_what_x_takes_is_known_without_loading_what_talks_to_it():
     code = (
         "import pathlib, sys; from pi_appliance.posting.networks import x;"
-        "from pi_appliance.posting.model import NetworkDirs, Post;"
+        "from pi_appliance.config.model import NetworkDirs; from pi_appliance.posting.model import Post;"
         "rules = x.rules(x.Options(), NetworkDirs(pathlib.Path('a'), pathlib.Path('b')));"
         "assert rules.wrong(Post('x' * 281)) == '281 of 280';"
         "assert not {'requests', 'tweepy', 'oauthlib'} & set(sys.modules)"

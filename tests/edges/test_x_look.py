@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from pi_appliance.errors import ApplianceError, Refused, Unavailable
-from pi_appliance.posting.model import Picture, Post, Sent
+from pi_appliance.posting.model import Post, Sent
+from pi_appliance.storage.model import Picture
 from tests.edges.x_account import HELLO, connected, place, server
 from tests.fakes.x_server import SECRETS, Made, Raw
 

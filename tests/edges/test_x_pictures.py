@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from pi_appliance.config.model import NetworkDirs
 from pi_appliance.errors import ApplianceError, Refused, Unavailable, Uncertain
-from pi_appliance.posting.model import NetworkDirs, Picture, Post
+from pi_appliance.posting.model import Post
 from pi_appliance.posting.networks import x
+from pi_appliance.storage.model import Picture
 from tests.edges.x_account import connected, server
 from tests.fakes.x_server import Raw
 

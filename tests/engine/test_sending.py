@@ -14,8 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pi_appliance.posting.model import PENDING_STATES, Picture, Post, Sent, State
+from pi_appliance.posting.model import PENDING_STATES, Post, Sent, State
 from pi_appliance.posting.store import Posts
+from pi_appliance.storage.model import Picture
 from tests.engine.desk import Desk, FreeRules, World
 from tests.house import in_memory
 

@@ -12,13 +12,14 @@ from typing import IO
 
 from pi_appliance.errors import Unavailable, UnknownName
 from pi_appliance.jobs import reports
-from pi_appliance.jobs.interface import Network, PostLimits, PostStore, ReportSet, Timestamp
+from pi_appliance.jobs.interface import ReportSet, Timestamp
 from pi_appliance.music.model import Source, Station
 from pi_appliance.music.player import Player
-from pi_appliance.posting.model import Report
+from pi_appliance.posting.interface import Network, PostLimits, PostStore
 from pi_appliance.posting.store import Posts
 from pi_appliance.puzzles.runtime.interface import SearchRuntime
 from pi_appliance.puzzles.runtime.local import open_runtime
+from pi_appliance.storage.model import Report
 from pi_appliance.storage.runs import Store
 from pi_appliance.system import files
 from tests.fakes.timed_player import Timeline

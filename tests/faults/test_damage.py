@@ -12,9 +12,9 @@ from random import Random
 
 import pytest
 
-from pi_appliance.posting.model import Picture, Post, Sent, State
+from pi_appliance.posting.model import Post, Sent, State
 from pi_appliance.posting.store import Posts
-from pi_appliance.storage.model import Outcome, Trigger
+from pi_appliance.storage.model import Outcome, Picture, Trigger
 from pi_appliance.storage.recovery import open_history
 from pi_appliance.storage.runs import LOST, Store
 from pi_appliance.system import files

@@ -8,10 +8,10 @@ import pytest
 from PIL import Image
 
 from pi_appliance.errors import Refused
-from pi_appliance.posting.model import Picture
 from pi_appliance.puzzles import SolveMode
 from pi_appliance.puzzles import picture as as_png
 from pi_appliance.puzzles.puzzle_job import Options, run
+from pi_appliance.storage.model import Picture
 from tests.fakes.context import FolderContext
 
 ONE_JUMP = """\

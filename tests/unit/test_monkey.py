@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from pi_appliance.errors import ConfigError
 from pi_appliance.posting.monkey_bard import report
-from pi_appliance.posting.monkey_bard.typing import (
+from pi_appliance.posting.monkey_bard.keystrokes import (
     BLOCK,
     Keyboard,
     Progress,
@@ -21,7 +21,7 @@ from pi_appliance.posting.monkey_bard.typing import (
     expected,
     prepare_target,
 )
-from pi_appliance.posting.monkey_bard.typing import keystrokes as hits
+from pi_appliance.posting.monkey_bard.keystrokes import keystrokes as hits
 from tests.house import ROOT
 
 LETTERS, TYPEWRITER = Keyboard.LETTERS, Keyboard.TYPEWRITER

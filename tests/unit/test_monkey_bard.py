@@ -9,14 +9,15 @@ from typing import Any
 
 import pytest
 
+from pi_appliance.config.model import NetworkDirs
 from pi_appliance.config.units import Names
 from pi_appliance.errors import ConfigError, Refused, Unavailable
-from pi_appliance.jobs.interface import Network
-from pi_appliance.posting.model import NetworkDirs, Post, Sent
+from pi_appliance.posting.interface import Network
+from pi_appliance.posting.model import Post, Sent
 from pi_appliance.posting.monkey_bard import monkey_bard_job
 from pi_appliance.posting.monkey_bard import report as _monkey_words
+from pi_appliance.posting.monkey_bard.keystrokes import Keyboard, keystrokes
 from pi_appliance.posting.monkey_bard.monkey_bard_job import Announce, Options
-from pi_appliance.posting.monkey_bard.typing import Keyboard, keystrokes
 from pi_appliance.posting.networks import preview
 from pi_appliance.posting.x_text import weigh
 from pi_appliance.storage.model import Result
@@ -389,7 +390,7 @@ def test_every_wording_fits_even_if_the_numbers_are_long(cage, wording):
         keyboard=Keyboard.LETTERS,
         seed=1,
         began=NINE,
-        place=monkey_bard_job.typing.Progress(keystrokes=10**15, matched=20),
+        place=monkey_bard_job.keystrokes.Progress(keystrokes=10**15, matched=20),
         typed=POEM[:20],
         ends=((NINE, 0), (NINE + timedelta(days=300), 10**9)),
     )

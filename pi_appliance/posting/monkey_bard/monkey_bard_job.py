@@ -12,10 +12,10 @@ from pi_appliance.config.units import Names
 from pi_appliance.errors import ConfigError, Problem
 from pi_appliance.jobs.interface import Context
 from pi_appliance.posting.model import Post
-from pi_appliance.posting.monkey_bard import report, state, typing
+from pi_appliance.posting.monkey_bard import keystrokes, report, state
+from pi_appliance.posting.monkey_bard.keystrokes import Keyboard, Target
 from pi_appliance.posting.monkey_bard.report import View
 from pi_appliance.posting.monkey_bard.state import Earlier, Event, Memory, Told
-from pi_appliance.posting.monkey_bard.typing import Keyboard, Target
 from pi_appliance.posting.sender import Poster
 from pi_appliance.storage.model import Result
 
@@ -113,7 +113,7 @@ def _take(options: Options) -> Target:
     except UnicodeDecodeError:
         problem = Problem(display_path(options.text), 1, 1, "this is not a text file", "save it as UTF-8")
         raise ConfigError([problem]) from None
-    return typing.prepare_target(text, options.keyboard, display_path(options.text))
+    return keystrokes.prepare_target(text, options.keyboard, display_path(options.text))
 
 
 def _remembered(options: Options, target: Target, context: Context) -> tuple[Memory, str]:
@@ -179,7 +179,7 @@ def _typed(options: Options, target: Target, memory: Memory, context: Context) -
 
 def _more(memory: Memory, target: Target, most: int, context: Context) -> Memory:
     """Return MEMORY after some more keys, at most so many."""
-    place, records = typing.advance(memory.place, target, memory.seed, most)
+    place, records = keystrokes.advance(memory.place, target, memory.seed, most)
     events = tuple(Event(record, context.clock()) for record in records)
     return replace(memory, place=place, typed=target.lines[: place.matched], events=memory.events + events)
 

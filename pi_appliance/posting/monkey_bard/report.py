@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, tzinfo
 
-from pi_appliance.posting.monkey_bard import typing
+from pi_appliance.posting.monkey_bard import keystrokes
+from pi_appliance.posting.monkey_bard.keystrokes import Target
 from pi_appliance.posting.monkey_bard.state import Memory
-from pi_appliance.posting.monkey_bard.typing import Target
 
 _NAMES = {10**15: "quadrillion", 10**12: "trillion", 10**9: "billion", 10**6: "million"}
 _RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -81,7 +81,7 @@ class View:
     @property
     def wanted(self) -> int:
         """Keystrokes to the next letter, on average."""
-        return typing.expected(self.target, self.memory.place)
+        return keystrokes.expected(self.target, self.memory.place)
 
     def time(self) -> str:
         """Return how long those take: in runs, until the newest ones tell how many there are in a while."""

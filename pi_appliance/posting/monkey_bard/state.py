@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from pi_appliance.errors import Refused
-from pi_appliance.posting.monkey_bard.typing import Keyboard, Progress, Record
+from pi_appliance.posting.monkey_bard.keystrokes import Keyboard, Progress, Record
 
 VERSION = 1
 

@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, unquote, urlencode, urlsplit
 from requests_oauthlib import OAuth1
 
 from pi_appliance.errors import Refused, Unavailable
-from pi_appliance.jobs.interface import Prompt
+from pi_appliance.posting.interface import Prompt
 from pi_appliance.posting.model import Post
 from pi_appliance.posting.networks._http import HTTPStatusError, Session, TransportError
 from pi_appliance.posting.networks._x_responses import CONSOLE, Answers, is_name

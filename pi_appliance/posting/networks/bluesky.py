@@ -16,10 +16,11 @@ from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import quote
 
+from pi_appliance.config.model import NetworkDirs
 from pi_appliance.errors import Refused, Unavailable, Uncertain
-from pi_appliance.jobs.interface import PostLimits, Prompt
 from pi_appliance.posting import x_text
-from pi_appliance.posting.model import NetworkDirs, Picture, Post, Sent
+from pi_appliance.posting.interface import PostLimits, Prompt
+from pi_appliance.posting.model import Post, Sent
 from pi_appliance.posting.networks._bluesky_client import (
     WHERE,
     Account,
@@ -29,6 +30,7 @@ from pi_appliance.posting.networks._bluesky_client import (
     is_protected,
     malformed_response,
 )
+from pi_appliance.storage.model import Picture
 
 _TYPE = "app.bsky.richtext.facet"
 _TAG_LIMIT = 64

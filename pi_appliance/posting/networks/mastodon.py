@@ -24,10 +24,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 from urllib.parse import urlsplit
 
+from pi_appliance.config.model import NetworkDirs
 from pi_appliance.errors import ApplianceError, Refused, Unavailable
-from pi_appliance.jobs.interface import PostLimits, Prompt
 from pi_appliance.posting import x_text
-from pi_appliance.posting.model import NetworkDirs, Picture, Post, Sent
+from pi_appliance.posting.interface import PostLimits, Prompt
+from pi_appliance.posting.model import Post, Sent
+from pi_appliance.storage.model import Picture
 
 if TYPE_CHECKING:
     from pi_appliance.posting.networks._mastodon_client import MastodonClient

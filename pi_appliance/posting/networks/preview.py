@@ -7,10 +7,11 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Annotated
 
+from pi_appliance.config.model import NetworkDirs
 from pi_appliance.errors import Unavailable
-from pi_appliance.jobs.interface import PostLimits
 from pi_appliance.posting import x_text
-from pi_appliance.posting.model import NetworkDirs, Post, Sent
+from pi_appliance.posting.interface import PostLimits
+from pi_appliance.posting.model import Post, Sent
 
 NAME = "posts.txt"
 

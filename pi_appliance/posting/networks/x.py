@@ -16,12 +16,14 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from pi_appliance.config.model import NetworkDirs
 from pi_appliance.config.units import Money
 from pi_appliance.errors import Refused, Unavailable, Uncertain
-from pi_appliance.jobs.interface import PostLimits, Prompt
 from pi_appliance.posting import x_text
-from pi_appliance.posting.model import NetworkDirs, Picture, Post, Sent
+from pi_appliance.posting.interface import PostLimits, Prompt
+from pi_appliance.posting.model import Post, Sent
 from pi_appliance.posting.networks import CHECK_ACCOUNT, _x_responses
+from pi_appliance.storage.model import Picture
 
 if TYPE_CHECKING:
     import requests

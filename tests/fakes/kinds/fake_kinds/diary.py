@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Annotated
 
+from pi_appliance.config.model import NetworkDirs
 from pi_appliance.errors import Refused, Unavailable
-from pi_appliance.jobs.interface import Prompt
-from pi_appliance.posting.model import NetworkDirs
+from pi_appliance.posting.interface import Prompt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
