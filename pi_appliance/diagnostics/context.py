@@ -10,10 +10,9 @@ from typing import Self
 from pi_appliance.config import loader
 from pi_appliance.config.model import Config
 from pi_appliance.errors import ApplianceError
-from pi_appliance.jobs.interface import Clock
 from pi_appliance.storage.runs import Store
 from pi_appliance.system import files
-from pi_appliance.system.clock import MachineClock
+from pi_appliance.system.clock import Clock, MachineClock
 from pi_appliance.system.systemd import Systemd
 
 HISTORY = "history.db"

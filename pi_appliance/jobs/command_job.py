@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Annotated
 
 from pi_appliance.errors import Refused
-from pi_appliance.jobs.interface import Context
+from pi_appliance.jobs.context import JobContext
 from pi_appliance.storage.model import Result
 from pi_appliance.system.process import describe_exit_status
 
@@ -92,7 +92,7 @@ class Options:
         return problems
 
 
-def run(options: Options, context: Context) -> Result:
+def run(options: Options, context: JobContext) -> Result:
     """Run the program; what it prints goes to the run's log.
 
     Raises Refused if it cannot be run, or ends with a status that does not mean success.

@@ -15,15 +15,22 @@ import os
 import re
 import shutil
 from collections.abc import Iterator, Sequence
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from itertools import count
 from pathlib import Path
 from typing import IO
 
+from pi_appliance import plugins
+from pi_appliance.config.model import Config
 from pi_appliance.errors import Unavailable
+from pi_appliance.storage.model import Outcome, Report
+from pi_appliance.storage.runs import Store
 from pi_appliance.system import files
 
 _NAME = re.compile(r"(\d{4}-\d\d-\d\d_\d{4})(?:-(\d{1,4}))?")
+_RESULT = "result.txt"
+_MAX_TEXT = 100_000  # characters of a report that are read
+_CLOCK_TOLERANCE = timedelta(seconds=1)  # the database has milliseconds, the file system its own clock
 _DRAFT = ".new"  # behind the name of what is being written, or taken away
 _NEWEST = ".newest"
 _LINK = ".link"  # behind the name of a link that is being made
@@ -61,7 +68,7 @@ def _order(name: str) -> tuple[str, int]:
     return found[1], int(found[2] or 1)
 
 
-class Draft:
+class ReportSet:
     """An edition that is being written."""
 
     def __init__(self, folder: Path) -> None:
@@ -79,7 +86,7 @@ class Draft:
 
 
 @contextlib.contextmanager
-def report_set(folder: Path, moment: datetime, *, keep: int) -> Iterator[Draft]:
+def report_set(folder: Path, moment: datetime, *, keep: int) -> Iterator[ReportSet]:
     """Give the draft of an edition of MOMENT in FOLDER; it appears, whole, when the block ends well.
 
     Then its files stand at the old names, too, whatever its date, and of all others the newest stay, KEEP in all.
@@ -92,7 +99,7 @@ def report_set(folder: Path, moment: datetime, *, keep: int) -> Iterator[Draft]:
         raise files.cannot_write(folder, error) from None
     draft = files.make_folder(folder / f".{name_of(moment)}{_DRAFT}")
     try:
-        yield Draft(draft)
+        yield ReportSet(draft)
         try:
             name = _publish(folder, draft, name_of(moment))
             _forget(folder, name, keep)
@@ -202,3 +209,35 @@ def _sweep(folder: Path) -> None:
             path.unlink()
         elif path.is_dir() and path.suffix == _DRAFT and is_name(path.name.split(".")[1]):
             shutil.rmtree(path, ignore_errors=True)
+
+
+def latest_report(config: Config, store: Store, job: str, *, picture: bool) -> Report | None:
+    """Return the report of the last successful run of `job`; None if it never succeeded.
+
+    With `picture`, the kind of the job draws one (`report_picture`).
+    Raises `Refused` if the library that draws pictures is not installed.
+    """
+    run = store.last_success(job)
+    if run is None or run.outcome is not Outcome.SUCCEEDED:
+        return None
+    draw = getattr(plugins.load("jobs", run.kind), "report_picture", None) if picture else None
+    try:
+        with _latest_result(config.reports / job, run.ended).open(encoding="utf-8", errors="replace") as file:
+            text = file.read(_MAX_TEXT)
+            file.seek(0)
+            return Report(job, run.summary, text, draw(file) if draw else None)
+    except OSError:
+        return Report(job, run.summary, "")
+
+
+def _latest_result(folder: Path, ended: datetime | None) -> Path:
+    """Return the newest result in `folder` that existed when the run `ended`.
+
+    A newer one may belong to a run that was interrupted later. It is used if there is no older one.
+    """
+    paths = [folder / _RESULT, *(folder / name / _RESULT for name in names(folder))]
+    for path in paths:
+        with contextlib.suppress(OSError):
+            if ended and datetime.fromtimestamp(path.stat().st_mtime, UTC) <= ended + _CLOCK_TOLERANCE:
+                return path
+    return paths[0]

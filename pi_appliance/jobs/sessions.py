@@ -7,10 +7,9 @@ from datetime import datetime
 
 from pi_appliance.config.model import Job
 from pi_appliance.errors import Unavailable
-from pi_appliance.jobs.interface import PREEMPT
 from pi_appliance.music.alarms import active
 from pi_appliance.scheduling.appliance import Appliance
-from pi_appliance.storage.model import RESUME
+from pi_appliance.storage.model import PREEMPT, RESUME
 
 _ROOM = 10.0  # seconds; a slow Pi starts a process in three
 _LOOK = 0.1

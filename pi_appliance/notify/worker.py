@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 from random import Random, SystemRandom
+from typing import Protocol
 from urllib.parse import urlsplit
 
 from pi_appliance import plugins
@@ -23,7 +24,6 @@ from pi_appliance.config.addresses import names
 from pi_appliance.config.notifications import Event, Message, NotifierConfig, OutboxMessage
 from pi_appliance.errors import ApplianceError, Refused, Unavailable
 from pi_appliance.jobs import attempts
-from pi_appliance.jobs.interface import Notifier
 from pi_appliance.notify import messages
 from pi_appliance.notify.addresses import notifier_addresses
 from pi_appliance.scheduling.appliance import Appliance, refuse_as_root
@@ -40,6 +40,13 @@ _GIVEN_UP = timedelta(days=3)
 _FEWEST_TRIES = 10  # before it is given up: a letter may look old because the clock was wrong when it was written
 _MOST = 5  # messages that one notice carries within WINDOW; more are told in one
 _PINGS = {Event.PING_SUCCESS: "", Event.PING_FAIL: "fail"}
+
+
+class Notifier(Protocol):
+    """A way to tell the owner something."""
+
+    def send(self, message: Message, event: Event) -> None:
+        """Send MESSAGE; EVENT is what it tells of. Raises Unavailable or Refused, in words that hold no address."""
 
 
 def connect(to: NotifierConfig, notice: str, secrets: Mapping[str, str]) -> Notifier:

@@ -17,7 +17,7 @@ from itertools import groupby
 
 from pi_appliance.config import units
 from pi_appliance.errors import ApplianceError, Duplicate, Refused, Unavailable, Uncertain
-from pi_appliance.jobs.interface import Context
+from pi_appliance.posting.context import PostingContext
 from pi_appliance.posting.interface import Network, PostLimits, PostStore
 from pi_appliance.posting.model import FAILED_STATES, PENDING_STATES, Post, PostRecord, Sent, State
 from pi_appliance.posting.store import Posts
@@ -203,7 +203,7 @@ class Sender:
 class Poster:
     """The posts of one run."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: PostingContext) -> None:
         self._context = context
         self._networks: dict[str, Network] = {}
         self._sender = Sender(context.posts, self._connect, context.clock)
@@ -212,7 +212,7 @@ class Poster:
         """Send or look up what earlier runs have left, as far as its time has come. Return what became of it."""
         now = self._context.clock()
         left = [each for each in self._context.posts.left() if each.slot != self._context.slot]
-        if not (self._context.only_left and self._context.by_hand):
+        if not (self._context.resume_only and self._context.manual):
             # What waits for longer than it ever should was put there while the clock was ahead.
             left = [each for each in left if each.next <= now or each.next > now + timedelta(hours=2)]
         return self._sender.send(left)

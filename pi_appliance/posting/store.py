@@ -171,7 +171,7 @@ class Posts:
 
 @auto_repair
 class JobPosts:
-    """The ledger of one run: the Ledger of jobs/interface.py."""
+    """The ledger of one run."""
 
     def __init__(
         self, store: Database, job: str, run: int, clock: Callable[[], datetime], installation: str = ""

@@ -9,8 +9,8 @@ from typing import Annotated
 
 from pi_appliance.config.units import Names
 from pi_appliance.errors import Refused
-from pi_appliance.jobs.interface import Context
 from pi_appliance.posting import lines
+from pi_appliance.posting.context import PostingContext
 from pi_appliance.posting.interface import PostLimits
 from pi_appliance.posting.lines import Choose, Line, fingerprint, pick
 from pi_appliance.posting.model import Post
@@ -110,6 +110,7 @@ def picture(path: Path, alt: str) -> Picture:
     return Picture(data, mime, alt)
 
 
+Context = PostingContext
 LEAVES = True
 """A run may leave something for a later one to finish."""
 
@@ -153,11 +154,11 @@ class Options:
         return [] if some else [(("lines",), f"{self.lines} holds no line to post", "write one post a line")]
 
 
-def run(options: Options, context: Context) -> Result:
+def run(options: Options, context: PostingContext) -> Result:
     """Post one line. Raises Refused where there is none to post; Unavailable and Uncertain as the networks do."""
     poster = Poster(context)
     left = poster.finish()
-    if context.only_left:
+    if context.resume_only:
         return poster.told_of_left(left)
     unfit: list[RejectedLine] = []
     ended = poster.post(lambda: _make(options, context, unfit), late=options.late)
@@ -166,14 +167,16 @@ def run(options: Options, context: Context) -> Result:
     return poster.told(ended, next(each.text for each in ended) + left_out)
 
 
-def _make(options: Options, context: Context, unfit: list[RejectedLine]) -> tuple[Mapping[str, Sequence[Post]], str]:
+def _make(
+    options: Options, context: PostingContext, unfit: list[RejectedLine]
+) -> tuple[Mapping[str, Sequence[Post]], str]:
     """Choose a line and return what it becomes on each network, and what the line is called in the ledger.
 
     Those that cannot be posted are put into UNFIT.
     """
     picture = options.attach is Attach.PICTURE
-    report = context.last_report(options.report_of, picture=picture) if options.report_of else None
-    rules = {name: context.rules(name) for name in options.network}
+    report = context.latest_report(options.report_of, picture=picture) if options.report_of else None
+    rules = {name: context.limits(name) for name in options.network}
     folder, made, values = options.lines.parent, read(options.lines), _values(context, report)
     drafts = [draft(line, folder, rules, values, options.long) for line in made]
     fitting = [each for each in drafts if isinstance(each, Draft)]
@@ -181,7 +184,7 @@ def _make(options: Options, context: Context, unfit: list[RejectedLine]) -> tupl
     if not fitting:
         raise Refused(_none_fits(options.lines, unfit))
     prints = [fingerprint(each.line) for each in fitting]
-    chosen = pick(prints, context.posts.used(), options.choose, context.draw("line"))
+    chosen = pick(prints, context.posts.used(), options.choose, context.random_for("line"))
     if chosen is None:
         raise Refused(f"every line of {options.lines} was posted; add some, or write choose: shuffle")
     posts = fitting[chosen].posts
@@ -190,7 +193,7 @@ def _make(options: Options, context: Context, unfit: list[RejectedLine]) -> tupl
     return posts, prints[chosen]
 
 
-def _values(context: Context, report: Report | None) -> dict[str, str]:
+def _values(context: PostingContext, report: Report | None) -> dict[str, str]:
     """Return what the words in braces stand for now; not those that nothing is known of."""
     now, warm = context.local_time(), context.temperature()
     values = {"date": _date(now), "time": f"{now:%H:%M}", "hostname": context.hostname}

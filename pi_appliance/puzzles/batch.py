@@ -14,9 +14,11 @@ from typing import IO, Any
 
 from pi_appliance.config.units import render_size
 from pi_appliance.errors import ApplianceError, DeadlineExceeded, Refused, Unavailable
-from pi_appliance.jobs.interface import Context, ReportSet
+from pi_appliance.jobs.context import read_slot
+from pi_appliance.jobs.reports import ReportSet
 from pi_appliance.puzzles import Puzzle, SolveMode, SolveResult, pluralize
 from pi_appliance.puzzles._result import rendered, told_facts
+from pi_appliance.puzzles.context import PuzzleContext
 from pi_appliance.puzzles.page import Page
 from pi_appliance.puzzles.report import (
     NO_ROOM,
@@ -40,7 +42,7 @@ from pi_appliance.storage.model import Result
 class WeightedProgress:
     """Tells how far the whole is, from how far a part of it is."""
 
-    context: Context
+    context: PuzzleContext
     parts: int
     number: int = -1
     name: str = ""
@@ -102,7 +104,7 @@ class RecordingCache:
             self._shelf.remove(name)
 
 
-def seeds(context: Context, many: int) -> dict[str, int]:
+def seeds(context: PuzzleContext, many: int) -> dict[str, int]:
     """Return the names and the seeds of so MANY new boards: each day its own, and the same for the same day."""
     day = _day(context)
     return {
@@ -111,10 +113,9 @@ def seeds(context: Context, many: int) -> dict[str, int]:
     }
 
 
-def _day(context: Context) -> datetime:
+def _day(context: PuzzleContext) -> datetime:
     """Return the day of the slot, or of the run, in the job's time zone."""
-    slot = context.due is not None and context.due[:1].isdigit()
-    moment = datetime.fromisoformat(context.due or "") if slot else context.now
+    moment = read_slot(context.scheduled_for) or context.now
     return moment.astimezone(context.local_time().tzinfo)
 
 
@@ -146,7 +147,7 @@ class PuzzleBatch:
     """The work of one run. What keeps it from being a success stands in `failure` at the end."""
 
     plan: Plan
-    context: Context
+    context: PuzzleContext
     edition: ReportSet = field(init=False)
     cache: RecordingCache = field(init=False)
     share: WeightedProgress = field(init=False)
@@ -174,7 +175,7 @@ class PuzzleBatch:
         """
         try:
             # Also while the report is written and put in its place, a request to end is not the end of the process.
-            with self._open_runtime() as runtime, self.context.edition(self.plan.keep_reports) as self.edition:
+            with self._open_runtime() as runtime, self.context.report_set(self.plan.keep_reports) as self.edition:
                 return self._reported(runtime)
         except Unavailable as error:  # the report cannot be written: then the history tells what was found
             known = (each for each in self.told if each.answer or each.cut_off)
@@ -184,7 +185,7 @@ class PuzzleBatch:
 
     @contextlib.contextmanager
     def _open_runtime(self) -> Iterator[SearchRuntime]:
-        with self.context.work(self.share.tell) as runtime:
+        with self.context.search_runtime(self.share.tell) as runtime:
             runtime.cache = self.cache = RecordingCache(runtime.cache)
             self.share.seconds, self.begun = runtime.monotonic, runtime.monotonic()
             yield runtime
@@ -283,7 +284,7 @@ class PuzzleBatch:
 
     def _recalled(self) -> str:
         try:
-            return str(json.loads(self.context.recall() or "{}").get("next", ""))
+            return str(json.loads(self.context.load_state() or "{}").get("next", ""))
         except (ValueError, AttributeError, Refused):  # damaged: an order is no reason to answer nothing
             return ""
 
@@ -297,7 +298,7 @@ class PuzzleBatch:
         first = next((name for name in self._order() if name in left), "" if reached else self._recalled())
         if first != self._recalled():
             try:
-                self.context.remember(json.dumps({"next": first}))
+                self.context.save_state(json.dumps({"next": first}))
             except Unavailable as error:
                 name = "Not remembered where to go on"
                 file.write(rendered({name: str(error)}) + "\n")

@@ -1,18 +1,19 @@
 """Job kind 'puzzle': answer boards of a puzzle; a report as text, for programs, and as a page that plays solutions."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
 from pi_appliance.errors import ApplianceError, UnknownName, WrongArgument
-from pi_appliance.jobs.interface import Context
 from pi_appliance.puzzles import Puzzle, SolveMode
 from pi_appliance.puzzles.batch import LIMIT, Plan, PuzzleBatch
 from pi_appliance.puzzles.boards import is_large, load_puzzle, name_of, read_board
-from pi_appliance.storage.model import Result
+from pi_appliance.puzzles.context import PuzzleContext
+from pi_appliance.storage.model import Picture, Result
 
+Context = PuzzleContext
 _MOST_MADE = 1_000
 
 
@@ -97,7 +98,14 @@ class Options:
         return problems
 
 
-def run(options: Options, context: Context) -> Result:
+def report_picture(lines: Iterable[str]) -> Picture | None:
+    """Draw a solution of the `lines` of a report, for a post; None if it has none."""
+    from pi_appliance.puzzles.picture import of_listing  # noqa: PLC0415 - only posts with a picture need it
+
+    return of_listing(lines)
+
+
+def run(options: Options, context: PuzzleContext) -> Result:
     """Answer each board. Raises OutOfTime when it is cut off, with the report of what is known by then; Refused."""
     puzzle = load_puzzle(options.puzzle)
     all_known = not (options.boards or options.generate or options.precompute)

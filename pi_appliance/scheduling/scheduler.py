@@ -15,7 +15,6 @@ from pi_appliance.config import units
 from pi_appliance.config.model import Job, Overlap, RunsBy
 from pi_appliance.config.notifications import NotifyTargets
 from pi_appliance.errors import ApplianceError, Unavailable
-from pi_appliance.jobs.interface import Clock
 from pi_appliance.scheduling import cron
 from pi_appliance.scheduling import due as chance
 from pi_appliance.scheduling.appliance import Appliance
@@ -27,7 +26,7 @@ from pi_appliance.storage.model import Outcome, Trigger
 from pi_appliance.storage.slots import AccountedSlots, Pause, slot_key
 from pi_appliance.system import clock as machine
 from pi_appliance.system import locks
-from pi_appliance.system.clock import ClockState, ClockWatch
+from pi_appliance.system.clock import Clock, ClockState, ClockWatch
 
 _BEGIN = "after:"
 

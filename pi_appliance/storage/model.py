@@ -76,9 +76,13 @@ class Picture:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a job wrote last."""
+    """The latest report of a job. `summary` is that of the run that wrote it."""
 
     job: str
-    summary: str  # of the run that wrote it
+    summary: str
     text: str
     picture: Picture | None = None
+
+
+PREEMPT = "make room"
+"""The signal to a run that an alarm is about to ring and needs the player."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
+from typing import Protocol
 
 _NOT_A_STEP = timedelta(milliseconds=500)  # a clock that is steered gains 30 ms in a minute at the most (500 ppm)
 
@@ -85,7 +86,7 @@ def boot_name() -> str:
 
 
 class MachineClock:
-    """The clock of this machine: the Clock of jobs/interface.py."""
+    """The clock of this machine."""
 
     def now(self) -> datetime:
         """Return the wall clock's instant."""
@@ -102,3 +103,31 @@ class MachineClock:
         timex = _Timex()
         state = ctypes.CDLL(None).adjtimex(ctypes.byref(timex))
         return state not in (-1, _TIME_ERROR) and not timex.status & _STA_UNSYNC
+
+
+@dataclass(frozen=True, slots=True)
+class Timestamp:
+    """A moment by the wall clock, and by the steady one: seconds since the start of the machine that BOOT names."""
+
+    wall: datetime
+    steady: float
+    boot: str
+
+    def seconds_since(self, earlier: "Timestamp") -> float:
+        """Return how much later this is: by the steady clock, or after another start of the machine by the wall's."""
+        if self.boot == earlier.boot:
+            return self.steady - earlier.steady
+        return max(0.0, (self.wall - earlier.wall).total_seconds())
+
+
+class Clock(Protocol):
+    """What time it is, and whether to believe it."""
+
+    def now(self) -> datetime:
+        """Return the wall clock's instant, aware, in UTC."""
+
+    def steady(self) -> float:
+        """Return seconds since the machine started, sleep included; never put forward or back."""
+
+    def synchronised(self) -> bool:
+        """Say whether somebody who knows has set the wall clock since the machine started."""

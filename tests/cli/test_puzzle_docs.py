@@ -17,7 +17,7 @@ from pi_appliance.puzzles import kernel_mode
 from pi_appliance.puzzles.cli.request import PuzzleRequest
 from pi_appliance.puzzles.puzzle_job import Options, run
 from pi_appliance.puzzles.rubiks_cube import kernel
-from tests.fakes.context import FolderContext
+from tests.fakes.context import FakeContext
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "puzzles.md").read_text("utf-8")
@@ -107,7 +107,7 @@ def test_every_puzzle_is_in_the_table_with_a_page_of_its_own() -> None:
 
 
 def test_the_keys_of_the_json_are_those_of_the_page(tmp_path: Path) -> None:
-    run(Options(puzzle="peg-solitaire", boards=[Path("cross")]), FolderContext(tmp_path))
+    run(Options(puzzle="peg-solitaire", boards=[Path("cross")]), FakeContext(tmp_path))
     report = json.loads((tmp_path / "result.json").read_text("utf-8"))
     keys = {*report, *report["boards"][0]}
     told = PAGE.partition("`result.json` holds")[2].partition("## As a library")[0]

@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 
 from pi_appliance.errors import Refused
-from pi_appliance.jobs.interface import Timestamp
 from pi_appliance.music.alarms import chime, music_job
 from pi_appliance.music.model import PlayerState
 from pi_appliance.music.mpd import player as mpd
 from pi_appliance.music.player import Player
 from pi_appliance.storage.model import Result
+from pi_appliance.system.clock import Timestamp
 from tests.fakes.bedroom import options
-from tests.fakes.context import FolderContext
+from tests.fakes.context import FakeContext
 from tests.fakes.mpd_server import MpdServer, free_port, needs_mpd, running_mpd
 
 pytestmark = needs_mpd
@@ -31,7 +31,7 @@ def server(tmp_path: Path) -> Iterator[MpdServer]:
 
 
 @dataclass
-class RealTime(FolderContext):
+class RealTime(FakeContext):
     """A context whose clocks are those of this machine. `saw` is what the player did at each rest."""
 
     address: str = ""
@@ -41,16 +41,16 @@ class RealTime(FolderContext):
     def player(self) -> Player:
         return mpd.connect(mpd.Options(address=self.address), {})
 
-    def moment(self) -> Timestamp:
+    def timestamp(self) -> Timestamp:
         return Timestamp(datetime.now(UTC), time.monotonic(), "boot")
 
-    async def rest(self, seconds: float) -> None:
+    async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(min(seconds, 0.5))
         player = self.player()
         self.saw.append(await player.state())
         await player.close()
 
-    def asked(self) -> str:
+    def next_signal(self) -> str:
         return "stop" if self.until(self.saw) else ""
 
 
@@ -67,7 +67,7 @@ def test_a_dead_stream_gives_way_to_the_next_source(server, tmp_path):
     assert server.mpc("current", "-f", "%file%") == "one.wav"
     assert "volume: 30%" in server.mpc("status")
     assert all(state.volume <= 30 for state in context.saw)
-    assert context.in_the_middle is None
+    assert context.checkpoint is None
 
 
 def test_the_bundled_sound_really_plays_from_the_server_of_the_run(server, tmp_path):
@@ -112,7 +112,7 @@ def test_an_announcement_leaves_everything_as_it_was(server, tmp_path, mode, pla
     if play != "stop":
         minutes, seconds = server.mpc("status", "%currenttime%").split(":")
         assert 5 <= int(minutes) * 60 + int(seconds) <= 8 if play == "play" else seconds == "05"
-    assert context.in_the_middle is None
+    assert context.checkpoint is None
 
 
 def test_a_text_is_spoken_by_the_program_of_the_machine(server, tmp_path):

@@ -8,12 +8,12 @@ import pytest
 from pi_appliance.config import loader
 from pi_appliance.config.units import Names
 from pi_appliance.errors import Refused, UnknownName, WrongArgument
-from pi_appliance.jobs.interface import Timestamp
 from pi_appliance.music.alarms import service
 from pi_appliance.music.alarms.options import Action, Options
 from pi_appliance.music.alarms.session import Phase, Session, dump
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.system import clock
+from pi_appliance.system.clock import Timestamp
 from tests.house import House
 
 JOBS = """

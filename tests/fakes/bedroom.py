@@ -11,7 +11,7 @@ from pi_appliance.config.units import Names
 from pi_appliance.music.alarms import music_job
 from pi_appliance.music.model import Station
 from pi_appliance.storage.model import Result
-from tests.fakes.context import FolderContext
+from tests.fakes.context import FakeContext
 from tests.fakes.timed_player import CutOff, Sound, TimedPlayer, Timeline
 
 SEVEN = datetime(2027, 3, 1, 7, 0, tzinfo=UTC)
@@ -85,21 +85,21 @@ class Bedroom:
         self.time.steady, self.time.boot = 5.0, "boot-2"
 
     def _run(self, wanted: music_job.Options, *, left: bool) -> Result:
-        context = FolderContext(
+        context = FakeContext(
             self.folder,
-            only_left=left,
-            time=self.time,
-            plays=self.player,
-            radio=self.stations,
-            in_the_middle=self.held,
-            words=self.words,
+            resume_only=left,
+            timeline=self.time,
+            fake_player=self.player,
+            radio_stations=self.stations,
+            checkpoint=self.held,
+            signals=self.words,
             zone=self.zone,
-            told=self.notes,
+            progress_reports=self.notes,
         )
         try:
             return music_job.run(wanted, context)
         finally:
-            self.held = context.in_the_middle
+            self.held = context.checkpoint
 
     # What was heard
 

@@ -1,4 +1,4 @@
-"""A Context over a folder: real files, written as the appliance writes them; networks and the player in memory."""
+"""A job context over a folder: real files, written as the appliance writes them; networks and the player in memory."""
 
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -12,143 +12,141 @@ from typing import IO
 
 from pi_appliance.errors import Unavailable, UnknownName
 from pi_appliance.jobs import reports
-from pi_appliance.jobs.interface import ReportSet, Timestamp
+from pi_appliance.jobs.reports import ReportSet
+from pi_appliance.music.context import MusicContext
 from pi_appliance.music.model import Source, Station
 from pi_appliance.music.player import Player
+from pi_appliance.posting.context import PostingContext
 from pi_appliance.posting.interface import Network, PostLimits, PostStore
 from pi_appliance.posting.store import Posts
+from pi_appliance.puzzles.context import PuzzleContext
 from pi_appliance.puzzles.runtime.interface import SearchRuntime
 from pi_appliance.puzzles.runtime.local import open_runtime
 from pi_appliance.storage.model import Report
 from pi_appliance.storage.runs import Store
 from pi_appliance.system import files
+from pi_appliance.system.clock import Timestamp
 from tests.fakes.timed_player import Timeline
 
 
-@dataclass
-class FolderContext:
-    """What a run sees in a test. Reports and the ledger lie in `folder`."""
+@dataclass(eq=False)
+class FakeContext(PostingContext, MusicContext, PuzzleContext):
+    """The context of a run in a test, for a job of any kind. Reports and the ledger are in `folder`."""
 
     folder: Path
     networks: Mapping[str, Network] = field(default_factory=dict)
     job: str = "test"
-    run: int = 1
-    due: str | None = None
-    only_left: bool = False
-    by_hand: bool = False
+    run_id: int = 1
+    scheduled_for: str | None = None
+    resume_only: bool = False
+    manual: bool = False
     hostname: str = "shelf"
-    memory: str | None = None
+    state: str | None = None
     now: datetime = datetime(2027, 3, 1, 6, 0, tzinfo=UTC)
-    took: timedelta = timedelta(seconds=90)
+    duration: timedelta = timedelta(seconds=90)
     random: Random = field(default_factory=lambda: Random(1))
-    told: list[tuple[float | None, str]] = field(default_factory=list)
+    progress_reports: list[tuple[float | None, str]] = field(default_factory=list)
     zone: tzinfo = UTC
-    time: Timeline | None = None  # the clocks of a run that rests
-    seconds: float | None = None  # until a search is interrupted
-    plays: Player | None = None
-    radio: Sequence[Station] = ()
-    in_the_middle: str | None = None  # what the job holds
-    elsewhere: Mapping[str, str] = field(default_factory=dict)  # what other jobs hold
-    words: list[str] = field(default_factory=list)  # what a person asks of it, the next one first
+    timeline: Timeline | None = None  # the clocks of a run that sleeps
+    search_seconds: float | None = None  # until a search is interrupted
+    fake_player: Player | None = None
+    radio_stations: Sequence[Station] = ()
+    checkpoint: str | None = None
+    other_checkpoints: Mapping[str, str] = field(default_factory=dict)
+    signals: list[str] = field(default_factory=list)  # the next one first
 
     def clock(self) -> datetime:
-        """Return the instant the run began and what it took, or what the clocks of the test show."""
-        return self.now + self.took if self.time is None else self.time.wall
-
-    @property
-    def slot(self) -> str:
-        return self.due or f"run {self.run}"
+        """Return the start of the run plus its `duration`, or the time of the `timeline`."""
+        return self.now + self.duration if self.timeline is None else self.timeline.wall
 
     @cached_property
     def posts(self) -> PostStore:
-        """Give a real ledger, in a file of its own."""
+        """A real ledger in its own file."""
         store = Store(files.make_folder(self.folder) / "ledger.db")
         weakref.finalize(self, store.close)
-        return Posts(store).of_job(self.job, self.run, self.clock)
+        return Posts(store).of_job(self.job, self.run_id, self.clock)
 
     def local_time(self) -> datetime:
         return self.clock().astimezone(self.zone)
 
-    def rules(self, name: str) -> PostLimits:
-        """Return what the network that the test gave takes."""
+    def limits(self, name: str) -> PostLimits:
         return self.network(name).rules
 
-    def draw(self, label: str) -> float:  # noqa: ARG002 - the shape of a Context
+    def random_for(self, label: str) -> float:  # noqa: ARG002 - the signature of a context
         return self.random.random()
 
-    def recall(self) -> str | None:
-        return self.memory
+    def load_state(self) -> str | None:
+        return self.state
 
-    def remember(self, text: str) -> None:
-        self.memory = text
+    def save_state(self, text: str) -> None:
+        self.state = text
 
     def temperature(self) -> float | None:
         return None
 
-    def last_report(self, job: str, *, picture: bool = False) -> Report | None:  # noqa: ARG002 - the shape of a Context
+    def latest_report(self, job: str, *, picture: bool = False) -> Report | None:  # noqa: ARG002 - as above
         return None
 
     def network(self, name: str) -> Network:
-        """Return the network that the test gave."""
         if name not in self.networks:
             raise UnknownName("network", name, tuple(self.networks))
         return self.networks[name]
 
     @contextmanager
     def report(self, name: str) -> Iterator[IO[str]]:
-        """Give a file that becomes report NAME when the block ends well."""
         with files.atomic_write_text(files.make_folder(self.folder) / name) as file:
             yield file
 
-    def edition(self, keep: int) -> AbstractContextManager[ReportSet]:
-        """Give what takes all reports of this run, in a folder named by `now`."""
+    def report_set(self, keep: int) -> AbstractContextManager[ReportSet]:
+        """Create the reports of this run in a folder named by `now`."""
         return reports.report_set(self.folder, self.now, keep=keep)
 
     def progress(self, done: float | None, note: str = "") -> None:
-        """Keep what was told in `told`."""
-        self.told.append((done, note))
+        self.progress_reports.append((done, note))
 
-    def work(
+    def search_runtime(
         self, progress: Callable[[float | None, str], None] | None = None
     ) -> AbstractContextManager[SearchRuntime]:
-        """Give one core, a shelf in the folder, and the `seconds` of the test."""
-        return open_runtime(self.folder / "shelf", progress or self.progress, seconds=self.seconds, cores=1)
+        """Create a runtime with one core, a cache in the folder, and `search_seconds`."""
+        return open_runtime(self.folder / "cache", progress or self.progress, seconds=self.search_seconds, cores=1)
 
     def player(self) -> Player:
-        """Return the player that the test gave."""
-        if self.plays is None:
+        if self.fake_player is None:
             raise Unavailable("no player is configured")
-        return self.plays
+        return self.fake_player
 
     def stations(self) -> Sequence[Station]:
-        return self.radio
+        return self.radio_stations
 
-    def tuned(self, source: Source) -> Source:
+    def resolve_stream(self, source: Source) -> Source:
         return source
 
-    def loudest(self) -> int:
-        """Return what the player of the test lets through."""
-        return int(getattr(self.plays, "most", 100))
+    def max_volume(self) -> int:
+        """Return the maximum of the fake player."""
+        return int(getattr(self.fake_player, "most", 100))
 
-    def moment(self) -> Timestamp:
-        return self._time().moment()
+    def timestamp(self) -> Timestamp:
+        return self._clocks().moment()
 
-    async def rest(self, seconds: float) -> None:
-        """Let the clocks of the test go on."""
-        self._time().go(seconds)
+    async def sleep(self, seconds: float) -> None:
+        """Advance the clocks of the test."""
+        self._clocks().go(seconds)
 
-    def hold(self, text: str | None) -> None:
-        self.in_the_middle = text
+    def save_checkpoint(self, text: str) -> None:
+        self.checkpoint = text
 
-    def held(self) -> str | None:
-        return self.in_the_middle
+    def clear_checkpoint(self) -> None:
+        self.checkpoint = None
 
-    def others(self) -> Mapping[str, str]:
-        return self.elsewhere
+    def load_checkpoint(self) -> str | None:
+        return self.checkpoint
 
-    def asked(self) -> str:
-        return self.words.pop(0) if self.words else ""
+    def active_checkpoints(self) -> Mapping[str, str]:
+        return self.other_checkpoints
 
-    def _time(self) -> Timeline:
-        assert self.time is not None, "the test gave no clocks"
-        return self.time
+    def next_signal(self) -> str:
+        return self.signals.pop(0) if self.signals else ""
+
+    def _clocks(self) -> Timeline:
+        assert self.timeline is not None, "the test gave no clocks"
+        return self.timeline

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from pi_appliance.errors import Refused, Unavailable
-from pi_appliance.jobs.interface import Timestamp
 from pi_appliance.music.model import (
     AddResult,
     Capability,
@@ -19,6 +18,7 @@ from pi_appliance.music.model import (
     Track,
     Uri,
 )
+from pi_appliance.system.clock import Timestamp
 
 ALL = frozenset(Capability)
 

@@ -12,7 +12,7 @@ from pi_appliance.puzzles import SolveMode
 from pi_appliance.puzzles import picture as as_png
 from pi_appliance.puzzles.puzzle_job import Options, run
 from pi_appliance.storage.model import Picture
-from tests.fakes.context import FolderContext
+from tests.fakes.context import FakeContext
 
 ONE_JUMP = """\
 Starting Board
@@ -34,7 +34,7 @@ RED, AMBER = (179, 38, 30), (255, 197, 61)
 
 def listing(folder: Path, *boards: str | Path, **options: object) -> list[str]:
     """Return what the job kind 'puzzle' writes of BOARDS."""
-    run(Options(puzzle="peg-solitaire", boards=[Path(board) for board in boards], **options), FolderContext(folder))  # type: ignore[arg-type]
+    run(Options(puzzle="peg-solitaire", boards=[Path(board) for board in boards], **options), FakeContext(folder))  # type: ignore[arg-type]
     return (folder / "result.txt").read_text("utf-8").splitlines(keepends=True)
 
 

@@ -21,7 +21,7 @@ from pi_appliance.posting.monkey_bard.monkey_bard_job import Announce, Options
 from pi_appliance.posting.networks import preview
 from pi_appliance.posting.x_text import weigh
 from pi_appliance.storage.model import Result
-from tests.fakes.context import FolderContext
+from tests.fakes.context import FakeContext
 
 SEED = 7
 STREAM = keystrokes(SEED, Keyboard.LETTERS, 0).decode("ascii")
@@ -51,13 +51,13 @@ class Cage:
         try:
             return monkey_bard_job.run(self.options(**options), context)
         finally:
-            self.memory = context.memory
+            self.memory = context.state
 
-    def context(self, *, day: float = 0, run: int | None = None) -> FolderContext:
+    def context(self, *, day: float = 0, run: int | None = None) -> FakeContext:
         self.runs += 1
         when = NINE + timedelta(days=day)
         number = self.runs if run is None else run
-        return FolderContext(self.folder, self.networks, run=number, memory=self.memory, now=when)
+        return FakeContext(self.folder, self.networks, run_id=number, state=self.memory, now=when)
 
     def options(self, **options: Any) -> Options:
         path = self.folder / "poem.txt"
@@ -241,16 +241,16 @@ def test_a_second_attempt_at_a_run_types_nothing_more(cage):
     assert cage.run(run=6).facts["keystrokes"] == 2000
 
 
-class Slow(FolderContext):
+class Slow(FakeContext):
     """A minute goes by whenever somebody looks at the clock; the power goes after the third word about progress."""
 
     def clock(self) -> datetime:
-        self.took += timedelta(minutes=1)
-        return self.now + self.took
+        self.duration += timedelta(minutes=1)
+        return self.now + self.duration
 
     def progress(self, done: float | None, note: str = "") -> None:
         super().progress(done, note)
-        if len(self.told) == 4:
+        if len(self.progress_reports) == 4:
             raise KeyboardInterrupt
 
 
@@ -259,7 +259,7 @@ def test_what_was_typed_before_a_power_cut_is_gone_on_with(cage, tmp_path):
     cut_off = Slow(tmp_path)
     with pytest.raises(KeyboardInterrupt):
         monkey_bard_job.run(options, cut_off)
-    cage.memory = cut_off.memory
+    cage.memory = cut_off.state
     saved = cage.remembered["place"][0]
     assert 100_000 < saved < 300_000
 
@@ -345,35 +345,35 @@ def test_a_run_for_what_was_left_types_nothing(cage, wall):
         cage.run(**TOLD)
     wall.answers = True
     context = cage.context(day=0.1)
-    context.only_left = True
+    context.resume_only = True
     assert monkey_bard_job.run(cage.options(**TOLD), context).summary.startswith("posted to wall: of run 1: ")
     assert cage.remembered["place"][0] == 1000
 
 
 def test_cut_off_before_the_post_was_written_down_it_is_told_by_the_next_run(cage, wall):
-    class NoRules(FolderContext):
-        def rules(self, name: str) -> Any:  # noqa: ARG002 - the shape of a Context
+    class NoRules(FakeContext):
+        def limits(self, name: str) -> Any:  # noqa: ARG002 - the shape of a Context
             raise KeyboardInterrupt
 
     context = NoRules(cage.folder, cage.networks)
     with pytest.raises(KeyboardInterrupt):
         monkey_bard_job.run(cage.options(**TOLD), context)
-    cage.memory, cage.runs = context.memory, 1
+    cage.memory, cage.runs = context.state, 1
     cage.run(day=0.1, **TOLD)
     assert len(wall.texts) == 1
 
 
 def test_cut_off_after_the_post_was_sent_it_is_not_told_again(cage, wall):
-    class Forgets(FolderContext):
-        def remember(self, text: str) -> None:
+    class Forgets(FakeContext):
+        def save_state(self, text: str) -> None:
             if wall.posts:
                 raise KeyboardInterrupt
-            super().remember(text)
+            super().save_state(text)
 
     context = Forgets(cage.folder, cage.networks)
     with pytest.raises(KeyboardInterrupt):
         monkey_bard_job.run(cage.options(**TOLD), context)
-    cage.memory, cage.runs = context.memory, 1
+    cage.memory, cage.runs = context.state, 1
     assert cage.run(run=1, **TOLD).facts["link-wall"] == "wall/1"
     cage.run(day=5, **TOLD)
     assert len(wall.texts) == 1

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from pi_appliance.errors import Unavailable
-from pi_appliance.jobs.interface import PREEMPT
 from pi_appliance.music.alarms.session import Phase
 from pi_appliance.music.model import Play, Station
+from pi_appliance.storage.model import PREEMPT
 from tests.fakes.bedroom import FIP, RADIO, Bedroom
 from tests.fakes.timed_player import Sound
 

@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 
 from pi_appliance.config.loader import load
 from pi_appliance.errors import ConfigError
-from pi_appliance.jobs.interface import Timestamp
 from pi_appliance.music.alarms import chime
 from pi_appliance.music.alarms import session as _music_session
 from pi_appliance.music.alarms.playback import Fade, PlaybackMonitor, PlaybackStatus, amplitude, decibels
@@ -25,6 +24,7 @@ from pi_appliance.music.alarms.session import Modes, Phase, Place, Session
 from pi_appliance.music.alarms.sounds import SoundServer
 from pi_appliance.music.model import Mode, Play, PlayerState, Track
 from pi_appliance.scheduling import schedule
+from pi_appliance.system.clock import Timestamp
 from tests.fakes.bedroom import options
 
 NEW_YORK = ZoneInfo("America/New_York")

@@ -23,7 +23,7 @@ from pi_appliance.puzzles.puzzle_job import Options, run
 from pi_appliance.puzzles.report import BoardReport, prepared_text
 from pi_appliance.puzzles.runtime.interface import Cache, Interrupted, SearchRuntime
 from pi_appliance.puzzles.runtime.serial import SerialRuntime
-from tests.fakes.context import FolderContext
+from tests.fakes.context import FakeContext
 
 NAMES = ["full", "cross", "plus", "fireplace", "pyramid", "arrow", "diamond"]
 NIGHT = "2027-03-01_0600"
@@ -42,7 +42,7 @@ def peg(*boards: str | Path, **options: object) -> Options:
 
 
 def test_all_known_boards_are_solved_or_proven_to_have_no_solution(tmp_path: Path) -> None:
-    result = run(Options(puzzle="peg-solitaire"), FolderContext(tmp_path))
+    result = run(Options(puzzle="peg-solitaire"), FakeContext(tmp_path))
     assert result.summary == "6 boards solved, 1 proven to have no solution"
     assert result.facts["solved"] == 6
     assert result.facts["no-solution"] == 1
@@ -53,7 +53,7 @@ def test_all_known_boards_are_solved_or_proven_to_have_no_solution(tmp_path: Pat
 
 
 def test_the_report_lists_lines_that_pass_the_check_between_the_times_it_began_and_ended(tmp_path: Path) -> None:
-    run(peg("cross", "plus", solutions=SolveMode.ALL), FolderContext(tmp_path))
+    run(peg("cross", "plus", solutions=SolveMode.ALL), FakeContext(tmp_path))
     text = (tmp_path / "result.txt").read_text("utf-8")
     assert text.startswith("cross\n=====\nStarting Board\n")
     assert re.search(
@@ -67,40 +67,40 @@ def test_the_report_lists_lines_that_pass_the_check_between_the_times_it_began_a
 
 
 def test_no_more_solutions_than_the_limit_are_listed(tmp_path: Path) -> None:
-    result = run(peg("arrow", solutions=SolveMode.ALL, max_solutions=5), FolderContext(tmp_path))
+    result = run(peg("arrow", solutions=SolveMode.ALL, max_solutions=5), FakeContext(tmp_path))
     assert result.facts["listed"] == 5
     assert result.summary == "1 board solved"
 
 
 def test_a_report_of_one_board_begins_as_the_original_did(tmp_path: Path) -> None:
-    run(peg("cross"), FolderContext(tmp_path))
+    run(peg("cross"), FakeContext(tmp_path))
     assert (tmp_path / "result.txt").read_text("utf-8").startswith("Starting Board\n  OOO  \n")
 
 
 def test_a_goal_narrows_what_is_listed(tmp_path: Path) -> None:
-    result = run(peg("cross", solutions=SolveMode.ALL, rules={"goal": "3,0"}), FolderContext(tmp_path))
+    result = run(peg("cross", solutions=SolveMode.ALL, rules={"goal": "3,0"}), FakeContext(tmp_path))
     assert result.facts["listed"] == 2
     assert "peg-goal" in (tmp_path / "cross.svg").read_text("utf-8")
 
 
 def test_a_board_drawn_in_a_file_is_solved_under_the_name_of_the_file(tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text("XXO\n", "utf-8")
-    run(peg(tmp_path / "mine.txt"), FolderContext(tmp_path / "reports"))
+    run(peg(tmp_path / "mine.txt"), FakeContext(tmp_path / "reports"))
     assert "Board: 2 pegs in 3 holes\n" in (tmp_path / "reports" / "result.txt").read_text("utf-8")
     assert (tmp_path / "reports" / "mine.svg").exists()
 
 
 def test_progress_names_the_board_and_grows(tmp_path: Path) -> None:
-    context = FolderContext(tmp_path)
+    context = FakeContext(tmp_path)
     run(peg("pyramid", "arrow", solutions=SolveMode.COUNT), context)
-    assert context.told[0][1].startswith("pyramid")
-    assert context.told[-1][1].startswith("arrow")
-    shares = [done for done, _ in context.told if done is not None]
+    assert context.progress_reports[0][1].startswith("pyramid")
+    assert context.progress_reports[-1][1].startswith("arrow")
+    shares = [done for done, _ in context.progress_reports if done is not None]
     assert shares == sorted(shares)
     assert shares[0] < 0.5 <= shares[-1] <= 1
 
 
-class CutOff(FolderContext):
+class CutOff(FakeContext):
     """A night that ends where the board WHERE is looked at."""
 
     where: str | tuple[str, ...] = "arrow"
@@ -112,13 +112,13 @@ class CutOff(FolderContext):
         return SerialRuntime().cache
 
     @contextmanager
-    def work(self, progress: Callable[[float | None, str], None] | None = None) -> Iterator[SearchRuntime]:
+    def search_runtime(self, progress: Callable[[float | None, str], None] | None = None) -> Iterator[SearchRuntime]:
         runtime, context = SerialRuntime(), self
         runtime.cache = self.cache
 
         def told(part: float | None, note: str) -> None:
             (progress or context.progress)(part, note)
-            if context.told[-1][1].startswith(context.where):
+            if context.progress_reports[-1][1].startswith(context.where):
                 raise copy(context.why)  # what is cut off may add to it
 
         runtime.report_progress = told  # type: ignore[method-assign]
@@ -153,7 +153,7 @@ def test_the_next_night_begins_with_what_was_not_reached_and_then_goes_on_where_
     context = CutOff(tmp_path)
     with pytest.raises(DeadlineExceeded):
         run(peg("pyramid", "arrow", "cross"), context)
-    again = FolderContext(tmp_path, memory=context.memory)
+    again = FakeContext(tmp_path, state=context.state)
     run(peg("pyramid", "arrow", "cross"), again)
     assert order(tmp_path) == ["cross", "pyramid", "arrow"]
     run(peg("pyramid", "arrow", "cross"), again)
@@ -190,12 +190,12 @@ def test_a_listing_that_is_cut_off_is_whole_as_far_as_it_goes(tmp_path: Path) ->
 
 
 def test_a_fault_in_the_middle_leaves_the_reports_of_the_last_time_and_no_draft(tmp_path: Path) -> None:
-    class Broken(FolderContext):
+    class Broken(FakeContext):
         def progress(self, done: float | None, note: str = "") -> None:  # noqa: ARG002 - as the port has it
             if note.startswith("arrow"):
                 raise ZeroDivisionError
 
-    run(peg("cross"), FolderContext(tmp_path))
+    run(peg("cross"), FakeContext(tmp_path))
     before = (tmp_path / "result.txt").read_text("utf-8")
     with pytest.raises(ZeroDivisionError):
         run(peg("pyramid", "plus", "arrow"), Broken(tmp_path))
@@ -204,14 +204,14 @@ def test_a_fault_in_the_middle_leaves_the_reports_of_the_last_time_and_no_draft(
 
 
 def test_the_newest_report_is_that_of_the_last_night_alone(tmp_path: Path) -> None:
-    run(peg("cross", "plus"), FolderContext(tmp_path))
-    run(peg("cross"), FolderContext(tmp_path))
+    run(peg("cross", "plus"), FakeContext(tmp_path))
+    run(peg("cross"), FakeContext(tmp_path))
     assert names(tmp_path) == {"result.txt", "result.json", "result.html", "cross.svg", NIGHT, f"{NIGHT}-2"}
     assert "plus.svg" in names(tmp_path / NIGHT)
 
 
 def test_programs_read_the_same(tmp_path: Path) -> None:
-    run(peg("plus", "diamond", solutions=SolveMode.ALL, max_solutions=5), FolderContext(tmp_path, job="pegs"))
+    run(peg("plus", "diamond", solutions=SolveMode.ALL, max_solutions=5), FakeContext(tmp_path, job="pegs"))
     told = values(tmp_path)
     assert (told["format"], told["puzzle"], told["job"], told["complete"]) == (1, "peg-solitaire", "pegs", True)
     plus, diamond = told["boards"]
@@ -220,7 +220,7 @@ def test_programs_read_the_same(tmp_path: Path) -> None:
 
 
 def test_the_page_stands_alone_and_plays_each_solution_without_a_script(tmp_path: Path) -> None:
-    run(peg("cross", "plus", "diamond"), FolderContext(tmp_path, job="pegs"))
+    run(peg("cross", "plus", "diamond"), FakeContext(tmp_path, job="pegs"))
     page = (tmp_path / "result.html").read_text("utf-8")
     assert "<script" not in page
     assert not re.search(r"(src|href)=\"(?!#)", page), "nothing comes from elsewhere"
@@ -236,7 +236,7 @@ def test_the_page_stands_alone_and_plays_each_solution_without_a_script(tmp_path
 
 def test_where_there_is_no_room_to_play_a_solution_the_page_shows_its_end(tmp_path: Path) -> None:
     names = [Path(name) for name in ("sample", "seventeen", "uphill", "escargot", "everest")]
-    run(Options(puzzle="sudoku", boards=names, solutions=SolveMode.FIRST), FolderContext(tmp_path))
+    run(Options(puzzle="sudoku", boards=names, solutions=SolveMode.FIRST), FakeContext(tmp_path))
     sections = (tmp_path / "result.html").read_text("utf-8").split("<section")[1:]
     assert [section.count('<p class="line">') for section in sections] == [1] * 5
     assert 'class="play"' in sections[0]
@@ -259,7 +259,7 @@ def test_a_configuration_names_boards_and_files_beside_it(tmp_path: Path) -> Non
     more = '      boards: [cross, boards/mine.txt]\n      solutions: all\n      rules: {goal: "2,0"}\n'
     (tmp_path / "appliance.yaml").write_text(YAML + more, "utf-8")
     options = load(tmp_path / "appliance.yaml").jobs["nightly"].with_
-    result = run(options, FolderContext(tmp_path / "reports"))
+    result = run(options, FakeContext(tmp_path / "reports"))
     assert result.facts["solved"] == 1  # the cross never ends at 2,0: another class
 
 
@@ -299,7 +299,7 @@ def test_new_boards_follow_from_the_date_of_the_slot(tmp_path: Path) -> None:
     morning = Options(puzzle="sudoku", generate=2)
 
     def boards(due: str) -> list[tuple[str, str, str]]:
-        result = run(morning, FolderContext(tmp_path, due=due))
+        result = run(morning, FakeContext(tmp_path, scheduled_for=due))
         assert result.facts["made"] == 2
         return [(board["name"], board["generator"]["seed"], board["board"]) for board in values(tmp_path)["boards"]]
 
@@ -328,7 +328,7 @@ def test_nothing_is_kept_of_a_new_board_as_no_night_goes_on_with_it(tmp_path: Pa
 def test_what_is_not_prepared_in_time_is_told_and_gone_on_with(tmp_path: Path) -> None:
     job = Options(puzzle="rubiks-cube", precompute=True)
     with pytest.raises(DeadlineExceeded, match=r"not prepared yet: its time is over; "):
-        run(job, FolderContext(tmp_path, seconds=1.0))
+        run(job, FakeContext(tmp_path, search_seconds=1.0))
     told = values(tmp_path)
     assert (told["complete"], told["precomputed"], told["boards"]) == (False, None, [])
     assert "Prepared so far: " in (tmp_path / "result.txt").read_text("utf-8")
@@ -346,11 +346,11 @@ def test_a_board_that_does_not_fit_is_told_and_the_others_are_answered(tmp_path:
     assert "Refused: a level of positions takes 5GB" in (tmp_path / "result.txt").read_text("utf-8")
 
 
-def unkept(folder: Path, **more: Any) -> FolderContext:
+def unkept(folder: Path, **more: Any) -> FakeContext:
     """Return a night whose shelf keeps nothing, as on a full card."""
     folder.mkdir(exist_ok=True)
-    (folder / "shelf").touch()
-    return FolderContext(folder, **more)
+    (folder / "cache").touch()
+    return FakeContext(folder, **more)
 
 
 def test_a_night_that_cannot_keep_how_far_it_is_says_so_and_reports_what_it_knows(tmp_path: Path) -> None:
@@ -359,7 +359,7 @@ def test_a_night_that_cannot_keep_how_far_it_is_says_so_and_reports_what_it_know
     with pytest.raises(
         DeadlineExceeded, match=r"1 board solved.*: its time is over; long: all .* that could not be kept: "
     ):
-        run(peg("cross", long, solutions=SolveMode.COUNT), unkept(tmp_path / "night", seconds=1.0))
+        run(peg("cross", long, solutions=SolveMode.COUNT), unkept(tmp_path / "night", search_seconds=1.0))
     cross, cut = values(tmp_path / "night")["boards"]
     assert (cross["count"], cut["answered"]) == (4, False)
 
@@ -385,7 +385,7 @@ def test_what_cannot_be_prepared_is_told_and_the_boards_are_answered(tmp_path: P
 def test_a_board_that_cannot_be_made_is_told_and_the_others_are_answered(tmp_path: Path) -> None:
     job = Options(puzzle="sudoku", boards=[Path("seventeen")], generate=2, rules={"clues": "16"})
     with pytest.raises(Refused, match=r"^not made: 2027-03-01-1: no sudoku of 16 clues has only one solution"):
-        run(job, FolderContext(tmp_path))
+        run(job, FakeContext(tmp_path))
     assert [board["name"] for board in values(tmp_path)["boards"]] == ["seventeen"]
     text = (tmp_path / "result.txt").read_text("utf-8")
     assert text.count("Not made: 2027-03-01-") == 2
@@ -430,7 +430,7 @@ def test_facts_end_with_how_they_were_computed_and_tables_stand_apart_from_the_t
 
 
 def test_what_is_known_by_making_is_not_told_twice(tmp_path: Path) -> None:
-    run(Options(puzzle="sudoku", generate=1), FolderContext(tmp_path))
+    run(Options(puzzle="sudoku", generate=1), FakeContext(tmp_path))
     text, page = ((tmp_path / f"result.{suffix}").read_text("utf-8") for suffix in ("txt", "html"))
     made = next(row for row in text.splitlines() if row.startswith("Made: "))
     assert made.startswith("Made: seed 20270301001; tries ")

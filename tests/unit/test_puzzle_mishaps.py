@@ -12,7 +12,7 @@ from typing import IO, Any, cast
 import pytest
 
 from pi_appliance.errors import DeadlineExceeded, Refused, Unavailable
-from pi_appliance.jobs.interface import ReportSet
+from pi_appliance.jobs.reports import ReportSet
 from pi_appliance.puzzles import Puzzle, SolveMode, SolveResult, Step
 from pi_appliance.puzzles.batch import WeightedProgress
 from pi_appliance.puzzles.boards import load_puzzle
@@ -22,7 +22,7 @@ from pi_appliance.puzzles.puzzle_job import Options, run
 from pi_appliance.puzzles.report import BoardReport, ask
 from pi_appliance.puzzles.runtime.interface import Interrupted, SearchRuntime
 from pi_appliance.puzzles.runtime.serial import SerialRuntime
-from tests.fakes.context import FolderContext
+from tests.fakes.context import FakeContext
 from tests.unit.test_puzzle_job import CutOff, peg, values
 
 
@@ -97,10 +97,10 @@ def test_what_another_run_keeps_meanwhile_is_not_taken_for_ours(tmp_path: Path) 
 class Forgetful(CutOff):
     """A night whose memory is damaged, and cannot be written."""
 
-    def recall(self) -> str | None:
+    def load_state(self) -> str | None:
         raise Refused("memory/test.txt cannot be read; move it away to begin anew")
 
-    def remember(self, text: str) -> None:  # noqa: ARG002 - the shape of a Context
+    def save_state(self, text: str) -> None:  # noqa: ARG002 - the shape of a Context
         raise Unavailable("memory/test.txt cannot be written: No space left on device")
 
 
@@ -113,14 +113,14 @@ def test_a_memory_that_is_no_use_hides_no_answer(tmp_path: Path) -> None:
 
 
 @dataclass
-class FullCard(FolderContext):
+class FullCard(FakeContext):
     """A night whose card is full when the page is written."""
 
     file: str = "result.html"
 
     @contextmanager
-    def edition(self, keep: int) -> Iterator[ReportSet]:
-        with super().edition(keep) as edition:
+    def report_set(self, keep: int) -> Iterator[ReportSet]:
+        with super().report_set(keep) as edition:
             yield Filling(edition, self.file)
 
 
@@ -163,7 +163,7 @@ def test_no_name_of_a_file_spoils_the_report(tmp_path: Path) -> None:
     places = [tmp_path / f"{name.replace('/', '∕')}.txt" for name in names]
     for place in places:
         place.write_text("XXO\n", "utf-8")
-    run(peg(*places), FolderContext(tmp_path / "reports"))
+    run(peg(*places), FakeContext(tmp_path / "reports"))
     text = (tmp_path / "reports" / "result.txt").read_text("utf-8")
     assert [len(lines) for _, lines in parse_listing(text, "result.txt", lambda *_: None)] == [1] * 7
     page = (tmp_path / "reports" / "result.html").read_text("utf-8")
@@ -173,13 +173,13 @@ def test_no_name_of_a_file_spoils_the_report(tmp_path: Path) -> None:
 
 
 def test_how_long_the_board_in_work_will_take_is_told_where_somebody_knows(tmp_path: Path) -> None:
-    context, moments = FolderContext(tmp_path), iter([0.0, 0.0, 10.0, 10.0])
+    context, moments = FakeContext(tmp_path), iter([0.0, 0.0, 10.0, 10.0])
     share = WeightedProgress(context, 2, seconds=lambda: next(moments))
     share.next("many")
     share.tell(0.0, "0 of 100 grids")
     share.tell(0.25, "25 of 100 grids")
     share.next("cross")
-    assert [note for _, note in context.told] == [
+    assert [note for _, note in context.progress_reports] == [
         "many",
         "many: 0 of 100 grids",
         "many: about 30s left, 25 of 100 grids",
@@ -188,13 +188,13 @@ def test_how_long_the_board_in_work_will_take_is_told_where_somebody_knows(tmp_p
 
 
 def test_a_clock_that_is_set_back_meanwhile_makes_no_night_shorter_than_nothing(tmp_path: Path) -> None:
-    run(peg("cross"), FolderContext(tmp_path, took=timedelta(hours=-5)))
+    run(peg("cross"), FakeContext(tmp_path, duration=timedelta(hours=-5)))
     page = (tmp_path / "result.html").read_text("utf-8")
     assert re.search(r"it took \d", page)
 
 
 def test_progress_is_what_is_done_for_certain(tmp_path: Path) -> None:
-    context = FolderContext(tmp_path)
+    context = FakeContext(tmp_path)
     two = WeightedProgress(context, 2)
     two.next("cross")
     two.tell(0.5, "half of it")
@@ -204,7 +204,7 @@ def test_progress_is_what_is_done_for_certain(tmp_path: Path) -> None:
     one.next("full")
     one.tell(0.25, "levels")
     one.tell(None, "50 solutions listed")
-    assert [done for done, _ in context.told] == [0, 0.25, 0.25, 0.5, None, 0.25, None]
+    assert [done for done, _ in context.progress_reports] == [0, 0.25, 0.25, 0.5, None, 0.25, None]
 
 
 class Counting:

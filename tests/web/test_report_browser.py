@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Browser, FrameLocator, expect
 
 from pi_appliance.puzzles.puzzle_job import Options, run
-from tests.fakes.context import FolderContext
+from tests.fakes.context import FakeContext
 from tests.web.test_browser import CHROMIUM, TOO_SMALL, WIDTHS, browser, phone
 from tests.web.world import World, configuration, job, served
 
@@ -21,7 +21,7 @@ def world(tmp_path: Path) -> Iterator[World]:
     """Serve a page with the report of a night."""
     with served(configuration(tmp_path, jobs=job("pegs", ""))) as found:
         options = Options(puzzle="peg-solitaire", boards=[Path("cross"), Path("full"), Path("diamond")])
-        run(options, FolderContext(found.daemon.appliance.config.reports / "pegs", job="pegs"))
+        run(options, FakeContext(found.daemon.appliance.config.reports / "pegs", job="pegs"))
         yield found
 
 

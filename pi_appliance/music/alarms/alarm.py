@@ -6,7 +6,6 @@ from contextlib import ExitStack
 from dataclasses import replace
 
 from pi_appliance.errors import ApplianceError, ConfigError, Refused, Unavailable, Uncertain
-from pi_appliance.jobs.interface import PREEMPT, Context
 from pi_appliance.music import sources
 from pi_appliance.music.alarms import chime, sounds
 from pi_appliance.music.alarms import session as _music_session
@@ -14,9 +13,10 @@ from pi_appliance.music.alarms.options import Options
 from pi_appliance.music.alarms.playback import Fade, PlaybackMonitor, PlaybackStatus
 from pi_appliance.music.alarms.session import MAX_AGE, POLL_INTERVAL, MusicSession, Phase, Session, words
 from pi_appliance.music.alarms.sounds import SoundServer
+from pi_appliance.music.context import MusicContext
 from pi_appliance.music.model import Mode, Play, PlayerState, QueuePosition, Source, Uri
 from pi_appliance.music.player import Player
-from pi_appliance.storage.model import Result
+from pi_appliance.storage.model import PREEMPT, Result
 
 BUNDLED = "the bundled sound"
 
@@ -24,7 +24,7 @@ BUNDLED = "the bundled sound"
 class SourceList:
     """The sources by number. Those beyond the owner's are the bundled sound, once by each way it reaches the player."""
 
-    def __init__(self, names: Sequence[str], context: Context, stack: ExitStack) -> None:
+    def __init__(self, names: Sequence[str], context: MusicContext, stack: ExitStack) -> None:
         """Serve the bundled sound, where it comes to that, until STACK is closed."""
         self._names, self._context, self._stack = names, context, stack
         self._served: SoundServer | None = None
@@ -52,7 +52,7 @@ class SourceList:
                 if not self._names[number].startswith(("http://", "https://", "playlist:", "album:")):
                     raise
                 stations = ()
-            return self._context.tuned(sources.parse(self._names[number], stations))
+            return self._context.resolve_stream(sources.parse(self._names[number], stations))
         if self._served is None:
             self._served = self._stack.enter_context(SoundServer(chime.wav(chime.chime()), "chime"))
             self._hosts = self._served.hosts
@@ -72,7 +72,7 @@ class AlarmPlayback(MusicSession):
     """Something that is to sound, whatever fails."""
 
     def __init__(
-        self, options: Options, context: Context, player: Player, session: Session, *, cut: bool, stack: ExitStack
+        self, options: Options, context: MusicContext, player: Player, session: Session, *, cut: bool, stack: ExitStack
     ) -> None:
         """CUT: the session was begun by another run. STACK is closed when nothing need be served any more."""
         super().__init__(options, context, player, session)
@@ -150,7 +150,7 @@ class AlarmPlayback(MusicSession):
         if self.fresh or self.bundled or state.play is not Play.PLAYING:
             return False
         if self.cut:
-            if self.context.moment().boot != self.session.since.boot:
+            if self.context.timestamp().boot != self.session.since.boot:
                 return False  # the player found its way back by itself, as loud as it was once
             self.volume.adopt(min(self.session.start, self.level()), self.level())
             self.cut = False
@@ -161,26 +161,26 @@ class AlarmPlayback(MusicSession):
         """Let it rise from where it is: while we were away, it did not."""
         session, level = self.session, self.level()
         shown = level if state.volume is None else state.volume
-        if not session.hand and session.start <= shown < min(level, self.context.loudest()) - _NO_JUMP:
+        if not session.hand and session.start <= shown < min(level, self.context.max_volume()) - _NO_JUMP:
             self._begin_gently(shown)
 
     def mind_what_is_allowed(self) -> None:
         """Where more is allowed than at the last look, let it rise to that as slowly as to anything."""
-        allowed = self.context.loudest()
+        allowed = self.context.max_volume()
         if not self.session.hand and self._allowed < min(allowed, self.level() - _NO_JUMP):
             self._begin_gently(self._allowed)
         self._allowed = allowed
 
     def _left_by_hand(self, state: PlayerState) -> bool:
         """Say whether somebody ended it while we were away. After a power cut nothing plays, by nobody's hand."""
-        same = self.context.moment().boot == self.session.since.boot
+        same = self.context.timestamp().boot == self.session.since.boot
         silent = state.play is not Play.PLAYING and state.track is not None and not state.error
         return same and silent and self.session.sounded
 
     def _begin_gently(self, start: int) -> None:
         """Let it rise from the volume START, where the house is silent or not louder; faster, if the time is over."""
         seconds = max(self.session.seconds - self.age(), min(_GENTLE, self.options.fading.total_seconds()))
-        self.keep(since=self.context.moment(), seconds=seconds, start=start)
+        self.keep(since=self.context.timestamp(), seconds=seconds, start=start)
 
     async def _unmuted(self, state: PlayerState) -> PlayerState:
         """Let it be heard, and return how it is then. Whatever plays is stopped first: it would be loud at once."""
@@ -220,9 +220,9 @@ _SNOOZE_FADE = 3.0  # seconds that the music takes to go where it is asked to sn
 _END_FADE = 30.0  # seconds that it takes at most where the alarm ends by itself
 
 
-async def ring(options: Options, context: Context, session: Session | None) -> Result:
+async def ring(options: Options, context: MusicContext, session: Session | None) -> Result:
     """Ring, or go on with SESSION. Raises Unavailable where nothing could be made to sound."""
-    now, fade = context.moment(), options.fading.total_seconds()
+    now, fade = context.timestamp(), options.fading.total_seconds()
     new = Session(phase=Phase.RINGING, since=now, began=now, start=options.from_, seconds=fade)
     player = context.player()
     with ExitStack() as stack:
@@ -241,7 +241,7 @@ class _Alarm(AlarmPlayback):
             return await self._let_go()
         self.keep()
         while True:
-            self.word = self.context.asked() or self.word
+            self.word = self.context.next_signal() or self.word
             try:
                 await self._step()
                 self.lost = None
@@ -249,7 +249,7 @@ class _Alarm(AlarmPlayback):
                 await self._without_player(error)
             if self.over:
                 return self._result()
-            await self.context.rest(POLL_INTERVAL)
+            await self.context.sleep(POLL_INTERVAL)
 
     async def _step(self) -> None:
         snoozing = self.session.phase is Phase.SNOOZING
@@ -314,7 +314,7 @@ class _Alarm(AlarmPlayback):
     async def _rise(self, heard: PlaybackStatus) -> None:
         """Set the volume of this second, and see whether it is over."""
         if heard is PlaybackStatus.SOUND and not self.session.sounded:
-            self.keep(sounded=True, since=self.context.moment())
+            self.keep(sounded=True, since=self.context.timestamp())
         self.mind_what_is_allowed()
         session, for_, rung = self.session, self.options.for_, self._rung()
         level = self.level()
@@ -356,13 +356,13 @@ class _Alarm(AlarmPlayback):
 
     def _snooze(self) -> None:
         if self.word == "snooze":
-            self.keep(since=self.context.moment())
+            self.keep(since=self.context.timestamp())
         left = self.session.seconds - self.age()
         self.context.progress(None, f"snoozing for {words(left)}")
         if left <= 0:
             self.hearing, self.fresh, self.cut = None, True, False
             self.volume = self.new_volume()
-            new = {"began": self.context.moment(), "start": self.options.from_, "sounded": False, "hand": False}
+            new = {"began": self.context.timestamp(), "start": self.options.from_, "sounded": False, "hand": False}
             self.begin(Phase.RINGING, self.options.fading.total_seconds(), snoozes=False, **new)
 
     async def _without_player(self, error: Unavailable) -> None:
@@ -419,7 +419,7 @@ class _Alarm(AlarmPlayback):
 
     def _rung(self) -> float:
         """Return for how many seconds it rings, whatever plays."""
-        return self.context.moment().seconds_since(self.session.began)
+        return self.context.timestamp().seconds_since(self.session.began)
 
     def _longest_chime(self) -> float:
         return max(_LONGEST_CHIME, self.session.seconds)

@@ -4,13 +4,13 @@ from contextlib import ExitStack
 from dataclasses import replace
 
 from pi_appliance.errors import Refused, Unavailable
-from pi_appliance.jobs.interface import Context
 from pi_appliance.music.alarms import session as _music_session
 from pi_appliance.music.alarms import sounds
 from pi_appliance.music.alarms.options import Options
 from pi_appliance.music.alarms.playback import Fade
 from pi_appliance.music.alarms.session import MAX_AGE, POLL_INTERVAL, MusicSession, Phase, Place, Session, with_retries
 from pi_appliance.music.alarms.sounds import SoundServer
+from pi_appliance.music.context import MusicContext
 from pi_appliance.music.model import Capability, Mode, Play, PlayerState, QueuePosition, Uri
 from pi_appliance.storage.model import Result
 
@@ -22,7 +22,7 @@ _LONGEST = 120.0  # seconds; what is longer is no announcement
 _PATIENCE = 30.0  # seconds that a player which went away is waited for, to restore what was
 
 
-async def announce(options: Options, context: Context, session: Session | None) -> Result:
+async def announce(options: Options, context: MusicContext, session: Session | None) -> Result:
     """Announce, or restore what was before the announcement that SESSION is.
 
     Raises Refused where the player or this machine cannot; Unavailable where the player is not reached.
@@ -32,7 +32,7 @@ async def announce(options: Options, context: Context, session: Session | None) 
     player = context.player()
     with ExitStack() as stack:
         try:
-            now = context.moment()
+            now = context.timestamp()
             new = Session(phase=Phase.SPEAKING, since=now, began=now)
             announcement = _Announcement(options, context, player, session or new)
             return await (announcement.restored() if session else announcement.made(stack))
@@ -51,7 +51,7 @@ class _Announcement(MusicSession):
             uris = [served.at(host) for host in served.hosts]
         state = await self._turn_has_come()
         self.keep(before=state.volume, modes=_music_session.modes_of(state), place=_place_of(state))
-        bare, self.player = self.player, with_retries(self.player, self.context.rest, self.now)
+        bare, self.player = self.player, with_retries(self.player, self.context.sleep, self.now)
         self.volume = self.new_volume()
         try:
             how = await self._heard(state, uris)
@@ -66,7 +66,7 @@ class _Announcement(MusicSession):
         began = self.now()
         while (state := await self.look()) is None and self.now() - began < _LONGEST + _PATIENCE:
             self.context.progress(None, "waiting for another announcement")
-            await self.context.rest(POLL_INTERVAL)
+            await self.context.sleep(POLL_INTERVAL)
         return state or await self.player.state()
 
     async def restored(self) -> Result:
@@ -114,12 +114,12 @@ class _Announcement(MusicSession):
         await self.player.play_id(track.id)
         began, heard = self.now(), False
         while True:
-            await self.context.rest(_LOOK)
+            await self.context.sleep(_LOOK)
             state, took = await self.player.state(), self.now() - began
             here = state.track is not None and state.track.id == track.id
             if here and state.play is Play.PLAYING:
                 heard = heard or bool(state.elapsed)
-                if took < (_LONGEST if heard else _BEGINS) and self.context.asked() != "stop":
+                if took < (_LONGEST if heard else _BEGINS) and self.context.next_signal() != "stop":
                     continue
             if heard or not state.error:
                 # One so short that it was over between two looks was heard, too.
@@ -131,7 +131,7 @@ class _Announcement(MusicSession):
         began = self.now()
         while (age := self.now() - began) < fade.seconds:
             await self.volume.set(fade.at(age))
-            await self.context.rest(_STEP)
+            await self.context.sleep(_STEP)
         await self.volume.set(fade.end)
 
     # Back to what was
@@ -148,7 +148,7 @@ class _Announcement(MusicSession):
                 self.volume = self.new_volume()
                 if self.now() - lost >= _PATIENCE:
                     raise
-                await self.context.rest(POLL_INTERVAL)
+                await self.context.sleep(POLL_INTERVAL)
 
     async def _put_back(self) -> None:
         """May be repeated, from any point of the announcement."""

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from pi_appliance.errors import Refused, Unavailable
-from pi_appliance.jobs.interface import PREEMPT, Context
 from pi_appliance.music.alarms import session as patience
 from pi_appliance.music.alarms.options import Options
 from pi_appliance.music.alarms.session import MAX_AGE, POLL_INTERVAL, MusicSession, Phase, Session
+from pi_appliance.music.context import MusicContext
 from pi_appliance.music.model import Play, PlayerState
-from pi_appliance.storage.model import Result
+from pi_appliance.storage.model import PREEMPT, Result
 
 MIN_ADVANCE = 3.0  # seconds that the elapsed time must have advanced
 SILENCE_TIMEOUT = 12.0  # seconds without any advance after which nothing sounds, a buffer that fills included
@@ -120,7 +120,7 @@ def amplitude(volume: int) -> float:
 _PATIENCE = 300.0  # seconds without a player after which its volume is of no use
 
 
-async def change_volume(options: Options, context: Context, session: Session | None) -> Result:
+async def change_volume(options: Options, context: MusicContext, session: Session | None) -> Result:
     """Turn the volume, or go on with SESSION. Raises Unavailable without a player, Refused without a mixer."""
     player = context.player()
     try:
@@ -128,7 +128,7 @@ async def change_volume(options: Options, context: Context, session: Session | N
             state = await player.state()
             if state.volume is None:
                 raise Refused("the player has no volume that could be set; see its mixer")
-            now, seconds = context.moment(), options.fading.total_seconds()
+            now, seconds = context.timestamp(), options.fading.total_seconds()
             session = Session(phase=Phase.TURNING, since=now, began=now, seconds=seconds, start=state.volume)
             return await _Turn(options, context, player, session).run(cut=False)
         return await _Turn(options, context, player, session).run(cut=True)
@@ -154,17 +154,17 @@ class _Turn(MusicSession):
             except Unavailable:
                 lost = self.now() if lost is None else lost
                 if self.now() - lost >= (_PATIENCE if fade.seconds else patience.PATIENCE):
-                    self.context.hold(None)
+                    self.context.clear_checkpoint()
                     raise
             if not self.over:
-                await self.context.rest(min(POLL_INTERVAL, max(fade.seconds - self.age(), 0.1)))
+                await self.context.sleep(min(POLL_INTERVAL, max(fade.seconds - self.age(), 0.1)))
         return Result(self.how, {"volume": end})
 
     async def _step(self, fade: Fade) -> None:
         state, age = await self.look(), self.age()
         if state is None:
             return
-        if self.context.asked() in ("stop", PREEMPT):
+        if self.context.next_signal() in ("stop", PREEMPT):
             self.finish(f"stopped at volume {state.volume} when asked to")
         elif not self.volume.is_ours(state):
             self.finish(f"a hand took the volume, at {state.volume}")

@@ -13,7 +13,6 @@ from typing import Any
 from pi_appliance.config import loader, units
 from pi_appliance.config.model import Job
 from pi_appliance.errors import Refused, UnknownName, WrongArgument
-from pi_appliance.jobs.interface import Timestamp
 from pi_appliance.music import sources
 from pi_appliance.scheduling import cron, slot_ledger
 from pi_appliance.scheduling.appliance import Appliance, Slot
@@ -23,6 +22,7 @@ from pi_appliance.storage.model import Run
 from pi_appliance.storage.run_requests import RunRequest
 from pi_appliance.storage.slots import Pause
 from pi_appliance.system import clock
+from pi_appliance.system.clock import Timestamp
 
 KIND = "music"
 WRITE = {

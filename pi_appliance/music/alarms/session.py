@@ -11,11 +11,12 @@ from typing import Any, cast
 from pi_appliance.config import units
 from pi_appliance.config.units import Names
 from pi_appliance.errors import Refused, Unavailable
-from pi_appliance.jobs.interface import Context, Timestamp
 from pi_appliance.music.alarms.options import Action, Finish, Options
 from pi_appliance.music.alarms.volume import Volume
+from pi_appliance.music.context import MusicContext
 from pi_appliance.music.model import Mode, Play, PlayerState
 from pi_appliance.music.player import Player
+from pi_appliance.system.clock import Timestamp
 
 
 class Phase(StrEnum):
@@ -151,7 +152,7 @@ POLL_INTERVAL = 1.0  # seconds between two looks, and so between two steps of th
 class MusicSession:
     """What an alarm, a sleep and a turn of the volume have in common."""
 
-    def __init__(self, options: Options, context: Context, player: Player, session: Session) -> None:
+    def __init__(self, options: Options, context: MusicContext, player: Player, session: Session) -> None:
         self.options, self.context, self.player, self.session = options, context, player, session
         self.volume = self.new_volume()
         self._spoke = False
@@ -160,11 +161,11 @@ class MusicSession:
 
     def new_volume(self) -> Volume:
         """Return the volume as one of which nothing is known yet."""
-        return Volume(self.player, self.context.loudest)
+        return Volume(self.player, self.context.max_volume)
 
     def now(self) -> float:
         """Return the steady clock's seconds."""
-        return self.context.moment().steady
+        return self.context.timestamp().steady
 
     async def look(self) -> PlayerState | None:
         """Return what the player does; None while an announcement is made: what it does then is not our music's."""
@@ -173,26 +174,26 @@ class MusicSession:
         return None if before or now else state
 
     def _speaks(self) -> bool:
-        others = self.context.others()
-        return bool(others) and Phase.SPEAKING in phases(others, self.context.moment(), _SPEECH)
+        others = self.context.active_checkpoints()
+        return bool(others) and Phase.SPEAKING in phases(others, self.context.timestamp(), _SPEECH)
 
     def age(self) -> float:
         """Return for how many seconds the phase goes on."""
-        return self.context.moment().seconds_since(self.session.since)
+        return self.context.timestamp().seconds_since(self.session.since)
 
     def keep(self, **changes: object) -> None:
         """Change the session, durably."""
         self.session = replace(self.session, **changes)  # type: ignore[arg-type] # each name is a field
-        self.context.hold(dump(self.options, self.session))
+        self.context.save_checkpoint(dump(self.options, self.session))
 
     def begin(self, phase: Phase, seconds: float, **changes: object) -> None:
         """Begin PHASE, which takes so many SECONDS."""
-        self.keep(phase=phase, since=self.context.moment(), seconds=seconds, **changes)
+        self.keep(phase=phase, since=self.context.timestamp(), seconds=seconds, **changes)
 
     def finish(self, how: str) -> None:
         """Be through with it: HOW is told to people."""
         self.how, self.over = how, True
-        self.context.hold(None)
+        self.context.clear_checkpoint()
 
     async def silence(self, state: PlayerState) -> None:
         """Pause, so that it can go on; stop a stream, which would only fall behind."""

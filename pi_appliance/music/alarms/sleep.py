@@ -4,22 +4,22 @@ import contextlib
 from datetime import datetime
 
 from pi_appliance.errors import Unavailable
-from pi_appliance.jobs.interface import PREEMPT, Context
 from pi_appliance.music.alarms.options import Action, Finish, Options
 from pi_appliance.music.alarms.playback import Fade
 from pi_appliance.music.alarms.session import MAX_AGE, POLL_INTERVAL, MusicSession, Phase, Session, words
+from pi_appliance.music.context import MusicContext
 from pi_appliance.music.model import Play, PlayerState, Track
 from pi_appliance.scheduling import schedule
-from pi_appliance.storage.model import Result
+from pi_appliance.storage.model import PREEMPT, Result
 
 _PATIENCE = 300.0  # seconds without a player after which nothing plays that could be put to sleep
 
 _BEFORE_THE_END = 0.5  # seconds of a track that are left out, so that the next one does not begin
 
 
-async def sleep(options: Options, context: Context, session: Session | None) -> Result:
+async def sleep(options: Options, context: MusicContext, session: Session | None) -> Result:
     """Let the music sleep, or go on with SESSION. Raises Unavailable where the player stays away."""
-    now, until = context.moment(), ""
+    now, until = context.timestamp(), ""
     if options.at is not None:
         until = schedule.next_time(options.at, context.local_time()).isoformat()
     new = Session(phase=Phase.WAITING, since=now, began=now, seconds=options.lasting.total_seconds(), until=until)
@@ -40,7 +40,7 @@ class _Sleep(MusicSession):
         if cut and self.session.phase is Phase.FALLING:
             self.volume.adopt(0, self.session.start)
         while True:
-            word = self.context.asked()
+            word = self.context.next_signal()
             if word == "stop" and not self.how:
                 await self._cancel()
                 return self._result()
@@ -57,7 +57,7 @@ class _Sleep(MusicSession):
                 wait = self._without_player()
             if self.over:
                 return self._result()
-            await self.context.rest(wait)
+            await self.context.sleep(wait)
 
     async def _step(self) -> float:
         """Do what this second wants, and return how many seconds there are until the next."""

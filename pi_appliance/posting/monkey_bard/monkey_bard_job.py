@@ -10,7 +10,7 @@ from typing import Annotated
 from pi_appliance.config.loader import display_path
 from pi_appliance.config.units import Names
 from pi_appliance.errors import ConfigError, Problem
-from pi_appliance.jobs.interface import Context
+from pi_appliance.posting.context import PostingContext
 from pi_appliance.posting.model import Post
 from pi_appliance.posting.monkey_bard import keystrokes, report, state
 from pi_appliance.posting.monkey_bard.keystrokes import Keyboard, Target
@@ -19,6 +19,7 @@ from pi_appliance.posting.monkey_bard.state import Earlier, Event, Memory, Told
 from pi_appliance.posting.sender import Poster
 from pi_appliance.storage.model import Result
 
+Context = PostingContext
 LEAVES = True
 """A run may leave something for a later one to finish."""
 
@@ -73,7 +74,7 @@ class Options:
         return []
 
 
-def run(options: Options, context: Context) -> Result:
+def run(options: Options, context: PostingContext) -> Result:
     """Let the monkey type, then tell of it if there is something to tell.
 
     What was typed is remembered, and reported, before anything is posted. Raises ConfigError where the text cannot be
@@ -81,12 +82,12 @@ def run(options: Options, context: Context) -> Result:
     """
     poster = Poster(context)
     left = poster.finish()
-    if context.only_left:
+    if context.resume_only:
         return poster.told_of_left(left)
     target = _take(options)
     memory, news = _remembered(options, target, context)
     memory = _about_to_tell(options, target, _typed(options, target, memory, context), context)
-    context.remember(state.dump(memory))
+    context.save_state(state.dump(memory))
     zone = context.local_time().tzinfo
     view = View(memory, target, options.keystrokes, zone)
     with context.report(REPORT) as file:
@@ -97,7 +98,7 @@ def run(options: Options, context: Context) -> Result:
         return Result(summary, facts)
     sent = poster.post(lambda: (_posts(options, view, context), ""), late=options.late)
     told = poster.told(sent, sent[0].text)
-    context.remember(state.dump(replace(memory, told=memory.telling, telling=None)))
+    context.save_state(state.dump(replace(memory, told=memory.telling, telling=None)))
     return Result(f"{summary}; {told.summary}", {**facts, **told.facts})
 
 
@@ -116,9 +117,9 @@ def _take(options: Options) -> Target:
     return keystrokes.prepare_target(text, options.keyboard, display_path(options.text))
 
 
-def _remembered(options: Options, target: Target, context: Context) -> tuple[Memory, str]:
+def _remembered(options: Options, target: Target, context: PostingContext) -> tuple[Memory, str]:
     """Return what is remembered of the monkey, or a new one if another is wanted; and what is to be said of that."""
-    text = context.recall()
+    text = context.load_state()
     before = None if text is None else state.load(text, context.job)
     digest = hashlib.sha256(target.keys).hexdigest()
     changed = [] if before is None else _changed(options, digest, before)
@@ -152,7 +153,7 @@ def _changed(options: Options, digest: str, memory: Memory) -> list[str]:
     return [name for name, same in wanted.items() if not same]
 
 
-def _settled(memory: Memory, context: Context) -> Memory:
+def _settled(memory: Memory, context: PostingContext) -> Memory:
     """Return MEMORY; if a run was cut off while it told of the monkey, the ledger says whether it had come to that."""
     telling = memory.telling
     if telling is None or telling.slot == context.slot:
@@ -160,7 +161,7 @@ def _settled(memory: Memory, context: Context) -> Memory:
     return replace(memory, told=telling if context.posts.intended(telling.slot) else memory.told, telling=None)
 
 
-def _typed(options: Options, target: Target, memory: Memory, context: Context) -> Memory:
+def _typed(options: Options, target: Target, memory: Memory, context: PostingContext) -> Memory:
     """Let the monkey type what this run should, or what an earlier attempt at it has left, and return its memory."""
     if memory.slot != context.slot:
         memory = replace(memory, slot=context.slot, goal=memory.place.keystrokes + options.keystrokes)
@@ -170,28 +171,28 @@ def _typed(options: Options, target: Target, memory: Memory, context: Context) -
         left = memory.goal - memory.place.keystrokes
         context.progress(1 - left / options.keystrokes, f"{memory.place.keystrokes:,} keystrokes")
         if abs(context.clock() - saved) >= _SAVED:
-            context.remember(state.dump(memory))
+            context.save_state(state.dump(memory))
             saved = context.clock()
     if memory.place.keystrokes > began:
         memory = replace(memory, ends=(*memory.ends, (context.clock(), memory.place.keystrokes))[-_ENDS:])
     return memory
 
 
-def _more(memory: Memory, target: Target, most: int, context: Context) -> Memory:
+def _more(memory: Memory, target: Target, most: int, context: PostingContext) -> Memory:
     """Return MEMORY after some more keys, at most so many."""
     place, records = keystrokes.advance(memory.place, target, memory.seed, most)
     events = tuple(Event(record, context.clock()) for record in records)
     return replace(memory, place=place, typed=target.lines[: place.matched], events=memory.events + events)
 
 
-def _about_to_tell(options: Options, target: Target, memory: Memory, context: Context) -> Memory:
+def _about_to_tell(options: Options, target: Target, memory: Memory, context: PostingContext) -> Memory:
     """Return MEMORY with what this run is to tell, if it is; an earlier attempt at it may have begun to."""
     if memory.telling is None and _is_news(options, target, memory, context):
         return replace(memory, telling=Told(context.slot, context.now, memory.place.matched))
     return memory
 
 
-def _is_news(options: Options, target: Target, memory: Memory, context: Context) -> bool:
+def _is_news(options: Options, target: Target, memory: Memory, context: PostingContext) -> bool:
     """Say whether there is something to tell now."""
     told, length = memory.told, memory.place.matched
     if not options.network or (told and (told.slot == context.slot or told.length == len(target.keys))):
@@ -204,11 +205,11 @@ def _is_news(options: Options, target: Target, memory: Memory, context: Context)
     return length > told.length and not timedelta(0) <= context.now - told.when < options.at_most_every
 
 
-def _posts(options: Options, view: View, context: Context) -> dict[str, list[Post]]:
+def _posts(options: Options, view: View, context: PostingContext) -> dict[str, list[Post]]:
     """Return the post for each network, the same words on all where they fit."""
     posts = {}
     for name in options.network or ():
-        rules = context.rules(name)
-        text = report.sentence(view, context.draw("wording"), lambda text: not rules.wrong(Post(text)))  # noqa: B023 - called at once
+        rules = context.limits(name)
+        text = report.sentence(view, context.random_for("wording"), lambda text: not rules.wrong(Post(text)))  # noqa: B023 - called at once
         posts[name] = [Post(text)]
     return posts

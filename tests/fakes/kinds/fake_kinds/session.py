@@ -5,7 +5,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from pi_appliance.jobs.interface import Context
+from pi_appliance.jobs.context import JobContext
 from pi_appliance.storage.model import Result
 
 LEAVES = True
@@ -24,26 +24,26 @@ class Options:
         return [] if 0 <= self.level <= 100 else [(("level",), f"{self.level} is no level", "write 0 to 100")]
 
 
-def run(options: Options, context: Context) -> Result:
+def run(options: Options, context: JobContext) -> Result:
     """Go on until "stop" is heard; what goes on is held."""
     return asyncio.run(_live(options, context))
 
 
-async def _live(options: Options, context: Context) -> Result:
+async def _live(options: Options, context: JobContext) -> Result:
     def write(text: str) -> None:
         with options.diary.open("a", encoding="utf-8") as file:
             file.write(text + "\n")
 
-    held = context.held() if context.only_left else None
-    if context.only_left and held is None:
+    held = context.load_checkpoint() if context.resume_only else None
+    if context.resume_only and held is None:
         return Result("nothing was left to finish")
     name = held or f"{options.name} {options.level}"
-    context.hold(name)
+    context.save_checkpoint(name)
     write(f"{'goes on' if held else 'begins'}: {name} in {os.getpid()}")
-    while (word := context.asked()) != "stop":
+    while (word := context.next_signal()) != "stop":
         if word:
             write(f"hears {word}")
-        await context.rest(0.05)
-    context.hold(None)
+        await asyncio.sleep(0.05)
+    context.clear_checkpoint()
     write("ends")
     return Result(f"{name} was told to stop")

@@ -1,0 +1,59 @@
+"""The context of jobs that play music: the player within the volume policy, stations, the clocks of a session."""
+
+import asyncio
+from collections.abc import Sequence
+
+from pi_appliance import plugins
+from pi_appliance.config import secrets
+from pi_appliance.config.secrets import secret_names
+from pi_appliance.errors import Unavailable
+from pi_appliance.jobs.context import JobContext
+from pi_appliance.music.hub import NO_PLAYER
+from pi_appliance.music.limited_player import PlayerPolicy, allowed, apply_policy
+from pi_appliance.music.model import Source, Station
+from pi_appliance.music.player import Player
+from pi_appliance.music.stations import service
+from pi_appliance.system import clock
+from pi_appliance.system.clock import Timestamp
+
+
+class MusicContext(JobContext):
+    """The context of a run that may play music."""
+
+    def player(self) -> Player:
+        """Return the configured player within the volume policy. The caller closes it.
+
+        Raises:
+            Unavailable: no player is configured.
+
+        """
+        part = self.config.player
+        if part is None:
+            raise Unavailable(NO_PLAYER)
+        keys = secrets.load(self.config.path, self.parameters.environment, secret_names(self.config))
+        player: Player = plugins.load("players", part.kind).connect(part.with_, keys)
+        zone = self.config.time_zone
+        return apply_policy(player, PlayerPolicy(policy=self.config.volume, zone=zone, store=lambda: self.store))
+
+    def stations(self) -> Sequence[Station]:
+        """Return the web radio stations, the owner's first. Raises `ConfigError` if the file is invalid."""
+        return self._stations().all()
+
+    def resolve_stream(self, source: Source) -> Source:
+        """Return `source` with the address of the stream itself if its own address is a playlist."""
+        return service.tuned(self._stations(), source)
+
+    def _stations(self) -> service.Stations:
+        return service.Stations(self.config.stations, self.config.state)
+
+    def max_volume(self) -> int:
+        """Return the maximum volume allowed now, 0 to 100."""
+        return allowed(self.config.volume, clock.now().astimezone(self.config.time_zone))
+
+    def timestamp(self) -> Timestamp:
+        """Return the current time by the wall clock and by the monotonic clock."""
+        return Timestamp(clock.now(), clock.MachineClock().steady(), clock.boot_name())
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait for `seconds`, measured by the monotonic clock."""
+        await asyncio.sleep(max(0.0, seconds))
