@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator
 from random import Random
 
 from pi_appliance.puzzles import SolveMode, battleship
-from pi_appliance.puzzles.battleship.board import FLEET
-from pi_appliance.puzzles.battleship.search import Search
+from pi_appliance.puzzles.battleship.board import DEFAULT_FLEET
+from pi_appliance.puzzles.battleship.search import FleetSearch
 from pi_appliance.puzzles.runtime.serial import SerialRuntime
-from tests.puzzles.battleship_plain import fleets
+from tests.puzzles.brute_force_battleship import list_fleets
 
 SEED = 20261121
 GRIDS = 200
@@ -34,8 +34,8 @@ def _validator() -> tuple[str, str, str, str]:
         battleship.parse("\n".join("".join("#" if cell else "." for cell in row) for row in grid), "grid")
         for grid in grids
     ]
-    ours, said = _timed(lambda: [Search(board, lambda _: None).possible() for board in boards])
-    theirs, say = _timed(lambda: [taken_away(_bordered(grid), list(FLEET)) for grid in grids])
+    ours, said = _timed(lambda: [FleetSearch(board, lambda _: None).has_solution() for board in boards])
+    theirs, say = _timed(lambda: [taken_away(_bordered(grid), list(DEFAULT_FLEET)) for grid in grids])
     assert said == say, "both are right"
     what = f"is a finished grid a fleet, {GRIDS} grids ({sum(said)} are)"
     return (
@@ -51,7 +51,7 @@ def _count(width: int, height: int, touching: str) -> tuple[str, str, str, str]:
         battleship.parse(f"size: {width}x{height}", "sea"), {"fleet": "3,2,2", "touching": touching}
     )
     ours, answer = _timed(lambda: battleship.solve(sea, SolveMode.COUNT, SerialRuntime()))
-    theirs, number = _timed(lambda: sum(1 for _ in fleets(FEW, width, height, touching)))
+    theirs, number = _timed(lambda: sum(1 for _ in list_fleets(FEW, width, height, touching)))
     assert answer.count == number, "both are right"
     what = f"{number:,} placements of 3,2,2 on {width}×{height}, touching {touching}; ours with the map"
     return what, f"{ours:.3f} s", f"one by one {theirs:.3f} s", f"{theirs / ours:.0f}x"
@@ -66,7 +66,7 @@ def _timed(runtime: Callable[[], object]) -> tuple[float, object]:
 def _crowded(random: Random) -> list[list[int]]:
     """Return a grid of 20 ship squares in one corner: ships laid at random side by side, at times one square moved."""
     grid = [[0] * 10 for _ in range(10)]
-    for length in FLEET:
+    for length in DEFAULT_FLEET:
         while True:
             down = random.random() < 0.5
             x, y = random.randrange(7), random.randrange(7)

@@ -1,4 +1,4 @@
-"""Battleship: known numbers, what is possible, why not, shots and maps."""
+"""Battleship: published counts, impossible boards, shots, maps and generated boards."""
 
 import os
 import time
@@ -8,10 +8,10 @@ import pytest
 
 from pi_appliance.errors import Refused, UnknownName, WrongArgument
 from pi_appliance.puzzles import Proof, SolveMode, battleship
-from pi_appliance.puzzles.battleship.heat import SHADES
+from pi_appliance.puzzles.battleship.render import SHADES
 from pi_appliance.puzzles.runtime.serial import SerialRuntime
 
-# Ten rows (an empty one is water), the ways to split them into the original's fleet, and those without touching.
+# Ten rows (an empty one is water), the solutions with the default fleet, and those without touching ships.
 GRIDS = [
     ("#........./###.....#./##......#./##......../##......#./##..###.../#.......#./........../........../", 106, 0),
     ("####....../.......###/#.#......./#.#....##./#........./......#.../#...#.#.../........../#.#......./", 1, 1),
@@ -28,57 +28,57 @@ GRIDS = [
     (".#..##..../#####...../.#.#.#..../##......../###.#...../.##..#..../........../........../........../", 0, 0),
     ("#.....#.../###.#.#.../.##...#.../##.....#../.#....##../....#...../#.#......./...#....../........../", 0, 0),
 ]
-PLACES = 30_093_975_536  # of the classic fleet, the two ships of three told apart
+PLACEMENTS = 30_093_975_536  # of the classic fleet; the two ships of length 3 are distinct
 LONG = pytest.mark.skipif(
     os.environ.get("PI_APPLIANCE_BATTLESHIP") != "1", reason="takes minutes: PI_APPLIANCE_BATTLESHIP=1"
 )
 
 
-class Narrow(SerialRuntime):
-    """Work on a small computer: over 350 MB do not fit."""
+class SmallRuntime(SerialRuntime):
+    """A runtime with 350 MB of memory."""
 
     def require_memory(self, size: int, purpose: str) -> None:
         if size > 350_000_000:
             raise Refused(f"{purpose} needs {size / 1e6:.0f} MB")
 
 
-def sea(drawing: str = "", **rules: str) -> battleship.Board:
+def make_board(drawing: str = "", **rules: str) -> battleship.Board:
     return battleship.with_rules(battleship.parse(drawing or "size: 10x10", "mine"), rules)
 
 
-def grid(drawn: str) -> str:
+def expand_grid(drawn: str) -> str:
     return "\n".join(row or "." * 10 for row in drawn.split("/"))
 
 
-def count(board: battleship.Board) -> int:
-    found = battleship.solve(board, SolveMode.COUNT, Narrow()).count
+def count_solutions(board: battleship.Board) -> int:
+    found = battleship.solve(board, SolveMode.COUNT, SmallRuntime()).count
     assert found is not None
     return found
 
 
 @pytest.mark.parametrize(("drawn", "ways", "apart"), GRIDS)
-def test_a_finished_grid_splits_into_as_many_fleets_as_is_known(drawn: str, ways: int, apart: int) -> None:
-    for drawing in (grid(drawn), grid(drawn).replace("#", "X")):
-        board = sea(drawing)
+def test_finished_grids_have_the_known_number_of_solutions(drawn: str, ways: int, apart: int) -> None:
+    for drawing in (expand_grid(drawn), expand_grid(drawn).replace("#", "X")):
+        board = make_board(drawing)
         answer = battleship.solve(board, SolveMode.ALL, SerialRuntime())
         assert answer.count == ways == len(set(answer.solutions))
         assert (answer.proof is None) == bool(ways)
-        assert count(sea(drawing, touching="never")) == apart
+        assert count_solutions(make_board(drawing, touching="never")) == apart
 
 
-def test_the_originals_lists_of_lists_are_read() -> None:
-    lists = "field = " + str([[int(mark == "#") for mark in row] for row in grid(GRIDS[0][0]).split()])
-    assert count(sea(lists)) == 106
+def test_lists_of_lists_are_read() -> None:
+    lists = "field = " + str([[int(mark == "#") for mark in row] for row in expand_grid(GRIDS[0][0]).split()])
+    assert count_solutions(make_board(lists)) == 106
 
 
-def test_the_classic_fleet_lies_without_touching_in_as_many_ways_as_is_published() -> None:
-    assert count(sea(fleet="classic", touching="never", ships="alike")) == 1_925_751_392
+def test_count_without_touching_matches_the_published_number() -> None:
+    assert count_solutions(make_board(fleet="classic", touching="never", ships="identical")) == 1_925_751_392
 
 
-def test_the_classic_fleet_lies_in_as_many_ways_as_is_published_and_a_map_that_does_not_fit_is_told() -> None:
-    answer = battleship.solve(sea(fleet="5 4 3 3 2"), SolveMode.COUNT, Narrow())
-    assert answer.count == PLACES // 2 == 15_046_987_768
-    assert answer.details["placements_told_apart"] == PLACES
+def test_count_matches_the_published_number_and_a_map_too_large_for_memory_is_reported() -> None:
+    answer = battleship.solve(make_board(fleet="5 4 3 3 2"), SolveMode.COUNT, SmallRuntime())
+    assert answer.count == PLACEMENTS // 2 == 15_046_987_768
+    assert answer.details["placements_distinct_ships"] == PLACEMENTS
     assert str(answer.details["map"]).startswith("left out: a map of all squares needs")
     assert not answer.tables
 
@@ -87,15 +87,15 @@ def test_the_classic_fleet_lies_in_as_many_ways_as_is_published_and_a_map_that_d
 @pytest.mark.parametrize(
     ("fleet", "touching", "ways"),
     [
-        ("5,4,3,3,2", "allowed", PLACES // 2),
+        ("5,4,3,3,2", "allowed", PLACEMENTS // 2),
         ("5,4,3,3,2", "corners", 2_898_771_376),
         ("ten", "never", 1_855_545_978_831_780),
         ("ten", "corners", 17_012_294_240_149_696),
         ("ten", "allowed", 1_328_786_533_779_290_712),
     ],
 )
-def test_every_fleet_has_its_map_and_forth_and_back_count_the_same(fleet: str, touching: str, ways: int) -> None:
-    board = sea(fleet=fleet.replace("ten", "4,3,3,2,2,2,1,1,1,1"), touching=touching)
+def test_maps_of_the_empty_sea_are_symmetric_and_complete(fleet: str, touching: str, ways: int) -> None:
+    board = make_board(fleet=fleet.replace("ten", "4,3,3,2,2,2,1,1,1,1"), touching=touching)
     answer = battleship.solve(board, SolveMode.COUNT, SerialRuntime())
     assert answer.count == ways
     numbers = [list(row[1:]) for row in answer.tables[1].rows]
@@ -103,25 +103,30 @@ def test_every_fleet_has_its_map_and_forth_and_back_count_the_same(fleet: str, t
     assert sum(map(sum, numbers)) == ways * sum(board.fleet)
 
 
-def test_told_apart_counts_every_name_and_lists_them() -> None:
-    board = sea("????\n????\n????", fleet="2,2,1", ships="told-apart")
+def test_distinct_ships_count_and_list_every_permutation() -> None:
+    board = make_board("????\n????\n????", fleet="2,2,1", ships="distinct")
     answer = battleship.solve(board, SolveMode.ALL, SerialRuntime())
     lines = list(answer.solutions)
-    assert answer.count == len(lines) == len(set(lines)) == 2 * count(sea("????\n????\n????", fleet="2,2,1"))
+    assert (
+        answer.count
+        == len(lines)
+        == len(set(lines))
+        == 2 * count_solutions(make_board("????\n????\n????", fleet="2,2,1"))
+    )
     assert {frozenset(line) for line in lines} == {frozenset(line) for line in lines if line[0] < line[1]}
 
 
-def test_the_names_of_many_equal_ships_are_found_as_they_are_asked_for() -> None:
-    board = sea(fleet="1 " * 20, ships="told-apart")
+def test_permutations_of_many_equal_ships_are_lazy() -> None:
+    board = make_board(fleet="1 " * 20, ships="distinct")
     lines = battleship.solve(board, SolveMode.FIRST, SerialRuntime()).solutions
     assert battleship.check(board, next(lines))
 
 
-def test_whether_a_game_under_way_is_possible_takes_milliseconds() -> None:
+def test_possibility_of_a_game_under_way_is_decided_in_milliseconds() -> None:
     names = [name for name in battleship.BOARDS if name != "open-sea"]
     boards = [battleship.parse(battleship.BOARDS[name], name) for name in names]
     made = [battleship.generate(seed, boards[0], SerialRuntime()).board for seed in range(20)]
-    made += [battleship.generate(seed, sea(), SerialRuntime()).board for seed in range(20)]
+    made += [battleship.generate(seed, make_board(), SerialRuntime()).board for seed in range(20)]
     taken = []
     for board in boards + made:
         begun = time.perf_counter()
@@ -131,7 +136,7 @@ def test_whether_a_game_under_way_is_possible_takes_milliseconds() -> None:
     assert sorted(taken)[len(taken) // 2] < 0.1, "a few milliseconds, and some patience for a busy machine"
 
 
-def test_a_board_that_cannot_be_says_which_marks_contradict_each_other() -> None:
+def test_an_impossible_board_names_the_contradicting_marks() -> None:
     answer = battleship.solve(battleship.parse(battleship.BOARDS["quarrel"], "quarrel"), SolveMode.ALL, SerialRuntime())
     assert (answer.count, answer.proof, answer.details["possible"]) == (0, Proof.CONTRADICTION, "no")
     assert answer.details["contradiction"] == "B4 miss, E4 miss, C4 hit, D4 hit"
@@ -144,39 +149,41 @@ def test_a_board_that_cannot_be_says_which_marks_contradict_each_other() -> None
     ("drawing", "rules", "why"),
     [
         ("XX\nXX", {"fleet": "2,1"}, "4 squares hold a ship, and the whole fleet has 3"),
-        ("..\n?.", {"fleet": "2"}, "the fleet needs 2 squares, and only 1 are left to it"),
+        ("..\n?.", {"fleet": "2"}, "the fleet needs 2 squares, and only 1 can hold a ship"),
         ("?.?\n.?.\n?.?", {"fleet": "2"}, "there is no room for a ship of 2"),
         ("??.\n...\n?.?", {"fleet": "2,2"}, "there is room for 1 of 2 ships of 2"),
         ("A1-A2 sunk\nC1-C2 sunk", {"fleet": "3,2"}, "A1-A2 is sunk, and the fleet has no more ships of 2"),
         ("X.\n.?", {"fleet": "2"}, "A1 is hit, and no ship of the fleet can lie there"),
         ("#?\n??", {"fleet": "2"}, "A1 is sunk, and no ship of the fleet can lie there"),
-        ("XX\n..", {"fleet": "2", "sinking": "told"}, "A1 is hit, and no ship of the fleet can lie there"),
+        ("XX\n..", {"fleet": "2", "sinking": "announced"}, "A1 is hit, and no ship of the fleet can lie there"),
     ],
 )
-def test_what_is_wrong_at_a_look_is_told_at_once(drawing: str, rules: dict[str, str], why: str) -> None:
-    answer = battleship.solve(sea(drawing, **rules), SolveMode.FIRST, SerialRuntime())
+def test_obvious_contradictions_are_found_without_a_search(drawing: str, rules: dict[str, str], why: str) -> None:
+    answer = battleship.solve(make_board(drawing, **rules), SolveMode.FIRST, SerialRuntime())
     assert answer.proof is Proof.CONTRADICTION
     assert answer.reason.startswith(why)
 
 
-def test_what_takes_a_search_is_proven_by_exhaustion() -> None:
-    answer = battleship.solve(sea("?X?\nX?X\n?X?", fleet="3,2,2", touching="corners"), SolveMode.FIRST, SerialRuntime())
+def test_other_contradictions_are_proven_by_exhaustion() -> None:
+    answer = battleship.solve(
+        make_board("?X?\nX?X\n?X?", fleet="3,2,2", touching="corners"), SolveMode.FIRST, SerialRuntime()
+    )
     assert answer.proof in (Proof.EXHAUSTION, Proof.CONTRADICTION)
     packed = battleship.solve(
-        sea("????\n????\n????", fleet="2,2,2,2", touching="never"), SolveMode.FIRST, SerialRuntime()
+        make_board("????\n????\n????", fleet="2,2,2,2", touching="never"), SolveMode.FIRST, SerialRuntime()
     )
     assert packed.proof is Proof.EXHAUSTION
-    assert packed.reason.endswith("this fleet does not fit on such a sea at all")
+    assert packed.reason.endswith("this fleet does not fit on a sea of this size at all")
 
 
-def test_a_search_that_would_take_ages_is_decided_by_the_count() -> None:
-    board = sea("\n".join(["?" * 8] * 8), fleet=" ".join(["2"] * 14), touching="never")
+def test_a_long_search_is_decided_by_the_count() -> None:
+    board = make_board("\n".join(["?" * 8] * 8), fleet=" ".join(["2"] * 14), touching="never")
     answer = battleship.solve(board, SolveMode.FIRST, SerialRuntime())
     assert answer.proof is Proof.EXHAUSTION
-    assert answer.reason.startswith("all ways to lay the fleet were looked at: there is none")
+    assert answer.reason.startswith("all ways to place the fleet were counted: there is none")
 
 
-def test_the_best_shot_is_told_mapped_and_drawn() -> None:
+def test_the_best_shot_is_reported_mapped_and_drawn() -> None:
     board = battleship.parse(battleship.BOARDS["midgame"], "midgame")
     answer = battleship.solve(board, SolveMode.COUNT, SerialRuntime())
     assert (answer.count, answer.details["best_shot"], answer.details["best_shot_per_cent"]) == (17_783, "C4", 78.83)
@@ -186,21 +193,21 @@ def test_the_best_shot_is_told_mapped_and_drawn() -> None:
     assert sum(sum(row[1:]) for row in numbers.rows) == 17_783 * 17, "every placement has 17 squares"
     picture = answer.pictures["probability"]
     assert "the best shot is C4, 78.8" in picture
-    assert picture.count('class="bs-chance') == len(board.marked("?"))
+    assert picture.count('class="bs-chance') == len(board.find_marks("?"))
     assert f"bs-h{SHADES - 1}" in picture
 
 
-def test_a_hint_says_why_there_is_none() -> None:
-    told = {
+def test_a_hint_explains_why_there_is_no_shot() -> None:
+    hints = {
         name: battleship.hint(battleship.parse(battleship.BOARDS[name], name), SerialRuntime())
         for name in ("tidy", "quarrel")
     }
-    assert told["tidy"] == "there is no shot: no square is unknown"
-    assert told["quarrel"].startswith("there is no shot: this board cannot be, as C4 is hit")
+    assert hints["tidy"] == "there is no shot: no square is unknown"
+    assert hints["quarrel"].startswith("there is no shot: this board is impossible, because C4 is hit")
 
 
-def test_a_board_is_made_from_its_seed_with_the_size_and_rules_of_another() -> None:
-    like = sea("\n".join(["?" * 8] * 6), fleet="3,2,1", touching="corners", sinking="told")
+def test_a_generated_board_has_the_size_and_rules_of_its_template() -> None:
+    like = make_board("\n".join(["?" * 8] * 6), fleet="3,2,1", touching="corners", sinking="announced")
     made = [battleship.generate(seed, like, SerialRuntime()) for seed in (1, 1, 2)]
     assert made[0] == made[1] != made[2]
     for each in made:
@@ -210,35 +217,35 @@ def test_a_board_is_made_from_its_seed_with_the_size_and_rules_of_another() -> N
             6,
             (3, 2, 1),
             "corners",
-            "told",
+            "announced",
         )
-        assert each.details["shots"] == len(board.marked(".X#")) == 17
-        assert len(board.known) == each.details["sunk_ships"]
+        assert each.details["shots"] == len(board.find_marks(".X#")) == 17
+        assert len(board.sunk_ships) == each.details["sunk_ships"]
         assert next(battleship.solve(board, SolveMode.FIRST, SerialRuntime()).solutions, None)
-    with pytest.raises(Refused, match="no fleet could be laid"):
-        battleship.generate(1, sea("??\n??", fleet="3"), SerialRuntime())
+    with pytest.raises(Refused, match="no fleet could be placed"):
+        battleship.generate(1, make_board("??\n??", fleet="3"), SerialRuntime())
 
 
-def test_rules_are_refused_with_what_would_be_right() -> None:
-    assert battleship.with_rules(sea(), {"fleet": "2, 5 3"}).fleet == (5, 3, 2)
+def test_invalid_rules_are_rejected_with_a_suggestion() -> None:
+    assert battleship.with_rules(make_board(), {"fleet": "2, 5 3"}).fleet == (5, 3, 2)
     with pytest.raises(UnknownName, match="did you mean 'touching'"):
-        sea(touchin="never")
+        make_board(touchin="never")
     with pytest.raises(UnknownName, match="did you mean 'never'"):
-        sea(touching="neve")
+        make_board(touching="neve")
     for fleet in ("", "0", "16", "two", "1 " * 41):
         with pytest.raises(WrongArgument, match="the fleet"):
-            sea(fleet=fleet)
+            make_board(fleet=fleet)
 
 
-def test_lines_come_one_by_one() -> None:
+def test_solutions_are_lazy() -> None:
     lines = battleship.solve(
         battleship.parse(battleship.BOARDS["midgame"], "midgame"), SolveMode.ALL, SerialRuntime()
     ).solutions
     assert len(set(islice(lines, 500))) == 500
 
 
-def test_steps_lay_ship_after_ship() -> None:
+def test_steps_place_one_ship_at_a_time() -> None:
     board = battleship.parse(battleship.BOARDS["tidy"], "tidy")
     steps = list(battleship.steps(board, next(battleship.solve(board, SolveMode.FIRST, SerialRuntime()).solutions)))
-    assert [step.caption for step in steps[:3]] == ["What is known", "A1-D1, 4 squares", "A3-A5, 3 squares"]
+    assert [step.caption for step in steps[:3]] == ["The marks", "A1-D1, 4 squares", "A3-A5, 3 squares"]
     assert [step.svg.count('class="bs-ship"') for step in steps] == list(range(11))

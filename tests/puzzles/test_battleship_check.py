@@ -1,4 +1,4 @@
-"""Battleship's check against a plain reading of the rules, on fleets that were tampered with."""
+"""Battleship's check against a plain reading of the rules, on mutated solutions."""
 
 from collections import Counter
 from itertools import combinations, islice
@@ -9,13 +9,13 @@ import pytest
 from pi_appliance.puzzles import SolveMode, battleship
 from pi_appliance.puzzles.battleship import Board, Ship, Solution, Square
 from pi_appliance.puzzles.runtime.serial import SerialRuntime
-from tests.puzzles.battleship_plain import agrees, touch
+from tests.puzzles.brute_force_battleship import marks_agree, ships_touch
 
 MUTATIONS = 12_000
 
 
-def legal(board: Board, line: Solution) -> bool:
-    """Say whether LINE keeps the rules, the plain way."""
+def is_legal(board: Board, line: Solution) -> bool:
+    """Check `line` in the plainest way."""
     fleet = []
     for ship in line:
         columns = range(ship.start.x, ship.end.x + 1)
@@ -28,9 +28,9 @@ def legal(board: Board, line: Solution) -> bool:
         fleet.append(cells)
     return (
         Counter(map(len, fleet)) == Counter(board.fleet)
-        and not any(touch(one, other, board.touching) for one, other in combinations(fleet, 2))
-        and agrees(fleet, board.rows, board.sinking)
-        and all(frozenset(ship.squares) in fleet for ship in board.known)
+        and not any(ships_touch(one, other, board.touching) for one, other in combinations(fleet, 2))
+        and marks_agree(fleet, board.rows, board.sinking)
+        and all(frozenset(ship.squares) in fleet for ship in board.sunk_ships)
     )
 
 
@@ -40,35 +40,35 @@ def boards() -> list[Board]:
     rules = [
         {"touching": touching, "sinking": sinking}
         for touching in ("allowed", "corners", "never")
-        for sinking in ("silent", "told")
+        for sinking in ("silent", "announced")
     ]
     return known + [
         battleship.generate(7, battleship.with_rules(open_sea, rule), SerialRuntime()).board for rule in rules
     ]
 
 
-def tampered(line: Solution, other: Solution, random: Random) -> Solution:
-    """Return LINE after one to three accidents."""
+def mutate(line: Solution, other: Solution, random: Random) -> Solution:
+    """Return `line` after one to three random changes."""
     ships = list(line)
     for _ in range(random.choice((1, 1, 1, 2, 3))):
         at = random.randrange(len(ships))
         right, down = random.choice(((1, 0), (-1, 0), (0, 1), (0, -1)))
         (x, y), (last_x, last_y) = ships[at]
-        accidents = [
-            [Ship(Square(x + right, y + down), Square(last_x + right, last_y + down))],  # it drifts
-            [Ship(Square(x, y), Square(last_x + right, last_y + down))],  # it grows, shrinks or bends
-            [Ship(Square(x, y), Square(x + last_y - y, y + last_x - x))],  # it turns
-            [Ship(Square(last_x, last_y), Square(x, y))],  # its bow becomes its stern
+        changes = [
+            [Ship(Square(x + right, y + down), Square(last_x + right, last_y + down))],  # moved
+            [Ship(Square(x, y), Square(last_x + right, last_y + down))],  # longer, shorter or bent
+            [Ship(Square(x, y), Square(x + last_y - y, y + last_x - x))],  # turned
+            [Ship(Square(last_x, last_y), Square(x, y))],  # start and end swapped
             [],
             [ships[at], ships[at]],
             [random.choice(other)],
         ]
-        ships[at : at + 1] = random.choice(accidents) or (ships[at : at + 1] if len(ships) == 1 else [])
-        random.shuffle(ships)  # their order is nobody's business
+        ships[at : at + 1] = random.choice(changes) or (ships[at : at + 1] if len(ships) == 1 else [])
+        random.shuffle(ships)  # the order does not matter
     return tuple(ships)
 
 
-def test_what_is_tampered_with_passes_only_if_it_keeps_the_rules() -> None:
+def test_mutated_solutions_pass_only_if_they_keep_the_rules() -> None:
     random = Random(20261121)
     lines = {
         board: list(islice(battleship.solve(board, SolveMode.ALL, SerialRuntime()).solutions, 60)) for board in boards()
@@ -76,15 +76,15 @@ def test_what_is_tampered_with_passes_only_if_it_keeps_the_rules() -> None:
     verdicts: Counter[bool] = Counter()
     for _ in range(MUTATIONS):
         board = random.choice(list(lines))
-        line = tampered(random.choice(lines[board]), random.choice(lines[board]), random)
+        line = mutate(random.choice(lines[board]), random.choice(lines[board]), random)
         checked = battleship.check(board, line)
-        assert bool(checked) == legal(board, line), (
+        assert bool(checked) == is_legal(board, line), (
             f"{battleship.render(board)}{battleship.notate(board, line)}: {checked}"
         )
         assert "\n" not in checked.error
         verdicts[bool(checked)] += 1
     assert verdicts[False] > 9_000
-    assert verdicts[True] > 500, "some are as good as before"
+    assert verdicts[True] > 500, "some mutations are still solutions"
 
 
 @pytest.mark.parametrize(
@@ -92,31 +92,30 @@ def test_what_is_tampered_with_passes_only_if_it_keeps_the_rules() -> None:
     [
         ("C1-C3 B1 A1", "C1-C3: C3 is a miss"),
         ("A2-A4 D1 A1", "A2-A4: A4 is outside the sea"),
-        ("B1-D1 C1 A1", "C1: B1-D1 lies on C1 already"),
+        ("B1-D1 C1 A1", "C1: B1-D1 already lies on C1"),
         ("B1-D1 A1", "the fleet has another ship of 1"),
         ("B1-D1 A1 A2 A3", "the fleet has no more ships of 1"),
         ("B1-D1 A2 A3", "A2 touches A3"),
-        ("B1-D1 A2 D3", "D2 is hit, and no ship lies there"),
-        ("B2-D2 A1 A3", "B2-D2: it is sunk on some of its squares only"),
+        ("B1-D1 A2 D3", "D2 is hit, but no ship lies there"),
+        ("B2-D2 A1 A3", "B2-D2: only some of its squares are sunk"),
         ("B1-D1 D2-D3 A2", "the fleet has no more ships of 2"),
     ],
 )
-def test_a_wrong_fleet_is_told_its_fault(line: str, wrong: str) -> None:
+def test_an_error_names_the_wrong_ship(line: str, wrong: str) -> None:
     sunk = "#" if "D2" in line + wrong or "sunk" in wrong else "?"
     drawing = f"????\nX??{sunk}\n??.{sunk}\n"
     board = battleship.with_rules(battleship.parse(drawing, "mine"), {"fleet": "3,1,1", "touching": "corners"})
-    told = battleship.check(board, [_ship(word) for word in line.split()]).error
-    assert told == wrong
+    assert battleship.check(board, [_make_ship(word) for word in line.split()]).error == wrong
 
 
-def _ship(word: str) -> Ship:
+def _make_ship(word: str) -> Ship:
     ends = [Square(ord(each[0]) - ord("A"), int(each[1:]) - 1) for each in word.split("-")]
     return Ship(ends[0], ends[-1])
 
 
-def test_a_ship_that_is_known_must_be_there() -> None:
+def test_known_sunk_ships_must_be_in_the_solution() -> None:
     board = battleship.parse("fleet: 2,2\nwhole: A1-B1\n##??\n##??\n", "mine")
     across = battleship.parse_solution(board, "A2-B2 A1-B1", "mine")
     down = battleship.parse_solution(board, "B1-B2 A1-A2", "mine")
     assert battleship.check(board, across)
-    assert battleship.check(board, down).error == "the sunk ship A1-B1 is not there"
+    assert battleship.check(board, down).error == "the sunk ship A1-B1 is missing"

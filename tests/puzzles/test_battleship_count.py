@@ -1,4 +1,4 @@
-"""Battleship's answers against every fleet by plain trying, on small seas with marks and rules at random."""
+"""Battleship's results against brute force, on small seas with random marks and rules."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -10,10 +10,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
 from pi_appliance.puzzles import SolveMode, battleship
-from pi_appliance.puzzles.battleship.count import Sweep
-from pi_appliance.puzzles.battleship.fit import places
+from pi_appliance.puzzles.battleship.count import ProfileCount
+from pi_appliance.puzzles.battleship.placements import find_placements
 from pi_appliance.puzzles.runtime.serial import SerialRuntime
-from tests.puzzles.battleship_plain import Cells, agrees, fleets
+from tests.puzzles.brute_force_battleship import Cells, list_fleets, marks_agree
 
 FLEETS = ((2, 1), (3, 2), (2, 2, 1), (3, 1, 1), (1, 1, 1), (3, 2, 1), (4, 2), (2, 2, 2))
 TOUCHING = ("allowed", "corners", "never")
@@ -21,15 +21,15 @@ TOUCHING = ("allowed", "corners", "never")
 
 @cache
 def open_sea(lengths: tuple[int, ...], width: int, height: int, touching: str) -> list[list[Cells]]:
-    return list(fleets(lengths, width, height, touching))
+    return list(list_fleets(lengths, width, height, touching))
 
 
 @some.composite
 def boards(draw: some.DrawFn, wrong: int = 10) -> battleship.Board:
-    """Draw a board that somebody may have noted who shot at a fleet; every tenth time or so, nobody can have."""
+    """Draw a game under way. About one board in `wrong` has random marks, which may be impossible."""
     lengths, touching = draw(some.sampled_from(FLEETS)), draw(some.sampled_from(TOUCHING))
     width, height = draw(some.integers(2, 5)), draw(some.integers(2, 4))
-    sinking = draw(some.sampled_from(("silent", "told")))
+    sinking = draw(some.sampled_from(("silent", "announced")))
     there = open_sea(lengths, width, height, touching)
     marks = some.sampled_from("??.X#" if not there or draw(some.integers(1, wrong)) == 1 else "?!")
     rows = [[draw(marks) for _ in range(width)] for _ in range(height)]
@@ -40,7 +40,7 @@ def boards(draw: some.DrawFn, wrong: int = 10) -> battleship.Board:
         for x, y in shot:
             rows[y][x] = "X" if (x, y) in hit else "."
         for ship in fleet:
-            if shot >= ship and (sinking == "told" or draw(some.booleans())):
+            if shot >= ship and (sinking == "announced" or draw(some.booleans())):
                 for x, y in ship:
                     rows[y][x] = "#"
     return battleship.Board(
@@ -48,61 +48,67 @@ def boards(draw: some.DrawFn, wrong: int = 10) -> battleship.Board:
         fleet=lengths,
         touching=touching,
         sinking=sinking,
-        ships=draw(some.sampled_from(("alike", "told-apart"))),
+        ships=draw(some.sampled_from(("identical", "distinct"))),
     )
 
 
-def by_trying(board: battleship.Board) -> list[list[Cells]]:
+def brute_force(board: battleship.Board) -> list[list[Cells]]:
     there = open_sea(board.fleet, board.width, board.height, board.touching)
-    return [fleet for fleet in there if agrees(fleet, board.rows, board.sinking)]
+    return [fleet for fleet in there if marks_agree(fleet, board.rows, board.sinking)]
 
 
-def cells(line: battleship.Solution) -> tuple[Cells, ...]:
+def to_cells(line: battleship.Solution) -> tuple[Cells, ...]:
     return tuple(frozenset(ship.squares) for ship in line)
 
 
 @settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(boards())
-def test_the_answer_is_what_plain_trying_finds(board: battleship.Board) -> None:
-    found = by_trying(board)
-    names = prod(factorial(board.fleet.count(length)) for length in set(board.fleet)) if board.ships != "alike" else 1
+def test_results_match_brute_force(board: battleship.Board) -> None:
+    found = brute_force(board)
+    names = (
+        prod(factorial(board.fleet.count(length)) for length in set(board.fleet)) if board.ships != "identical" else 1
+    )
     answer = battleship.solve(board, SolveMode.ALL, SerialRuntime())
     lines = list(answer.solutions)
 
     assert answer.count == len(found) * names == len(lines) == len(set(lines))
-    assert {frozenset(cells(line)) for line in lines} == {frozenset(fleet) for fleet in found}
+    assert {frozenset(to_cells(line)) for line in lines} == {frozenset(fleet) for fleet in found}
     assert all(battleship.check(board, line) for line in lines)
-    assert all(tuple(map(len, cells(line))) == board.fleet for line in lines)
+    assert all(tuple(map(len, to_cells(line))) == board.fleet for line in lines)
     assert bool(battleship.solve(board, SolveMode.FIRST, SerialRuntime()).proof) == (not found) == bool(answer.reason)
     if answer.tables:
         for y, (_, *numbers) in enumerate(answer.tables[1].rows):
             for x, number in enumerate(numbers):
                 assert number == names * sum((x, y) in ship for fleet in found for ship in fleet)
-    assert bool(answer.tables) == bool(answer.pictures) == (bool(found) and bool(board.marked("?")))
+    assert bool(answer.tables) == bool(answer.pictures) == (bool(found) and bool(board.find_marks("?")))
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(boards(wrong=1))
-def test_what_cannot_stand_together_cannot_and_one_wrong_mark_is_one(board: battleship.Board) -> None:
+def test_the_core_is_minimal_and_single_wrong_marks_are_complete(board: battleship.Board) -> None:
     answer = battleship.solve(board, SolveMode.FIRST, SerialRuntime())
     if not answer.proof or "contradiction" not in answer.details:
         return
-    if not board.marked("?X"):  # a finished grid: its ships are hits, each by itself
+    if not board.find_marks("?X"):  # a finished grid: sunk squares count as separate hits
         board = replace(board, rows=tuple(row.replace("#", "X") for row in board.rows), sinking="silent")
     together = str(answer.details["contradiction"]).split(", ")
-    assert not by_trying(kept(board, together))
-    for sign in together:
-        assert by_trying(kept(board, [each for each in together if each != sign])), f"{sign} could be left out"
-    # Sunk squares side by side are one sign: a ship on some of them lies on no others.
-    everything = [f"{square} {word}" for word, mark in WORDS.items() for square in board.marked(mark) if mark != "#"]
-    everything += [f"{'+'.join(map(str, group))} sunk" for group in groups(set(board.marked("#")))]
-    wrong = {sign for sign in everything if by_trying(kept(board, [each for each in everything if each != sign]))}
-    told = set(str(answer.details.get("one_wrong_mark", "")).split(", ")) - {""}
-    assert {frozenset(squares(sign)) for sign in wrong} == {frozenset(squares(sign)) for sign in told}
+    assert not brute_force(keep_clues(board, together))
+    for clue in together:
+        assert brute_force(keep_clues(board, [each for each in together if each != clue])), f"{clue} could be left out"
+    # Adjacent sunk squares are one clue: a ship on some of them lies on no other square.
+    everything = [
+        f"{square} {word}" for word, mark in WORDS.items() for square in board.find_marks(mark) if mark != "#"
+    ]
+    everything += [f"{'+'.join(map(str, group))} sunk" for group in split_groups(set(board.find_marks("#")))]
+    wrong = {
+        clue for clue in everything if brute_force(keep_clues(board, [each for each in everything if each != clue]))
+    }
+    reported = set(str(answer.details.get("one_wrong_mark", "")).split(", ")) - {""}
+    assert {frozenset(clue_squares(clue)) for clue in wrong} == {frozenset(clue_squares(clue)) for clue in reported}
 
 
-def groups(sunk: set[battleship.Square]) -> list[set[battleship.Square]]:
-    """Return SUNK in parts that do not lie side by side."""
+def split_groups(sunk: set[battleship.Square]) -> list[set[battleship.Square]]:
+    """Split `sunk` into groups that are not adjacent."""
     found: list[set[battleship.Square]] = []
     for square in sunk:
         near = [group for group in found if any(abs(square.x - x) + abs(square.y - y) == 1 for x, y in group)]
@@ -110,26 +116,26 @@ def groups(sunk: set[battleship.Square]) -> list[set[battleship.Square]]:
     return found
 
 
-def squares(sign: str) -> list[battleship.Square]:
-    """Return the squares of SIGN, such as "B5 miss", "B5-B7 sunk" or "B5+B6+C6 sunk"."""
-    names = sign.partition(" ")[0].split("+")
-    ships = [battleship.parse(f"{name} sunk", sign).marked("#") for name in names]
+def clue_squares(clue: str) -> list[battleship.Square]:
+    """Return the squares of a clue such as "B5 miss", "B5-B7 sunk" or "B5+B6+C6 sunk"."""
+    names = clue.partition(" ")[0].split("+")
+    ships = [battleship.parse(f"{name} sunk", clue).find_marks("#") for name in names]
     return [square for ship in ships for square in ship]
 
 
 WORDS = {"miss": ".", "hit": "X", "sunk": "#"}
 
 
-def kept(board: battleship.Board, signs: list[str]) -> battleship.Board:
-    """Return BOARD with SIGNS alone on it, such as "B5 miss"."""
-    marks = {str(square): WORDS[sign.split()[1]] for sign in signs for square in squares(sign)}
+def keep_clues(board: battleship.Board, clues: list[str]) -> battleship.Board:
+    """Return `board` with only `clues` on it, such as "B5 miss"."""
+    marks = {str(square): WORDS[clue.split()[1]] for clue in clues for square in clue_squares(clue)}
     rows = tuple(
         "".join(marks.get(str(battleship.Square(x, y)), "?") for x in range(board.width)) for y in range(board.height)
     )
     return battleship.Board(rows=rows, fleet=board.fleet, touching=board.touching, sinking=board.sinking)
 
 
-def test_the_kernel_counts_the_same_plain_and_compiled(
+def test_plain_and_compiled_kernels_count_the_same(
     both_ways: Callable[[str], tuple[ModuleType, ModuleType]],
 ) -> None:
     ways = both_ways("battleship/kernel")
@@ -137,5 +143,7 @@ def test_the_kernel_counts_the_same_plain_and_compiled(
         for fleet in ((3, 2, 2, 1), (5, 4, 3, 3, 2), (15, 2, 1), (1,) * 20):
             rows = ("?" * 15, "?" * 13 + "..", "." * 4 + "?" * 11, "?" * 15) if 15 in fleet else ("?????.?",) * 6
             board = battleship.Board(rows=rows, fleet=fleet, touching=touching)
-            plain, compiled = (Sweep(board, places(board), SerialRuntime(), way).survey() for way in ways)
+            plain, compiled = (
+                ProfileCount(board, find_placements(board), SerialRuntime(), way).count_marginals() for way in ways
+            )
             assert plain == compiled

@@ -1,4 +1,4 @@
-"""How battleship boards and lines are read and written."""
+"""Battleship boards and solutions are parsed and rendered."""
 
 import pytest
 from hypothesis import given
@@ -12,7 +12,7 @@ from tests.puzzles.test_battleship_count import boards
 SMALL = ("?.X#", ".#??", "?#?X")
 
 
-def told(text: str) -> list[str]:
+def parse_errors(text: str) -> list[str]:
     with pytest.raises(ConfigError) as caught:
         battleship.parse(text, "mine")
     return str(caught.value).splitlines()
@@ -32,7 +32,7 @@ def told(text: str) -> list[str]:
         "SIZE: 4x3\nb1 a2 miss, c1 d1 d3 hit, d1 sunk\nb2 sunk\nb3 hit, b3 sunk",
     ],
 )
-def test_the_same_board_is_read_from_every_notation(drawing: str) -> None:
+def test_every_notation_gives_the_same_board(drawing: str) -> None:
     assert battleship.parse(drawing, "mine") == battleship.Board(rows=SMALL)
 
 
@@ -51,22 +51,26 @@ def test_a_finished_grid_is_read_from_lists_of_0_and_1(drawing: str) -> None:
     assert battleship.parse(drawing, "mine") == battleship.Board(rows=("#..", "#.#"))
 
 
-def test_ships_sunk_as_a_whole_are_known_and_drawn_as_such() -> None:
+def test_ships_sunk_as_a_whole_are_kept_and_rendered() -> None:
     board = battleship.parse("fleet: 3,3,2\nsize: 5x3\nC3-A3 sunk\nE1 E2 sunk\nA1 sunk, C1 sunk\n", "mine")
     assert board.rows == ("#?#?#", "????#", "###??")
-    assert [str(ship) for ship in board.known] == ["A3-C3", "E1-E2"]
+    assert [str(ship) for ship in board.sunk_ships] == ["A3-C3", "E1-E2"]
     assert battleship.render(board) == "fleet: 3,3,2\nwhole: A3-C3, E1-E2\n#?#?#\n????#\n###??\n"
     twice = "fleet: 3,3,2\nwhole: A3-C3\nsize: 5x3\nC3-A3 sunk\nE1 E2 sunk\nA1 sunk, C1 sunk\n"
     assert battleship.parse(twice, "mine") == board
 
 
 @given(boards(), some.booleans())
-def test_what_is_drawn_is_read_back(board: battleship.Board, known: bool) -> None:
+def test_a_rendered_board_is_parsed_back(board: battleship.Board, known: bool) -> None:
     if known:
         lines = battleship.solve(board, SolveMode.FIRST, SerialRuntime()).solutions
         sunk = [ship for line in lines for ship in line if all(board.rows[y][x] == "#" for x, y in ship.squares)]
         board = battleship.Board(
-            rows=board.rows, known=tuple(sorted(sunk)), fleet=board.fleet, touching=board.touching, ships=board.ships
+            rows=board.rows,
+            sunk_ships=tuple(sorted(sunk)),
+            fleet=board.fleet,
+            touching=board.touching,
+            ships=board.ships,
         )
     drawn = battleship.render(board)
     assert battleship.parse(drawn, "mine") == board
@@ -76,7 +80,7 @@ def test_what_is_drawn_is_read_back(board: battleship.Board, known: bool) -> Non
 
 
 @given(boards())
-def test_a_line_is_read_back_from_its_notation_and_from_a_listing(board: battleship.Board) -> None:
+def test_a_solution_is_parsed_back_from_notation_and_listing(board: battleship.Board) -> None:
     for line in battleship.solve(board, SolveMode.FIRST, SerialRuntime()).solutions:
         assert battleship.parse_solution(board, battleship.notate(board, line), "mine") == line
         drawn = battleship.render_solution(board, line)
@@ -85,7 +89,7 @@ def test_a_line_is_read_back_from_its_notation_and_from_a_listing(board: battles
 
 
 @given(some.text() | some.text("?.X#~01[], \nABJ-19:hitmsunkfleozw", min_size=1, max_size=60))
-def test_whatever_is_written_is_read_or_refused_with_its_place(text: str) -> None:
+def test_any_text_is_a_board_or_an_error_with_its_place(text: str) -> None:
     try:
         board = battleship.parse(text, "mine")
     except ConfigError as error:
@@ -102,7 +106,7 @@ def test_whatever_is_written_is_read_or_refused_with_its_place(text: str) -> Non
 
 
 @given(some.text() | some.text("ABJ-1902 ,\n", max_size=30))
-def test_whatever_is_written_as_a_line_is_read_or_refused(text: str) -> None:
+def test_any_text_is_a_solution_or_an_error(text: str) -> None:
     board = battleship.parse("size: 10x10", "mine")
     try:
         line = battleship.parse_solution(board, text, "mine")
@@ -114,7 +118,7 @@ def test_whatever_is_written_as_a_line_is_read_or_refused(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "problems"),
     [
-        ("??*\n?_?\n", ["mine:1:3: '*' is no part of a board; did you mean 'X'?", "mine:2:2: '_' is no part"]),
+        ("??*\n?_?\n", ["mine:1:3: '*' is not a mark; did you mean 'X'?", "mine:2:2: '_' is not a mark"]),
         ("???\n??\n????\n", ["mine:2:3: this row has 2 squares, the first one 3", "mine:3:4: this row has 4 squares"]),
         ("?" * 16, ["mine:1:16: the board is too large; it may have 15 columns and 15 rows"]),
         ("??\n" * 16, ["mine:16:1: the board is too large"]),
@@ -127,36 +131,36 @@ def test_whatever_is_written_as_a_line_is_read_or_refused(text: str) -> None:
         ("B5 hit\nK5 miss", ["mine:2:1: K5 is outside the sea; it has 10 columns and 10 rows"]),
         ("B5 hit\nsomewhere miss", ["mine:2:1: 'somewhere' is neither a square nor a mark"]),
         ("B5 hit, C6", ["mine:1:9: C6 is neither hit nor miss here"]),
-        ("hit", ["mine:1:1: no square is named with this mark; write squares and hit, miss or sunk"]),
-        ("hit: B5, miss\nC6 miss, hit, sunk D1", ["mine:1:10: no square is named", "mine:2:10: no square is named"]),
-        ("A1-A3 sunk\nA3-B3 sunk", ["mine:2:1: A3-B3 lies on A1-A3"]),
+        ("hit", ["mine:1:1: this mark has no square; write squares and hit, miss or sunk"]),
+        ("hit: B5, miss\nC6 miss, hit, sunk D1", ["mine:1:10: this mark has no square", "mine:2:10: this mark has no square"]),
+        ("A1-A3 sunk\nA3-B3 sunk", ["mine:2:1: A3-B3 overlaps A1-A3"]),
         ("size: 3x16\nA1 hit", ["mine:1:7: the size cannot be '3x16'; write columns x rows, 1 to 15"]),
-        ("size: 2x2\n??\n??", ["mine:1:7: the size is told, and a grid follows"]),
+        ("size: 2x2\n??\n??", ["mine:1:7: a size is given, and a grid follows"]),
         ("fleet: 5,x\n??", ["mine:1:8: the fleet cannot have a ship of length 'x', only of 1 to 15 squares"]),
         ("touching: sometimes\n??", ["mine:1:11: no value of touching is called 'sometimes'; known: allowed"]),
-        ("fleat: 3\n??", ["mine:1:1: nothing is called 'fleat' here; did you mean 'fleet'?"]),
-        ("fleet: 3\nfleet: 2\n??", ["mine:2:1: fleet stands here twice"]),
+        ("fleat: 3\n??", ["mine:1:1: unknown header 'fleat'; did you mean 'fleet'?"]),
+        ("fleet: 3\nfleet: 2\n??", ["mine:2:1: fleet is given twice"]),
         ("whole: A1-B1\n#?\n", ["mine:1:8: A1-B1 is not drawn as sunk"]),
-        ("whole: A1-B2\n#?\n", ["mine:1:8: 'A1-B2' is no ship"]),
+        ("whole: A1-B2\n#?\n", ["mine:1:8: 'A1-B2' is not a valid ship"]),
         ("whole: A1-C1\n##\n", ["mine:1:8: A1-C1 is outside the sea"]),
-        ("whole: A1-B1, B1-B2\n##\n##\n", ["mine:1:15: B1-B2 lies on another sunk ship"]),
+        ("whole: A1-B1, B1-B2\n##\n##\n", ["mine:1:15: B1-B2 overlaps another sunk ship"]),
         ("whole: A1-B1\nwhole: A2, B2, C2\n##\n##\n", ["mine:2:16: C2 is outside the sea"]),
-        ("whole: D4-D5\nD4-D6 sunk", ["mine:1:8: D4-D5 lies on another sunk ship"]),
+        ("whole: D4-D5\nD4-D6 sunk", ["mine:1:8: D4-D5 overlaps another sunk ship"]),
     ],
 )  # fmt: skip
-def test_every_fault_is_told_with_its_place(text: str, problems: list[str]) -> None:
-    found = told(text)
+def test_every_error_has_its_place(text: str, problems: list[str]) -> None:
+    found = parse_errors(text)
     assert len(found) == len(problems)
     for one, problem in zip(found, problems, strict=True):
         assert one.startswith(problem)
 
 
-def test_a_line_that_is_none_is_refused() -> None:
+def test_an_invalid_solution_is_rejected() -> None:
     board = battleship.parse("size: 5x5", "mine")
     for text, problem in (
         ("A1 B9", "mine:1:4: B9 is outside the sea; the sea has 5 columns and 5 rows"),
-        ("A1\nB2-C3", "mine:2:1: 'B2-C3' is no ship"),
-        ("A3-A1", "mine:1:1: 'A3-A1' is no ship; name its first and last square"),
+        ("A1\nB2-C3", "mine:2:1: 'B2-C3' is not a valid ship"),
+        ("A3-A1", "mine:1:1: 'A3-A1' is not a valid ship; name its first and last square"),
         (" A1-A9, A9", "mine:1:2: A1-A9 is outside the sea; the sea has 5 columns and 5 rows\nmine:1:9: A9 is outside"),
         (" ", "mine:1:1: no ship is named here"),
     ):

@@ -1,11 +1,10 @@
-"""Battleship: what hits, misses and sunk ships tell of a fleet, and whether a finished grid is one."""
+"""Battleship: which fleets fit the hits, misses and sunk ships, and where is the best next shot?"""
 
 from collections.abc import Sequence
 
 from pi_appliance.puzzles import Progress, SolveMode
 from pi_appliance.puzzles._listing import parse_listing as _parse_listing
-from pi_appliance.puzzles.battleship.board import RULES, Board, Ship, Solution, Square, describe, with_rules
-from pi_appliance.puzzles.battleship.boards import BOARDS
+from pi_appliance.puzzles.battleship.board import BOARDS, RULES, Board, Ship, Solution, Square, describe, with_rules
 from pi_appliance.puzzles.battleship.check import check
 from pi_appliance.puzzles.battleship.generate import generate
 from pi_appliance.puzzles.battleship.parse import parse
@@ -44,5 +43,5 @@ __all__ = [
 
 
 def parse_listing(text: str, file: str, progress: Progress) -> Sequence[tuple[Board, Sequence[Solution]]]:
-    """Return each board in TEXT with the lines listed below it. Raises ConfigError."""
+    """Read each board in `text` with the solutions listed below it. Raises ConfigError."""
     return _parse_listing(text, file, progress, board_of=parse, line_of=parse_solution)

@@ -1,43 +1,44 @@
-"""A battleship board: what is known of a sea, the fleet in it, and the rules; how its squares and ships are called."""
+"""The battleship board: marks, ships, rules, and the built-in boards."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import NamedTuple
 
 from pi_appliance.errors import UnknownName, WrongArgument
 from pi_appliance.puzzles import Rule, pluralize
 
 UNKNOWN, MISS, HIT, SUNK = "?", ".", "X", "#"
-SIDE = 15
-MOST_SHIPS = 40
-FLEET = (4, 3, 3, 2, 2, 2, 1, 1, 1, 1)
-FLEETS = {"ten": FLEET, "classic": (5, 4, 3, 3, 2)}
+MAX_SIDE = 15  # squares
+MAX_SHIPS = 40
+DEFAULT_FLEET = (4, 3, 3, 2, 2, 2, 1, 1, 1, 1)
+FLEETS = {"ten": DEFAULT_FLEET, "classic": (5, 4, 3, 3, 2)}
 RULES: Mapping[str, Rule] = {
     "fleet": Rule(
-        f"the lengths of the ships, such as 5,4,3,3,2 ('classic'), 1 to {SIDE} squares, at most {MOST_SHIPS} ships",
-        ",".join(map(str, FLEET)),
+        f"the lengths of the ships, such as 5,4,3,3,2 ('classic'); 1 to {MAX_SIDE} squares, at most {MAX_SHIPS} ships",
+        ",".join(map(str, DEFAULT_FLEET)),
     ),
     "touching": Rule(
-        "whether ships may lie side by side, touch at corners only, or not even that",
+        "whether ships may lie side by side (allowed), touch only at corners, or never touch",
         "allowed",
         ("allowed", "corners", "never"),
     ),
     "ships": Rule(
-        "whether ships of one length count as the same, or each has its name, so that to swap two is another way",
-        "alike",
-        ("alike", "told-apart"),
+        "identical: two ships of one length are interchangeable; distinct: swapping them gives another solution",
+        "identical",
+        ("identical", "distinct"),
     ),
     "sinking": Rule(
-        "told: a ship is marked sunk (#) when its last square is hit, so one of hits (X) alone is not there; silent: a"
-        " hit may be on any ship",
+        "announced: a sunk ship is always marked with #, so no ship lies on hits (X) only; silent: a hit may be on any"
+        " ship",
         "silent",
-        ("silent", "told"),
+        ("silent", "announced"),
     ),
 }
 
 
 class Square(NamedTuple):
-    """A square of the sea; x counts to the right and y downwards, both from 0. Column B, row 5 is called B5."""
+    """A square: `x` counts to the right, `y` downwards, both from 0. Column B, row 5 is written B5."""
 
     x: int
     y: int
@@ -47,7 +48,7 @@ class Square(NamedTuple):
 
 
 class Ship(NamedTuple):
-    """A ship from its first square to its last: the left or the upper one is the first, and may be the last too."""
+    """A ship from its left or upper end to its other end. A ship of length 1 starts and ends on one square."""
 
     start: Square
     end: Square
@@ -57,28 +58,28 @@ class Ship(NamedTuple):
 
     @property
     def squares(self) -> tuple[Square, ...]:
-        """The squares it lies on, from its start to its end."""
+        """The squares it covers, from start to end."""
         right, down = self.end.x - self.start.x, self.end.y - self.start.y
         length = max(right, down) + 1
         return tuple(Square(self.start.x + bool(right) * n, self.start.y + bool(down) * n) for n in range(length))
 
 
 Solution = tuple[Ship, ...]
-"""A solution: the whole fleet, ship after ship in the order of `Board.fleet`."""
+"""The whole fleet, in the order of `Board.fleet`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Board:
-    """What is known of a sea: finished where no square is unknown."""
+    """A sea with marks. A board without unknown squares is finished."""
 
     rows: tuple[str, ...]
-    """A character a square: UNKNOWN, MISS, HIT, or SUNK (a square of a ship that is hit on all its squares)."""
-    known: tuple[Ship, ...] = ()
-    """Sunk ships that are known as a whole; their squares are SUNK."""
-    fleet: tuple[int, ...] = FLEET
-    """The lengths of the ships, the longest first."""
+    """One character per square: UNKNOWN, MISS, HIT or SUNK (part of a ship that is hit on all its squares)."""
+    sunk_ships: tuple[Ship, ...] = ()
+    """Sunk ships whose ends are known; their squares are marked SUNK."""
+    fleet: tuple[int, ...] = DEFAULT_FLEET
+    """The lengths of the ships, longest first."""
     touching: str = "allowed"
-    ships: str = "alike"
+    ships: str = "identical"
     sinking: str = "silent"
 
     @property
@@ -91,13 +92,13 @@ class Board:
         """The number of rows."""
         return len(self.rows)
 
-    def marked(self, marks: str) -> tuple[Square, ...]:
-        """Return the squares that bear one of MARKS, in reading order."""
+    def find_marks(self, marks: str) -> tuple[Square, ...]:
+        """Find the squares that carry any mark in `marks`, in reading order."""
         return tuple(Square(x, y) for y, row in enumerate(self.rows) for x, mark in enumerate(row) if mark in marks)
 
 
 def with_rules(board: Board, rules: Mapping[str, str]) -> Board:
-    """Return BOARD with RULES in place of its own. Raises UnknownName (no such rule or value), WrongArgument."""
+    """Apply `rules` to `board`. Raises UnknownName or WrongArgument."""
     for name, value in rules.items():
         if name not in RULES:
             raise UnknownName("rule of battleship", name, list(RULES))
@@ -106,53 +107,120 @@ def with_rules(board: Board, rules: Mapping[str, str]) -> Board:
             raise UnknownName(f"value of {name}", value, choices)
     return replace(
         board,
-        fleet=fleet_of(rules["fleet"]) if "fleet" in rules else board.fleet,
+        fleet=parse_fleet(rules["fleet"]) if "fleet" in rules else board.fleet,
         touching=rules.get("touching", board.touching),
         ships=rules.get("ships", board.ships),
         sinking=rules.get("sinking", board.sinking),
     )
 
 
-def fleet_of(text: str) -> tuple[int, ...]:
-    """Return the fleet called or listed in TEXT, the longest ship first. Raises WrongArgument."""
+def parse_fleet(text: str) -> tuple[int, ...]:
+    """Read a fleet by its name or its ship lengths, longest first. Raises WrongArgument."""
     if text.strip() in FLEETS:
         return FLEETS[text.strip()]
     words = text.replace(",", " ").split()
     right = "name the lengths of all ships, such as 5,4,3,3,2"
     for word in words:
-        if not (word.isascii() and word.isdecimal() and len(word) < 3 and 1 <= int(word) <= SIDE):
+        if not (word.isascii() and word.isdecimal() and len(word) < 3 and 1 <= int(word) <= MAX_SIDE):
             raise WrongArgument(
-                f"the fleet cannot have a ship of length {word!r}, only of 1 to {SIDE} squares; {right}"
+                f"the fleet cannot have a ship of length {word!r}, only of 1 to {MAX_SIDE} squares; {right}"
             )
-    if not 1 <= len(words) <= MOST_SHIPS:
-        raise WrongArgument(f"the fleet has {pluralize(len(words), 'ship')}, and may have 1 to {MOST_SHIPS}; {right}")
+    if not 1 <= len(words) <= MAX_SHIPS:
+        raise WrongArgument(f"the fleet has {pluralize(len(words), 'ship')}, and may have 1 to {MAX_SHIPS}; {right}")
     return tuple(sorted(map(int, words), reverse=True))
 
 
-def square_of(text: str) -> Square | None:
-    """Return the square called TEXT, such as B5; None if none can be."""
+def parse_square(text: str) -> Square | None:
+    """Read a square such as B5; None if `text` is not one."""
     letter, number = text[:1].upper(), text[1:]
-    if not ("A" <= letter <= chr(ord("A") + SIDE - 1) and number.isascii() and number.isdecimal() and len(number) < 3):
+    last_letter = chr(ord("A") + MAX_SIDE - 1)
+    if not ("A" <= letter <= last_letter and number.isascii() and number.isdecimal() and len(number) < 3):
         return None
-    return Square(ord(letter) - ord("A"), int(number) - 1) if 1 <= int(number) <= SIDE else None
+    return Square(ord(letter) - ord("A"), int(number) - 1) if 1 <= int(number) <= MAX_SIDE else None
 
 
-def ship_of(text: str) -> Ship | None:
-    """Return the ship called TEXT, such as B5-B8 or B5, from its first square to its last; None if none can be."""
+def parse_ship(text: str) -> Ship | None:
+    """Read a ship such as B5-B8 or B5; None if `text` is not one."""
     first, dash, last = text.partition("-")
-    ends = square_of(first), square_of(last if dash else first)
-    if ends[0] is None or ends[1] is None or (ends[0].x != ends[1].x and ends[0].y != ends[1].y):
+    start, end = parse_square(first), parse_square(last if dash else first)
+    if start is None or end is None or (start.x != end.x and start.y != end.y):
         return None
-    return Ship(min(ends[0], ends[1]), max(ends[0], ends[1]))
+    return Ship(min(start, end), max(start, end))
 
 
 def describe(board: Board) -> str:
-    """Return the size of BOARD, and rules other than the default ones, in words."""
-    unknown = len(board.marked(UNKNOWN))
+    """Describe the size of `board` and its non-default rules."""
+    unknown = len(board.find_marks(UNKNOWN))
     size = f"{board.width}×{board.height} squares, {f'{unknown} of them unknown' if unknown else 'all known'}"  # noqa: RUF001
-    if board.fleet != FLEET:
+    if board.fleet != DEFAULT_FLEET:
         size += f", fleet {','.join(map(str, board.fleet))}"
     touching = {"corners": ", ships touch at corners only", "never": ", ships never touch"}
     size += touching.get(board.touching, "")
-    size += ", equal ships told apart" if board.ships == "told-apart" else ""
-    return size + (", sinking told" if board.sinking == "told" else "")
+    size += ", equal ships are distinct" if board.ships == "distinct" else ""
+    return size + (", sinking announced" if board.sinking == "announced" else "")
+
+
+def _join_rows(*rows: str, headers: str = "") -> str:
+    return headers + "".join(f"{row}\n" for row in rows)
+
+
+BOARDS: Mapping[str, str] = MappingProxyType(
+    {
+        # The classic fleet after 29 shots: one ship is sunk, another one is hit.
+        "midgame": _join_rows(
+            "??.??.??.?",
+            "?.??.???.?",
+            ".??.?.??.?",
+            "???XX???.?",
+            "?.??.??.??",
+            ".??.??.???",
+            "??.??.?#??",
+            "?.??.??#??",
+            ".??.???#??",
+            "?????.????",
+            headers="fleet: 5,4,3,3,2\ntouching: never\nsinking: announced\nwhole: H7-H9\n",
+        ),
+        # The example of the original program: its ten ships fit in 106 ways.
+        "crowded": _join_rows(
+            "#.........",
+            "###.....#.",
+            "##......#.",
+            "##........",
+            "##......#.",
+            "##..###...",
+            "#.......#.",
+            "..........",
+            "..........",
+            "..........",
+        ),
+        # The same fleet with more space: one solution, and no ships touch.
+        "tidy": _join_rows(
+            "####......",
+            ".......###",
+            "#.#.......",
+            "#.#....##.",
+            "#.........",
+            "......#...",
+            "#.#...#...",
+            "..........",
+            "#.#.......",
+            "..........",
+        ),
+        # Contradictory marks: this fleet has no ship of length 2.
+        "quarrel": _join_rows(
+            "?????.????",
+            "??????????",
+            "??.???????",
+            "?.XX.?????",
+            "??..??????",
+            "??????.???",
+            "?????X?X??",
+            "??????????",
+            ".????.?.??",
+            "??????????",
+            headers="fleet: 5,4,3,3\ntouching: never\n",
+        ),
+        # Nothing is known: 15,046,987,768 placements. Its probability map takes long on a small Pi.
+        "open-sea": _join_rows(*["??????????"] * 10, headers="fleet: 5,4,3,3,2\n"),
+    }
+)

@@ -1,4 +1,4 @@
-"""Says whether a fleet laid on a battleship board keeps the rules: square by square, by nothing but the rules."""
+"""Check a fleet against a battleship board, square by square. Shares no code with the solver."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -8,37 +8,36 @@ from pi_appliance.puzzles.battleship.board import HIT, MISS, SUNK, Board, Ship, 
 
 
 def check(board: Board, line: Sequence[Ship]) -> Validation:
-    """Say whether LINE is the fleet of BOARD, lies on it and agrees with its marks; if not, which ship is wrong."""
+    """Check that `line` is the fleet of `board` and agrees with its marks and rules."""
     owners: dict[Square, Ship] = {}
     lengths: list[int] = []
     for ship in line:
-        covered = _covered(ship)
+        covered = _covered_squares(ship)
         if not covered:
-            return Validation(f"{ship} is no ship: it goes to the right or down, from its first square to its last")
-        if wrong := _marks(board, covered):
-            return Validation(f"{ship}: {wrong}")
+            return Validation(f"{ship} is not a valid ship: name its left or upper end first, then its other end")
+        if error := _check_marks(board, covered):
+            return Validation(f"{ship}: {error}")
         for square in covered:
             if square in owners:
-                return Validation(f"{ship}: {owners[square]} lies on {square} already")
+                return Validation(f"{ship}: {owners[square]} already lies on {square}")
         owners.update(dict.fromkeys(covered, ship))
         lengths.append(len(covered))
     missing, extra = Counter(board.fleet) - Counter(lengths), Counter(lengths) - Counter(board.fleet)
     if missing or extra:
-        some = "no more ships" if extra else "another ship"
-        return Validation(f"the fleet has {some} of {min(extra or missing)}")
-    return Validation(_touch(board, owners) or _bare(board, owners) or _known(board, line))
+        amount = "no more ships" if extra else "another ship"
+        return Validation(f"the fleet has {amount} of {min(extra or missing)}")
+    return Validation(_check_contact(board, owners) or _check_hits(board, owners) or _check_sunk_ships(board, line))
 
 
-def _covered(ship: Ship) -> list[Square]:
-    """Return the squares from the first of SHIP to its last; none if that is no straight way to the right or down."""
+def _covered_squares(ship: Ship) -> list[Square]:
+    """List the squares from start to end; empty unless `ship` is straight and runs right or down."""
     (left, top), (right, bottom) = ship
     if left != right and top != bottom:
         return []
     return [Square(x, y) for y in range(top, bottom + 1) for x in range(left, right + 1)]
 
 
-def _marks(board: Board, covered: Sequence[Square]) -> str:
-    """Return what forbids a ship on the squares COVERED, all others left aside."""
+def _check_marks(board: Board, covered: Sequence[Square]) -> str:
     for x, y in covered:
         if not (0 <= y < len(board.rows) and 0 <= x < len(board.rows[y])):
             return f"{Square(x, y)} is outside the sea"
@@ -46,17 +45,16 @@ def _marks(board: Board, covered: Sequence[Square]) -> str:
             return f"{Square(x, y)} is a miss"
     marks = {board.rows[y][x] for x, y in covered}
     if SUNK in marks and marks != {SUNK}:
-        return "it is sunk on some of its squares only"
-    if board.sinking == "told" and marks == {HIT}:
-        return "all its squares are hit, and it was not told to be sunk"
+        return "only some of its squares are sunk"
+    if board.sinking == "announced" and marks == {HIT}:
+        return "all its squares are hit, but it is not marked as sunk"
     return ""
 
 
-def _touch(board: Board, owners: dict[Square, Ship]) -> str:
-    """Return which two ships touch where they may not."""
+def _check_contact(board: Board, owners: dict[Square, Ship]) -> str:
     if board.touching == "allowed":
         return ""
-    # What lies up or to the left of a square is seen from the other one.
+    # The directions up and left are covered from the neighbouring square.
     steps = [(1, 0), (0, 1)] if board.touching == "corners" else [(1, 0), (0, 1), (1, 1), (-1, 1)]
     for (x, y), ship in owners.items():
         for right, down in steps:
@@ -66,15 +64,13 @@ def _touch(board: Board, owners: dict[Square, Ship]) -> str:
     return ""
 
 
-def _bare(board: Board, owners: dict[Square, Ship]) -> str:
-    """Return which hit lies on no ship."""
+def _check_hits(board: Board, owners: dict[Square, Ship]) -> str:
     for y, row in enumerate(board.rows):
         for x, mark in enumerate(row):
             if mark in (HIT, SUNK) and (x, y) not in owners:
-                return f"{Square(x, y)} is hit, and no ship lies there"
+                return f"{Square(x, y)} is hit, but no ship lies there"
     return ""
 
 
-def _known(board: Board, line: Sequence[Ship]) -> str:
-    """Return which ship that is known to be sunk is not there."""
-    return next((f"the sunk ship {ship} is not there" for ship in board.known if ship not in line), "")
+def _check_sunk_ships(board: Board, line: Sequence[Ship]) -> str:
+    return next((f"the sunk ship {ship} is missing" for ship in board.sunk_ships if ship not in line), "")

@@ -1,147 +1,428 @@
-"""Counts the ways to lay a fleet, and on how many of them each square is water: forth over the board, and back.
+"""Count the placements of a fleet, and for each square those that leave it empty (marginals).
 
-A count that takes long can go on where it was cut off: every row that is done is on the shelf by then.
+The count sweeps the board forward with a broken profile, and backward for the marginals. It plans the
+transitions of each cell, estimates its memory first, and saves each finished row as a checkpoint.
 """
 
+from array import array
+from collections import Counter
 from collections.abc import Sequence
-from itertools import islice
-from math import factorial, prod
+from hashlib import sha256
+from itertools import accumulate, islice, pairwise
+from math import comb, factorial, prod
 from types import ModuleType
 from typing import NamedTuple
 
+from pi_appliance.errors import Refused, Unavailable
 from pi_appliance.puzzles.battleship import kernel
-from pi_appliance.puzzles.battleship.board import Board
-from pi_appliance.puzzles.battleship.fit import Placement
-from pi_appliance.puzzles.battleship.kept import CountCheckpoint, pack, unpacked
-from pi_appliance.puzzles.battleship.kernel import Cell, Layer
-from pi_appliance.puzzles.battleship.memory import needs
-from pi_appliance.puzzles.battleship.plan import Rows, is_turned, plan, size_of
+from pi_appliance.puzzles.battleship.board import HIT, SUNK, Board
+from pi_appliance.puzzles.battleship.kernel import CORNER_BIT, Cell, Layer, Move, PolynomialSize
+from pi_appliance.puzzles.battleship.placements import Placement
 from pi_appliance.puzzles.runtime.interface import Interrupted, SearchRuntime
 
-STEP = 1_024  # keys in one call of the kernel: hundredths of a second, a few tenths on a small Pi with a fleet of ten
-NOTICED = 50_000_000  # bytes; what takes less fits everywhere
+KEYS_PER_CALL = 1_024  # per kernel call: about 0.01 s, or 0.3 s on a small Pi with ten ships
+CHECKED_MEMORY = 50_000_000  # bytes; less than this is not checked
+
+CHECKPOINT_DELAY = 10  # seconds; shorter counts are not worth writing to the card
+CHECKPOINT_MAGIC = b"battles1"  # format of the checkpoint
+
+KEY_BYTES, PACKED_KEY_BYTES = 200, 12  # beside the ways: in a dict of CPython 3.11, and packed
+PEAK_LAYERS = 5  # layers in memory at the peak, measured
+MAX_LENGTH_LIMITS = 3  # lengths whose ship counts bound the estimate; more would make it slow
+_WATER, _ENDED, _CONTINUES = range(3)
+
+CellRows = tuple[tuple[Cell, ...], ...]
+"""The cells of a sweep. Its rows run along the shorter side of the board."""
 
 
-class Survey(NamedTuple):
-    """How many placements there are, and on how many of them each square is water, by rows and columns."""
+class Marginals(NamedTuple):
+    """The number of placements, and for each square how many of them leave it empty."""
 
     total: int
     water: tuple[tuple[int, ...], ...]
+    """By row and column."""
 
 
-def names(board: Board) -> int:
-    """Return how many ways one placement counts for: more than one only where equal ships are told apart."""
-    return 1 if board.ships == "alike" else orders(board)
+class MemoryEstimate(NamedTuple):
+    """Upper bounds of the peak memory, in bytes."""
+
+    total: int
+    marginals: int
 
 
-def orders(board: Board) -> int:
-    """Return in how many ways equal ships of BOARD can change places."""
+def label_factor(board: Board) -> int:
+    """Return how many solutions one placement counts for: more than 1 only if equal ships are distinct."""
+    return 1 if board.ships == "identical" else count_relabelings(board)
+
+
+def count_relabelings(board: Board) -> int:
+    """Count the permutations of equal ships of `board`."""
     return prod(factorial(board.fleet.count(length)) for length in set(board.fleet))
 
 
-class Sweep:
-    """One count of the ways to lay the fleet of a board on some places; WAY is the kernel, plain or compiled."""
+class CountCheckpoint:
+    """Progress of a count, row by row: in memory, and in the cache once the count takes long."""
+
+    def __init__(self, board: Board, rows: int, runtime: SearchRuntime) -> None:
+        self.rows, self.runtime = rows, runtime
+        self.start_time = runtime.monotonic()
+        self.name = f"battleship/{sha256(repr(board).encode()).hexdigest()[:16]}"
+        self.completions: Layer = {}
+        self.water: Layer = {}
+        """By row and column of the sweep; the column is in the lowest four bits."""
+        self._layers: list[list[bytes] | None] = [pack_layers([{0: 1}])]  # None: it is in the cache
+        if layers := self._load("back", 2):
+            self.completions, self.water = layers
+        while self.rows_mapped < rows and self.rows_counted < rows and self._exists(f"row-{self.rows_counted + 1}"):
+            self._layers.append(None)
+        if self.rows_counted < rows and self.rows_mapped < rows:
+            self.completions, self.water = {}, {}
+
+    @property
+    def rows_counted(self) -> int:
+        """The number of rows the forward sweep has finished."""
+        return len(self._layers) - 1
+
+    @property
+    def rows_mapped(self) -> int:
+        """The number of rows, from the last one up, that the backward sweep has finished."""
+        return len({place >> 4 for place in self.water})
+
+    def load_layer(self, row: int) -> Layer:
+        """Return the forward layer before `row`. Raises Refused if it was removed from the cache."""
+        packed = self._layers[row]
+        layers = unpack_parts(packed, 1) if packed else self._load(f"row-{row}", 1)
+        if not layers:
+            raise Refused("rows of this count were removed from the cache while it ran; start it again")
+        return layers[0]
+
+    def save_counted_row(self, layer: Layer) -> None:
+        """Save the forward layer after the next row."""
+        packed = pack_layers([layer])
+        self._layers.append(None if self._save(f"row-{self.rows_counted + 1}", packed) else packed)
+
+    def save_mapped_row(self, completions: Layer, water: Sequence[int]) -> None:
+        """Save the completions before the row just mapped, and the water counts of its cells."""
+        row = self.rows - 1 - self.rows_mapped
+        self.completions = completions
+        self.water.update({row << 4 | column: number for column, number in enumerate(water)})
+        self._save("back", pack_layers([completions, self.water]))
+
+    def finish(self) -> list[list[int]]:
+        """Return the water counts by row and column, and remove the layers from the cache."""
+        for name in [*self.runtime.cache.names()]:
+            if name.startswith(f"{self.name}-row-"):
+                self.runtime.cache.remove(name)
+        places = sorted(self.water)
+        return [[self.water[place] for place in places if place >> 4 == row] for row in range(self.rows)]
+
+    def _save(self, name: str, packed: list[bytes]) -> bool:
+        if self.runtime.monotonic() - self.start_time <= CHECKPOINT_DELAY:
+            return False
+        try:
+            self.runtime.cache.save(f"{self.name}-{name}", packed)
+        except Unavailable:  # a full card does not stop the count, it only cannot be resumed
+            return False
+        return True
+
+    def _exists(self, name: str) -> bool:
+        view = self.runtime.cache.load(f"{self.name}-{name}")
+        return view is not None and _find_spans(view, 1) is not None
+
+    def _load(self, name: str, layers: int) -> list[Layer] | None:
+        view = self.runtime.cache.load(f"{self.name}-{name}")
+        return unpack_layers(view, layers) if view is not None else None
+
+
+def pack_layers(layers: Sequence[Layer]) -> list[bytes]:
+    """Serialize `layers`: for each its size, its keys, the lengths of its ways in bytes, and its ways."""
+    parts = [CHECKPOINT_MAGIC]
+    for layer in layers:
+        ways = [number.to_bytes(-(-number.bit_length() // 8), "little") for number in layer.values()]
+        blob = b"".join(ways)
+        padding = bytes(-(4 * len(ways) + len(blob)) % 8)
+        parts += [array("Q", [len(ways), len(blob)]).tobytes(), array("Q", layer).tobytes()]
+        parts += [array("I", map(len, ways)).tobytes(), blob, padding]
+    return parts
+
+
+def unpack_parts(parts: Sequence[bytes], layers: int) -> list[Layer]:
+    """Return the layers that `pack_layers` made `parts` of."""
+    return unpack_layers(memoryview(b"".join(parts)), layers) or []
+
+
+def unpack_layers(view: memoryview, layers: int) -> list[Layer] | None:
+    """Return the given number of layers packed in `view`; None if it holds anything else."""
+    spans = _find_spans(view, layers)
+    return None if spans is None else [_unpack_layer(view[start:], *sizes) for start, *sizes in spans]
+
+
+def _find_spans(view: memoryview, layers: int) -> list[tuple[int, int, int]] | None:
+    """Return start, number of keys and bytes of ways of each layer; None if `view` holds anything else."""
+    at = len(CHECKPOINT_MAGIC)
+    if view[:at] != CHECKPOINT_MAGIC:
+        return None
+    spans: list[tuple[int, int, int]] = []
+    for _ in range(layers):
+        if len(view) < at + 16:
+            return None
+        count, length = view[at : at + 16].cast("Q")
+        spans.append((at + 16, count, length))
+        at += 16 + 12 * count + length + -(4 * count + length) % 8
+    return spans if at == len(view) else None
+
+
+def _unpack_layer(view: memoryview, count: int, length: int) -> Layer:
+    keys = view[: 8 * count].cast("Q")
+    lengths = view[8 * count : 12 * count].cast("I")
+    ways = view[12 * count : 12 * count + length]
+    ends = pairwise(accumulate(lengths, initial=0))
+    return {key: int.from_bytes(ways[start:end], "little") for key, (start, end) in zip(keys, ends, strict=True)}
+
+
+class ProfileCount:
+    """One count of the ways to place the fleet of a board on `places`.
+
+    Args:
+        board: The board.
+        places: The placements to use.
+        runtime: Where to report progress, check memory and save checkpoints.
+        backend: The kernel module, plain or compiled.
+    """
 
     def __init__(
-        self, board: Board, there: Sequence[Placement], runtime: SearchRuntime, way: ModuleType = kernel
+        self, board: Board, places: Sequence[Placement], runtime: SearchRuntime, backend: ModuleType = kernel
     ) -> None:
-        self.board, self.runtime, self.way = board, runtime, way
-        self.there, self.size = there, size_of(board, there)
-        self.needs = needs(board, there, self.size)
-        self.tried = 0
+        self.board, self.runtime, self.backend = board, runtime, backend
+        self.places, self.size = places, polynomial_size(board, places)
+        self.memory = estimate_memory(board, places, self.size)
+        self.states = 0
 
-    def total(self) -> int:
-        """Return the number of placements. Raises Interrupted; Refused (memory)."""
-        rows = self._rows(self.needs.total, "counting the placements")
+    def count_total(self) -> int:
+        """Count the placements. Raises Interrupted, or Refused if memory is too small."""
+        rows = self._plan_rows(self.memory.total, "counting the placements")
         layer: Layer = {0: 1}
         try:
             for number, row in enumerate(rows):
-                layer = self._forth(layer, row, number / len(rows))
+                layer = self._sweep_forward(layer, row, number / len(rows))
         except Interrupted as error:
             error.partial_result = error.partial_result or f"{number} of {len(rows)} rows are counted"
             raise
-        return self._whole(layer) * names(self.board)
+        return self._complete_fleets(layer) * label_factor(self.board)
 
-    def survey(self) -> Survey:
-        """Return the number of placements, and where they leave water. Raises Interrupted; Refused (memory)."""
-        rows = self._rows(self.needs.survey, "a map of all squares")
-        kept = CountCheckpoint(self.board, len(rows), self.runtime)
+    def count_marginals(self) -> Marginals:
+        """Count the placements, in all and by empty square. Raises Interrupted, or Refused if memory is too small."""
+        rows = self._plan_rows(self.memory.marginals, "a map of all squares")
+        checkpoint = CountCheckpoint(self.board, len(rows), self.runtime)
         try:
-            return self._survey(rows, kept)
+            return self._run_both_sweeps(rows, checkpoint)
         except Interrupted as error:
-            where = f"the placements are counted up to row {kept.forth} of {len(rows)}"
-            error.partial_result = where + (f", and {kept.back} rows are mapped" if kept.back else "")
+            mapped = f", and {checkpoint.rows_mapped} rows are mapped" if checkpoint.rows_mapped else ""
+            error.partial_result = (
+                f"the placements are counted up to row {checkpoint.rows_counted} of {len(rows)}{mapped}"
+            )
             raise
 
-    def _survey(self, rows: Rows, kept: CountCheckpoint) -> Survey:
-        multiple, turned = names(self.board), is_turned(self.board)
-        if kept.back < len(rows):
-            self._map(rows, kept)
-        total = kernel.joined(1, kept.behind.get(0, 0), self.size)
-        lines = kept.finish()
-        return Survey(
-            total * multiple,
+    def _run_both_sweeps(self, rows: CellRows, checkpoint: CountCheckpoint) -> Marginals:
+        factor, transposed = label_factor(self.board), is_transposed(self.board)
+        if checkpoint.rows_mapped < len(rows):
+            self._map_rows(rows, checkpoint)
+        total = kernel.combine_ways(1, checkpoint.completions.get(0, 0), self.size)
+        water = checkpoint.finish()
+        return Marginals(
+            total * factor,
             tuple(
-                tuple(multiple * (lines[x][y] if turned else lines[y][x]) for x in range(self.board.width))
+                tuple(factor * (water[x][y] if transposed else water[y][x]) for x in range(self.board.width))
                 for y in range(self.board.height)
             ),
         )
 
-    def _map(self, rows: Rows, kept: CountCheckpoint) -> None:
-        """Go forth over those of ROWS of which nothing is KEPT, and back."""
-        layer = kept.layer(kept.forth)
-        while kept.forth < len(rows):
-            layer = self._forth(layer, rows[kept.forth], kept.forth / len(rows) / 4)
-            kept.went_forth(layer)
-        total = self._whole(layer)
-        back = kept.behind or dict.fromkeys(layer, 1)
-        while kept.back < len(rows):
-            number = len(rows) - 1 - kept.back
-            part = (1 + 3 * kept.back / len(rows)) / 4
-            back, water = self._back(kept.layer(number), back, rows[number], part)
-            kept.went_back(back, water)
-        assert kernel.joined(1, back.get(0, 0), self.size) == total, "forth and back count the same"
+    def _map_rows(self, rows: CellRows, checkpoint: CountCheckpoint) -> None:
+        """Sweep forward and backward over the rows that `checkpoint` does not have yet."""
+        layer = checkpoint.load_layer(checkpoint.rows_counted)
+        while checkpoint.rows_counted < len(rows):
+            part = checkpoint.rows_counted / len(rows) / 4
+            layer = self._sweep_forward(layer, rows[checkpoint.rows_counted], part)
+            checkpoint.save_counted_row(layer)
+        total = self._complete_fleets(layer)
+        completions = checkpoint.completions or dict.fromkeys(layer, 1)
+        while checkpoint.rows_mapped < len(rows):
+            number = len(rows) - 1 - checkpoint.rows_mapped
+            part = (1 + 3 * checkpoint.rows_mapped / len(rows)) / 4
+            completions, water = self._sweep_backward(checkpoint.load_layer(number), completions, rows[number], part)
+            checkpoint.save_mapped_row(completions, water)
+        assert kernel.combine_ways(1, completions.get(0, 0), self.size) == total, "both sweeps count the same"
 
-    def _forth(self, layer: Layer, row: Sequence[Cell], part: float, passed: list[list[bytes]] | None = None) -> Layer:
-        """Return the layer behind ROW, given the one at its first cell; PASSED takes those of its cells, packed."""
+    def _sweep_forward(
+        self, layer: Layer, row: Sequence[Cell], part: float, cell_layers: list[list[bytes]] | None = None
+    ) -> Layer:
+        """Return the layer after `row`. If `cell_layers` is given, append the packed layer at each cell."""
         layers: list[Layer] = [layer, *({} for _ in row)]
         for number, cell in enumerate(row):
             items = iter(layers[number].items())
-            while done := self.way.push(islice(items, STEP), layers[number:], cell):
-                self._tell(done, part)
-            if passed is not None:
-                passed.append(pack([layers[number]]))
+            while done := self.backend.step_forward(islice(items, KEYS_PER_CALL), layers[number:], cell):
+                self._report(done, part)
+            if cell_layers is not None:
+                cell_layers.append(pack_layers([layers[number]]))
             layers[number] = {}
         return layers[-1]
 
-    def _back(self, layer: Layer, behind: Layer, row: Sequence[Cell], part: float) -> tuple[Layer, list[int]]:
-        """Return the ways to go on from LAYER, before ROW, given those BEHIND it, and the water of its cells."""
-        passed: list[list[bytes]] = []
-        self._forth(layer, row, part, passed)
-        backs: list[Layer] = [*({} for _ in row), behind]
+    def _sweep_backward(
+        self, layer: Layer, completions: Layer, row: Sequence[Cell], part: float
+    ) -> tuple[Layer, list[int]]:
+        """Return the completions before `row`, and the water counts of its cells.
+
+        Args:
+            layer: The forward layer before `row`.
+            completions: The ways to complete from each key after `row`.
+            row: The cells.
+            part: The progress, 0 to 1.
+        """
+        cell_layers: list[list[bytes]] = []
+        self._sweep_forward(layer, row, part, cell_layers)
+        backward: list[Layer] = [*({} for _ in row), completions]
         water = [0] * len(row)
         longest = max(self.board.fleet)
         for number in reversed(range(len(row))):
-            here = unpacked(passed.pop(), 1)[0]
-            items = iter(here.items())
-            for _ in range(0, len(here), STEP):
-                water[number] += self.way.pull(
-                    islice(items, STEP), backs[number:], row[number], self.size, backs[number]
+            current = unpack_parts(cell_layers.pop(), 1)[0]
+            items = iter(current.items())
+            for _ in range(0, len(current), KEYS_PER_CALL):
+                water[number] += self.backend.step_backward(
+                    islice(items, KEYS_PER_CALL), backward[number:], row[number], self.size, backward[number]
                 )
-                self._tell(STEP, part)
-            backs[number + longest :] = [{}] * (len(row) + 1 - number - longest)  # no ship reaches as far from the left
-        return backs[0], water
+                self._report(KEYS_PER_CALL, part)
+            # No ship from further left reaches these cells.
+            backward[number + longest :] = [{}] * (len(row) + 1 - number - longest)
+        return backward[0], water
 
-    def _whole(self, layer: Layer) -> int:
-        """Return how many ways of LAYER, at the end of the board, lay the whole fleet."""
-        return sum(kernel.joined(ways, 1, self.size) for ways in layer.values())
+    def _complete_fleets(self, layer: Layer) -> int:
+        """Count the ways in the last layer that place the whole fleet."""
+        return sum(kernel.combine_ways(ways, 1, self.size) for ways in layer.values())
 
-    def _tell(self, done: int, part: float) -> None:
-        self.tried += done
-        self.runtime.report_progress(part, f"{self.tried:,} states of the sweep")
+    def _report(self, states: int, part: float) -> None:
+        self.states += states
+        self.runtime.report_progress(part, f"{self.states:,} states of the sweep")
 
-    def _rows(self, size: int, what: str) -> Rows:
-        """Return the sweep, if SIZE bytes, which WHAT needs, fit into memory. Raises Refused."""
-        if size > NOTICED:
-            self.runtime.require_memory(size, what)
-        return plan(self.board, self.there, self.size)
+    def _plan_rows(self, size: int, purpose: str) -> CellRows:
+        """Plan the sweep if `size` bytes fit into memory. Raises Refused."""
+        if size > CHECKED_MEMORY:
+            self.runtime.require_memory(size, purpose)
+        return plan_rows(self.board, self.places, self.size)
+
+
+def plan_rows(board: Board, places: Sequence[Placement], size: PolynomialSize) -> CellRows:
+    """Build the cells of the sweep that counts the ways to place the fleet of `board` on `places`."""
+    transposed = is_transposed(board)
+    width, height = (board.height, board.width) if transposed else (board.width, board.height)
+    available, shifts = _coefficient_masks(board.fleet, size)
+    moves: dict[tuple[int, int], list[Move]] = {}
+    for place in places:
+        (x, y), (end_x, _) = place.ship if not transposed else (each[::-1] for each in place.ship)
+        across = end_x > x or place.length == 1
+        bits = _key_bits(board.touching, x, width, place.length, across)
+        moves.setdefault((x, y), []).append((*bits, available[place.length], shifts[place.length]))
+    occupied = {(y, x) if transposed else (x, y) for x, y in board.find_marks(HIT + SUNK)}
+
+    def make_cell(x: int, y: int) -> Cell:
+        end = (2 if board.touching == "allowed" else 1) << 4 * x
+        corner = CORNER_BIT if board.touching == "never" and x + 1 < width else 0
+        return Cell(4 * x, 1 << 4 * x, end, corner, int((x, y) not in occupied), tuple(moves.get((x, y), ())))
+
+    return tuple(tuple(make_cell(x, y) for x in range(width)) for y in range(height))
+
+
+def is_transposed(board: Board) -> bool:
+    """Return whether the columns of `board` are shorter than its rows, so that a sweep uses them as rows."""
+    return board.width > board.height
+
+
+def polynomial_size(board: Board, places: Sequence[Placement]) -> PolynomialSize:
+    """Compute the polynomial layout: no coefficient exceeds the product of the ways to choose places per length."""
+    numbers = Counter(place.length for place in places)
+    ships = Counter(board.fleet)
+    ways = prod(max(comb(numbers[length], placed) for placed in range(most + 1)) for length, most in ships.items())
+    return PolynomialSize(prod(most + 1 for most in ships.values()), -(-ways.bit_length() // 64))
+
+
+def _coefficient_masks(fleet: Sequence[int], size: PolynomialSize) -> tuple[dict[int, int], dict[int, int]]:
+    """Return by length the mask of coefficients with such a ship left, and the shift that places one (mixed radix)."""
+    available, shifts, stride = {}, {}, 1
+    for length in sorted(set(fleet)):
+        ships = fleet.count(length)
+        bytes_each = 8 * size.words * stride
+        mask = b"\xff" * (bytes_each * ships) + bytes(bytes_each)
+        available[length] = int.from_bytes(mask * (size.slots // (stride * (ships + 1))), "little")
+        shifts[length] = 8 * bytes_each
+        stride *= ships + 1
+    return available, shifts
+
+
+def _key_bits(touching: str, x: int, width: int, length: int, across: bool) -> tuple[int, int, int]:
+    """Return the key bits that a ship at column `x` needs clear, those it sets, and the cells it covers in its row."""
+    cells = length if across else 1
+    columns = range(x, x + cells)
+    clear = sum(15 << 4 * each for each in columns)
+    sets = sum(1 << 4 * each for each in columns) if across else length << 4 * x
+    if touching == "allowed":
+        return clear, 0 if across else sets, cells
+    if x:
+        clear |= 15 << 4 * (x - 1)
+    if x + cells < width:
+        # A ship to the right that continues lies in this row too; one that has ended touches at a corner.
+        clear |= (14 if touching == "corners" else 15) << 4 * (x + cells)
+    return (clear | CORNER_BIT if touching == "never" else clear), sets, cells
+
+
+def estimate_memory(board: Board, places: Sequence[Placement], size: PolynomialSize) -> MemoryEstimate:
+    """Estimate the peak memory of a sweep over `places` with polynomials of `size`."""
+    keys, ways = _max_row_keys(board, places), 8 * size.slots * size.words
+    # Marginals keep a packed layer per row and per cell of one row; layers within reach of a ship are unpacked.
+    packed, unpacked = board.width + board.height, max(board.fleet) + 2
+    return MemoryEstimate(
+        PEAK_LAYERS * keys * (KEY_BYTES + ways),
+        keys * (packed * (PACKED_KEY_BYTES + ways) + unpacked * (KEY_BYTES + ways)),
+    )
+
+
+def _max_row_keys(board: Board, places: Sequence[Placement]) -> int:
+    """Bound the number of keys in the largest layer after a row."""
+    values: dict[int, list[set[int]]] = {}
+    transposed = is_transposed(board)
+    width = board.height if transposed else board.width
+    for place in places:
+        squares = [(y, x) if transposed else (x, y) for x, y in place.ship.squares]
+        across = squares[0][1] == squares[-1][1]
+        for number, (x, y) in enumerate(squares):
+            value = 1 if across else len(squares) - number
+            values.setdefault(y, [set() for _ in range(width)])[x].add(value)
+    rows = {tuple(map(frozenset, columns)) for columns in values.values()}
+    return max((_count_row_keys(board, columns) for columns in rows), default=1)
+
+
+def _count_row_keys(board: Board, columns: Sequence[frozenset[int]]) -> int:
+    """Bound the keys after a row, given the values other than 0 (water) that each of its columns may have."""
+    all_lengths = sorted({length for length in board.fleet if length > 1})
+    lengths = sorted(
+        {all_lengths[number * len(all_lengths) // MAX_LENGTH_LIMITS] for number in range(MAX_LENGTH_LIMITS)}
+        if all_lengths
+        else ()
+    )
+    ships = [sum(other >= length for other in board.fleet) for length in lengths]
+    apart = board.touching != "allowed"
+    states: Counter[tuple[int, tuple[int, ...]]] = Counter({(_WATER, (0,) * len(lengths)): 1})
+    for values in columns:
+        next_states: Counter[tuple[int, tuple[int, ...]]] = Counter()
+        # Values between the same limits are equivalent.
+        steps = Counter(tuple(value >= length for length in lengths) for value in values - {1})
+        for (before, used), number in states.items():
+            next_states[_WATER, used] += number
+            if apart and 1 in values and before != _CONTINUES:
+                next_states[_ENDED, used] += number
+            if apart and before != _WATER:
+                continue
+            for step, ways in steps.items():
+                now = tuple(count + more for count, more in zip(used, step, strict=True))
+                if all(count <= most for count, most in zip(now, ships, strict=True)):
+                    next_states[_CONTINUES, now] += number * ways
+        states = next_states
+    return states.total()

@@ -1,10 +1,15 @@
-"""The sweep behind battleship's counts: cell after cell in reading order, every way to lay ships at once.
+"""Kernel of the battleship count: a broken-profile dynamic programme over the squares in reading order.
 
-A key says all that cells further on must know of those before: four bits a column, 0 where its last cell is water, else
-one more than the cells its ship still needs below; bit 60 says that a ship ended up and to the left, where not even
-corners may touch. A layer gives each key its ways: a polynomial in the ships laid of each length, its coefficients side
-by side in one integer, so that one addition adds them all, and one shift lays a ship.
-Plain Python over plain integers, those of the ways as long as they need to be.
+A state (key) holds all that later cells must know about earlier ones, four bits per column. The
+four bits are 0 if the last cell of the column is water. Otherwise they are one more than the number
+of cells its ship still needs below. Bit 60 is set if a ship ended up and to the left, where not even
+corners may touch.
+
+A layer maps each key to its ways: a polynomial in the number of ships placed of each length. The
+coefficients lie side by side in one integer (Kronecker substitution), so one addition adds them all
+and one shift places a ship. The ways are Python integers of any length.
+
+This file is plain Python; the C types are in kernel.pxd.
 """
 
 import sys
@@ -14,103 +19,123 @@ from typing import NamedTuple
 
 Layer = dict[int, int]
 Move = tuple[int, int, int, int, int]
-"""A ship that may begin at a cell: the bits it wants clear, the bits it sets, the cells it covers in this row, the
-coefficients that have such a ship left, and the shift that lays it."""
+"""A ship that may start at a cell: the key bits that must be clear, the key bits it sets, the cells it
+covers in this row, the mask of coefficients with such a ship left, and the shift that places it."""
 
-CORNER = 1 << 60
-REST = CORNER - 1
+CORNER_BIT = 1 << 60
+PROFILE_MASK = CORNER_BIT - 1
 
 
 class Cell(NamedTuple):
-    """What may be done at one cell."""
+    """The transitions at one cell."""
 
-    at: int
-    """Where its column has its four bits."""
-    one: int
-    """The lowest of them."""
+    shift: int
+    """Position of the column's four bits in the key."""
+    unit: int
+    """The lowest of these bits."""
     end: int
-    """What is taken from a key when a ship ends here: where ships may touch, nobody has to know of it any more."""
+    """Subtracted from the key when a ship ends here. Where ships may touch, it clears the column."""
     corner: int
-    """CORNER where the next cell must know that a ship ended above this one, else 0."""
-    water: int
-    """1 if it may stay empty, 0 if it must hold a ship."""
+    """CORNER_BIT if the next cell must know that a ship ended above this one, else 0."""
+    may_be_water: int
+    """1 if the cell may stay empty, 0 if it must hold a ship."""
     moves: tuple[Move, ...]
 
 
-class Size(NamedTuple):
-    """How a polynomial is laid out."""
+class PolynomialSize(NamedTuple):
+    """The layout of a polynomial in one integer."""
 
     slots: int
-    """Its coefficients: the fleets there are, from no ship to all of them."""
+    """Number of coefficients: one for each subset of the fleet by lengths."""
     words: int
-    """The 64-bit words of each; wide enough for the largest number there can be."""
+    """64-bit words per coefficient, enough for the largest possible count."""
 
 
-def push(items: Iterable[tuple[int, int]], ahead: Sequence[Layer], cell: Cell) -> int:
-    """Spread the ways of ITEMS, keys at CELL, over the layers AHEAD (AHEAD[N] is N cells on); return how many."""
-    at, one, end, corner, water, moves = cell
-    after = ahead[1]
+def step_forward(items: Iterable[tuple[int, int]], ahead: Sequence[Layer], cell: Cell) -> int:
+    """Distribute the ways of `items` over the next layers.
+
+    Args:
+        items: Pairs of key and ways at `cell`.
+        ahead: `ahead[n]` is the layer n cells later.
+        cell: The transitions.
+
+    Returns:
+        The number of items.
+    """
+    shift, unit, end, corner, may_be_water, moves = cell
+    next_layer = ahead[1]
     done = 0
     for key, ways in items:
         done += 1
-        value = (key >> at) & 15
-        base = key & REST
+        value = (key >> shift) & 15
+        base = key & PROFILE_MASK
         if value > 1:
-            base -= end if value == 2 else one
-            after[base] = after.get(base, 0) + ways
+            base -= end if value == 2 else unit
+            next_layer[base] = next_layer.get(base, 0) + ways
             continue
         if value:
-            base = (base - one) | corner
-        if water:
-            after[base] = after.get(base, 0) + ways
+            base = (base - unit) | corner
+        if may_be_water:
+            next_layer[base] = next_layer.get(base, 0) + ways
         if value:
             continue
-        for clear, sets, cells, room, shift in moves:
+        for clear, sets, cells, available, move_shift in moves:
             if not key & clear:
-                laid = ways & room
-                if laid:
+                placed = ways & available
+                if placed:
                     layer = ahead[cells]
-                    new = base | sets
-                    layer[new] = layer.get(new, 0) + (laid << shift)
+                    new_key = base | sets
+                    layer[new_key] = layer.get(new_key, 0) + (placed << move_shift)
     return done
 
 
-def pull(items: Iterable[tuple[int, int]], ahead: Sequence[Layer], cell: Cell, size: Size, back: Layer) -> int:
-    """Put into BACK, for the keys of ITEMS, the ways to go on from there, given those of the layers AHEAD.
+def step_backward(
+    items: Iterable[tuple[int, int]], ahead: Sequence[Layer], cell: Cell, size: PolynomialSize, completions: Layer
+) -> int:
+    """Compute the ways to complete each key of `items`, and count the solutions with water at `cell`.
 
-    Return how many whole placements leave CELL empty: the ways of ITEMS joined with the ways to go on.
+    Args:
+        items: Pairs of key and ways at `cell`.
+        ahead: `ahead[n]` holds the ways to complete from n cells later.
+        cell: The transitions.
+        size: Layout of the polynomials.
+        completions: Receives the ways to complete from each key.
+
+    Returns:
+        The number of complete placements that leave `cell` empty.
     """
-    at, one, end, corner, water, moves = cell
-    after = ahead[1]
-    empty = 0
+    shift, unit, end, corner, may_be_water, moves = cell
+    next_layer = ahead[1]
+    water_count = 0
     for key, ways in items:
-        value = (key >> at) & 15
-        base = key & REST
+        value = (key >> shift) & 15
+        base = key & PROFILE_MASK
         if value > 1:
-            base -= end if value == 2 else one
-            on = after.get(base, 0)
+            base -= end if value == 2 else unit
+            total = next_layer.get(base, 0)
         else:
             if value:
-                base = (base - one) | corner
-            on = after.get(base, 0) if water else 0
-            if on:
-                empty += joined(ways, on, size)
+                base = (base - unit) | corner
+            total = next_layer.get(base, 0) if may_be_water else 0
+            if total:
+                water_count += combine_ways(ways, total, size)
             if not value:
-                for clear, sets, cells, room, shift in moves:
+                for clear, sets, cells, available, move_shift in moves:
                     if not key & clear:
-                        on += (ahead[cells].get(base | sets, 0) & room) << shift
-        if on:
-            back[key] = on
-    return empty
+                        total += (ahead[cells].get(base | sets, 0) & available) << move_shift
+        if total:
+            completions[key] = total
+    return water_count
 
 
-def joined(ways: int, on: int, size: Size) -> int:
-    """Return how often WAYS and the ways to go ON lay the whole fleet together.
+def combine_ways(ways: int, completions: int, size: PolynomialSize) -> int:
+    """Count how often `ways` and `completions` place the whole fleet together.
 
-    Fleets are numbered in mixed radix, so that two make the whole one where their numbers add up to the last number.
+    Subsets of the fleet are numbered in mixed radix, so two of them make up the whole fleet if
+    their numbers add up to the last number.
     """
     slots, words = size
-    first, rest = _words(ways, words), _words(on, words)
+    first, rest = _split_words(ways, words), _split_words(completions, words)
     skipped = slots - len(rest) // words
     if words == 1:
         return sum(map(mul, first[skipped:], rest[::-1]))
@@ -122,8 +147,8 @@ def joined(ways: int, on: int, size: Size) -> int:
     )
 
 
-def _words(ways: int, words: int) -> memoryview:
-    """Return the coefficients of WAYS as machine words, WORDS of them each, the lowest first."""
+def _split_words(ways: int, words: int) -> memoryview:
+    """Return the coefficients of `ways` as 64-bit words, `words` per coefficient, lowest first."""
     count = -(-ways.bit_length() // (64 * words)) * words
     view = memoryview(ways.to_bytes(8 * count, sys.byteorder)).cast("Q")
     return view if sys.byteorder == "little" else view[::-1]

@@ -1,184 +1,276 @@
-"""Reads a battleship board: a grid of marks, a list of lists of 0 and 1, or a list of shots such as "B5 hit"."""
+"""Read a battleship board: a grid of marks, a list of lists of 0 and 1, or a list of shots.
+
+Shots are written as "B5 hit", "A1, C7 miss", "D4-D6 sunk", or "hit: B5, B6".
+"""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from pi_appliance.errors import ConfigError, Problem, UnknownName, WrongArgument, suggest
 from pi_appliance.puzzles import pluralize
-from pi_appliance.puzzles.battleship.board import RULES, SIDE, SUNK, Board, Ship, ship_of, with_rules
-from pi_appliance.puzzles.battleship.shots import shots
+from pi_appliance.puzzles.battleship.board import (
+    HIT,
+    MAX_SIDE,
+    MISS,
+    RULES,
+    SUNK,
+    UNKNOWN,
+    Board,
+    Ship,
+    Square,
+    parse_ship,
+    with_rules,
+)
 
 MARKS = {"?": "?", ".": ".", "~": ".", "o": ".", "O": ".", "X": "X", "x": "X", "#": "#"}
-_MEANT = {" ": "?", "_": "?", "-": "?", "*": "X", "0": ".", "1": "#", "S": "#", "H": "X", "M": "."}
-_RIGHT = "a square is ? (unknown), . (miss), X (hit) or # (of a sunk ship)"
-_HEADS = (*RULES, "size", "whole")
-_HEAD = re.compile(r"\s*([A-Za-z]+)\s*:(.*)")
+SHOT_WORDS = {"hit": HIT, "miss": MISS, "sunk": SUNK}
+_SUGGESTED_MARKS = {" ": "?", "_": "?", "-": "?", "*": "X", "0": ".", "1": "#", "S": "#", "H": "X", "M": "."}
+_SQUARE_HELP = "a square is ? (unknown), . (miss), X (hit) or # (of a sunk ship)"
+_SHOT_HELP = "write squares and hit, miss or sunk, such as: B5 hit, or D4-D6 sunk for a whole ship"
+_HEADER_NAMES = (*RULES, "size", "whole")
+_HEADER = re.compile(r"\s*([A-Za-z]+)\s*:(.*)")
 _LIST = re.compile(r"\s*(?:\w+\s*=\s*)?[\[\]01,\s]*")
 _SHOT = re.compile(r"\b(hit|miss|sunk)\b", re.IGNORECASE)
-_COLUMNS = re.compile(r"\s*(?:A(?:\s*[B-O])*|1(?:\s+\d+)+)\s*")
-_NUMBERED = re.compile(r"\s*\d+\s+(?=\S)|\s*\d+(?=[^\s\d])")
-_NAMES = re.compile(r"[^\s,]+")
+_SHOT_PART = re.compile(r"[^\s,;:]+")
+_COLUMN_NAMES = re.compile(r"\s*(?:A(?:\s*[B-O])*|1(?:\s+\d+)+)\s*")
+_ROW_NUMBER = re.compile(r"\s*\d+\s+(?=\S)|\s*\d+(?=[^\s\d])")
+_SHIP_NAMES = re.compile(r"[^\s,]+")
 
 Row = tuple[int, str]
-"""The number of a line in the file, and the line."""
-_Marks = tuple[int, list[tuple[int, str]]]
-"""The number of a line in the file, and the squares in it: the column and the mark of each."""
+"""A line number of the file, and the line."""
+_MarkRow = tuple[int, list[tuple[int, str]]]
+"""A line number of the file, and the column and mark of each square in the line."""
 
 
 @dataclass(slots=True)
-class _Reading:
-    """What is read so far; a problem is told, and reading goes on."""
+class _ParseState:
+    """Headers and problems. Parsing continues after a problem, so that all of them are reported."""
 
     file: str
     headers: dict[str, tuple[int, int, str]] = field(default_factory=dict)
-    """By name: line, column and text of what stands behind it."""
+    """By name: line, column and text of the value."""
     whole: list[tuple[int, int, str]] = field(default_factory=list)
-    """The names of ships behind "whole", each with its line and column."""
+    """Line, column and text of each ship after "whole"."""
     problems: list[Problem] = field(default_factory=list)
 
-    def wrong(self, line: int, column: int, wrong: str, right: str) -> None:
+    def add_problem(self, line: int, column: int, wrong: str, right: str) -> None:
         self.problems.append(Problem(self.file, line, column, wrong, right))
 
-    def done(self) -> None:
-        """Raise ConfigError if there was any problem."""
+    def raise_problems(self) -> None:
+        """Raise ConfigError if there is a problem."""
         if self.problems:
             raise ConfigError(self.problems)
 
 
 def parse(text: str, file: str) -> Board:
-    """Return the board drawn in TEXT; rules may stand above it, such as "fleet: 5,4,3,3,2". Raises ConfigError."""
-    reading = _Reading(file)
-    body = [row for row in enumerate(text.splitlines(), 1) if row[1].strip() and not _head(reading, row)]
-    rules = {name: reading.headers[name][2] for name in RULES if name in reading.headers}
+    """Read the board in `text`; headers such as "fleet: 5,4,3,3,2" may precede it. Raises ConfigError."""
+    state = _ParseState(file)
+    body = [row for row in enumerate(text.splitlines(), 1) if row[1].strip() and not _parse_header(state, row)]
+    rules = {name: state.headers[name][2] for name in RULES if name in state.headers}
     empty = Board(rows=("?" * 10,) * 10)
     for name in rules:
-        _try_rule(reading, empty, name)
-    known: Sequence[Ship] = ()
-    if any(_SHOT.search(row) for _, row in body) or (not body and "size" in reading.headers):
-        rows, known = shots(body, _size(reading), reading.wrong)
-    elif "size" in reading.headers:
-        line, column, _ = reading.headers["size"]
-        reading.wrong(line, column, "the size is told, and a grid follows", "a grid shows its size: leave this row out")
+        _check_rule(state, empty, name)
+    sunk_ships: Sequence[Ship] = ()
+    if any(_SHOT.search(row) for _, row in body) or (not body and "size" in state.headers):
+        rows, sunk_ships = _parse_shots(state, body, _parse_size(state))
+    elif "size" in state.headers:
+        line, column, _ = state.headers["size"]
+        state.add_problem(line, column, "a size is given, and a grid follows", "a grid shows its size: remove this row")
         rows = ["?"]
+    elif all(_LIST.fullmatch(row) for _, row in body):
+        rows = _parse_lists(state, body)
     else:
-        rows = _listed(reading, body) if all(_LIST.fullmatch(row) for _, row in body) else _grid(reading, body)
-    reading.done()
-    known = [*known, *_known(reading, rows, known)]
-    reading.done()
-    return with_rules(Board(rows=tuple(rows), known=tuple(sorted(set(known)))), rules)
+        rows = _parse_grid(state, body)
+    state.raise_problems()
+    sunk_ships = [*sunk_ships, *_parse_whole_ships(state, rows, sunk_ships)]
+    state.raise_problems()
+    return with_rules(Board(rows=tuple(rows), sunk_ships=tuple(sorted(set(sunk_ships)))), rules)
 
 
-def _head(reading: _Reading, row: Row) -> bool:
-    """Take ROW if it is a rule or the like: a name, a colon, and a value."""
-    found = _HEAD.fullmatch(row[1])
-    if not found or _SHOT.fullmatch(found[1]):
+def _parse_header(state: _ParseState, row: Row) -> bool:
+    """Store `row` if it is a header, which has a name, a colon and a value."""
+    match = _HEADER.fullmatch(row[1])
+    if not match or _SHOT.fullmatch(match[1]):
         return False
-    name, at = found[1].lower(), (row[0], found.start(1) + 1)
-    if name not in _HEADS:
-        reading.wrong(*at, f"nothing is called {found[1]!r} here", suggest(name, _HEADS))
+    name, at = match[1].lower(), (row[0], match.start(1) + 1)
+    if name not in _HEADER_NAMES:
+        state.add_problem(*at, f"unknown header {match[1]!r}", suggest(name, _HEADER_NAMES))
     elif name == "whole":
-        reading.whole += [(row[0], ship.start() + 1, ship[0]) for ship in _NAMES.finditer(row[1], found.start(2))]
-    elif name in reading.headers:
-        reading.wrong(*at, f"{name} stands here twice", "leave one of the two out")
+        ships = _SHIP_NAMES.finditer(row[1], match.start(2))
+        state.whole += [(row[0], ship.start() + 1, ship[0]) for ship in ships]
+    elif name in state.headers:
+        state.add_problem(*at, f"{name} is given twice", "remove one of the two")
     else:
-        value = found[2].strip()
-        reading.headers[name] = (row[0], found.start(2) + len(found[2]) - len(found[2].lstrip()) + 1, value)
+        value = match[2].strip()
+        state.headers[name] = (row[0], match.start(2) + len(match[2]) - len(match[2].lstrip()) + 1, value)
     return True
 
 
-def _try_rule(reading: _Reading, board: Board, name: str) -> None:
-    line, column, value = reading.headers[name]
+def _check_rule(state: _ParseState, board: Board, name: str) -> None:
+    line, column, value = state.headers[name]
     try:
         with_rules(board, {name: value})
     except (UnknownName, WrongArgument) as error:
         wrong, _, right = str(error).partition("; ")
-        reading.wrong(line, column, wrong, right)
+        state.add_problem(line, column, wrong, right)
 
 
-def _size(reading: _Reading) -> tuple[int, int]:
-    line, column, text = reading.headers.get("size", (1, 1, "10x10"))
-    found = re.fullmatch(r"(\d{1,2})\s*[xX×]\s*(\d{1,2})", text)  # noqa: RUF001 - the sign for "times"
-    width, height = (int(found[1]), int(found[2])) if found and text.isascii() else (0, 0)
-    if not (1 <= width <= SIDE and 1 <= height <= SIDE):
-        reading.wrong(line, column, f"the size cannot be {text!r}", f"write columns x rows, 1 to {SIDE}, such as 10x10")
+def _parse_size(state: _ParseState) -> tuple[int, int]:
+    line, column, text = state.headers.get("size", (1, 1, "10x10"))
+    match = re.fullmatch(r"(\d{1,2})\s*[xX×]\s*(\d{1,2})", text)  # noqa: RUF001 - the multiplication sign
+    width, height = (int(match[1]), int(match[2])) if match and text.isascii() else (0, 0)
+    if not (1 <= width <= MAX_SIDE and 1 <= height <= MAX_SIDE):
+        right = f"write columns x rows, 1 to {MAX_SIDE}, such as 10x10"
+        state.add_problem(line, column, f"the size cannot be {text!r}", right)
         return 10, 10
     return width, height
 
 
-def _grid(reading: _Reading, body: Sequence[Row]) -> list[str]:
-    if body and _COLUMNS.fullmatch(body[0][1]):
+def _parse_grid(state: _ParseState, body: Sequence[Row]) -> list[str]:
+    if body and _COLUMN_NAMES.fullmatch(body[0][1]):
         body = body[1:]
-    rows: list[_Marks] = []
-    numbered = bool(body) and all(_NUMBERED.match(row) for _, row in body)
+    rows: list[_MarkRow] = []
+    numbered = bool(body) and all(_ROW_NUMBER.match(row) for _, row in body)
     for line, row in body:
-        number = _NUMBERED.match(row) if numbered else None
+        number = _ROW_NUMBER.match(row) if numbered else None
         start = number.end() if number else 0
         squares = [(column, mark) for column, mark in enumerate(row[start:], start + 1) if not mark.isspace()]
         for column, mark in squares:
             if mark not in MARKS:
-                meant = f"did you mean {_MEANT[mark]!r}? {_RIGHT}" if mark in _MEANT else _RIGHT
-                reading.wrong(line, column, f"{mark!r} is no part of a board", meant)
+                suggestion = f"did you mean {_SUGGESTED_MARKS[mark]!r}? " if mark in _SUGGESTED_MARKS else ""
+                state.add_problem(line, column, f"{mark!r} is not a mark", suggestion + _SQUARE_HELP)
                 break
         rows.append((line, [(column, MARKS.get(mark, "?")) for column, mark in squares]))
-    return _shaped(reading, rows)
+    return _check_shape(state, rows)
 
 
-def _listed(reading: _Reading, body: Sequence[Row]) -> list[str]:
-    """Read rows of 0 and 1: in brackets, or each in a line of its own."""
+def _parse_lists(state: _ParseState, body: Sequence[Row]) -> list[str]:
+    """Read rows of 0 and 1, in brackets or each on its own line."""
     brackets = any("[" in row for _, row in body)
-    rows: list[_Marks] = []
-    opened = False
+    rows: list[_MarkRow] = []
+    inside = False
     for line, row in body:
         if not brackets:
             rows.append((line, []))
-            opened = True
+            inside = True
         for column, mark in enumerate(row[row.find("=") + 1 :], row.find("=") + 2):
             if mark == "[":
-                opened = True
+                inside = True
                 rows.append((line, []))
             elif mark == "]":
-                opened = False
-            elif mark in "01" and opened:
+                inside = False
+            elif mark in "01" and inside:
                 rows[-1][1].append((column, "." if mark == "0" else "#"))
             elif mark in "01":
-                reading.wrong(line, column, "a number outside the rows", "write each row in brackets: [[0, 1], [0, 0]]")
-    # The bracket around all rows opens a row too, with nothing in it.
-    return _shaped(reading, [(line, row) for line, row in rows if row or not brackets])
+                right = "write each row in brackets: [[0, 1], [0, 0]]"
+                state.add_problem(line, column, "a number outside the rows", right)
+    # The bracket around all rows also opened a row, which is empty.
+    return _check_shape(state, [(line, row) for line, row in rows if row or not brackets])
 
 
-def _shaped(reading: _Reading, rows: Sequence[_Marks]) -> list[str]:
-    """Return the marks of ROWS; tell where their sizes are wrong."""
+def _check_shape(state: _ParseState, rows: Sequence[_MarkRow]) -> list[str]:
+    """Return the marks of `rows`; add a problem for each row of another length."""
     if not any(row for _, row in rows):
-        reading.wrong(1, 1, "no board is drawn here", f"draw rows of squares: {_RIGHT}; or list shots, such as B5 hit")
+        right = f"draw rows of squares: {_SQUARE_HELP}; or list shots, such as B5 hit"
+        state.add_problem(1, 1, "there is no board here", right)
     width = len(rows[0][1]) if rows else 0
     for number, (line, row) in enumerate(rows):
         if len(row) != width:
             wrong = f"this row has {pluralize(len(row), 'square')}, the first one {width}"
-            at = row[width][0] if len(row) > width else (row[-1][0] if row else 0) + 1
-            reading.wrong(line, at, wrong, "all rows are as long as the first")
-        elif len(row) > SIDE or number == SIDE:
-            at = row[0][0] if number == SIDE else row[SIDE][0]
-            reading.wrong(line, at, "the board is too large", f"it may have {SIDE} columns and {SIDE} rows")
+            column = row[width][0] if len(row) > width else (row[-1][0] if row else 0) + 1
+            state.add_problem(line, column, wrong, "all rows are as long as the first")
+        elif len(row) > MAX_SIDE or number == MAX_SIDE:
+            column = row[0][0] if number == MAX_SIDE else row[MAX_SIDE][0]
+            right = f"it may have {MAX_SIDE} columns and {MAX_SIDE} rows"
+            state.add_problem(line, column, "the board is too large", right)
             break
     return ["".join(mark for _, mark in row) for _, row in rows]
 
 
-def _known(reading: _Reading, rows: Sequence[str], shot: Sequence[Ship]) -> list[Ship]:
-    """Return the sunk ships that the heads "whole" name: they are drawn, and lie on none that was SHOT as a whole."""
-    found: list[Ship] = []
-    taken = {square for ship in shot for square in ship.squares}
-    for line, column, word in reading.whole:
-        ship = ship_of(word)
+def _parse_whole_ships(state: _ParseState, rows: Sequence[str], shot_ships: Sequence[Ship]) -> list[Ship]:
+    """Return the ships of the "whole" headers. They must be drawn as sunk and not overlap `shot_ships`."""
+    ships: list[Ship] = []
+    occupied = {square for ship in shot_ships for square in ship.squares}
+    for line, column, word in state.whole:
+        ship = parse_ship(word)
         if ship is None:
-            reading.wrong(line, column, f"{word!r} is no ship", "name its first and last square, such as B5-B8")
+            right = "name its first and last square, such as B5-B8"
+            state.add_problem(line, column, f"{word!r} is not a valid ship", right)
         elif ship.end.x >= len(rows[0]) or ship.end.y >= len(rows):
-            reading.wrong(line, column, f"{ship} is outside the sea", "columns are letters, rows are numbers")
+            state.add_problem(line, column, f"{ship} is outside the sea", "columns are letters, rows are numbers")
         elif any(rows[y][x] != SUNK for x, y in ship.squares):
-            reading.wrong(line, column, f"{ship} is not drawn as sunk", f"draw {SUNK} on all its squares")
-        elif taken & set(ship.squares) and ship not in shot:
-            reading.wrong(line, column, f"{ship} lies on another sunk ship", "two ships have no square in common")
+            state.add_problem(line, column, f"{ship} is not drawn as sunk", f"draw {SUNK} on all its squares")
+        elif occupied & set(ship.squares) and ship not in shot_ships:
+            state.add_problem(line, column, f"{ship} overlaps another sunk ship", "two ships share no square")
         else:
-            taken |= set(ship.squares)
-            found.append(ship)
-    return found
+            occupied |= set(ship.squares)
+            ships.append(ship)
+    return ships
+
+
+def _parse_shots(state: _ParseState, body: Sequence[Row], size: tuple[int, int]) -> tuple[list[str], list[Ship]]:
+    """Return the rows of a board of `size` (columns, rows) after the shots, and the ships sunk as a whole."""
+    width, height = size
+    marks: dict[Square, str] = {}
+    whole: dict[Square, Ship] = {}
+    for line, row in body:
+        for mark, targets in _split_clauses(state, line, row):
+            for ship, column in _join_sunk_squares(mark, targets):
+                if ship.end.x >= width or ship.end.y >= height:
+                    right = f"it has {width} columns and {height} rows"
+                    state.add_problem(line, column, f"{ship} is outside the sea", right)
+                    continue
+                for square in ship.squares:
+                    before = marks.get(square, mark)
+                    if MISS in (before, mark) and before != mark:
+                        state.add_problem(line, column, f"{square} is a miss and a hit", "remove one of the two")
+                    if whole.get(square, ship) != ship:
+                        wrong = f"{ship} overlaps {whole[square]}"
+                        state.add_problem(line, column, wrong, "two ships share no square")
+                    marks[square] = SUNK if SUNK in (before, mark) else mark
+                if mark == SUNK and len(ship.squares) > 1:
+                    whole.update(dict.fromkeys(ship.squares, ship))
+    rows = ["".join(marks.get(Square(x, y), UNKNOWN) for x in range(width)) for y in range(height)]
+    return rows, sorted(set(whole.values()))
+
+
+def _split_clauses(state: _ParseState, line: int, row: str) -> Iterator[tuple[str, list[tuple[Ship, int]]]]:
+    """Yield each mark in `row` with its targets and their columns. The mark stands before or after its targets."""
+    targets: list[tuple[Ship, int]] = []
+    leading_mark, mark_column = "", 0
+    has_unknown_word = False  # it may be a misspelt square, so a mark without squares is not reported as well
+    for match in _SHOT_PART.finditer(row):
+        word, column = match[0], match.start() + 1
+        mark, ship = SHOT_WORDS.get(word.lower()), parse_ship(word)
+        if ship:
+            targets.append((ship, column))
+        elif not mark:
+            state.add_problem(line, column, f"{word!r} is neither a square nor a mark", _SHOT_HELP)
+            has_unknown_word = True
+        elif targets and not leading_mark:
+            yield mark, targets
+            targets = []
+        else:
+            if leading_mark:
+                yield leading_mark, targets
+            if leading_mark and not (targets or has_unknown_word):
+                state.add_problem(line, mark_column, "this mark has no square", _SHOT_HELP)
+            leading_mark, mark_column, targets = mark, column, []
+    if leading_mark:
+        yield leading_mark, targets
+    if leading_mark and not (targets or has_unknown_word):
+        state.add_problem(line, mark_column, "this mark has no square", _SHOT_HELP)
+    elif targets and not leading_mark:
+        state.add_problem(line, targets[0][1], f"{targets[0][0]} is neither hit nor miss here", _SHOT_HELP)
+
+
+def _join_sunk_squares(mark: str, targets: list[tuple[Ship, int]]) -> list[tuple[Ship, int]]:
+    """Return `targets`; squares in one line that were sunk together become one ship."""
+    squares = sorted({square for ship, _ in targets for square in ship.squares})
+    if mark == SUNK and len(squares) > 1 and all(ship.start == ship.end for ship, _ in targets):
+        whole = Ship(squares[0], squares[-1])
+        straight = whole.start.x == whole.end.x or whole.start.y == whole.end.y
+        if straight and list(whole.squares) == squares:
+            return [(whole, targets[0][1])]
+    return targets

@@ -1,4 +1,4 @@
-"""Answers for a battleship board: whether it can be, how many placements there are, where the ships are likely."""
+"""Solve a battleship board: whether it is possible, how many fleets fit, and where ships are likely."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -8,143 +8,167 @@ from pi_appliance.errors import Refused
 from pi_appliance.puzzles import Proof, SolveMode, SolveResult, kernel_mode, pluralize
 from pi_appliance.puzzles.battleship import kernel
 from pi_appliance.puzzles.battleship.board import UNKNOWN, Board, Solution
-from pi_appliance.puzzles.battleship.count import Survey, Sweep, names, orders
-from pi_appliance.puzzles.battleship.fit import places
-from pi_appliance.puzzles.battleship.heat import best_shot, heat_map, percent, tables
-from pi_appliance.puzzles.battleship.reason import reason, seen_at_once
-from pi_appliance.puzzles.battleship.search import Search, SearchLimitReached
+from pi_appliance.puzzles.battleship.count import Marginals, ProfileCount, count_relabelings, label_factor
+from pi_appliance.puzzles.battleship.placements import find_placements
+from pi_appliance.puzzles.battleship.render import (
+    find_best_shot,
+    probability_tables,
+    render_heatmap,
+    ship_percent,
+)
+from pi_appliance.puzzles.battleship.search import (
+    FleetSearch,
+    SearchLimitReached,
+    explain_contradiction,
+    find_obvious_contradiction,
+)
 from pi_appliance.puzzles.runtime.interface import Interrupted, SearchRuntime
 
-Facts = dict[str, int | float | str]
-PATIENCE = 20_000  # ships tried: about a second; nearly every board needs fewer than a hundred
+Details = dict[str, int | float | str]
+FIRST_NODE_LIMIT = 20_000  # ships tried before the count decides: about 1 s; most boards need under 100
 
 
 def solve(board: Board, mode: SolveMode, runtime: SearchRuntime) -> SolveResult:
-    """Return the answer for BOARD: by then it is known whether it can be. Raises Interrupted; Refused (memory)."""
-    return _Asked(board, runtime).answer(mode)
+    """Solve `board`. Whether it is possible is decided before this returns.
+
+    Raises:
+        Interrupted: The runtime stopped the search.
+        Refused: Memory is too small.
+    """
+    return _BoardSolver(board, runtime).solve(mode)
 
 
 def hint(board: Board, runtime: SearchRuntime) -> str:
-    """Return the best next shot on BOARD in words. Raises Interrupted; Refused (memory)."""
-    answer = solve(board, SolveMode.COUNT, runtime)
-    facts = answer.details
-    if answer.proof:
-        return f"there is no shot: this board cannot be, as {answer.reason}"
-    if "best_shot" in facts:
-        chance = f"{facts['best_shot_per_cent']} % of the {answer.count:,} placements"
-        return f"shoot at {facts['best_shot']}: a ship is there in {chance}"
-    return str(facts.get("map", "there is no shot: no square is unknown"))
+    """Describe the best next shot. Raises Interrupted, or Refused if memory is too small."""
+    result = solve(board, SolveMode.COUNT, runtime)
+    details = result.details
+    if result.proof:
+        return f"there is no shot: this board is impossible, because {result.reason}"
+    if "best_shot" in details:
+        chance = f"{details['best_shot_per_cent']} % of the {result.count:,} placements"
+        return f"shoot at {details['best_shot']}: a ship is there in {chance}"
+    return str(details.get("map", "there is no shot: no square is unknown"))
 
 
 @dataclass(slots=True)
-class _Asked:
-    """One question about a board."""
+class _BoardSolver:
+    """One query about a board."""
 
     board: Board
     runtime: SearchRuntime
-    spent: int = 0
-    """Ships tried by the searches that are over."""
-    certain: str = "whether the board is possible is not known yet"
-    """What is proven until now."""
+    earlier_nodes: int = 0
+    """Ships tried by searches that have ended."""
+    proven: str = "whether the board is possible is not known yet"
+    """The partial result."""
 
-    def answer(self, mode: SolveMode) -> SolveResult:
-        if why := seen_at_once(self.board):
-            return self._none(Proof.CONTRADICTION, why)
-        search = Search(self.board, self._tick, patience=PATIENCE)
-        lines = search.lines()
+    def solve(self, mode: SolveMode) -> SolveResult:
+        if reason := find_obvious_contradiction(self.board):
+            return self._impossible(Proof.CONTRADICTION, reason)
+        search = FleetSearch(self.board, self._tick, node_limit=FIRST_NODE_LIMIT)
+        solutions = search.find_solutions()
         try:
-            first = next(lines, None)
+            first = next(solutions, None)
         except SearchLimitReached:
-            return self._hard(mode)
+            return self._decide_by_count(mode)
         if first is None:
-            self.spent += search.tried
-            tried = pluralize(self.spent, "ship")
-            return self._none(Proof.EXHAUSTION, f"every way to lay the fleet was looked at ({tried} laid): none fits")
-        search.patience = None
-        return self._possible(mode, search, chain([first], lines))
+            self.earlier_nodes += search.nodes_searched
+            tried = pluralize(self.earlier_nodes, "ship")
+            return self._impossible(
+                Proof.EXHAUSTION, f"every way to place the fleet was tried ({tried} placed) and none fits"
+            )
+        search.node_limit = None
+        return self._possible(mode, search, chain([first], solutions))
 
-    def _hard(self, mode: SolveMode) -> SolveResult:
-        """Answer where the search is not through soon: the sweep decides, however the ships may lie."""
-        self.spent += PATIENCE
-        search = Search(self.board, self._tick)
-        lines = search.lines()
+    def _decide_by_count(self, mode: SolveMode) -> SolveResult:
+        """Count the solutions, because the search takes too long to find the first one."""
+        self.earlier_nodes += FIRST_NODE_LIMIT
+        search = FleetSearch(self.board, self._tick)
+        solutions = search.find_solutions()
         try:
-            number = Sweep(self.board, places(self.board), self.runtime).total()
+            count = ProfileCount(self.board, find_placements(self.board), self.runtime).count_total()
         except Refused:
-            first = next(lines, None)  # however long it takes
-            number, lines = int(first is not None), chain([first] if first else [], lines)
-        if not number:
-            return self._none(Proof.EXHAUSTION, "all ways to lay the fleet were looked at: there is none")
-        return self._possible(mode, search, lines)
+            first = next(solutions, None)  # without a limit
+            count, solutions = int(first is not None), chain([first] if first else [], solutions)
+        if not count:
+            return self._impossible(Proof.EXHAUSTION, "all ways to place the fleet were counted: there is none")
+        return self._possible(mode, search, solutions)
 
-    def _possible(self, mode: SolveMode, search: Search, lines: Iterator[Solution]) -> SolveResult:
-        self.certain = "the board is possible"
+    def _possible(self, mode: SolveMode, search: FleetSearch, solutions: Iterator[Solution]) -> SolveResult:
+        self.proven = "the board is possible"
         if mode is SolveMode.FIRST:
-            return self._found(search, islice(lines, 1))
+            return self._make_result(search, islice(solutions, 1))
         try:
-            survey, count, why_not = self._counted()
+            marginals, count, map_error = self._count()
         except Interrupted as error:
-            error.partial_result = f"{self.certain}; {error.partial_result}"
+            error.partial_result = f"{self.proven}; {error.partial_result}"
             raise
-        facts: Facts = {"placements_told_apart": count // names(self.board) * orders(self.board)}
-        if why_not:
-            facts["map"] = why_not
-        shot = best_shot(self.board, survey) if survey else None
-        if not survey or not shot:
-            return self._found(search, lines if mode is SolveMode.ALL else iter(()), count, facts)
-        facts |= {"best_shot": str(shot), "best_shot_per_cent": round(percent(survey, shot), 2)}
-        answer = self._found(search, lines if mode is SolveMode.ALL else iter(()), count, facts)
+        details: Details = {
+            "placements_distinct_ships": count // label_factor(self.board) * count_relabelings(self.board)
+        }
+        if map_error:
+            details["map"] = map_error
+        listed = solutions if mode is SolveMode.ALL else iter(())
+        shot = find_best_shot(self.board, marginals) if marginals else None
+        if not marginals or not shot:
+            return self._make_result(search, listed, count, details)
+        details |= {"best_shot": str(shot), "best_shot_per_cent": round(ship_percent(marginals, shot), 2)}
         return replace(
-            answer, tables=tables(self.board, survey), pictures={"probability": heat_map(self.board, survey)}
+            self._make_result(search, listed, count, details),
+            tables=probability_tables(self.board, marginals),
+            pictures={"probability": render_heatmap(self.board, marginals)},
         )
 
-    def _counted(self) -> tuple[Survey | None, int, str]:
-        """Return the survey of the board where it has unknown squares and memory allows, the count, and why not."""
-        sweep = Sweep(self.board, places(self.board), self.runtime)
-        if not self.board.marked(UNKNOWN):
-            return None, sweep.total(), ""
+    def _count(self) -> tuple[Marginals | None, int, str]:
+        """Return the marginals if squares are unknown and memory suffices, the count, and why there are none."""
+        counter = ProfileCount(self.board, find_placements(self.board), self.runtime)
+        if not self.board.find_marks(UNKNOWN):
+            return None, counter.count_total(), ""
         try:
-            survey = sweep.survey()
+            marginals = counter.count_marginals()
         except Refused as error:
-            return None, sweep.total(), f"left out: {error}"
-        return survey, survey.total, ""
+            return None, counter.count_total(), f"left out: {error}"
+        return marginals, marginals.total, ""
 
-    def _found(
-        self, search: Search, lines: Iterator[Solution], count: int | None = None, facts: Facts | None = None
+    def _make_result(
+        self,
+        search: FleetSearch,
+        solutions: Iterator[Solution],
+        count: int | None = None,
+        details: Details | None = None,
     ) -> SolveResult:
-        spent = self.spent
+        earlier_nodes = self.earlier_nodes
         kernels = {"kernel": kernel_mode(kernel)} if count is not None else {}
         return SolveResult(
-            solutions=lines,
-            nodes_searched=lambda: spent + search.tried,
+            solutions=solutions,
+            nodes_searched=lambda: earlier_nodes + search.nodes_searched,
             count=count,
-            details={"possible": "yes", **(facts or {}), **kernels},
+            details={"possible": "yes", **(details or {}), **kernels},
         )
 
-    def _none(self, proof: Proof, why: str) -> SolveResult:
-        """Return the answer that the board cannot be, with the marks that contradict each other."""
-        spent, self.certain = self.spent, f"the board is impossible: {why}"
-        found = reason(self.board, self._tick)
-        facts: Facts = {"possible": "no"}
-        if found is None:
-            why += "; this fleet does not fit on such a sea at all"
-        elif found.together:
-            together = ", ".join(found.together)
-            facts["contradiction"] = together
-            cannot = "cannot be by itself" if len(found.together) == 1 else "cannot stand together"
-            why += f"; {together} {cannot}"
-            why += ", and none of them can be left out" if found.smallest and len(found.together) > 1 else ""
-            if found.alone:
-                facts["one_wrong_mark"] = ", ".join(found.alone)
-                either = " or ".join(found.alone)
-                why += f"; if one mark is wrong, it is {either}" if found.only else f"; possible without {either}"
-            elif found.only:
-                why += "; no single mark is to blame: at least two are wrong"
-        return SolveResult(nodes_searched=lambda: spent, count=0, proof=proof, reason=why, details=facts)
+    def _impossible(self, proof: Proof, reason: str) -> SolveResult:
+        """Return the proof that the board is impossible, with the marks that contradict each other."""
+        nodes, self.proven = self.earlier_nodes, f"the board is impossible: {reason}"
+        contradiction = explain_contradiction(self.board, self._tick)
+        details: Details = {"possible": "no"}
+        if contradiction is None:
+            reason += "; this fleet does not fit on a sea of this size at all"
+        elif contradiction.core:
+            core, wrong = contradiction.core, contradiction.wrong_candidates
+            details["contradiction"] = ", ".join(core)
+            reason += f"; {', '.join(core)} {'is impossible' if len(core) == 1 else 'contradict each other'}"
+            reason += ", and none of them can be left out" if contradiction.is_minimal and len(core) > 1 else ""
+            if wrong:
+                details["one_wrong_mark"] = ", ".join(wrong)
+                either = " or ".join(wrong)
+                complete = contradiction.is_complete
+                reason += f"; if one mark is wrong, it is {either}" if complete else f"; possible without {either}"
+            elif contradiction.is_complete:
+                reason += "; at least two marks are wrong"
+        return SolveResult(nodes_searched=lambda: nodes, count=0, proof=proof, reason=reason, details=details)
 
-    def _tick(self, tried: int) -> None:
+    def _tick(self, nodes: int) -> None:
         try:
-            self.runtime.report_progress(None, f"{pluralize(self.spent + tried, 'ship')} laid")
+            self.runtime.report_progress(None, f"{pluralize(self.earlier_nodes + nodes, 'ship')} placed")
         except Interrupted as error:
-            error.partial_result = self.certain
+            error.partial_result = self.proven
             raise
