@@ -1,7 +1,7 @@
-"""Battleship for `tests.benchmarks.puzzles`: the original's validator and plain enumeration beside ours.
+"""Benchmark of battleship against the original program's validator and plain enumeration.
 
-No solver of these questions that installs by name is known to us, so the peers are methods, written here from their
-description: a validator that takes ships away, the longest first, in reading order, and a count that lists every way.
+No installable solver for these questions is known, so the peers are written here from their description: a
+validator that removes ships, longest first, in reading order, and a count that lists every solution.
 """
 
 import time
@@ -21,23 +21,25 @@ FEW = (3, 2, 2)
 
 
 def rows() -> Iterator[tuple[str, str, str, str]]:
-    """Yield what is measured, ours, the peer's, and how many times faster ours is."""
-    yield _validator()
+    """Yield the measure, our time, the peer's time, and the ratio."""
+    yield _compare_validation()
     for width, height, touching in SMALL:
-        yield _count(width, height, touching)
+        yield _compare_count(width, height, touching)
 
 
-def _validator() -> tuple[str, str, str, str]:
-    """Compare the yes or no for finished grids, most of which are crowded."""
-    grids = [_crowded(Random(SEED + number)) for number in range(GRIDS)]
+def _compare_validation() -> tuple[str, str, str, str]:
+    """Compare the validation of finished grids, most of which are crowded."""
+    grids = [_make_crowded_grid(Random(SEED + number)) for number in range(GRIDS)]
     boards = [
         battleship.parse("\n".join("".join("#" if cell else "." for cell in row) for row in grid), "grid")
         for grid in grids
     ]
-    ours, said = _timed(lambda: [FleetSearch(board, lambda _: None).has_solution() for board in boards])
-    theirs, say = _timed(lambda: [taken_away(_bordered(grid), list(DEFAULT_FLEET)) for grid in grids])
-    assert said == say, "both are right"
-    what = f"is a finished grid a fleet, {GRIDS} grids ({sum(said)} are)"
+    ours, our_results = _measure(lambda: [FleetSearch(board, lambda _: None).has_solution() for board in boards])
+    theirs, their_results = _measure(
+        lambda: [can_remove_ships(_add_border(grid), list(DEFAULT_FLEET)) for grid in grids]
+    )
+    assert our_results == their_results, "both are right"
+    what = f"is a finished grid a fleet, {GRIDS} grids ({sum(our_results)} are)"
     return (
         what,
         f"{1000 * ours / GRIDS:.2f} ms each",
@@ -46,25 +48,25 @@ def _validator() -> tuple[str, str, str, str]:
     )
 
 
-def _count(width: int, height: int, touching: str) -> tuple[str, str, str, str]:
+def _compare_count(width: int, height: int, touching: str) -> tuple[str, str, str, str]:
     sea = battleship.with_rules(
         battleship.parse(f"size: {width}x{height}", "sea"), {"fleet": "3,2,2", "touching": touching}
     )
-    ours, answer = _timed(lambda: battleship.solve(sea, SolveMode.COUNT, SerialRuntime()))
-    theirs, number = _timed(lambda: sum(1 for _ in list_fleets(FEW, width, height, touching)))
+    ours, answer = _measure(lambda: battleship.solve(sea, SolveMode.COUNT, SerialRuntime()))
+    theirs, number = _measure(lambda: sum(1 for _ in list_fleets(FEW, width, height, touching)))
     assert answer.count == number, "both are right"
     what = f"{number:,} placements of 3,2,2 on {width}×{height}, touching {touching}; ours with the map"
     return what, f"{ours:.3f} s", f"one by one {theirs:.3f} s", f"{theirs / ours:.0f}x"
 
 
-def _timed(runtime: Callable[[], object]) -> tuple[float, object]:
+def _measure(work: Callable[[], object]) -> tuple[float, object]:
     begun = time.perf_counter()
-    done = runtime()
+    done = work()
     return time.perf_counter() - begun, done
 
 
-def _crowded(random: Random) -> list[list[int]]:
-    """Return a grid of 20 ship squares in one corner: ships laid at random side by side, at times one square moved."""
+def _make_crowded_grid(random: Random) -> list[list[int]]:
+    """Make a grid of 20 ship squares in one corner; in half of them one square is moved."""
     grid = [[0] * 10 for _ in range(10)]
     for length in DEFAULT_FLEET:
         while True:
@@ -84,12 +86,12 @@ def _crowded(random: Random) -> list[list[int]]:
     return grid
 
 
-def _bordered(grid: list[list[int]]) -> list[list[int]]:
+def _add_border(grid: list[list[int]]) -> list[list[int]]:
     return [[0] * 12, *([0, *row, 0] for row in grid), [0] * 12]
 
 
-def taken_away(grid: list[list[int]], left: list[int]) -> bool:
-    """Say whether the ships LEFT can be taken from GRID, the first of them wherever it fits, then the others."""
+def can_remove_ships(grid: list[list[int]], left: list[int]) -> bool:
+    """Return whether the ships of the lengths `left` can be removed from `grid`, with backtracking."""
     if not left:
         return not any(map(any, grid))
     length = left[0]
@@ -103,7 +105,7 @@ def taken_away(grid: list[list[int]], left: list[int]) -> bool:
                     continue
                 for a, b in cells:
                     grid[b][a] = 0
-                if taken_away(grid, left[1:]):
+                if can_remove_ships(grid, left[1:]):
                     return True
                 for a, b in cells:
                     grid[b][a] = 1

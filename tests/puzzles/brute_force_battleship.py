@@ -23,7 +23,7 @@ def ships_touch(one: Cells, other: Cells, touching: str) -> bool:
 
 
 def marks_agree(fleet: Sequence[Cells], rows: Sequence[str], sinking: str) -> bool:
-    """Say whether DEFAULT_FLEET is what the marks of ROWS tell of it."""
+    """Return whether `fleet` agrees with the marks of `rows`."""
     covered = {cell for ship in fleet for cell in ship}
     for y, row in enumerate(rows):
         for x, mark in enumerate(row):

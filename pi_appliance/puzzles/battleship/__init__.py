@@ -1,4 +1,4 @@
-"""Battleship: which fleets fit the hits, misses and sunk ships, and where is the best next shot?"""
+"""Battleship: find the fleets that fit the hits, misses and sunk ships, and the best next shot."""
 
 from collections.abc import Sequence
 
