@@ -9,7 +9,7 @@ ApplianceError             exit 1
 ├── Uncertain              exit 1    sent, no answer: perhaps done, never tried again blindly
 ├── Refused                exit 1    answered no: not tried again, told to the owner
 │   └── Duplicate          exit 1    answered no, because it is there already
-└── OutOfTime              exit 1    a deadline passed
+└── DeadlineExceeded       exit 1    a deadline passed
 """
 
 import difflib

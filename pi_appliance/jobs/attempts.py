@@ -29,7 +29,7 @@ from pi_appliance.system.sensors import Sensors
 _AFTER = 0.5  # seconds after its deadline, by when it was asked to end, a run does so by itself
 LOOK = 15.0  # seconds between two looks at the sensors
 _KNOWN = 50  # runs looked back at, for what was told already
-_OUTCOMES = {"Uncertain": Outcome.UNCERTAIN, "OutOfTime": Outcome.TIMED_OUT}
+_OUTCOMES = {"Uncertain": Outcome.UNCERTAIN, "DeadlineExceeded": Outcome.TIMED_OUT}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,7 +134,7 @@ class Attempts:
         if out_of_memory or kind == "memory":
             limit = f"over its memory of {units.render_size(self.job.memory)}" if self.job.memory else "out of memory"
             return AttemptResult(Outcome.FAILED, limit, {})
-        so_far = f"; {message}" if kind == "OutOfTime" else ""
+        so_far = f"; {message}" if kind == "DeadlineExceeded" else ""
         if ended.timed_out:
             why = f"ended at its deadline of {units.format_duration(self.job.deadline)}{so_far}"
             return AttemptResult(Outcome.TIMED_OUT, why, {})

@@ -18,8 +18,7 @@ from types import ModuleType
 from typing import Any, Protocol
 
 from pi_appliance.puzzles import _kernels
-from pi_appliance.puzzles.runtime.interface import Cache, Interrupted, SearchRuntime
-from pi_appliance.puzzles.runtime.serial import SerialRuntime
+from pi_appliance.puzzles.runtime.interface import Cache, Interrupted, SearchRuntime, SerialRuntime
 
 __all__ = [
     "Cache",

@@ -6,7 +6,7 @@ A night that is cut off reports what it knows, and remembers with which board th
 import contextlib
 import json
 import resource
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import chain, islice
@@ -33,8 +33,9 @@ from pi_appliance.puzzles.report import (
     refusal,
     values,
 )
-from pi_appliance.puzzles.runtime.estimate import Estimate
-from pi_appliance.puzzles.runtime.interface import Cache, Interrupted, SearchRuntime, is_board_specific
+from pi_appliance.puzzles.runtime.cache import RecordingCache
+from pi_appliance.puzzles.runtime.interface import Interrupted, SearchRuntime
+from pi_appliance.puzzles.runtime.local import Estimate
 from pi_appliance.storage.model import Result
 
 
@@ -59,7 +60,7 @@ class WeightedProgress:
 
     def tell(self, part: float | None, note: str) -> None:
         """Tell that so much of this PART is done; None: nobody knows."""
-        left = self._estimate.of(part)
+        left = self._estimate.remaining(part)
         self.context.progress(self._whole(part), f"{self.name}: {left}{', ' if left else ''}{note}")
 
     def _whole(self, part: float | None) -> float | None:
@@ -68,40 +69,6 @@ class WeightedProgress:
             return part
         self.part = max(self.part, part or 0.0)
         return (self.number + self.part) / self.parts
-
-
-class RecordingCache:
-    """The Shelf of ports_work, in front of another one."""
-
-    def __init__(self, cache: Cache) -> None:
-        self._shelf = cache
-        self._saved: set[str] = set()
-
-    def load(self, name: str) -> memoryview | None:
-        """Return what was saved as NAME."""
-        return self._shelf.load(name)
-
-    def save(self, name: str, parts: Iterable[bytes | bytearray | memoryview]) -> None:
-        """Keep PARTS as NAME. Raises Unavailable."""
-        self._saved.add(name)
-        self._shelf.save(name, parts)
-
-    def remove(self, name: str) -> None:
-        """Take NAME away."""
-        self._shelf.remove(name)
-
-    def names(self) -> Iterable[str]:
-        """Return what there is."""
-        return self._shelf.names()
-
-    def begin(self) -> None:
-        """Begin with a board: what is kept from now on may be its own."""
-        self._saved.clear()
-
-    def forget(self) -> None:
-        """Take away what was kept of that board alone."""
-        for name in filter(is_board_specific, self._saved):
-            self._shelf.remove(name)
 
 
 def seeds(context: PuzzleContext, many: int) -> dict[str, int]:
@@ -259,13 +226,13 @@ class PuzzleBatch:
         if len(self.plan.boards) + self.plan.generate + self.plan.precompute > 1:
             file.write(f"{told.name}\n{'=' * len(told.name)}\n")
         self._draw(f"{told.name}.svg", self.plan.puzzle.render_svg(told.board))
-        self.cache.begin()
+        self.cache.start_board()
         try:
             ask(self.plan.puzzle, told, self.plan.max_solutions, runtime, file.write)
         finally:
             page.add(told)
             if told.made:  # another night makes another one: nobody goes on with this
-                self.cache.forget()
+                self.cache.remove_board_entries()
         for name, drawn in (told.answer.pictures if told.answer else {}).items():
             self._draw(f"{told.name}-{name}.svg", drawn)
 

@@ -28,6 +28,6 @@ class PuzzleContext(JobContext):
             folder,
             progress or self.progress,
             seconds=None if deadline is None else deadline - time.monotonic(),
-            share=self.config.jobs[self.job].cpu,
-            raise_it=f"let job {self.job} have `memory: {{}}`",
+            cpu_percent=self.config.jobs[self.job].cpu,
+            memory_advice=f"let job {self.job} have `memory: {{}}`",
         )

@@ -14,7 +14,7 @@ from pi_appliance.puzzles.connect_four import kernel
 from pi_appliance.puzzles.connect_four.board import ended
 from pi_appliance.puzzles.connect_four.position import NOTHING, Position, last_move
 from pi_appliance.puzzles.connect_four.search import Search
-from pi_appliance.puzzles.runtime.serial import SerialRuntime
+from pi_appliance.puzzles.runtime.interface import SerialRuntime
 
 GAMES = 300
 POSITIONS = {22: 200, 18: 100, 14: 40, 12: 20}  # how many of each number of discs

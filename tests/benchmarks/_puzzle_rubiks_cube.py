@@ -17,7 +17,7 @@ from pi_appliance.puzzles.rubiks_cube.generate import random_state
 from pi_appliance.puzzles.rubiks_cube.kernel import SearchTables
 from pi_appliance.puzzles.rubiks_cube.pruning_tables import build_large_table, load_tables
 from pi_appliance.puzzles.rubiks_cube.two_phase import TwoPhaseSearch
-from pi_appliance.puzzles.runtime.serial import SerialRuntime
+from pi_appliance.puzzles.runtime.interface import SerialRuntime
 
 COMPILED = kernel_mode(kernel) == "compiled"
 CUBES = 100 if COMPILED else 10

@@ -28,7 +28,7 @@ def test_a_deadline_ends_it_with_what_is_known_and_the_next_run_goes_on(house: H
     assert run["summary"].startswith("ended at its deadline of 8s; ")
     assert "the opening book has" in run["summary"]
     kept = list((house.state / "puzzles" / "connect-four").iterdir())
-    assert [path.suffix for path in kept] == [".shelf"], "whole, and no half of another"
+    assert [path.suffix for path in kept] == [".cache"], "whole, and no half of another"
     assert not any("connect-four" in line for line in commands()), "nobody is left"
 
 

@@ -18,8 +18,7 @@ from pi_appliance import plugins
 from pi_appliance.errors import ApplianceError, ConfigError, UnknownName, WrongArgument
 from pi_appliance.puzzles import Puzzle, SolveMode, SolveResult
 from pi_appliance.puzzles._result import list_solutions
-from pi_appliance.puzzles.runtime.interface import Interrupted
-from pi_appliance.puzzles.runtime.serial import SerialRuntime
+from pi_appliance.puzzles.runtime.interface import Interrupted, SerialRuntime
 
 NAMES = plugins.names("puzzles")
 PUZZLES = [pytest.param(plugins.load("puzzles", name), id=name) for name in NAMES]

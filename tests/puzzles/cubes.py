@@ -3,7 +3,7 @@
 import random
 
 from pi_appliance.puzzles.rubiks_cube.board import FACES, TURNS, Board
-from pi_appliance.puzzles.runtime.serial import SerialRuntime
+from pi_appliance.puzzles.runtime.interface import SerialRuntime
 
 SOLVED = "".join(face * 9 for face in FACES)
 SUPERFLIP = "U R2 F B R B2 R U2 L B2 R U' D' R2 F R' L B2 U2 F2"

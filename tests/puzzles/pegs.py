@@ -5,8 +5,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from pi_appliance.puzzles.peg_solitaire import BOARDS, Board, Hole, Jump, parse, with_rules
-from pi_appliance.puzzles.runtime.interface import Interrupted
-from pi_appliance.puzzles.runtime.serial import SerialRuntime
+from pi_appliance.puzzles.runtime.interface import Interrupted, SerialRuntime
 
 EXAMPLES = Path(__file__).parents[2] / "config" / "boards"
 

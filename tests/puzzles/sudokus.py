@@ -1,10 +1,10 @@
 """Sudokus whose answers are known, a plain solver that shares nothing with ours, and ways to make more of them."""
 
 import random
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
+from contextlib import nullcontext
 
-from pi_appliance.puzzles.runtime.interface import Interrupted, Item, Result
-from pi_appliance.puzzles.runtime.serial import SerialRuntime
+from pi_appliance.puzzles.runtime.interface import Interrupted, SerialExecutor, SerialRuntime
 
 # Puzzle, solution. The first two are the samples the project set out from; each was made sure of by two counters.
 UNIQUE = {
@@ -61,6 +61,7 @@ class Stops(SerialRuntime):
     def __init__(self, after: int) -> None:
         super().__init__()
         self.after = after
+        self.executor = SerialExecutor(self._before_call)
 
     def report_progress(self, part: float | None, note: str) -> None:
         assert part is None or 0 <= part <= 1
@@ -69,10 +70,9 @@ class Stops(SerialRuntime):
         if self.after < 0:
             raise Interrupted("a deadline")
 
-    def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
-        for item in items:
-            self.report_progress(None, "an end may come within")
-            yield function(item)
+    def _before_call(self) -> nullcontext[None]:
+        self.report_progress(None, "an end may come within")
+        return nullcontext()
 
 
 def plain_solutions(grid: str) -> Iterator[str]:

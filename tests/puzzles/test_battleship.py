@@ -9,7 +9,7 @@ import pytest
 from pi_appliance.errors import Refused, UnknownName, WrongArgument
 from pi_appliance.puzzles import Proof, SolveMode, battleship
 from pi_appliance.puzzles.battleship.render import SHADES
-from pi_appliance.puzzles.runtime.serial import SerialRuntime
+from pi_appliance.puzzles.runtime.interface import SerialRuntime
 
 # Ten rows (an empty one is water), the solutions with the default fleet, and those without touching ships.
 GRIDS = [

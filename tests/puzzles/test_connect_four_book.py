@@ -10,8 +10,7 @@ from pi_appliance.puzzles import SolveMode, connect_four
 from pi_appliance.puzzles.connect_four import book
 from pi_appliance.puzzles.connect_four.position import NOTHING, Position, position_of
 from pi_appliance.puzzles.connect_four.search import Search
-from pi_appliance.puzzles.runtime.interface import Interrupted
-from pi_appliance.puzzles.runtime.serial import SerialRuntime
+from pi_appliance.puzzles.runtime.interface import Interrupted, SerialRuntime
 
 START = position_of(connect_four.parse("333115733355541712672671", "mine"))
 STAGES = (1, 2, 3)

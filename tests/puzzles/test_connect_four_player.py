@@ -16,8 +16,7 @@ from pi_appliance.puzzles.connect_four.board import Board, Colour, End, ended
 from pi_appliance.puzzles.connect_four.check import check
 from pi_appliance.puzzles.connect_four.search import Search
 from pi_appliance.puzzles.connect_four.solve import KEPT
-from pi_appliance.puzzles.runtime.interface import Interrupted
-from pi_appliance.puzzles.runtime.serial import MemoryCache, SerialRuntime
+from pi_appliance.puzzles.runtime.interface import Interrupted, MemoryCache, SerialRuntime
 
 # Positions and their scores, as a public solver that we share no line with gives them.
 KNOWN = {

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pi_appliance.errors import ConfigError, UnknownName, WrongArgument
 from pi_appliance.puzzles import SolveMode, panguru
 from pi_appliance.puzzles.panguru import Board
-from pi_appliance.puzzles.runtime.serial import SerialRuntime
+from pi_appliance.puzzles.runtime.interface import SerialRuntime
 from tests.puzzles.panguru_plain import SMALL_TABLE, TABLE, replayed
 
 ORIGINAL = Board("WCBRBOGYGPCORPY", "-PCBRYOGYGBCORP")

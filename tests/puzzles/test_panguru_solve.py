@@ -15,8 +15,7 @@ from pi_appliance.puzzles import Proof, SolveMode, kernel_mode, panguru
 from pi_appliance.puzzles.panguru import Board, kernel
 from pi_appliance.puzzles.panguru.ground import position_of
 from pi_appliance.puzzles.panguru.solve import Search
-from pi_appliance.puzzles.runtime.interface import Interrupted
-from pi_appliance.puzzles.runtime.serial import SerialRuntime
+from pi_appliance.puzzles.runtime.interface import Interrupted, SerialRuntime
 from tests.house import ROOT
 from tests.puzzles.panguru_plain import SMALL_TABLE, breadth_first, reached, replayed, scrambled
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from pi_appliance.puzzles import SolveMode
 from pi_appliance.puzzles.peg_solitaire import BOARDS, Board, Hole, Jump, check, parse, solve, with_rules
-from pi_appliance.puzzles.runtime.serial import SerialRuntime
+from pi_appliance.puzzles.runtime.interface import SerialRuntime
 
 ROW = parse("XXO\nXO ", "row")
 

@@ -19,8 +19,7 @@ from pi_appliance.puzzles.peg_solitaire.field import field_of, game_of, turned
 from pi_appliance.puzzles.peg_solitaire.frontier import Frontier
 from pi_appliance.puzzles.peg_solitaire.parity import forbids
 from pi_appliance.puzzles.peg_solitaire.proofs import find_proofs, is_proof
-from pi_appliance.puzzles.runtime.interface import Interrupted
-from pi_appliance.puzzles.runtime.serial import SerialRuntime
+from pi_appliance.puzzles.runtime.interface import Interrupted, SerialRuntime
 from tests.puzzles.pegs import Ending, jumps, known, levels, triangle
 
 LONG = pytest.mark.skipif(

@@ -10,7 +10,7 @@ from pi_appliance.errors import ApplianceError, ConfigError, Refused
 from pi_appliance.puzzles import SolveMode, peg_solitaire
 from pi_appliance.puzzles._result import known, list_solutions
 from pi_appliance.puzzles.peg_solitaire import BOARDS, parse, parse_listing, solve
-from pi_appliance.puzzles.runtime.serial import SerialRuntime
+from pi_appliance.puzzles.runtime.interface import SerialRuntime
 
 
 def listed(drawing: str, limit: int = 10, mode: SolveMode = SolveMode.FIRST) -> str:

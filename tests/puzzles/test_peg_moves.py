@@ -11,8 +11,7 @@ from pi_appliance.puzzles import Proof, SolveMode
 from pi_appliance.puzzles.peg_solitaire import Board, Hole, check, parse, solve
 from pi_appliance.puzzles.peg_solitaire.field import field_of
 from pi_appliance.puzzles.peg_solitaire.moves import MinMoveSearch
-from pi_appliance.puzzles.runtime.interface import Interrupted
-from pi_appliance.puzzles.runtime.serial import SerialRuntime
+from pi_appliance.puzzles.runtime.interface import Interrupted, SerialRuntime
 from tests.puzzles.pegs import Ending, known, moves, plain, triangle
 
 LONG = pytest.mark.skipif(

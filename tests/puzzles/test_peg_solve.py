@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from pi_appliance.puzzles import Proof, SolveMode, SolveResult
 from pi_appliance.puzzles.peg_solitaire import BOARDS, Board, Hole, Jump, check, parse, solve, walk, with_rules
-from pi_appliance.puzzles.runtime.interface import Interrupted
-from pi_appliance.puzzles.runtime.serial import SerialRuntime
+from pi_appliance.puzzles.runtime.interface import Interrupted, SerialRuntime
 
 EXAMPLES = Path(__file__).parents[2] / "config" / "boards"
 # Pairs that can jump once each and never meet: every choice of them is a position of its own.

@@ -15,8 +15,7 @@ from pi_appliance.puzzles.rubiks_cube import cubies, pruning_tables, table_kerne
 from pi_appliance.puzzles.rubiks_cube import pruning_tables as t
 from pi_appliance.puzzles.rubiks_cube.generate import random_state
 from pi_appliance.puzzles.rubiks_cube.two_phase import MAX_PHASE2, NO_FACE, CubeView, cube_views, search_buffers
-from pi_appliance.puzzles.runtime.interface import Interrupted
-from pi_appliance.puzzles.runtime.serial import SerialRuntime
+from pi_appliance.puzzles.runtime.interface import Interrupted, SerialRuntime
 from tests.puzzles import cubes
 
 LONG = pytest.mark.skipif(

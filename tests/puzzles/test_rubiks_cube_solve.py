@@ -20,9 +20,8 @@ from pi_appliance.puzzles.rubiks_cube.optimal import MAX_NEAR_MOVES, OptimalSear
 from pi_appliance.puzzles.rubiks_cube.pruning_tables import load_tables
 from pi_appliance.puzzles.rubiks_cube.solve import turn_names
 from pi_appliance.puzzles.rubiks_cube.two_phase import MAX_PHASE2, NO_FACE, cube_views, search_buffers, turn_prefixes
-from pi_appliance.puzzles.runtime.interface import Interrupted
+from pi_appliance.puzzles.runtime.interface import Interrupted, SerialRuntime
 from pi_appliance.puzzles.runtime.local import open_runtime
-from pi_appliance.puzzles.runtime.serial import SerialRuntime
 from tests.puzzles import cubes
 
 LONG = os.environ.get("PI_APPLIANCE_LONG") == "1"

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from pi_appliance.errors import Refused
 from pi_appliance.puzzles import Proof, SolveMode
 from pi_appliance.puzzles import solitaire_chess as chess
-from pi_appliance.puzzles.runtime.interface import Interrupted
-from pi_appliance.puzzles.runtime.serial import SerialRuntime
+from pi_appliance.puzzles.runtime.interface import Interrupted, SerialRuntime
 from pi_appliance.puzzles.solitaire_chess import Board, Square
 from pi_appliance.puzzles.solitaire_chess.levels import Levels
 from pi_appliance.puzzles.solitaire_chess.seats import position_of

@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from pi_appliance.puzzles import Proof, SolveMode, sudoku
-from pi_appliance.puzzles.runtime.interface import Interrupted
+from pi_appliance.puzzles.runtime.interface import Interrupted, SerialRuntime
 from pi_appliance.puzzles.runtime.local import open_runtime
-from pi_appliance.puzzles.runtime.serial import SerialRuntime
 from pi_appliance.puzzles.sudoku import batch
 from tests.puzzles.sudokus import NONE, SEVERAL, UNIQUE, Stops, varied
 

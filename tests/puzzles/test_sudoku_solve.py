@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from pi_appliance.errors import UnknownName, WrongArgument
 from pi_appliance.puzzles import Proof, SolveMode, sudoku
-from pi_appliance.puzzles.runtime.interface import Interrupted
-from pi_appliance.puzzles.runtime.serial import SerialRuntime
+from pi_appliance.puzzles.runtime.interface import Interrupted, SerialRuntime
 from pi_appliance.puzzles.sudoku import kernel
 from pi_appliance.puzzles.sudoku.count import count_parallel
 from pi_appliance.puzzles.sudoku.sat import SatSearch

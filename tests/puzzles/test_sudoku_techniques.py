@@ -8,8 +8,7 @@ import pytest
 
 from pi_appliance.errors import Refused
 from pi_appliance.puzzles import SolveMode, sudoku
-from pi_appliance.puzzles.runtime.interface import Interrupted
-from pi_appliance.puzzles.runtime.serial import SerialRuntime
+from pi_appliance.puzzles.runtime.interface import Interrupted, SerialRuntime
 from pi_appliance.puzzles.sudoku.sat import SatSearch
 from pi_appliance.puzzles.sudoku.techniques import CONTRADICTION, TECHNIQUES, CandidateGrid, iter_deductions
 from tests.puzzles.sudokus import NONE, SEVERAL, UNIQUE, Stops, varied

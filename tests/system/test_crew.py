@@ -49,7 +49,7 @@ def test_results_come_in_the_order_of_the_items_whoever_is_first(runtime):
         time.sleep(0.2 if item == 0 else 0)
         return item, os.getpid()
 
-    came = list(runtime.map(slow_at_first, range(40)))
+    came = list(runtime.executor.map(slow_at_first, range(40)))
     assert [item for item, _ in came] == list(range(40))
     assert len({pid for _, pid in came}) > 1
     assert os.getpid() not in {pid for _, pid in came}
@@ -66,7 +66,7 @@ def test_items_are_taken_as_they_are_wanted_and_no_pile_grows(tmp_path, cores):
 
     with open_runtime(tmp_path, cores=cores) as runtime:
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        for number, came in enumerate(runtime.map(lambda item: item, items()), 1):
+        for number, came in enumerate(runtime.executor.map(lambda item: item, items()), 1):
             assert len(came) == 10_000
             assert taken - number < 5 * cores
         assert taken == 10_000
@@ -84,7 +84,7 @@ def test_a_call_sees_all_memory_there_is_and_changes_only_what_is_shared(tmp_pat
             return table[-1]
 
         table.append(7)  # before the first next
-        came = runtime.map(look, memoryview(bytes(range(200))).toreadonly())
+        came = runtime.executor.map(look, memoryview(bytes(range(200))).toreadonly())
         assert set(came) == {7}
         assert bytes(shared[:201]) == bytes(range(200)) + b"\0"
         assert own == [0 if cores > 1 else 200]
@@ -92,8 +92,8 @@ def test_a_call_sees_all_memory_there_is_and_changes_only_what_is_shared(tmp_pat
 
 
 def test_items_of_a_sequence_need_no_pickle_and_neither_do_functions(runtime):
-    assert list(runtime.map(lambda item: item(3), [lambda x: x + 1, lambda x: x * 2])) == [4, 6]
-    assert list(runtime.map(str, [])) == []
+    assert list(runtime.executor.map(lambda item: item(3), [lambda x: x + 1, lambda x: x * 2])) == [4, 6]
+    assert list(runtime.executor.map(str, [])) == []
 
 
 @pytest.mark.parametrize("cores", [1, 3])
@@ -117,7 +117,7 @@ def test_what_a_call_raises_comes_out_as_it_is(tmp_path, error, cores):
         return item
 
     with open_runtime(tmp_path, cores=cores) as runtime, pytest.raises(type(error)) as caught:
-        list(runtime.map(fail, range(50)))
+        list(runtime.executor.map(fail, range(50)))
     assert str(caught.value) == str(error)
     assert vars(caught.value).get("partial_result") == vars(error).get("partial_result")
     assert workers() == set()
@@ -131,7 +131,7 @@ def test_an_error_that_cannot_be_pickled_is_told_in_words(runtime):
         raise Local("what happened")
 
     with pytest.raises(RuntimeError, match="Local: what happened"):
-        list(runtime.map(fail, range(3)))
+        list(runtime.executor.map(fail, range(3)))
 
 
 def test_a_worker_that_is_killed_is_told_with_what_to_do(runtime):
@@ -140,22 +140,22 @@ def test_a_worker_that_is_killed_is_told_with_what_to_do(runtime):
             os.kill(os.getpid(), signal.SIGKILL)
         return item
 
-    with pytest.raises(Refused, match="killed by signal 9, most likely for want of memory; let it have more"):
-        list(runtime.map(die, range(10)))
+    with pytest.raises(Refused, match="killed by signal 9, most likely because memory ran out; raise its limit"):
+        list(runtime.executor.map(die, range(10)))
 
 
 def test_a_machine_that_lets_nobody_be_started_is_told_with_what_to_do(runtime):
     most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (0, most[1]))
     try:
-        with pytest.raises(Refused, match="no process can be started for the search: Too many open files; let it"):
-            list(runtime.map(lambda item: item, range(10)))
+        with pytest.raises(Refused, match="no process can be started for the search: Too many open files; use fewer"):
+            list(runtime.executor.map(lambda item: item, range(10)))
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, most)
 
 
 def test_a_map_that_is_dropped_leaves_nobody(runtime):
-    came = runtime.map(lambda item: item, range(100))
+    came = runtime.executor.map(lambda item: item, range(100))
     assert next(came) == 0
     assert len(workers()) == 3
     del came
@@ -166,7 +166,7 @@ def test_who_waits_for_a_long_call_still_hears_that_it_must_end(runtime):
     began = time.monotonic()
     os.kill(os.getpid(), signal.SIGTERM)
     with pytest.raises(Interrupted, match="asked to end"):
-        list(runtime.map(lambda _: time.sleep(60), range(9)))
+        list(runtime.executor.map(lambda _: time.sleep(60), range(9)))
     assert time.monotonic() - began < 1
     with pytest.raises(Interrupted):
         runtime.report_progress(0.5, "")
@@ -177,7 +177,7 @@ def test_time_that_is_over_interrupts(tmp_path, cores):
     with open_runtime(tmp_path, seconds=0.3, cores=cores) as runtime:
         assert 0 < runtime.seconds_left() <= 0.3
         with pytest.raises(Interrupted, match="its time is over"):
-            list(runtime.map(lambda _: time.sleep(0.05), range(1000)))
+            list(runtime.executor.map(lambda _: time.sleep(0.05), range(1000)))
         assert runtime.seconds_left() == 0
     with open_runtime(tmp_path) as runtime:
         assert runtime.seconds_left() is None
@@ -190,9 +190,9 @@ def test_nobody_hears_of_progress_from_within_a_call_but_of_what_follows(tmp_pat
 
             def call(item: int) -> int:
                 runtime.report_progress(1, "within")
-                return sum(runtime.map(int, "12")) + item
+                return sum(runtime.executor.map(int, "12")) + item
 
-            assert list(runtime.map(call, range(3))) == [3, 4, 5]
+            assert list(runtime.executor.map(call, range(3))) == [3, 4, 5]
             runtime.report_progress(0.5, "after")
             runtime.report_progress(0.6, "too soon")
             runtime.report_progress(1, "the end is always told")
@@ -233,7 +233,7 @@ def started(folder: Path, code: str) -> Iterator[subprocess.Popen[str]]:
 
 SLEEPERS = """
     try:
-        list(runtime.map(lambda _: (os.write(1, b"%d\\n" % os.getpid()), time.sleep(60)), range(4)))
+        list(runtime.executor.map(lambda _: (os.write(1, b"%d\\n" % os.getpid()), time.sleep(60)), range(4)))
     except Interrupted as why:
         print(why)
 """
@@ -289,3 +289,29 @@ def test_the_time_in_which_it_is_held_does_not_count(tmp_path):
         time.sleep(1.5)
         os.kill(process.pid, signal.SIGCONT)
         assert first - float(process.communicate(timeout=10)[0]) < 2
+
+
+@pytest.mark.parametrize("cores", [1, 3])
+def test_submitted_calls_run_on_all_cores_and_return_their_results(tmp_path, cores):
+    def square(number: int) -> int:
+        if number == 7:
+            raise KeyError("seven")
+        return number * number
+
+    with open_runtime(tmp_path, cores=cores) as runtime, runtime.executor as executor:
+        futures = [executor.submit(square, number) for number in range(8)]
+        assert [future.result() for future in futures[:7]] == [0, 1, 4, 9, 16, 25, 36]
+        assert futures[0].done()
+        with pytest.raises(KeyError, match="seven"):
+            futures[7].result()
+        assert list(executor.map(pow, [2, 3], [3, 2])) == [8, 9]
+    assert workers() == set()
+
+
+def test_a_cancelled_shutdown_kills_what_still_runs(runtime):
+    began = time.monotonic()
+    future = runtime.executor.submit(time.sleep, 60)
+    assert not future.done()
+    runtime.executor.shutdown(cancel_futures=True)
+    assert time.monotonic() - began < 5
+    assert workers() == set()

@@ -40,14 +40,14 @@ def here() -> int:
 
 @pytest.mark.parametrize(("share", "most"), [(None, 1_024), (50, 1), (100, 1), (101, 2), (9900, 99)])
 def test_a_share_of_the_processors_is_cores(box: Box, share: int | None, most: int) -> None:
-    assert memory.cores(share, box) == min(most, here())
+    assert memory.available_cores(share, box) == min(most, here())
 
 
 def test_a_container_with_less_than_all_processors_has_fewer_cores(box: Box) -> None:
     box.put("cgroup/pi.service/cpu.max", "80000 100000\n")
     box.put("cgroup/cpu.max", "max 100000\n")
-    assert memory.cores(None, box) == 1
-    assert memory.cores(None, memory.SysPaths(box.proc.parent / "nowhere", box.cgroups)) == here()
+    assert memory.available_cores(None, box) == 1
+    assert memory.available_cores(None, memory.SysPaths(box.proc.parent / "nowhere", box.cgroups)) == here()
 
 
 def test_what_fits_is_let_in_and_what_does_not_says_who_leaves_how_much(box: Box) -> None:
@@ -55,8 +55,8 @@ def test_what_fits_is_let_in_and_what_does_not_says_who_leaves_how_much(box: Box
     with pytest.raises(Refused) as refused:
         memory.require(1_100 * MB, "the table of corners", memory.memory_budgets(RAISE, box))
     assert str(refused.value) == (
-        "the table of corners takes 1.1GB of memory, and this machine leaves 1GB; "
-        "end what else runs, or use a machine with more"
+        "the table of corners needs 1.1GB of memory, but this machine leaves 1GB; "
+        "end other programs or use a machine with more memory"
     )
 
 
@@ -70,7 +70,7 @@ def test_the_limit_of_the_job_is_told_with_the_key_that_raises_it(box: Box) -> N
     with pytest.raises(Refused) as refused:
         memory.require(160 * MB, "the book", memory.memory_budgets(RAISE, box))
     assert str(refused.value) == (
-        "the book takes 160MB of memory, and the limit of the job leaves 150MB; let job cube have `memory: 240MB`"
+        "the book needs 160MB of memory, but the limit of the job leaves 150MB; let job cube have `memory: 240MB`"
     )
     box.put("cgroup/pi.service/memory.current", f"{390 * MB}\n")
     with pytest.raises(Refused, match=r"the limit of pi\.service leaves 10MB; raise that limit to"):
@@ -88,7 +88,7 @@ def test_where_no_cgroup_holds_a_job_its_limit_counts_all_the_same(raise_it: str
     code = (
         "import resource, sys; resource.setrlimit(resource.RLIMIT_DATA, (200 << 20,) * 2)\n"
         "from pathlib import Path; from pi_appliance.puzzles.runtime import local\n"
-        "with local.open_runtime(Path('.'), raise_it=sys.argv[1]) as runtime:\n"
+        "with local.open_runtime(Path('.'), memory_advice=sys.argv[1]) as runtime:\n"
         "    runtime.require_memory(100 << 20, 'half'); shared = runtime.shared_buffer(100 << 20)\n"
         "    for i in range(0, len(shared), 4096): shared[i] = 1\n"
         "    runtime.require_memory(100 << 20, 'the other half')"
@@ -101,5 +101,5 @@ def test_where_no_cgroup_holds_a_job_its_limit_counts_all_the_same(raise_it: str
         check=False,
     )
     assert done.returncode == 1
-    assert "Refused: the other half takes 104.9MB of memory, and " in done.stderr
+    assert "Refused: the other half needs 104.9MB of memory, but " in done.stderr
     assert re.search(told, done.stderr)

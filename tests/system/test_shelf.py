@@ -17,7 +17,7 @@ def cache(tmp_path: Path) -> FileCache:
 
 
 def file_of(tmp_path: Path, name: str) -> Path:
-    return tmp_path / "state" / "puzzles" / f"{name}.shelf"
+    return tmp_path / "state" / "puzzles" / f"{name}.cache"
 
 
 def test_what_is_saved_is_loaded_to_be_read_only(cache: FileCache, tmp_path: Path) -> None:
@@ -55,7 +55,7 @@ def test_what_is_mapped_stays_as_it_was_when_its_name_is_taken_anew(cache: FileC
         lambda content: content[:30] + bytes([content[30] ^ 1]) + content[31:],
         lambda content: b"x" + content[1:],
         lambda _: b"",
-        lambda _: b"pi-shelf",
+        lambda _: b"pi-cache",
     ],
     ids=["cut off", "longer", "one bit", "no magic", "empty", "half a header"],
 )
@@ -79,13 +79,13 @@ def test_an_error_in_the_middle_leaves_what_was_there(cache: FileCache, tmp_path
     with pytest.raises((InterruptedError, Unavailable)):
         cache.save("book", parts())
     assert bytes(cache.load("book") or b"") == b"old"
-    assert [path.name for path in file_of(tmp_path, "book").parent.iterdir()] == ["book.shelf"]
+    assert [path.name for path in file_of(tmp_path, "book").parent.iterdir()] == ["book.cache"]
 
 
 @pytest.mark.parametrize("name", ["", "../book", "/book", "a/b/c", "a//b", "Book", ".book", "a/.b", "book\n", "é"])
 def test_a_name_that_could_be_another_place_is_a_mistake_of_ours(cache: FileCache, name: str) -> None:
     for use in (cache.load, cache.remove, lambda name: cache.save(name, [b""])):
-        with pytest.raises(ValueError, match="cannot name"):
+        with pytest.raises(ValueError, match="not a valid name"):
             use(name)
 
 
@@ -94,7 +94,7 @@ def test_a_folder_that_cannot_be_written_is_told_in_one_line(tmp_path: Path) -> 
     with pytest.raises(Unavailable, match="cannot be written"):
         FileCache(tmp_path / "file" / "puzzles").save("book", [b"x"])
     cache = FileCache(tmp_path)
-    (tmp_path / "book.shelf").mkdir()
+    (tmp_path / "book.cache").mkdir()
     assert cache.load("book") is None, "a search begins anew, as where nothing is"
     assert FileCache(tmp_path / "file").load("book") is None
     cache.remove("book")
@@ -111,8 +111,8 @@ def test_what_is_of_one_board_goes_when_nobody_asks_for_it_and_tables_stay(cache
         cache.save(name, [b"x"])
     folder = file_of(tmp_path, given_up).parent
     half, being_written, damaged = (
-        folder / ".a.shelf.0a1b2c3d.new",
-        folder / ".b.shelf.0a1b2c3d.new",
+        folder / ".a.cache.0a1b2c3d.new",
+        folder / ".b.cache.0a1b2c3d.new",
         folder / "c.damaged",
     )
     for path in (half, being_written, damaged):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pi_appliance.puzzles.runtime.estimate import Estimate
+from pi_appliance.puzzles.runtime.local import Estimate
 
 
 class Clock:
@@ -19,7 +19,7 @@ def told(*seen: tuple[float, float | None]) -> list[str]:
     clock, said = Clock(), []
     estimate = Estimate(clock)
     for clock.now, part in seen:
-        said.append(estimate.of(part))
+        said.append(estimate.remaining(part))
     return said
 
 

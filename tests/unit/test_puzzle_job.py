@@ -21,8 +21,7 @@ from pi_appliance.puzzles.page import MOST_STEPS, Page
 from pi_appliance.puzzles.peg_solitaire import check, parse_listing
 from pi_appliance.puzzles.puzzle_job import Options, run
 from pi_appliance.puzzles.report import BoardReport, prepared_text
-from pi_appliance.puzzles.runtime.interface import Cache, Interrupted, SearchRuntime
-from pi_appliance.puzzles.runtime.serial import SerialRuntime
+from pi_appliance.puzzles.runtime.interface import Cache, Interrupted, SearchRuntime, SerialRuntime
 from tests.fakes.context import FakeContext
 
 NAMES = ["full", "cross", "plus", "fireplace", "pyramid", "arrow", "diamond"]
@@ -357,7 +356,7 @@ def test_a_night_that_cannot_keep_how_far_it_is_says_so_and_reports_what_it_know
     long = tmp_path / "long.txt"
     long.write_text("\n\n".join(["XXO XXO XXO XXO"] * 5) + "\n", "utf-8")
     with pytest.raises(
-        DeadlineExceeded, match=r"1 board solved.*: its time is over; long: all .* that could not be kept: "
+        DeadlineExceeded, match=r"1 board solved.*: its time is over; long: all .* the checkpoint could not be saved: "
     ):
         run(peg("cross", long, solutions=SolveMode.COUNT), unkept(tmp_path / "night", search_seconds=1.0))
     cross, cut = values(tmp_path / "night")["boards"]

@@ -20,8 +20,7 @@ from pi_appliance.puzzles.page import Page
 from pi_appliance.puzzles.peg_solitaire import parse_listing
 from pi_appliance.puzzles.puzzle_job import Options, run
 from pi_appliance.puzzles.report import BoardReport, ask
-from pi_appliance.puzzles.runtime.interface import Interrupted, SearchRuntime
-from pi_appliance.puzzles.runtime.serial import SerialRuntime
+from pi_appliance.puzzles.runtime.interface import Interrupted, SearchRuntime, SerialRuntime
 from tests.fakes.context import FakeContext
 from tests.unit.test_puzzle_job import CutOff, peg, values
 

@@ -30,8 +30,8 @@ from pi_appliance.puzzles.boards import (
 )
 from pi_appliance.puzzles.runtime import local
 from pi_appliance.puzzles.runtime.cache import FileCache
-from pi_appliance.puzzles.runtime.estimate import Estimate
 from pi_appliance.puzzles.runtime.interface import Cache, Interrupted, SearchRuntime
+from pi_appliance.puzzles.runtime.local import Estimate
 
 STDIN = "stdin"
 _NOWHERE = Path("~/.local/state/pi-appliance")  # where a configuration, too, puts its state by default
@@ -183,7 +183,7 @@ def progress_context(line: ProgressLine, means: ComputeOptions, *, keeps: bool =
     estimates: list[Estimate] = []
 
     def tell(part: float | None, note: str) -> None:
-        left = estimates[0].of(part)
+        left = estimates[0].remaining(part)
         line.show(part, f"{left}: {note}" if left else note)
 
     def go_on_without(why: str) -> None:

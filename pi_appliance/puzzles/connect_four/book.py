@@ -120,7 +120,7 @@ class _Builder:
         self.saved = self.runtime.monotonic()
         done = len(level) - len(missing)
         size = 1 + len(level) // _CHUNKS
-        for scores, tried, seconds in self.runtime.map(self._solver(), self._in_time(missing, size)):
+        for scores, tried, seconds in self.runtime.executor.map(self._solver(), self._in_time(missing, size)):
             self.scores |= scores
             self.tried += tried
             self.longest = max(self.longest, seconds)

@@ -17,8 +17,7 @@ from pi_appliance.puzzles.connect_four.position import (
 )
 from pi_appliance.puzzles.connect_four.render import render_scores, render_svg
 from pi_appliance.puzzles.connect_four.search import Search
-from pi_appliance.puzzles.runtime.interface import Interrupted, SearchRuntime
-from pi_appliance.puzzles.runtime.serial import save_checkpoint
+from pi_appliance.puzzles.runtime.interface import Interrupted, SearchRuntime, save_checkpoint
 
 KEPT = "connect-four/bounds-2-"  # what is proven of a position, whose key follows
 _MAGIC = 0x626F756E64733031
@@ -112,7 +111,7 @@ class Solver:
                 found = [self._worth(square) for _, square in moves]
             else:
                 found = []
-                for worth, tried in self.runtime.map(self._elsewhere_worth, [square for _, square in moves]):
+                for worth, tried in self.runtime.executor.map(self._elsewhere_worth, [square for _, square in moves]):
                     found.append(worth)
                     self._elsewhere += tried
         except Interrupted as end:
@@ -160,7 +159,7 @@ class Solver:
             self._keep()
 
     def _keep(self) -> str:
-        """Keep what is proven for the next time; return what to say of it: nothing, or why it could not be kept."""
+        """Keep what is proven for the next time; return what to say of it: nothing, or why it could not be saved."""
         if self.board.discs > _EARLY:
             return ""
         numbers = array("Q", (_MAGIC, self.position.key, self.low + 32, self.high + 32))

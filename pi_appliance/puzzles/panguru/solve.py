@@ -18,8 +18,7 @@ from pi_appliance.puzzles.panguru.board import Board, Solution
 from pi_appliance.puzzles.panguru.generate import shuffled
 from pi_appliance.puzzles.panguru.ground import Position, position_of
 from pi_appliance.puzzles.panguru.solvable import why_not
-from pi_appliance.puzzles.runtime.interface import Interrupted, SearchRuntime
-from pi_appliance.puzzles.runtime.serial import SerialRuntime, save_checkpoint
+from pi_appliance.puzzles.runtime.interface import Interrupted, SearchRuntime, SerialRuntime, save_checkpoint
 
 MOVES_A_RUN = 20_000  # in one call of the kernel: 0.1 s of a slow Pi in plain Python
 POSITIONS_A_RUN = 500  # the same time
@@ -77,7 +76,7 @@ def difficulty(seeds: Sequence[int], runtime: SearchRuntime, board: Board) -> Ta
     met: dict[int, list[tuple[int, int]]] = {}
     done = 0
     try:
-        for came in runtime.map(lambda batch: [_hard(seed, board, runtime) for seed in batch], batches):
+        for came in runtime.executor.map(lambda batch: [_hard(seed, board, runtime) for seed in batch], batches):
             for seed, moves, count in came:
                 met.setdefault(moves, []).append((count, seed))
             done += len(came)

@@ -18,8 +18,7 @@ from pi_appliance.puzzles.peg_solitaire.counted import Counted
 from pi_appliance.puzzles.peg_solitaire.field import Bitboard, Proof, game_of, turned
 from pi_appliance.puzzles.peg_solitaire.frontier import LARGE, Frontier, read, table_of, written
 from pi_appliance.puzzles.peg_solitaire.proofs import find_proofs, is_proof
-from pi_appliance.puzzles.runtime.interface import Interrupted, SearchRuntime
-from pi_appliance.puzzles.runtime.serial import save_checkpoint
+from pi_appliance.puzzles.runtime.interface import Interrupted, SearchRuntime, save_checkpoint
 
 SMALL = 100_000  # classes: a board with no more is counted to its end, for all its tables
 MEETING = 220_000_000  # bytes: what the full board takes; a larger table asks once more

@@ -105,7 +105,7 @@ class Frontier:
         runtime: SearchRuntime, function: Callable[[tuple[int, int]], Any], spans: list[tuple[int, int]]
     ) -> Iterator[Any]:
         """Call FUNCTION for each of SPANS, on all cores if it is worth it."""
-        return runtime.map(function, spans) if len(spans) > FEW else map(function, spans)
+        return runtime.executor.map(function, spans) if len(spans) > FEW else map(function, spans)
 
     def _expanded(self, span: tuple[int, int]) -> Came:
         bits = (8 * ITEM).bit_length()

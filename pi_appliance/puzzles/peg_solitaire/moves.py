@@ -18,8 +18,7 @@ from pi_appliance.puzzles.peg_solitaire.field import Bitboard, Move, game_of
 from pi_appliance.puzzles.peg_solitaire.frontier import ITEM, LARGE, SPAN, Came, Frontier, Tell, packed, read, written
 from pi_appliance.puzzles.peg_solitaire.parity import parity
 from pi_appliance.puzzles.peg_solitaire.proofs import find_proofs
-from pi_appliance.puzzles.runtime.interface import Interrupted, SearchRuntime
-from pi_appliance.puzzles.runtime.serial import save_checkpoint
+from pi_appliance.puzzles.runtime.interface import Interrupted, SearchRuntime, save_checkpoint
 
 WORD = 8  # bytes
 LEAST = 20  # pegs: with fewer, there are so few positions that proofs would take longer than they save

@@ -13,8 +13,7 @@ from pi_appliance.puzzles.rubiks_cube.coordinates import ORDERS, Coordinates, to
 from pi_appliance.puzzles.rubiks_cube.cubies import CORNERS, SOLVED, State, turn_states
 from pi_appliance.puzzles.rubiks_cube.kernel import DONE, FOUND, MAX_LENGTH, DepthSearch, SearchTables
 from pi_appliance.puzzles.rubiks_cube.two_phase import NO_FACE, axis_rotations, turn_prefixes
-from pi_appliance.puzzles.runtime.interface import Interrupted, SearchRuntime
-from pi_appliance.puzzles.runtime.serial import save_checkpoint
+from pi_appliance.puzzles.runtime.interface import Interrupted, SearchRuntime, save_checkpoint
 
 _NODE_BUDGET = 5_000  # positions between two looks around
 # Ways of fewer turns are one piece of work; longer ones are shared out by their first two turns, then by three.
@@ -102,7 +101,7 @@ class OptimalSearch:
                 self._runtime.report_progress(None, note)
             return lines, search.nodes
 
-        for came in self._runtime.map(look, pieces[self.proven.done :]):
+        for came in self._runtime.executor.map(look, pieces[self.proven.done :]):
             self._runtime.report_progress(self.proven.done / len(pieces) if len(pieces) > 1 else None, note)
             yield came
 

@@ -14,8 +14,7 @@ from pi_appliance.puzzles.rubiks_cube import pruning_tables, table_kernel
 from pi_appliance.puzzles.rubiks_cube.board import TURNS, Board, Solution
 from pi_appliance.puzzles.rubiks_cube.cubies import CORNERS, State, cube_state, turn_states
 from pi_appliance.puzzles.rubiks_cube.pruning_tables import build_distance_table
-from pi_appliance.puzzles.runtime.interface import SearchRuntime
-from pi_appliance.puzzles.runtime.serial import save_checkpoint
+from pi_appliance.puzzles.runtime.interface import SearchRuntime, save_checkpoint
 
 NAME = "rubiks-cube/pocket-1"
 ORDERS, TWISTS, WIDTH = 5040, 729, 9

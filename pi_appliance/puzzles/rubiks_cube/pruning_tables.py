@@ -15,8 +15,7 @@ from pi_appliance.puzzles import kernel_mode
 from pi_appliance.puzzles.rubiks_cube import coordinates as c
 from pi_appliance.puzzles.rubiks_cube import table_kernel
 from pi_appliance.puzzles.rubiks_cube.kernel import SearchTables
-from pi_appliance.puzzles.runtime.interface import Cache, Interrupted, SearchRuntime
-from pi_appliance.puzzles.runtime.serial import save_checkpoint
+from pi_appliance.puzzles.runtime.interface import Cache, Interrupted, SearchRuntime, save_checkpoint
 
 _TRAILER = struct.Struct("<8sIQ")
 _MAGIC = b"pi-cube1"
@@ -290,4 +289,4 @@ def _search_backward(
             found += table_kernel.backward_bfs(wide, row, depth, first, turns, parts["views"], parts["of"], at)
         return len(rows), found
 
-    yield from runtime.map(look, range(growing.row, CLASS_COUNT, _ROWS_PER_TASK))
+    yield from runtime.executor.map(look, range(growing.row, CLASS_COUNT, _ROWS_PER_TASK))

@@ -149,7 +149,7 @@ class ParallelTwoPhaseSearch(TwoPhaseSearch):
 
     def __init__(self, state: cubies.State, tables: SearchTables, runtime: SearchRuntime) -> None:
         super().__init__(state, tables)
-        self._map, self._nodes = runtime.map, 0
+        self._map, self._nodes = runtime.executor.map, 0
         self._found = runtime.shared_buffer(
             MAX_SOLUTION + 2
         )  # of each number of moves, whether there is such a solution

@@ -1,1 +1,1 @@
-"""Runtime of long searches: process pool, cache, memory budget and deadline."""
+"""The runtime of long searches: executors, caches, memory limits, signals and deadlines."""

@@ -1,65 +1,68 @@
-"""A shelf on the disk: tables, books and checkpoints of puzzles, one file each, whole or not there.
+"""Caches of tables, opening books and checkpoints on the disk.
 
-A file is a header (magic, checksum, length) and what was kept. The checksum is looked at with every `load`: a card
-that forgets bits is found out before a search believes it (100 MB take a Pi 4 about a tenth of a second).
+A file has a header (magic, CRC-32, length) and the content. Each `load` verifies the checksum: worn SD cards
+lose bits. That takes a Pi 4 about 0.1 s for 100 MB.
 """
 
 import contextlib
 import mmap
 import os
 import re
+import secrets
 import struct
 import time
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO
 
-from pi_appliance.puzzles.runtime.interface import is_board_specific
-from pi_appliance.system import files
+from pi_appliance.errors import Unavailable
+from pi_appliance.puzzles.runtime.interface import Cache
 
-_SUFFIX, _DAMAGED = ".shelf", ".damaged"
+_SUFFIX, _DAMAGED = ".cache", ".damaged"
 _NAME = re.compile(r"[a-z0-9][a-z0-9.-]*(?:/[a-z0-9][a-z0-9.-]*)?")
 _DRAFT = re.compile(r"\..+\.new")
+_BOARD_HASH = re.compile(r"[0-9a-f]{8}")
 _DAY = 86_400.0  # seconds
-_PATIENCE = 30 * _DAY  # until nobody asks any more for what is of one board, or was damaged
+_MAX_AGE = 30 * _DAY  # for unused entries of one board, and for damaged files
 _HEADER = struct.Struct("<8sIQ")
-_MAGIC = b"pi-shelf"
-_PIECE = 1_000_000  # bytes that are read at once
+_MAGIC = b"pi-cache"
+_READ_SIZE = 1_000_000  # bytes
+
+
+def is_board_specific(name: str) -> bool:
+    """Return whether the entry belongs to one board: its name has a hash of at least eight digits."""
+    return _BOARD_HASH.search(name) is not None
 
 
 class FileCache:
-    """The Shelf of ports_work, in a folder. The folder is made when something is first kept."""
+    """A `Cache` in a folder, which is created when the first entry is saved."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def load(self, name: str) -> memoryview | None:
-        """Return what was saved as NAME, mapped from its file; None if it is not there, or not to be read by us.
-
-        A damaged file is set aside.
-        """
+        """Return the content, mapped from its file. A damaged file is set aside."""
         path = self._path(name)
         content = None
         try:
             with path.open("rb") as file:
-                if _is_whole(file):
+                if _is_intact(file):
                     content = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))[_HEADER.size :]
         except OSError:
             return None
         if content is None:
-            with contextlib.suppress(OSError):  # one damaged file a name is enough to look at
+            with contextlib.suppress(OSError):  # keep one damaged file per name
                 path.replace(path.with_suffix(_DAMAGED))
         elif is_board_specific(name):
-            _touch(path)
+            _mark_used(path)
         return content
 
     def save(self, name: str, parts: Iterable[bytes | bytearray | memoryview]) -> None:
-        """Keep PARTS as NAME, durably, in place of what was there. Raises Unavailable."""
+        """Write the entry, or raise Unavailable."""
         path = self._path(name)
-        files.make_folder(path.parent)
         length = checksum = 0
-        with files.atomic_write(path) as file:
+        with _atomic_write(path) as file:
             file.write(bytes(_HEADER.size))
             for part in parts:
                 view = memoryview(part).cast("B")
@@ -69,52 +72,108 @@ class FileCache:
             file.write(_HEADER.pack(_MAGIC, checksum, length))
 
     def remove(self, name: str) -> None:
-        """Take NAME away; nothing happens if it is not there, or not ours to take: it only takes room then."""
+        """Delete the entry, if it exists and we may; otherwise it only takes space."""
         with contextlib.suppress(OSError):
             self._path(name).unlink()
 
     def names(self) -> list[str]:
-        """Return what there is, sorted."""
-        found = (path.relative_to(self._folder).as_posix() for path in self._folder.rglob(f"*{_SUFFIX}"))
-        return sorted(name.removesuffix(_SUFFIX) for name in found)
+        """Return all names, sorted."""
+        paths = (path.relative_to(self._folder).as_posix() for path in self._folder.rglob(f"*{_SUFFIX}"))
+        return sorted(name.removesuffix(_SUFFIX) for name in paths)
 
     def sweep(self) -> None:
-        """Take away what is of one board and was not asked for in a month, and what a power cut left half written.
-
-        Boards are solved, changed or given up, and their checkpoints may fill a card.
-        """
+        """Delete board-specific entries unused for a month, old damaged files, and unfinished drafts."""
         now = time.time()
         for path in self._folder.rglob("*"):
             if path.suffix == _SUFFIX:
-                left = _PATIENCE if is_board_specific(path.name) else None
+                max_age = _MAX_AGE if is_board_specific(path.name) else None
             else:
-                left = _PATIENCE if path.suffix == _DAMAGED else _DAY if _DRAFT.fullmatch(path.name) else None
+                max_age = _MAX_AGE if path.suffix == _DAMAGED else _DAY if _DRAFT.fullmatch(path.name) else None
             with contextlib.suppress(OSError):
-                if left is not None and now - path.stat().st_mtime > left:
+                if max_age is not None and now - path.stat().st_mtime > max_age:
                     path.unlink()
 
     def _path(self, name: str) -> Path:
         if not _NAME.fullmatch(name):
-            raise ValueError(f"{name!r} cannot name what is on a shelf")
+            raise ValueError(f"{name!r} is not a valid name of a cache entry")
         return self._folder / f"{name}{_SUFFIX}"
 
 
-def _touch(path: Path) -> None:
-    """Note that PATH is in use, once a day: a card does not last forever."""
+class RecordingCache:
+    """A `Cache` in front of another one that remembers which entries were saved."""
+
+    def __init__(self, cache: Cache) -> None:
+        self._cache = cache
+        self._saved: set[str] = set()
+
+    def load(self, name: str) -> memoryview | None:
+        """Return the content, or None."""
+        return self._cache.load(name)
+
+    def save(self, name: str, parts: Iterable[bytes | bytearray | memoryview]) -> None:
+        """Write the entry, or raise Unavailable."""
+        self._saved.add(name)
+        self._cache.save(name, parts)
+
+    def remove(self, name: str) -> None:
+        """Delete the entry."""
+        self._cache.remove(name)
+
+    def names(self) -> Iterable[str]:
+        """Return all names, sorted."""
+        return self._cache.names()
+
+    def start_board(self) -> None:
+        """Forget which entries were saved so far."""
+        self._saved.clear()
+
+    def remove_board_entries(self) -> None:
+        """Remove the entries saved since `start_board` that belong to one board."""
+        for name in filter(is_board_specific, self._saved):
+            self._cache.remove(name)
+
+
+@contextlib.contextmanager
+def _atomic_write(path: Path) -> Iterator[IO[bytes]]:
+    """Write a draft that replaces `path` when the block ends without an exception. Raises Unavailable."""
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}.new")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with draft.open("xb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(path)
+        folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+    except OSError as error:
+        raise Unavailable(
+            f"{path} cannot be written: {error.strerror}; check the rights and the free space of {path.parent}"
+        ) from None
+    finally:
+        with contextlib.suppress(OSError):
+            draft.unlink()
+
+
+def _mark_used(path: Path) -> None:
+    """Update the modification time, at most once a day to spare the SD card."""
     with contextlib.suppress(OSError):
         if time.time() - path.stat().st_mtime > _DAY:
             os.utime(path)
 
 
-def _is_whole(file: IO[bytes]) -> bool:
-    """Say whether FILE holds what was written. Raises OSError, where a worn card does not give it back.
+def _is_intact(file: IO[bytes]) -> bool:
+    """Verify the header. Raises OSError if the card does not return the content.
 
-    Of a mapped file that would be a signal, and the end of the process.
+    The file is read, not mapped: an unreadable mapped page would kill the process by SIGBUS.
     """
     header = file.read(_HEADER.size)
     if len(header) < _HEADER.size:
         return False
     length = checksum = 0
-    while piece := file.read(_PIECE):
+    while piece := file.read(_READ_SIZE):
         checksum, length = zlib.crc32(piece, checksum), length + len(piece)
     return header == _HEADER.pack(_MAGIC, checksum, length)

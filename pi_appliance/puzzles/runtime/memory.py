@@ -1,4 +1,4 @@
-"""How much of the machine this process may have: its cores, and the memory that is left to it, by whom."""
+"""The cores and the memory that this process may use, by all limits of the machine."""
 
 import contextlib
 import math
@@ -8,120 +8,137 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pi_appliance.config.units import render_size
 from pi_appliance.errors import Refused
 
-_SPARE = 1.1  # what is advised, over what is needed: the rest of a process grows a little, too
-_ROUND = 10**7  # bytes; advice is a round number
+_HEADROOM = 1.1  # factor for the recommended limit: the rest of the process grows, too
+_ROUND_TO = 10**7  # bytes, for recommended limits
+_MAX_CORES = 1_024
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryBudget:
-    """Memory that somebody lets us have."""
+    """One limit on the memory of this process, in bytes."""
 
     limit: int
     used: int
-    whose: str
-    """Whose limit it is, in words: "the job's limit"."""
-    raise_it: str
-    """What to do for more, with {} for how much; "" if nothing can be done about it by itself."""
+    owner: str
+    """Who sets the limit, in words: "the limit of the job"."""
+    advice: str
+    """How to raise it, with {} for the new limit; "" if it cannot be raised."""
 
 
 @dataclass(frozen=True, slots=True)
 class SysPaths:
-    """Where the machine tells of itself; tests put it elsewhere."""
+    """Where Linux reports limits and usage."""
 
     proc: Path = Path("/proc")
     cgroups: Path = Path("/sys/fs/cgroup")
 
 
-HERE = SysPaths()
+SYS_PATHS = SysPaths()
 
 
-def cores(share: int | None = None, machine: SysPaths = HERE) -> int:
-    """Return how many processes may work at the same time: 1 or more. SHARE are hundredths of one processor."""
-    shares = [share / 100] if share else []
-    for folder in _our_cgroups(machine):
-        quota, period = _words(folder / "cpu.max", "max 100000")[:2]
+def available_cores(cpu_percent: int | None = None, paths: SysPaths = SYS_PATHS) -> int:
+    """Return how many processes can run at the same time.
+
+    Args:
+        cpu_percent: a further limit, in hundredths of one processor.
+        paths: where the machine reports its limits.
+
+    """
+    limits = [cpu_percent / 100] if cpu_percent else []
+    for folder in _cgroup_folders(paths):
+        quota, period = _read_words(folder / "cpu.max", "max 100000")[:2]
         if quota != "max":
-            shares.append(int(quota) / int(period))
-    return max(1, min(len(os.sched_getaffinity(0)), *(math.ceil(each) for each in shares), 1_024))
+            limits.append(int(quota) / int(period))
+    return max(1, min(len(os.sched_getaffinity(0)), *(math.ceil(limit) for limit in limits), _MAX_CORES))
 
 
-def require(size: int, what: str, rooms: Sequence[MemoryBudget]) -> None:
-    """Raise Refused, with what to do, if WHAT, which takes SIZE bytes more, does not fit into one of ROOMS."""
-    tight = [room for room in rooms if size > room.limit - room.used]
-    if not tight:
+def require(size: int, purpose: str, budgets: Sequence[MemoryBudget]) -> None:
+    """Check that `size` bytes more fit into all `budgets`.
+
+    Raises:
+        Refused: they do not; the message names the tightest limit and how to raise it.
+
+    """
+    exceeded = [budget for budget in budgets if size > budget.limit - budget.used]
+    if not exceeded:
         return
-    room = min(tight, key=lambda room: room.limit - room.used)
-    advised = math.ceil((room.used + size) * _SPARE / _ROUND) * _ROUND
-    left = render_size(max(0, room.limit - room.used))
-    advice = room.raise_it.format(render_size(advised)) or "end what else runs, or use a machine with more"
-    raise Refused(f"{what} takes {render_size(size)} of memory, and {room.whose} leaves {left}; {advice}")
+    tightest = min(exceeded, key=lambda budget: budget.limit - budget.used)
+    needed = math.ceil((tightest.used + size) * _HEADROOM / _ROUND_TO) * _ROUND_TO
+    free = format_bytes(max(0, tightest.limit - tightest.used))
+    advice = tightest.advice.format(format_bytes(needed)) or "end other programs or use a machine with more memory"
+    raise Refused(f"{purpose} needs {format_bytes(size)} of memory, but {tightest.owner} leaves {free}; {advice}")
 
 
-def memory_budgets(raise_it: str, machine: SysPaths = HERE) -> list[MemoryBudget]:
-    """Return all that limits the memory of this process. RAISE_IT says what to do about a limit that is a job's."""
-    ours = "the limit of the job" if raise_it else "a limit of this shell (ulimit -d)"
-    found = list(_of_cgroups(machine, raise_it))
-    data, _ = resource.getrlimit(resource.RLIMIT_DATA)
-    status = _table(machine.proc / "self" / "status")
-    if data != resource.RLIM_INFINITY:
-        # What is shared with workers is no data to the kernel, but memory all the same.
+def memory_budgets(advice: str, paths: SysPaths = SYS_PATHS) -> list[MemoryBudget]:
+    """Return all limits on the memory of this process; `advice` is how to raise the limit of its job."""
+    owner = "the limit of the job" if advice else "a limit of this shell (ulimit -d)"
+    budgets = list(_cgroup_budgets(paths, advice))
+    data_limit, _ = resource.getrlimit(resource.RLIMIT_DATA)
+    status = _read_table(paths.proc / "self" / "status")
+    if data_limit != resource.RLIM_INFINITY:
+        # The kernel does not count memory shared with workers as data.
         used = status.get("VmData", 0) + status.get("RssShmem", 0)
-        found.append(MemoryBudget(data, used, ours, raise_it or "raise that limit to {}"))
-    memory = _table(machine.proc / "meminfo")
+        budgets.append(MemoryBudget(data_limit, used, owner, advice or "raise that limit to {}"))
+    memory = _read_table(paths.proc / "meminfo")
     if "MemAvailable" in memory:
-        total, left = memory.get("MemTotal", 0), memory["MemAvailable"]
-        found.append(MemoryBudget(total, total - left, "this machine", ""))
-    return found
+        total, free = memory.get("MemTotal", 0), memory["MemAvailable"]
+        budgets.append(MemoryBudget(total, total - free, "this machine", ""))
+    return budgets
 
 
-def _of_cgroups(machine: SysPaths, raise_it: str) -> Iterator[MemoryBudget]:
-    for folder in _our_cgroups(machine):
-        limit = _words(folder / "memory.max", "max")[0]
+def format_bytes(size: int) -> str:
+    """Return `size` in the largest decimal unit, such as 1.1GB."""
+    for unit, factor in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
+        if size >= factor:
+            return f"{size / factor:.1f}".removesuffix(".0") + unit
+    return f"{size}B"
+
+
+def _cgroup_budgets(paths: SysPaths, advice: str) -> Iterator[MemoryBudget]:
+    for folder in _cgroup_folders(paths):
+        limit = _read_words(folder / "memory.max", "max")[0]
         if limit == "max":
             continue
-        # Pages of files are given back when the memory is wanted.
-        files = int(_pairs(folder / "memory.stat").get("inactive_file", 0))
-        used = max(0, int(_words(folder / "memory.current", "0")[0]) - files)
-        if folder.name.startswith("run-") and raise_it:
-            yield MemoryBudget(int(limit), used, "the limit of the job", raise_it)
+        # The kernel drops cached file pages when the memory is needed.
+        file_cache = int(_read_pairs(folder / "memory.stat").get("inactive_file", 0))
+        used = max(0, int(_read_words(folder / "memory.current", "0")[0]) - file_cache)
+        if folder.name.startswith("run-") and advice:
+            yield MemoryBudget(int(limit), used, "the limit of the job", advice)
         else:
-            yield MemoryBudget(
-                int(limit), used, f"the limit of {folder.name or 'this container'}", "raise that limit to {}"
-            )
+            owner = f"the limit of {folder.name or 'this container'}"
+            yield MemoryBudget(int(limit), used, owner, "raise that limit to {}")
 
 
-def _our_cgroups(machine: SysPaths) -> list[Path]:
-    """Return the cgroup of this process and those above it, as far as they can be seen."""
+def _cgroup_folders(paths: SysPaths) -> list[Path]:
+    """Return the cgroup of this process and its visible ancestors."""
     with contextlib.suppress(OSError):
-        for line in (machine.proc / "self" / "cgroup").read_text("utf-8").splitlines():
+        for line in (paths.proc / "self" / "cgroup").read_text("utf-8").splitlines():
             if line.startswith("0::/"):
-                here = Path(line.removeprefix("0::/"))
-                return [machine.cgroups / each for each in (here, *here.parents)]
+                path = Path(line.removeprefix("0::/"))
+                return [paths.cgroups / each for each in (path, *path.parents)]
     return []
 
 
-def _words(path: Path, without: str) -> list[str]:
-    """Return the words in the file PATH, or of WITHOUT where there is none."""
+def _read_words(path: Path, default: str) -> list[str]:
     with contextlib.suppress(OSError):
         return path.read_text("ascii").split()
-    return without.split()
+    return default.split()
 
 
-def _pairs(path: Path) -> dict[str, str]:
-    words = _words(path, "")
+def _read_pairs(path: Path) -> dict[str, str]:
+    words = _read_words(path, "")
     return dict(zip(words[::2], words[1::2], strict=False))
 
 
-def _table(path: Path) -> dict[str, int]:
-    """Return the lines "Name: 12 kB" of the file PATH, in bytes."""
-    found: dict[str, int] = {}
+def _read_table(path: Path) -> dict[str, int]:
+    """Return the lines "Name: 12 kB" of a file, in bytes."""
+    table: dict[str, int] = {}
     with contextlib.suppress(OSError):
         for line in path.read_text("utf-8", "replace").splitlines():
             name, _, rest = line.partition(":")
             match rest.split():
                 case [number, "kB"]:
-                    found[name] = int(number) * 1024
-    return found
+                    table[name] = int(number) * 1024
+    return table

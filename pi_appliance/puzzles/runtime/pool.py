@@ -1,144 +1,241 @@
-"""Copies of this process that make calls on all cores: forked, fed one item at a time, and never outliving the map.
+"""An executor that makes calls in forked copies of this process, on all cores.
 
-A worker sees all memory as it was when the map began, and ends when it is killed: by the map, however that ends, or by
-the kernel when this process dies. Signals that ask a run to end are for this process alone.
+The standard process pool pickles functions and collects all items before the first call. A search needs
+neither: its tables are too large to pickle, and its items are too many to hold in memory.
 """
 
 import contextlib
+import ctypes
 import gc
 import os
 import pickle
 import signal
+import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Executor, Future
 from itertools import chain, islice
 from multiprocessing.connection import Connection, Pipe, wait
-from typing import Any, NoReturn
+from typing import Any, NoReturn, ParamSpec, TypeVar
 
 from pi_appliance.errors import Refused
-from pi_appliance.puzzles.runtime.interface import Item, Result
-from pi_appliance.system import process
 
-LOOK = 0.1  # seconds between two looks at whether it must end
-_PREFETCH = 4  # items a worker that may wait for the result of an earlier one: what comes too soon is kept in memory
+POLL_INTERVAL = 0.1  # seconds between two checks whether the search must end
+_PREFETCH = 4  # items per worker that may wait for the result of an earlier item
 _IGNORED_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_PR_SET_PDEATHSIG = 1
+
+Params = ParamSpec("Params")
+Result = TypeVar("Result")
 
 
-def fork_map(
-    cores: int,
-    function: Callable[[Item], Result],
-    items: Iterable[Item],
-    *,
-    check: Callable[[], None],
-    ear: int | None = None,
-    on_fork: Callable[[], None] = lambda: None,
-) -> Iterator[Result]:
-    """Yield what FUNCTION makes of each of ITEMS, in their order, with so many workers.
+class ForkExecutor(Executor):
+    """Makes each call in a forked worker process.
 
-    CHECK is called every LOOK seconds, and at once when the descriptor EAR can be read; what it raises ends the map. A
-    worker calls ON_FORK first. What FUNCTION raises is raised here. Raises Refused if a worker is killed.
+    A worker sees all memory as it is at the fork. Its changes stay its own, except in shared buffers. It
+    returns pickled results, ignores the signals that stop a search, and dies with this process.
+
+    Args:
+        max_workers: the number of worker processes.
+        check: called every `POLL_INTERVAL` seconds while results are awaited; its exceptions end the wait.
+        wakeup_fd: a descriptor that is readable when `check` should be called at once.
+        initializer: called first in each worker.
+
     """
-    # What stands in a sequence is there already in every copy of this process; the rest is sent to it.
-    place = items.__getitem__ if isinstance(items, Sequence) else None
-    ahead: Iterator[Any] = iter(range(len(items))) if isinstance(items, Sequence) else iter(items)
-    first = list(islice(ahead, cores))
-    crew: list[_Worker] = []
-    try:
-        for _ in first:
-            crew.append(_Worker(function, place, on_fork))  # noqa: PERF401 - those that are there must be seen
-        yield from _results(crew, chain(first, ahead), check, ear)
-    finally:
-        for worker in crew:
-            worker.kill()
+
+    def __init__(
+        self,
+        max_workers: int,
+        *,
+        check: Callable[[], None] = lambda: None,
+        wakeup_fd: int | None = None,
+        initializer: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._max_workers, self._check, self._initializer = max_workers, check, initializer
+        self._wakeup_fds = () if wakeup_fd is None else (wakeup_fd,)
+        self._running: list[_WorkerFuture[Any]] = []
+
+    def submit(self, fn: Callable[Params, Result], /, *args: Params.args, **kwargs: Params.kwargs) -> Future[Result]:
+        """Start one worker for one call. Waits for the oldest call if `max_workers` are running.
+
+        Raises:
+            Refused: a process cannot be started.
+
+        """
+        self._running = [future for future in self._running if not future.done()]
+        if len(self._running) >= self._max_workers:
+            self._running.pop(0).exception()
+        worker = _Worker(lambda _: fn(*args, **kwargs), None, self._initializer)
+        worker.send(None)
+        future: _WorkerFuture[Result] = _WorkerFuture(worker, self._check, self._wakeup_fds)
+        self._running.append(future)
+        return future
+
+    def map(
+        self,
+        fn: Callable[..., Result],
+        *iterables: Iterable[Any],
+        timeout: float | None = None,  # noqa: ARG002 - `check` ends a map
+        chunksize: int = 1,  # noqa: ARG002 - items should be large enough
+    ) -> Iterator[Result]:
+        """Yield the results in the order of the items. Workers are forked at the first `next`.
+
+        Items are taken a few ahead, so that memory stays flat. Items of a sequence are not pickled.
+
+        Raises:
+            Refused: a worker was killed, or cannot be started.
+
+        """
+        if len(iterables) == 1:
+            return self._map(fn, iterables[0])
+        return self._map(lambda args: fn(*args), zip(*iterables, strict=False))
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Wait for the calls of `submit`, or kill them with `cancel_futures`."""
+        for future in self._running:
+            if wait and not cancel_futures:
+                future.exception()
+            future.worker.kill()
+        self._running.clear()
+
+    def _map(self, function: Callable[[Any], Result], items: Iterable[Any]) -> Iterator[Result]:
+        # A worker already has the items of a sequence: only their index is sent.
+        get_item = items.__getitem__ if isinstance(items, Sequence) else None
+        remaining: Iterator[Any] = iter(range(len(items))) if isinstance(items, Sequence) else iter(items)
+        first_items = list(islice(remaining, self._max_workers))
+        workers: list[_Worker] = []
+        try:
+            for _ in first_items:
+                workers.append(_Worker(function, get_item, self._initializer))  # noqa: PERF401 - kill the started ones
+            yield from self._results(workers, chain(first_items, remaining))
+        finally:
+            for worker in workers:
+                worker.kill()
+
+    def _results(self, workers: Sequence["_Worker"], items: Iterator[Any]) -> Iterator[Any]:
+        idle, busy = list(workers), dict[Connection, tuple["_Worker", int]]()
+        results: dict[int, Any] = {}
+        next_sent = next_yielded = 0  # item numbers
+        has_items = True
+        while True:
+            while has_items and idle and next_sent < next_yielded + _PREFETCH * len(workers):
+                try:
+                    item = next(items)
+                except StopIteration:
+                    has_items = False
+                    break
+                worker = idle.pop()
+                worker.send(item)
+                busy[worker.connection] = worker, next_sent
+                next_sent += 1
+            self._check()
+            if next_yielded in results:
+                yield results.pop(next_yielded)
+                next_yielded += 1
+            elif not busy:
+                return
+            else:
+                for connection in wait([*busy, *self._wakeup_fds], POLL_INTERVAL):
+                    if connection in busy:
+                        worker, number = busy.pop(connection)
+                        results[number] = worker.receive()
+                        idle.append(worker)
 
 
-def _results(
-    crew: Sequence["_Worker"], items: Iterator[Any], check: Callable[[], None], ear: int | None
-) -> Iterator[Any]:
-    idle, busy = list(crew), dict[Connection, tuple["_Worker", int]]()
-    came: dict[int, Any] = {}
-    given = wanted = 0  # numbers of items: the next one to be given out, and to be yielded
-    more = True
-    while True:
-        while more and idle and given < wanted + _PREFETCH * len(crew):
-            try:
-                item = next(items)
-            except StopIteration:
-                more = False
-                break
-            worker = idle.pop()
-            worker.give(item)
-            busy[worker.line] = worker, given
-            given += 1
-        check()
-        if wanted in came:
-            yield came.pop(wanted)
-            wanted += 1
-        elif not busy:
+class _WorkerFuture(Future[Result]):
+    """The result of one call of `submit`. Waiting for it also checks whether the search must end."""
+
+    def __init__(self, worker: "_Worker", check: Callable[[], None], wakeup_fds: Sequence[int]) -> None:
+        super().__init__()
+        self.worker, self._check, self._wakeup_fds = worker, check, wakeup_fds
+        self.set_running_or_notify_cancel()
+
+    def done(self) -> bool:
+        self._poll(0)
+        return super().done()
+
+    def result(self, timeout: float | None = None) -> Result:
+        self._wait(timeout)
+        return super().result(0)
+
+    def exception(self, timeout: float | None = None) -> BaseException | None:
+        self._wait(timeout)
+        return super().exception(0)
+
+    def _wait(self, timeout: float | None) -> None:
+        end = None if timeout is None else time.monotonic() + timeout
+        while not super().done() and (end is None or time.monotonic() < end):
+            self._check()
+            self._poll(POLL_INTERVAL)
+
+    def _poll(self, seconds: float) -> None:
+        if super().done() or self.worker.connection not in wait([self.worker.connection, *self._wakeup_fds], seconds):
             return
-        else:
-            for line in wait([*busy, *(() if ear is None else (ear,))], LOOK):
-                if line in busy:
-                    worker, number = busy.pop(line)
-                    came[number] = worker.take()
-                    idle.append(worker)
+        try:
+            self.set_result(self.worker.receive())
+        except BaseException as error:  # noqa: BLE001 - the caller raises it
+            self.set_exception(error)
+        self.worker.kill()
 
 
 class _Worker:
-    """One copy of this process, and the line to it."""
+    """One forked copy of this process and the connection to it."""
 
     def __init__(
-        self, function: Callable[[Any], Any], place: Callable[[int], Any] | None, on_fork: Callable[[], None]
+        self,
+        function: Callable[[Any], Any],
+        get_item: Callable[[int], Any] | None,
+        initializer: Callable[[], None],
     ) -> None:
         self._parent = os.getpid()
         try:
-            self.line, its_end = Pipe()
+            self.connection, child_connection = Pipe()
         except OSError as error:
-            raise _refused(error) from None
-        # Nothing may reach the copy before it is deaf to it.
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, _IGNORED_SIGNALS)
+            raise _refuse(error) from None
+        # Signals wait until the copy ignores them.
+        old_mask = signal.pthread_sigmask(signal.SIG_BLOCK, _IGNORED_SIGNALS)
         try:
             self._pid = os.fork()
             if not self._pid:
-                _work(self._parent, before, its_end, function, place, on_fork)
+                _run_worker(self._parent, old_mask, child_connection, function, get_item, initializer)
         except OSError as error:
-            self.line.close()
-            raise _refused(error) from None
+            self.connection.close()
+            raise _refuse(error) from None
         finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
-            its_end.close()
+            signal.pthread_sigmask(signal.SIG_SETMASK, old_mask)
+            child_connection.close()
 
-    def give(self, item: Any) -> None:
-        """Let it begin with ITEM. Raises Refused if it was killed."""
+    def send(self, item: Any) -> None:
+        """Start the call for `item`. Raises Refused if the worker was killed."""
         message = pickle.dumps(item, pickle.HIGHEST_PROTOCOL)
         try:
-            self.line.send_bytes(message)
+            self.connection.send_bytes(message)
         except OSError:
-            raise self._killed() from None
+            raise self._explain_death() from None
 
-    def take(self) -> Any:
-        """Return what came of the item, or raise what the call raised. Raises Refused if it was killed."""
+    def receive(self) -> Any:
+        """Return the result, or raise the exception of the call. Raises Refused if the worker was killed."""
         try:
-            message = self.line.recv_bytes()
+            message = self.connection.recv_bytes()
         except (EOFError, OSError):
-            raise self._killed() from None
-        error, came = pickle.loads(message)  # noqa: S301 - a copy of this process wrote it
-        if error is not None:
-            raise _error_of(error, *came)
-        return came
+            raise self._explain_death() from None
+        error_type, result = pickle.loads(message)  # noqa: S301 - written by a copy of this process
+        if error_type is not None:
+            raise _restore_error(error_type, *result)
+        return result
 
     def kill(self) -> None:
-        """End it, whatever it does, and take leave of it."""
-        if os.getpid() != self._parent:  # a later copy of this process has this object, too
+        """End the worker and reap it."""
+        if os.getpid() != self._parent:  # another fork has inherited this object
             return
         if self._pid:
             os.kill(self._pid, signal.SIGKILL)
             os.waitpid(self._pid, 0)
             self._pid = 0
-        self.line.close()
+        self.connection.close()
 
-    def _killed(self) -> Refused:
-        os.kill(self._pid, signal.SIGKILL)  # it is a zombie, unless it closed its line and nothing else
+    def _explain_death(self) -> Refused:
+        os.kill(self._pid, signal.SIGKILL)  # usually a zombie by now
         _, status = os.waitpid(self._pid, 0)
         self._pid = 0
         if os.WIFSIGNALED(status):
@@ -146,54 +243,54 @@ class _Worker:
         else:
             how = f"ended with status {os.WEXITSTATUS(status)}"
         return Refused(
-            f"a process of the search {how}, most likely for want of memory; let it have more, or fewer cores"
+            f"a process of the search {how}, most likely because memory ran out; raise its limit or use fewer cores"
         )
 
 
-def _refused(error: OSError) -> Refused:
-    return Refused(f"no process can be started for the search: {error.strerror}; let it have fewer cores")
+def _refuse(error: OSError) -> Refused:
+    return Refused(f"no process can be started for the search: {error.strerror}; use fewer cores")
 
 
-def _work(
+def _run_worker(
     parent: int,
-    mask: Iterable[int],
-    line: Connection,
+    old_mask: Iterable[int],
+    connection: Connection,
     function: Callable[[Any], Any],
-    place: Callable[[int], Any] | None,
-    on_fork: Callable[[], None],
+    get_item: Callable[[int], Any] | None,
+    initializer: Callable[[], None],
 ) -> NoReturn:
-    """Be a worker: answer each item until there is nobody to answer."""
+    """Process items until the connection closes."""
     status = 1
     try:
         for kind in _IGNORED_SIGNALS:
             signal.signal(kind, signal.SIG_IGN)
-        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-        process.die_with_parent(signal.SIGKILL)
-        gc.freeze()  # or looking for garbage would copy all that is shared
-        on_fork()
+        signal.pthread_sigmask(signal.SIG_SETMASK, old_mask)
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
+        gc.freeze()  # a collection would copy all shared memory
+        initializer()
         while os.getppid() == parent:
-            item = pickle.loads(line.recv_bytes())  # noqa: S301 - our parent wrote it
-            line.send_bytes(_answer(function, item if place is None else place(item)))
+            item = pickle.loads(connection.recv_bytes())  # noqa: S301 - written by the parent
+            connection.send_bytes(_call(function, item if get_item is None else get_item(item)))
     except (EOFError, OSError):
         status = 0
     finally:
-        os._exit(status)  # nothing of the parent's is tidied up here
+        os._exit(status)  # the parent's exit handlers are not ours
 
 
-def _answer(function: Callable[[Any], Any], item: Any) -> bytes:
-    """Return (None, what FUNCTION makes of ITEM), or what it raised: (its class, what it is made of), pickled."""
+def _call(function: Callable[[Any], Any], item: Any) -> bytes:
+    """Return `(None, result)` or `(class, state)` of the exception, pickled."""
     try:
         return pickle.dumps((None, function(item)), pickle.HIGHEST_PROTOCOL)
-    except BaseException as error:  # noqa: BLE001 - the edge of this process: the other one raises it
+    except BaseException as error:  # noqa: BLE001 - the parent raises it
         error.add_note(f"in a worker: {traceback.format_exc()}")
         with contextlib.suppress(Exception):
             return pickle.dumps((type(error), (error.__reduce__()[1], vars(error))), pickle.HIGHEST_PROTOCOL)
-        told = "".join(traceback.format_exception_only(error)).strip()
-        return pickle.dumps((RuntimeError, ((told,), {})))
+        text = "".join(traceback.format_exception_only(error)).strip()
+        return pickle.dumps((RuntimeError, ((text,), {})))
 
 
-def _error_of(kind: type[BaseException], args: tuple[Any, ...], its: dict[str, Any]) -> BaseException:
-    """Return an error as it was. Calling its class would not do: not every one is made of its `args`."""
+def _restore_error(kind: type[BaseException], args: tuple[Any, ...], attributes: dict[str, Any]) -> BaseException:
+    """Rebuild an exception without calling its class, whose parameters may differ from `args`."""
     error = kind.__new__(kind, *args)
-    vars(error).update(its)
+    vars(error).update(attributes)
     return error

@@ -8,8 +8,7 @@ import hashlib
 import json
 
 from pi_appliance.puzzles import pluralize
-from pi_appliance.puzzles.runtime.interface import Interrupted, SearchRuntime
-from pi_appliance.puzzles.runtime.serial import save_checkpoint
+from pi_appliance.puzzles.runtime.interface import Interrupted, SearchRuntime, save_checkpoint
 from pi_appliance.puzzles.solitaire_chess.board import Board
 from pi_appliance.puzzles.solitaire_chess.seats import Position
 

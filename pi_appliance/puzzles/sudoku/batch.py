@@ -9,8 +9,7 @@ from heapq import nlargest
 from itertools import islice
 
 from pi_appliance.puzzles import Proof, SolveMode, SolveResult, Table, kernel_mode
-from pi_appliance.puzzles.runtime.interface import Cache, Interrupted, SearchRuntime
-from pi_appliance.puzzles.runtime.serial import save_checkpoint
+from pi_appliance.puzzles.runtime.interface import Cache, Interrupted, SearchRuntime, save_checkpoint
 from pi_appliance.puzzles.sudoku import kernel
 from pi_appliance.puzzles.sudoku.board import EMPTY, LEVELS, Board, Solution
 from pi_appliance.puzzles.sudoku.count import BandSearch, count_solutions
@@ -98,7 +97,7 @@ def _search_all(board: Board, state: BatchState, runtime: SearchRuntime, chunk_s
         search_chunk, step = _sat_worker(board, runtime), 1
     chunks = (range(start, min(start + step, total)) for start in range(first, total, step))
     started_at = runtime.monotonic()
-    for solutions, counts, guesses in runtime.map(search_chunk, chunks):
+    for solutions, counts, guesses in runtime.executor.map(search_chunk, chunks):
         state.solutions.extend(solutions)
         state.counts.extend(counts)
         state.guesses.extend(guesses)
@@ -243,7 +242,7 @@ def _difficulty_table(board: Board, state: BatchState, runtime: SearchRuntime) -
         return [rate_difficulty(grid, 9, runtime).level for grid in group]
 
     tally: Counter[str] = Counter()
-    for done, levels in enumerate(runtime.map(rate_group, groups), 1):
+    for done, levels in enumerate(runtime.executor.map(rate_group, groups), 1):
         tally.update(levels)
         runtime.report_progress(done / len(groups), "rating the difficulty")
     return Table("How hard for a person", ("level", "grids"), [(level, tally[level]) for level in LEVELS])

@@ -13,8 +13,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from pi_appliance.puzzles import pluralize
-from pi_appliance.puzzles.runtime.interface import Cache, Interrupted, SearchRuntime
-from pi_appliance.puzzles.runtime.serial import save_checkpoint
+from pi_appliance.puzzles.runtime.interface import Cache, Interrupted, SearchRuntime, save_checkpoint
 from pi_appliance.puzzles.sudoku import kernel
 from pi_appliance.puzzles.sudoku.sat import SatSearch
 
@@ -148,7 +147,7 @@ def _run_wave(state: CountState, count_branch: _CountBranch, runtime: SearchRunt
     new_branches: list[_Branch] = []
     done = 0
     try:
-        for solutions, guesses, branches in runtime.map(count_branch, wave):
+        for solutions, guesses, branches in runtime.executor.map(count_branch, wave):
             state.solutions += solutions
             state.guesses += guesses
             new_branches += branches

@@ -6,8 +6,7 @@ from dataclasses import replace
 
 from pi_appliance.errors import Refused
 from pi_appliance.puzzles import GeneratedBoard, pluralize
-from pi_appliance.puzzles.runtime.interface import SearchRuntime
-from pi_appliance.puzzles.runtime.serial import SerialRuntime
+from pi_appliance.puzzles.runtime.interface import SearchRuntime, SerialRuntime
 from pi_appliance.puzzles.sudoku.board import BOXES, EMPTY, LEVELS, SYMBOLS, Board, count_clues
 from pi_appliance.puzzles.sudoku.count import BandSearch, is_unique
 from pi_appliance.puzzles.sudoku.sat import SatLimitReached, SatSearch
