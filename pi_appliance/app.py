@@ -48,13 +48,13 @@ from pi_appliance.music.pages import MusicForms, MusicPages
 from pi_appliance.music.player_commands import COMMANDS
 from pi_appliance.music.stations.api import StationApi
 from pi_appliance.music.usb.api import UsbApi
-from pi_appliance.operations import Operation
+from pi_appliance.operations import Operation, all_operations
 from pi_appliance.posting.pages import PostPages
 from pi_appliance.system import clock, network
-from pi_appliance.web import openapi
+from pi_appliance.web import openapi, unix_socket
 from pi_appliance.web import state as values
 from pi_appliance.web.actions import Actions
-from pi_appliance.web.interface import Daemon
+from pi_appliance.web.interface import Daemon, Services
 from pi_appliance.web.params import BASE, Call, route
 from pi_appliance.web.security import METRICS, Authenticator, SecurityMiddleware
 from pi_appliance.web.sse import EventStream, Feed
@@ -93,12 +93,14 @@ class Api:
             *JobApi(daemon, actions).endpoints(),
             *AlarmApi(daemon, actions).endpoints(),
             *UsbApi(daemon).endpoints(),
+            *all_operations(),
         ]
 
     def routes(self) -> list[Route]:
         """Return every route of the API."""
+        services = Services(self._daemon, self._actions)
         rest = Route(f"{BASE}/player/{{command}}", _no_such_command, methods=["POST"])
-        return [*(route(endpoint) for endpoint in self.endpoints()), rest]
+        return [*(route(endpoint, services) for endpoint in self.endpoints()), rest]
 
     async def state(self, _: Call) -> object:
         """Player and jobs."""
@@ -215,6 +217,7 @@ class WebService:
         self._feeds: list[Feed | PlayerEvents] = []
         self._server: _Server | None = None
         self._serving: asyncio.Task[None] | None = None
+        self._unix_socket: unix_socket.UnixSocket | None = None
         self.port = 0
         """Where it listens, once it does."""
 
@@ -248,7 +251,8 @@ class WebService:
                 timeout_graceful_shutdown=1,
             )
         )
-        self._serving = asyncio.create_task(self._server.serve(listeners))
+        self._unix_socket = unix_socket.listen(config.path)
+        self._serving = asyncio.create_task(self._server.serve([*listeners, self._unix_socket.listener]))
         up = asyncio.create_task(self._server.up.wait())
         await asyncio.wait([self._serving, up], return_when=asyncio.FIRST_COMPLETED)
         up.cancel()
@@ -264,6 +268,9 @@ class WebService:
             self._server.end.set()
             await self._serving
             self._server = self._serving = None
+        if self._unix_socket:
+            self._unix_socket.close()
+            self._unix_socket = None
 
 
 class _Server(Server):
@@ -296,6 +303,8 @@ def _with_timeout(seconds: float) -> type[H11Protocol]:
 
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn has it
             super().connection_made(transport)
+            if not unix_socket.may_connect(transport):
+                transport.close()
             self._wait()
 
         def connection_lost(self, exc: Exception | None) -> None:

@@ -10,7 +10,9 @@ import contextlib
 import logging
 import os
 import signal
+from collections import deque
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from typing import Protocol
 
 from pi_appliance.cli.text import instant
@@ -33,6 +35,7 @@ from pi_appliance.system.clock_steps import ClockStepWatcher
 from pi_appliance.system.systemd import Notifier
 
 log = logging.getLogger("pi_appliance.daemon")
+_MAX_MESSAGES = 500  # kept for `pi-appliance logs`
 
 
 class Service(Protocol):
@@ -73,6 +76,9 @@ class Daemon:
             also=self._also,
         )
         self._kinds, self._services, self._mouth = services, list[Service](), say
+        self.started_at = clock.now()
+        self.addresses = list[str]()
+        self.messages: deque[tuple[datetime, str]] = deque(maxlen=_MAX_MESSAGES)
         self._silent = False  # whether a service that is wanted could not start
         self._notifier = Notifier(os.environ)
         os.environ.pop("NOTIFY_SOCKET", None)  # it is for us, not for the programs we start
@@ -122,6 +128,11 @@ class Daemon:
         await self._settling.look()
         return await self._asking.look()
 
+    def request_reload(self) -> None:
+        """Have the configuration read again. Raises ConfigError with every problem; then nothing changes."""
+        self.appliance.reloaded()
+        self._reload.set()
+
     def wake(self) -> None:
         """Let the scheduler look now: somebody changed what it goes by."""
         self._news.set()
@@ -140,9 +151,11 @@ class Daemon:
             where = await service.start(self)
             self._services.append(service)
             if where:
+                self.addresses.append(where)
                 self._say(where)
 
     async def _stop_services(self) -> None:
+        self.addresses.clear()
         while self._services:
             await self._services.pop().stop()
 
@@ -210,6 +223,7 @@ class Daemon:
         return f"STATUS=next: {coming[1]} at {instant(coming[0], self.appliance.config.time_zone)}"
 
     def _say(self, text: str) -> None:
+        self.messages.append((clock.now(), text))
         with contextlib.suppress(OSError):  # whoever listened is gone; that ends nothing
             self._mouth(text)
 

@@ -16,16 +16,19 @@ from typing import Any
 
 from pi_appliance.errors import WrongArgument, suggest
 
-MODULES = (
-    "pi_appliance.operations_daemon",
-    "pi_appliance.jobs.operations",
-    "pi_appliance.posting.operations",
-    "pi_appliance.music.operations",
-    "pi_appliance.music.alarms.operations",
-    "pi_appliance.music.stations.operations",
-    "pi_appliance.music.usb.operations",
-)
-"""Modules that define `OPERATIONS`; one that does not exist yet is left out."""
+MODULES = {
+    "jobs": ("pi_appliance.jobs.operations",),
+    "tweets": ("pi_appliance.posting.operations",),
+    "music": (
+        "pi_appliance.music.operations",
+        "pi_appliance.music.alarms.operations",
+        "pi_appliance.music.stations.operations",
+        "pi_appliance.music.usb.operations",
+    ),
+}
+"""The modules that define `OPERATIONS`, by the first word of their commands."""
+DAEMON_MODULE = "pi_appliance.daemon_operations"
+"""The operations on the daemon itself, whose commands have one word."""
 MAX_BODY = 16_384  # bytes
 _PATH_ARGUMENT = re.compile(r"\{(\w+)(?::\w+)?\}")  # as Starlette writes the variable parts of a path
 
@@ -268,11 +271,10 @@ def load_function(reference: str) -> Callable[..., Any]:
 
 def all_operations() -> Iterator[Operation]:
     """Yield every operation, feature by feature."""
-    for name in MODULES:
-        yield from operations_of(name)
+    for modules in ((DAEMON_MODULE,), *MODULES.values()):
+        yield from operations_in(*modules)
 
 
-def operations_of(module: str) -> Sequence[Operation]:
-    """Return the operations that `module` defines."""
-    operations: Sequence[Operation] = importlib.import_module(module).OPERATIONS
-    return operations
+def operations_in(*modules: str) -> list[Operation]:
+    """Return the operations that `modules` define."""
+    return [operation for name in modules for operation in importlib.import_module(name).OPERATIONS]

@@ -71,7 +71,6 @@ KNOWN_EXCEPTIONS = {
     "music.player_commands -> web.interface",
     "music.player_commands -> web.params",
     "music.serializers -> web.interface",
-    "music.serializers -> web.params",
     "notify.messages -> cli.text",
     "storage.recovery -> posting.store",
     "web.actions -> music.player_commands",

@@ -1,5 +1,6 @@
-"""All commands: found by file name, imported when asked for, with every error turned into one line and a status."""
+"""The program `pi-appliance`: every command, imported when it is needed, and every error as one line and a status."""
 
+import functools
 import importlib
 import os
 import sys
@@ -7,7 +8,9 @@ import sys
 import click
 
 from pi_appliance import __version__
+from pi_appliance.cli.commands import OperationGroup, command_of
 from pi_appliance.errors import ApplianceError, ConfigError, suggest
+from pi_appliance.operations import DAEMON_MODULE, MODULES, operations_in
 
 COMMANDS = {
     "config": ("pi_appliance.config.cli", "Check, describe and start a configuration."),
@@ -20,28 +23,41 @@ COMMANDS = {
     "qr": ("pi_appliance.qr", "Show the address of the page as a QR code."),
     "tweets": ("pi_appliance.posting.cli", "Check, preview and account for posts."),
     "up": ("pi_appliance.daemon_cli", "Run the appliance, with its scheduler, player and page."),
+    "version": ("pi_appliance.cli.about", "Show the version of the program and of the running appliance."),
+    "completion": ("pi_appliance.cli.about", "Print the completion script of a shell."),
 }
-"""The module of each command and its line in the list. A module defines `command`; only the one needed is imported."""
+"""The module of each command and its line in the list. A module defines `command`, or a function of the command's name;
+only the one needed is imported. The operations of a feature are commands of its group besides."""
 
 
 class Commands(click.Group):
-    """One command (or group) a file in pi_appliance/cli; only the one asked for is imported."""
+    """The commands, and the operations on the daemon."""
+
+    @functools.cached_property
+    def _daemon_commands(self) -> dict[str, click.Command]:
+        return {each.command: command_of(each) for each in operations_in(DAEMON_MODULE)}
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the names of all commands, from the names of their files."""
-        return list(COMMANDS)
+        """Return the names of all commands."""
+        return sorted([*COMMANDS, *self._daemon_commands])
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import and return one command, None if there is none of that name."""
         if cmd_name not in COMMANDS:
-            return None
-        command: click.Command = importlib.import_module(COMMANDS[cmd_name][0]).command
+            return self._daemon_commands.get(cmd_name)
+        module, about = COMMANDS[cmd_name]
+        if any(operation.command for operation in operations_in(*MODULES.get(cmd_name, ()))):
+            return OperationGroup(cmd_name, about, MODULES[cmd_name], module)
+        loaded = importlib.import_module(module)
+        command: click.Command = getattr(loaded, cmd_name, None) or loaded.command
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the commands by the first lines of their files: importing all would load the whole appliance."""
+        """List the commands by their lines above: importing them all would load the whole appliance."""
+        lines = {name: about for name, (_, about) in COMMANDS.items()}
+        lines |= {name: command.short_help or "" for name, command in self._daemon_commands.items()}
         with formatter.section("Commands"):
-            formatter.write_dl([(name, about) for name, (_, about) in COMMANDS.items()])
+            formatter.write_dl(sorted(lines.items()))
 
     def invoke(self, ctx: click.Context) -> object:
         """As click does; Ctrl-C where a command says nothing of it is one line, and the status that shells know."""
@@ -55,8 +71,8 @@ class Commands(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """As click does, with the nearest known name where there is no such command."""
-        if args and not args[0].startswith("-") and args[0] not in COMMANDS:
-            ctx.fail(f"no command is called {args[0]!r}; {suggest(args[0], list(COMMANDS))}")
+        if args and not args[0].startswith("-") and args[0] not in self.list_commands(ctx):
+            ctx.fail(f"no command is called {args[0]!r}; {suggest(args[0], self.list_commands(ctx))}")
         return super().resolve_command(ctx, args)
 
 

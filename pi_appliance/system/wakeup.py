@@ -21,13 +21,21 @@ RING = signal.SIGUSR1
 
 @contextlib.contextmanager
 def listen(path: Path) -> Iterator[None]:
-    """Let others ring at the file PATH while the block runs; who enters must already hear RING.
+    """Let other processes wake this daemon by the file `path` for the duration of the block.
 
-    Where another daemon has it, that one hears. Raises Unavailable if the file cannot be made.
+    The caller must handle the signal `RING` before it enters.
+
+    Raises:
+        Refused: another daemon has the file, so it uses the same state folder.
+        Unavailable: the file cannot be made.
+
     """
     with locks.acquire(path) as lock:
-        if lock is not None:
-            lock.say(0, None, "")
+        if lock is None:
+            raise Refused(
+                f"another daemon uses {path.parent}; stop it first, or give this one a state folder of its own"
+            )
+        lock.say(0, None, "")
         yield
 
 

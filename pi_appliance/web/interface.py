@@ -1,7 +1,9 @@
 """What the page asks of the daemon, and nothing more."""
 
 from collections.abc import AsyncIterator, Sequence
-from typing import Protocol
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Protocol
 
 from pi_appliance.music.model import Capability, PlayerState
 from pi_appliance.music.player import Player
@@ -9,6 +11,9 @@ from pi_appliance.music.usb.drives import UsbDrive
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.scheduling.child_runs import Runs
 from pi_appliance.system.clock import ClockState
+
+if TYPE_CHECKING:
+    from pi_appliance.web.actions import Actions
 
 
 class Music(Protocol):
@@ -54,6 +59,9 @@ class Scheduler(Protocol):
     def waiting(self) -> int:
         """How many slots wait for their turn."""
 
+    def next(self) -> tuple[datetime, str] | None:
+        """Return when a job will start next, and its name."""
+
 
 class Sticks(Protocol):
     """The USB sticks with music."""
@@ -66,7 +74,19 @@ class Sticks(Protocol):
 
 
 class Daemon(Protocol):
-    """The daemon. Its parts may be replaced while it lives, so they are read anew each time."""
+    """The daemon. Its parts may be replaced while it runs, so they are read again each time."""
+
+    @property
+    def started_at(self) -> datetime:
+        """When it was started."""
+
+    @property
+    def addresses(self) -> Sequence[str]:
+        """Where it listens, in words."""
+
+    @property
+    def messages(self) -> Sequence[tuple[datetime, str]]:
+        """Its newest messages, the oldest first."""
 
     @property
     def appliance(self) -> Appliance:
@@ -88,5 +108,25 @@ class Daemon(Protocol):
     def scheduler(self) -> Scheduler:
         """What starts runs at their slots."""
 
+    def request_reload(self) -> None:
+        """Have the configuration read again. Raises ConfigError."""
+
     def wake(self) -> None:
         """Let the scheduler look now: somebody changed what it goes by."""
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """Everything that the handler of an operation may use."""
+
+    daemon: Daemon
+    actions: "Actions"
+
+    @property
+    def appliance(self) -> Appliance:
+        """The configuration and the state, as they are now."""
+        return self.daemon.appliance
+
+    def now(self) -> datetime:
+        """Return the wall clock's time, aware, in UTC."""
+        return self.actions.now()

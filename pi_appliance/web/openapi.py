@@ -191,6 +191,21 @@ RESPONSES: Mapping[str, Schema] = {
         }
     ),
     "Sticks": _list(_schema_ref("Stick")),
+    "Status": _object(
+        {
+            "version": _TEXT,
+            "pid": _WHOLE,
+            **dict.fromkeys(("config", "state_dir"), _TEXT),
+            "started_at": _INSTANT,
+            "addresses": _list(_TEXT),
+            "clock": _TEXT,
+            "running": _list(_object({"job": _TEXT, "run": _WHOLE})),
+            "next": _or_none(_object({"job": _TEXT, "at": _INSTANT})),
+            **dict.fromkeys(("player_error", "scheduler_error"), _or_none(_TEXT)),
+        }
+    ),
+    "Reloaded": _object({"reloaded": _TEXT}),
+    "Logs": _list(_object({"at": _INSTANT, "message": _TEXT})),
     "Posts": _object({"posts": _list(_schema_ref("Post")), "counts": _ANY, "months": _list(_ANY)}),
 }
 

@@ -7,8 +7,9 @@ import json
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,9 @@ class TheScheduler:
     waiting: int = 0
     beat: float = 1000.0
 
+    def next(self) -> tuple[datetime, str] | None:
+        return None
+
 
 @dataclass
 class TheDaemon:
@@ -43,6 +47,13 @@ class TheDaemon:
     scheduler: TheScheduler = field(default_factory=TheScheduler)
     woken: int = 0
     sticks: Any = field(default_factory=TheSticks)
+    started_at: datetime = datetime(2026, 5, 1, tzinfo=UTC)
+    addresses: Sequence[str] = ()
+    messages: Sequence[tuple[datetime, str]] = ()
+    reloads: int = 0
+
+    def request_reload(self) -> None:
+        self.reloads += 1
 
     def wake(self) -> None:
         self.woken += 1

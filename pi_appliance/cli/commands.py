@@ -1,0 +1,184 @@
+"""Click commands made of operations: their arguments, their help, and the text or JSON that they print."""
+
+import importlib
+import json
+import os
+from collections.abc import Callable, MutableMapping, Sequence
+from typing import Any
+
+import click
+
+from pi_appliance.cli import client
+from pi_appliance.errors import WrongArgument, suggest
+from pi_appliance.operations import Argument, Operation, load_function, operations_in
+
+STATUSES = """
+\b
+Exit status:
+  0   done
+  1   refused, or it is not known whether it was done
+  2   wrong use, an unknown name, or a wrong configuration
+  75  the appliance or the player is not reached
+"""
+
+
+class OperationGroup(click.Group):
+    """A group whose commands come from operations, and from a click group that has the commands of another kind.
+
+    A command that is an operation is found without importing the click group, which costs much more.
+    """
+
+    def __init__(self, name: str, help: str, modules: Sequence[str], more: str = "") -> None:  # noqa: A002 - click's
+        super().__init__(name, help=help, short_help=help)
+        self._modules, self._more = modules, more
+        self._own: dict[str, click.Command] | None = None
+
+    def _operations(self) -> dict[str, click.Command]:
+        if self._own is None:
+            self._own = {}
+            for operation in operations_in(*self._modules):
+                words = operation.command.split()
+                if words[:1] == [self.name]:
+                    _add(self._own, words[1:], operation)
+        return self._own
+
+    def _others(self) -> click.Group | None:
+        group: click.Group | None = importlib.import_module(self._more).command if self._more else None
+        return group
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of all commands."""
+        others = self._others()
+        return list(dict.fromkeys([*self._operations(), *(others.list_commands(ctx) if others else ())]))
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return the command `cmd_name`, or None."""
+        own = self._operations().get(cmd_name)
+        if own is not None:
+            return own
+        others = self._others()
+        return others.get_command(ctx, cmd_name) if others else None
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Resolve as click does, and suggest the closest name where there is no such command."""
+        if args and not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
+            ctx.fail(f"no command is called {args[0]!r}; {suggest(args[0], self.list_commands(ctx))}")
+        return super().resolve_command(ctx, args)
+
+
+def _add(commands: MutableMapping[str, click.Command], words: Sequence[str], operation: Operation) -> None:
+    """Put the command of `operation` under `words` into `commands`, in groups of its own where there are several."""
+    if len(words) == 1:
+        commands[words[0]] = command_of(operation)
+        return
+    group = commands.get(words[0])
+    if not isinstance(group, click.Group):
+        group = click.Group(words[0], help=f"Commands about {words[0]}.")
+        commands[words[0]] = group
+    _add(group.commands, words[1:], operation)
+
+
+def command_of(operation: Operation) -> click.Command:
+    """Return the click command of `operation`."""
+
+    def run(config: str | None, as_json: bool, **given: Any) -> None:
+        _run(operation, config, as_json, given)
+
+    parameters: list[click.Parameter] = [_parameter(argument) for argument in operation.arguments]
+    parameters += [_json_option(), _config_option()]
+    name = operation.command.split()[-1]
+    text = f"{operation.summary}\n\n{operation.details}\n{STATUSES}"
+    settings = {"ignore_unknown_options": any(each.positional for each in operation.arguments)}  # -10 is a number
+    return click.Command(
+        name, callback=run, params=parameters, help=text, short_help=operation.summary, context_settings=settings
+    )
+
+
+def _run(operation: Operation, config: str | None, as_json: bool, given: dict[str, Any]) -> None:
+    named = {argument.name.replace("-", "_"): argument.name for argument in operation.arguments}
+    values = operation.parse({named[name]: value for name, value in given.items() if value is not None and value != ()})
+    result = client.run_operation(operation, values, config or os.environ.get("PI_APPLIANCE_CONFIG"))
+    if as_json:
+        click.echo(json.dumps(result))
+        return
+    show: Callable[..., str | None] = load_function(operation.show) if operation.show else plain_text
+    text = show(result, values)
+    if text:
+        click.echo(text)
+
+
+def _parameter(argument: Argument) -> click.Parameter:
+    kind = _Value(argument)
+    if argument.positional:
+        return click.Argument(
+            [argument.name.replace("-", "_")],
+            required=argument.required,
+            type=kind,
+            metavar=argument.name.upper() if argument.required else f"[{argument.name.upper()}]",
+            nargs=-1 if argument.many else 1,
+        )
+    name = f"--{argument.name.replace('_', '-')}"
+    if argument.schema.get("type") == "boolean":
+        declaration = f"{name}/--no-{name[2:]}"
+        return click.Option([declaration], help=argument.help, default=None, required=argument.required)
+    return click.Option(
+        [name],
+        help=argument.help,
+        type=kind,
+        default=None,
+        required=argument.required,
+        multiple=argument.many,
+        metavar=argument.name.upper(),
+    )
+
+
+class _Value(click.ParamType[Any]):
+    """The type of an argument: parsed as the API parses it, with its message where it is wrong."""
+
+    def __init__(self, argument: Argument) -> None:
+        self._argument, self.name = argument, argument.name
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the value, checked and unchanged: the operation parses it."""
+        item = [value] if self._argument.many else value
+        try:
+            self._argument.value_of({self._argument.name: item})
+        except WrongArgument as error:
+            self.fail(str(error), param, ctx)
+        return value
+
+
+def _json_option() -> click.Option:
+    return click.Option(["--json", "as_json"], is_flag=True, help="Print JSON, for programs.")
+
+
+def _config_option() -> click.Option:
+    return click.Option(
+        ["-c", "--config"],
+        metavar="FILE",
+        help="Address the appliance with this configuration. Default: the one that runs, else $PI_APPLIANCE_CONFIG, "
+        "else appliance.yaml in config/, here, or /etc/pi-appliance/.",
+    )
+
+
+def plain_text(result: object, _: object = None) -> str:
+    """Return `result` for a terminal: a list of objects as a table, an object as `name: value` lines."""
+    if isinstance(result, list) and result and all(isinstance(row, dict) for row in result):
+        columns = [name for name, value in result[0].items() if not isinstance(value, (dict, list))]
+        rows = [[_cell(row.get(name)) for name in columns] for row in result]
+        lines = [[name.upper().replace("_", " ") for name in columns], *rows]
+        widths = [max(len(line[number]) for line in lines) for number in range(len(columns))]
+        return "\n".join("  ".join(map(str.ljust, line, widths)).rstrip() for line in lines)
+    if isinstance(result, dict):
+        return "\n".join(f"{name.replace('_', ' ')}: {_cell(value)}" for name, value in result.items())
+    return "" if result in (None, [], {}) else str(result)
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, (dict, list)):
+        return json.dumps(value)
+    return "-" if value is None or value == "" else str(value)

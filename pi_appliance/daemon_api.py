@@ -1,0 +1,40 @@
+"""Handlers of the operations on the daemon itself."""
+
+import os
+
+from pi_appliance import __version__
+from pi_appliance.operations import Values
+from pi_appliance.storage.serializers import instant
+from pi_appliance.web.interface import Services
+
+
+async def status(services: Services, _: Values) -> object:
+    """Return which configuration the daemon reads, since when, what runs and what comes next."""
+    daemon, appliance = services.daemon, services.appliance
+    upcoming = daemon.scheduler.next()
+    return {
+        "version": __version__,
+        "pid": os.getpid(),
+        "config": str(appliance.config.path),
+        "state_dir": str(appliance.config.state),
+        "started_at": instant(daemon.started_at),
+        "addresses": list(daemon.addresses),
+        "clock": daemon.scheduler.clock_state,
+        "running": [{"job": run.job, "run": run.id} for run in appliance.store.going_on()],
+        "next": {"job": upcoming[1], "at": instant(upcoming[0])} if upcoming else None,
+        "player_error": daemon.hub.trouble or None,
+        "scheduler_error": daemon.scheduler.trouble or None,
+    }
+
+
+async def reload(services: Services, _: Values) -> object:
+    """Check the configuration and have the daemon take it over. Raises ConfigError with every problem."""
+    services.daemon.request_reload()
+    return {"reloaded": str(services.appliance.config.path)}
+
+
+async def logs(services: Services, values: Values) -> object:
+    """Return the newest messages of the daemon, the oldest first."""
+    return [
+        {"at": instant(at), "message": message} for at, message in list(services.daemon.messages)[-values["lines"] :]
+    ]

@@ -1,0 +1,39 @@
+"""The operations on the daemon itself."""
+
+from collections.abc import Sequence
+
+from pi_appliance.operations import Operation, integer
+
+OPERATIONS: Sequence[Operation] = (
+    Operation(
+        command="status",
+        method="GET",
+        path="/status",
+        summary="Show whether the appliance runs, and what it does.",
+        handler="pi_appliance.daemon_api:status",
+        result="Status",
+        show="pi_appliance.daemon_text:status",
+        needs_daemon=True,
+    ),
+    Operation(
+        command="reload",
+        path="/reload",
+        summary="Read the configuration again.",
+        details="If the file is wrong, every problem is printed, and the daemon keeps the configuration it has.",
+        handler="pi_appliance.daemon_api:reload",
+        result="Reloaded",
+        show="pi_appliance.daemon_text:reloaded",
+        needs_daemon=True,
+    ),
+    Operation(
+        command="logs",
+        method="GET",
+        path="/logs",
+        summary="Print the newest messages of the daemon.",
+        handler="pi_appliance.daemon_api:logs",
+        arguments=(integer("lines", "how many messages", 1, 500, default=50, example=10),),
+        result="Logs",
+        show="pi_appliance.daemon_text:logs",
+        needs_daemon=True,
+    ),
+)

@@ -1,0 +1,109 @@
+"""Run one operation in this process, where no daemon runs: the same handlers over the same state."""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+from typing import Any, NoReturn, cast
+
+from pi_appliance.config import secrets
+from pi_appliance.config.loader import find
+from pi_appliance.errors import Unavailable
+from pi_appliance.music.hub import open_player
+from pi_appliance.music.model import Capability, PlayerState
+from pi_appliance.music.player import Player
+from pi_appliance.music.usb.drives import UsbDrive
+from pi_appliance.operations import Operation, Values
+from pi_appliance.scheduling.appliance import Appliance
+from pi_appliance.scheduling.child_runs import Runs
+from pi_appliance.system import clock, wakeup
+from pi_appliance.web.actions import Actions
+from pi_appliance.web.interface import Daemon, Services
+
+
+def run_locally(operation: Operation, values: Values, config: str | None) -> object:
+    """Return the result of `operation` for the configuration `config`, or for the one that is found.
+
+    Raises:
+        ApplianceError: as the handler does, and where the configuration is wrong.
+
+    """
+    path = find(Path(config) if config else None, os.environ)
+    with Appliance.open(path) as appliance:
+        return asyncio.run(_run(operation, values, appliance))
+
+
+async def _run(operation: Operation, values: Values, appliance: Appliance) -> object:
+    daemon = _LocalDaemon(appliance)
+    services = Services(cast("Daemon", daemon), Actions(cast("Daemon", daemon), clock.now))
+    try:
+        result: object = await operation.load_handler()(services, values)
+    finally:
+        await daemon.hub.close()
+    return result
+
+
+class _LocalDaemon:
+    """Stands for the daemon for the duration of one operation."""
+
+    def __init__(self, appliance: Appliance) -> None:
+        self.appliance = appliance
+        self.hub = _LocalHub(appliance)
+        self.sticks = _NoUsbDrives()
+        self.runs = Runs(appliance.config.path)
+
+    @property
+    def scheduler(self) -> NoReturn:
+        """Only a daemon has one."""
+        raise Unavailable("the appliance does not run, so there is no scheduler to ask")
+
+    def wake(self) -> None:
+        """Wake a daemon of the same state that listens nowhere else."""
+        wakeup.wake_daemon(self.appliance.config.state / wakeup.NAME)
+
+
+class _LocalHub:
+    """A player that is connected when it is first needed."""
+
+    trouble = ""
+    note = ""
+    stand_in = False
+
+    def __init__(self, appliance: Appliance) -> None:
+        self._appliance = appliance
+        self._player: Player | None = None
+        self.abilities: frozenset[Capability] = frozenset()
+        self.state: PlayerState | None = None
+
+    async def player(self) -> Player:
+        """Return the player. Raises Unavailable."""
+        if self._player is None:
+            config = self._appliance.config
+            self._player = await open_player(config, secrets.load(config.path, os.environ), tell=self._note_fallback)
+            self.abilities = await self._player.abilities()
+            self.state = await self._player.state()
+        return self._player
+
+    def _note_fallback(self, reason: str) -> None:
+        self.trouble, self.stand_in = reason, True
+
+    def watch(self) -> AsyncIterator[frozenset[str]]:
+        """Nothing is watched for the duration of one operation."""
+        raise Unavailable("the appliance does not run, so nothing can be watched")
+
+    async def close(self) -> None:
+        """Close the connection."""
+        if self._player is not None:
+            await self._player.close()
+
+
+class _NoUsbDrives:
+    """The daemon alone knows and ejects USB drives."""
+
+    def all(self) -> Sequence[UsbDrive]:
+        """Raise Unavailable."""
+        raise Unavailable("the appliance does not run, so USB drives are not watched")
+
+    async def remove(self, name: str) -> Any:
+        """Raise Unavailable."""
+        raise Unavailable(f"the appliance does not run, so it cannot eject {name}")
