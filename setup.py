@@ -33,7 +33,7 @@ ONE = 2**29  # bytes of memory there must be for each that is compiled at the sa
 
 def _load_kernels():
     """Return what names the kernels; the package itself cannot be imported before it is installed."""
-    spec = importlib.util.spec_from_file_location("kernels", PUZZLES / "_kernels.py")
+    spec = importlib.util.spec_from_file_location("kernels", PUZZLES / "kernels.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -77,7 +77,7 @@ class BuildKernels(build_ext):
 
     def copy_extensions_to_source(self):
         """Put what was compiled beside its source, whole or not, in place of what was compiled from an older one."""
-        for source in kernels.sources(PUZZLES):
+        for source in kernels.kernel_sources(PUZZLES):
             target = source.with_name(f"{kernels.compiled_name(source)}{SUFFIX}")
             built = Path(self.build_lib, target)
             if built.exists() and not target.exists():
@@ -89,7 +89,7 @@ class BuildKernels(build_ext):
 
 def remove_old(root):
     """Remove what below ROOT was compiled from older sources than these."""
-    for source in kernels.sources(PUZZLES):
+    for source in kernels.kernel_sources(PUZZLES):
         for made in Path(root, source.parent).glob(f"{source.stem}_????????{SUFFIX}"):
             if made.name != f"{kernels.compiled_name(source)}{SUFFIX}":
                 made.unlink()
@@ -131,7 +131,7 @@ def extensions():
             extra_compile_args=FLAGS,
             optional=True,
         )
-        for source in kernels.sources(PUZZLES)
+        for source in kernels.kernel_sources(PUZZLES)
     ]
 
 

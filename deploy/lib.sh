@@ -129,7 +129,7 @@ kernels_identity() {
     for types in "$clone"/pi_appliance/puzzles/*/*.pxd; do
         [ ! -e "$types" ] || cat "$types" "${types%.pxd}.py"
     done
-    cat "$clone/pi_appliance/puzzles/_kernels.py" "$clone/setup.py"
+    cat "$clone/pi_appliance/puzzles/kernels.py" "$clone/setup.py"
 }
 
 # need_environment FOLDER EXTRAS [MORE]: have this clone installed, editable, in the environment FOLDER, with EXTRAS, and

@@ -51,7 +51,6 @@ KNOWN_EXCEPTIONS = {
     "config.cli -> scheduling.crontab",
     "config.loader -> music.model",
     "config.notifications -> storage.model",
-    "diagnostics.feature_checks -> puzzles._kernels",
     "diagnostics.health -> web.interface",
     "diagnostics.metrics -> web.interface",
     "jobs.api -> posting.model",
@@ -136,6 +135,18 @@ def test_a_module_keeps_to_the_import_table(path: Path) -> None:
 def test_the_known_exceptions_exist() -> None:
     found = {f"{name_of(path)} -> {name.removeprefix('pi_appliance.')}" for path in FILES for name in imports(path)}
     assert found >= KNOWN_EXCEPTIONS
+
+
+PUZZLE_APPLICATION = {"batch", "boards", "cli", "page", "picture", "puzzle_job", "report"}
+"""Modules of puzzles/ that belong to the appliance; the others are a library."""
+
+
+@pytest.mark.parametrize("path", sorted((PACKAGE / "puzzles").rglob("*.py")), ids=name_of)
+def test_the_puzzle_library_imports_only_itself(path: Path) -> None:
+    if not PUZZLE_APPLICATION.isdisjoint(name_of(path).split(".")[1:2]):
+        return
+    allowed = ("pi_appliance.puzzles", "pi_appliance.errors")
+    assert [name for name in imports(path) if name.startswith("pi_appliance") and not name.startswith(allowed)] == []
 
 
 LIBRARIES = {

@@ -15,7 +15,7 @@ from pi_appliance.music.hub import open_player
 from pi_appliance.music.model import PlayerState
 from pi_appliance.posting.model import PENDING_STATES, State
 from pi_appliance.posting.store import Posts
-from pi_appliance.puzzles import _kernels
+from pi_appliance.puzzles.kernels import kernel_states
 from pi_appliance.system import files
 
 _CHECK = "pi-appliance config check"
@@ -200,7 +200,7 @@ def _count_posts(number: int) -> str:
 
 def kernels(_: DiagnosticContext) -> Iterator[CheckResult]:
     """Tell whether the kernels run compiled, as plain Python, or so because they are newer than what was compiled."""
-    yield of_states(dict(_kernels.states()))
+    yield of_states(dict(kernel_states()))
 
 
 def of_states(states: Mapping[str, str]) -> CheckResult:

@@ -17,7 +17,7 @@ from enum import StrEnum
 from types import ModuleType
 from typing import Any, Protocol
 
-from pi_appliance.puzzles import _kernels
+from pi_appliance.puzzles import kernels
 from pi_appliance.puzzles.runtime.interface import Cache, Interrupted, SearchRuntime, SerialRuntime
 
 __all__ = [
@@ -39,7 +39,7 @@ __all__ = [
     "pluralize",
 ]
 
-_kernels.prefer_compiled()
+kernels.prefer_compiled()
 
 Progress = Callable[[float | None, str], None]
 """Told now and then how far something is, 0 to 1 (None: nobody knows), and what it does. What it raises, ends it."""

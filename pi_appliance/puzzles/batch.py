@@ -6,7 +6,9 @@ A night that is cut off reports what it knows, and remembers with which board th
 import contextlib
 import json
 import resource
+import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import chain, islice
@@ -14,29 +16,53 @@ from typing import IO, Any
 
 from pi_appliance.config.units import render_size
 from pi_appliance.errors import ApplianceError, DeadlineExceeded, Refused, Unavailable
-from pi_appliance.jobs.context import read_slot
+from pi_appliance.jobs.context import JobContext, read_slot
 from pi_appliance.jobs.reports import ReportSet
 from pi_appliance.puzzles import Puzzle, SolveMode, SolveResult, pluralize
-from pi_appliance.puzzles._result import rendered, told_facts
-from pi_appliance.puzzles.context import PuzzleContext
 from pi_appliance.puzzles.page import Page
+from pi_appliance.puzzles.rendering import format_details, render_rows
 from pi_appliance.puzzles.report import (
-    NO_ROOM,
+    RESOURCE_ERRORS,
     BoardReport,
-    answer_values,
-    ask,
-    duration,
-    in_words,
-    partial_result,
-    prepared_text,
-    prepared_words,
-    refusal,
-    values,
+    answer_board,
+    answer_to_json,
+    format_elapsed,
+    format_partial_result,
+    render_precomputed,
+    report_to_json,
+    summarize,
+    summarize_precomputed,
+    to_appliance_error,
 )
+from pi_appliance.puzzles.runtime import cache, local
 from pi_appliance.puzzles.runtime.cache import RecordingCache
 from pi_appliance.puzzles.runtime.interface import Interrupted, SearchRuntime
 from pi_appliance.puzzles.runtime.local import Estimate
 from pi_appliance.storage.model import Result
+
+
+class PuzzleContext(JobContext):
+    """The context of a run that may search for a long time."""
+
+    def search_runtime(
+        self, progress: Callable[[float | None, str], None] | None = None
+    ) -> AbstractContextManager[SearchRuntime]:
+        """Create the runtime of a long search for a `with` block. A request to end the run interrupts the search.
+
+        Args:
+            progress: receives the progress of the search instead of `self.progress`.
+
+        """
+        folder = self.config.state / local.FOLDER
+        deadline = self.parameters.deadline
+        cache.FileCache(folder).sweep()
+        return local.open_runtime(
+            folder,
+            progress or self.progress,
+            seconds=None if deadline is None else deadline - time.monotonic(),
+            cpu_percent=self.config.jobs[self.job].cpu,
+            memory_advice=f"let job {self.job} have `memory: {{}}`",
+        )
 
 
 @dataclass(slots=True)
@@ -71,29 +97,29 @@ class WeightedProgress:
         return (self.number + self.part) / self.parts
 
 
-def seeds(context: PuzzleContext, many: int) -> dict[str, int]:
+def daily_seeds(context: PuzzleContext, many: int) -> dict[str, int]:
     """Return the names and the seeds of so MANY new boards: each day its own, and the same for the same day."""
-    day = _day(context)
+    day = _scheduled_day(context)
     return {
         f"{day:%Y-%m-%d}" + (f"-{number}" if many > 1 else ""): int(f"{day:%Y%m%d}") * 1_000 + number
         for number in range(1, many + 1)
     }
 
 
-def _day(context: PuzzleContext) -> datetime:
+def _scheduled_day(context: PuzzleContext) -> datetime:
     """Return the day of the slot, or of the run, in the job's time zone."""
     moment = read_slot(context.scheduled_for) or context.now
     return moment.astimezone(context.local_time().tzinfo)
 
 
-RESULT = "result.txt"
-LIMIT = 10_000  # solutions; ten thousand of the longest fill some 20 MB
-_FOUND = 7  # boards whose answers are told where no report can be written
-FORMAT = 1  # of result.json; a reader of one can read what is added, and not what is changed
+RESULT_FILE = "result.txt"
+DEFAULT_MAX_SOLUTIONS = 10_000  # solutions; ten thousand of the longest fill some 20 MB
+_MAX_SUMMARIES = 7  # boards whose answers are told where no report can be written
+JSON_FORMAT = 1  # of result.json; a reader of one can read what is added, and not what is changed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class BatchPlan:
     """What is to be done."""
 
     puzzle: Puzzle
@@ -113,7 +139,7 @@ class Plan:
 class PuzzleBatch:
     """The work of one run. What keeps it from being a success stands in `failure` at the end."""
 
-    plan: Plan
+    plan: BatchPlan
     context: PuzzleContext
     edition: ReportSet = field(init=False)
     cache: RecordingCache = field(init=False)
@@ -132,7 +158,7 @@ class PuzzleBatch:
 
     def __post_init__(self) -> None:
         plan = self.plan
-        self.seeds = seeds(self.context, plan.generate)
+        self.seeds = daily_seeds(self.context, plan.generate)
         self.share = WeightedProgress(self.context, max(1, plan.precompute + len(plan.boards) + plan.generate))
 
     def run(self) -> Result:
@@ -146,8 +172,8 @@ class PuzzleBatch:
                 return self._reported(runtime)
         except Unavailable as error:  # the report cannot be written: then the history tells what was found
             known = (each for each in self.told if each.answer or each.cut_off)
-            found = (f"; {told.name}: {in_words(told).rstrip('.')}" for told in known)
-            words = "".join((str(error), *islice(found, _FOUND)))
+            found = (f"; {told.name}: {summarize(told).rstrip('.')}" for told in known)
+            words = "".join((str(error), *islice(found, _MAX_SUMMARIES)))
             raise (DeadlineExceeded(words) if self.cut_off else Unavailable(words)) from None
 
     @contextlib.contextmanager
@@ -159,7 +185,7 @@ class PuzzleBatch:
 
     def _reported(self, runtime: SearchRuntime) -> Result:
         page = Page(self.plan.puzzle, self.context.job)
-        with self.edition.file(RESULT) as file:
+        with self.edition.file(RESULT_FILE) as file:
             try:
                 self._prepare(runtime, page, file)
                 for told in chain(self._listed(), self._made(runtime, page, file)):
@@ -179,21 +205,23 @@ class PuzzleBatch:
             # The options have refused it of a puzzle that cannot; so with `make` below.
             self.prepared = self.plan.puzzle.precompute(runtime)  # type: ignore[attr-defined]
         except Interrupted as interrupted:
-            self.prepared_so_far = partial_result(interrupted)
-            file.write(rendered({"Prepared so far": self.prepared_so_far}) + "\n")
+            self.prepared_so_far = format_partial_result(interrupted)
+            file.write(render_rows({"Prepared so far": self.prepared_so_far}) + "\n")
             page.prepared(f"Not through yet: {self.prepared_so_far}.", {}, ())
             raise
-        except NO_ROOM as error:  # what is there already may do for the boards
-            self._leave_out("prepared", refusal(error), page, file)
+        except RESOURCE_ERRORS as error:  # what is there already may do for the boards
+            self._leave_out("prepared", to_appliance_error(error), page, file)
             return
         self.seconds = runtime.monotonic() - begun
-        file.write("Prepared\n========\n" + prepared_text(self.prepared, self.seconds))
-        page.prepared(f"Through, in {duration(self.seconds)}.", told_facts(self.prepared.details), self.prepared.tables)
+        file.write("Prepared\n========\n" + render_precomputed(self.prepared, self.seconds))
+        page.prepared(
+            f"Through, in {format_elapsed(self.seconds)}.", format_details(self.prepared.details), self.prepared.tables
+        )
 
     def _leave_out(self, name: str, error: ApplianceError, page: Page, file: IO[str]) -> None:
         """Tell that NAME is not there, because of ERROR, and go on: what else was done is worth a report."""
         self.left_out.append(f"{name}: {error}")
-        file.write(rendered({f"Not {name}": str(error)}) + "\n")
+        file.write(render_rows({f"Not {name}": str(error)}) + "\n")
         page.note(f"Not {name}", f"{error}.")
 
     def _listed(self) -> Iterator[BoardReport]:
@@ -213,9 +241,9 @@ class PuzzleBatch:
             self.share.next(name)
             try:
                 made = self.plan.puzzle.generate(seed, self.plan.model, runtime)  # type: ignore[attr-defined]
-            except NO_ROOM as error:
+            except RESOURCE_ERRORS as error:
                 self.unmade.add(name)
-                self._leave_out(f"made: {name}", refusal(error), page, file)
+                self._leave_out(f"made: {name}", to_appliance_error(error), page, file)
                 continue
             yield BoardReport(
                 name=name, board=made.board, mode=self.plan.mode, made={"seed": str(seed), **made.details}
@@ -228,7 +256,7 @@ class PuzzleBatch:
         self._draw(f"{told.name}.svg", self.plan.puzzle.render_svg(told.board))
         self.cache.start_board()
         try:
-            ask(self.plan.puzzle, told, self.plan.max_solutions, runtime, file.write)
+            answer_board(self.plan.puzzle, told, self.plan.max_solutions, runtime, file.write)
         finally:
             page.add(told)
             if told.made:  # another night makes another one: nobody goes on with this
@@ -268,7 +296,7 @@ class PuzzleBatch:
                 self.context.save_state(json.dumps({"next": first}))
             except Unavailable as error:
                 name = "Not remembered where to go on"
-                file.write(rendered({name: str(error)}) + "\n")
+                file.write(render_rows({name: str(error)}) + "\n")
                 page.note(name, f"{error}.")
 
     def _report(self, page: Page, file: IO[str]) -> Result:
@@ -280,13 +308,13 @@ class PuzzleBatch:
             "End time": _instant(ended),
             "Memory at its peak": render_size(_memory()),
         }
-        file.write(f"{summary}\n{rendered(ends)}")
+        file.write(f"{summary}\n{render_rows(ends)}")
         with self.edition.file("result.json") as out:
             json.dump(self._values(summary, ended), out, indent=1, ensure_ascii=False)
             out.write("\n")
         with self.edition.file("result.html") as out:
             began = context.now.astimezone(context.local_time().tzinfo)
-            took = duration(self.share.seconds() - self.begun)  # the clock may have been set meanwhile
+            took = format_elapsed(self.share.seconds() - self.begun)  # the clock may have been set meanwhile
             times = f"{began:%A}, {began.day} {began:%B %Y, %H:%M} · it took {took}"
             out.write(page.render(summary, times))
         self._fail(summary)
@@ -302,7 +330,7 @@ class PuzzleBatch:
 
     def _summary(self) -> str:
         if self.prepared is not None and not self.told and not self.cut_off:
-            return f"prepared: {prepared_words(self.prepared)}"
+            return f"prepared: {summarize_precomputed(self.prepared)}"
         if self.prepared_so_far:
             return f"not prepared yet: {self.cut_off}; {self.prepared_so_far}"
         solved, proven = (sum(bool(getattr(told, how)) for told in self.told) for how in ("solved", "proven"))
@@ -326,7 +354,7 @@ class PuzzleBatch:
 
     def _values(self, summary: str, ended: datetime) -> dict[str, Any]:
         return {
-            "format": FORMAT,
+            "format": JSON_FORMAT,
             "puzzle": self.plan.name,
             "title": self.plan.puzzle.TITLE,
             "job": self.context.job,
@@ -335,8 +363,8 @@ class PuzzleBatch:
             "complete": not self.cut_off,
             "summary": summary,
             "peak_memory": _memory(),
-            "precomputed": answer_values(self.prepared) if self.prepared else None,
-            "boards": [values(self.plan.puzzle, told) for told in self.told],
+            "precomputed": answer_to_json(self.prepared) if self.prepared else None,
+            "boards": [report_to_json(self.plan.puzzle, told) for told in self.told],
             "not_reached": self._left(),
         }
 

@@ -10,16 +10,18 @@ from pi_appliance.config.loader import display_path
 from pi_appliance.config.units import render_size
 from pi_appliance.errors import ConfigError, Problem, UnknownName
 from pi_appliance.puzzles import Puzzle
-from pi_appliance.puzzles._listing import BOARD, END, START
+from pi_appliance.puzzles.rendering import BOARD_HEADER, SOLUTION_END, SOLUTION_START
 
-_LONGEST_NAME = 24  # characters; what is longer, and no file, is a drawing
+_MAX_NAME_LENGTH = 24  # characters; what is longer, and no file, is a drawing
 _NAME = re.compile(r"[a-z][a-z-]*|.*\w\.[a-z]\w*", re.IGNORECASE)  # of a board, or of a file with its suffix
-_LONGEST_STEM = 120  # bytes: it names files of the report, with something behind it
-MOST = 256_000_000  # bytes; a million sudokus with their solutions are 164 MB
-MOST_OF_ONE = 100_000  # bytes of a text with one board; a larger one is something else, and would be complained of long
-_LARGE = 100_000  # bytes; 1,200 sudokus, a twentieth of a second
-_PIECE = 1_000_000  # bytes
-_ENDLESS = re.compile(r"[^\n]{100001}")  # no puzzle has rows as long, and none could be shown
+_MAX_NAME_BYTES = 120  # bytes: it names files of the report, with something behind it
+MAX_BYTES = 256_000_000  # bytes; a million sudokus with their solutions are 164 MB
+MAX_BYTES_OF_ONE_BOARD = (
+    100_000  # bytes of a text with one board; a larger one is something else, and would be complained of long
+)
+_LARGE_FILE = 100_000  # bytes; 1,200 sudokus, a twentieth of a second
+_READ_SIZE = 1_000_000  # bytes
+_LONG_LINE = re.compile(r"[^\n]{100001}")  # no puzzle has rows as long, and none could be shown
 
 
 def load_puzzle(name: str) -> Puzzle:
@@ -29,7 +31,7 @@ def load_puzzle(name: str) -> Puzzle:
 
 def size_limit(puzzle: Puzzle) -> int:
     """Return how many bytes a text with a board of PUZZLE may have."""
-    return MOST if getattr(puzzle, "MANY_BOARDS", False) else MOST_OF_ONE
+    return MAX_BYTES if getattr(puzzle, "MANY_BOARDS", False) else MAX_BYTES_OF_ONE_BOARD
 
 
 def read_board(puzzle: Puzzle, where: Path, rules: Mapping[str, str]) -> Any:
@@ -46,7 +48,7 @@ def read_board(puzzle: Puzzle, where: Path, rules: Mapping[str, str]) -> Any:
     return puzzle.with_rules(puzzle.parse(read_text(where, size_limit(puzzle)), display_path(where)), rules)
 
 
-def board_of(puzzle: Puzzle, words: str, rules: Mapping[str, str]) -> Any:
+def find_board(puzzle: Puzzle, words: str, rules: Mapping[str, str]) -> Any:
     """Return the board that WORDS name, or that lies in a file of that name, or is drawn in them, with RULES.
 
     Raises UnknownName or ConfigError.
@@ -57,17 +59,17 @@ def board_of(puzzle: Puzzle, words: str, rules: Mapping[str, str]) -> Any:
     try:
         board = puzzle.parse(words, "board")
     except ConfigError:
-        if words and _is_there(where):
+        if words and _exists(where):
             raise ConfigError([Problem(words, 1, 1, "this is no file with a board", "name a text file")]) from None
-        if not _is_meant_as_name(words):
+        if not _looks_like_name(words):
             raise
         return read_board(puzzle, where, rules)  # which says what there is in place of it
     return puzzle.with_rules(board, rules)
 
 
-def _is_meant_as_name(words: str) -> bool:
+def _looks_like_name(words: str) -> bool:
     """Say whether WORDS, which cannot be read, look like the name of a board or a file, not like a drawing."""
-    if len(words) > _LONGEST_NAME or any(mark.isspace() for mark in words):
+    if len(words) > _MAX_NAME_LENGTH or any(mark.isspace() for mark in words):
         return False
     return not words or _NAME.fullmatch(words) is not None or ("/" in words and Path(words).parent.is_dir())
 
@@ -82,25 +84,29 @@ def is_file(where: Path) -> bool:
 
 def is_large(where: Path) -> bool:
     """Say whether reading the board WHERE takes so long that only its own run should, and not every command."""
-    return is_file(where) and where.stat().st_size > _LARGE
+    return is_file(where) and where.stat().st_size > _LARGE_FILE
 
 
-def _is_there(where: Path) -> bool:
+def _exists(where: Path) -> bool:
     try:
         return where.exists()
     except (OSError, ValueError):
         return False
 
 
-def name_of(where: Path) -> str:
+def board_name(where: Path) -> str:
     """Return what the board WHERE is called in a report, and its files there: one line, of marks that can be shown."""
     plain = "".join(mark if mark.isprintable() else "?" for mark in where.stem)
-    if plain in (BOARD, START, END):  # a row of that name would be read as one of the listing's own
+    if plain in (
+        BOARD_HEADER,
+        SOLUTION_START,
+        SOLUTION_END,
+    ):  # a row of that name would be read as one of the listing's own
         plain += "?"
-    return plain.encode()[:_LONGEST_STEM].decode(errors="ignore")
+    return plain.encode()[:_MAX_NAME_BYTES].decode(errors="ignore")
 
 
-def read_text(path: Path, most: int = MOST) -> str:
+def read_text(path: Path, most: int = MAX_BYTES) -> str:
     """Return what stands in the file PATH. Raises ConfigError if it cannot be read, is no text, or above MOST bytes."""
     try:
         with path.open("rb") as file:
@@ -111,19 +117,19 @@ def read_text(path: Path, most: int = MOST) -> str:
         raise ConfigError(
             [Problem(display_path(path), 1, 1, f"cannot be read: {error.strerror}", "check its name and rights")]
         ) from None
-    return text_of(content, display_path(path), most)
+    return decode_text(content, display_path(path), most)
 
 
 def read_limited(file: IO[bytes], most: int) -> bytes:
     """Return what FILE holds, MOST bytes and one. Reading all at once would take room for the most."""
     found, left = bytearray(), most + 1
-    while left and (piece := file.read(min(left, _PIECE))):
+    while left and (piece := file.read(min(left, _READ_SIZE))):
         found += piece
         left -= len(piece)
     return bytes(found)
 
 
-def text_of(content: bytes, file: str, most: int = MOST) -> str:
+def decode_text(content: bytes, file: str, most: int = MAX_BYTES) -> str:
     """Return CONTENT of FILE as a text whose lines end with a line feed. Raises ConfigError if it cannot be one.
 
     MOST is how many bytes it may have.
@@ -137,12 +143,12 @@ def text_of(content: bytes, file: str, most: int = MOST) -> str:
     if "\0" in text:
         raise ConfigError([Problem(file, 1, 1, "this is not a text file", "save it as UTF-8")])
     text = text.replace("\r\n", "\n").replace("\r", "\n")
-    if endless := _ENDLESS.search(text):
+    if endless := _LONG_LINE.search(text):
         number, characters = text.count("\n", 0, endless.start()) + 1, len(endless[0]) - 1
         raise ConfigError([Problem(file, number, 1, f"this line has more than {characters:,} characters", "cut it up")])
     return text
 
 
 def _too_large(file: str, most: int) -> ConfigError:
-    right = "take it apart" if most == MOST else "draw one board, and nothing else"
+    right = "take it apart" if most == MAX_BYTES else "draw one board, and nothing else"
     return ConfigError([Problem(file, 1, 1, f"there are more than {render_size(most)} of it", right)])

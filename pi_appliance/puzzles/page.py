@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
 from pi_appliance.puzzles import Puzzle, Step, Table, pluralize
-from pi_appliance.puzzles._result import label, spoken, told_facts
-from pi_appliance.puzzles.report import BoardReport, duration, generator_facts, in_words
+from pi_appliance.puzzles.rendering import format_details, format_label, format_value
+from pi_appliance.puzzles.report import BoardReport, format_elapsed, generator_facts, summarize
 
 MOST_STEPS = 200
 _LINGER = 3  # so many times as long as the others, the last step is seen
@@ -174,8 +174,8 @@ class Page:
         puzzle, number = self._puzzle, len(self._sections)
         parts = [
             f"<h2>{escape(told.name)}</h2>",
-            f"<p>{escape(in_words(told))}</p>",
-            f'<p class="quiet">{escape(puzzle.describe(told.board))} · {duration(told.seconds)}</p>',
+            f"<p>{escape(summarize(told))}</p>",
+            f'<p class="quiet">{escape(puzzle.describe(told.board))} · {format_elapsed(told.seconds)}</p>',
             *self._shown(told, f"p{number}"),
         ]
         if told.answer is not None:
@@ -244,10 +244,10 @@ class Page:
 
     def _facts(self, told: BoardReport) -> str:
         assert told.answer is not None
-        rows = {f"{self._puzzle.NODE_UNIT.capitalize()} tried": spoken(told.answer.nodes_searched())}
+        rows = {f"{self._puzzle.NODE_UNIT.capitalize()} tried": format_value(told.answer.nodes_searched())}
         if told.listed.number > 1:
-            rows["Solutions in result.txt"] = spoken(told.listed.number)
-        rows |= told_facts({**generator_facts(self._puzzle, told), **told.answer.details})
+            rows["Solutions in result.txt"] = format_value(told.listed.number)
+        rows |= format_details({**generator_facts(self._puzzle, told), **told.answer.details})
         drawn = "".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in rows.items())
         return f"<dl>{drawn}</dl>"
 
@@ -260,7 +260,7 @@ def _end(steps: Iterator[Step]) -> str:
 
 
 def _picture(name: str, drawn: str) -> str:
-    return f'<h3>{escape(label(name))}</h3><div class="picture">{drawn}</div>'
+    return f'<h3>{escape(format_label(name))}</h3><div class="picture">{drawn}</div>'
 
 
 def _table(table: Table) -> str:
@@ -279,4 +279,4 @@ def _table(table: Table) -> str:
 
 
 def _cell(value: float | str) -> str:
-    return f"<td{_WORDS if isinstance(value, str) else ''}>{escape(spoken(value))}</td>"
+    return f"<td{_WORDS if isinstance(value, str) else ''}>{escape(format_value(value))}</td>"

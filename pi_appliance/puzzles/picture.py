@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from pi_appliance.errors import ConfigError, Refused
 from pi_appliance.puzzles import pluralize
-from pi_appliance.puzzles._listing import BOARD, END, START
 from pi_appliance.puzzles.peg_solitaire import BOARDS, TITLE, Board, parse
+from pi_appliance.puzzles.rendering import BOARD_HEADER, SOLUTION_END, SOLUTION_START
 from pi_appliance.storage.model import Picture
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ _WOOD, _DARK, _RED, _SHINE, _AMBER = "#c8a06a", "#8b6538", "#b3261e", "#d9817c",
 
 
 @dataclass(slots=True)
-class Solved:
+class SolvedBoard:
     """A board and the first solution listed of it."""
 
     name: str  # empty where nobody named it
@@ -40,7 +40,7 @@ class Solved:
         return len(self.boards) - 1
 
 
-def of_listing(lines: Iterable[str]) -> Picture | None:
+def draw_listing(lines: Iterable[str]) -> Picture | None:
     """Return a picture of the longest solution in the LINES of a listing; None if they hold none.
 
     Raises Refused where the library that draws is not there.
@@ -49,10 +49,10 @@ def of_listing(lines: Iterable[str]) -> Picture | None:
         solved = [each for each in _read(lines) if each.jumps and _is_played(each.boards)]
     except ConfigError:  # it looks like one, but what it draws are no boards
         return None
-    return picture(max(solved, key=lambda each: each.jumps)) if solved else None
+    return draw_solution(max(solved, key=lambda each: each.jumps)) if solved else None
 
 
-def picture(solved: Solved) -> Picture:
+def draw_solution(solved: SolvedBoard) -> Picture:
     """Return SOLVED as a PNG of 1200 by 675 pixels. Raises Refused where the library that draws is not there."""
     try:
         from PIL import Image, ImageDraw, ImageFont  # noqa: PLC0415 - 50 ms and 6 MB for a post with a picture alone
@@ -70,19 +70,19 @@ def picture(solved: Solved) -> Picture:
     return Picture(file.getvalue(), "image/png", _in_words(solved))
 
 
-def _read(lines: Iterable[str]) -> list[Solved]:
+def _read(lines: Iterable[str]) -> list[SolvedBoard]:
     """Return each board of a listing with the first of its solutions. Raises ConfigError where one cannot be read."""
-    found: list[Solved] = []
+    found: list[SolvedBoard] = []
     rows = (line.rstrip("\r\n") for line in lines)
     name = above = ""
     for row in rows:
-        if row == BOARD:
-            start = parse(_drawing(rows), BOARD)
-            found.append(Solved(name or _known(start), [start]))
+        if row == BOARD_HEADER:
+            start = parse(_drawing(rows), BOARD_HEADER)
+            found.append(SolvedBoard(name or _known(start), [start]))
             name = ""
-        elif row == START and found:
+        elif row == SOLUTION_START and found:
             drawings = _to_the_end(rows, found[-1].jumps)
-            found[-1].boards += [parse(each, START) for each in drawings]
+            found[-1].boards += [parse(each, SOLUTION_START) for each in drawings]
         elif row.startswith("Solutions: ") and found:
             found[-1].count = row.removeprefix("Solutions: ")
         elif row and row == "=" * len(above):
@@ -100,7 +100,7 @@ def _to_the_end(rows: Iterator[str], known: int) -> list[str]:
     """Take the drawings of a solution; return none of one that does not end, or where one is KNOWN already."""
     drawings: list[str] = []
     for row in rows:
-        if row == END:
+        if row == SOLUTION_END:
             return drawings
         if row and not known:
             drawings.append(f"{row}\n{_drawing(rows)}")
@@ -120,23 +120,23 @@ def _is_played(boards: Sequence[Board]) -> bool:
     return steps and len(boards[-1].pegs) == 1
 
 
-def _title(solved: Solved) -> str:
+def _title(solved: SolvedBoard) -> str:
     name = solved.name if len(solved.name) <= _LONGEST else f"{solved.name[:_LONGEST]}…"
     return f"{TITLE}: {name}" if name else TITLE
 
 
-def _subtitle(solved: Solved) -> str:
+def _subtitle(solved: SolvedBoard) -> str:
     words = [pluralize(len(solved.boards[0].pegs), "peg"), pluralize(solved.jumps, "jump"), "one peg left"]
     return "  ·  ".join([*words, *_count(solved)])
 
 
-def _count(solved: Solved) -> list[str]:
+def _count(solved: SolvedBoard) -> list[str]:
     """Return in words how many solutions there are, if that is known."""
     number = solved.count.replace(",", "")
     return [pluralize(int(number), "solution")] if number.isdecimal() else []
 
 
-def _in_words(solved: Solved) -> str:
+def _in_words(solved: SolvedBoard) -> str:
     start, end = solved.boards[0], solved.boards[-1]
     return ". ".join(
         (

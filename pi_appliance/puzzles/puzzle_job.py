@@ -8,13 +8,12 @@ from typing import Annotated
 
 from pi_appliance.errors import ApplianceError, UnknownName, WrongArgument
 from pi_appliance.puzzles import Puzzle, SolveMode
-from pi_appliance.puzzles.batch import LIMIT, Plan, PuzzleBatch
-from pi_appliance.puzzles.boards import is_large, load_puzzle, name_of, read_board
-from pi_appliance.puzzles.context import PuzzleContext
+from pi_appliance.puzzles.batch import DEFAULT_MAX_SOLUTIONS, BatchPlan, PuzzleBatch, PuzzleContext
+from pi_appliance.puzzles.boards import board_name, is_large, load_puzzle, read_board
 from pi_appliance.storage.model import Picture, Result
 
 Context = PuzzleContext
-_MOST_MADE = 1_000
+_MAX_GENERATED = 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +28,7 @@ class Options:
     solutions: Annotated[
         SolveMode | None, "what to look for on each board; default: depends on the puzzle, mostly the first solution"
     ] = None
-    max_solutions: Annotated[int, "list at most this many solutions of each board"] = LIMIT
+    max_solutions: Annotated[int, "list at most this many solutions of each board"] = DEFAULT_MAX_SOLUTIONS
     rules: Annotated[dict[str, str], 'rules that differ from the default, such as {goal: "3,3"}'] = field(
         default_factory=dict
     )
@@ -44,12 +43,12 @@ class Options:
             problems.append((("max-solutions",), f"{self.max_solutions} solutions cannot be listed", "use 1 or more"))
         if self.keep_reports < 1:
             problems.append((("keep-reports",), f"{self.keep_reports} reports cannot be kept", "use 1 or more"))
-        if not 0 <= self.generate <= _MOST_MADE:
-            problems.append((("generate",), f"{self.generate} boards cannot be made", f"use 0 to {_MOST_MADE:,}"))
+        if not 0 <= self.generate <= _MAX_GENERATED:
+            problems.append((("generate",), f"{self.generate} boards cannot be made", f"use 0 to {_MAX_GENERATED:,}"))
         try:
             puzzle = load_puzzle(self.puzzle)
         except UnknownName as error:
-            return [*problems, *_told(("puzzle",), error)]
+            return [*problems, *_to_problems(("puzzle",), error)]
         return [*problems, *self._beyond(puzzle), *self._wrong_boards(puzzle)]
 
     def _beyond(self, puzzle: Puzzle) -> list[tuple[tuple[str | int, ...], str, str]]:
@@ -74,12 +73,12 @@ class Options:
             try:
                 read_board(puzzle, where, {})
             except ApplianceError as error:
-                problems += _told(("boards", number), error)
+                problems += _to_problems(("boards", number), error)
                 continue
             problems += self._wrong_rules(puzzle, where)
         if not self.boards:
             problems += self._wrong_rules(puzzle, Path(next(iter(puzzle.BOARDS))))
-        twice = [name for name, times in Counter(map(name_of, self.boards)).items() if times > 1]
+        twice = [name for name, times in Counter(map(board_name, self.boards)).items() if times > 1]
         return problems + [(("boards",), f"two boards are called {name!r}", "give each its own name") for name in twice]
 
     def _wrong_rules(self, puzzle: Puzzle, where: Path) -> list[tuple[tuple[str | int, ...], str, str]]:
@@ -89,20 +88,20 @@ class Options:
             try:
                 read_board(puzzle, where, {name: value})
             except (UnknownName, WrongArgument) as error:
-                problems += _told(("rules", name), error)
+                problems += _to_problems(("rules", name), error)
         if self.rules and not problems:
             try:
                 read_board(puzzle, where, self.rules)
             except (UnknownName, WrongArgument) as error:
-                problems += _told(("rules",), error)
+                problems += _to_problems(("rules",), error)
         return problems
 
 
 def report_picture(lines: Iterable[str]) -> Picture | None:
     """Draw a solution of the `lines` of a report, for a post; None if it has none."""
-    from pi_appliance.puzzles.picture import of_listing  # noqa: PLC0415 - only posts with a picture need it
+    from pi_appliance.puzzles.picture import draw_listing  # noqa: PLC0415 - only posts with a picture need it
 
-    return of_listing(lines)
+    return draw_listing(lines)
 
 
 def run(options: Options, context: PuzzleContext) -> Result:
@@ -110,9 +109,9 @@ def run(options: Options, context: PuzzleContext) -> Result:
     puzzle = load_puzzle(options.puzzle)
     all_known = not (options.boards or options.generate or options.precompute)
     places = options.boards or ([Path(name) for name in puzzle.BOARDS] if all_known else [])
-    boards = {name_of(where): read_board(puzzle, where, options.rules) for where in places}
-    model = next(iter(boards.values()), None) or _first(puzzle, options.rules)
-    plan = Plan(
+    boards = {board_name(where): read_board(puzzle, where, options.rules) for where in places}
+    model = next(iter(boards.values()), None) or _default_board(puzzle, options.rules)
+    plan = BatchPlan(
         puzzle=puzzle,
         name=options.puzzle,
         boards=boards,
@@ -130,11 +129,11 @@ def run(options: Options, context: PuzzleContext) -> Result:
     return result
 
 
-def _first(puzzle: Puzzle, rules: Mapping[str, str]) -> object:
+def _default_board(puzzle: Puzzle, rules: Mapping[str, str]) -> object:
     return read_board(puzzle, Path(next(iter(puzzle.BOARDS))), rules)
 
 
-def _told(path: tuple[str | int, ...], error: ApplianceError) -> list[tuple[tuple[str | int, ...], str, str]]:
+def _to_problems(path: tuple[str | int, ...], error: ApplianceError) -> list[tuple[tuple[str | int, ...], str, str]]:
     """Return an error that has its own words as problems of the key at PATH."""
     told = (line.partition("; ") for line in str(error).splitlines())
     return [(path, wrong, right) for wrong, _, right in told]

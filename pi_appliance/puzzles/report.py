@@ -6,19 +6,19 @@ from typing import Any
 
 from pi_appliance.errors import ApplianceError, Refused, Unavailable
 from pi_appliance.puzzles import Puzzle, SolveMode, SolveResult, pluralize
-from pi_appliance.puzzles._result import (
+from pi_appliance.puzzles.rendering import (
     ListedSolutions,
-    facts_and_tables,
-    known,
-    label,
+    format_label,
+    format_value,
     list_solutions,
-    rendered,
-    spoken,
+    render_answer,
+    render_details,
+    render_rows,
 )
 from pi_appliance.puzzles.runtime.interface import Interrupted, SearchRuntime
 
-NOTHING = ListedSolutions(0, [])
-NO_ROOM = (Refused, Unavailable, MemoryError)
+NOTHING_LISTED = ListedSolutions(0, [])
+RESOURCE_ERRORS = (Refused, Unavailable, MemoryError)
 """What ends the search of one board, and not the night."""
 
 
@@ -32,7 +32,7 @@ class BoardReport:
     made: Mapping[str, int | float | str] = field(default_factory=dict)
     """What is known by its making, if it was made."""
     answer: SolveResult | None = None
-    listed: ListedSolutions = NOTHING
+    listed: ListedSolutions = NOTHING_LISTED
     seconds: float = 0.0
     cut_off: str = ""
     """What is proven so far, in a sentence, if the search or the listing was ended."""
@@ -50,7 +50,9 @@ class BoardReport:
         return self.answer is not None and self.answer.proof is not None
 
 
-def ask(puzzle: Puzzle, told: BoardReport, limit: int, runtime: SearchRuntime, write: Callable[[str], object]) -> None:
+def answer_board(
+    puzzle: Puzzle, told: BoardReport, limit: int, runtime: SearchRuntime, write: Callable[[str], object]
+) -> None:
     """Solve the board of TOLD, write what result.txt has of it, and keep that in TOLD. Raises Interrupted.
 
     Of the solutions, LIMIT are listed at the most, and one where no more are asked for.
@@ -59,9 +61,9 @@ def ask(puzzle: Puzzle, told: BoardReport, limit: int, runtime: SearchRuntime, w
     try:
         told.answer = puzzle.solve(told.board, told.mode, runtime)
     except Interrupted as error:
-        interrupted, told.cut_off = error, partial_result(error)
-    except NO_ROOM as error:
-        told.refused = refusal(error)
+        interrupted, told.cut_off = error, format_partial_result(error)
+    except RESOURCE_ERRORS as error:
+        told.refused = to_appliance_error(error)
     lines = told.answer.solutions if told.answer else ()
     most = 1 if told.mode is SolveMode.FIRST else limit
 
@@ -73,41 +75,41 @@ def ask(puzzle: Puzzle, told: BoardReport, limit: int, runtime: SearchRuntime, w
             told.listed = listed
     except Interrupted as error:
         interrupted, told.cut_off = error, f"listing was cut off after {pluralize(told.listed.number, 'solution')}"
-    except NO_ROOM as error:  # what is known and listed by then is worth a report
-        told.refused = refusal(error)
+    except RESOURCE_ERRORS as error:  # what is known and listed by then is worth a report
+        told.refused = to_appliance_error(error)
     told.seconds = runtime.monotonic() - begun
     if told.answer:  # what it was found with is much memory, and other boards need some
         tried = told.answer.nodes_searched()
         told.answer = replace(told.answer, solutions=iter(()), nodes_searched=lambda: tried)
-    write(text(puzzle, told))
+    write(render_report(puzzle, told))
     if interrupted:
         raise interrupted
 
 
-def refusal(error: Exception) -> ApplianceError:
+def to_appliance_error(error: Exception) -> ApplianceError:
     """Return ERROR, one of NO_ROOM, as a person is told of it."""
     if isinstance(error, ApplianceError):
         return error
     return Refused("it takes more memory than it may have; let it have more, or fewer cores")
 
 
-def partial_result(interrupted: Interrupted) -> str:
+def format_partial_result(interrupted: Interrupted) -> str:
     """Return what is proven by then, in a sentence."""
     return (interrupted.partial_result or "nothing is known yet").rstrip(".")
 
 
-def text(puzzle: Puzzle, told: BoardReport) -> str:
+def render_report(puzzle: Puzzle, told: BoardReport) -> str:
     """Return what stands below the solutions."""
     made = "; ".join(
-        f"{name.replace('-', ' ')} {spoken(value)}" for name, value in generator_facts(puzzle, told).items()
+        f"{name.replace('-', ' ')} {format_value(value)}" for name, value in generator_facts(puzzle, told).items()
     )
     rows = {"Made": made} if made else {}
     if told.answer is not None:
-        body = known(puzzle, told.board, told.answer, told.listed.number)
+        body = render_answer(puzzle, told.board, told.answer, told.listed.number)
     else:
-        body = rendered({"Board": puzzle.describe(told.board)})
-    end = {"So far": told.cut_off, "Refused": str(told.refused or ""), "Time": duration(told.seconds)}
-    return rendered(rows) + body + rendered({name: words for name, words in end.items() if words}) + "\n"
+        body = render_rows({"Board": puzzle.describe(told.board)})
+    end = {"So far": told.cut_off, "Refused": str(told.refused or ""), "Time": format_elapsed(told.seconds)}
+    return render_rows(rows) + body + render_rows({name: words for name, words in end.items() if words}) + "\n"
 
 
 def generator_facts(puzzle: Puzzle, told: BoardReport) -> dict[str, int | float | str]:
@@ -119,7 +121,7 @@ def generator_facts(puzzle: Puzzle, told: BoardReport) -> dict[str, int | float 
     return {name: value for name, value in told.made.items() if said.get(name) != value and value not in solutions}
 
 
-def in_words(told: BoardReport) -> str:
+def summarize(told: BoardReport) -> str:
     """Return what became of the board, in a sentence."""
     if told.answer is None:
         return str(told.refused or f"Not answered yet: {told.cut_off or 'its turn did not come'}.")
@@ -135,7 +137,7 @@ def in_words(told: BoardReport) -> str:
     return f"{many}; {end}." if end else f"{many}."
 
 
-def values(puzzle: Puzzle, told: BoardReport) -> dict[str, Any]:
+def report_to_json(puzzle: Puzzle, told: BoardReport) -> dict[str, Any]:
     """Return what result.json says of the board."""
     answer = told.answer
     return {
@@ -145,7 +147,7 @@ def values(puzzle: Puzzle, told: BoardReport) -> dict[str, Any]:
         "generator": dict(told.made),
         "mode": str(told.mode),
         "answered": answer is not None,
-        **(answer_values(answer) if answer else {}),
+        **(answer_to_json(answer) if answer else {}),
         "listed": told.listed.number,
         "solutions": [puzzle.notate(told.board, line) for line in told.listed.solutions],
         "seconds": round(told.seconds, 3),
@@ -154,7 +156,7 @@ def values(puzzle: Puzzle, told: BoardReport) -> dict[str, Any]:
     }
 
 
-def answer_values(answer: SolveResult) -> dict[str, Any]:
+def answer_to_json(answer: SolveResult) -> dict[str, Any]:
     """Return what JSON says of ANSWER, without its lines."""
     return {
         "solved": answer.proof is None,
@@ -171,18 +173,18 @@ def answer_values(answer: SolveResult) -> dict[str, Any]:
     }
 
 
-def prepared_text(answer: SolveResult, seconds: float) -> str:
+def render_precomputed(answer: SolveResult, seconds: float) -> str:
     """Return what result.txt says of what was prepared."""
-    return facts_and_tables(answer) + rendered({"Time": duration(seconds)}) + "\n"
+    return render_details(answer) + render_rows({"Time": format_elapsed(seconds)}) + "\n"
 
 
-def prepared_words(answer: SolveResult) -> str:
+def summarize_precomputed(answer: SolveResult) -> str:
     """Return what was prepared, in a row."""
-    facts = (f"{label(name).lower()} {spoken(value)}" for name, value in answer.details.items())
+    facts = (f"{format_label(name).lower()} {format_value(value)}" for name, value in answer.details.items())
     return ", ".join(facts) or "all is there"
 
 
-def duration(seconds: float) -> str:
+def format_elapsed(seconds: float) -> str:
     """Return SECONDS as a person reads them."""
     if seconds < 1:
         return f"{seconds * 1000:.1f} ms" if seconds < 0.1 else f"{seconds * 1000:.0f} ms"

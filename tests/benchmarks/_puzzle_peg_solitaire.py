@@ -20,8 +20,8 @@ WAYS = ((1, 0), (-1, 0), (0, 1), (0, -1))
 MEGA = 1024  # kilobytes
 PROGRAM = {
     "compiled": "import sys; from pi_appliance.__main__ import main; main(sys.argv[1:])",
-    "plain": "import sys; from pi_appliance.__main__ import main; from pi_appliance.puzzles import _kernels; "
-    "_kernels.prefer_plain(); main(sys.argv[1:])",
+    "plain": "import sys; from pi_appliance.__main__ import main; from pi_appliance.puzzles import kernels; "
+    "kernels.prefer_plain(); main(sys.argv[1:])",
 }
 LOOK = 0.2  # seconds; each look takes milliseconds of the processor
 

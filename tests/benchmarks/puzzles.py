@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from pi_appliance.puzzles import _kernels
+from pi_appliance.puzzles import kernels
 from pi_appliance.puzzles.runtime import memory
 
 Rows = Callable[[], Iterator[tuple[str, str, str, str]]]
@@ -59,9 +59,9 @@ def main(argv: Sequence[str] | None = None, found: Mapping[str, Rows] | None = N
     parser = argparse.ArgumentParser(description="How fast the puzzles are.")
     parser.add_argument("--only", metavar="NAME", choices=found, help=f"one of {', '.join(found) or 'none yet'}")
     only = parser.parse_args(argv).only
-    states = dict(_kernels.states())
+    states = dict(kernels.kernel_states())
     if os.environ.get("PI_APPLIANCE_PLAIN") == "1":
-        _kernels.prefer_plain()
+        kernels.prefer_plain()
         states = dict.fromkeys(states, "plain")
     print(conditions(states, processor()), end="\n\n", flush=True)
     print("| what | ours | peer | ratio |\n|---|--:|--:|--:|")

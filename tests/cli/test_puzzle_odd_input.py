@@ -82,7 +82,7 @@ def test_an_output_is_put_in_the_place_of_files_only(tmp_path: Path) -> None:
 def test_a_file_that_is_too_large_is_not_read_to_its_end(tmp_path: Path) -> None:
     file = tmp_path / "board.txt"
     with file.open("wb") as hole:
-        hole.truncate(boards.MOST + 1)
+        hole.truncate(boards.MAX_BYTES + 1)
     assert "there are more than 256MB of it" in refusal("show", "sudoku", "--board", file)
 
 
@@ -111,7 +111,7 @@ def test_a_file_of_an_odd_name_is_solved_and_called_so_that_it_can_be_written(na
     done = house.run("puzzle", "solve", "peg-solitaire", "--board", str(board), "--output", str(page))
     assert done.returncode == 0, done.stderr
     assert "<h2>" in page.read_text("utf-8")
-    called = boards.name_of(board)
+    called = boards.board_name(board)
     assert called.isprintable()
     assert len(f".{called}-probability.svg.12345678.new".encode()) < 256
 

@@ -17,7 +17,7 @@ import pytest
 from pi_appliance import plugins
 from pi_appliance.errors import ApplianceError, ConfigError, UnknownName, WrongArgument
 from pi_appliance.puzzles import Puzzle, SolveMode, SolveResult
-from pi_appliance.puzzles._result import list_solutions
+from pi_appliance.puzzles.rendering import list_solutions
 from pi_appliance.puzzles.runtime.interface import Interrupted, SerialRuntime
 
 NAMES = plugins.names("puzzles")

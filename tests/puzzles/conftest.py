@@ -8,18 +8,18 @@ from types import ModuleType
 
 import pytest
 
-from pi_appliance.puzzles import _kernels
+from pi_appliance.puzzles import kernels
 from tests.puzzles import ways
 
 if os.environ.get("PI_APPLIANCE_PLAIN") == "1":
-    _kernels.prefer_plain()
+    kernels.prefer_plain()
 
 
 def pytest_report_header() -> str:
     """Say which kernels are tested."""
     if os.environ.get("PI_APPLIANCE_PLAIN") == "1":
         return "puzzle kernels: plain, as asked"
-    counted = Counter(state for _, state in _kernels.states())
+    counted = Counter(state for _, state in kernels.kernel_states())
     return "puzzle kernels: " + (", ".join(f"{number} {state}" for state, number in counted.items()) or "none")
 
 
@@ -33,7 +33,7 @@ def both_ways(pytestconfig: pytest.Config) -> Callable[[str], tuple[ModuleType, 
 
     @cache
     def load(name: str) -> tuple[ModuleType, ModuleType]:
-        source = (_kernels.HERE / name).with_suffix(".py")
+        source = (kernels.PUZZLES / name).with_suffix(".py")
         return ways.plain(source), ways.compiled(source, folder)
 
     return load

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from pi_appliance.puzzles import _kernels, kernel_mode
+from pi_appliance.puzzles import kernel_mode, kernels
 from tests.house import ROOT
 from tests.puzzles import ways
 
-KERNELS = [path.relative_to(_kernels.HERE).with_suffix("").as_posix() for path in _kernels.sources()]
+KERNELS = [path.relative_to(kernels.PUZZLES).with_suffix("").as_posix() for path in kernels.kernel_sources()]
 SOURCE = '''"""Adds."""
 
 
@@ -40,7 +40,7 @@ def tree(tmp_path: Path) -> Path:
         "pyproject.toml",
         "README.md",
         "pi_appliance/__init__.py",
-        "pi_appliance/puzzles/_kernels.py",
+        "pi_appliance/puzzles/kernels.py",
     ):
         shutil.copy(ROOT / name, root / name)
     (puzzle / "kernel.py").write_text(SOURCE)
@@ -60,8 +60,8 @@ def made_in(root: Path) -> list[str]:
 def test_a_kernel_imports_no_cython_and_is_compiled_from_what_lies_here(both_ways, name: str) -> None:
     plain, compiled = both_ways(name)
     assert (kernel_mode(plain), kernel_mode(compiled)) == ("plain", "compiled")
-    source = _kernels.HERE / f"{name}.py"
-    assert Path(compiled.__file__).name == f"{_kernels.compiled_name(source)}{ways.SUFFIX}"
+    source = kernels.PUZZLES / f"{name}.py"
+    assert Path(compiled.__file__).name == f"{kernels.compiled_name(source)}{ways.SUFFIX}"
     imported = [
         node for node in ast.walk(ast.parse(source.read_text())) if isinstance(node, ast.Import | ast.ImportFrom)
     ]
@@ -116,24 +116,24 @@ def test_who_asks_for_none_gets_none_and_what_was_there_goes(tree: Path, tmp_pat
 
 
 def test_only_what_was_compiled_from_this_very_source_is_imported(tree: Path) -> None:
-    source, finder = kernel_of(tree), _kernels.Finder()
+    source, finder = kernel_of(tree), kernels.KernelFinder()
     puzzles, folder = source.parent.parent, [str(source.parent)]
     name = "pi_appliance.puzzles.adding.kernel"
     assert finder.find_spec(name, folder) is None
-    assert list(_kernels.states(puzzles)) == [("adding/kernel", "plain")]
+    assert list(kernels.kernel_states(puzzles)) == [("adding/kernel", "plain")]
 
-    made = source.with_name(f"{_kernels.compiled_name(source)}{ways.SUFFIX}")
+    made = source.with_name(f"{kernels.compiled_name(source)}{ways.SUFFIX}")
     made.touch()
     spec = finder.find_spec(name, folder)
     assert spec is not None
     assert spec.origin == str(made)
-    assert list(_kernels.states(puzzles)) == [("adding/kernel", "compiled")]
+    assert list(kernels.kernel_states(puzzles)) == [("adding/kernel", "compiled")]
     assert finder.find_spec("pi_appliance.puzzles.adding.board", folder) is None
 
     for changed in (source, source.with_suffix(".pxd")):
         before = changed.read_text()
         changed.write_text(before + "# changed\n")
         assert finder.find_spec(name, folder) is None, changed.name
-        assert list(_kernels.states(puzzles)) == [("adding/kernel", "stale")]
+        assert list(kernels.kernel_states(puzzles)) == [("adding/kernel", "stale")]
         changed.write_text(before)
     assert finder.find_spec(name, folder) is not None

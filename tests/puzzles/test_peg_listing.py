@@ -8,8 +8,8 @@ import pytest
 
 from pi_appliance.errors import ApplianceError, ConfigError, Refused
 from pi_appliance.puzzles import SolveMode, peg_solitaire
-from pi_appliance.puzzles._result import known, list_solutions
 from pi_appliance.puzzles.peg_solitaire import BOARDS, parse, parse_listing, solve
+from pi_appliance.puzzles.rendering import list_solutions, render_answer
 from pi_appliance.puzzles.runtime.interface import SerialRuntime
 
 
@@ -18,7 +18,7 @@ def listed(drawing: str, limit: int = 10, mode: SolveMode = SolveMode.FIRST) -> 
     parts: list[str] = []
     answer = solve(board, mode, SerialRuntime())
     (*_, last) = list_solutions(peg_solitaire, board, answer.solutions, limit, parts.append)
-    return "".join(parts) + known(peg_solitaire, board, answer, last.number)
+    return "".join(parts) + render_answer(peg_solitaire, board, answer, last.number)
 
 
 def refused(text: str, kind: type[ApplianceError] = ConfigError) -> str:

@@ -15,10 +15,10 @@ from typing import Any
 
 import pytest
 
-from pi_appliance.puzzles import _kernels
+from pi_appliance.puzzles import kernels
 from tests.house import ROOT
 
-SUFFIX = _kernels.EXTENSION_SUFFIXES[0]
+SUFFIX = kernels.EXTENSION_SUFFIXES[0]
 
 
 def build(folder: Path, root: Path = ROOT, **environment: str) -> str:
@@ -49,7 +49,7 @@ def plain(source: Path) -> ModuleType:
 
 def compiled(source: Path, folder: Path, root: Path = ROOT) -> ModuleType:
     """Return the kernel SOURCE compiled: as an install has done it, or in FOLDER. Skips the test if it cannot be."""
-    if _kernels.compiled_file(source) is not None:
+    if kernels.compiled_file(source) is not None:
         return _load(source, ((each, _file(each)) for each in _kernels_beside(source)), ExtensionFileLoader)
     made = {each: Path(folder, _file(each).relative_to(root)) for each in _kernels_beside(source)}
     why = "" if all(file.exists() for file in made.values()) else build(folder, root)
@@ -64,7 +64,7 @@ def _kernels_beside(source: Path) -> list[Path]:
 
 
 def _file(source: Path) -> Path:
-    return source.with_name(f"{_kernels.compiled_name(source)}{SUFFIX}")
+    return source.with_name(f"{kernels.compiled_name(source)}{SUFFIX}")
 
 
 def _load(source: Path, files: Iterable[tuple[Path, Path]], loader: Callable[[str, str], Any]) -> ModuleType:

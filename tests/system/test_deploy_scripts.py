@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from pi_appliance.puzzles import _kernels
+from pi_appliance.puzzles import kernels
 
 ROOT = Path(__file__).parents[2]
 NOT_SOURCES = (".git", ".venv*", "*.egg-info", "__pycache__", ".*_cache", ".hypothesis", "build", "dist", ".state")
-SUFFIX = _kernels.EXTENSION_SUFFIXES[0]
+SUFFIX = kernels.EXTENSION_SUFFIXES[0]
 EXTRAS = "[discovery,mastodon,pictures]"  # of run.sh
 INSTALL = ROOT / "deploy" / "install.sh"
 UNINSTALL = ROOT / "deploy" / "uninstall.sh"
@@ -162,7 +162,9 @@ def test_a_kernel_that_the_clone_has_compiled_is_taken_over(staged: Path) -> Non
     release = (staged / "opt" / "pi-appliance" / "current").resolve()
     if not (release / "lib" / f"python{sys.version_info.major}.{sys.version_info.minor}").is_dir():
         pytest.skip("it has another Python than the clone")
-    of_the_clone = {file.name: file.read_bytes() for file in map(_kernels.compiled_file, _kernels.sources()) if file}
+    of_the_clone = {
+        file.name: file.read_bytes() for file in map(kernels.compiled_file, kernels.kernel_sources()) if file
+    }
     of_the_release = {file.name: file.read_bytes() for file in release.rglob(f"puzzles/*/*{SUFFIX}")}
     assert {name: of_the_release.get(name) for name in of_the_clone} == of_the_clone
 
@@ -357,7 +359,7 @@ def clone_with_a_kernel(folder: Path) -> Path:
     clone = folder / "clone"
     shutil.copytree(ROOT / "deploy", clone / "deploy")
     (clone / KERNEL).parent.mkdir(parents=True)
-    for name in ("pyproject.toml", "setup.py", "pi_appliance/puzzles/_kernels.py"):
+    for name in ("pyproject.toml", "setup.py", "pi_appliance/puzzles/kernels.py"):
         shutil.copy(ROOT / name, clone / name)
     (clone / KERNEL).touch()
     (clone / KERNEL).with_suffix(".pxd").touch()

@@ -39,7 +39,7 @@ def listing(folder: Path, *boards: str | Path, **options: object) -> list[str]:
 
 
 def drawn(lines: list[str]) -> Picture:
-    picture = as_png.of_listing(lines)
+    picture = as_png.draw_listing(lines)
     assert picture is not None
     return picture
 
@@ -62,8 +62,8 @@ def test_it_is_as_large_as_networks_show_and_small_enough_for_all_of_them(tmp_pa
 
 def test_the_largest_board_there_can_be_fits_too():
     # No such game, but as many boards of as many pegs as there can be.
-    solved = as_png.Solved("full house", [as_png.parse("XXXXXXXX\n" * 8, "test")] * 63)
-    picture = as_png.picture(solved)
+    solved = as_png.SolvedBoard("full house", [as_png.parse("XXXXXXXX\n" * 8, "test")] * 63)
+    picture = as_png.draw_solution(solved)
     assert opened(picture).size == (1200, 675)
     assert len(picture.data) < 1_000_000
 
@@ -143,20 +143,20 @@ def test_how_many_solutions_there_are_is_told(known, says):
     ],
 )
 def test_what_holds_no_solution_gives_no_picture(text):
-    assert as_png.of_listing(text.splitlines()) is None
+    assert as_png.draw_listing(text.splitlines()) is None
 
 
 def test_a_board_without_a_solution_gives_no_picture(tmp_path):
-    assert as_png.of_listing(listing(tmp_path, "diamond")) is None
+    assert as_png.draw_listing(listing(tmp_path, "diamond")) is None
 
 
 def test_without_the_library_it_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "PIL", None)
     with pytest.raises(Refused, match=r"needs Pillow, which is not installed; install it: .* -m pip install 'pillow>="):
-        as_png.of_listing(ONE_JUMP.splitlines())
+        as_png.draw_listing(ONE_JUMP.splitlines())
 
 
 def test_a_listing_of_another_puzzle_is_not_drawn_as_if_it_were_pegs():
     drawn_alike = "Starting Board\nO.X\nXXO\n\nStart Solution\n\n{}\n\nEnd Solution\n\nBoard: 3 discs\n"
     for line in ("4 4 3", "XXO", "O", "Yellow wins", "XXX\nXXX"):
-        assert as_png.of_listing(drawn_alike.format(line).splitlines()) is None, line
+        assert as_png.draw_listing(drawn_alike.format(line).splitlines()) is None, line

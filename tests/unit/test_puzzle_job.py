@@ -16,11 +16,11 @@ import pytest
 from pi_appliance.config.loader import load
 from pi_appliance.errors import ConfigError, DeadlineExceeded, Refused, Unavailable
 from pi_appliance.puzzles import SolveMode, SolveResult, Step, Table
-from pi_appliance.puzzles._result import ListedSolutions
 from pi_appliance.puzzles.page import MOST_STEPS, Page
 from pi_appliance.puzzles.peg_solitaire import check, parse_listing
 from pi_appliance.puzzles.puzzle_job import Options, run
-from pi_appliance.puzzles.report import BoardReport, prepared_text
+from pi_appliance.puzzles.rendering import ListedSolutions
+from pi_appliance.puzzles.report import BoardReport, render_precomputed
 from pi_appliance.puzzles.runtime.interface import Cache, Interrupted, SearchRuntime, SerialRuntime
 from tests.fakes.context import FakeContext
 
@@ -423,7 +423,7 @@ def test_of_a_very_long_line_the_page_says_that_its_beginning_is_played(more: in
 
 def test_facts_end_with_how_they_were_computed_and_tables_stand_apart_from_the_time() -> None:
     answer = SolveResult(details={"kernel": "plain", "god's_number": 11}, tables=[Table("Lengths", ("moves",), [(1,)])])
-    assert prepared_text(answer, 1.5) == (
+    assert render_precomputed(answer, 1.5) == (
         "God's number: 11\nKernel: plain\n\nLengths\nmoves\n    1\n\nTime: 1.50 s\n\n"
     )
 

@@ -19,7 +19,7 @@ from pi_appliance.puzzles.boards import load_puzzle
 from pi_appliance.puzzles.page import Page
 from pi_appliance.puzzles.peg_solitaire import parse_listing
 from pi_appliance.puzzles.puzzle_job import Options, run
-from pi_appliance.puzzles.report import BoardReport, ask
+from pi_appliance.puzzles.report import BoardReport, answer_board
 from pi_appliance.puzzles.runtime.interface import Interrupted, SearchRuntime, SerialRuntime
 from tests.fakes.context import FakeContext
 from tests.unit.test_puzzle_job import CutOff, peg, values
@@ -224,7 +224,7 @@ def test_a_line_is_drawn_once_whether_there_is_room_for_it_or_not() -> None:
     puzzle = Counting(load_puzzle("sudoku"))
     page = Page(cast(Puzzle, puzzle), "test")
     told = BoardReport(name="everest", board=puzzle.parse(puzzle.BOARDS["everest"], "everest"), mode=SolveMode.FIRST)
-    ask(cast(Puzzle, puzzle), told, 1, SerialRuntime(), lambda _: None)
+    answer_board(cast(Puzzle, puzzle), told, 1, SerialRuntime(), lambda _: None)
     for _ in range(6):
         page.add(told)
     assert "There is no room in this page" in page.render("", "")
@@ -251,7 +251,7 @@ class Tables:
 def test_an_answer_that_is_told_holds_no_memory_any_more() -> None:
     puzzle = Heavy(load_puzzle("sudoku"))
     told = BoardReport(name="everest", board=puzzle.parse(puzzle.BOARDS["everest"], "everest"), mode=SolveMode.FIRST)
-    ask(cast(Puzzle, puzzle), told, 1, SerialRuntime(), lambda _: None)
+    answer_board(cast(Puzzle, puzzle), told, 1, SerialRuntime(), lambda _: None)
     assert told.answer
     assert (told.answer.nodes_searched(), told.listed.number) == (7, 1)
     assert puzzle.tables() is None

@@ -6,7 +6,6 @@ from math import sqrt
 
 from pi_appliance.errors import ConfigError, Problem
 from pi_appliance.puzzles import Step, Table, pluralize
-from pi_appliance.puzzles._svg import picture
 from pi_appliance.puzzles.battleship.board import (
     HIT,
     MISS,
@@ -20,6 +19,7 @@ from pi_appliance.puzzles.battleship.board import (
     parse_ship,
 )
 from pi_appliance.puzzles.battleship.count import Marginals
+from pi_appliance.puzzles.rendering import svg_document
 
 SQUARE_SIZE = 36  # SVG units
 LABEL_SIZE = 28  # SVG units for letters and numbers
@@ -127,7 +127,7 @@ def draw_board(board: Board, fleet: Iterable[Ship], title: str) -> str:
     for y, row in enumerate(board.rows):
         for x, mark in enumerate(row):
             parts += _draw_mark(mark, *_square_center(x, y))
-    return picture(*_picture_size(board), title, STYLE, parts)
+    return svg_document(*_picture_size(board), title, STYLE, parts)
 
 
 def _picture_size(board: Board) -> tuple[int, int]:
@@ -216,7 +216,7 @@ def render_heatmap(board: Board, marginals: Marginals) -> str:
         side = SQUARE_SIZE - 4
         parts.append(f'<rect class="bs-best" x="{left}" y="{top}" width="{side}" height="{side}"/>')
         title += f"; the best shot is {best}, {ship_percent(marginals, best):.1f}"
-    return picture(*_picture_size(board), title, _HEATMAP_STYLE, parts)
+    return svg_document(*_picture_size(board), title, _HEATMAP_STYLE, parts)
 
 
 def _draw_chance(mark: str, percent: float, x: int, y: int) -> Iterator[str]:

@@ -18,15 +18,15 @@ from pi_appliance.config.loader import load
 from pi_appliance.errors import DeadlineExceeded, NoConfig, Unavailable
 from pi_appliance.puzzles import Puzzle
 from pi_appliance.puzzles.boards import (
-    MOST,
-    MOST_OF_ONE,
-    board_of,
+    MAX_BYTES,
+    MAX_BYTES_OF_ONE_BOARD,
+    board_name,
+    decode_text,
+    find_board,
     is_file,
     load_puzzle,
-    name_of,
     read_limited,
     size_limit,
-    text_of,
 )
 from pi_appliance.puzzles.runtime import local
 from pi_appliance.puzzles.runtime.cache import FileCache
@@ -56,9 +56,9 @@ def _length(_: click.Context, __: click.Parameter, value: str | None) -> timedel
         raise click.BadParameter(str(error)) from None
 
 
-def read_stdin(most: int = MOST) -> str:
+def read_stdin(most: int = MAX_BYTES) -> str:
     """Return what is piped in, nothing where stdin is closed. Raises ConfigError if it is no text, or above MOST."""
-    return text_of(b"" if sys.stdin is None else read_limited(sys.stdin.buffer, most), STDIN, most)
+    return decode_text(b"" if sys.stdin is None else read_limited(sys.stdin.buffer, most), STDIN, most)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,11 @@ class PuzzleRequest:
         """Return the puzzle and the board. Raises UnknownName, WrongArgument or ConfigError."""
         line = ProgressLine()
         try:
-            if self.board is not None and is_file(Path(self.board)) and Path(self.board).stat().st_size > MOST_OF_ONE:
+            if (
+                self.board is not None
+                and is_file(Path(self.board))
+                and Path(self.board).stat().st_size > MAX_BYTES_OF_ONE_BOARD
+            ):
                 line.show(None, f"reading {self.board}")
             return self._load()
         finally:
@@ -83,7 +87,7 @@ class PuzzleRequest:
         puzzle = load_puzzle(self.name)
         if self.board == "-":
             return puzzle, puzzle.with_rules(puzzle.parse(read_stdin(size_limit(puzzle)), STDIN), self.rules)
-        return puzzle, board_of(puzzle, next(iter(puzzle.BOARDS)) if self.board is None else self.board, self.rules)
+        return puzzle, find_board(puzzle, next(iter(puzzle.BOARDS)) if self.board is None else self.board, self.rules)
 
     def title(self, puzzle: Puzzle) -> str:
         """Return what the board is called in a report."""
@@ -91,7 +95,7 @@ class PuzzleRequest:
             return next(iter(puzzle.BOARDS))
         if self.board in puzzle.BOARDS:
             return self.board
-        return name_of(Path(self.board)) if is_file(Path(self.board)) else "board"
+        return board_name(Path(self.board)) if is_file(Path(self.board)) else "board"
 
 
 @dataclass(frozen=True, slots=True)

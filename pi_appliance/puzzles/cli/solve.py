@@ -13,8 +13,7 @@ from pi_appliance.cli.options import Number, json_option
 from pi_appliance.cli.progress import ProgressLine
 from pi_appliance.errors import WrongArgument
 from pi_appliance.puzzles import Puzzle, SolveMode
-from pi_appliance.puzzles._result import rendered, told_facts
-from pi_appliance.puzzles.batch import LIMIT
+from pi_appliance.puzzles.batch import DEFAULT_MAX_SOLUTIONS
 from pi_appliance.puzzles.boards import load_puzzle
 from pi_appliance.puzzles.cli.request import (
     ComputeOptions,
@@ -25,7 +24,16 @@ from pi_appliance.puzzles.cli.request import (
     work_options,
 )
 from pi_appliance.puzzles.page import Page
-from pi_appliance.puzzles.report import BoardReport, answer_values, ask, in_words, partial_result, prepared_text, values
+from pi_appliance.puzzles.rendering import format_details, render_rows
+from pi_appliance.puzzles.report import (
+    BoardReport,
+    answer_board,
+    answer_to_json,
+    format_partial_result,
+    render_precomputed,
+    report_to_json,
+    summarize,
+)
 from pi_appliance.system import files
 
 _SEEDS = 1_000_000_000
@@ -38,7 +46,9 @@ _SEEDS = 1_000_000_000
     type=click.Choice([each.value for each in SolveMode]),
     help="What is asked. Else: what the puzzle is for.",
 )
-@click.option("--max-solutions", type=Number(min=1), show_default=str(LIMIT), help="List no more solutions.")
+@click.option(
+    "--max-solutions", type=Number(min=1), show_default=str(DEFAULT_MAX_SOLUTIONS), help="List no more solutions."
+)
 @click.option(
     "--output",
     type=click.Path(path_type=Path, dir_okay=False),
@@ -73,12 +83,14 @@ def solve(
     told = BoardReport(name=asked.title(puzzle), board=question, mode=mode)
     line = ProgressLine()
     with (
-        stopped_cleanly(line, lambda interrupted: told.cut_off or partial_result(interrupted), means.length),
+        stopped_cleanly(line, lambda interrupted: told.cut_off or format_partial_result(interrupted), means.length),
         progress_context(line, means) as runtime,
         _writing(output, line) as write,
     ):
         page = output is not None and output.suffix.lower() in (".html", ".htm")
-        ask(puzzle, told, max_solutions or LIMIT, runtime, _nowhere if as_json or page else write)
+        answer_board(
+            puzzle, told, max_solutions or DEFAULT_MAX_SOLUTIONS, runtime, _nowhere if as_json or page else write
+        )
         if told.refused:
             raise told.refused
         if as_json:
@@ -100,13 +112,13 @@ def asked_wish(puzzle: Puzzle, name: str, solutions: str | None) -> SolveMode:
 
 
 def _json(puzzle: Puzzle, asked: PuzzleRequest, told: BoardReport) -> str:
-    return json.dumps({"puzzle": asked.name, **values(puzzle, told)}, ensure_ascii=False)
+    return json.dumps({"puzzle": asked.name, **report_to_json(puzzle, told)}, ensure_ascii=False)
 
 
 def _page(puzzle: Puzzle, told: BoardReport) -> str:
     page = Page(puzzle, "by hand")
     page.add(told)
-    return page.render(in_words(told).rstrip("."), "")
+    return page.render(summarize(told).rstrip("."), "")
 
 
 @click.command("count", short_help="Count the solutions of one board.")
@@ -132,14 +144,16 @@ def count(
     told = BoardReport(name=asked.title(puzzle), board=question, mode=mode)
     line = ProgressLine()
     with (
-        stopped_cleanly(line, lambda interrupted: told.cut_off or partial_result(interrupted), means.length),
+        stopped_cleanly(line, lambda interrupted: told.cut_off or format_partial_result(interrupted), means.length),
         progress_context(line, means) as runtime,
     ):
-        ask(puzzle, told, 1, runtime, _nowhere)
+        answer_board(puzzle, told, 1, runtime, _nowhere)
     if told.refused:
         raise told.refused
     click.echo(
-        json.dumps({"puzzle": asked.name, **values(puzzle, told)}, ensure_ascii=False) if as_json else in_words(told)
+        json.dumps({"puzzle": asked.name, **report_to_json(puzzle, told)}, ensure_ascii=False)
+        if as_json
+        else summarize(told)
     )
 
 
@@ -162,7 +176,7 @@ def hint(
     puzzle, question = asked.load()
     telling = _able(puzzle, asked.name, "hint")
     line = ProgressLine()
-    with stopped_cleanly(line, partial_result, means.length), progress_context(line, means) as runtime:
+    with stopped_cleanly(line, format_partial_result, means.length), progress_context(line, means) as runtime:
         words = telling(question, runtime)
     click.echo(words)
 
@@ -191,12 +205,12 @@ def generate(
     maker = _able(puzzle, asked.name, "generate")
     seed = secrets.randbelow(_SEEDS) if seed is None else seed
     line = ProgressLine()
-    with stopped_cleanly(line, partial_result, means.length), progress_context(line, means) as runtime:
+    with stopped_cleanly(line, format_partial_result, means.length), progress_context(line, means) as runtime:
         made = maker(seed, model, runtime)
     click.echo(puzzle.render_svg(made.board) if svg else puzzle.render(made.board), nl=False)
     known = {"Board": puzzle.describe(made.board), "Seed": str(seed)}
-    known |= told_facts(made.details)
-    click.echo(rendered(known), err=True, nl=False)
+    known |= format_details(made.details)
+    click.echo(render_rows(known), err=True, nl=False)
 
 
 @click.command("precompute", short_help="Build what makes a puzzle fast.")
@@ -217,14 +231,19 @@ def precompute(name: str, as_json: bool, means: ComputeOptions) -> None:
     puzzle = load_puzzle(name)
     preparing = _able(puzzle, name, "precompute")
     line = ProgressLine()
-    with stopped_cleanly(line, partial_result, means.length), progress_context(line, means, keeps=True) as runtime:
+    with (
+        stopped_cleanly(line, format_partial_result, means.length),
+        progress_context(line, means, keeps=True) as runtime,
+    ):
         begun = runtime.monotonic()
         answer = preparing(runtime)
         took = runtime.monotonic() - begun
     if as_json:
-        click.echo(json.dumps({"puzzle": name, "seconds": round(took, 3), **answer_values(answer)}, ensure_ascii=False))
+        click.echo(
+            json.dumps({"puzzle": name, "seconds": round(took, 3), **answer_to_json(answer)}, ensure_ascii=False)
+        )
     else:
-        click.echo(prepared_text(answer, took), nl=False)
+        click.echo(render_precomputed(answer, took), nl=False)
 
 
 def _able(puzzle: Puzzle, name: str, what: str) -> Callable[..., Any]:

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator, Mapping
 
 from pi_appliance.puzzles import Step
-from pi_appliance.puzzles._svg import picture
 from pi_appliance.puzzles.connect_four.board import (
     EMPTY,
     HEIGHT,
@@ -21,6 +20,7 @@ from pi_appliance.puzzles.connect_four.board import (
     turn_told,
 )
 from pi_appliance.puzzles.connect_four.notation import notate
+from pi_appliance.puzzles.rendering import svg_document
 
 UNIT = 48  # the side of a square, in the picture's own units
 EDGE = 10
@@ -69,7 +69,7 @@ def render_svg(board: Board, last: Square | None = None, names: Mapping[int, str
     for square in sorted(ringed):
         parts += [_circle("ring", square, 15), _circle("core", square, 15)]
     width, height = WIDTH * UNIT + 2 * EDGE, HEIGHT * UNIT + 2 * EDGE + HEAD
-    return picture(width, height, f"Connect Four: {describe(board)}", STYLE, parts)
+    return svg_document(width, height, f"Connect Four: {describe(board)}", STYLE, parts)
 
 
 def render_scores(board: Board, scores: Mapping[int, int]) -> str:

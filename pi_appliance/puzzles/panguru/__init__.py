@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from pi_appliance.puzzles import Progress, Rule, SolveMode, _listing
+from pi_appliance.puzzles import Progress, Rule, SolveMode, rendering
 from pi_appliance.puzzles.panguru.board import Board, Lines, Solution, describe, original, reach, triangle, with_rules
 from pi_appliance.puzzles.panguru.boards import BOARDS
 from pi_appliance.puzzles.panguru.check import check
@@ -27,7 +27,7 @@ MODES = (SolveMode.FEWEST, SolveMode.FIRST, SolveMode.COUNT)
 
 def parse_listing(text: str, file: str, progress: Progress) -> Sequence[tuple[Any, Sequence[Any]]]:
     """Return each board of a listing with its lines. Raises ConfigError."""
-    return _listing.parse_listing(text, file, progress, board_of=parse, line_of=parse_solution)
+    return rendering.parse_listing(text, file, progress, board_of=parse, line_of=parse_solution)
 
 
 __all__ = [

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from pi_appliance.puzzles import Step
-from pi_appliance.puzzles._svg import picture
 from pi_appliance.puzzles.panguru.board import HOLE, HOME, Board, Solution, write_lines
+from pi_appliance.puzzles.rendering import svg_document
 
 ACROSS, DOWN = 76, 70  # from place to place, in the picture's own units
 PLATE, PEBBLE = 33, 20  # radii
@@ -89,7 +89,7 @@ def _draw(board: Board, pebbles: str, move: tuple[int, int] | None = None) -> st
         parts += _place(x, y, board.plates[place], pebbles[place], place)
     if move:
         parts += _arrow(middles[move[0]], middles[move[1]])
-    return picture(width, height, title, STYLE, parts)
+    return svg_document(width, height, title, STYLE, parts)
 
 
 def _ways(board: Board, middles: list[tuple[int, int]]) -> Iterator[str]:

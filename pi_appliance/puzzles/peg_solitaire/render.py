@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 
 from pi_appliance.puzzles import Step, pluralize
-from pi_appliance.puzzles._svg import picture
 from pi_appliance.puzzles.peg_solitaire.board import Board, Hole, Jump, Solution, spaced
+from pi_appliance.puzzles.rendering import svg_document
 
 UNIT = 40  # the side of a hole's place, in the picture's own units
 # Wood by day, dark wood by night; the pegs stay bright.
@@ -66,7 +66,7 @@ def render_svg(board: Board, pegs: AbstractSet[Hole] | None = None, jump: Jump |
             parts.append(f'<circle class="peg-shine" cx="{x - 5:g}" cy="{y - 5:g}" r="4"/>')
     parts += _jumped(middles[jump.start], middles[jump.end]) if jump else []
     title = f"Peg solitaire: {pluralize(len(pegs), 'peg')} in {pluralize(len(board.holes), 'hole')}"
-    return picture(width, height, title, STYLE, parts)
+    return svg_document(width, height, title, STYLE, parts)
 
 
 def _jumped(start: tuple[float, float], end: tuple[float, float]) -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from pi_appliance.errors import ConfigError, Problem
-from pi_appliance.puzzles import Progress, _listing, pluralize
+from pi_appliance.puzzles import Progress, pluralize, rendering
 from pi_appliance.puzzles.rubiks_cube.board import FACES, TURN_PATTERN, TURNS, Board, Solution, apply_turn, parse_turn
 from pi_appliance.puzzles.rubiks_cube.cubies import (
     CENTRE,
@@ -301,4 +301,4 @@ def _move_problem(word: str, side: int, where: Problem) -> Problem:
 
 def parse_listing(text: str, file: str, progress: Progress) -> Sequence[tuple[Board, Sequence[Solution]]]:
     """Return each cube of a listing with its lines. Raises ConfigError."""
-    return _listing.parse_listing(text, file, progress, board_of=parse, line_of=parse_solution)
+    return rendering.parse_listing(text, file, progress, board_of=parse, line_of=parse_solution)

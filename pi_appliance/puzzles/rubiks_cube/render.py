@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from pi_appliance.puzzles import Step, pluralize
-from pi_appliance.puzzles._svg import picture
+from pi_appliance.puzzles.rendering import svg_document
 from pi_appliance.puzzles.rubiks_cube.board import FACES, Board, Solution, apply_turn, parse_turn
 
 FACE = 84  # the side of a face in the net, in the picture's own units
@@ -88,7 +88,7 @@ def _draw_cube(side: int, facelets: str, word: str) -> str:
     parts += [part for face in _VIEW for part in _view_face(face, side, facelets)]
     if word:
         parts += _turn_marks(word)
-    return picture(_WIDTH, _HEIGHT, title, STYLE, parts)
+    return svg_document(_WIDTH, _HEIGHT, title, STYLE, parts)
 
 
 def _faces(facelets: str, side: int) -> list[str]:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from pi_appliance.puzzles import Progress, Rule, SolveMode, _listing
+from pi_appliance.puzzles import Progress, Rule, SolveMode, rendering
 from pi_appliance.puzzles.solitaire_chess.board import (
     Board,
     Capture,
@@ -41,7 +41,7 @@ MODES = (SolveMode.ALL, SolveMode.FIRST, SolveMode.COUNT)
 
 def parse_listing(text: str, file: str, progress: Progress) -> Sequence[tuple[Any, Sequence[Any]]]:
     """Return each board of a listing with its lines. Raises ConfigError."""
-    return _listing.parse_listing(text, file, progress, board_of=parse, line_of=parse_solution)
+    return rendering.parse_listing(text, file, progress, board_of=parse, line_of=parse_solution)
 
 
 __all__ = [

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from pi_appliance.puzzles import Step
-from pi_appliance.puzzles._svg import picture
+from pi_appliance.puzzles.rendering import svg_document
 from pi_appliance.puzzles.solitaire_chess.board import NAMES, Board, Capture, Solution, Square
 from pi_appliance.puzzles.solitaire_chess.render import before_each, named
 
@@ -74,4 +74,4 @@ def _draw(board: Board, men: Mapping[Square, str], last: Capture | None = None) 
         for rank in range(ranks)
     )
     told = ", ".join(f"{NAMES[man]} {square}" for square, man in men.items())
-    return picture(EDGE + files * UNIT + 6, ranks * UNIT + EDGE + 6, f"Solitaire chess: {told}", STYLE, parts)
+    return svg_document(EDGE + files * UNIT + 6, ranks * UNIT + EDGE + 6, f"Solitaire chess: {told}", STYLE, parts)

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from pi_appliance.errors import ConfigError, Problem
-from pi_appliance.puzzles import Progress, _listing, pluralize
+from pi_appliance.puzzles import Progress, pluralize, rendering
 from pi_appliance.puzzles.sudoku.board import BOXES, EMPTY, SYMBOLS, Board, Solution
 
 _NORMALIZE = str.maketrans("0*_" + SYMBOLS[9:].lower(), "..." + SYMBOLS[9:])
@@ -119,7 +119,7 @@ def parse_solution(board: Board, text: str, file: str) -> Solution:
 
 def parse_listing(text: str, file: str, progress: Progress) -> Sequence[tuple[Board, Sequence[Solution]]]:
     """Return each board of a listing with its solutions. Raises `ConfigError`."""
-    return _listing.parse_listing(text, file, progress, board_of=parse, line_of=parse_solution)
+    return rendering.parse_listing(text, file, progress, board_of=parse, line_of=parse_solution)
 
 
 def _matches_clues(grid: str, digits: str) -> bool:

@@ -6,7 +6,7 @@ In pictures, clues are bold, found digits lighter and candidates small.
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from pi_appliance.puzzles import Step, _svg, pluralize
+from pi_appliance.puzzles import Step, pluralize, rendering
 from pi_appliance.puzzles.sudoku.board import BOXES, EMPTY, SYMBOLS, Board, Solution, count_clues, draw_grid
 from pi_appliance.puzzles.sudoku.techniques import (
     CONTRADICTION,
@@ -84,7 +84,7 @@ def render_svg(board: Board) -> str:
         x, y = number % columns * side, number // columns * side
         parts += [f'<g transform="translate({x} {y})">', *_grid_parts(grid, board.size, GridMarks()), "</g>"]
     title = f"{len(board.grids):,} sudokus" + (f", the first {MAX_SHOWN}" if len(board.grids) > MAX_SHOWN else "")
-    return _svg.picture(columns * side, -(-len(shown) // columns) * side, title, STYLE, parts)
+    return rendering.svg_document(columns * side, -(-len(shown) // columns) * side, title, STYLE, parts)
 
 
 def steps(board: Board, solution: Solution) -> Iterator[Step]:
@@ -131,7 +131,7 @@ def _mark_deduction(candidates: CandidateGrid, deduction: Deduction, solved: str
 
 def _draw_picture(grid: str, size: int, title: str, marks: GridMarks | None = None) -> str:
     side = _cell_side(size) * size + 2 * MARGIN
-    return _svg.picture(side, side, title, STYLE, _grid_parts(grid, size, marks or GridMarks()))
+    return rendering.svg_document(side, side, title, STYLE, _grid_parts(grid, size, marks or GridMarks()))
 
 
 def _cell_side(size: int) -> int:

@@ -15,17 +15,17 @@ from importlib.util import spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 
-HERE = Path(__file__).parent
+PUZZLES = Path(__file__).parent
 _HOW = b"1"  # counts the ways in which setup.py has compiled kernels: what an older way made is not taken
 _TYPES, _SUFFIX = ".pxd", EXTENSION_SUFFIXES[0]
 
 
-def sources(puzzles: Path = HERE) -> Iterator[Path]:
+def kernel_sources(puzzles: Path = PUZZLES) -> Iterator[Path]:
     """Yield the kernels of all puzzles, as .py files, sorted."""
     return (types.with_suffix(".py") for types in sorted(puzzles.glob(f"*/*{_TYPES}")))
 
 
-def stamp(puzzle: Path) -> str:
+def source_hash(puzzle: Path) -> str:
     """Return what the folder PUZZLE must have been when its compiled files were made, for them to be right.
 
     That is all of its kernels, and their types: they may know each other's.
@@ -39,19 +39,19 @@ def stamp(puzzle: Path) -> str:
 
 def compiled_name(source: Path) -> str:
     """Return the name of the module that SOURCE is compiled to: "kernel_5e0c9bd1"."""
-    return f"{source.stem}_{stamp(source.parent)}"
+    return f"{source.stem}_{source_hash(source.parent)}"
 
 
 def compiled_file(source: Path) -> Path | None:
     """Return what SOURCE is compiled to; None if it is not, or another kernel of the same puzzle is not."""
-    kind = stamp(source.parent)
+    kind = source_hash(source.parent)
     made = [types.with_name(f"{types.stem}_{kind}{_SUFFIX}") for types in source.parent.glob(f"*{_TYPES}")]
     return source.with_name(f"{source.stem}_{kind}{_SUFFIX}") if all(file.exists() for file in made) else None
 
 
-def states(puzzles: Path = HERE) -> Iterator[tuple[str, str]]:
+def kernel_states(puzzles: Path = PUZZLES) -> Iterator[tuple[str, str]]:
     """Yield each kernel, as "sudoku/kernel", and what it is: "compiled", "plain", or "stale": plain since a change."""
-    for source in sources(puzzles):
+    for source in kernel_sources(puzzles):
         name = f"{source.parent.name}/{source.stem}"
         made = {file.name for file in source.parent.glob(f"{source.stem}_????????{_SUFFIX}")}
         if compiled_file(source):
@@ -60,7 +60,7 @@ def states(puzzles: Path = HERE) -> Iterator[tuple[str, str]]:
             yield name, "stale" if made - {f"{compiled_name(source)}{_SUFFIX}"} else "plain"
 
 
-class Finder(MetaPathFinder):
+class KernelFinder(MetaPathFinder):
     """Finds the compiled files of kernels."""
 
     def find_spec(
@@ -84,10 +84,10 @@ class Finder(MetaPathFinder):
 
 def prefer_compiled() -> None:
     """Have kernels that are imported from now on run compiled, where they can."""
-    if not any(isinstance(each, Finder) for each in sys.meta_path):
-        sys.meta_path.insert(0, Finder())
+    if not any(isinstance(each, KernelFinder) for each in sys.meta_path):
+        sys.meta_path.insert(0, KernelFinder())
 
 
 def prefer_plain() -> None:
     """Have kernels that are imported from now on run as plain Python."""
-    sys.meta_path[:] = [each for each in sys.meta_path if not isinstance(each, Finder)]
+    sys.meta_path[:] = [each for each in sys.meta_path if not isinstance(each, KernelFinder)]
