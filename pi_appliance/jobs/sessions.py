@@ -28,10 +28,10 @@ def forget_words(appliance: Appliance, job: Job, named: str | None) -> None:
 def on_run_started(appliance: Appliance, job: Job, named: str | None, now: datetime) -> str:
     """Do what the beginning of a run of JOB for NAMED brings with it; return what its summary is to say of that.
 
-    A job that is to use one slot only (`once`) pauses from here on, before anything can cut its run off.
+    A job that is to use one slot only (`one-shot`) pauses from here on, before anything can cut its run off.
     """
     with contextlib.suppress(Unavailable):  # no run comes to nothing because of that
-        if getattr(job.with_, "once", False) and named is not None and named[:1].isdigit():
+        if getattr(job.with_, "one_shot", False) and named is not None and named[:1].isdigit():
             appliance.pause(job.name, now=now)
             return "; it pauses now, for it was to be once"
     return ""
@@ -56,7 +56,7 @@ def make_room(appliance: Appliance, job: Job, run: int, named: str | None) -> No
 def _in_the_way(appliance: Appliance, job: Job, run: int) -> Iterator[str]:
     """Yield the jobs beside which JOB cannot ring; an alarm that began before RUN may hold nothing yet."""
     for held in appliance.store.asks.all_held():
-        if held.job != job.name and active.phase_of(held.text) in active.IN_THE_WAY:
+        if held.job != job.name and active.phase_of(held.text) in active.BLOCKS_ALARM:
             yield held.job
     for other in appliance.config.jobs.values():
         if other.name != job.name and active.is_alarm(other):

@@ -188,7 +188,7 @@ class Resume:
         _log.info("music: the queue is back, %d of %d tracks", len(positions), len(self._tracks))
 
     def _alarm_rings(self) -> bool:
-        return self._work is not None and self._work.rings
+        return self._work is not None and self._work.alarm_ringing
 
     def _lost_its_queue(self, state: PlayerState, place: PlaybackSnapshot) -> bool:
         """Say whether the queue is empty because the player, or the machine, was started anew.
@@ -228,7 +228,7 @@ class Resume:
             return
         policy = self._hub.house.policy
         quiet = policy is not None and self._hub.house.allowed() < policy.maximum
-        asleep = self._work is not None and self._work.falls_asleep
+        asleep = self._work is not None and self._work.stops_soon
         if place.play is Play.PLAYING and not (quiet or asleep):
             await player.play(position, at=place.elapsed or 0.0)
         elif place.elapsed is not None:  # a stream has no place to be paused at

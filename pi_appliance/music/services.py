@@ -35,7 +35,8 @@ async def run(hub: Hub, config: Config) -> None:
     if config.radio.watch:
         work.append(
             keep_running(
-                "radio", Watchdog(hub, config.radio, lambda: asyncio.to_thread(fallback, config), jobs=jobs.turn).run
+                "radio",
+                Watchdog(hub, config.radio, lambda: asyncio.to_thread(fallback, config), jobs=jobs.generation).run,
             )
         )
     if config.resume:

@@ -158,23 +158,29 @@ RESPONSES: Mapping[str, Schema] = {
     "Alarm": _object(
         {
             "job": _TEXT,
-            "next": {**_or_none(_INSTANT), "description": "when it rings next, whyever"},
-            "rings": {**_or_none(_INSTANT), "description": "by its schedule"},
-            "slot": {**_or_none(_INSTANT), "description": "the next of its schedule, skipped or not"},
+            "next": {**_or_none(_INSTANT), "description": "the next ring, for whatever reason"},
+            "next_ring": {**_or_none(_INSTANT), "description": "the next ring by the schedule"},
+            "slot": {**_or_none(_INSTANT), "description": "the next scheduled time, even if skipped"},
             "skipped": _or_none(_INSTANT),
             "paused": _FLAG,
-            "paused-until": _or_none(_INSTANT),
-            "once": {**_FLAG, "description": "it pauses after its next slot"},
-            "once-at": _list(_INSTANT),
+            "paused_until": _or_none(_INSTANT),
+            "one_shot": {**_FLAG, "description": "the job pauses after its next scheduled time"},
+            "one_off_rings": _list(_INSTANT),
             "ringing": _FLAG,
-            "snoozed-until": _or_none(_INSTANT),
+            "snoozed_until": _or_none(_INSTANT),
             "run": _or_none(_WHOLE),
-            "words": _TEXT,
+            "description": _TEXT,
         }
     ),
     "Alarms": _list(_schema_ref("Alarm")),
     "Sleep": _object(
-        {"set": _FLAG, "job": _or_none(_TEXT), "phase": _or_none(_TEXT), "ends": _or_none(_INSTANT), "note": _TEXT}
+        {
+            "set": _FLAG,
+            "job": _or_none(_TEXT),
+            "phase": _or_none(_TEXT),
+            "ends_at": _or_none(_INSTANT),
+            "status_text": _TEXT,
+        }
     ),
     "Asked": _object({"asked": _WHOLE, "job": _TEXT, "due": _INSTANT}),
     "Skip": _object({"job": _TEXT, "skipped": _or_none(_INSTANT)}),

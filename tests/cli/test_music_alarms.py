@@ -11,9 +11,9 @@ from tests.engine.test_daemon import up
 from tests.house import House, alive, until
 
 JOBS = """
-wake: {kind: music, schedule: "45 6 * * *", with: {do: alarm, play: [fip]}}
-sleep: {kind: music, with: {do: sleep}}
-announce: {kind: music, with: {do: announce}}
+wake: {kind: music, schedule: "45 6 * * *", with: {action: alarm, play: [fip]}}
+sleep: {kind: music, with: {action: sleep}}
+announce: {kind: music, with: {action: announce}}
 """
 # Nobody listens there: a timer waits for its player for a while, and that is enough here.
 AWAY = "web: {port: 0}\nstop-grace: 1s\nplayer: {kind: mpd, with: {address: 'localhost:1', stand-in: false}}"
@@ -43,14 +43,14 @@ def test_a_sleep_timer_is_set_seen_replaced_and_cancelled(home):
         assert said(home, "sleep", "30m").startswith("the music sleeps ")
         first = home.json("music", "sleep")
         assert (first["set"], first["job"], first["phase"]) == (True, "sleep", "waiting")
-        assert said(home, "sleep", "2h", "--finish", "album").startswith("the music sleeps ")
-        second = until(lambda: (now := home.json("music", "sleep"))["ends"] != first["ends"] and now)
-        assert second["ends"] > first["ends"]
-        assert said(home, "sleep", "--cancel") == "the music goes on"
+        assert said(home, "sleep", "2h", "--play-out", "album").startswith("the music sleeps ")
+        second = until(lambda: (now := home.json("music", "sleep"))["ends_at"] != first["ends_at"] and now)
+        assert second["ends_at"] > first["ends_at"]
+        assert said(home, "sleep", "--cancel") == "the music continues"
         until(lambda: None not in home.outcomes("sleep"))
         assert not home.json("music", "sleep")["set"]
         runs = home.json("jobs", "history", "sleep")
-        assert [run["summary"] for run in runs] == ["cancelled; the music goes on"] * 2
+        assert [run["summary"] for run in runs] == ["cancelled; the music continues"] * 2
         assert {run["trigger"] for run in runs} == {"daemon"}
     assert refused(home, 1, "sleep", "--cancel") == "no sleep timer is set"
 
@@ -65,9 +65,9 @@ def test_it_outlives_the_daemon(home):
     os.kill(pid, signal.SIGKILL)
     until(lambda: not alive(pid))
     with up(home):
-        after = until(lambda: (now := home.json("music", "sleep"))["note"].startswith("asleep") and now)
-        assert (after["ends"], after["phase"]) == (before["ends"], "waiting")
-        assert said(home, "sleep", "--cancel") == "the music goes on"
+        after = until(lambda: (now := home.json("music", "sleep"))["status_text"].startswith("asleep") and now)
+        assert (after["ends_at"], after["phase"]) == (before["ends_at"], "waiting")
+        assert said(home, "sleep", "--cancel") == "the music continues"
         until(lambda: None not in home.outcomes("sleep"))
         assert not home.json("music", "sleep")["set"]
 
@@ -80,7 +80,7 @@ def test_without_a_daemon_it_is_done_here_and_ctrl_c_ends_it(home):
     assert here.returncode == 1
     assert "ended by a person" in heard
     assert not home.json("music", "sleep")["set"], "nobody goes on with it"
-    done = home.run("music", "announce", "--sound", "gong.wav")
+    done = home.run("music", "announce", "--source", "gong.wav")
     assert done.returncode == 75
     assert home.last("announce")["trigger"] == "hand"
 
@@ -96,7 +96,7 @@ def test_two_that_set_it_at_once_leave_one(home):
 
 
 def test_alarms_are_listed_skipped_and_asked_for(home):
-    assert "to volume 40 in 5m" in said(home, "alarms")
+    assert "up to volume 40 in 5m" in said(home, "alarms")
     assert said(home, "alarm", "skip").startswith("wake does not ring ")
     assert home.json("music", "alarms")[0]["skipped"]
     assert "not " in said(home, "alarm")
@@ -105,10 +105,10 @@ def test_alarms_are_listed_skipped_and_asked_for(home):
     assert done.stdout.startswith("wake rings once ")
     assert "07:15" in done.stdout
     assert done.stderr == "no daemon runs here; it rings only if one does by then\n"
-    assert len(home.json("music", "alarm", "list")[0]["once-at"]) == 1
+    assert len(home.json("music", "alarm", "list")[0]["one_off_rings"]) == 1
     assert said(home, "alarm", "once", "off") == "wake rings by its schedule alone; 1 taken away"
-    assert refused(home, 1, "alarm", "snooze") == "no alarm rings just now"
-    assert refused(home, 1, "alarm", "stop", "wake") == "wake does not ring just now"
+    assert refused(home, 1, "alarm", "snooze") == "no alarm is ringing"
+    assert refused(home, 1, "alarm", "stop", "wake") == "wake is not ringing"
 
 
 def test_an_alarm_that_rings_hears_what_is_said(home):
@@ -131,13 +131,13 @@ def test_an_alarm_that_rings_hears_what_is_said(home):
             2,
             "'soon' is no length; write a length of time such as 90s, 15m, 1h30m or 2d, or: at 23:30",
         ),
-        (("sleep", "at", "25:00"), 2, "pi-appliance: sleep is not run so: at: '25:00' is no time of the day"),
-        (("sleep", "0m"), 2, "pi-appliance: 0s is no time to fall asleep; write 1m to 24h"),
-        (("sleep", "30m", "--finish", "songs"), 2, "'songs' is not known here; known: album, queue, track"),
+        (("sleep", "at", "25:00"), 2, "pi-appliance: sleep is not run so: at: '25:00' is not a valid time of day"),
+        (("sleep", "0m"), 2, "pi-appliance: 0s is not a valid sleep time; write 1m to 24h"),
+        (("sleep", "30m", "--play-out", "songs"), 2, "'songs' is not known here; known: album, queue, track"),
         (("sleep", "in", "30", "m"), 2, "write a length such as 30m, or a time such as: at 23:30"),
-        (("announce",), 2, "nothing is to be announced; give a text to say, or a sound"),
+        (("announce",), 2, "nothing to announce; give a text or a source"),
         (("alarm", "skip", "wak"), 2, "no alarm is called 'wak'; did you mean 'wake'?"),
-        (("alarm", "once", "wake", "7"), 2, "'7' is no time of the day"),
+        (("alarm", "once", "wake", "7"), 2, "'7' is not a valid time of day"),
         (("alarm", "once"), 2, "name an alarm and a time"),
     ],
 )
@@ -150,7 +150,7 @@ def test_what_is_wrong_is_told_in_a_line(home, words, status, right):
 def test_without_such_a_job_what_to_write_is_told(house):
     house.write("other: {kind: command, with: {run: ['true']}}")
     assert refused(house, 1, "sleep", "30m") == (
-        "no job sets a sleep timer; write into appliance.yaml, under jobs:  sleep: {kind: music, with: {do: sleep}}"
+        "no music job has action: sleep; add to appliance.yaml, under jobs:  sleep: {kind: music, with: {action: sleep}}"
     )
     assert said(house, "alarms") == "there are no alarms; docs/alarms.md says what to write"
     assert refused(house, 1, "alarm", "skip") == "there are no alarms; docs/alarms.md says what to write"

@@ -9,11 +9,11 @@ from tests.house import House
 
 pytestmark = needs_mpd
 ODD = b"Caf\xe9.ogg"  # Latin-1
-ANNOUNCE = "  announce: {kind: music, with: {do: announce}}"
+ANNOUNCE = "  announce: {kind: music, with: {action: announce}}"
 
 
 @pytest.mark.parametrize(
-    ("words", "status"),
+    ("description", "status"),
     [
         (("like",), 1),
         (("rate", "5"), 1),

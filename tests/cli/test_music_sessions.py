@@ -15,8 +15,8 @@ from tests.house import House, alive, until
 
 GONG = "gong.wav"
 JOBS = """
-sleep: {kind: music, with: {do: sleep}}
-announce: {kind: music, overlap: queue, with: {do: announce}}
+sleep: {kind: music, with: {action: sleep}}
+announce: {kind: music, overlap: queue, with: {action: announce}}
 """
 
 
@@ -50,7 +50,7 @@ def plays(server: MpdServer) -> bool:
 
 
 @needs_mpd
-def test_the_music_falls_asleep_and_is_as_loud_as_before(home, server):
+def test_the_music_stops_soon_and_is_as_loud_as_before(home, server):
     with up(home):
         assert home.run("music", "sleep", "6s", "--fade", "3s").returncode == 0
         until(lambda: volume(server) < 55, 20)
@@ -86,7 +86,7 @@ def test_cancelled_in_the_middle_of_its_fade_the_music_is_as_it_was(home, server
     with up(home):
         home.run("music", "sleep", "20s", "--fade", "19s")
         until(lambda: volume(server) < 58, 20)
-        assert home.run("music", "sleep", "--cancel").stdout == "the music goes on\n"
+        assert home.run("music", "sleep", "--cancel").stdout == "the music continues\n"
         until(lambda: volume(server) == 60)
         until(lambda: None not in home.outcomes("sleep"))
         assert not home.json("music", "sleep")["set"]

@@ -1,4 +1,4 @@
-"""Job kind 'music' on a real MPD: a dead stream, the bundled sound from our own server, announcements."""
+"""Job kind 'music' on a real MPD: a dead stream, the built-in sound from our own server, announcements."""
 
 import asyncio
 import time
@@ -77,7 +77,12 @@ def test_the_bundled_sound_really_plays_from_the_server_of_the_run(server, tmp_p
     dead = f"http://127.0.0.1:{free_port()}/radio"
     began = time.monotonic()
     result, context = run(server, tmp_path, options("alarm", play=dead, volume=20, fade="1s"), until=advanced)
-    assert result.facts == {"source": "the bundled sound", "sounded": True, "by-hand": False, "tried": 1}
+    assert result.facts == {
+        "source": "the built-in sound",
+        "heard": True,
+        "user_took_volume": False,
+        "failed_sources": 1,
+    }
     assert time.monotonic() - began < 30
     playing = [state for state in context.saw if state.track is not None and state.track.uri.endswith("/chime.wav")]
     assert playing
@@ -104,7 +109,7 @@ def test_an_announcement_leaves_everything_as_it_was(server, tmp_path, mode, pla
     gong = tmp_path / "mpd" / "music" / "gong.wav"
     gong.write_bytes(short_sound())
     server.mpc("update", "--wait")
-    result, context = run(server, tmp_path, options("announce", sound="gong.wav", volume=35))
+    result, context = run(server, tmp_path, options("announce", source="gong.wav", volume=35))
     assert result.summary == "announced"
     assert any(state.volume == 35 and state.track and state.track.uri == "gong.wav" for state in context.saw)
     assert server.mpc("status", "%state% %songpos% %volume% %repeat% %random% %single% %consume%") == before
@@ -118,7 +123,7 @@ def test_an_announcement_leaves_everything_as_it_was(server, tmp_path, mode, pla
 def test_a_text_is_spoken_by_the_program_of_the_machine(server, tmp_path):
     server.mpc("add", "one.wav")
     try:
-        result, context = run(server, tmp_path, options("announce", say="Tea -- is; $(ready)", volume=35))
+        result, context = run(server, tmp_path, options("announce", text="Tea -- is; $(ready)", volume=35))
     except Refused as refused:
         pytest.skip(str(refused))
     assert result.summary == "announced"
@@ -140,4 +145,4 @@ def test_a_sleep_pauses_the_file_where_it_is_and_restores_the_volume(server, tmp
 
 def short_sound() -> bytes:
     """Return a second and a half of the chime, as WAV."""
-    return chime.wav(chime.chime()[: chime.RATE * 3])
+    return chime.wav(chime.chime()[: chime.SAMPLE_RATE * 3])

@@ -21,14 +21,14 @@ FIP, RADIO = "http://radio/fip", "http://radio/other"
 def options(do: str, **keys: Any) -> music_job.Options:
     """Return options as the YAML makes them: lengths of time are texts."""
     values = dict(keys)
-    for name in ("fade", "for_", "snooze", "in_"):
+    for name in ("fade", "duration", "snooze", "in_"):
         if isinstance(values.get(name), str):
             values[name] = units.parse_duration(values[name])
     if "play" in values:
         values["play"] = Names([values["play"]] if isinstance(values["play"], str) else values["play"])
-    if "finish" in values:
-        values["finish"] = music_job.Finish(values["finish"])
-    return music_job.Options(do=music_job.Action(do), **values)
+    if "play_out" in values:
+        values["play_out"] = music_job.PlayOut(values["play_out"])
+    return music_job.Options(action=music_job.Action(do), **values)
 
 
 @dataclass

@@ -29,10 +29,10 @@ from tests.house import House, alive, until
 pytestmark = needs_mpd
 
 JOBS = """
-wake: {kind: music, with: {do: alarm, play: [PLAY], volume: 40, from: 4, fade: 5s}}
-other: {kind: music, with: {do: alarm, play: [one.wav], volume: 30, from: 4, fade: 3s}}
-sleep: {kind: music, with: {do: sleep}}
-announce: {kind: music, overlap: queue, with: {do: announce}}
+wake: {kind: music, with: {action: alarm, play: [PLAY], volume: 40, start-volume: 4, fade: 5s}}
+other: {kind: music, with: {action: alarm, play: [one.wav], volume: 30, start-volume: 4, fade: 3s}}
+sleep: {kind: music, with: {action: sleep}}
+announce: {kind: music, overlap: queue, with: {action: announce}}
 """
 # Speaks as espeak-ng is called, and writes down what it was told.
 SPEAKER = """#!/bin/sh
@@ -140,7 +140,7 @@ def night(tmp_path: Path) -> Iterator[Night]:
         thread.start()
         made = Night(tmp_path, server, ear)
         made.furnish()
-        voice = chime.wav(chime.chime()[: chime.RATE * 2])
+        voice = chime.wav(chime.chime()[: chime.SAMPLE_RATE * 2])
         (tmp_path / "voice.wav").write_bytes(voice)
         (tmp_path / "bin").mkdir()
         (tmp_path / "bin" / "espeak-ng").write_text(SPEAKER.format(folder=tmp_path), "utf-8")
@@ -205,7 +205,7 @@ def test_an_alarm_is_cut_off_again_and_again_and_never_jumps(night: Night) -> No
     night.server.start()
     again = time.monotonic()
     with up(night):
-        assert night.ended("wake")["summary"] == "one.wav: the music goes on"
+        assert night.ended("wake")["summary"] == "one.wav: the music continues"
         assert night.status() == "playing 1 1"
     loud = night.ear.loud(again)
     assert (loud[0] <= 20, loud[-1], rises(loud[2:], 12)) == (True, 40, True), loud
@@ -223,7 +223,7 @@ def test_of_two_alarms_at_the_same_minute_one_rings_and_a_sleep_that_fades_makes
         found = [night.ended(job) for job in ("wake", "other", "sleep")]
     winner = next(run for run in found[:2] if "goes on" in run["summary"])
     loser = next(run for run in found[:2] if run is not winner)
-    assert (winner["facts"]["by-hand"], loser["summary"]) == (False, "one.wav: another alarm rings now")
+    assert (winner["facts"]["user_took_volume"], loser["summary"]) == (False, "one.wav: another alarm rings now")
     assert found[2]["summary"] == "asleep; an alarm rings now"
     assert night.volume == (40 if winner["job"] == "wake" else 30)
     assert night.status() == "playing 1 1"
@@ -236,10 +236,10 @@ def test_an_announcement_while_an_alarm_rises_is_heard_and_the_alarm_rises_on(ni
         until(lambda: night.ear.heard and night.volume == 20)
         night.begin("wake")
         until(lambda: night.volume in range(8, 20) and night.status("%state%") == "playing")
-        night.begin("announce", say="breakfast", volume=30)
+        night.begin("announce", text="breakfast", volume=30)
         assert night.ended("announce")["summary"] == "announced"
         wake = night.ended("wake")
-    assert (wake["summary"], wake["facts"]["by-hand"]) == ("one.wav: the music goes on", False)
+    assert (wake["summary"], wake["facts"]["user_took_volume"]) == ("one.wav: the music continues", False)
     assert (night.volume, night.status()) == (40, "playing 1 1")
     assert max(night.ear.loud()) == 40
 
@@ -258,7 +258,7 @@ def test_a_radio_that_dies_in_the_fade_is_left_to_the_alarm(night: Night) -> Non
             radio.hang_up()
             wake = night.ended("wake")
             assert "fell silent" not in daemon.said
-    assert wake["summary"].startswith("one.wav: the music goes on")
+    assert wake["summary"].startswith("one.wav: the music continues")
     assert radio.listeners == 1
     assert night.server.mpc("playlist", "-f", "%file%") == "one.wav"
     assert (night.volume, max(night.ear.loud())) == (40, 40)

@@ -25,7 +25,7 @@ def rises(loud: list[tuple[float, int]]) -> bool:
 
 def test_it_rises_from_a_whisper_along_the_whole_fade(room):
     result = room.run("alarm", play="FIP", volume=40, fade="5m")
-    assert result.summary == "FIP: the music goes on"
+    assert result.summary == "FIP: the music continues"
     assert room.player.did == [f"add {FIP}", "close"]
     assert room.loud[0] == (0.0, 5)
     assert room.loud[-1][1] == 40
@@ -48,7 +48,7 @@ def test_what_the_policy_allows_is_never_passed_and_counts_as_reached(room):
     room.player.most = 20
     result = room.run("alarm", play="FIP", volume=40, fade="1m")
     assert max(volume for _, volume in room.loud) == 20
-    assert result.facts["by-hand"] is False
+    assert result.facts["user_took_volume"] is False
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_what_the_policy_allows_is_never_passed_and_counts_as_reached(room):
 def test_a_source_that_does_not_sound_gives_way_to_the_next_and_the_fade_begins_there(room, sound):
     room.player.sounds = {FIP: sound}
     result = room.run("alarm", play=["FIP", RADIO], volume=40, fade="1m")
-    assert result.facts == {"source": RADIO, "sounded": True, "by-hand": False, "tried": 1}
+    assert result.facts == {"source": RADIO, "heard": True, "user_took_volume": False, "failed_sources": 1}
     assert room.player.did[:2] == [f"add {FIP}", f"add {RADIO}"]
     assert rises(room.loud)
     began = [at for at, volume in room.loud if volume == 5]
@@ -85,7 +85,7 @@ def test_without_any_source_the_bundled_sound_goes_on_until_somebody_stops_it(ro
     room.player.sounds = {FIP: Sound(dead="gone")}
     room.say(600, "stop")
     result = room.run("alarm", play="FIP", volume=40, fade="1m")
-    assert result.summary.startswith("the bundled sound: stopped when asked to (FIP: gone")
+    assert result.summary.startswith("the built-in sound: stopped on request (failed: FIP: gone")
     assert any(did.startswith("add http://127.0.0.1:") and did.endswith("/chime.wav") for did in room.player.did)
     assert room.player.now.repeat is False
     assert (room.player.now.volume, room.player.now.play) == (60, Play.STOPPED)
@@ -104,7 +104,7 @@ def test_the_bundled_sound_repeats_and_ends_after_half_an_hour(room):
 def test_a_hand_on_the_volume_ends_the_fade(room):
     room.time.at(100, lambda: room.player.hand(22))
     result = room.run("alarm", play="FIP", volume=40, fade="5m")
-    assert result.summary == "FIP: a hand took the volume; the music goes on"
+    assert result.summary == "FIP: the user changed the volume; the music continues"
     assert room.player.now.volume == 22
     assert room.time.steady - 1000 < 110
 
@@ -113,14 +113,14 @@ def test_a_hand_on_the_volume_ends_the_fade(room):
 def test_a_hand_on_a_button_ends_the_alarm(room, button, word):
     room.time.at(100, lambda: room.player.press(button))
     result = room.run("alarm", play=["FIP", RADIO], fade="5m")
-    assert result.summary == f"FIP: {word} by hand"
+    assert result.summary == f"FIP: {word} by the user"
     assert (room.player.now.play, room.player.now.volume) == (button, 60)
     assert f"add {RADIO}" not in room.player.did
 
 
 def test_for_a_while_it_plays_then_falls_silent_and_the_volume_is_as_it_was(room):
-    result = room.run("alarm", play="FIP", volume=40, fade="1m", for_="30m")
-    assert result.summary == "FIP: it has rung for its time"
+    result = room.run("alarm", play="FIP", volume=40, fade="1m", duration="30m")
+    assert result.summary == "FIP: its duration is over"
     assert (room.player.now.play, room.player.now.volume) == (Play.STOPPED, 60)
     assert room.time.steady - 1000 == pytest.approx(1830, abs=5)
     assert room.loud[-1][1] <= 2
@@ -129,20 +129,20 @@ def test_for_a_while_it_plays_then_falls_silent_and_the_volume_is_as_it_was(room
 
 def test_with_for_a_hand_on_the_volume_stands_when_it_is_over(room):
     room.time.at(30, lambda: room.player.hand(25))
-    room.run("alarm", play="FIP", volume=40, fade="1m", for_="30m")
+    room.run("alarm", play="FIP", volume=40, fade="1m", duration="30m")
     assert (room.player.now.play, room.player.now.volume) == (Play.STOPPED, 25)
     assert max(volume for _, volume in room.loud) == 25
 
 
 def test_a_stream_that_dies_after_the_fade_is_replaced_while_it_plays_for_its_time(room):
     room.player.sounds = {FIP: Sound(dies=900.0)}
-    room.run("alarm", play=["FIP", RADIO], volume=40, fade="1m", for_="30m")
+    room.run("alarm", play=["FIP", RADIO], volume=40, fade="1m", duration="30m")
     assert f"add {RADIO}" in room.player.did
 
 
 def test_an_album_shorter_than_the_alarm_begins_anew(room):
-    result = room.run("alarm", play="Albums/Blue", volume=40, fade="1m", for_="30m")
-    assert result.facts["tried"] == 0
+    result = room.run("alarm", play="Albums/Blue", volume=40, fade="1m", duration="30m")
+    assert result.facts["failed_sources"] == 0
     assert room.player.did.count("play") == 9  # of 200 seconds each
 
 
@@ -163,7 +163,7 @@ def test_stop_and_snooze_while_it_snoozes(room):
     room.say(300, "snooze")
     room.say(300 + 500, "stop")
     result = room.run("alarm", play="FIP", fade="1m", snooze="9m")
-    assert result.summary == "FIP: stopped while it snoozed"
+    assert result.summary == "FIP: stopped during the snooze"
     assert (room.player.now.play, room.player.now.volume, room.held) == (Play.STOPPED, 60, None)
 
 
@@ -178,7 +178,7 @@ def test_a_player_that_comes_back_in_mid_fade_plays_on_where_the_fade_is_by_then
     room.time.at(115, room.player.restart)
     result = room.run("alarm", play="FIP", volume=40, fade="5m")
     assert room.player.did.count(f"add {FIP}") == 2
-    assert result.facts["by-hand"] is False
+    assert result.facts["user_took_volume"] is False
     assert rises(room.loud)
     assert max(volume for _, volume in room.loud) == 40  # not the 100 that it woke up with
     again = next(volume for at, volume in room.loud if at > 115)
@@ -188,12 +188,14 @@ def test_a_player_that_comes_back_in_mid_fade_plays_on_where_the_fade_is_by_then
 def test_without_a_player_and_without_a_program_it_fails_in_words_and_is_not_forgotten(room, monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     room.player.away = True
-    with pytest.raises(Unavailable, match="nothing sounds: the player does not answer; and none of pw-play, paplay"):
+    with pytest.raises(
+        Unavailable, match="the alarm is silent: the player does not answer; this machine: pw-play, paplay"
+    ):
         room.run("alarm", play="FIP")
     assert room.time.steady - 1000 == pytest.approx(30, abs=2)
     assert room.held is not None
     room.player.away = False
-    assert room.go_on().facts["sounded"] is True
+    assert room.go_on().facts["heard"] is True
 
 
 def test_without_a_player_a_program_of_the_machine_sounds_until_the_player_is_back(room, monkeypatch, tmp_path):
@@ -208,13 +210,13 @@ def test_without_a_player_a_program_of_the_machine_sounds_until_the_player_is_ba
     sizes = [int(size) for size in log.read_text("utf-8").split()]
     assert 1 <= len(sizes) <= 5
     assert min(sizes) > 500_000
-    assert result.facts == {"source": "FIP", "sounded": True, "by-hand": False, "tried": 0}
+    assert result.facts == {"source": "FIP", "heard": True, "user_took_volume": False, "failed_sources": 0}
 
 
 def test_a_player_that_is_muted_is_heard(room):
     room.player.fill("loud.flac")
     asyncio.run(room.player.set_mute(True))
-    room.run("alarm", play="FIP", volume=40, fade="1m", for_="2m")
+    room.run("alarm", play="FIP", volume=40, fade="1m", duration="2m")
     assert room.player.now.muted is False
     assert room.player.now.volume == 60  # as before the mute
     assert max(volume for _, volume in room.loud[1:]) == 40
@@ -222,7 +224,7 @@ def test_a_player_that_is_muted_is_heard(room):
 
 def test_a_player_without_a_mixer_wakes_too(tmp_path):
     room = Bedroom(tmp_path, volume=None)
-    assert room.run("alarm", play="FIP", fade="1m").facts["sounded"] is True
+    assert room.run("alarm", play="FIP", fade="1m").facts["heard"] is True
 
 
 # Cut off
@@ -246,7 +248,7 @@ def test_cut_off_in_the_fade_the_next_run_goes_on_where_it_should_be_by_then(roo
 def test_a_hand_that_turned_it_down_between_two_runs_keeps_the_volume(room):
     room.cut(150, "alarm", play="FIP", volume=40, fade="5m")
     room.player.hand(2)
-    assert room.go_on().facts["by-hand"] is True
+    assert room.go_on().facts["user_took_volume"] is True
     assert room.player.now.volume == 2
 
 
@@ -254,7 +256,7 @@ def test_a_hand_that_stopped_it_between_two_runs_has_stopped_it(room):
     room.cut(150, "alarm", play="FIP", volume=40, fade="5m")
     room.player.press(Play.STOPPED)
     room.time.go(20)
-    assert room.go_on().summary == "FIP: stopped by hand"
+    assert room.go_on().summary == "FIP: stopped by the user"
     assert (room.player.now.play, room.player.now.volume) == (Play.STOPPED, 60)
 
 
@@ -282,7 +284,7 @@ def test_cut_off_while_it_snoozes_it_rings_at_its_time(room):
 
 
 def test_cut_off_while_it_falls_silent_it_falls_silent(room):
-    room.cut(620, "alarm", play="FIP", volume=40, fade="1m", for_="10m")
+    room.cut(620, "alarm", play="FIP", volume=40, fade="1m", duration="10m")
     room.time.go(100)
     room.go_on()
     assert (room.player.now.play, room.player.now.volume, room.held) == (Play.STOPPED, 60, None)
@@ -302,13 +304,13 @@ def test_what_was_cut_off_long_ago_wakes_nobody_and_the_volume_is_as_it_was(room
     room.cut(100, "alarm", play="FIP", volume=40, fade="5m")
     room.reboot(8 * 3600)
     room.player.restart(volume=12)
-    assert room.go_on().summary == "FIP: cut off too long ago to ring still"
+    assert room.go_on().summary == "FIP: interrupted too long ago to ring now"
     assert (room.player.now.volume, room.player.now.play, room.held) == (60, Play.STOPPED, None)
 
 
 def test_what_another_release_has_left_is_let_go(room):
     room.held = '{"session": 1}'
-    assert "let go" in room.go_on().summary
+    assert "deleted" in room.go_on().summary
     assert room.held is None
 
 
@@ -325,8 +327,8 @@ def test_quiet_hours_that_begin_in_the_fade_are_no_hand_and_when_they_end_it_ris
     room.time.at(200.5, quiet)
     room.time.at(202.5, lambda: room.player.hand(10))
     room.time.at(600, lambda: setattr(room.player, "most", 100))
-    result = room.run("alarm", play="FIP", volume=40, fade="5m", for_="20m")
-    assert result.facts["by-hand"] is False
+    result = room.run("alarm", play="FIP", volume=40, fade="5m", duration="20m")
+    assert result.facts["user_took_volume"] is False
     assert [volume for at, volume in room.loud if 200.5 <= at < 600] in ([13, 10], [13, 10, 10])
     risen = [volume for at, volume in room.loud if 600 <= at < 1190]
     assert (risen[0] <= 13, max(risen)) == (True, 40)
@@ -360,9 +362,9 @@ def test_a_player_that_goes_away_while_it_falls_silent_keeps_nobody_waiting(room
     falls = 100 if word else 600
     room.time.at(falls, lambda: room.words.append(word) if word else None)
     room.time.at(falls + 3.5, lambda: setattr(room.player, "away", True))
-    keys = {"play": "FIP", "volume": 40, "fade": "5m", "for_": "10m"}
+    keys = {"play": "FIP", "volume": 40, "fade": "5m", "duration": "10m"}
     if then is None:
-        assert room.run("alarm", **keys).summary == "FIP: it has rung for its time"
+        assert room.run("alarm", **keys).summary == "FIP: its duration is over"
     else:
         room.cut(falls + 60, "alarm", **keys)
         assert f'"phase": "{then}"' in room.held

@@ -45,7 +45,7 @@ def test_everything_is_as_it_was(room, modes, play):
     room.player.press(play)
     before = picture(room)
     seconds = room.player._position()
-    result = room.run("announce", sound=GONG, volume=45)
+    result = room.run("announce", source=GONG, volume=45)
     assert result.summary == "announced"
     assert picture(room) == before
     if play is not Play.STOPPED:
@@ -55,7 +55,7 @@ def test_everything_is_as_it_was(room, modes, play):
 
 
 def test_the_music_steps_back_first_and_comes_back_afterwards(room):
-    room.run("announce", sound=GONG, volume=45)
+    room.run("announce", source=GONG, volume=45)
     volumes = [volume for _, volume in room.loud]
     gong = volumes.index(45)
     assert volumes[:gong] == sorted(volumes[:gong], reverse=True)
@@ -65,7 +65,7 @@ def test_the_music_steps_back_first_and_comes_back_afterwards(room):
 
 
 def test_without_a_volume_it_is_as_loud_as_the_music_was(room):
-    room.run("announce", sound=GONG)
+    room.run("announce", source=GONG)
     assert max(volume for _, volume in room.loud) == 60
 
 
@@ -73,27 +73,27 @@ def test_no_louder_than_is_allowed(room):
     room.player.most = 50
     room.player.hand(50)
     room.player.volumes.clear()
-    room.run("announce", sound=GONG, volume=90)
+    room.run("announce", source=GONG, volume=90)
     assert max(volume for _, volume in room.loud) == 50
 
 
 def test_into_an_empty_queue(tmp_path):
     room = Bedroom(tmp_path, sounds={GONG: Sound(duration=4.0)})
-    room.run("announce", sound=GONG)
+    room.run("announce", source=GONG)
     assert (room.player.tracks, room.player.now.play, room.player.now.volume) == ([], Play.STOPPED, 60)
 
 
 def test_a_radio_plays_on(tmp_path):
     room = Bedroom(tmp_path, sounds={GONG: Sound(duration=4.0)})
     room.player.fill(FIP, elapsed=500.0)
-    room.run("announce", sound=GONG)
+    room.run("announce", source=GONG)
     assert (room.player.now.play, room.player.current, len(room.player.tracks)) == (Play.PLAYING, 0, 1)
 
 
 def test_a_sound_that_is_in_the_queue_already_stays_there(room):
     room.player.fill("one", GONG, "three", elapsed=100.0)
     before = picture(room)
-    room.run("announce", sound=GONG)
+    room.run("announce", source=GONG)
     assert picture(room) == before
 
 
@@ -101,15 +101,15 @@ def test_a_sound_that_is_in_the_queue_already_stays_there(room):
 def test_what_cannot_be_heard_is_told_and_everything_is_as_it_was(room, sound):
     room.player.sounds[GONG] = sound
     before = picture(room)
-    with pytest.raises(Refused, match=r"the announcement was not heard \((Failed to decode|it did not begin)\)"):
-        room.run("announce", sound=GONG)
+    with pytest.raises(Refused, match=r"the announcement was not heard \((Failed to decode|it did not start)\)"):
+        room.run("announce", source=GONG)
     assert picture(room) == before
     assert room.held is None
 
 
 def test_a_radio_is_no_announcement_and_ends_after_a_while(room):
     before = picture(room)
-    room.run("announce", sound="http://radio/endless")
+    room.run("announce", source="http://radio/endless")
     assert room.time.steady - 1000 < 125
     assert picture(room) == before
 
@@ -120,15 +120,15 @@ def test_somebody_who_chooses_something_meanwhile_hears_that(room):
         room.player.press(Play.PLAYING)
 
     room.time.at(3, choose)
-    room.run("announce", sound=GONG, volume=20)
+    room.run("announce", source=GONG, volume=20)
     assert (room.player.current, room.player.now.play, room.player.now.volume) == (2, Play.PLAYING, 60)
     assert len(room.player.tracks) == 3
 
 
 def test_a_player_that_cannot_take_it_out_again_is_not_asked(room):
     room.player.can = ALL - {Capability.REMOVE}
-    with pytest.raises(Refused, match="cannot take an announcement out of its queue"):
-        room.run("announce", sound=GONG)
+    with pytest.raises(Refused, match="cannot remove tracks from its queue"):
+        room.run("announce", source=GONG)
     assert len(room.player.tracks) == 3
 
 
@@ -139,7 +139,7 @@ def test_cut_off_anywhere_everything_is_put_back_and_nothing_said_again(room, cu
     room.player.press(play)
     before = picture(room)
     try:
-        room.cut(cut, "announce", sound=GONG, volume=45)
+        room.cut(cut, "announce", source=GONG, volume=45)
     except AssertionError:  # it takes a second less where nothing plays
         assert play is not Play.PLAYING
         return
@@ -157,7 +157,7 @@ def test_a_player_that_goes_away_meanwhile_is_put_back_when_it_returns(room):
     room.time.at(14, lambda: setattr(room.player, "away", False))
     before = picture(room)
     with pytest.raises(Unavailable):
-        room.run("announce", sound=GONG)
+        room.run("announce", source=GONG)
     assert picture(room) == before
 
 
@@ -165,7 +165,7 @@ def test_a_player_that_stays_away_is_put_back_by_a_later_run(room):
     room.time.at(3, lambda: setattr(room.player, "away", True))
     before = picture(room)
     with pytest.raises(Unavailable):
-        room.run("announce", sound=GONG)
+        room.run("announce", source=GONG)
     assert room.held is not None
     room.player.away = False
     room.go_on()
@@ -174,8 +174,10 @@ def test_a_player_that_stays_away_is_put_back_by_a_later_run(room):
 
 def test_where_nothing_can_speak_it_says_what_to_install(room, monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(Refused, match="nothing here can speak; say: sudo apt install espeak-ng"):
-        room.run("announce", say="Dinner")
+    with pytest.raises(
+        Refused, match="no program that can speak is installed; install one: sudo apt install espeak-ng"
+    ):
+        room.run("announce", text="Dinner")
 
 
 def test_what_is_said_is_served_to_the_player_by_the_run(room, monkeypatch, tmp_path):
@@ -183,7 +185,7 @@ def test_what_is_said_is_served_to_the_player_by_the_run(room, monkeypatch, tmp_
     program.write_text('#!/bin/sh\nprintf "RIFF" > "$4"\n', "utf-8")
     program.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
-    room.run("announce", say="Dinner")
+    room.run("announce", text="Dinner")
     (said,) = [did for did in room.player.did if did.startswith("add ")]
     assert said.startswith("add http://127.0.0.1:")
     assert said.endswith("/announcement.wav")

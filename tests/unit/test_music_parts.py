@@ -19,9 +19,10 @@ from pi_appliance.config.loader import load
 from pi_appliance.errors import ConfigError
 from pi_appliance.music.alarms import chime
 from pi_appliance.music.alarms import session as _music_session
-from pi_appliance.music.alarms.playback import Fade, PlaybackMonitor, PlaybackStatus, amplitude, decibels
-from pi_appliance.music.alarms.session import Modes, Phase, Place, Session
+from pi_appliance.music.alarms.playback import PlaybackMonitor, PlaybackStatus
+from pi_appliance.music.alarms.session import Checkpoint, Phase, PlaybackPosition, QueueModes
 from pi_appliance.music.alarms.sounds import SoundServer
+from pi_appliance.music.alarms.volume import Fade, amplitude, decibels
 from pi_appliance.music.model import Mode, Play, PlayerState, Track
 from pi_appliance.scheduling import schedule
 from pi_appliance.system.clock import Timestamp
@@ -60,8 +61,8 @@ def test_amplitudes_are_those_of_the_mixer_of_mpd():
 
 def test_the_chime_is_a_wave_of_its_length_that_never_clips_and_ends_softly():
     with wave.open(io.BytesIO(chime.wav(chime.chime()))) as file:
-        assert (file.getnchannels(), file.getsampwidth(), file.getframerate()) == (1, 2, chime.RATE)
-        assert file.getnframes() == chime.RATE * chime.SECONDS
+        assert (file.getnchannels(), file.getsampwidth(), file.getframerate()) == (1, 2, chime.SAMPLE_RATE)
+        assert file.getnframes() == chime.SAMPLE_RATE * chime.SECONDS
         samples = array("h", file.readframes(file.getnframes()))
     assert 20_000 < max(abs(each) for each in samples) < 32_767
     assert abs(samples[0]) < 10  # no click
@@ -77,8 +78,8 @@ def test_a_soft_chime_is_softer():
 def test_it_is_served_under_its_name_only_in_parts_if_that_is_wanted():
     with SoundServer(b"0123456789", "chime") as served:
         assert served.hosts[0] == "127.0.0.1"
-        place = served.at("127.0.0.1")
-        assert served.at("127.0.0.1") == place
+        place = served.serve_at("127.0.0.1")
+        assert served.serve_at("127.0.0.1") == place
         with urlopen(place, timeout=5) as answer:
             assert (answer.read(), answer.headers["Content-Type"]) == (b"0123456789", "audio/wav")
         with urlopen(Request(place, headers={"Range": "bytes=3-5"}), timeout=5) as answer:
@@ -110,23 +111,22 @@ def state(
 
 def hear(looks: list[tuple[float, PlayerState]]) -> list[PlaybackStatus]:
     hearing = PlaybackMonitor(0.0)
-    return [hearing.look(now, each) for now, each in looks]
+    return [hearing.observe(now, each) for now, each in looks]
 
 
 def test_sound_is_proved_when_three_seconds_of_it_have_passed():
     heard = hear([(each, state(elapsed=each)) for each in range(6)])
-    assert heard == [PlaybackStatus.NOTHING_YET] * 3 + [PlaybackStatus.SOUND] * 3
+    assert heard == [PlaybackStatus.STARTING] * 3 + [PlaybackStatus.SOUND] * 3
 
 
 def test_a_jump_of_the_elapsed_time_proves_nothing():
     assert (
-        hear([(0, state(elapsed=0)), (1, state(elapsed=500)), (2, state(elapsed=500))])[-1]
-        is PlaybackStatus.NOTHING_YET
+        hear([(0, state(elapsed=0)), (1, state(elapsed=500)), (2, state(elapsed=500))])[-1] is PlaybackStatus.STARTING
     )
 
 
 def test_what_stands_still_is_silent_after_twelve_seconds_also_when_it_was_heard_before():
-    assert hear([(each, state()) for each in range(14)])[11:13] == [PlaybackStatus.NOTHING_YET, PlaybackStatus.SILENCE]
+    assert hear([(each, state()) for each in range(14)])[11:13] == [PlaybackStatus.STARTING, PlaybackStatus.SILENCE]
     looks = [(each, state(elapsed=min(each, 20))) for each in range(40)]
     assert [heard for heard in hear(looks) if heard is PlaybackStatus.SILENCE] == [PlaybackStatus.SILENCE] * 8
 
@@ -143,7 +143,7 @@ def test_a_hand_and_a_failure_are_told_apart():
     assert hear([*plays, (5, state(Play.PAUSED, error="no sound card"))])[-1] is PlaybackStatus.SILENCE
     assert hear([*plays, (5, PlayerState(play=Play.STOPPED))])[-1] is PlaybackStatus.SILENCE
     files = [(each, state(elapsed=each, file=True)) for each in range(5)]
-    assert hear([*files, (5, PlayerState(play=Play.STOPPED))])[-1] is PlaybackStatus.THE_END
+    assert hear([*files, (5, PlayerState(play=Play.STOPPED))])[-1] is PlaybackStatus.ENDED
 
 
 def test_an_old_error_is_no_failure():
@@ -153,7 +153,7 @@ def test_an_old_error_is_no_failure():
 
 def test_what_does_not_begin_to_play_is_silent_soon():
     looks = [(each, PlayerState(play=Play.STOPPED)) for each in range(5)]
-    assert hear(looks)[2:4] == [PlaybackStatus.NOTHING_YET, PlaybackStatus.SILENCE]
+    assert hear(looks)[2:4] == [PlaybackStatus.STARTING, PlaybackStatus.SILENCE]
 
 
 # Times on the wall
@@ -174,17 +174,19 @@ def test_the_next_time_is_within_a_day_and_an_hour(second, hour, minute):
 
 def test_what_is_held_is_read_again():
     moment = Timestamp(datetime(2027, 3, 1, 7, tzinfo=UTC), 12.5, "boot")
-    session = Session(
-        phase=Phase.SPEAKING,
-        since=moment,
-        began=moment,
-        before=60,
-        modes=Modes(repeat=True, random=False, single=Mode.ONCE, consume=Mode.ON),
-        place=Place(play="pause", id=3, position=1, uri="a", elapsed=2.5, file=True, length=3),
+    session = Checkpoint(
+        phase=Phase.ANNOUNCING,
+        phase_started=moment,
+        session_started=moment,
+        previous_volume=60,
+        modes=QueueModes(repeat=True, random=False, single=Mode.ONCE, consume=Mode.ON),
+        player_position=PlaybackPosition(
+            play="pause", id=3, position=1, uri="a", elapsed=2.5, is_file=True, queue_length=3
+        ),
     )
-    wanted = options("alarm", play=["FIP", "one"], fade="3m", for_="1h", snooze="5m", volume=20)
+    wanted = options("alarm", play=["FIP", "one"], fade="3m", duration="1h", snooze="5m", volume=20)
     assert _music_session.load(_music_session.dump(wanted, session)) == (wanted, session)
-    asleep = options("sleep", at="23:30", finish="album")
+    asleep = options("sleep", at="23:30", play_out="album")
     assert _music_session.load(_music_session.dump(asleep, session)) == (asleep, session)
 
 
@@ -205,15 +207,15 @@ def config(folder: Path, lines: str) -> Path:
 @pytest.mark.parametrize(
     "lines",
     [
-        "do: alarm, play: FIP",
-        'do: alarm, play: [FIP, "playlist:Morning", Albums/Blue], volume: 30, from: 0, fade: 10m, for: 1h, snooze: 5m',
-        "do: sleep",
-        "do: sleep, in: 45m, fade: 2m, finish: album",
-        'do: sleep, at: "23:30"',
-        "do: volume, volume: 20, fade: 1m",
-        "do: stop, fade: 10s",
-        "do: announce, say: Dinner, volume: 50",
-        "do: announce, sound: gong.wav",
+        "action: alarm, play: FIP",
+        'action: alarm, play: [FIP, "playlist:Morning", Albums/Blue], volume: 30, fade: 10m, duration: 1h',
+        "action: sleep",
+        "action: sleep, in: 45m, fade: 2m, play-out: album",
+        'action: sleep, at: "23:30"',
+        "action: volume, volume: 20, fade: 1m",
+        "action: stop, fade: 10s",
+        "action: announce, text: Dinner, volume: 50",
+        "action: announce, source: gong.wav",
     ],
 )
 def test_right_keys(tmp_path, lines):
@@ -223,21 +225,24 @@ def test_right_keys(tmp_path, lines):
 @pytest.mark.parametrize(
     ("lines", "wrong"),
     [
-        ("do: alarm", "nobody knows what wakes; add play: and a station"),
-        ("do: alarm, play: FIP, in: 5m", "in means nothing to do: alarm; it takes fade, for, from, once, play"),
-        ("do: alarm, play: FIP, volume: 101", "101 is no volume; write 0 to 100"),
-        ("do: alarm, play: FIP, volume: 0, from: 0", "nobody hears a volume of 0"),
-        ("do: alarm, play: FIP, volume: 10, from: 20", "20 is louder than volume: 10; write less"),
-        ("do: alarm, play: FIP, for: 3m", "it would stop while it still fades in"),
-        ("do: alarm, play: FIP, snooze: 10s", "nobody sleeps in so short a time"),
-        ('do: alarm, play: ["playlist:"]', "nothing is named to play"),
-        ('do: sleep, at: "25:00"', "'25:00' is no time of the day; write a time such as \"23:30\""),
-        ('do: sleep, at: "23:30", in: 5m', "in: says already when it ends; write either in: or at:"),
-        ("do: sleep, volume: 5", "volume means nothing to do: sleep"),
-        ("do: sleep, finish: day", "'day' is not known here"),
-        ("do: volume", "nobody knows how loud"),
-        ("do: announce, say: a, sound: b", "one thing is announced at a time; write either say: or sound:"),
-        ('do: announce, say: " "', "there is nothing to be heard"),
+        ("action: alarm", "the alarm has nothing to play; add play: and a station"),
+        (
+            "action: alarm, play: FIP, in: 5m",
+            "in does not belong to action: alarm; its keys are duration, fade, one-shot, play",
+        ),
+        ("action: alarm, play: FIP, volume: 101", "101 is not a valid volume; write 0 to 100"),
+        ("action: alarm, play: FIP, volume: 0, start-volume: 0", "an alarm with volume 0 is silent"),
+        ("action: alarm, play: FIP, volume: 10, start-volume: 20", "20 is louder than volume: 10; write less"),
+        ("action: alarm, play: FIP, duration: 3m", "the alarm would stop before its fade ends"),
+        ("action: alarm, play: FIP, snooze: 10s", "the snooze time is too short"),
+        ('action: alarm, play: ["playlist:"]', "nothing is named to play"),
+        ('action: sleep, at: "25:00"', "'25:00' is not a valid time of day; write a time such as \"23:30\""),
+        ('action: sleep, at: "23:30", in: 5m', "in: already says when the music stops; write either in: or at:"),
+        ("action: sleep, volume: 5", "volume does not belong to action: sleep"),
+        ("action: sleep, play-out: day", "'day' is not known here"),
+        ("action: volume", "the volume is missing"),
+        ("action: announce, text: a, source: b", "a job announces one thing; write either text: or source:"),
+        ('action: announce, text: " "', "the value is empty"),
     ],
 )
 def test_wrong_keys(tmp_path, lines, wrong):
@@ -249,7 +254,7 @@ def test_wrong_keys(tmp_path, lines, wrong):
 
 def test_a_machine_that_cannot_speak_is_a_warning(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert options("announce", say="Dinner").warnings() == [
-        (("say",), "nothing here can speak", "say: sudo apt install espeak-ng")
+    assert options("announce", text="Dinner").warnings() == [
+        (("text",), "no program that can speak is installed", "install one: sudo apt install espeak-ng")
     ]
-    assert options("announce", sound="gong.wav").warnings() == []
+    assert options("announce", source="gong.wav").warnings() == []

@@ -31,7 +31,7 @@ def asleep_at(room: Bedroom) -> float:
     return next(at for at, _, plays in room.player.volumes if at > 1000.0 and not plays) - 1000
 
 
-def test_it_falls_asleep_when_the_time_is_over_and_the_volume_is_as_it_was(room):
+def test_it_stops_soon_when_the_time_is_over_and_the_volume_is_as_it_was(room):
     result = room.run("sleep", in_="30m", fade="1m")
     assert result.summary == "asleep"
     assert asleep_at(room) == pytest.approx(1800, abs=1)
@@ -88,7 +88,7 @@ def test_a_step_of_the_clock_is_noticed_where_a_time_was_said_and_nowhere_else(r
 
 def test_at_the_end_of_the_track_the_fade_ends_with_it(room):
     room.player.fill("one.flac", "two.flac", elapsed=50.0)
-    room.run("sleep", finish="track", fade="30s")
+    room.run("sleep", play_out="track", fade="30s")
     assert asleep_at(room) == pytest.approx(149.5, abs=0.6)
     assert {volume for at, volume in room.loud if at < 118} == {60}
     assert (room.player.now.play, room.player.current) == (Play.PAUSED, 0)
@@ -97,33 +97,33 @@ def test_at_the_end_of_the_track_the_fade_ends_with_it(room):
 def test_at_the_end_of_the_album(room):
     room.player.sounds = {name: Sound(duration=100.0, album=name[0]) for name in ("a1", "a2", "b1")}
     room.player.fill("a1", "a2", "b1")
-    room.run("sleep", finish="album", fade="20s")
+    room.run("sleep", play_out="album", fade="20s")
     assert asleep_at(room) == pytest.approx(199.5, abs=1)
     assert room.player.current == 1
 
 
 def test_at_the_end_of_the_queue(room):
     room.player.fill("one.flac", "two.flac", "three.flac")
-    room.run("sleep", in_="5m", finish="queue", fade="20s")
+    room.run("sleep", in_="5m", play_out="queue", fade="20s")
     assert asleep_at(room) == pytest.approx(599.5, abs=1)
 
 
 def test_the_end_of_a_radio_is_now(room):
-    room.run("sleep", in_="5m", finish="track", fade="1m")
+    room.run("sleep", in_="5m", play_out="track", fade="1m")
     assert asleep_at(room) == pytest.approx(360, abs=3)
 
 
 def test_somebody_skips_the_track_that_was_to_be_the_last(room):
     room.player.fill("one.flac", "two.flac")
     room.time.at(20, lambda: setattr(room.player, "current", 1))
-    room.run("sleep", finish="track", fade="20s")
+    room.run("sleep", play_out="track", fade="20s")
     assert asleep_at(room) == pytest.approx(21, abs=2)
 
 
 def test_a_hand_that_makes_it_louder_is_awake(room):
     room.time.at(1770, lambda: room.player.hand(50))
     result = room.run("sleep", in_="30m", fade="1m")
-    assert result.summary == "a hand made it louder; the music goes on"
+    assert result.summary == "the user raised the volume; the music continues"
     assert (room.player.now.play, room.player.now.volume, room.held) == (Play.PLAYING, 50, None)
 
 
@@ -143,13 +143,13 @@ def test_a_turn_of_the_volume_before_the_fade_is_nobodys_business(room):
 @pytest.mark.parametrize("seconds", [600, 1770])
 def test_it_can_be_cancelled(room, seconds):
     room.say(seconds, "stop")
-    assert room.run("sleep", in_="30m", fade="1m").summary == "cancelled; the music goes on"
+    assert room.run("sleep", in_="30m", fade="1m").summary == "cancelled; the music continues"
     assert (room.player.now.play, room.player.now.volume, room.held) == (Play.PLAYING, 60, None)
 
 
 def test_where_nothing_plays_nothing_is_touched(room):
     room.player.press(Play.STOPPED)
-    assert room.run("sleep", in_="10m").summary == "nothing played any more"
+    assert room.run("sleep", in_="10m").summary == "nothing was playing"
     assert room.player.now.volume == 60
 
 
@@ -177,7 +177,7 @@ def test_after_hours_the_music_is_left_alone_and_nothing_gets_louder(room):
     room.cut(1790, "sleep", in_="30m", fade="1m")
     room.reboot(8 * 3600)
     low = room.player.now.volume
-    assert room.go_on().summary == "cut off too long ago; the music is left alone"
+    assert room.go_on().summary == "interrupted too long ago; the music continues"
     assert (room.player.now.play, room.player.now.volume, room.held) == (Play.PLAYING, low, None)
 
 
@@ -217,12 +217,12 @@ def test_the_volume_at_once_and_within_a_while(room):
 
 def test_the_volume_within_the_policy_says_so(room):
     room.player.most = 45
-    assert room.run("volume", volume=70).summary == "volume 45, not 70: no more is allowed"
+    assert room.run("volume", volume=70).summary == "volume 45, not 70: the volume is limited"
 
 
 def test_a_hand_ends_the_way_to_a_volume(room):
     room.time.at(30, lambda: room.player.hand(35))
-    assert room.run("volume", volume=10, fade="1m").summary == "a hand took the volume, at 35"
+    assert room.run("volume", volume=10, fade="1m").summary == "the user changed the volume to 35"
 
 
 @pytest.mark.parametrize("cut", [0, 5, 30, 59])
@@ -235,7 +235,7 @@ def test_the_way_to_a_volume_goes_on_where_it_should_be(room, cut):
 
 
 def test_no_mixer_no_player(tmp_path):
-    with pytest.raises(Refused, match="no volume that could be set"):
+    with pytest.raises(Refused, match="no volume to set"):
         Bedroom(tmp_path, volume=None).run("volume", volume=30)
     room = Bedroom(tmp_path)
     room.player.away = True

@@ -10,9 +10,9 @@ from pi_appliance.system import clock
 from tests.web.world import World, configuration, served
 
 JOBS = """
-  wake: {kind: music, schedule: "45 6 * * *", with: {do: alarm, play: [fip]}}
-  sleep: {kind: music, with: {do: sleep}}
-  announce: {kind: music, with: {do: announce}}
+  wake: {kind: music, schedule: "45 6 * * *", with: {action: alarm, play: [fip]}}
+  sleep: {kind: music, with: {action: sleep}}
+  announce: {kind: music, with: {action: announce}}
   daily: {kind: command, schedule: "0 6 * * *", with: {run: ["true"]}}
 """
 
@@ -29,9 +29,9 @@ def asks(world: World) -> RunRequestStore:
 
 def test_an_alarm_is_shown_skipped_and_unskipped(world):
     (wake,) = world.ask("/api/v1/alarms").json
-    assert (wake["job"], wake["skipped"], wake["words"]) == ("wake", None, "fip; to volume 40 in 5m")
+    assert (wake["job"], wake["skipped"], wake["description"]) == ("wake", None, "fip; up to volume 40 in 5m")
     (skipped,) = world.ask("/api/v1/alarms/wake/skip", {}).json
-    assert (skipped["skipped"], skipped["rings"] > wake["rings"]) == (wake["rings"], True)
+    assert (skipped["skipped"], skipped["next_ring"] > wake["next_ring"]) == (wake["next_ring"], True)
     assert world.ask("/api/v1/alarms/wake/unskip", {}).json == [wake]
     assert world.daemon.woken == 2
     assert world.ask("/api/v1/alarms/wake/unskip", {}).status == 409
@@ -41,15 +41,15 @@ def test_an_alarm_is_shown_skipped_and_unskipped(world):
 
 def test_it_rings_once_at_a_time_of_its_own(world):
     (wake,) = world.ask("/api/v1/alarms/wake/once", {"at": "07:15"}).json
-    assert [at[14:] for at in wake["once-at"]] == ["15:00Z"]
+    assert [at[14:] for at in wake["one_off_rings"]] == ["15:00Z"]
     (without,) = world.ask("/api/v1/alarms/wake/once", method="DELETE").json
-    assert without["once-at"] == []
+    assert without["one_off_rings"] == []
     assert world.ask("/api/v1/alarms/wake/once", {}).status == 400
     assert world.ask("/api/v1/alarms/wake/once", {"at": "7"}).status == 400
 
 
 def test_a_word_reaches_the_alarm_that_rings(world):
-    assert world.ask("/api/v1/alarms/snooze", {}).json == {"error": "no alarm rings just now"}
+    assert world.ask("/api/v1/alarms/snooze", {}).json == {"error": "no alarm is ringing"}
     asks(world).hold("wake", "ringing", now=clock.now())
     assert world.ask("/api/v1/alarms/snooze", {}).status == 200
     assert asks(world).hear("wake") == "snooze"
@@ -59,10 +59,10 @@ def test_a_word_reaches_the_alarm_that_rings(world):
 
 def test_a_sleep_timer_is_set_shown_and_cancelled(world):
     assert world.ask("/api/v1/sleep").json["set"] is False
-    answer = world.ask("/api/v1/sleep", {"in": "30m", "finish": "track", "fade": "10s"})
-    assert (answer.status, answer.json["set"], answer.json["phase"]) == (202, True, "begins")
+    answer = world.ask("/api/v1/sleep", {"in": "30m", "play_out": "track", "fade": "10s"})
+    assert (answer.status, answer.json["set"], answer.json["phase"]) == (202, True, "starting")
     (ask,) = asks(world).all()
-    assert ask.arguments == {"in": "30m", "at": None, "finish": "track", "fade": "10s"}
+    assert ask.arguments == {"in": "30m", "at": None, "play-out": "track", "fade": "10s"}
     assert world.daemon.woken == 1
     assert world.ask("/api/v1/sleep", method="DELETE").json["set"] is False
     assert world.ask("/api/v1/sleep", method="DELETE").status == 409
@@ -73,11 +73,15 @@ def test_a_sleep_timer_is_set_shown_and_cancelled(world):
     ("path", "body", "said"),
     [
         ("sleep", {"in": "soon"}, "'in' must be a length of time such as 90s, 15m or 1h30m"),
-        ("sleep", {"in": "3d"}, "3d is no time to fall asleep; write 1m to 24h"),
-        ("sleep", {"at": "25:00"}, "sleep is not run so: at: '25:00' is no time of the day"),
-        ("sleep", {"finish": "trak"}, "sleep is not run so: finish: 'trak' is not known here; did you mean 'track'?"),
-        ("announce", {}, "nothing is to be announced"),
-        ("announce", {"say": "a", "volume": 101}, "'volume' must be a whole number from 0 to 100"),
+        ("sleep", {"in": "3d"}, "3d is not a valid sleep time; write 1m to 24h"),
+        ("sleep", {"at": "25:00"}, "sleep is not run so: at: '25:00' is not a valid time of day"),
+        (
+            "sleep",
+            {"play_out": "trak"},
+            "sleep is not run so: play-out: 'trak' is not known here; did you mean 'track'?",
+        ),
+        ("announce", {}, "nothing to announce"),
+        ("announce", {"text": "a", "volume": 101}, "'volume' must be a whole number from 0 to 100"),
     ],
 )
 def test_what_is_wrong_is_told_and_nothing_written(world, path, body, said):
@@ -87,9 +91,9 @@ def test_what_is_wrong_is_told_and_nothing_written(world, path, body, said):
 
 
 def test_an_announcement_is_taken(world):
-    answer = world.ask("/api/v1/announce", {"say": "dinner is ready"})
+    answer = world.ask("/api/v1/announce", {"text": "dinner is ready"})
     assert (answer.status, answer.json["job"], world.daemon.woken) == (202, "announce", 1)
-    assert asks(world).one(answer.json["asked"]).arguments == {"say": "dinner is ready", "sound": None}
+    assert asks(world).one(answer.json["asked"]).arguments == {"text": "dinner is ready", "source": None}
 
 
 def test_any_job_can_leave_its_next_slot_out(world):
@@ -105,5 +109,5 @@ def test_any_job_can_leave_its_next_slot_out(world):
 def test_without_such_jobs_what_to_write_is_told(tmp_path):
     with served(configuration(tmp_path, jobs='  daily: {kind: command, with: {run: ["true"]}}\n')) as world:
         answer = world.ask("/api/v1/sleep", {"in": "30m"})
-        assert (answer.status, "sleep: {kind: music, with: {do: sleep}}" in answer.json["error"]) == (409, True)
+        assert (answer.status, "sleep: {kind: music, with: {action: sleep}}" in answer.json["error"]) == (409, True)
         assert world.ask("/api/v1/alarms").json == []

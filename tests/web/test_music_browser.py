@@ -21,8 +21,8 @@ STATIONS = "".join(f'- {{name: Station {number}, url: "http://radio.example/{num
 ALARMS = """  weekdays:
     kind: music
     schedule: "45 6 * * mon-fri"
-    with: {do: alarm, play: [Station 1], for: 1h}
-  sleep: {kind: music, with: {do: sleep}}
+    with: {action: alarm, play: [Station 1], duration: 1h}
+  sleep: {kind: music, with: {action: sleep}}
 """
 LONG = Track(uri="c.ogg", title="W" * 90 + " שלום 🎷", artist="Ä" * 60, album="Z", duration=61.0, position=1, id=2)
 PAGES = (

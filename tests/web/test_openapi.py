@@ -26,9 +26,9 @@ from tests.web.world import TheDaemon, World, configuration, job, served
 
 STATIONS = '- {name: Groove, url: "http://radio.example/groove"}\n- {name: Quiet, url: "http://q.example/"}\n'
 MUSIC = """
-  wake: {kind: music, schedule: "45 6 * * *", with: {do: alarm, play: [fip]}}
-  sleep: {kind: music, with: {do: sleep}}
-  announce: {kind: music, with: {do: announce}}
+  wake: {kind: music, schedule: "45 6 * * *", with: {action: alarm, play: [fip]}}
+  sleep: {kind: music, with: {action: sleep}}
+  announce: {kind: music, with: {action: announce}}
 """
 JOBS = job("hello", "print('good morning')") + job("daily", "", "    schedule: '@daily'\n") + MUSIC
 STREAM = "/player/events"

@@ -1,4 +1,4 @@
-"""What the music jobs are about, for those of the daemon who act on the music by themselves: they stand back."""
+"""Active sessions of the music jobs, for services of the daemon that must not disturb them."""
 
 import json
 from collections.abc import Callable
@@ -10,40 +10,40 @@ from pi_appliance.storage.run_requests import RunRequestStore
 
 KIND = "music"
 RINGING = "ringing"
-_IN_HAND = {RINGING, "speaking", "falling"}  # phases in which a job says what plays
-_ASLEEP_SOON = {"falling", "finishing"}
-IN_THE_WAY = {RINGING, "snoozing", "falling", "finishing", "turning"}
-"""Phases beside which no alarm can ring."""
-_ENDERS = {"alarm", "sleep", "stop"}  # what jobs do that may end the music
+_CONTROLS_PLAYBACK = {RINGING, "announcing", "fading-out"}
+_STOPS_SOON = {"fading-out", "playing-out"}
+BLOCKS_ALARM = {RINGING, "snoozing", "fading-out", "playing-out", "changing-volume"}
+"""Phases of other sessions that must end before an alarm can ring."""
+_STOPPING_ACTIONS = {"alarm", "sleep", "stop"}
 
 
 class ActiveSessions:
-    """What the music jobs of CONFIG are in the middle of, as the history that STORE gives knows it."""
+    """The phases of the music jobs of `config`, read from the database that `store` returns."""
 
     def __init__(self, config: Config, store: Callable[[], Database]) -> None:
         jobs = (job for job in config.jobs.values() if job.kind == KIND)
-        self._enders = tuple(job.name for job in jobs if str(getattr(job.with_, "do", "")) in _ENDERS)
+        self._stopping_jobs = tuple(job.name for job in jobs if action_of(job) in _STOPPING_ACTIONS)
         self._store = store
 
     @property
-    def rings(self) -> bool:
-        """Whether an alarm rings, or will as soon as its run goes on."""
+    def alarm_ringing(self) -> bool:
+        """Whether an alarm rings, or will as soon as its run is resumed."""
         return RINGING in self._phases()
 
     @property
-    def falls_asleep(self) -> bool:
-        """Whether the music is about to end."""
-        return bool(self._phases() & _ASLEEP_SOON)
+    def stops_soon(self) -> bool:
+        """Whether a session is about to stop the music."""
+        return bool(self._phases() & _STOPS_SOON)
 
-    def turn(self) -> int | None:
-        """Return None while a job says what plays; else a number, another one once a job has ended the music."""
-        if self._phases() & _IN_HAND:
+    def generation(self) -> int | None:
+        """Return None while a job controls playback, else a number that changes once a job has stopped the music."""
+        if self._phases() & _CONTROLS_PLAYBACK:
             return None
-        marks = ", ".join("?" * len(self._enders))
-        found = f"SELECT max(id) AS last FROM runs WHERE job IN ({marks}) AND ended IS NOT NULL"  # noqa: S608 - marks alone
+        marks = ", ".join("?" * len(self._stopping_jobs))
+        sql = f"SELECT max(id) AS last FROM runs WHERE job IN ({marks}) AND ended IS NOT NULL"  # noqa: S608 - marks alone
         try:
-            return int(self._store().rows(found, self._enders)[0]["last"] or 0) if self._enders else 0
-        except Unavailable:  # the history cannot be read: no reason to let the music be silent
+            return int(self._store().rows(sql, self._stopping_jobs)[0]["last"] or 0) if self._stopping_jobs else 0
+        except Unavailable:  # an unreadable history must not silence the music
             return 0
 
     def _phases(self) -> set[str]:
@@ -53,14 +53,19 @@ class ActiveSessions:
             return set()
 
 
+def action_of(job: Job) -> str:
+    """Return the action of a music job; '' for other jobs."""
+    return str(getattr(job.with_, "action", "")) if job.kind == KIND else ""
+
+
 def is_alarm(job: Job) -> bool:
-    """Say whether JOB wakes the house."""
-    return job.kind == KIND and str(getattr(job.with_, "do", "")) == "alarm"
+    """Return whether `job` is an alarm."""
+    return action_of(job) == "alarm"
 
 
-def phase_of(held: str) -> str:
-    """Return the phase of what a job HELD, as `music/alarms/session.py` writes it down; '' for what is none."""
+def phase_of(checkpoint: str) -> str:
+    """Return the phase of a `checkpoint`, as `session.dump` writes it; '' for that of another kind."""
     try:
-        return str(json.loads(held)["session"]["phase"])
+        return str(json.loads(checkpoint)["session"]["phase"])
     except (ValueError, KeyError, TypeError):
         return ""

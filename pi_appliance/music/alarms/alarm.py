@@ -1,4 +1,4 @@
-"""An alarm: it rises from a whisper, and does not rest until something really sounds."""
+"""Alarm session: starts quietly, gets louder, and changes the source until one really sounds."""
 
 import contextlib
 from collections.abc import Sequence
@@ -8,423 +8,474 @@ from dataclasses import replace
 from pi_appliance.errors import ApplianceError, ConfigError, Refused, Unavailable, Uncertain
 from pi_appliance.music import sources
 from pi_appliance.music.alarms import chime, sounds
-from pi_appliance.music.alarms import session as _music_session
 from pi_appliance.music.alarms.options import Options
-from pi_appliance.music.alarms.playback import Fade, PlaybackMonitor, PlaybackStatus
-from pi_appliance.music.alarms.session import MAX_AGE, POLL_INTERVAL, MusicSession, Phase, Session, words
+from pi_appliance.music.alarms.playback import PlaybackMonitor, PlaybackStatus
+from pi_appliance.music.alarms.session import (
+    MAX_AGE,
+    POLL_INTERVAL,
+    Checkpoint,
+    MusicSession,
+    Phase,
+    format_seconds,
+    modes_of,
+)
 from pi_appliance.music.alarms.sounds import SoundServer
+from pi_appliance.music.alarms.volume import Fade
 from pi_appliance.music.context import MusicContext
 from pi_appliance.music.model import Mode, Play, PlayerState, QueuePosition, Source, Uri
 from pi_appliance.music.player import Player
 from pi_appliance.storage.model import PREEMPT, Result
 
-BUNDLED = "the bundled sound"
+BUILT_IN_SOUND = "the built-in sound"
+PLAYER_TIMEOUT = 30.0  # seconds without a player after which this machine plays the sound
+_MAX_VOLUME_JUMP = 3
+_MIN_FADE_AFTER_SILENCE = 60.0  # seconds
+_MAX_CHIME_TIME = 1800.0  # seconds that the built-in sound repeats
+_SNOOZE_FADE = 3.0  # seconds
+_END_FADE = 30.0  # seconds at most when the alarm's duration is over
+
+
+async def ring(options: Options, context: MusicContext, checkpoint: Checkpoint | None) -> Result:
+    """Ring, or resume from `checkpoint`.
+
+    Raises:
+        Unavailable: Nothing can be made to sound.
+
+    """
+    now, fade = context.timestamp(), options.fade_time.total_seconds()
+    new = Checkpoint(
+        phase=Phase.RINGING, phase_started=now, session_started=now, start_volume=options.start_volume, seconds=fade
+    )
+    player = context.player()
+    with ExitStack() as stack:
+        try:
+            alarm = AlarmSession(
+                options, context, player, checkpoint or new, resumed=checkpoint is not None, stack=stack
+            )
+            return await alarm.run()
+        finally:
+            await player.close()
 
 
 class SourceList:
-    """The sources by number. Those beyond the owner's are the bundled sound, once by each way it reaches the player."""
+    """The sources of an alarm by index: those of the options, then the built-in sound at each address of ours."""
 
     def __init__(self, names: Sequence[str], context: MusicContext, stack: ExitStack) -> None:
-        """Serve the bundled sound, where it comes to that, until STACK is closed."""
         self._names, self._context, self._stack = names, context, stack
-        self._served: SoundServer | None = None
+        self._server: SoundServer | None = None
         self._hosts: Sequence[str] = ("127.0.0.1",)
 
-    def is_bundled(self, number: int) -> bool:
-        """Say whether NUMBER is no source of the owner."""
-        return number >= len(self._names)
+    def is_built_in(self, index: int) -> bool:
+        """Return whether source `index` is the built-in sound."""
+        return index >= len(self._names)
 
-    def there_is(self, number: int) -> bool:
-        """Say whether there is a source NUMBER."""
-        return number < len(self._names) + len(self._hosts)
+    def has_source(self, index: int) -> bool:
+        """Return whether source `index` exists."""
+        return index < len(self._names) + len(self._hosts)
 
-    def label(self, number: int) -> str:
-        """Return what to call the source NUMBER."""
-        return BUNDLED if self.is_bundled(number) else self._names[number]
+    def label(self, index: int) -> str:
+        """Return the name of source `index`."""
+        return BUILT_IN_SOUND if self.is_built_in(index) else self._names[index]
 
-    def source(self, number: int) -> Source:
-        """Return the source NUMBER. Raises UnknownName, ConfigError or Refused if it is none."""
-        if not self.is_bundled(number):
+    def resolve(self, index: int) -> Source:
+        """Return source `index`; the built-in sound is served until the stack is closed.
+
+        Raises:
+            UnknownName, ConfigError, Refused: The source cannot be used.
+
+        """
+        if not self.is_built_in(index):
             try:
                 stations = self._context.stations()
             except ConfigError:
-                # A slip in that file must not silence what needs no station.
-                if not self._names[number].startswith(("http://", "https://", "playlist:", "album:")):
+                # An error in the stations file must not disable sources that need no station.
+                if not self._names[index].startswith(("http://", "https://", "playlist:", "album:")):
                     raise
                 stations = ()
-            return self._context.resolve_stream(sources.parse(self._names[number], stations))
-        if self._served is None:
-            self._served = self._stack.enter_context(SoundServer(chime.wav(chime.chime()), "chime"))
-            self._hosts = self._served.hosts
-        host = self._hosts[min(number - len(self._names), len(self._hosts) - 1)]
+            return self._context.resolve_stream(sources.parse(self._names[index], stations))
+        if self._server is None:
+            self._server = self._stack.enter_context(SoundServer(chime.wav(chime.chime()), "chime"))
+            self._hosts = self._server.hosts
+        host = self._hosts[min(index - len(self._names), len(self._hosts) - 1)]
         try:
-            return Uri(uri=self._served.at(host), title="Alarm")
+            return Uri(uri=self._server.serve_at(host), title="Alarm")
         except OSError as error:
-            raise Refused(f"the bundled sound cannot be served at {host}: {error.strerror}") from None
+            raise Refused(f"the built-in sound cannot be served at {host}: {error.strerror}") from None
 
 
-PATIENCE = 30.0  # seconds without a player after which the sound is made without it
-_NO_JUMP = 3  # how much louder it may become at once
-_GENTLE = 60.0  # seconds that it rises at least, where it had fallen silent
+class AlarmSession(MusicSession):
+    """An alarm that rings whatever fails.
 
+    Args:
+        resumed: Another run started the session.
+        stack: Closed when the built-in sound need not be served any more.
 
-class AlarmPlayback(MusicSession):
-    """Something that is to sound, whatever fails."""
+    """
 
     def __init__(
-        self, options: Options, context: MusicContext, player: Player, session: Session, *, cut: bool, stack: ExitStack
+        self,
+        options: Options,
+        context: MusicContext,
+        player: Player,
+        checkpoint: Checkpoint,
+        *,
+        resumed: bool,
+        stack: ExitStack,
     ) -> None:
-        """CUT: the session was begun by another run. STACK is closed when nothing need be served any more."""
-        super().__init__(options, context, player, session)
-        self.tunes = SourceList(options.play or (), context, stack)
-        self.hearing: PlaybackMonitor | None = None  # None: nothing was started yet, or it must be seen to anew
-        self.fresh = not cut  # whether whatever plays has nothing to do with us
-        self.cut = cut
-        self.lost: float | None = None  # since when there is no player that sounds
-        self.failed: list[str] = []
-        self.reached: int | None = None  # the volume that was set last
-        self._version = 0  # of the queue, at the last look
-        self._allowed = 100  # how loud it might be at the last look
-        self.stops = True  # whether its end stops the music; a hand may have done so
+        super().__init__(options, context, player, checkpoint)
+        self._sources = SourceList(options.play or (), context, stack)
+        self._monitor: PlaybackMonitor | None = None  # None: the source is still to be started
+        self._owns_playback = resumed  # the music that plays may be ours
+        self._resumed = resumed
+        self._player_lost_at: float | None = None
+        self._failed_sources: list[str] = []
+        self._last_level: int | None = None
+        self._queue_version = 0
+        self._last_limit = 100
+        self._stops_player = True  # at the end; False if the user stopped it
+        self._signal = ""  # snooze, stop or PREEMPT, until it is handled
 
-    @property
-    def bundled(self) -> bool:
-        """Whether it is not the owner's music."""
-        return self.tunes.is_bundled(self.session.source)
+    async def run(self) -> Result:
+        """Ring until the alarm ends, and return its result."""
+        if self._resumed and self.phase_age() > self._phase_length() + MAX_AGE:
+            await self.end_outdated("interrupted too long ago to ring now")
+            return self._result()
+        self.save()
+        while True:
+            self._signal = self.context.next_signal() or self._signal
+            try:
+                await self._step()
+                self._player_lost_at = None
+            except Unavailable as error:
+                await self._continue_without_player(error)
+            if self.finished:
+                return self._result()
+            await self.context.sleep(POLL_INTERVAL)
 
-    def level(self) -> int:
-        """Return how loud it is to be at this second; where a hand has the volume, not louder than that."""
-        session, end = self.session, self.options.loudness
-        if session.hand and session.before is not None:
-            return min(session.before, end)
-        if not session.sounded:  # nobody hears it yet: it does not rise
-            return session.start
-        return Fade(start=session.start, end=end, seconds=session.seconds).at(self.age())
+    async def _step(self) -> None:
+        snoozing = self.checkpoint.phase is Phase.SNOOZING
+        if self.end_reason:
+            await self._end(self.end_reason, stop_player=self._stops_player)
+        elif self._signal == PREEMPT:
+            await self._yield_to_other_alarm()
+        elif self._signal == "stop":
+            if snoozing:
+                self.finish("stopped during the snooze")
+            else:
+                await self._end("stopped on request")
+        elif snoozing:
+            self._snooze()
+        elif self.checkpoint.phase is Phase.FADING_OUT:
+            await self._fade_out()
+        elif self._signal == "snooze":
+            await self._start_fade_out(_SNOOZE_FADE, snoozes=True)
+        else:
+            await self._ring()
+        self._signal = ""
 
-    async def set_up(self, state: PlayerState) -> PlaybackMonitor | None:
-        """See to it that something plays, at the volume of this second. None: it was started just now, or ended."""
-        if self._plays_on(state):
-            self.hearing = PlaybackMonitor(self.now())
-            return self.hearing
-        if self.cut and self._left_by_hand(state):
-            self.how, self.stops = "stopped by hand", False
+    async def _yield_to_other_alarm(self) -> None:
+        changed_player = self.checkpoint.modes is not None
+        if changed_player and not self._resumed and self.checkpoint.phase is not Phase.SNOOZING:
+            await self._end("another alarm rings now")
+        else:
+            self.finish("another alarm rings now")
+
+    # Ringing
+
+    async def _ring(self) -> None:
+        state = await self.poll_player()
+        if state is None:
+            self._monitor = None  # start again after the announcement, at the volume of that moment
+            return
+        if self._player_restarted(state):
+            self._monitor, self.volume = None, self.new_volume()
+        monitor = self._monitor or await self._set_up(state)
+        if monitor is None:
+            return
+        if state.play is Play.PLAYING and not self.checkpoint.user_took_volume and not self.volume.is_ours(state):
+            self.save(user_took_volume=True, previous_volume=state.volume)
+        match monitor.observe(self.now(), state):
+            case PlaybackStatus.PAUSED:
+                await self._end("paused by the user", stop_player=False)
+            case PlaybackStatus.STOPPED:
+                await self._end("stopped by the user", stop_player=False)
+            case PlaybackStatus.SILENCE:
+                self._give_up_source(state.error or "no sound")
+            case PlaybackStatus.ENDED:
+                await self._play_again()
+            case status:
+                await self._update_volume(status)
+
+    def _player_restarted(self, state: PlayerState) -> bool:
+        """Return whether the player restarted and lost its queue between two polls."""
+        previous, self._queue_version = self._queue_version, state.queue_version
+        return state.play is Play.STOPPED and state.queue_length == 0 and state.queue_version < previous
+
+    async def _set_up(self, state: PlayerState) -> PlaybackMonitor | None:
+        """Make the source play at the current level.
+
+        Returns:
+            A monitor if our music plays already; None if it was started now, or the alarm has ended.
+
+        """
+        if self._still_plays(state):
+            self._monitor = PlaybackMonitor(self.now())
+            return self._monitor
+        if self._resumed and self._stopped_by_user(state):
+            self.end_reason, self._stops_player = "stopped by the user", False
             return None
-        if self.cut and self.session.sounded:
-            self._begin_gently(self.options.from_)
-        elif self.reached is not None and not self.session.hand and self.level() > self.reached + _NO_JUMP:
-            self._begin_gently(self.reached)  # the player was away for a while
-        self.cut = False
+        if self._resumed and self.checkpoint.heard:
+            self._restart_fade(self.options.start_volume)
+        elif (
+            self._last_level is not None
+            and not self.checkpoint.user_took_volume
+            and self._level() > self._last_level + _MAX_VOLUME_JUMP
+        ):
+            self._restart_fade(self._last_level)  # the player was away for a while
+        self._resumed = False
         if state.muted:
-            state = await self._unmuted(state)
-        if self.session.before is None:
-            self.keep(before=state.volume, modes=_music_session.modes_of(state))
-        # Before anything plays: afterwards would be too late. What we set last counts no more: a player that was
-        # started anew has a volume of its own.
+            state = await self._unmute(state)
+        if self.checkpoint.previous_volume is None:
+            self.save(previous_volume=state.volume, modes=modes_of(state))
+        # Set the volume before anything plays. A restarted player has its own volume, so forget ours.
         self.volume = self.new_volume()
-        await self.volume.set(self.level())
-        await self._start()
+        await self.volume.set(self._level())
+        await self._start_source()
         return None
 
-    async def _start(self) -> None:
+    async def _start_source(self) -> None:
         try:
-            source = self.tunes.source(self.session.source)
-            if self.bundled and self.session.modes is not None:
-                await self.set_modes(replace(self.session.modes, repeat=True, single=Mode.OFF, consume=Mode.OFF))
+            source = self._sources.resolve(self.checkpoint.source)
+            if self._plays_built_in and self.checkpoint.modes is not None:
+                await self.set_modes(replace(self.checkpoint.modes, repeat=True, single=Mode.OFF, consume=Mode.OFF))
             await self.player.add(source, QueuePosition.INSTEAD, play=True)
         except Unavailable:
             raise
         except Uncertain:
-            pass  # perhaps it plays: that is heard soon
+            pass  # the monitor finds out whether it plays
         except ApplianceError as error:
-            self.give_up_source(str(error))
+            self._give_up_source(str(error))
             return
-        self.fresh, self.hearing = False, PlaybackMonitor(self.now())
+        self._owns_playback, self._monitor = True, PlaybackMonitor(self.now())
 
-    def lost_its_queue(self, state: PlayerState) -> bool:
-        """Say whether the player was started anew since the last look, so quickly that nobody missed it."""
-        before, self._version = self._version, state.queue_version
-        return state.play is Play.STOPPED and state.queue_length == 0 and state.queue_version < before
-
-    def _plays_on(self, state: PlayerState) -> bool:
-        """Say whether our music plays though we were away; if so, its volume is ours, unless a hand was on it."""
-        if self.fresh or self.bundled or state.play is not Play.PLAYING:
+    def _still_plays(self, state: PlayerState) -> bool:
+        """Return whether our music continued while the run or the player was away."""
+        if not self._owns_playback or self._plays_built_in or state.play is not Play.PLAYING:
             return False
-        if self.cut:
-            if self.context.timestamp().boot != self.session.since.boot:
-                return False  # the player found its way back by itself, as loud as it was once
-            self.volume.adopt(min(self.session.start, self.level()), self.level())
-            self.cut = False
-        self._catch_up(state)
+        if self._resumed:
+            if self.context.timestamp().boot != self.checkpoint.phase_started.boot:
+                return False  # the player resumed after a boot, at any volume
+            self.volume.assume(min(self.checkpoint.start_volume, self._level()), self._level())
+            self._resumed = False
+        level = self._level()
+        current = level if state.volume is None else state.volume
+        limit = min(level, self.context.max_volume())
+        if not self.checkpoint.user_took_volume and self.checkpoint.start_volume <= current < limit - _MAX_VOLUME_JUMP:
+            self._restart_fade(current)  # the volume did not rise meanwhile
         return True
 
-    def _catch_up(self, state: PlayerState) -> None:
-        """Let it rise from where it is: while we were away, it did not."""
-        session, level = self.session, self.level()
-        shown = level if state.volume is None else state.volume
-        if not session.hand and session.start <= shown < min(level, self.context.max_volume()) - _NO_JUMP:
-            self._begin_gently(shown)
-
-    def mind_what_is_allowed(self) -> None:
-        """Where more is allowed than at the last look, let it rise to that as slowly as to anything."""
-        allowed = self.context.max_volume()
-        if not self.session.hand and self._allowed < min(allowed, self.level() - _NO_JUMP):
-            self._begin_gently(self._allowed)
-        self._allowed = allowed
-
-    def _left_by_hand(self, state: PlayerState) -> bool:
-        """Say whether somebody ended it while we were away. After a power cut nothing plays, by nobody's hand."""
-        same = self.context.timestamp().boot == self.session.since.boot
+    def _stopped_by_user(self, state: PlayerState) -> bool:
+        """Return whether the user stopped it while the run was away; after a reboot silence is expected."""
+        same_boot = self.context.timestamp().boot == self.checkpoint.phase_started.boot
         silent = state.play is not Play.PLAYING and state.track is not None and not state.error
-        return same and silent and self.session.sounded
+        return same_boot and silent and self.checkpoint.heard
 
-    def _begin_gently(self, start: int) -> None:
-        """Let it rise from the volume START, where the house is silent or not louder; faster, if the time is over."""
-        seconds = max(self.session.seconds - self.age(), min(_GENTLE, self.options.fading.total_seconds()))
-        self.keep(since=self.context.timestamp(), seconds=seconds, start=start)
-
-    async def _unmuted(self, state: PlayerState) -> PlayerState:
-        """Let it be heard, and return how it is then. Whatever plays is stopped first: it would be loud at once."""
+    async def _unmute(self, state: PlayerState) -> PlayerState:
+        """Unmute the player; stop it first, because its music would be loud at once."""
         if state.play is Play.PLAYING:
             await self.player.stop()
         with contextlib.suppress(Refused):
             await self.player.set_mute(False)
         return await self.player.state()
 
-    def give_up_source(self, why: str) -> None:
-        """Go on with the next source. Raises Unavailable where there is none."""
-        session = self.session
-        self.failed.append(f"{self.tunes.label(session.source)}: {why}")
-        self.hearing, self.fresh = None, True
-        if not self.tunes.there_is(session.source + 1):
-            # The machine sounds by itself now, and the player is tried again behind each chime.
-            self.lost = self.now() - PATIENCE
-            raise Unavailable(self.failed[-1])
-        self.keep(source=session.source + 1)
+    def _give_up_source(self, reason: str) -> None:
+        """Select the next source.
 
-    async def sound_alone(self, error: Unavailable) -> None:
-        """Play the bundled sound once, without the player. Raises Unavailable where that is not possible either."""
-        try:
-            await sounds.play_once(self.level())
-        except Unavailable as nothing:
-            raise Unavailable(f"nothing sounds: {error}; and {nothing}") from None
+        Raises:
+            Unavailable: There is none.
 
-    async def restore(self) -> None:
-        """Put the volume and the modes back to what they were."""
-        await self.restore_volume()
-        if self.session.modes is not None and self.bundled:
-            await self.set_modes(self.session.modes)
-
-
-_LONGEST_CHIME = 1800.0  # seconds that the bundled sound goes on
-_SNOOZE_FADE = 3.0  # seconds that the music takes to go where it is asked to snooze
-_END_FADE = 30.0  # seconds that it takes at most where the alarm ends by itself
-
-
-async def ring(options: Options, context: MusicContext, session: Session | None) -> Result:
-    """Ring, or go on with SESSION. Raises Unavailable where nothing could be made to sound."""
-    now, fade = context.timestamp(), options.fading.total_seconds()
-    new = Session(phase=Phase.RINGING, since=now, began=now, start=options.from_, seconds=fade)
-    player = context.player()
-    with ExitStack() as stack:
-        try:
-            alarm = _Alarm(options, context, player, session or new, cut=session is not None, stack=stack)
-            return await alarm.run()
-        finally:
-            await player.close()
-
-
-class _Alarm(AlarmPlayback):
-    word = ""  # what a person asks of it, until it is done
-
-    async def run(self) -> Result:
-        if self.cut and self.age() > self._lasts() + MAX_AGE:
-            return await self._let_go()
-        self.keep()
-        while True:
-            self.word = self.context.next_signal() or self.word
-            try:
-                await self._step()
-                self.lost = None
-            except Unavailable as error:
-                await self._without_player(error)
-            if self.over:
-                return self._result()
-            await self.context.sleep(POLL_INTERVAL)
-
-    async def _step(self) -> None:
-        snoozing = self.session.phase is Phase.SNOOZING
-        if self.how:
-            await self._end(self.how, stops=self.stops)
-        elif self.word == PREEMPT:
-            await self._make_room(touched=not (snoozing or self.cut or self.session.modes is None))
-        elif self.word == "stop":
-            if snoozing:
-                self.finish("stopped while it snoozed")
-            else:
-                await self._end("stopped when asked to")
-        elif snoozing:
-            self._snooze()
-        elif self.session.phase is Phase.FALLING:
-            await self._fall()
-        elif self.word == "snooze":
-            await self._begin_to_fall(_SNOOZE_FADE, snoozes=True)
-        else:
-            await self._ring()
-        self.word = ""
-
-    async def _make_room(self, *, touched: bool) -> None:
-        """Let another alarm ring; if the player is TOUCHED by this one, as if nobody had rung before."""
-        if touched:
-            await self._end("another alarm rings now")
-        else:
-            self.finish("another alarm rings now")
-
-    async def _ring(self) -> None:
-        state = await self.look()
-        if state is None:
-            self.hearing = None  # it is begun anew, at what it has come to
-            return
-        if self.lost_its_queue(state):
-            self.hearing, self.volume = None, self.new_volume()
-        hearing = self.hearing or await self.set_up(state)
-        if hearing is None:
-            return
-        if state.play is Play.PLAYING and not self.session.hand and not self.volume.is_ours(state):
-            self.keep(hand=True, before=state.volume)
-        match hearing.look(self.now(), state):
-            case PlaybackStatus.PAUSED:
-                await self._end("paused by hand", stops=False)
-            case PlaybackStatus.STOPPED:
-                await self._end("stopped by hand", stops=False)
-            case PlaybackStatus.SILENCE:
-                self.give_up_source(state.error or "no sound")
-            case PlaybackStatus.THE_END:
-                await self._play_again()
-            case heard:
-                await self._rise(heard)
+        """
+        index = self.checkpoint.source
+        self._failed_sources.append(f"{self._sources.label(index)}: {reason}")
+        self._monitor, self._owns_playback = None, False
+        if not self._sources.has_source(index + 1):
+            # This machine plays the sound now; the player is tried again after each chime.
+            self._player_lost_at = self.now() - PLAYER_TIMEOUT
+            raise Unavailable(self._failed_sources[-1])
+        self.save(source=index + 1)
 
     async def _play_again(self) -> None:
-        """Begin the album or the list anew: it was shorter than the alarm."""
+        """Repeat an album or playlist that is shorter than the alarm."""
         try:
             await self.player.play(0)
-            self.hearing = PlaybackMonitor(self.now())
+            self._monitor = PlaybackMonitor(self.now())
         except Refused as error:
-            self.give_up_source(str(error))
+            self._give_up_source(str(error))
 
-    async def _rise(self, heard: PlaybackStatus) -> None:
-        """Set the volume of this second, and see whether it is over."""
-        if heard is PlaybackStatus.SOUND and not self.session.sounded:
-            self.keep(sounded=True, since=self.context.timestamp())
-        self.mind_what_is_allowed()
-        session, for_, rung = self.session, self.options.for_, self._rung()
-        level = self.level()
-        if not session.hand:
+    @property
+    def _plays_built_in(self) -> bool:
+        return self._sources.is_built_in(self.checkpoint.source)
+
+    # Volume
+
+    def _level(self) -> int:
+        """Return the volume for this second; if the user took the volume, not louder than the user's."""
+        checkpoint, end = self.checkpoint, self.options.final_volume
+        if checkpoint.user_took_volume and checkpoint.previous_volume is not None:
+            return min(checkpoint.previous_volume, end)
+        if not checkpoint.heard:  # the fade starts with the sound
+            return checkpoint.start_volume
+        return Fade(start=checkpoint.start_volume, end=end, seconds=checkpoint.seconds).at(self.phase_age())
+
+    def _restart_fade(self, start_volume: int) -> None:
+        """Restart the fade at `start_volume`, with the remaining time or `_MIN_FADE_AFTER_SILENCE`."""
+        min_seconds = min(_MIN_FADE_AFTER_SILENCE, self.options.fade_time.total_seconds())
+        seconds = max(self.checkpoint.seconds - self.phase_age(), min_seconds)
+        self.save(phase_started=self.context.timestamp(), seconds=seconds, start_volume=start_volume)
+
+    def _follow_volume_limit(self) -> None:
+        """If the volume limit rose, fade from the old limit to the new one."""
+        limit = self.context.max_volume()
+        if not self.checkpoint.user_took_volume and self._last_limit < min(limit, self._level() - _MAX_VOLUME_JUMP):
+            self._restart_fade(self._last_limit)
+        self._last_limit = limit
+
+    async def _update_volume(self, status: PlaybackStatus) -> None:
+        """Set the volume of this second, and end the alarm when its time is over."""
+        if status is PlaybackStatus.SOUND and not self.checkpoint.heard:
+            self.save(heard=True, phase_started=self.context.timestamp())
+        self._follow_volume_limit()
+        checkpoint, duration, ring_time = self.checkpoint, self.options.duration, self._ring_time()
+        level = self._level()
+        if not checkpoint.user_took_volume:
             await self.volume.set(level)
-            self.reached = level
-        name = self.tunes.label(session.source)
-        risen = session.hand or (session.sounded and self.age() >= session.seconds)
-        self.context.progress(None, name if risen else f"{name} at volume {level}")
-        if for_ is not None and rung >= for_.total_seconds():
-            await self._begin_to_fall(min(self.options.fading.total_seconds(), _END_FADE), snoozes=False)
-        elif self.bundled:
-            if rung >= self._longest_chime():
-                await self._end(f"nobody stopped it for {words(rung)}")
-        elif for_ is None and risen and heard is PlaybackStatus.SOUND:
-            self.finish("a hand took the volume; the music goes on" if session.hand else "the music goes on")
+            self._last_level = level
+        name = self._sources.label(checkpoint.source)
+        fade_done = checkpoint.user_took_volume or (checkpoint.heard and self.phase_age() >= checkpoint.seconds)
+        self.context.progress(None, name if fade_done else f"{name} at volume {level}")
+        if duration is not None and ring_time >= duration.total_seconds():
+            await self._start_fade_out(min(self.options.fade_time.total_seconds(), _END_FADE), snoozes=False)
+        elif self._plays_built_in:
+            if ring_time >= self._max_chime_time():
+                await self._end(f"not stopped for {format_seconds(ring_time)}")
+        elif duration is None and fade_done and status is PlaybackStatus.SOUND:
+            self.finish(
+                "the user changed the volume; the music continues"
+                if checkpoint.user_took_volume
+                else "the music continues"
+            )
 
-    async def _begin_to_fall(self, seconds: float, *, snoozes: bool) -> None:
-        start = (await self.player.state()).volume or 0
-        self.begin(Phase.FALLING, seconds, start=start, snoozes=snoozes)
-        self.volume.adopt(0, start)
+    async def _start_fade_out(self, seconds: float, *, snoozes: bool) -> None:
+        volume = (await self.player.state()).volume or 0
+        self.start_phase(Phase.FADING_OUT, seconds, start_volume=volume, snoozes=snoozes)
+        self.volume.assume(0, volume)
 
-    async def _fall(self) -> None:
-        session, state = self.session, await self.look()
+    async def _fade_out(self) -> None:
+        checkpoint, state = self.checkpoint, await self.poll_player()
         if state is None:
             return
-        if state.play is Play.PLAYING and self.age() < session.seconds:
-            if self.volume.was_raised(state):
-                self.finish("made louder by hand, so the music goes on")
+        if state.play is Play.PLAYING and self.phase_age() < checkpoint.seconds:
+            if self.volume.raised_by_user(state):
+                self.finish("the user raised the volume, so the music continues")
                 return
-            level = Fade(start=session.start, end=0, seconds=session.seconds).at(self.age())
+            fade = Fade(start=checkpoint.start_volume, end=0, seconds=checkpoint.seconds)
+            level = fade.at(self.phase_age())
             await self.volume.set(level if state.volume is None else min(level, state.volume))
-        elif session.snoozes:
+        elif checkpoint.snoozes:
             await self.silence(state)
             await self.restore()
-            self.begin(Phase.SNOOZING, self.options.snooze.total_seconds(), before=None, modes=None)
+            self.start_phase(Phase.SNOOZING, self.options.snooze.total_seconds(), previous_volume=None, modes=None)
         else:
-            await self._end("it has rung for its time")
+            await self._end("its duration is over")
 
     def _snooze(self) -> None:
-        if self.word == "snooze":
-            self.keep(since=self.context.timestamp())
-        left = self.session.seconds - self.age()
-        self.context.progress(None, f"snoozing for {words(left)}")
-        if left <= 0:
-            self.hearing, self.fresh, self.cut = None, True, False
+        if self._signal == "snooze":
+            self.save(phase_started=self.context.timestamp())
+        remaining = self.checkpoint.seconds - self.phase_age()
+        self.context.progress(None, f"snoozing for {format_seconds(remaining)}")
+        if remaining <= 0:
+            self._monitor, self._owns_playback, self._resumed = None, False, False
             self.volume = self.new_volume()
-            new = {"began": self.context.timestamp(), "start": self.options.from_, "sounded": False, "hand": False}
-            self.begin(Phase.RINGING, self.options.fading.total_seconds(), snoozes=False, **new)
+            self.start_phase(
+                Phase.RINGING,
+                self.options.fade_time.total_seconds(),
+                snoozes=False,
+                session_started=self.context.timestamp(),
+                start_volume=self.options.start_volume,
+                heard=False,
+                user_took_volume=False,
+            )
 
-    async def _without_player(self, error: Unavailable) -> None:
-        """Wait for the player, and where it stays away, sound without it. Raises Unavailable where that fails."""
-        self.lost = self.now() if self.lost is None else self.lost
-        self.hearing, self.volume = None, self.new_volume()
+    # Player away, end
+
+    async def _continue_without_player(self, error: Unavailable) -> None:
+        """Wait for the player; after `PLAYER_TIMEOUT`, play the chime on this machine.
+
+        Raises:
+            Unavailable: This machine cannot play a sound either.
+
+        """
+        self._player_lost_at = self.now() if self._player_lost_at is None else self._player_lost_at
+        self._monitor, self.volume = None, self.new_volume()
         self.context.progress(None, str(error))
-        if self.how:  # there is nothing left to do but to restore the volume
-            if self.now() - self.lost >= PATIENCE:
-                self.finish(self.how)
-        elif self.session.phase is Phase.SNOOZING or self.now() - self.lost < PATIENCE:
+        timed_out = self.now() - self._player_lost_at >= PLAYER_TIMEOUT
+        if self.end_reason:  # only the volume is still to be restored
+            if timed_out:
+                self.finish(self.end_reason)
+        elif self.checkpoint.phase is Phase.SNOOZING or not timed_out:
             return
-        elif self.session.phase is Phase.FALLING:  # a player that stays away is as silent as was wanted
-            if self.session.snoozes:
-                self.begin(Phase.SNOOZING, self.options.snooze.total_seconds())
+        elif self.checkpoint.phase is Phase.FADING_OUT:  # without a player it is silent
+            if self.checkpoint.snoozes:
+                self.start_phase(Phase.SNOOZING, self.options.snooze.total_seconds())
             else:
-                self.finish("it has rung for its time")
-        elif self.word == "snooze":
-            self.begin(Phase.SNOOZING, self.options.snooze.total_seconds())
-        elif self._rung() >= self._longest_chime():
-            self.finish(f"nobody stopped it for {words(self._rung())}")
+                self.finish("its duration is over")
+        elif self._signal == "snooze":
+            self.start_phase(Phase.SNOOZING, self.options.snooze.total_seconds())
+        elif self._ring_time() >= self._max_chime_time():
+            self.finish(f"not stopped for {format_seconds(self._ring_time())}")
         else:
-            await self.sound_alone(error)
+            await self._play_without_player(error)
 
-    async def _end(self, how: str, *, stops: bool = True) -> None:
-        """Stop it, unless a hand did, and restore the volume. May be repeated."""
-        self.how, self.stops = how, stops
-        if stops:
+    async def _play_without_player(self, error: Unavailable) -> None:
+        try:
+            await sounds.play_chime(self._level())
+        except Unavailable as local_error:
+            raise Unavailable(f"the alarm is silent: {error}; this machine: {local_error}") from None
+
+    async def _end(self, reason: str, *, stop_player: bool = True) -> None:
+        """Stop the music, restore volume and modes, and finish. Safe to repeat."""
+        self.end_reason, self._stops_player = reason, stop_player
+        if stop_player:
             with contextlib.suppress(Refused):
                 await self.player.stop()
         await self.restore()
-        self.finish(how)
+        self.finish(reason)
 
-    async def _let_go(self) -> Result:
-        """End what is too old to wake anybody; the volume is restored where nothing grows louder by that."""
-        state = await self.player.state()
-        before = self.session.before
-        if before is not None and (state.play is not Play.PLAYING or before < (state.volume or 0)):
-            await self.restore()
-        self.finish("cut off too long ago to ring still")
-        return self._result()
+    async def restore(self) -> None:
+        """Restore the volume, and the modes that the built-in sound changed."""
+        await super().restore()
+        if self.checkpoint.modes is not None and self._plays_built_in:
+            await self.set_modes(self.checkpoint.modes)
 
     def _result(self) -> Result:
-        session = self.session
-        name = self.tunes.label(session.source)
-        tried = f" ({'; '.join(self.failed)})" if self.failed else ""
-        facts: dict[str, str | int | bool] = {
+        name = self._sources.label(self.checkpoint.source)
+        failures = f" (failed: {', '.join(self._failed_sources)})" if self._failed_sources else ""
+        details: dict[str, str | int | bool] = {
             "source": name,
-            "sounded": session.sounded,
-            "by-hand": session.hand,
-            "tried": len(self.failed),
+            "heard": self.checkpoint.heard,
+            "user_took_volume": self.checkpoint.user_took_volume,
+            "failed_sources": len(self._failed_sources),
         }
-        return Result(f"{name}: {self.how}{tried}", facts)
+        return Result(f"{name}: {self.end_reason}{failures}", details)
 
-    def _rung(self) -> float:
-        """Return for how many seconds it rings, whatever plays."""
-        return self.context.timestamp().seconds_since(self.session.began)
+    def _ring_time(self) -> float:
+        """Return the seconds since the alarm started to ring."""
+        return self.context.timestamp().seconds_since(self.checkpoint.session_started)
 
-    def _longest_chime(self) -> float:
-        return max(_LONGEST_CHIME, self.session.seconds)
+    def _max_chime_time(self) -> float:
+        return max(_MAX_CHIME_TIME, self.checkpoint.seconds)
 
-    def _lasts(self) -> float:
-        """Return how many seconds the phase is to last."""
-        for_ = self.options.for_
-        return max(self.session.seconds, for_.total_seconds() if for_ and self.session.phase is Phase.RINGING else 0.0)
+    def _phase_length(self) -> float:
+        duration = self.options.duration
+        ring_time = duration.total_seconds() if duration and self.checkpoint.phase is Phase.RINGING else 0.0
+        return max(self.checkpoint.seconds, ring_time)

@@ -1,223 +1,240 @@
-"""An announcement: the music steps back, something is said or played, and everything is as it was."""
+"""Announcement session: the music fades out, a text or sound is played, and everything is restored."""
 
 from contextlib import ExitStack
 from dataclasses import replace
 
 from pi_appliance.errors import Refused, Unavailable
-from pi_appliance.music.alarms import session as _music_session
 from pi_appliance.music.alarms import sounds
 from pi_appliance.music.alarms.options import Options
-from pi_appliance.music.alarms.playback import Fade
-from pi_appliance.music.alarms.session import MAX_AGE, POLL_INTERVAL, MusicSession, Phase, Place, Session, with_retries
+from pi_appliance.music.alarms.session import (
+    MAX_AGE,
+    POLL_INTERVAL,
+    Checkpoint,
+    MusicSession,
+    Phase,
+    PlaybackPosition,
+    modes_of,
+    with_retries,
+)
 from pi_appliance.music.alarms.sounds import SoundServer
+from pi_appliance.music.alarms.volume import Fade
 from pi_appliance.music.context import MusicContext
 from pi_appliance.music.model import Capability, Mode, Play, PlayerState, QueuePosition, Uri
 from pi_appliance.storage.model import Result
 
-_DUCK = 1.0  # seconds that the music takes to step back, and to come again
-_STEP = 0.25  # seconds between two steps of that
-_LOOK = 0.25  # seconds between two looks whether it is said
-_BEGINS = 12.0  # seconds within which it must begin
-_LONGEST = 120.0  # seconds; what is longer is no announcement
-_PATIENCE = 30.0  # seconds that a player which went away is waited for, to restore what was
+_FADE_TIME = 1.0  # seconds, out before the announcement and in after it
+_FADE_STEP = 0.25  # seconds
+_POLL_INTERVAL = 0.25  # seconds
+_START_TIMEOUT = 12.0  # seconds
+_MAX_LENGTH = 120.0  # seconds
+_PLAYER_TIMEOUT = 30.0  # seconds that restoring waits for a player that went away
 
 
-async def announce(options: Options, context: MusicContext, session: Session | None) -> Result:
-    """Announce, or restore what was before the announcement that SESSION is.
+async def announce(options: Options, context: MusicContext, checkpoint: Checkpoint | None) -> Result:
+    """Announce, or restore the state from before the announcement of `checkpoint`.
 
-    Raises Refused where the player or this machine cannot; Unavailable where the player is not reached.
+    Raises:
+        Refused: The player or this machine cannot announce it.
+        Unavailable: The player cannot be reached.
+
     """
-    if options.say is None and options.sound is None:
-        raise Refused('nothing is to be announced; say it: pi-appliance music announce "dinner is ready"')
+    if options.text is None and options.source is None:
+        raise Refused('nothing to announce; run: pi-appliance music announce "dinner is ready"')
     player = context.player()
     with ExitStack() as stack:
         try:
             now = context.timestamp()
-            new = Session(phase=Phase.SPEAKING, since=now, began=now)
-            announcement = _Announcement(options, context, player, session or new)
-            return await (announcement.restored() if session else announcement.made(stack))
+            new = Checkpoint(phase=Phase.ANNOUNCING, phase_started=now, session_started=now)
+            session = AnnouncementSession(options, context, player, checkpoint or new)
+            return await (session.resume() if checkpoint else session.run(stack))
         finally:
             await player.close()
 
 
-class _Announcement(MusicSession):
-    async def made(self, stack: ExitStack) -> Result:
+class AnnouncementSession(MusicSession):
+    """An announcement."""
+
+    async def run(self, stack: ExitStack) -> Result:
+        """Announce and restore. `stack` closes the server of the spoken text."""
         if Capability.REMOVE not in await self.player.abilities():
-            raise Refused("this player cannot take an announcement out of its queue again, so the queue would be lost")
-        wav = None if self.options.say is None else await sounds.synthesize(self.options.say)
-        uris = [self.options.sound or ""]
+            raise Refused("this player cannot remove tracks from its queue, so an announcement would destroy the queue")
+        wav = None if self.options.text is None else await sounds.synthesize(self.options.text)
+        uris = [self.options.source or ""]
         if wav is not None:
-            served = stack.enter_context(SoundServer(wav, "announcement"))
-            uris = [served.at(host) for host in served.hosts]
-        state = await self._turn_has_come()
-        self.keep(before=state.volume, modes=_music_session.modes_of(state), place=_place_of(state))
-        bare, self.player = self.player, with_retries(self.player, self.context.sleep, self.now)
+            server = stack.enter_context(SoundServer(wav, "announcement"))
+            uris = [server.serve_at(host) for host in server.hosts]
+        state = await self._wait_for_other_announcement()
+        self.save(previous_volume=state.volume, modes=modes_of(state), player_position=_position_of(state))
+        plain_player, self.player = self.player, with_retries(self.player, self.context.sleep, self.now)
         self.volume = self.new_volume()
         try:
-            how = await self._heard(state, uris)
+            await self._announce_first(state, uris)
         finally:
-            self.player = bare
+            self.player = plain_player
             self.volume = self.new_volume()
-            await self._restore()
-        return Result(how)
+            await self._restore_all()
+        return Result("announced")
 
-    async def _turn_has_come(self) -> PlayerState:
-        """Wait until no other announcement is made, and return what the player does then."""
-        began = self.now()
-        while (state := await self.look()) is None and self.now() - began < _LONGEST + _PATIENCE:
+    async def resume(self) -> Result:
+        """Restore the state from before an interrupted announcement; the announcement is not repeated."""
+        if self.phase_age() > MAX_AGE:
+            self.finish("interrupted too long ago; the player stays as it is")
+            return Result(self.end_reason)
+        await self._restore_all()
+        return Result("an interrupted announcement was undone; the music is as before")
+
+    async def _wait_for_other_announcement(self) -> PlayerState:
+        started = self.now()
+        while (state := await self.poll_player()) is None and self.now() - started < _MAX_LENGTH + _PLAYER_TIMEOUT:
             self.context.progress(None, "waiting for another announcement")
             await self.context.sleep(POLL_INTERVAL)
         return state or await self.player.state()
 
-    async def restored(self) -> Result:
-        """Put back what an earlier run left: nobody wants to hear now what was to be heard then."""
-        if self.age() > MAX_AGE:
-            self.finish("cut off too long ago; the player is left alone")
-            return Result(self.how)
-        await self._restore()
-        return Result("an announcement was cut off; everything is as it was before it")
+    async def _announce_first(self, state: PlayerState, uris: list[str]) -> None:
+        """Play the first of `uris` that works; all address the same sound.
 
-    async def _heard(self, state: PlayerState, uris: list[str]) -> str:
-        """Let one of URIS be heard, each another way to the same sound. Raises Refused if none was."""
+        Raises:
+            Refused: None was heard.
+
+        """
         if state.play is Play.PLAYING:
-            await self._go(Fade(start=state.volume or 0, end=0, seconds=_DUCK))
+            await self._fade(Fade(start=state.volume or 0, end=0, seconds=_FADE_TIME))
             await self.player.pause()
-            self._remember_place(await self.player.state())
-        assert self.session.modes is not None
-        await self.set_modes(replace(self.session.modes, repeat=False, single=Mode.ON, consume=Mode.OFF))
-        loud = self.session.before if self.options.volume is None else self.options.volume
-        if loud is not None:
-            await self.volume.set(loud)
-        why = ""
+            self._save_elapsed(await self.player.state())
+        assert self.checkpoint.modes is not None
+        await self.set_modes(replace(self.checkpoint.modes, repeat=False, single=Mode.ON, consume=Mode.OFF))
+        volume = self.checkpoint.previous_volume if self.options.volume is None else self.options.volume
+        if volume is not None:
+            await self.volume.set(volume)
+        reason = ""
         for uri in uris:
-            why = await self._played(uri)
-            if not why:
-                return "announced"
-            await self.player.remove(await self._ours())
-        raise Refused(f"the announcement was not heard ({why}); everything is as it was before it")
+            reason = await self._play(uri)
+            if not reason:
+                return
+            await self.player.remove(await self._queue_ids())
+        raise Refused(f"the announcement was not heard ({reason}); the music is as before")
 
-    def _remember_place(self, state: PlayerState) -> None:
-        """Keep to which second the music goes back: it stands still now."""
-        place = self.session.place
-        if place is not None and state.track is not None and state.track.id == place.id:
-            self.keep(place=replace(place, elapsed=state.elapsed))
+    def _save_elapsed(self, state: PlayerState) -> None:
+        position = self.checkpoint.player_position
+        if position is not None and state.track is not None and state.track.id == position.id:
+            self.save(player_position=replace(position, elapsed=state.elapsed))
 
-    async def _played(self, uri: str) -> str:
-        """Play URI from the end of the queue to its end, and return why not, '' if it was heard."""
-        self.keep(uri=uri, added=None)
+    async def _play(self, uri: str) -> str:
+        """Play `uri` from the end of the queue; return '', or the reason why it was not heard."""
+        self.save(uri=uri, queue_id=None)
         added = await self.player.add(Uri(uri=uri, title="Announcement"), QueuePosition.END)
         track = (await self.player.queue(added.position, 1)).tracks[0]
         if added.count != 1 or track.id is None:
-            raise Refused(f"{added.name} is {added.count} tracks; announce one of them")
-        self.keep(added=track.id)
+            raise Refused(f"{added.name} has {added.count} tracks; announce one of them")
+        self.save(queue_id=track.id)
         self.context.progress(None, "announcing")
         await self.player.play_id(track.id)
-        began, heard = self.now(), False
+        started, heard = self.now(), False
         while True:
-            await self.context.sleep(_LOOK)
-            state, took = await self.player.state(), self.now() - began
-            here = state.track is not None and state.track.id == track.id
-            if here and state.play is Play.PLAYING:
+            await self.context.sleep(_POLL_INTERVAL)
+            state, elapsed = await self.player.state(), self.now() - started
+            is_current = state.track is not None and state.track.id == track.id
+            if is_current and state.play is Play.PLAYING:
                 heard = heard or bool(state.elapsed)
-                if took < (_LONGEST if heard else _BEGINS) and self.context.next_signal() != "stop":
+                if elapsed < (_MAX_LENGTH if heard else _START_TIMEOUT) and self.context.next_signal() != "stop":
                     continue
             if heard or not state.error:
-                # One so short that it was over between two looks was heard, too.
-                return "" if heard or not here or state.play is Play.STOPPED else "it did not begin"
+                # A sound may be so short that it started and ended between two polls.
+                return "" if heard or not is_current or state.play is Play.STOPPED else "it did not start"
             return state.error
 
-    async def _go(self, fade: Fade) -> None:
-        """Turn the volume, in steps too small to be heard one by one."""
-        began = self.now()
-        while (age := self.now() - began) < fade.seconds:
-            await self.volume.set(fade.at(age))
-            await self.context.sleep(_STEP)
+    async def _fade(self, fade: Fade) -> None:
+        started = self.now()
+        while (elapsed := self.now() - started) < fade.seconds:
+            await self.volume.set(fade.at(elapsed))
+            await self.context.sleep(_FADE_STEP)
         await self.volume.set(fade.end)
 
-    # Back to what was
+    # Restoring
 
-    async def _restore(self) -> None:
-        """Put everything back, however often the player goes away meanwhile. Raises Unavailable if it stays away."""
-        lost = None
-        while not self.over:
+    async def _restore_all(self) -> None:
+        """Restore everything, and wait for a player that goes away meanwhile.
+
+        Raises:
+            Unavailable: The player did not come back.
+
+        """
+        lost_at = None
+        while not self.finished:
             try:
-                await self._put_back()
+                await self._try_restore()
                 self.finish("restored")
             except Unavailable:
-                lost = self.now() if lost is None else lost
+                lost_at = self.now() if lost_at is None else lost_at
                 self.volume = self.new_volume()
-                if self.now() - lost >= _PATIENCE:
+                if self.now() - lost_at >= _PLAYER_TIMEOUT:
                     raise
                 await self.context.sleep(POLL_INTERVAL)
 
-    async def _put_back(self) -> None:
-        """May be repeated, from any point of the announcement."""
-        session, place, state = self.session, self.session.place, await self.player.state()
-        if place is None:  # it had not begun
+    async def _try_restore(self) -> None:
+        """Restore from any point of the announcement. Safe to repeat."""
+        checkpoint, position, state = self.checkpoint, self.checkpoint.player_position, await self.player.state()
+        if position is None:  # nothing was changed yet
             return
-        ours = await self._ours()
-        plays = state.track.id if state.track is not None and state.play is Play.PLAYING else None
-        # Somebody has chosen something else meanwhile, or it had not come to silence yet.
-        goes_on = plays is not None and plays not in ours
-        if not goes_on:
+        announcement_ids = await self._queue_ids()
+        playing_id = state.track.id if state.track is not None and state.play is Play.PLAYING else None
+        # The user has chosen other music meanwhile, or the fade has not ended.
+        other_music = playing_id is not None and playing_id not in announcement_ids
+        if not other_music:
             await self.volume.set(0)
             if state.play is not Play.STOPPED:  # MPD pauses at the end of a track that is not the last
                 await self.player.stop()
-        # While nothing plays: else MPD would read the announcement again already, as the track that comes next.
-        await self.player.remove(ours)
-        if session.modes is not None:
-            await self.set_modes(session.modes)
-        if not goes_on:
-            await self._go_back_to(place)
-        if session.before is not None:
-            start = state.volume or 0 if goes_on else 0
-            plays_now = goes_on or place.play == Play.PLAYING
-            await self._go(Fade(start=start, end=session.before, seconds=_DUCK if plays_now else 0))
+        # While nothing plays, because MPD would open the announcement again as the next track.
+        await self.player.remove(announcement_ids)
+        if checkpoint.modes is not None:
+            await self.set_modes(checkpoint.modes)
+        if not other_music:
+            await self._restore_position(position)
+        if checkpoint.previous_volume is not None:
+            start = state.volume or 0 if other_music else 0
+            audible = other_music or position.play == Play.PLAYING
+            await self._fade(Fade(start=start, end=checkpoint.previous_volume, seconds=_FADE_TIME if audible else 0))
 
-    async def _ours(self) -> list[int]:
-        """Return the ids of the announcement in the queue; after a restart of the player they are new ones."""
-        session, place = self.session, self.session.place
-        if place is None or not session.uri:
+    async def _queue_ids(self) -> list[int]:
+        """Return the queue ids of the announcement; a restarted player gives it new ones."""
+        checkpoint, position = self.checkpoint, self.checkpoint.player_position
+        if position is None or not checkpoint.uri:
             return []
-        behind = (await self.player.queue(place.length, 100)).tracks
-        found = {each.id for each in behind if each.uri == session.uri and each.id is not None}
-        if session.added is not None:
-            found.add(session.added)
-        return sorted(found)
+        added_tracks = (await self.player.queue(position.queue_length, 100)).tracks
+        ids = {each.id for each in added_tracks if each.uri == checkpoint.uri and each.id is not None}
+        if checkpoint.queue_id is not None:
+            ids.add(checkpoint.queue_id)
+        return sorted(ids)
 
-    async def _go_back_to(self, place: Place) -> None:
-        """Have the player where it was: the track, the second in it, playing or not."""
-        number = await self._number(place)
+    async def _restore_position(self, position: PlaybackPosition) -> None:
+        number = await self._find_position(position)
         if number is None:
             await self.player.stop()
             return
-        at = place.elapsed if place.file and place.elapsed else 0.0
-        await self.player.play(number, at=at)
-        if place.play == Play.STOPPED:
+        await self.player.play(number, at=position.elapsed if position.is_file and position.elapsed else 0.0)
+        if position.play == Play.STOPPED:
             await self.player.stop()
-            return
-        if place.play == Play.PAUSED:
+        elif position.play == Play.PAUSED:
             await self.player.pause()
 
-    async def _number(self, place: Place) -> int | None:
-        """Return at which position the track of PLACE is now: where it was, if nobody has moved it."""
-        if place.position is None:
+    async def _find_position(self, position: PlaybackPosition) -> int | None:
+        """Return the current queue position of the track that played before."""
+        if position.position is None:
             return None
-        start = max(0, place.position - 50)
-        near = (await self.player.queue(start, 100)).tracks
-        same = [each.position for each in near if each.id == place.id and each.uri == place.uri]
-        same += [each.position for each in near if each.position == place.position and each.uri == place.uri]
-        return next((each for each in same if each is not None), None)
+        nearby = (await self.player.queue(max(0, position.position - 50), 100)).tracks
+        matches = [each.position for each in nearby if each.id == position.id and each.uri == position.uri]
+        matches += [each.position for each in nearby if each.position == position.position and each.uri == position.uri]
+        return next((each for each in matches if each is not None), None)
 
 
-def _place_of(state: PlayerState) -> Place:
+def _position_of(state: PlayerState) -> PlaybackPosition:
     track = state.track
-    return Place(
+    return PlaybackPosition(
         play=state.play,
         id=track.id if track else None,
         position=track.position if track else None,
         uri=track.uri if track else "",
         elapsed=state.elapsed,
-        file=track is not None and track.duration is not None,
-        length=state.queue_length,
+        is_file=track is not None and track.duration is not None,
+        queue_length=state.queue_length,
     )

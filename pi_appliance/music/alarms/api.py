@@ -30,12 +30,12 @@ _AT = text("at", "when the clock on its wall shows this next", 5, required=True)
 _SLEEP = (
     _length("in", "for how long the music still plays"),
     text("at", "until the clock on the wall shows this"),
-    text("finish", "and then this is played to its end: track, album or queue"),
+    text("play_out", "then play the track, album or queue to its end"),
     _length("fade", "how long it takes to fade out"),
 )
 _ANNOUNCE = (
-    text("say", "what is spoken"),
-    text("sound", "what is played: a file of the library or an address"),
+    text("text", "the text to speak"),
+    text("source", "the sound to play: a file of the library or an address"),
     integer("volume", "how loud", 0, 100),
 )
 
@@ -117,7 +117,7 @@ class AlarmApi:
                 arguments=_ANNOUNCE,
                 result="Asked",
                 status=202,
-                example={"say": "dinner is ready"},
+                example={"text": "dinner is ready"},
             ),
         ]
 
@@ -169,23 +169,23 @@ class AlarmApi:
 
     async def forget_once(self, call: Call) -> object:
         """Let an alarm not ring at times of its own."""
-        service.forget_once(self._appliance, call.path["job"])
+        service.cancel_rings(self._appliance, call.path["job"])
         return await self._changed(call)
 
     async def sleep(self, _: Call) -> object:
         """Return the sleep timer."""
-        return service.sleep_values(service.sleep_state(self._appliance))
+        return service.sleep_values(service.sleep_timer(self._appliance))
 
     async def set_sleep(self, call: Call) -> object:
         """Set the sleep timer; its run begins at once."""
         given = {key: value for key, value in call.given.items() if key != "in"}
-        service.set_sleep(self._appliance, now=self._actions.now(), in_=call.given["in"], **given)
+        service.set_sleep_timer(self._appliance, now=self._actions.now(), in_=call.given["in"], **given)
         self._daemon.wake()
         return await self.sleep(call)
 
     async def cancel_sleep(self, call: Call) -> object:
         """Cancel the sleep timer."""
-        service.cancel_sleep(self._appliance)
+        service.cancel_sleep_timer(self._appliance)
         self._daemon.wake()
         return await self.sleep(call)
 

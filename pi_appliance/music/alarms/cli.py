@@ -16,7 +16,7 @@ from pi_appliance.cli.progress import ProgressLine
 from pi_appliance.config import units
 from pi_appliance.errors import Refused, Unavailable
 from pi_appliance.music.alarms import service
-from pi_appliance.music.alarms.service import Alarm, Sleep
+from pi_appliance.music.alarms.service import Alarm, SleepTimer
 from pi_appliance.music.cli.group import music_command, music_group
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.storage.model import Run, Trigger
@@ -55,7 +55,7 @@ def _list(config: Path, *, as_json: bool) -> None:
 
 
 def _row(alarm: Alarm, zone: ZoneInfo) -> tuple[str, ...]:
-    return alarm.job, text.instant(alarm.soonest, zone) if alarm.soonest else "-", _state(alarm, zone), alarm.words
+    return alarm.job, text.instant(alarm.next, zone) if alarm.next else "-", _state(alarm, zone), alarm.description
 
 
 def _state(alarm: Alarm, zone: ZoneInfo) -> str:
@@ -66,7 +66,7 @@ def _state(alarm: Alarm, zone: ZoneInfo) -> str:
         said.append("paused")
     if alarm.skipped is not None:
         said.append(f"not {text.instant(alarm.skipped, zone)}")
-    said += [f"once {text.instant(ask.due, zone)}" for ask in alarm.asks]
+    said += [f"once {text.instant(ask.due, zone)}" for ask in alarm.requests]
     return ", ".join(said)
 
 
@@ -102,7 +102,7 @@ def once(config: Path, words: tuple[str, ...]) -> None:
     with Appliance.open(config) as appliance:
         which, at = words if len(words) == 2 else (_only(appliance), words[0])
         if at == "off":
-            count = service.forget_once(appliance, which)
+            count = service.cancel_rings(appliance, which)
             click.echo(f"{which} rings by its schedule alone; {count} taken away")
             return
         ask = service.ring_at(appliance, which, at, now=clock.now())
@@ -142,12 +142,12 @@ def _length(_: click.Context, __: click.Parameter, value: str | None) -> timedel
 
 @music_command("sleep", "Let the music fall asleep.")
 @click.argument("words", nargs=-1, metavar="[LENGTH | at TIME]")
-@click.option("--finish", metavar="WHAT", help="Then play out the track, album or queue.")
+@click.option("--play-out", metavar="WHAT", help="Then play out the track, album or queue.")
 @click.option("--fade", metavar="LENGTH", callback=_length, help="How long it takes to fade out.")
 @click.option("--cancel", is_flag=True, help="Let the music go on after all.")
 @json_option
 def sleep(
-    config: Path, words: tuple[str, ...], finish: str | None, fade: timedelta | None, cancel: bool, as_json: bool
+    config: Path, words: tuple[str, ...], play_out: str | None, fade: timedelta | None, cancel: bool, as_json: bool
 ) -> None:
     """Let the music fade out and stop after LENGTH, such as 30m, or at TIME, such as 23:30. Alone, say what is set.
 
@@ -156,23 +156,23 @@ def sleep(
     in_, at = _when(words)
     with Appliance.open(config) as appliance:
         if cancel:
-            service.cancel_sleep(appliance)
+            service.cancel_sleep_timer(appliance)
             _ring(appliance)
-            click.echo("the music goes on")
-        elif any(each is not None for each in (in_, at, finish, fade)):
-            ask = service.set_sleep(appliance, now=clock.now(), in_=in_, at=at, finish=finish, fade=fade)
+            click.echo("the music continues")
+        elif any(each is not None for each in (in_, at, play_out, fade)):
+            ask = service.set_sleep_timer(appliance, now=clock.now(), in_=in_, at=at, play_out=play_out, fade=fade)
             ended = _begun(appliance, ask)
             click.echo(text.one_run(ended) if ended else _words(_once_it_says(appliance), appliance))
             _leave(ended)
         else:
-            found = service.sleep_state(appliance)
+            found = service.sleep_timer(appliance)
             click.echo(json.dumps(service.sleep_values(found)) if as_json else _words(found, appliance))
 
 
-def _once_it_says(appliance: Appliance) -> Sleep | None:
+def _once_it_says(appliance: Appliance) -> SleepTimer | None:
     """Return the timer that was just set, once its run says when it ends; as it is, if that takes too long."""
     until = time.monotonic() + _PATIENCE
-    while (found := service.sleep_state(appliance)) is not None and found.phase == service.BEGINS:
+    while (found := service.sleep_timer(appliance)) is not None and found.phase == service.STARTING:
         if time.monotonic() >= until:
             break
         time.sleep(_LOOK)
@@ -194,23 +194,27 @@ def _when(words: tuple[str, ...]) -> tuple[timedelta | None, str | None]:
     raise click.UsageError("write a length such as 30m, or a time such as: at 23:30")
 
 
-def _words(found: Sleep | None, appliance: Appliance) -> str:
+def _words(found: SleepTimer | None, appliance: Appliance) -> str:
     if found is None:
         return "no sleep timer is set"
-    when = f" {text.instant(found.ends, appliance.config.time_zone)}" if found.ends else ""
-    what = {"waiting": "the music sleeps", "falling": "the music fades out, until", "begins": "the sleep timer begins"}
+    when = f" {text.instant(found.ends_at, appliance.config.time_zone)}" if found.ends_at else ""
+    what = {
+        "waiting": "the music sleeps",
+        "fading-out": "the music fades out, until",
+        "starting": "the sleep timer begins",
+    }
     return f"{what.get(found.phase, 'the music is played out, and sleeps then')}{when}".removesuffix(", until")
 
 
 @music_command("announce", "Say or play something over the music.")
 @click.argument("words", nargs=-1, metavar="[TEXT]")
-@click.option("--sound", metavar="URI", help="Play this instead: a file of the library or an address.")
+@click.option("--source", metavar="URI", help="Play this instead: a file of the library or an address.")
 @click.option("--volume", type=Number(0, 100), help="How loud.")
-def announce(config: Path, words: tuple[str, ...], sound: str | None, volume: int | None) -> None:
+def announce(config: Path, words: tuple[str, ...], source: str | None, volume: int | None) -> None:
     """Speak TEXT, or play a sound, while the music steps back; then all is as it was."""
     with Appliance.open(config) as appliance:
-        say = " ".join(words) or None
-        ask = service.announce(appliance, now=clock.now(), say=say, sound=sound, volume=volume)
+        spoken = " ".join(words) or None
+        ask = service.announce(appliance, now=clock.now(), text=spoken, source=source, volume=volume)
         ended = _begun(appliance, ask)
         click.echo(text.one_run(ended) if ended else "it is announced; how that goes: pi-appliance jobs history")
         _leave(ended)

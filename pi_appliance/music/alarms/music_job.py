@@ -1,51 +1,51 @@
-"""What a music job does, by its `do`; or what an earlier run was in the middle of."""
+"""Job kind `music`: alarm, sleep timer, stop, volume change and announcement."""
 
 import asyncio
 from datetime import timedelta
 
-from pi_appliance.music.alarms import alarm, announce, playback, sleep
-from pi_appliance.music.alarms import session as _music_session
-from pi_appliance.music.alarms.options import Action, Finish, Options
-from pi_appliance.music.alarms.session import Session
+from pi_appliance.music.alarms import alarm, announce, session, sleep
+from pi_appliance.music.alarms.options import Action, Options, PlayOut
 from pi_appliance.music.context import MusicContext
 from pi_appliance.storage.model import Result
 
-_ALL = {
+__all__ = ["DEADLINE", "LEAVES", "Action", "Context", "Options", "PlayOut", "run"]
+
+DEADLINE = timedelta(hours=25)
+"""Long, because a sleep timer may be set a day ahead."""
+LEAVES = True
+"""A run may leave a checkpoint for a later run."""
+
+Context = MusicContext
+
+_ACTIONS = {
     Action.ALARM: alarm.ring,
     Action.SLEEP: sleep.sleep,
     Action.STOP: sleep.sleep,
-    Action.VOLUME: playback.change_volume,
+    Action.VOLUME: sleep.change_volume,
     Action.ANNOUNCE: announce.announce,
 }
 
 
-async def do(options: Options, context: MusicContext) -> Result:
-    """Do it. Raises what `music.run` does."""
-    session: Session | None = None
-    if context.resume_only:
-        held = context.load_checkpoint()
-        if held is None:
-            return Result("nothing was left to finish")
-        left = _music_session.load(held)
-        if left is None:
-            context.clear_checkpoint()
-            return Result("what was left was written by another release, and is let go")
-        options, session = left
-    return await _ALL[options.do](options, context, session)
-
-
-__all__ = ["DEADLINE", "LEAVES", "Action", "Context", "Finish", "Options", "run"]
-
-DEADLINE = timedelta(hours=25)
-"""A sleep timer may be set a day before; it is no run that hangs."""
-Context = MusicContext
-LEAVES = True
-"""A run may leave something for a later one to finish."""
-
-
 def run(options: Options, context: MusicContext) -> Result:
-    """Do what is asked with the music, or go on with what another run was in the middle of.
+    """Do the action of `options`, or resume the session of the checkpoint.
 
-    Raises Unavailable where the player is not reached, Refused where it will not, or something is missing.
+    Raises:
+        Unavailable: The player cannot be reached.
+        Refused: The player rejects it, or something is missing.
+
     """
-    return asyncio.run(do(options, context))
+    return asyncio.run(_run(options, context))
+
+
+async def _run(options: Options, context: MusicContext) -> Result:
+    checkpoint: session.Checkpoint | None = None
+    if context.resume_only:
+        text = context.load_checkpoint()
+        if text is None:
+            return Result("there was no session to resume")
+        loaded = session.load(text)
+        if loaded is None:
+            context.clear_checkpoint()
+            return Result("the checkpoint of another release was deleted")
+        options, checkpoint = loaded
+    return await _ACTIONS[options.action](options, context, checkpoint)

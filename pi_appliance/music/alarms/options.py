@@ -1,4 +1,4 @@
-"""The keys of a job of kind 'music', which of them belongs to what it does, and what stands for those left out."""
+"""Options of a job of kind `music`, their defaults, and the rules between them."""
 
 import shutil
 from dataclasses import dataclass, fields
@@ -11,13 +11,14 @@ from pi_appliance.errors import UnknownName
 from pi_appliance.music import sources
 from pi_appliance.scheduling import schedule
 
-SPEAKERS = ("espeak-ng", "pico2wave", "flite")
-SPEAKER_MISSING = "say: sudo apt install espeak-ng"
-Wrong = list[tuple[tuple[str | int, ...], str, str]]
+TTS_PROGRAMS = ("espeak-ng", "pico2wave", "flite")
+TTS_HINT = "install one: sudo apt install espeak-ng"
+Problems = list[tuple[tuple[str | int, ...], str, str]]
+"""Key path, message and hint of each problem."""
 
 
 class Action(StrEnum):
-    """What is done with the music."""
+    """The type of a music job."""
 
     ALARM = "alarm"
     SLEEP = "sleep"
@@ -26,8 +27,8 @@ class Action(StrEnum):
     ANNOUNCE = "announce"
 
 
-class Finish(StrEnum):
-    """What is still played to its end before the music sleeps."""
+class PlayOut(StrEnum):
+    """The unit that a sleep timer plays to its end."""
 
     TRACK = "track"
     ALBUM = "album"
@@ -35,125 +36,129 @@ class Finish(StrEnum):
 
 
 _KEYS = {
-    Action.ALARM: {"play", "volume", "from", "fade", "for", "snooze", "once"},
-    Action.SLEEP: {"in", "at", "finish", "fade"},
+    Action.ALARM: {"play", "volume", "start-volume", "fade", "duration", "snooze", "one-shot"},
+    Action.SLEEP: {"in", "at", "play-out", "fade"},
     Action.VOLUME: {"volume", "fade"},
     Action.STOP: {"fade"},
-    Action.ANNOUNCE: {"say", "sound", "volume"},
+    Action.ANNOUNCE: {"text", "source", "volume"},
 }
-_FADES = {Action.ALARM: timedelta(minutes=5), Action.SLEEP: timedelta(minutes=1)}
+_DEFAULT_FADES = {Action.ALARM: timedelta(minutes=5), Action.SLEEP: timedelta(minutes=1)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """The keys a job of this kind takes under `with:`."""
+    """The keys below `with:` of a music job."""
 
-    do: Annotated[Action, "alarm, sleep, volume, stop or announce; each of the other keys belongs to some of them"]
-    play: Annotated[Names | None, f"alarm: what wakes, tried in this order until one sounds: {sources.FORMS}"] = None
+    action: Annotated[Action, "alarm, sleep, volume, stop or announce; the other keys belong to some of these actions"]
+    play: Annotated[Names | None, f"alarm: the sources, tried in this order until one plays: {sources.FORMS}"] = None
     volume: Annotated[
-        int | None, "alarm: how loud it becomes, without it 40; volume: what it is set to; announce: how loud"
+        int | None, "alarm: the final volume, default 40; volume: the new volume; announce: its volume"
     ] = None
-    from_: Annotated[int, "alarm: how loud it begins"] = 5
+    start_volume: Annotated[int, "alarm: the volume at which the fade starts"] = 5
     fade: Annotated[
         timedelta | None,
-        "how long the volume takes; without it, 5m for an alarm, the last 1m of a sleep, 0s for volume and stop",
+        "how long the volume takes to change; default 5m for an alarm, the last 1m of a sleep timer, else 0s",
     ] = None
-    for_: Annotated[timedelta | None, "alarm: it stops by itself after this time; without it, the music goes on"] = None
-    snooze: Annotated[timedelta, "alarm: how long it is silent when it is asked to wait"] = timedelta(minutes=9)
-    once: Annotated[bool, "alarm: it rings at its next slot and is then paused"] = False
-    in_: Annotated[timedelta | None, "sleep: how long the music still plays; without in, at and finish, 30m"] = None
-    at: Annotated[str | None, 'sleep: the time of the day at which it ends, such as "23:30"'] = None
-    finish: Annotated[Finish | None, "sleep: when the time has come, the track, album or queue is played out"] = None
-    say: Annotated[str | None, "announce: a text that is spoken"] = None
-    sound: Annotated[str | None, "announce: what is played: a file of the library or an address"] = None
+    duration: Annotated[timedelta | None, "alarm: stops after this time; without it, the music continues"] = None
+    snooze: Annotated[timedelta, "alarm: how long a snooze is silent"] = timedelta(minutes=9)
+    one_shot: Annotated[bool, "alarm: rings at the next scheduled time, then the job is paused"] = False
+    in_: Annotated[timedelta | None, "sleep: time until the music stops; without in, at and play-out, 30m"] = None
+    at: Annotated[str | None, 'sleep: the time of day at which the music stops, such as "23:30"'] = None
+    play_out: Annotated[PlayOut | None, "sleep: at that time, first play the track, album or queue to its end"] = None
+    text: Annotated[str | None, "announce: the text to speak"] = None
+    source: Annotated[str | None, "announce: the sound to play: a file of the library or an address"] = None
 
-    def check(self) -> Wrong:
-        """Return what is wrong with the keys: where, what, and what would be right."""
-        return [*self._misplaced(), *self._missing(), *self._wrong()]
+    def check(self) -> Problems:
+        """Return the problems of the options."""
+        return [*self._misplaced_keys(), *self._missing_keys(), *self._invalid_values()]
 
-    def warnings(self) -> Wrong:
-        """Return what a run would stumble over as things stand: where, what, and what would be right."""
-        if self.say is not None and not any(shutil.which(name) for name in SPEAKERS):
-            return [(("say",), "nothing here can speak", SPEAKER_MISSING)]
+    def warnings(self) -> Problems:
+        """Return the problems that a run on this machine would have."""
+        if self.text is not None and not any(shutil.which(name) for name in TTS_PROGRAMS):
+            return [(("text",), "no program that can speak is installed", TTS_HINT)]
         return []
 
-    def _misplaced(self) -> Wrong:
-        """Return the keys that were given and belong to something else."""
-        given = [each for each in fields(self) if each.name != "do" and getattr(self, each.name) != each.default]
-        keys = [each.name.rstrip("_") for each in given]
+    def _misplaced_keys(self) -> Problems:
+        changed = [each for each in fields(self) if each.name != "action" and getattr(self, each.name) != each.default]
+        keys = [each.name.rstrip("_").replace("_", "-") for each in changed]
         return [
-            ((key,), f"{key} means nothing to do: {self.do}", f"it takes {', '.join(sorted(_KEYS[self.do]))}")
+            (
+                (key,),
+                f"{key} does not belong to action: {self.action}",
+                f"its keys are {', '.join(sorted(_KEYS[self.action]))}",
+            )
             for key in keys
-            if key not in _KEYS[self.do]
+            if key not in _KEYS[self.action]
         ]
 
-    def _missing(self) -> Wrong:
-        match self.do:
+    def _missing_keys(self) -> Problems:
+        match self.action:
             case Action.ALARM if self.play is None:
-                return [((), "nobody knows what wakes", "add play: and a station, a playlist or a folder")]
+                return [((), "the alarm has nothing to play", "add play: and a station, a playlist or a folder")]
             case Action.VOLUME if self.volume is None:
-                return [((), "nobody knows how loud", "add volume: and a number from 0 to 100")]
-            case Action.ANNOUNCE if self.say is not None and self.sound is not None:
-                return [(("sound",), "one thing is announced at a time", "write either say: or sound:")]
+                return [((), "the volume is missing", "add volume: and a number from 0 to 100")]
+            case Action.ANNOUNCE if self.text is not None and self.source is not None:
+                return [(("source",), "a job announces one thing", "write either text: or source:")]
         return []
 
-    def _wrong(self) -> Wrong:
-        """Return the values that cannot be used."""
-        problems: Wrong = []
-        for key, level in (("volume", self.volume), ("from", self.from_)):
+    def _invalid_values(self) -> Problems:
+        problems: Problems = []
+        for key, level in (("volume", self.volume), ("start-volume", self.start_volume)):
             if level is not None and not 0 <= level <= 100:
-                problems.append(((key,), f"{level} is no volume", "write 0 to 100"))
-        if self.do is Action.ALARM and 0 <= self.loudness < self.from_:
-            problems.append((("from",), f"{self.from_} is louder than volume: {self.loudness}", "write less"))
-        if self.do is Action.ALARM and self.loudness == 0:
-            problems.append((("volume",), "nobody hears a volume of 0", "write 1 to 100"))
-        if self.for_ is not None and self.for_ <= self.fading:
-            problems.append((("for",), "it would stop while it still fades in", "write more than fade:"))
+                problems.append(((key,), f"{level} is not a valid volume", "write 0 to 100"))
+        if self.action is Action.ALARM and 0 <= self.final_volume < self.start_volume:
+            problems.append(
+                (("start-volume",), f"{self.start_volume} is louder than volume: {self.final_volume}", "write less")
+            )
+        if self.action is Action.ALARM and self.final_volume == 0:
+            problems.append((("volume",), "an alarm with volume 0 is silent", "write 1 to 100"))
+        if self.duration is not None and self.duration <= self.fade_time:
+            problems.append((("duration",), "the alarm would stop before its fade ends", "write more than fade:"))
         if self.snooze < timedelta(minutes=1):
-            problems.append((("snooze",), "nobody sleeps in so short a time", "write 1m or more"))
+            problems.append((("snooze",), "the snooze time is too short", "write 1m or more"))
         for number, text in enumerate(self.play or ()):
-            problems += [(("play", number), wrong, "") for wrong in _unplayable(text)]
-        return problems + self._wrong_times()
+            problems += [(("play", number), message, "") for message in _source_errors(text)]
+        return problems + self._invalid_texts()
 
-    def _wrong_times(self) -> Wrong:
-        problems: Wrong = []
+    def _invalid_texts(self) -> Problems:
+        problems: Problems = []
         if self.in_ is not None and self.at is not None:
-            problems.append((("at",), "in: says already when it ends", "write either in: or at:"))
+            problems.append((("at",), "in: already says when the music stops", "write either in: or at:"))
         if self.at is not None:
             try:
                 schedule.parse_wall_time(self.at)
             except ValueError as error:
-                problems.append((("at",), f"{self.at!r} is no time of the day", str(error)))
-        for key, text in (("say", self.say), ("sound", self.sound)):
+                problems.append((("at",), f"{self.at!r} is not a valid time of day", str(error)))
+        for key, text in (("text", self.text), ("source", self.source)):
             if text is not None and not text.strip():
-                problems.append(((key,), "there is nothing to be heard", "write some words"))
+                problems.append(((key,), "the value is empty", "write some text"))
             if text is not None and any("\ud800" <= letter <= "\udfff" for letter in text):
-                problems.append(((key,), "it holds what is no letter", "write it in UTF-8"))
+                problems.append(((key,), "the text contains invalid characters", "write it in UTF-8"))
         return problems
 
     @property
-    def loudness(self) -> int:
-        """How loud an alarm becomes."""
+    def final_volume(self) -> int:
+        """The volume at the end of an alarm's fade."""
         return 40 if self.volume is None else self.volume
 
     @property
-    def fading(self) -> timedelta:
-        """How long the volume takes."""
-        return _FADES.get(self.do, timedelta(0)) if self.fade is None else self.fade
+    def fade_time(self) -> timedelta:
+        """How long the volume takes to change."""
+        return _DEFAULT_FADES.get(self.action, timedelta(0)) if self.fade is None else self.fade
 
     @property
-    def lasting(self) -> timedelta:
-        """How long the music still plays before it sleeps, where no time of the day is given."""
+    def time_until_sleep(self) -> timedelta:
+        """How long the music plays before it sleeps, if no time of day is set."""
         if self.in_ is not None:
             return self.in_
-        # "At the end of this track" is not half an hour and the end of a track.
-        return timedelta(0) if self.finish or self.do is Action.STOP else timedelta(minutes=30)
+        # `play-out: track` without a time means the end of the current track, not that of half an hour later.
+        return timedelta(0) if self.play_out or self.action is Action.STOP else timedelta(minutes=30)
 
 
-def _unplayable(text: str) -> list[str]:
+def _source_errors(text: str) -> list[str]:
     try:
         sources.parse(text, ())
-    except UnknownName:  # a station: it may well be there
+    except UnknownName:  # a station name: the stations file is not read here
         return []
     except ValueError as error:
         return [str(error)]

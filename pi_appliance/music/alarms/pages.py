@@ -43,10 +43,10 @@ class AlarmPages:
             music=hub,
             alarms=found,
             rung=[each for each in found if each.session],
-            sleep=service.sleep_state(appliance),
-            can_sleep=bool(service.of_kind(appliance, service.SLEEP)),
+            sleep=service.sleep_timer(appliance),
+            can_sleep=bool(service.jobs_with_action(appliance, service.SLEEP)),
             minutes=_MINUTES,
-            write=service.WRITE,
+            examples=service.EXAMPLE_JOBS,
         )
 
     async def edit(self, request: Request) -> Response:
@@ -64,8 +64,8 @@ class AlarmPages:
                 service.stop_ringing(appliance, name)
             case "once":
                 service.ring_at(appliance, name, given.get("at", ""), now=now)
-            case "forget-once":
-                service.forget_once(appliance, name)
+            case "cancel-rings":
+                service.cancel_rings(appliance, name)
             case other:
                 raise HTTPException(400, f"nothing is known of {other!r} here")
         return self._done(given)
@@ -74,7 +74,7 @@ class AlarmPages:
         """Set the sleep timer, or end it."""
         given = await form(request)
         if given.get("do") == "cancel":
-            service.cancel_sleep(self._daemon.appliance)
+            service.cancel_sleep_timer(self._daemon.appliance)
         else:
             self._set_sleep(given)
         return self._done(given)
@@ -86,12 +86,12 @@ class AlarmPages:
         except ValueError as error:
             raise HTTPException(400, f"'in' is wrong: {error}") from None
         try:
-            service.set_sleep(
+            service.set_sleep_timer(
                 self._daemon.appliance,
                 now=self._actions.now(),
                 in_=length,
                 at=at or None,
-                finish=given.get("finish") or None,
+                play_out=given.get("play_out") or None,
             )
         except ApplianceError as error:
             raise HTTPException(400, str(error)) from None

@@ -1,6 +1,6 @@
-"""The alarms of the house: when each rings, and what a person may do about it. For the page, the API, the command line.
+"""Alarms, sleep timer and announcements as the pages, the API and the command line see them.
 
-Who changes something lets the daemon look at once: Daemon.wake(), or system/wakeup.py from another process.
+After a change, wake the daemon: `Daemon.wake()`, or `system/wakeup.py` from another process.
 """
 
 import json
@@ -14,6 +14,8 @@ from pi_appliance.config import loader, units
 from pi_appliance.config.model import Job
 from pi_appliance.errors import Refused, UnknownName, WrongArgument
 from pi_appliance.music import sources
+from pi_appliance.music.alarms.active import action_of
+from pi_appliance.music.alarms.session import parse_timestamp
 from pi_appliance.scheduling import cron, slot_ledger
 from pi_appliance.scheduling.appliance import Appliance, Slot
 from pi_appliance.scheduling.model import Cron
@@ -24,155 +26,171 @@ from pi_appliance.storage.slots import Pause
 from pi_appliance.system import clock
 from pi_appliance.system.clock import Timestamp
 
-KIND = "music"
-WRITE = {
-    "alarm": "wake: {kind: music, schedule: {times: ['06:45'], days: [mon-fri]}, with: {do: alarm, play: [fip]}}",
-    "sleep": "sleep: {kind: music, with: {do: sleep}}",
-    "announce": "announce: {kind: music, with: {do: announce}}",
+ALARM, SLEEP, ANNOUNCE = "alarm", "sleep", "announce"
+SNOOZE, STOP = "snooze", "stop"
+SNOOZING, STARTING = "snoozing", "starting"
+EXAMPLE_JOBS = {
+    ALARM: "wake: {kind: music, schedule: {times: ['06:45'], days: [mon-fri]}, with: {action: alarm, play: [fip]}}",
+    SLEEP: "sleep: {kind: music, with: {action: sleep}}",
+    ANNOUNCE: "announce: {kind: music, with: {action: announce}}",
 }
-_MOST = 20  # asks of one job: each begins a process, and a button that hangs must not begin hundreds
-_WORDS = {"alarm": "is an alarm", "sleep": "sets a sleep timer", "announce": "announces something"}
+_MAX_REQUESTS = 20  # per job: each starts a process, and a stuck button must not start hundreds
+_MAX_SLOTS = 200  # scheduled times searched for the next one that is selected
+_MAX_SLEEP = timedelta(hours=24)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Session:
-    """What a job is in the middle of.
+class ActiveSession:
+    """The session of a music job that runs now or was interrupted.
 
-    `phase` is one word of the job's own, such as ringing, snoozing, waiting; '' where it has not said so yet.
-    `ends` is when the phase does, where that is known. `run`: the one that goes on; None while it is cut off.
+    `phase` is '' until the run has saved its first checkpoint. `ends_at` is the end of the phase, if known.
+    `run` is None while the session is interrupted.
     """
 
     job: str
     phase: str
-    ends: datetime | None
+    ends_at: datetime | None
     run: Run | None
-
-
-def of_kind(appliance: Appliance, do: str) -> list[Job]:
-    """Return the jobs that DO this with the music, in the order of the file."""
-    jobs = appliance.config.jobs.values()
-    return [job for job in jobs if job.kind == KIND and str(getattr(job.with_, "do", "")) == do]
-
-
-def get_job(appliance: Appliance, name: str, do: str) -> Job:
-    """Return the job NAME, which must DO this. Raises UnknownName with the nearest there is."""
-    known = {job.name: job for job in of_kind(appliance, do)}
-    if name not in known:
-        _require_some(appliance, do)
-        raise UnknownName("alarm" if do == "alarm" else f"job that {_WORDS[do]}", name, tuple(known))
-    return known[name]
-
-
-def manual_job(appliance: Appliance, do: str) -> Job:
-    """Return the job by which a person does this: the first without a schedule, else the first.
-
-    Raises Refused, saying what to write, where there is none.
-    """
-    return min(_require_some(appliance, do), key=lambda job: job.schedule is not None)
-
-
-def _require_some(appliance: Appliance, do: str) -> list[Job]:
-    jobs = of_kind(appliance, do)
-    if not jobs:
-        raise Refused(f"no job {_WORDS[do]}; write into {appliance.config.path.name}, under jobs:  {WRITE[do]}")
-    return jobs
-
-
-def ask(appliance: Appliance, job: Job, due: datetime, given: Mapping[str, object], *, now: datetime) -> RunRequest:
-    """Write down that JOB is to run at DUE with the GIVEN keys.
-
-    Raises WrongArgument for what it does not take, Refused where too much is asked of it already.
-    """
-    validate_arguments(appliance, job, given)
-    if len(appliance.store.asks.all(job.name)) >= _MOST:
-        raise Refused(f"{_MOST} runs of {job.name} are asked for already; wait until they have begun, or cancel some")
-    return appliance.store.asks.add(job.name, due, given, now=now)
-
-
-def validate_arguments(appliance: Appliance, job: Job, given: Mapping[str, object]) -> None:
-    """Raise WrongArgument, in one line, unless JOB takes the GIVEN keys."""
-    loader.options(appliance.config, job, given)
-
-
-def active_session(appliance: Appliance, job: Job) -> Session | None:
-    """Return what JOB is in the middle of, None if nothing."""
-    run = next(iter(appliance.store.going_on(job.name)), None)
-    held = appliance.store.asks.held(job.name)
-    if held is None:
-        return Session(job=job.name, phase="", ends=None, run=run) if run else None
-    try:
-        said = json.loads(held.text)["active_session"]
-        phase, ends = str(said["phase"]), _ends(said, appliance, job)
-    except (ValueError, KeyError, TypeError):  # of another release
-        phase, ends = "", None
-    return Session(job=job.name, phase=phase, ends=ends, run=run)
-
-
-def _ends(said: Mapping[str, Any], appliance: Appliance, job: Job) -> datetime | None:
-    """Return when the phase ends: at a time on the wall, or after its seconds by the steady clock."""
-    if said.get("until") and said["phase"] == "waiting":
-        return datetime.fromisoformat(said["until"]).replace(tzinfo=appliance.config.zone_of(job))
-    since, now = said["since"], Timestamp(clock.now(), clock.MachineClock().steady(), clock.boot_name())
-    gone = now.seconds_since(
-        Timestamp(datetime.fromisoformat(since["wall"]), float(since["steady"]), str(since["boot"]))
-    )
-    return now.wall + timedelta(seconds=float(said["seconds"]) - gone) if said["seconds"] else None
-
-
-ALARM = "alarm"
-SNOOZE, STOP = "snooze", "stop"
-SNOOZING = "snoozing"
-_FAR_ENOUGH = 200  # slots looked at for one that is used
-_RIGHT = 'write a time such as "06:45"'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alarm:
-    """One alarm as it stands.
+    """The state of one alarm.
 
-    `next` is its next slot, `rings` when it rings next by its schedule: not at a slot that is skipped or left to
-    chance, nor while it pauses. `asks` are the times at which it rings once beside that. `session`: it rings just now,
-    or snoozes.
+    `next_slot` is the next scheduled time. `next_ring` is the next one that is not skipped, paused or left out by
+    chance. `requests` are one-off rings. `session` is set while it rings or snoozes.
     """
 
     job: str
-    next: Slot | None
-    rings: datetime | None
+    next_slot: Slot | None
+    next_ring: datetime | None
     skipped: datetime | None
     pause: Pause | None
-    once: bool
-    asks: Sequence[RunRequest]
-    session: Session | None
-    words: str
-    """What it plays, how loud, and how slowly that comes."""
+    one_shot: bool
+    requests: Sequence[RunRequest]
+    session: ActiveSession | None
+    description: str
 
     @property
-    def soonest(self) -> datetime | None:
-        """When it rings next, by its schedule or because a person wants that; after a snooze, when it goes on."""
-        again = self.session.ends if self.session and self.session.phase == SNOOZING else None
-        return min((each for each in (again, self.rings, *(ask.due for ask in self.asks)) if each), default=None)
+    def next(self) -> datetime | None:
+        """When it rings next: by its schedule, on request, or after a snooze."""
+        snooze_end = self.session.ends_at if self.session and self.session.phase == SNOOZING else None
+        times = (snooze_end, self.next_ring, *(request.due for request in self.requests))
+        return min((each for each in times if each), default=None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SleepTimer:
+    """The active sleep timer. `phase` is starting, waiting, playing-out or fading-out."""
+
+    job: str
+    phase: str
+    ends_at: datetime | None
+    status_text: str = ""
+
+
+# Jobs
+
+
+def jobs_with_action(appliance: Appliance, action: str) -> list[Job]:
+    """Return the music jobs with `action`, in the order of the file."""
+    return [job for job in appliance.config.jobs.values() if action_of(job) == action]
+
+
+def get_job(appliance: Appliance, name: str, action: str) -> Job:
+    """Return the music job `name`, which must have `action`."""
+    jobs = {job.name: job for job in jobs_with_action(appliance, action)}
+    if name not in jobs:
+        _require_jobs(appliance, action)
+        raise UnknownName("alarm" if action == ALARM else f"job with action: {action}", name, tuple(jobs))
+    return jobs[name]
+
+
+def manual_job(appliance: Appliance, action: str) -> Job:
+    """Return the job for requests by a person: the first one without a schedule, else the first.
+
+    Raises:
+        Refused: No job has this action.
+
+    """
+    return min(_require_jobs(appliance, action), key=lambda job: job.schedule is not None)
+
+
+def _require_jobs(appliance: Appliance, action: str) -> list[Job]:
+    jobs = jobs_with_action(appliance, action)
+    if not jobs:
+        file = appliance.config.path.name
+        raise Refused(f"no music job has action: {action}; add to {file}, under jobs:  {EXAMPLE_JOBS[action]}")
+    return jobs
+
+
+def request_run(
+    appliance: Appliance, job: Job, due: datetime, arguments: Mapping[str, object], *, now: datetime
+) -> RunRequest:
+    """Request a run of `job` at `due` with `arguments` instead of its own options.
+
+    Raises:
+        WrongArgument: The job does not take the arguments.
+        Refused: Too many runs are requested already.
+
+    """
+    validate_arguments(appliance, job, arguments)
+    if len(appliance.store.asks.all(job.name)) >= _MAX_REQUESTS:
+        raise Refused(
+            f"{_MAX_REQUESTS} runs of {job.name} are requested already; wait until they have started, or cancel some"
+        )
+    return appliance.store.asks.add(job.name, due, arguments, now=now)
+
+
+def validate_arguments(appliance: Appliance, job: Job, arguments: Mapping[str, object]) -> None:
+    """Raise `WrongArgument` unless `job` takes `arguments`."""
+    loader.options(appliance.config, job, arguments)
+
+
+def active_session(appliance: Appliance, job: Job) -> ActiveSession | None:
+    """Return the session of `job` that runs now or was interrupted."""
+    run = next(iter(appliance.store.going_on(job.name)), None)
+    checkpoint = appliance.store.asks.held(job.name)
+    if checkpoint is None:
+        return ActiveSession(job=job.name, phase="", ends_at=None, run=run) if run else None
+    try:
+        data = json.loads(checkpoint.text)["session"]
+        phase, ends_at = str(data["phase"]), _phase_end(data, appliance, job)
+    except (ValueError, KeyError, TypeError):  # written by another release
+        phase, ends_at = "", None
+    return ActiveSession(job=job.name, phase=phase, ends_at=ends_at, run=run)
+
+
+def _phase_end(data: Mapping[str, Any], appliance: Appliance, job: Job) -> datetime | None:
+    if data.get("until") and data["phase"] == "waiting":
+        return datetime.fromisoformat(data["until"]).replace(tzinfo=appliance.config.zone_of(job))
+    now = Timestamp(clock.now(), clock.MachineClock().steady(), clock.boot_name())
+    age = now.seconds_since(parse_timestamp(data["phase_started"]))
+    return now.wall + timedelta(seconds=float(data["seconds"]) - age) if data["seconds"] else None
+
+
+# Alarms
 
 
 def alarms(appliance: Appliance, now: datetime) -> list[Alarm]:
     """Return every alarm, in the order of the file."""
     appliance.sweep()
     pauses = {name: pause for name, pause in appliance.store.slots.pauses().items() if pause.holds(now)}
-    return [_alarm(appliance, job, pauses.get(job.name), now) for job in of_kind(appliance, ALARM)]
+    return [_alarm(appliance, job, pauses.get(job.name), now) for job in jobs_with_action(appliance, ALARM)]
 
 
 def _alarm(appliance: Appliance, job: Job, pause: Pause | None, now: datetime) -> Alarm:
-    coming = list(islice(appliance.slots(job.name, now), 1))
     skipped = slot_ledger.skipped(appliance, job.name, now)
     return Alarm(
         job=job.name,
-        next=coming[0] if coming else None,
-        rings=_next_ring(appliance, job, pause, now),
+        next_slot=next(iter(appliance.slots(job.name, now)), None),
+        next_ring=_next_ring(appliance, job, pause, now),
         skipped=skipped.at if skipped else None,
         pause=pause,
-        once=bool(getattr(job.with_, "once", False)),
-        asks=appliance.store.asks.all(job.name),
+        one_shot=bool(getattr(job.with_, "one_shot", False)),
+        requests=appliance.store.asks.all(job.name),
         session=active_session(appliance, job),
-        words=describe(job),
+        description=describe(job),
     )
 
 
@@ -180,217 +198,212 @@ def _next_ring(appliance: Appliance, job: Job, pause: Pause | None, now: datetim
     if pause is not None and pause.until is None:
         return None
     after = now if pause is None or pause.until is None else pause.until
-    return next((slot.begins for slot in islice(appliance.slots(job.name, after), _FAR_ENOUGH) if slot.picked), None)
+    return next((slot.begins for slot in islice(appliance.slots(job.name, after), _MAX_SLOTS) if slot.picked), None)
 
 
 def describe(job: Job) -> str:
-    """Return what the alarm JOB does, in words."""
+    """Describe the sources, volume and duration of an alarm."""
     options: Any = job.with_
-    parts = [", else ".join(sources.in_words(each) for each in options.play or ()), f"to volume {options.loudness}"]
-    if options.fading:
-        parts[-1] += f" in {units.format_duration(options.fading)}"
-    if options.for_:
-        parts.append(f"for {units.format_duration(options.for_)}")
-    return "; ".join(part for part in parts if part)
+    names = ", else ".join(sources.in_words(each) for each in options.play or ())
+    fade = f" in {units.format_duration(options.fade_time)}" if options.fade_time else ""
+    duration = f", for {units.format_duration(options.duration)}" if options.duration else ""
+    return f"{names}; up to volume {options.final_volume}{fade}{duration}"
 
 
 def skip(appliance: Appliance, name: str, *, now: datetime) -> datetime:
-    """Let the alarm NAME not ring the next time, and return when that is. Raises UnknownName, Refused."""
+    """Skip the next ring of alarm `name`, and return its time."""
     get_job(appliance, name, ALARM)
     return slot_ledger.skip(appliance, name, now=now).at
 
 
 def unskip(appliance: Appliance, name: str, *, now: datetime) -> datetime:
-    """Let the alarm NAME ring after all the next time, and return when that is. Raises UnknownName, Refused."""
+    """Undo `skip`, and return the time of the next ring."""
     get_job(appliance, name, ALARM)
     return slot_ledger.unskip(appliance, name, now=now).at
 
 
 def ring_at(appliance: Appliance, name: str, at: str, *, now: datetime) -> RunRequest:
-    """Let the alarm NAME ring once, when the clock on its wall shows AT next, such as 06:45; said twice, it is once.
+    """Let alarm `name` ring once, the next time the local clock shows `at`, such as 06:45.
 
-    Where the clock leaves that time out, it rings when it is put forward; where it shows it twice, the first time.
-    Raises UnknownName; Refused where there are no alarms; WrongArgument where AT is no time.
+    A time that a clock change leaves out rings at the change; one that occurs twice rings the first time. A repeated
+    request for the same time changes nothing.
     """
     job = get_job(appliance, name, ALARM)
-    due = next(cron.fire_times(_daily(at), now, appliance.config.zone_of(job)))
-    known = [ask for ask in appliance.store.asks.all(name) if ask.due == due]
-    return known[0] if known else ask(appliance, job, due, {}, now=now)
+    due = next(cron.fire_times(_daily_cron(at), now, appliance.config.zone_of(job)))
+    same = [request for request in appliance.store.asks.all(name) if request.due == due]
+    return same[0] if same else request_run(appliance, job, due, {}, now=now)
 
 
-def _daily(at: str) -> Cron:
+def _daily_cron(at: str) -> Cron:
     hour, colon, minute = at.strip().partition(":")
-    whole = hour.isdecimal() and minute.isdecimal() and len(hour) <= 2 and len(minute) == 2
-    if not (colon and whole and int(hour) < 24 and int(minute) < 60):
-        raise WrongArgument(f"{at!r} is no time of the day; {_RIGHT}")
+    is_number = hour.isdecimal() and minute.isdecimal() and len(hour) <= 2 and len(minute) == 2
+    if not (colon and is_number and int(hour) < 24 and int(minute) < 60):
+        raise WrongArgument(f'{at!r} is not a valid time of day; write a time such as "06:45"')
     return Cron((f"{int(minute)} {int(hour)} * * *",))
 
 
-def forget_once(appliance: Appliance, name: str) -> int:
-    """Let the alarm NAME not ring at the times that were asked for; return how many. Raises UnknownName, Refused."""
+def cancel_rings(appliance: Appliance, name: str) -> int:
+    """Cancel the rings of `ring_at`, and return their number."""
     get_job(appliance, name, ALARM)
-    asks = appliance.store.asks
-    dropped = sum(asks.drop(ask.id) for ask in asks.all(name))
-    if not dropped:
-        raise Refused(f"{name} was not asked to ring at a time of its own")
-    return dropped
+    requests = appliance.store.asks
+    cancelled = sum(requests.drop(request.id) for request in requests.all(name))
+    if not cancelled:
+        raise Refused(f"no single ring of {name} is set")
+    return cancelled
 
 
 def snooze(appliance: Appliance, name: str | None = None) -> list[str]:
-    """Let the alarm NAME, or whichever rings, be silent for a while; return the names. Raises UnknownName, Refused."""
-    return _say(appliance, name, SNOOZE)
+    """Snooze alarm `name`, or every ringing alarm; return the names."""
+    return _signal(appliance, name, SNOOZE)
 
 
 def stop_ringing(appliance: Appliance, name: str | None = None) -> list[str]:
-    """Let the alarm NAME, or whichever rings or snoozes, end; return the names. Raises UnknownName, Refused."""
-    return _say(appliance, name, STOP)
+    """Stop alarm `name`, or every alarm that rings or snoozes; return the names."""
+    return _signal(appliance, name, STOP)
 
 
-def _say(appliance: Appliance, name: str | None, word: str) -> list[str]:
-    jobs = of_kind(appliance, ALARM) if name is None else [get_job(appliance, name, ALARM)]
+def _signal(appliance: Appliance, name: str | None, signal: str) -> list[str]:
+    jobs = jobs_with_action(appliance, ALARM) if name is None else [get_job(appliance, name, ALARM)]
     appliance.sweep()
-    ringing = [job.name for job in jobs if active_session(appliance, job)]
-    if not ringing:
-        raise Refused(f"{name or 'no alarm'} {'does not ring' if name else 'rings'} just now")
-    for each in ringing:
-        appliance.store.asks.say(each, word)
-    return ringing
+    active = [job.name for job in jobs if active_session(appliance, job)]
+    if not active:
+        raise Refused(f"{name} is not ringing" if name else "no alarm is ringing")
+    for each in active:
+        appliance.store.asks.say(each, signal)
+    return active
 
 
 def alarm_values(alarm: Alarm) -> dict[str, Any]:
-    """Return ALARM as plain values."""
+    """Convert `alarm` to JSON."""
     session = alarm.session
     return {
         "job": alarm.job,
-        "next": serializers.instant(alarm.soonest),
-        "rings": serializers.instant(alarm.rings),
-        "slot": serializers.instant(alarm.next.at) if alarm.next else None,
+        "next": serializers.instant(alarm.next),
+        "next_ring": serializers.instant(alarm.next_ring),
+        "slot": serializers.instant(alarm.next_slot.at) if alarm.next_slot else None,
         "skipped": serializers.instant(alarm.skipped),
         "paused": alarm.pause is not None,
-        "paused-until": serializers.instant(alarm.pause.until) if alarm.pause else None,
-        "once": alarm.once,
-        "once-at": [serializers.instant(ask.due) for ask in alarm.asks],
+        "paused_until": serializers.instant(alarm.pause.until) if alarm.pause else None,
+        "one_shot": alarm.one_shot,
+        "one_off_rings": [serializers.instant(request.due) for request in alarm.requests],
         "ringing": session is not None and session.phase != SNOOZING,
-        "snoozed-until": serializers.instant(session.ends) if session and session.phase == SNOOZING else None,
+        "snoozed_until": serializers.instant(session.ends_at) if session and session.phase == SNOOZING else None,
         "run": session.run.id if session and session.run else None,
-        "words": alarm.words,
+        "description": alarm.description,
     }
 
 
-SLEEP, ANNOUNCE = "sleep", "announce"
-_STOP = "stop"
-_LONGEST = timedelta(hours=24)
-BEGINS = "begins"  # the phase of a timer that was asked for and whose run has not said anything yet
+# Sleep timer
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sleep:
-    """A sleep timer that is set: by which job, what it does (begins, waiting, finishing, falling), until when."""
-
-    job: str
-    phase: str
-    ends: datetime | None
-    note: str = ""
-
-
-def sleep_state(appliance: Appliance) -> Sleep | None:
-    """Return the sleep timer that is set, None if none is."""
+def sleep_timer(appliance: Appliance) -> SleepTimer | None:
+    """Return the active sleep timer."""
     appliance.sweep()
-    for job in of_kind(appliance, SLEEP):
-        asks = appliance.store.asks.all(job.name)
+    for job in jobs_with_action(appliance, SLEEP):
         session = active_session(appliance, job)
-        if asks:  # it takes the place of what goes on
-            return Sleep(job=job.name, phase=BEGINS, ends=None)
+        if appliance.store.asks.all(job.name):  # it replaces the active one
+            return SleepTimer(job=job.name, phase=STARTING, ends_at=None)
         if session is not None:
-            return Sleep(job=job.name, phase=session.phase or BEGINS, ends=session.ends, note=_note(appliance, session))
+            status = _status_text(appliance, session)
+            return SleepTimer(
+                job=job.name, phase=session.phase or STARTING, ends_at=session.ends_at, status_text=status
+            )
     return None
 
 
-def _note(appliance: Appliance, session: Session) -> str:
+def _status_text(appliance: Appliance, session: ActiveSession) -> str:
     if session.run is None:
-        return "cut off; the daemon goes on with it"
+        return "interrupted; the daemon will resume it"
     return next((run.note for run in appliance.history(job=session.job, limit=5) if run.id == session.run.id), "")
 
 
-def set_sleep(
+def set_sleep_timer(
     appliance: Appliance,
     *,
     now: datetime,
     in_: timedelta | None = None,
     at: str | None = None,
-    finish: str | None = None,
+    play_out: str | None = None,
     fade: timedelta | None = None,
 ) -> RunRequest:
-    """Let the music sleep after IN_, or AT a time of the day; then play out what FINISH names; fade for FADE.
+    """Set the sleep timer, in place of an active one. Without arguments, the job's own options apply.
 
-    It takes the place of a timer that is set. Raises Refused where no job does that, saying what to write;
-    WrongArgument where it cannot be so.
+    Raises:
+        Refused: No job is a sleep timer.
+        WrongArgument: The arguments are not valid.
+
     """
     job = manual_job(appliance, SLEEP)
-    if in_ is not None and not timedelta(0) < in_ <= _LONGEST:
-        raise WrongArgument(f"{units.format_duration(in_)} is no time to fall asleep; write 1m to 24h")
-    given: dict[str, object] = {"in": in_ and units.format_duration(in_), "at": at, "finish": finish}
-    if given == dict.fromkeys(given):
-        given = {}  # nothing was said, so all is as the file has it
+    if in_ is not None and not timedelta(0) < in_ <= _MAX_SLEEP:
+        raise WrongArgument(f"{units.format_duration(in_)} is not a valid sleep time; write 1m to 24h")
+    arguments: dict[str, object] = {"in": in_ and units.format_duration(in_), "at": at, "play-out": play_out}
+    if not any(value is not None for value in arguments.values()):
+        arguments = {}
     if fade is not None:
-        given["fade"] = units.format_duration(fade)
-    validate_arguments(appliance, job, given)
-    _end_all(appliance)
-    return ask(appliance, job, now, given, now=now)
+        arguments["fade"] = units.format_duration(fade)
+    validate_arguments(appliance, job, arguments)
+    _end_sleep_timers(appliance)
+    return request_run(appliance, job, now, arguments, now=now)
 
 
-def cancel_sleep(appliance: Appliance) -> None:
-    """Let the music go on. Raises Refused if no sleep timer is set."""
-    if not _end_all(appliance):
+def cancel_sleep_timer(appliance: Appliance) -> None:
+    """Cancel the sleep timer; the music continues."""
+    if not _end_sleep_timers(appliance):
         raise Refused("no sleep timer is set")
 
 
-def _end_all(appliance: Appliance) -> bool:
-    """End the sleep timers that are set or asked for; say whether there were any."""
+def _end_sleep_timers(appliance: Appliance) -> bool:
+    """End all sleep timers and requests for one; return whether there were any."""
     appliance.sweep()
-    jobs = of_kind(appliance, SLEEP)
-    return any([_end(appliance, job) for job in jobs])  # noqa: C419 - all of them, not up to the first
+    jobs = jobs_with_action(appliance, SLEEP)
+    return any([_end_sleep_timer(appliance, job) for job in jobs])  # noqa: C419 - all of them, not up to the first
 
 
-def _end(appliance: Appliance, job: Job) -> bool:
-    asks = appliance.store.asks
-    dropped = [asks.drop(ask.id) for ask in asks.all(job.name)]
+def _end_sleep_timer(appliance: Appliance, job: Job) -> bool:
+    requests = appliance.store.asks
+    cancelled = [requests.drop(request.id) for request in requests.all(job.name)]
     session = active_session(appliance, job)
     if session is not None:
-        asks.say(job.name, _STOP)
-    return session is not None or any(dropped)
+        requests.say(job.name, STOP)
+    return session is not None or any(cancelled)
+
+
+def sleep_values(timer: SleepTimer | None) -> dict[str, Any]:
+    """Convert `timer` to JSON; the keys are the same if no timer is set."""
+    return {
+        "set": timer is not None,
+        "job": timer.job if timer else None,
+        "phase": timer.phase if timer else None,
+        "ends_at": serializers.instant(timer.ends_at) if timer else None,
+        "status_text": timer.status_text if timer else "",
+    }
+
+
+# Announcements
 
 
 def announce(
     appliance: Appliance,
     *,
     now: datetime,
-    say: str | None = None,
-    sound: str | None = None,
+    text: str | None = None,
+    source: str | None = None,
     volume: int | None = None,
 ) -> RunRequest:
-    """Let the text SAY be spoken, or SOUND be played, over the music; then that goes on as it was.
+    """Speak `text` or play `source` over the music.
 
-    Raises Refused where no job does that, saying what to write; WrongArgument where it cannot be so.
+    Raises:
+        Refused: No job announces.
+        WrongArgument: The arguments are not valid.
+
     """
     job = manual_job(appliance, ANNOUNCE)
-    given: dict[str, object] = {"say": say, "sound": sound}
-    if given == dict.fromkeys(given):
-        given = {}
+    arguments: dict[str, object] = {"text": text, "source": source}
+    if text is None and source is None:
+        arguments = {}
     if volume is not None:
-        given["volume"] = volume
+        arguments["volume"] = volume
     options: Any = job.with_
-    if not (say or sound or options.say or options.sound):
-        raise WrongArgument("nothing is to be announced; give a text to say, or a sound")
-    return ask(appliance, job, now, given, now=now)
-
-
-def sleep_values(sleep: Sleep | None) -> dict[str, Any]:
-    """Return SLEEP as plain values; all are there if no timer is set, too."""
-    return {
-        "set": sleep is not None,
-        "job": sleep.job if sleep else None,
-        "phase": sleep.phase if sleep else None,
-        "ends": serializers.instant(sleep.ends) if sleep else None,
-        "note": sleep.note if sleep else "",
-    }
+    if not (text or source or options.text or options.source):
+        raise WrongArgument("nothing to announce; give a text or a source")
+    return request_run(appliance, job, now, arguments, now=now)

@@ -1,4 +1,7 @@
-"""What a music job is in the middle of, kept so that another run can finish it: options, phase, since when."""
+"""Base class of alarms, sleep timers, volume changes and announcements, and their checkpoint.
+
+The checkpoint is saved with each change of phase, so that another run can resume the session.
+"""
 
 import contextlib
 import json
@@ -11,29 +14,35 @@ from typing import Any, cast
 from pi_appliance.config import units
 from pi_appliance.config.units import Names
 from pi_appliance.errors import Refused, Unavailable
-from pi_appliance.music.alarms.options import Action, Finish, Options
-from pi_appliance.music.alarms.volume import Volume
+from pi_appliance.music.alarms.options import Action, Options, PlayOut
+from pi_appliance.music.alarms.volume import VolumeControl
 from pi_appliance.music.context import MusicContext
 from pi_appliance.music.model import Mode, Play, PlayerState
 from pi_appliance.music.player import Player
 from pi_appliance.system.clock import Timestamp
 
+MAX_AGE = 3600.0  # seconds after which an interrupted session is not resumed
+POLL_INTERVAL = 1.0  # seconds between two polls of the player, and between two steps of the volume
+RETRY_TIMEOUT = 8.0  # seconds
+_RETRY_INTERVAL = 0.25  # seconds
+_MAX_ANNOUNCEMENT_AGE = 300.0  # seconds after which an announcement counts as ended
+
 
 class Phase(StrEnum):
-    """What goes on."""
+    """The state of a session."""
 
-    RINGING = "ringing"  # the alarm; its fade, and what comes after that
+    RINGING = "ringing"  # an alarm, including its fade
     SNOOZING = "snoozing"
-    WAITING = "waiting"  # for the time to sleep
-    FINISHING = "finishing"  # the track, album or queue is played out
-    FALLING = "falling"  # the volume, before the music stops
-    TURNING = "turning"  # the volume, towards what was asked for
-    SPEAKING = "speaking"  # the announcement
+    WAITING = "waiting"  # until the sleep time
+    PLAYING_OUT = "playing-out"  # until the end of the track, album or queue
+    FADING_OUT = "fading-out"  # before the music stops
+    CHANGING_VOLUME = "changing-volume"
+    ANNOUNCING = "announcing"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Modes:
-    """How the queue was played before."""
+class QueueModes:
+    """The playback modes of the queue."""
 
     repeat: bool
     random: bool
@@ -42,211 +51,216 @@ class Modes:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
-    """Where the player was before an announcement."""
+class PlaybackPosition:
+    """The position of the player before an announcement."""
 
     play: str
     id: int | None
     position: int | None
     uri: str
     elapsed: float | None
-    file: bool  # it has an end, so that one can go back to a second of it
-    length: int  # of the queue
+    is_file: bool  # it has an end, so that a seek is possible
+    queue_length: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Session:
-    """One alarm, sleep, turn of the volume or announcement that goes on."""
+class Checkpoint:
+    """The saved state of a session."""
 
     phase: Phase
-    since: Timestamp  # when the phase began, or when it would have at the pace of its fade
-    began: Timestamp  # when the session did, or the last ringing
-    seconds: float = 0.0  # how long the phase takes
-    start: int = 0  # the volume at which its fade begins
-    source: int = 0  # which of those to play; beyond the last one: the bundled sound
-    sounded: bool = False
-    hand: bool = False  # somebody has taken the volume into his own
-    snoozes: bool = False  # after FALLING it is not over
-    before: int | None = None  # the volume to restore
-    modes: Modes | None = None  # to restore
-    until: str = ""  # the time on the wall at which it ends, without a zone
+    phase_started: Timestamp  # for a fade: when it would have started at its pace
+    session_started: Timestamp  # or the last ring after a snooze
+    seconds: float = 0.0  # length of the phase
+    start_volume: int = 0  # of the fade of this phase
+    source: int = 0  # index of the source that plays; beyond the last one: the built-in sound
+    heard: bool = False
+    user_took_volume: bool = False
+    snoozes: bool = False  # snoozes after FADING_OUT, else ends
+    previous_volume: int | None = None  # to restore
+    modes: QueueModes | None = None  # to restore
+    until: str = ""  # local end time without a time zone
     album: str = ""  # the album that is played out
-    place: Place | None = None
-    added: int | None = None  # the id of the announcement in the queue
-    uri: str = ""  # the address of that, or of the track that is played out
+    player_position: PlaybackPosition | None = None
+    queue_id: int | None = None  # of the announcement
+    uri: str = ""  # of the announcement, or of the track that is played out
 
 
-def dump(options: Options, session: Session) -> str:
-    """Write both down."""
-    return json.dumps({"with": _plain(options), "session": _plain(session)})
+def dump(options: Options, checkpoint: Checkpoint) -> str:
+    """Serialize both as JSON."""
+    return json.dumps({"with": _to_json(options), "session": _to_json(checkpoint)})
 
 
-def load(text: str) -> tuple[Options, Session] | None:
-    """Read what `dump` has written; None for what another release has."""
+def load(text: str) -> tuple[Options, Checkpoint] | None:
+    """Parse the result of `dump`; None if another release wrote it."""
     try:
         data = json.loads(text)
-        return _options(data["with"]), _session(data["session"])
+        return _parse_options(data["with"]), _parse_checkpoint(data["session"])
     except (ValueError, TypeError, KeyError):
         return None
 
 
-def phases(held: Mapping[str, str], now: Timestamp, within: float) -> set[Phase]:
-    """Return the phases of what is HELD, by job; of those that began WITHIN so many seconds before NOW."""
-    found = (loaded[1] for text in held.values() if (loaded := load(text)) is not None)
-    return {each.phase for each in found if now.seconds_since(each.since) <= within}
+def active_phases(checkpoints: Mapping[str, str], now: Timestamp, max_age: float) -> set[Phase]:
+    """Return the phases of `checkpoints` that started at most `max_age` seconds before `now`."""
+    loaded = (result[1] for text in checkpoints.values() if (result := load(text)) is not None)
+    return {each.phase for each in loaded if now.seconds_since(each.phase_started) <= max_age}
 
 
-def modes_of(state: PlayerState) -> Modes:
-    """Return how the queue is played."""
-    return Modes(repeat=state.repeat, random=state.random, single=state.single, consume=state.consume)
+def modes_of(state: PlayerState) -> QueueModes:
+    """Return the playback modes of `state`."""
+    return QueueModes(repeat=state.repeat, random=state.random, single=state.single, consume=state.consume)
 
 
-def _plain(thing: Any) -> dict[str, Any]:
-    return {each.name: _value(getattr(thing, each.name)) for each in fields(thing)}
+def _to_json(item: Any) -> dict[str, Any]:
+    return {each.name: _value_to_json(getattr(item, each.name)) for each in fields(item)}
 
 
-def _value(value: Any) -> Any:
+def _value_to_json(value: Any) -> Any:
     match value:
         case Timestamp():
-            return {"wall": value.wall.isoformat(), "steady": value.steady, "boot": value.boot}
+            return {"wall": value.wall.isoformat(), "monotonic": value.steady, "boot": value.boot}
         case timedelta():
             return value.total_seconds()
-        case Modes() | Place():
-            return _plain(value)
+        case QueueModes() | PlaybackPosition():
+            return _to_json(value)
     return value
 
 
-def _options(data: dict[str, Any]) -> Options:
+def _parse_options(data: dict[str, Any]) -> Options:
     values = dict(data)
-    for name in ("fade", "for_", "snooze", "in_"):
+    for name in ("fade", "duration", "snooze", "in_"):
         values[name] = None if values[name] is None else timedelta(seconds=values[name])
-    values["do"] = Action(values["do"])
-    values["finish"] = None if values["finish"] is None else Finish(values["finish"])
+    values["action"] = Action(values["action"])
+    values["play_out"] = None if values["play_out"] is None else PlayOut(values["play_out"])
     values["play"] = None if values["play"] is None else Names(values["play"])
     return Options(**values)
 
 
-def _session(data: dict[str, Any]) -> Session:
+def _parse_checkpoint(data: dict[str, Any]) -> Checkpoint:
     values = dict(data)
     values["phase"] = Phase(values["phase"])
-    for name in ("since", "began"):
-        values[name] = _moment(values[name])
-    values["modes"] = None if values["modes"] is None else _modes(values["modes"])
-    values["place"] = None if values["place"] is None else Place(**values["place"])
-    return Session(**values)
+    for name in ("phase_started", "session_started"):
+        values[name] = parse_timestamp(values[name])
+    values["modes"] = None if values["modes"] is None else _parse_modes(values["modes"])
+    position = values["player_position"]
+    values["player_position"] = None if position is None else PlaybackPosition(**position)
+    return Checkpoint(**values)
 
 
-def _modes(data: dict[str, Any]) -> Modes:
-    return Modes(**{**data, "single": Mode(data["single"]), "consume": Mode(data["consume"])})
+def _parse_modes(data: dict[str, Any]) -> QueueModes:
+    return QueueModes(**{**data, "single": Mode(data["single"]), "consume": Mode(data["consume"])})
 
 
-def _moment(data: dict[str, Any]) -> Timestamp:
-    return Timestamp(datetime.fromisoformat(data["wall"]), float(data["steady"]), data["boot"])
-
-
-MAX_AGE = 3600.0  # seconds after which what was cut off is not gone on with
-_SPEECH = 300.0  # seconds after which an announcement is none any more, whatever became of it
-POLL_INTERVAL = 1.0  # seconds between two looks, and so between two steps of the volume
+def parse_timestamp(data: Mapping[str, Any]) -> Timestamp:
+    """Parse a timestamp of a checkpoint."""
+    return Timestamp(datetime.fromisoformat(data["wall"]), float(data["monotonic"]), str(data["boot"]))
 
 
 class MusicSession:
-    """What an alarm, a sleep and a turn of the volume have in common."""
+    """A music job that runs for a while: its player, volume, clock and checkpoint."""
 
-    def __init__(self, options: Options, context: MusicContext, player: Player, session: Session) -> None:
-        self.options, self.context, self.player, self.session = options, context, player, session
+    def __init__(self, options: Options, context: MusicContext, player: Player, checkpoint: Checkpoint) -> None:
+        self.options, self.context, self.player, self.checkpoint = options, context, player, checkpoint
         self.volume = self.new_volume()
-        self._spoke = False
-        self.how = ""  # how it ends, once that is known
-        self.over = False
+        self._was_announcing = False
+        self.end_reason = ""  # once it is known
+        self.finished = False
 
-    def new_volume(self) -> Volume:
-        """Return the volume as one of which nothing is known yet."""
-        return Volume(self.player, self.context.max_volume)
+    def new_volume(self) -> VolumeControl:
+        """Create a volume control that knows nothing of earlier changes."""
+        return VolumeControl(self.player, self.context.max_volume)
 
     def now(self) -> float:
-        """Return the steady clock's seconds."""
+        """Return seconds by the monotonic clock."""
         return self.context.timestamp().steady
 
-    async def look(self) -> PlayerState | None:
-        """Return what the player does; None while an announcement is made: what it does then is not our music's."""
-        before, state, now = self._spoke or self._speaks(), await self.player.state(), self._speaks()
-        self._spoke = now
-        return None if before or now else state
+    async def poll_player(self) -> PlayerState | None:
+        """Return the player's state; None during an announcement, whose playback is not ours."""
+        before = self._was_announcing or self._is_announcing()
+        state = await self.player.state()
+        self._was_announcing = self._is_announcing()
+        return None if before or self._was_announcing else state
 
-    def _speaks(self) -> bool:
+    def _is_announcing(self) -> bool:
         others = self.context.active_checkpoints()
-        return bool(others) and Phase.SPEAKING in phases(others, self.context.timestamp(), _SPEECH)
+        now = self.context.timestamp()
+        return bool(others) and Phase.ANNOUNCING in active_phases(others, now, _MAX_ANNOUNCEMENT_AGE)
 
-    def age(self) -> float:
-        """Return for how many seconds the phase goes on."""
-        return self.context.timestamp().seconds_since(self.session.since)
+    def phase_age(self) -> float:
+        """Return the seconds since the phase started."""
+        return self.context.timestamp().seconds_since(self.checkpoint.phase_started)
 
-    def keep(self, **changes: object) -> None:
-        """Change the session, durably."""
-        self.session = replace(self.session, **changes)  # type: ignore[arg-type] # each name is a field
-        self.context.save_checkpoint(dump(self.options, self.session))
+    def save(self, **changes: object) -> None:
+        """Change the checkpoint and save it durably."""
+        self.checkpoint = replace(self.checkpoint, **changes)  # type: ignore[arg-type] # each name is a field
+        self.context.save_checkpoint(dump(self.options, self.checkpoint))
 
-    def begin(self, phase: Phase, seconds: float, **changes: object) -> None:
-        """Begin PHASE, which takes so many SECONDS."""
-        self.keep(phase=phase, since=self.context.timestamp(), seconds=seconds, **changes)
+    def start_phase(self, phase: Phase, seconds: float, **changes: object) -> None:
+        """Start `phase`, which lasts `seconds`."""
+        self.save(phase=phase, phase_started=self.context.timestamp(), seconds=seconds, **changes)
 
-    def finish(self, how: str) -> None:
-        """Be through with it: HOW is told to people."""
-        self.how, self.over = how, True
+    def finish(self, reason: str) -> None:
+        """End the session and delete its checkpoint. `reason` is for the user."""
+        self.end_reason, self.finished = reason, True
         self.context.clear_checkpoint()
 
     async def silence(self, state: PlayerState) -> None:
-        """Pause, so that it can go on; stop a stream, which would only fall behind."""
+        """Pause a file, so that it can continue; stop a stream, which would fall behind."""
         if state.play is Play.PLAYING and state.track is not None and state.track.duration is not None:
             await self.player.pause()
         elif state.play is not Play.STOPPED:
             await self.player.stop()
 
-    async def restore_volume(self) -> None:
-        """Put the volume back to what it was."""
-        if self.session.before is not None:
-            await self.volume.set(self.session.before)
+    async def restore(self) -> None:
+        """Restore the volume from before the session."""
+        if self.checkpoint.previous_volume is not None:
+            await self.volume.set(self.checkpoint.previous_volume)
 
-    async def set_modes(self, modes: Modes) -> None:
-        """Have the queue played so; as far as this player can."""
+    async def end_outdated(self, reason: str) -> None:
+        """End a session that was interrupted too long ago; restore the volume unless playing music would get louder."""
+        state, previous = await self.player.state(), self.checkpoint.previous_volume
+        if previous is not None and (state.play is not Play.PLAYING or previous < (state.volume or 0)):
+            await self.restore()
+        self.finish(reason)
+
+    async def set_modes(self, modes: QueueModes) -> None:
+        """Set the playback modes that the player has."""
         await self.player.set_modes(repeat=modes.repeat, random=modes.random)
-        with contextlib.suppress(Refused):  # it has no such mode
+        with contextlib.suppress(Refused):
             await self.player.set_modes(single=modes.single)
         with contextlib.suppress(Refused):
             await self.player.set_modes(consume=modes.consume)
 
 
-def words(seconds: float) -> str:
-    """Return a length of time as people say it."""
+def format_seconds(seconds: float) -> str:
+    """Format a length of time: minutes from 90 seconds on."""
     if seconds >= 90:
         return f"{round(seconds / 60)} min"
     return units.format_duration(timedelta(seconds=max(0, round(seconds))))
 
 
-PATIENCE = 8.0  # seconds
-_PAUSE = 0.25
+def with_retries(player: Player, sleep: Callable[[float], Awaitable[None]], now: Callable[[], float]) -> Player:
+    """Wrap `player` to repeat calls that raise `Unavailable`, for `RETRY_TIMEOUT` seconds.
+
+    `Unavailable` means that the player certainly did nothing.
+    """
+    return cast("Player", _RetryingPlayer(player, sleep, now))
 
 
-def with_retries(player: Player, rest: Callable[[float], Awaitable[None]], now: Callable[[], float]) -> Player:
-    """Return PLAYER, asked again for PATIENCE: what raises Unavailable was certainly not done."""
-    return cast("Player", _Patient(player, rest, now))
-
-
-class _Patient:
-    def __init__(self, player: Player, rest: Callable[[float], Awaitable[None]], now: Callable[[], float]) -> None:
-        self._player, self._rest, self._now = player, rest, now
+class _RetryingPlayer:
+    def __init__(self, player: Player, sleep: Callable[[float], Awaitable[None]], now: Callable[[], float]) -> None:
+        self._player, self._sleep, self._now = player, sleep, now
 
     def __getattr__(self, name: str) -> Any:
-        ask = getattr(self._player, name)
+        method = getattr(self._player, name)
 
-        async def asked(*words: Any, **more: Any) -> Any:
-            began = self._now()
+        async def call(*args: Any, **kwargs: Any) -> Any:
+            started = self._now()
             while True:
                 try:
-                    return await ask(*words, **more)
+                    return await method(*args, **kwargs)
                 except Unavailable:
-                    if self._now() - began >= PATIENCE:
+                    if self._now() - started >= RETRY_TIMEOUT:
                         raise
-                    await self._rest(_PAUSE)
+                    await self._sleep(_RETRY_INTERVAL)
 
-        return asked
+        return call

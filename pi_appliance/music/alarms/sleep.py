@@ -1,198 +1,274 @@
-"""A sleep timer, and a stop: the music goes on for its time, fades out and ends, and the volume is as it was."""
+"""Sleep timer, stop and volume change: sessions that fade the volume.
+
+A sleep timer lets the music play for its time, fades it out, stops it and restores the volume.
+"""
 
 import contextlib
 from datetime import datetime
 
-from pi_appliance.errors import Unavailable
-from pi_appliance.music.alarms.options import Action, Finish, Options
-from pi_appliance.music.alarms.playback import Fade
-from pi_appliance.music.alarms.session import MAX_AGE, POLL_INTERVAL, MusicSession, Phase, Session, words
+from pi_appliance.errors import Refused, Unavailable
+from pi_appliance.music.alarms.options import Action, Options, PlayOut
+from pi_appliance.music.alarms.session import (
+    MAX_AGE,
+    POLL_INTERVAL,
+    RETRY_TIMEOUT,
+    Checkpoint,
+    MusicSession,
+    Phase,
+    format_seconds,
+)
+from pi_appliance.music.alarms.volume import Fade
 from pi_appliance.music.context import MusicContext
 from pi_appliance.music.model import Play, PlayerState, Track
 from pi_appliance.scheduling import schedule
 from pi_appliance.storage.model import PREEMPT, Result
 
-_PATIENCE = 300.0  # seconds without a player after which nothing plays that could be put to sleep
+_PLAYER_TIMEOUT = 300.0  # seconds without a player after which the session ends
+_END_MARGIN = 0.5  # seconds cut from the last track, so that the next one does not start
 
-_BEFORE_THE_END = 0.5  # seconds of a track that are left out, so that the next one does not begin
 
-
-async def sleep(options: Options, context: MusicContext, session: Session | None) -> Result:
-    """Let the music sleep, or go on with SESSION. Raises Unavailable where the player stays away."""
+async def sleep(options: Options, context: MusicContext, checkpoint: Checkpoint | None) -> Result:
+    """Run a sleep timer or a stop, or resume from `checkpoint`."""
     now, until = context.timestamp(), ""
     if options.at is not None:
         until = schedule.next_time(options.at, context.local_time()).isoformat()
-    new = Session(phase=Phase.WAITING, since=now, began=now, seconds=options.lasting.total_seconds(), until=until)
+    seconds = options.time_until_sleep.total_seconds()
+    new = Checkpoint(phase=Phase.WAITING, phase_started=now, session_started=now, seconds=seconds, until=until)
     player = context.player()
     try:
-        return await _Sleep(options, context, player, session or new).run(cut=session is not None)
+        return await SleepSession(options, context, player, checkpoint or new).run(resumed=checkpoint is not None)
     finally:
         await player.close()
 
 
-class _Sleep(MusicSession):
-    lost: float | None = None
+async def change_volume(options: Options, context: MusicContext, checkpoint: Checkpoint | None) -> Result:
+    """Change the volume, or resume from `checkpoint`.
 
-    async def run(self, *, cut: bool) -> Result:
-        if cut and self._late() > MAX_AGE:
-            return await self._let_go()
-        self.keep()
-        if cut and self.session.phase is Phase.FALLING:
-            self.volume.adopt(0, self.session.start)
+    Raises:
+        Unavailable: The player cannot be reached.
+        Refused: It has no mixer.
+
+    """
+    player = context.player()
+    try:
+        if checkpoint is not None:
+            return await VolumeSession(options, context, player, checkpoint).run(resumed=True)
+        state = await player.state()
+        if state.volume is None:
+            raise Refused("the player has no volume to set; check its mixer settings")
+        now, seconds = context.timestamp(), options.fade_time.total_seconds()
+        new = Checkpoint(
+            phase=Phase.CHANGING_VOLUME,
+            phase_started=now,
+            session_started=now,
+            seconds=seconds,
+            start_volume=state.volume,
+        )
+        return await VolumeSession(options, context, player, new).run(resumed=False)
+    finally:
+        await player.close()
+
+
+class SleepSession(MusicSession):
+    """A sleep timer or a stop."""
+
+    _player_lost_at: float | None = None
+
+    async def run(self, *, resumed: bool) -> Result:
+        """Run until the music has stopped or the timer is cancelled."""
+        if resumed and self._overdue() > MAX_AGE:
+            await self.end_outdated("interrupted too long ago; the music continues")
+            return self._result()
+        self.save()
+        if resumed and self.checkpoint.phase is Phase.FADING_OUT:
+            self.volume.assume(0, self.checkpoint.start_volume)
         while True:
-            word = self.context.next_signal()
-            if word == "stop" and not self.how:
+            signal = self.context.next_signal()
+            if signal == "stop" and not self.end_reason:
                 await self._cancel()
                 return self._result()
-            if word == PREEMPT and self.session.phase is not Phase.WAITING:
-                self.how = "asleep; an alarm rings now"
-                if cut:  # what plays is perhaps the alarm's already
-                    self.finish(self.how)
+            if signal == PREEMPT and self.checkpoint.phase is not Phase.WAITING:
+                self.end_reason = "asleep; an alarm rings now"
+                if resumed:  # the music may already be the alarm's
+                    self.finish(self.end_reason)
                     return self._result()
-            cut = False
+            resumed = False
             try:
-                wait = await self._step()
-                self.lost = None
+                delay = await self._step()
+                self._player_lost_at = None
             except Unavailable:
-                wait = self._without_player()
-            if self.over:
+                delay = self._wait_for_player()
+            if self.finished:
                 return self._result()
-            await self.context.sleep(wait)
+            await self.context.sleep(delay)
 
     async def _step(self) -> float:
-        """Do what this second wants, and return how many seconds there are until the next."""
-        if self.how:
-            await self._end(self.how)
+        """Do the work of this moment and return the seconds until the next step."""
+        if self.end_reason:
+            await self._end(self.end_reason)
             return POLL_INTERVAL
-        match self.session.phase:
+        match self.checkpoint.phase:
             case Phase.WAITING:
                 return await self._wait()
-            case Phase.FINISHING:
+            case Phase.PLAYING_OUT:
                 return await self._play_out()
-        return await self._fall()
+        return await self._fade_out()
 
     async def _wait(self) -> float:
-        left, fade = self._left(), self.options.fading.total_seconds()
-        first = 0.0 if self.options.finish or self.options.do is Action.STOP else fade
-        if left > first:
-            self.context.progress(None, f"asleep in {words(left)}")
-            # A step of the clock, and a word, are noticed soon.
-            return min(left - first, 2 * POLL_INTERVAL)
-        state = await self.look()
+        remaining, fade = self._remaining(), self.options.fade_time.total_seconds()
+        fade_before_end = 0.0 if self.options.play_out or self.options.action is Action.STOP else fade
+        if remaining > fade_before_end:
+            self.context.progress(None, f"asleep in {format_seconds(remaining)}")
+            # Short, so that clock changes and signals are noticed soon.
+            return min(remaining - fade_before_end, 2 * POLL_INTERVAL)
+        state = await self.poll_player()
         if state is None:
             return POLL_INTERVAL
-        if self.options.finish is None or state.track is None or state.track.duration is None:
-            # What is stopped goes on falling for its time; what sleeps is asleep when the time has come.
-            return await self._begin_to_fall(state, fade if first == 0.0 else min(fade, max(left, 0.0)))
-        self.begin(Phase.FINISHING, 0.0, uri=state.track.uri, album=state.track.album)
+        if self.options.play_out is None or state.track is None or state.track.duration is None:
+            # A stop fades after its time; a sleep timer has faded out when its time is over.
+            seconds = fade if fade_before_end == 0.0 else min(fade, max(remaining, 0.0))
+            return await self._start_fade_out(state, seconds)
+        self.start_phase(Phase.PLAYING_OUT, 0.0, uri=state.track.uri, album=state.track.album)
         return 0.0
 
     async def _play_out(self) -> float:
-        """Wait for the end of what is played out; the fade ends with it."""
-        state = await self.look()
+        """Wait for the end of the track, album or queue; the fade ends with it."""
+        state = await self.poll_player()
         if state is None:
             return POLL_INTERVAL
         track = state.track
         if state.play is Play.STOPPED or track is None or track.duration is None or self._is_past(track):
-            return await self._begin_to_fall(state, 0.0)
-        left = track.duration - (state.elapsed or 0.0) if await self._is_last(state, track) else None
-        if left is not None and left <= self.options.fading.total_seconds() and state.play is Play.PLAYING:
-            return await self._begin_to_fall(state, max(left - _BEFORE_THE_END, 0.0))
-        self.context.progress(None, f"asleep {f'in {words(left)}' if left else f'after this {self.options.finish}'}")
+            return await self._start_fade_out(state, 0.0)
+        remaining = track.duration - (state.elapsed or 0.0) if await self._is_last(state, track) else None
+        if remaining is not None and remaining <= self.options.fade_time.total_seconds() and state.play is Play.PLAYING:
+            return await self._start_fade_out(state, max(remaining - _END_MARGIN, 0.0))
+        when = f"in {format_seconds(remaining)}" if remaining else f"after this {self.options.play_out}"
+        self.context.progress(None, f"asleep {when}")
         return POLL_INTERVAL
 
     def _is_past(self, track: Track) -> bool:
-        """Say whether TRACK is no part any more of what is played out."""
-        match self.options.finish:
-            case Finish.TRACK:
-                return track.uri != self.session.uri
-            case Finish.ALBUM:
-                return track.album != self.session.album
+        match self.options.play_out:
+            case PlayOut.TRACK:
+                return track.uri != self.checkpoint.uri
+            case PlayOut.ALBUM:
+                return track.album != self.checkpoint.album
         return False
 
     async def _is_last(self, state: PlayerState, track: Track) -> bool:
-        """Say whether with TRACK it is played out. What comes next at random, nobody knows."""
+        """Return whether `track` is the last one to play; unknown with random playback of a queue."""
         position = track.position or 0
-        match self.options.finish:
-            case Finish.QUEUE:
+        match self.options.play_out:
+            case PlayOut.QUEUE:
                 return not state.random and position + 1 >= state.queue_length
-            case Finish.ALBUM if not state.random:
-                following = (await self.player.queue(position + 1, 1)).tracks
-                return not following or following[0].album != track.album
+            case PlayOut.ALBUM if not state.random:
+                next_tracks = (await self.player.queue(position + 1, 1)).tracks
+                return not next_tracks or next_tracks[0].album != track.album
         return True
 
-    async def _begin_to_fall(self, state: PlayerState, seconds: float) -> float:
-        self.begin(Phase.FALLING, seconds, start=state.volume or 0, before=state.volume)
-        self.volume.adopt(0, state.volume or 0)
+    async def _start_fade_out(self, state: PlayerState, seconds: float) -> float:
+        self.start_phase(Phase.FADING_OUT, seconds, start_volume=state.volume or 0, previous_volume=state.volume)
+        self.volume.assume(0, state.volume or 0)
         return 0.0
 
-    async def _fall(self) -> float:
-        session, state, age = self.session, await self.look(), self.age()
+    async def _fade_out(self) -> float:
+        checkpoint, state, age = self.checkpoint, await self.poll_player(), self.phase_age()
         if state is None:
             return POLL_INTERVAL
-        if state.play is Play.STOPPED and (state.error or state.track is None) and age < session.seconds:
-            return POLL_INTERVAL  # it broke off; who brings it back leaves it alone until this is over
+        if state.play is Play.STOPPED and (state.error or state.track is None) and age < checkpoint.seconds:
+            return POLL_INTERVAL  # the stream broke off; reconnecting waits until this session ends
         if state.play is not Play.PLAYING:
-            await self._end("nothing played any more")
+            await self._end("nothing was playing")
             return POLL_INTERVAL
-        if self.volume.was_raised(state):
-            self.finish("a hand made it louder; the music goes on")
+        if self.volume.raised_by_user(state):
+            self.finish("the user raised the volume; the music continues")
             return POLL_INTERVAL
-        if age >= session.seconds:
-            await self._end("stopped" if self.options.do is Action.STOP else "asleep")
+        if age >= checkpoint.seconds:
+            await self._end("stopped" if self.options.action is Action.STOP else "asleep")
             return POLL_INTERVAL
-        # A hand may make it more silent still.
-        level = Fade(start=session.start, end=0, seconds=session.seconds).at(age)
+        level = Fade(start=checkpoint.start_volume, end=0, seconds=checkpoint.seconds).at(age)
+        # The user may lower the volume meanwhile.
         await self.volume.set(level if state.volume is None else min(level, state.volume))
-        self.context.progress(age / session.seconds, f"fading out, at volume {level}")
-        return min(POLL_INTERVAL, max(session.seconds - age, 0.0))
+        self.context.progress(age / checkpoint.seconds, f"fading out, at volume {level}")
+        return min(POLL_INTERVAL, max(checkpoint.seconds - age, 0.0))
 
-    async def _end(self, how: str) -> None:
-        """End the music and restore the volume. May be repeated."""
-        self.how = how
+    async def _end(self, reason: str) -> None:
+        """Stop the music, restore the volume and finish. Safe to repeat."""
+        self.end_reason = reason
         state = await self.player.state()
-        if self.options.do is Action.STOP:
+        if self.options.action is Action.STOP:
             await self.player.stop()
         else:
             await self.silence(state)
-        await self.restore_volume()
-        self.finish(how)
+        await self.restore()
+        self.finish(reason)
 
     async def _cancel(self) -> None:
-        """Let the music go on. Where it was on its way to silence, it comes back."""
-        if self.session.phase is Phase.FALLING:
+        if self.checkpoint.phase is Phase.FADING_OUT:
             with contextlib.suppress(Unavailable):
-                await self.restore_volume()
-        self.finish("cancelled; the music goes on")
+                await self.restore()
+        self.finish("cancelled; the music continues")
 
-    def _without_player(self) -> float:
-        """Wait for the player. One that stays away is as silent as one that sleeps, but for its volume."""
-        self.lost = self.now() if self.lost is None else self.lost
+    def _wait_for_player(self) -> float:
+        self._player_lost_at = self.now() if self._player_lost_at is None else self._player_lost_at
         self.volume = self.new_volume()
-        if self.now() - self.lost >= _PATIENCE:
+        if self.now() - self._player_lost_at >= _PLAYER_TIMEOUT:
             self.finish("the player went away and did not come back")
         return POLL_INTERVAL
 
-    async def _let_go(self) -> Result:
-        """End what is too old; the volume is restored where nothing grows louder by that."""
-        state = await self.player.state()
-        before = self.session.before
-        if before is not None and (state.play is not Play.PLAYING or before < (state.volume or 0)):
-            await self.restore_volume()
-        self.finish("cut off too long ago; the music is left alone")
-        return self._result()
+    def _remaining(self) -> float:
+        """Return the seconds until the sleep time."""
+        if self.checkpoint.until:
+            return schedule.seconds_until(datetime.fromisoformat(self.checkpoint.until), self.context.local_time())
+        return self.checkpoint.seconds - self.phase_age()
 
-    def _left(self) -> float:
-        """Return how many seconds there are until the time has come."""
-        if self.session.until:
-            return schedule.seconds_until(datetime.fromisoformat(self.session.until), self.context.local_time())
-        return self.session.seconds - self.age()
-
-    def _late(self) -> float:
-        """Return for how many seconds it should be over."""
-        if self.session.phase is Phase.WAITING:
-            return -self._left()
-        return 0.0 if self.session.phase is Phase.FINISHING else self.age() - self.session.seconds
+    def _overdue(self) -> float:
+        """Return the seconds since the phase should have ended."""
+        if self.checkpoint.phase is Phase.WAITING:
+            return -self._remaining()
+        return 0.0 if self.checkpoint.phase is Phase.PLAYING_OUT else self.phase_age() - self.checkpoint.seconds
 
     def _result(self) -> Result:
-        return Result(self.how, {"finish": self.options.finish, "volume": self.session.before})
+        return Result(self.end_reason, {"play_out": self.options.play_out, "volume": self.checkpoint.previous_volume})
+
+
+class VolumeSession(MusicSession):
+    """A change of the volume, at once or as a fade."""
+
+    async def run(self, *, resumed: bool) -> Result:
+        """Run until the volume is reached or the user takes it."""
+        checkpoint, end = self.checkpoint, self.options.final_volume
+        if resumed and self.phase_age() > checkpoint.seconds + MAX_AGE:
+            self.finish("interrupted too long ago; the volume stays as it is")
+            return Result(self.end_reason)
+        self.save()
+        fade = Fade(start=checkpoint.start_volume, end=end, seconds=checkpoint.seconds)
+        level = fade.at(self.phase_age()) if resumed else fade.start
+        self.volume.assume(min(fade.start, level), max(fade.start, level))
+        lost_at = None
+        while not self.finished:
+            try:
+                await self._step(fade)
+                lost_at = None
+            except Unavailable:
+                lost_at = self.now() if lost_at is None else lost_at
+                if self.now() - lost_at >= (_PLAYER_TIMEOUT if fade.seconds else RETRY_TIMEOUT):
+                    self.context.clear_checkpoint()
+                    raise
+            if not self.finished:
+                await self.context.sleep(min(POLL_INTERVAL, max(fade.seconds - self.phase_age(), 0.1)))
+        return Result(self.end_reason, {"volume": end})
+
+    async def _step(self, fade: Fade) -> None:
+        state, age = await self.poll_player(), self.phase_age()
+        if state is None:
+            return
+        if self.context.next_signal() in ("stop", PREEMPT):
+            self.finish(f"stopped at volume {state.volume} on request")
+        elif not self.volume.is_ours(state):
+            self.finish(f"the user changed the volume to {state.volume}")
+        else:
+            await self.volume.set(fade.at(age))
+            if age >= fade.seconds:
+                volume = (await self.player.state()).volume
+                limited = f", not {fade.end}: the volume is limited" if volume != fade.end else ""
+                self.finish(f"volume {volume}{limited}")

@@ -1,4 +1,4 @@
-"""A sound given to the player over HTTP, by the run itself, for as long as the run lives."""
+"""Sounds of our own: served to the player over HTTP, synthesized from text, or played on this machine."""
 
 import asyncio
 import http.server
@@ -15,192 +15,197 @@ from types import TracebackType
 from pi_appliance.errors import Refused, Unavailable
 from pi_appliance.music.alarms import chime
 from pi_appliance.music.alarms.chime import MIME
-from pi_appliance.music.alarms.options import SPEAKER_MISSING, SPEAKERS
-from pi_appliance.music.alarms.playback import amplitude
+from pi_appliance.music.alarms.options import TTS_HINT, TTS_PROGRAMS
+from pi_appliance.music.alarms.volume import amplitude
 
-_ELSEWHERE = ("192.0.2.1", 9)  # an address that is nobody's: to ask the kernel which of ours leads out
-_RANGE = re.compile(r"bytes=([0-9]{1,15})-([0-9]{0,15})")
+_TEST_ADDRESS = ("192.0.2.1", 9)  # reserved for documentation; the kernel picks our address for it
+_RANGE_HEADER = re.compile(r"bytes=([0-9]{1,15})-([0-9]{0,15})")
+_TTS_TIMEOUT = 30.0  # seconds
+_PLAY_PROGRAMS: Sequence[tuple[str, ...]] = (("pw-play",), ("paplay",), ("aplay", "-q"))
+_PLAY_TIMEOUT = chime.SECONDS + 15.0  # seconds
 
 
 class SoundServer:
-    """A WAV file on a port of its own, under a name nobody guesses. A context manager."""
+    """HTTP server for one WAV file under a random path. Use it as a context manager.
+
+    Args:
+        wav: The file.
+        name: Its name without extension: letters and hyphens.
+
+    """
 
     def __init__(self, wav: bytes, name: str) -> None:
-        """NAME is how the file is called: letters and hyphens."""
         self._wav, self._path = wav, f"/{secrets.token_hex(8)}/{name}.wav"
         self._servers: dict[str, http.server.ThreadingHTTPServer] = {}
 
     def __enter__(self) -> "SoundServer":
-        """Listen to nobody yet."""
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Stop listening."""
         for server in self._servers.values():
             server.shutdown()
             server.server_close()
 
     @property
     def hosts(self) -> tuple[str, ...]:
-        """The addresses by which a player may reach us: one on this machine, and one elsewhere in the house."""
-        here = "127.0.0.1"
-        return tuple(dict.fromkeys((here, _outward() or here)))
+        """The addresses at which a player may reach us: on this machine and in its network."""
+        local = "127.0.0.1"
+        return tuple(dict.fromkeys((local, _network_address() or local)))
 
-    def at(self, host: str) -> str:
-        """Return the address of the sound at HOST, one of `hosts`, and listen there. Raises OSError."""
+    def serve_at(self, host: str) -> str:
+        """Listen at `host`, one of `hosts`, and return the URL of the sound.
+
+        Raises:
+            OSError: The port cannot be opened.
+
+        """
         if host not in self._servers:
-            self._servers[host] = self._listening(host)
+            self._servers[host] = self._start_server(host)
         return f"http://{host}:{self._servers[host].server_port}{self._path}"
 
-    def _listening(self, host: str) -> http.server.ThreadingHTTPServer:
+    def _start_server(self, host: str) -> http.server.ThreadingHTTPServer:
         wav, path = self._wav, self._path
 
-        class Answer(_Answer):
+        class Handler(_SoundHandler):
             def do_GET(self) -> None:
-                self.answer(path, wav)
+                self.respond(path, wav)
 
             def do_HEAD(self) -> None:
-                self.answer(path, b"", len(wav))
+                self.respond(path, b"", len(wav))
 
-        server = http.server.ThreadingHTTPServer((host, 0), Answer)
+        server = http.server.ThreadingHTTPServer((host, 0), Handler)
         server.daemon_threads = True
-        server.block_on_close = False  # a player that keeps its connection open must not keep the run
+        server.block_on_close = False  # a player that keeps its connection open must not block the run
         threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
         return server
 
 
-class _Answer(http.server.BaseHTTPRequestHandler):
-    timeout = 30  # seconds for a client that says nothing
+class _SoundHandler(http.server.BaseHTTPRequestHandler):
+    timeout = 30  # seconds
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - as http.server names it
-        """Say nothing: the log of the run is for people."""
+        """Log nothing."""
 
-    def answer(self, path: str, body: bytes, length: int | None = None) -> None:
-        """Send BODY, or the part of it that is asked for, if PATH is what is asked for."""
+    def respond(self, path: str, body: bytes, length: int | None = None) -> None:
+        """Send `body`, or the requested range of it, if the request is for `path`."""
         if self.path != path:
             self.send_error(404)
             return
-        whole = len(body) if length is None else length
-        first, last = _part(self.headers.get("Range", ""), whole)
-        self.send_response(200 if (first, last) == (0, whole - 1) else 206)
+        total = len(body) if length is None else length
+        first, last = _byte_range(self.headers.get("Range", ""), total)
+        is_partial = (first, last) != (0, total - 1)
+        self.send_response(206 if is_partial else 200)
         self.send_header("Content-Type", MIME)
         self.send_header("Content-Length", str(last + 1 - first))
         self.send_header("Accept-Ranges", "bytes")
-        if (first, last) != (0, whole - 1):
-            self.send_header("Content-Range", f"bytes {first}-{last}/{whole}")
+        if is_partial:
+            self.send_header("Content-Range", f"bytes {first}-{last}/{total}")
         self.end_headers()
         try:
             self.wfile.write(body[first : last + 1])
-        except OSError:  # the player has heard enough
+        except OSError:  # the player closed the connection
             self.close_connection = True
 
 
-def _part(asked: str, whole: int) -> tuple[int, int]:
-    """Return the first and the last byte that the header ASKED wants; all of them where it wants nonsense."""
-    match = _RANGE.fullmatch(asked.strip())
-    first, last = (int(match[1]), min(int(match[2] or whole), whole - 1)) if match else (0, whole - 1)
-    return (first, last) if first <= last else (0, whole - 1)
+def _byte_range(header: str, total: int) -> tuple[int, int]:
+    """Return the first and last byte requested; all bytes if `header` is invalid."""
+    match = _RANGE_HEADER.fullmatch(header.strip())
+    first, last = (int(match[1]), min(int(match[2] or total), total - 1)) if match else (0, total - 1)
+    return (first, last) if first <= last else (0, total - 1)
 
 
-def _outward() -> str | None:
-    """Return the address of this machine in its network; None without one. Nothing is sent."""
+def _network_address() -> str | None:
+    """Return this machine's address in its network; None without a network. Nothing is sent."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
-            probe.connect(_ELSEWHERE)
+            probe.connect(_TEST_ADDRESS)
             return str(probe.getsockname()[0])
         except OSError:
             return None
 
 
-_LONGEST_SPEECH = 30.0  # seconds that a program may take
-
-
 async def synthesize(text: str) -> bytes:
-    """Return TEXT as a WAV file. Raises Refused where nothing can speak, or it could not."""
-    name = next((each for each in SPEAKERS if shutil.which(each)), None)
+    """Speak `text` into a WAV file and return its bytes.
+
+    Raises:
+        Refused: No speech program is installed, or it failed.
+
+    """
+    name = next((each for each in TTS_PROGRAMS if shutil.which(each)), None)
     if name is None:
-        raise Refused(f"nothing here can speak; {SPEAKER_MISSING}")
-    text = text.encode("utf-8", "replace").decode().replace("\0", " ")  # half letters and ends of text from elsewhere
+        raise Refused(f"no program that can speak is installed; {TTS_HINT}")
+    text = text.encode("utf-8", "replace").decode().replace("\0", " ")  # lone surrogates, NUL bytes
     with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "said.wav"
-        words = Path(folder) / "words.txt"
-        words.write_text(text, "utf-8")
+        wav_path, text_path = Path(folder) / "speech.wav", Path(folder) / "text.txt"
+        text_path.write_text(text, "utf-8")
         try:
-            process = await asyncio.create_subprocess_exec(
-                *_command(name, text, words, file),
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=asyncio.subprocess.DEVNULL,
-                stderr=asyncio.subprocess.DEVNULL,
-            )
-            await _ended(name, process)
-            return file.read_bytes()
+            status = await _run_program(_tts_command(name, text, text_path, wav_path), _TTS_TIMEOUT)
+            if status is None:
+                raise Refused(f"{name} did not finish in {_TTS_TIMEOUT:.0f} s; announce a shorter text")
+            if status:
+                raise Refused(f"{name} failed with status {status}; check it with: {name} --help")
+            return wav_path.read_bytes()
         except OSError as error:
-            raise Refused(f"{name} did not speak: {error.strerror}; {SPEAKER_MISSING}") from None
+            raise Refused(f"{name} did not speak: {error.strerror}; {TTS_HINT}") from None
 
 
-def _command(name: str, text: str, words: Path, file: Path) -> Sequence[str]:
+def _tts_command(name: str, text: str, text_path: Path, wav_path: Path) -> Sequence[str]:
     match name:
         case "espeak-ng":
-            return (name, "-f", str(words), "-w", str(file))
+            return (name, "-f", str(text_path), "-w", str(wav_path))
         case "pico2wave":
-            return (name, f"--wave={file}", "--", text)
-    return (name, "-f", str(words), "-o", str(file))
+            return (name, f"--wave={wav_path}", "--", text)
+    return (name, "-f", str(text_path), "-o", str(wav_path))
 
 
-async def _ended(name: str, process: asyncio.subprocess.Process) -> None:
-    try:
-        async with asyncio.timeout(_LONGEST_SPEECH):
-            status = await process.wait()
-    except TimeoutError:
-        process.kill()
-        await process.wait()
-        raise Refused(f"{name} did not come to an end; say less") from None
-    if status:
-        raise Refused(f"{name} ended with status {status}; try it by hand: {name} --help")
+async def play_chime(volume: int) -> None:
+    """Play the chime once on this machine.
 
+    Raises:
+        Unavailable: No program could play it.
 
-_PROGRAMS: Sequence[tuple[str, ...]] = (("pw-play",), ("paplay",), ("aplay", "-q"))
-_LONGEST = chime.SECONDS + 15.0  # seconds until a program that hangs is ended
-
-
-async def play_once(volume: int) -> None:
-    """Play the chime once, as loud as VOLUME is. Raises Unavailable where no program could."""
-    found = [each for each in _PROGRAMS if shutil.which(each[0])]
-    if not found:
-        raise Unavailable("none of pw-play, paplay and aplay is installed; say: sudo apt install alsa-utils")
+    """
+    programs = [each for each in _PLAY_PROGRAMS if shutil.which(each[0])]
+    if not programs:
+        raise Unavailable("pw-play, paplay and aplay are not installed; run: sudo apt install alsa-utils")
     wav = await asyncio.to_thread(lambda: chime.wav(chime.chime(amplitude(volume))))
     with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "chime.wav"
-        file.write_bytes(wav)
-        failed = []
-        for command in found:
-            why = await _tried([*command, str(file)])
-            if not why:
+        wav_path = Path(folder) / "chime.wav"
+        wav_path.write_bytes(wav)
+        failures = []
+        for command in programs:
+            try:
+                status = await _run_program([*command, str(wav_path)], _PLAY_TIMEOUT)
+            except OSError as error:
+                failures.append(f"{command[0]} cannot be run: {error.strerror}")
+                continue
+            if status == 0:
                 return
-            failed.append(f"{command[0]} {why}")
-    raise Unavailable(f"{', '.join(failed)}; try by hand: speaker-test -t sine -l 1")
+            failures.append(f"{command[0]} {'hangs' if status is None else f'failed with status {status}'}")
+    raise Unavailable(f"{', '.join(failures)}; check the sound with: speaker-test -t sine -l 1")
 
 
-async def _tried(command: Sequence[str]) -> str:
-    """Run COMMAND and return why it did not play, '' if it did."""
+async def _run_program(command: Sequence[str], timeout: float) -> int | None:
+    """Run `command` and return its exit status; None if it took too long and was killed.
+
+    Raises:
+        OSError: It cannot be started.
+
+    """
+    process = await asyncio.create_subprocess_exec(
+        *command,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.DEVNULL,
+    )
     try:
-        process = await asyncio.create_subprocess_exec(
-            *command,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.DEVNULL,
-            stderr=asyncio.subprocess.DEVNULL,
-        )
-    except OSError as error:
-        return f"cannot be run: {error.strerror}"
-    try:
-        async with asyncio.timeout(_LONGEST):
-            status = await process.wait()
+        async with asyncio.timeout(timeout):
+            return await process.wait()
     except TimeoutError:
-        return "hangs"
+        return None
     finally:
         if process.returncode is None:
             process.kill()
             await process.wait()
-    return f"ended with status {status}" if status else ""
