@@ -150,7 +150,8 @@ def test_what_is_wrong_is_told_in_a_line(home, words, status, right):
 def test_without_such_a_job_what_to_write_is_told(house):
     house.write("other: {kind: command, with: {run: ['true']}}")
     assert refused(house, 1, "sleep", "30m") == (
-        "no music job has action: sleep; add to appliance.yaml, under jobs:  sleep: {kind: music, with: {action: sleep}}"
+        "no music job has action: sleep; add to appliance.yaml, under jobs:  "
+        "sleep: {kind: music, with: {action: sleep}}"
     )
     assert said(house, "alarms") == "there are no alarms; docs/alarms.md says what to write"
     assert refused(house, 1, "alarm", "skip") == "there are no alarms; docs/alarms.md says what to write"

@@ -21,7 +21,7 @@ from tests.fakes.soft_player import SoftPlayer, soft_kind, soft_part
 
 FILES = ["a.ogg", "b.ogg", "c.ogg"]
 RADIO = "http://radio/one"
-POLICY = VolumePolicy(start=30, maximum=80, quiet=[QuietHours(start_volume=time(22), to=time(7), maximum=20)])
+POLICY = VolumePolicy(start=30, maximum=80, quiet=[QuietHours(from_=time(22), to=time(7), maximum=20)])
 
 
 @pytest.fixture
@@ -297,7 +297,7 @@ def test_a_damaged_file_is_as_none_and_the_next_one_is_whole(
         ("nonsense", FILES, Play.PLAYING, 50),
     ],
 )
-def test_who_is_woken_or_stops_soon_hears_nothing_of_yesterday(
+def test_who_is_woken_or_falls_asleep_hears_nothing_of_yesterday(
     phase: str, queue: list[str], play: Play, volume: int, driven: DrivenTime, tmp_path: Path
 ) -> None:
     async def scene() -> None:

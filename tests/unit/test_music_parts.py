@@ -228,7 +228,7 @@ def test_right_keys(tmp_path, lines):
         ("action: alarm", "the alarm has nothing to play; add play: and a station"),
         (
             "action: alarm, play: FIP, in: 5m",
-            "in does not belong to action: alarm; its keys are duration, fade, one-shot, play",
+            "in does not belong to action: alarm; its keys are duration, fade,",
         ),
         ("action: alarm, play: FIP, volume: 101", "101 is not a valid volume; write 0 to 100"),
         ("action: alarm, play: FIP, volume: 0, start-volume: 0", "an alarm with volume 0 is silent"),
