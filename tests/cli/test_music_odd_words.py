@@ -13,7 +13,7 @@ ANNOUNCE = "  announce: {kind: music, with: {action: announce}}"
 
 
 @pytest.mark.parametrize(
-    ("description", "status"),
+    ("words", "status"),
     [
         (("like",), 1),
         (("rate", "5"), 1),
