@@ -37,13 +37,13 @@ def rows() -> Iterator[Row]:
     yield f"small tables (11 MB), {kernel_mode(kernel)}", f"{seconds:.1f} s", "-", "-"
     yield from _at_once("small tables", cubes, load_tables(runtime), theirs)
     if COMPILED:
-        yield "wide table (35 MB)", f"{_seconds(lambda: build_large_table(runtime)):.1f} s", "-", "-"
-        yield from _at_once("wide table", cubes, load_tables(runtime), theirs)
+        yield "large table (35 MB)", f"{_seconds(lambda: build_large_table(runtime)):.1f} s", "-", "-"
+        yield from _at_once("large table", cubes, load_tables(runtime), theirs)
         for budget in BUDGETS:
             length = mean(_solved(cube, load_tables(runtime), budget) for cube in cubes[:PATIENT])
             peer = f"{mean(theirs[1][:PATIENT]):.2f}" if theirs else "-"
             ratio = f"{length / mean(theirs[1][:PATIENT]):.3f}" if theirs else "-"
-            yield f"mean moves, wide table, {budget:g} s each", f"{length:.2f}", peer, ratio
+            yield f"mean moves, large table, {budget:g} s each", f"{length:.2f}", peer, ratio
     yield _pocket(runtime)
 
 

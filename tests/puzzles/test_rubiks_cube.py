@@ -113,13 +113,13 @@ def test_a_cube_held_otherwise_is_solved_as_it_is_held() -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("R U Q F", "mine.txt:1:5: 'Q' is no move"),
-        ("R U\n  F7 L", "mine.txt:2:3: 'F7' is no move"),
-        ("2x2x2: R M U", "mine.txt:1:10: 'M' is no move of a 2x2x2; it has no middle layer"),
+        ("R U Q F", "mine.txt:1:5: 'Q' is not a move"),
+        ("R U\n  F7 L", "mine.txt:2:3: 'F7' is not a move"),
+        ("2x2x2: R M U", "mine.txt:1:10: 'M' is not a move of a 2x2x2; it has no middle layer"),
         ("UUU RRR", "mine.txt:1:7: there are 6 stickers"),
         ("2x2x2\n" + cubes.SOLVED, "mine.txt:2:54: there are 54 stickers; a 2x2x2 has 24"),
-        ("UUUUURRRRXFFFFDDDDLLLLBBBB", "mine.txt:1:10: 'X' is no face"),
-        ("WWWW RRRR GGGG YYYY OOOO BBBU", "'W' is no face"),
+        ("UUUUURRRRXFFFFDDDDLLLLBBBB", "mine.txt:1:10: 'X' is not a face"),
+        ("WWWW RRRR GGGG YYYY OOOO BBBU", "'W' is not a face"),
     ],
 )
 def test_what_cannot_be_read_is_told_with_its_place(text: str, told: str) -> None:
@@ -216,7 +216,7 @@ def mutated(chance: random.Random, line: tuple[str, ...]) -> tuple[str, ...]:
 
 @pytest.mark.parametrize("line", [("Rw",), ("x",), ("",), ("R3",), ("M",)])
 def test_the_check_takes_turns_of_faces_only(line: tuple[str, ...]) -> None:
-    assert "it is no turn of a face" in cube.check(cubes.after(("R",)), line).error
+    assert "it is not a turn of a face" in cube.check(cubes.after(("R",)), line).error
 
 
 def test_made_states_are_possible_and_spread_evenly() -> None:

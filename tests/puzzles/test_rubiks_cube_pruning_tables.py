@@ -52,21 +52,21 @@ def test_turns_of_numbers_are_turns_of_pieces() -> None:
             after = c.to_coordinates([cubies.compose(state, action)])[0]
             assert parts["twist"][before.twist * 18 + turn] == after.twist
             assert parts["flip"][before.flip * 18 + turn] == after.flip
-            assert parts["slice"][before.four // 24 * 18 + turn] == after.four // 24
-            assert parts["corner"][before.corner * 18 + turn] == after.corner
-            for name in ("four", "up", "down"):
-                assert parts["four"][getattr(before, name) * 18 + turn] == getattr(after, name)
+            assert parts["slice"][before.slice_sorted // 24 * 18 + turn] == after.slice_sorted // 24
+            assert parts["corners"][before.corners * 18 + turn] == after.corners
+            for name in ("slice_sorted", "u_edges", "d_edges"):
+                assert parts["slice_sorted"][getattr(before, name) * 18 + turn] == getattr(after, name)
 
 
 def test_symmetries_of_numbers_are_symmetries_of_pieces() -> None:
     parts, _ = t.load_small_tables(cubes.runtime())
     for state in states(60):
         before = c.to_coordinates([state])[0]
-        code = parts["of"][before.flip * 495 + before.four // 24]
+        code = parts["class_of"][before.flip * 495 + before.slice_sorted // 24]
         faces = cubies.symmetries()[code & 15]
         seen = c.to_coordinates([cubies.conjugate(state, faces)])[0]
-        assert seen.flip * 495 + seen.four // 24 == parts["first"][code >> 4]
-        assert parts["views"][(code & 15) * 2187 + before.twist] == seen.twist
+        assert seen.flip * 495 + seen.slice_sorted // 24 == parts["class_first"][code >> 4]
+        assert parts["twist_symmetry"][(code & 15) * 2187 + before.twist] == seen.twist
 
 
 def test_no_turn_changes_a_distance_by_more_than_one() -> None:
@@ -99,7 +99,7 @@ def test_a_wide_table_of_another_length_is_not_believed() -> None:
     other = SerialRuntime()
     other.cache.save(t.MOVES_NAME, [runtime.cache.load(t.MOVES_NAME) or b""])
     pruning_tables.save_checksummed(other.cache, t.LARGE_NAME, [bytes(1000)])
-    assert not t.load_tables(other).is_wide
+    assert not t.load_tables(other).is_large
 
 
 @LONG
@@ -109,7 +109,7 @@ def test_the_wide_table_is_built_in_pieces_and_sees_further() -> None:
     for words in (3, 70_000, 500_000, 30_000):  # the last one amid what is filled from behind
         with pytest.raises(Interrupted) as caught:
             t.build_large_table(Cut(words, runtime))
-        assert "the wide table is known to a distance of" in caught.value.partial_result
+        assert "the large table is complete to a distance of" in caught.value.partial_result
         assert pruning_tables.load_checksummed(runtime.cache, t.LARGE_STATE_NAME) is not None
     prepared = cube.precompute(runtime)
     assert [row[1] for row in prepared.tables[0].rows] == LEVELS
@@ -119,15 +119,15 @@ def test_the_wide_table_is_built_in_pieces_and_sees_further() -> None:
     assert cube.precompute(Cut(50_000, runtime)).tables[0].rows == prepared.tables[0].rows, "it is through at once"
     assert t.LARGE_STATE_NAME not in runtime.cache.names()
     assert sum(len(runtime.cache.load(name) or b"") for name in runtime.cache.names()) < 64 * 2**20
-    wide, small = t.load_tables(runtime), t.load_tables(runtime, wide=False)
-    assert wide.is_wide
+    large, small = t.load_tables(runtime), t.load_tables(runtime, use_large=False)
+    assert large.is_large
     for state in states(50):
         for view in cube_views(state):
-            start = view.start.twist, view.start.flip, view.start.four // 24
-            assert small.distance(*start) <= wide.distance(*start) <= 12
+            start = view.start.twist, view.start.flip, view.start.slice_sorted // 24
+            assert small.bound(*start) <= large.bound(*start) <= 12
     for line in (cubes.scramble(random.Random(length), length) for length in range(1, 12)):
         for view in cube_views(state_after(line)):
-            assert wide.distance(view.start.twist, view.start.flip, view.start.four // 24) <= len(line)
+            assert large.bound(view.start.twist, view.start.flip, view.start.slice_sorted // 24) <= len(line)
 
 
 def state_after(line: tuple[str, ...]) -> cubies.State:
@@ -140,17 +140,22 @@ def state_after(line: tuple[str, ...]) -> cubies.State:
 def test_both_ways_search_the_same_positions(both_ways) -> None:
     plain, compiled = both_ways("rubiks_cube/kernel")
     parts, near = t.load_small_tables(cubes.runtime())
-    turns = [parts[name] for name in ("twist", "flip", "slice", "four", "corner", "edge")]
+    turns = [parts[name] for name in t.SEARCH_MOVES]
 
     def searched(way: ModuleType, view: CubeView) -> Iterator[tuple[object, ...]]:
         tables = way.SearchTables(
-            turns, parts["views"], parts["of"], parts["ranks"], near, b"", array("H", c.PHASE2_TURNS)
+            turns, parts["twist_symmetry"], parts["class_of"], parts["ud_ranks"], near, b"", array("H", c.PHASE2_TURNS)
         )
         search = way.PhaseSearch(tables, search_buffers())
         for length in (9, 10):
             search.begin(view.start, length, 30, MAX_PHASE2, NO_FACE)
             for _ in range(8):
-                yield search.run(700), search.nodes, search.found, tuple(search.path[: search.found])
+                yield (
+                    search.run(700),
+                    search.nodes,
+                    search.solution_length,
+                    tuple(search.path[: search.solution_length]),
+                )
 
     for state in states(2):
         view = cube_views(state)[0]
@@ -170,13 +175,17 @@ def filled(way: ModuleType) -> tuple[list[int], bytes, int]:
     counts = [
         way.bfs_fill(near, parts["twist"], parts["slice"], c.SLICES, 18, depth, 0, len(near)) for depth in range(4)
     ]
-    wide = memoryview(bytearray(b"\xff" * t.LARGE_SIZE))
-    wide[0] ^= 3
-    tables = (array("H", [*parts["flip"], *parts["slice"], *parts["twist"]]), parts["views"], parts["of"])
-    same, at = parts["same"], array("H", bytes(2 * c.TWISTS))
-    counts += [way.forward_bfs(wide, row, row % 3, parts["first"][row], *tables, same, at) for row in range(40)]
-    counts += [way.backward_bfs(wide, row, 1, parts["first"][row], *tables, at) for row in range(40, 60)]
-    return counts, bytes(near), hash(bytes(wide))
+    large = memoryview(bytearray(b"\xff" * t.LARGE_SIZE))
+    large[0] ^= 3
+    tables = (
+        array("H", [*parts["flip"], *parts["slice"], *parts["twist"]]),
+        parts["twist_symmetry"],
+        parts["class_of"],
+    )
+    same, at = parts["class_symmetries"], array("H", bytes(2 * c.TWISTS))
+    counts += [way.forward_bfs(large, row, row % 3, parts["class_first"][row], *tables, same, at) for row in range(40)]
+    counts += [way.backward_bfs(large, row, 1, parts["class_first"][row], *tables, at) for row in range(40, 60)]
+    return counts, bytes(near), hash(bytes(large))
 
 
 def levels_by_pieces(depth: int) -> list[int]:
@@ -185,7 +194,7 @@ def levels_by_pieces(depth: int) -> list[int]:
     seen, counts = set(level), []
     for _ in range(depth):
         after = [cubies.compose(state, action) for state in level.values() for action in cubies.turn_states()]
-        pairs = [(each.twist, each.four // 24) for each in c.to_coordinates(after)]
+        pairs = [(each.twist, each.slice_sorted // 24) for each in c.to_coordinates(after)]
         level = {pair: state for pair, state in zip(pairs, after, strict=True) if pair not in seen}
         seen |= set(level)
         counts.append(len(level))

@@ -117,17 +117,17 @@ def test_on_all_cores_it_is_over_in_time_and_the_shortest_is_told(tmp_path: Path
 
 def test_a_hunt_by_shares_of_first_turns_misses_nothing() -> None:
     view = cube_views(cube_state(cubes.after(cubes.scramble(random.Random(5), 7)).facelets, 3))[0]
-    small = load_tables(cubes.runtime(), wide=False)
+    small = load_tables(cubes.runtime(), use_large=False)
 
     def ways(first: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
         start: tuple[int, ...] = view.start
         for turn in first:
-            start = small.after(start, turn)
+            start = small.apply_turn(start, turn)
         search = PhaseSearch(small, search_buffers())
         search.begin(start, 8 - len(first), 30, MAX_PHASE2, first[-1] // 3 if first else NO_FACE)
         while (said := search.run(1000)) != DONE:
             if said == FOUND:
-                yield (*first, *search.path[: search.found - search.second])
+                yield (*first, *search.path[: search.solution_length - search.phase2_length])
 
     shared = [way for pair in turn_prefixes(2) for way in ways(pair)]
     assert shared == list(ways(()))
@@ -177,7 +177,7 @@ def test_shortest_solutions_are_the_same_from_both_ends_and_along_the_axes() -> 
         state = cube_state(cubes.after(line).facelets, 3)
         search = OptimalSearch(state, load_tables(cubes.runtime()), cubes.runtime())
         assert search.run()
-        assert sorted(search.proven.lines) == find_near_solutions(state, 3)
+        assert sorted(search.progress.solutions) == find_near_solutions(state, 3)
 
 
 def test_a_short_solution_is_proven_to_be_the_shortest() -> None:

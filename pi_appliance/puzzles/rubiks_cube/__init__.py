@@ -1,12 +1,15 @@
-"""Rubik's cube: 3x3x3 in at most 22 moves at once, fewer with time; 2x2x2 completely; impossible ones explained."""
+"""Rubik's cube: the 3x3x3 in at most 22 moves at once, fewer with time; the 2x2x2 optimally.
+
+Impossible cubes are explained.
+"""
 
 from pi_appliance.puzzles import SolveMode
 from pi_appliance.puzzles.rubiks_cube.board import BOARDS, RULES, Board, Solution, describe, with_rules
 from pi_appliance.puzzles.rubiks_cube.check import check
-from pi_appliance.puzzles.rubiks_cube.generate import generate, hint, precompute
+from pi_appliance.puzzles.rubiks_cube.generate import generate
 from pi_appliance.puzzles.rubiks_cube.parse import parse, parse_listing, parse_solution
 from pi_appliance.puzzles.rubiks_cube.render import notate, render, render_solution, render_svg, steps
-from pi_appliance.puzzles.rubiks_cube.solve import solve
+from pi_appliance.puzzles.rubiks_cube.solve import hint, precompute, solve
 
 TITLE = "Rubik's cube"
 NODE_UNIT = "positions"

@@ -1,8 +1,14 @@
-"""A state of the cube as a few small numbers, and tables of what turns and symmetries do to each of them.
+"""Coordinates: a state of the cube as a few small numbers, with their move and symmetry tables.
 
-twist: how the corners are turned, three possibilities a place. flip: how the edges are, two a place. four: where four
-certain edges are, in order; 24 orders of each of 495 choices of places, the choice 0 being the middle layer. corner:
-where each corner is. edge: where the eight edges of the upper and lower layer are, once they are all in these layers.
+The names are Kociemba's:
+
+- twist: orientation of the corners, three possibilities per place.
+- flip: orientation of the edges, two per place.
+- slice_sorted: places of four edges in order: 24 orders of each of 495 choices of places. Choice 0
+  is the UD-slice. u_edges and d_edges are the same for the edges of the upper and lower layer.
+- slice: the choice alone, for the edges of the UD-slice.
+- corners: permutation of the corners.
+- ud_edges: permutation of the eight edges of the upper and lower layer, once they are all there.
 """
 
 from array import array
@@ -24,72 +30,72 @@ from pi_appliance.puzzles.rubiks_cube.cubies import (
 
 TURNS = 18
 TWISTS, FLIPS, SLICES, SLICE_SORTED, ORDERS, FACTORIAL = 3**7, 2**11, 495, 11_880, 24, 40_320
-ROW = (TWISTS + 3) // 4  # bytes of a class in the wide table
+ROW = (TWISTS + 3) // 4  # bytes of a class in the large pruning table
 PHASE2_TURNS = (0, 1, 2, 9, 10, 11, 4, 7, 13, 16)
-"""The turns of the second phase: U and D as they like, the other faces by halves."""
-MIRRORED = 8  # the symmetries from here on are mirrored
+"""The turns of phase 2: all of U and D, half turns of the other faces."""
+FIRST_MIRRORED = 8  # the symmetries from here on are mirrored
 _EDGE_STICKERS = 3 * len(CORNERS)
 
 Places = tuple[int, ...]
 
 
 class Coordinates(NamedTuple):
-    """A state in numbers; `four` is that of the middle layer's edges, `up` and `down` of the other eight."""
+    """A state as numbers."""
 
     twist: int
     flip: int
-    four: int
-    corner: int
-    up: int
-    down: int
+    slice_sorted: int
+    corners: int
+    u_edges: int
+    d_edges: int
 
 
 def slice_placements() -> list[Places]:
-    """Return the places of four edges of each number: those of the middle layer first."""
+    """Return the places of four edges, by slice_sorted."""
     choices = list(combinations(range(len(EDGES)), 4))
     return [order for choice in reversed(choices) for order in permutations(choice)]
 
 
 @lru_cache(maxsize=1)
 def _slice_numbers() -> dict[frozenset[int], int]:
-    """Return the number of each choice of four places."""
+    """Return the slice coordinate of each choice of four places."""
     return {frozenset(places): number for number, places in enumerate(reversed(list(combinations(range(12), 4))))}
 
 
-def permutation_rank(places: Sequence[int]) -> int:
-    """Return which of all orders of PLACES theirs is, in the order of a dictionary."""
-    number = 0
+def _permutation_rank(places: Sequence[int]) -> int:
+    """Return the rank of an order in lexicographic order."""
+    rank = 0
     for at, place in enumerate(places):
-        number = number * (len(places) - at) + sum(later < place for later in places[at + 1 :])
-    return number
+        rank = rank * (len(places) - at) + sum(later < place for later in places[at + 1 :])
+    return rank
 
 
 def to_coordinates(states: Iterable[State]) -> list[Coordinates]:
-    """Return STATES in numbers."""
-    choice = _slice_numbers()
-    found = []
+    """Return the coordinates of each state."""
+    slice_number = _slice_numbers()
+    result = []
     for state in states:
         corners, edges = _corner_places(state), _edge_places(state)
-        where = [place for place, _ in edges]
-        four, up, down = (
-            choice[frozenset(some)] * ORDERS + permutation_rank(some)
-            for some in (where[SLICE:], where[:4], where[4:SLICE])
+        places = [place for place, _ in edges]
+        slice_sorted, u_edges, d_edges = (
+            slice_number[frozenset(four)] * ORDERS + _permutation_rank(four)
+            for four in (places[SLICE:], places[:4], places[4:SLICE])
         )
-        found.append(
+        result.append(
             Coordinates(
                 twist=_encode_orientation(corners, 3),
                 flip=_encode_orientation(edges, 2),
-                four=four,
-                corner=permutation_rank([place for place, _ in corners]),
-                up=up,
-                down=down,
+                slice_sorted=slice_sorted,
+                corners=_permutation_rank([place for place, _ in corners]),
+                u_edges=u_edges,
+                d_edges=d_edges,
             )
         )
-    return found
+    return result
 
 
 def _corner_places(state: State) -> list[tuple[int, int]]:
-    """Return where each corner, or what was at each place, is in STATE, and how it is twisted."""
+    """Return the place and twist of each corner; for a turn, those it gives to each place."""
     return [divmod(state[3 * corner], 3) for corner in range(len(CORNERS))]
 
 
@@ -98,19 +104,19 @@ def _edge_places(state: State) -> list[tuple[int, int]]:
 
 
 def _encode_orientation(pieces: Sequence[tuple[int, int]], base: int) -> int:
-    """Return how PIECES are turned as one number; the last place follows from the others."""
+    """Return the orientations by place as one number; the last place follows from the others."""
     by_place = dict(pieces)
     return sum(by_place[place] * base**place for place in range(len(pieces) - 1))
 
 
 def _decode_orientation(number: int, base: int, places: int) -> list[int]:
-    """Return the digits of NUMBER, place by place, with the last place's."""
+    """Return the orientation at each place, with the last one."""
     digits = [number // base**place % base for place in range(places - 1)]
     return [*digits, -sum(digits) % base]
 
 
 def _turn_orientation(base: int, pieces: Sequence[tuple[int, int]], digits: Sequence[int], sign: int = 1) -> int:
-    """Return the number of DIGITS after what moves each place of PIECES, and turns what is there."""
+    """Return the number of orientations `digits` after the places are moved and twisted by `pieces`."""
     return sum(
         (turn + sign * digit) % base * base**place
         for (place, turn), digit in zip(pieces, digits, strict=True)
@@ -119,36 +125,36 @@ def _turn_orientation(base: int, pieces: Sequence[tuple[int, int]], digits: Sequ
 
 
 def twist_moves() -> "array[int]":
-    """Return twist after each turn of each twist."""
+    """Return the move table of twist: the number after each of the 18 turns of each number."""
     actions = [_corner_places(state) for state in turn_states()]
-    spelled = (_decode_orientation(number, 3, 8) for number in range(TWISTS))
-    return array("H", [_turn_orientation(3, action, digits) for digits in spelled for action in actions])
+    decoded = (_decode_orientation(number, 3, 8) for number in range(TWISTS))
+    return array("H", [_turn_orientation(3, action, digits) for digits in decoded for action in actions])
 
 
 def flip_moves() -> "array[int]":
-    """Return flip after each turn of each flip."""
+    """Return the move table of flip."""
     actions = [_edge_places(state) for state in turn_states()]
-    spelled = (_decode_orientation(number, 2, 12) for number in range(FLIPS))
-    return array("H", [_turn_orientation(2, action, digits) for digits in spelled for action in actions])
+    decoded = (_decode_orientation(number, 2, 12) for number in range(FLIPS))
+    return array("H", [_turn_orientation(2, action, digits) for digits in decoded for action in actions])
 
 
 def slice_sorted_moves() -> "array[int]":
-    """Return four after each turn of each four."""
+    """Return the move table of slice_sorted."""
     return _placement_moves(slice_placements(), _edge_places)
 
 
 def corner_moves() -> "array[int]":
-    """Return corner after each turn of each corner."""
+    """Return the move table of corners."""
     return _placement_moves(list(permutations(range(8))), _corner_places)
 
 
-def _placement_moves(all_places: list[Places], pieces: Callable[[State], list[tuple[int, int]]]) -> "array[int]":
-    """Return the turns of ALL_PLACES; a turn by a half or back is a quarter done again."""
-    number = {places: at for at, places in enumerate(all_places)}
-    table = array("H", bytes(2 * TURNS * len(all_places)))
+def _placement_moves(placements: list[Places], pieces: Callable[[State], list[tuple[int, int]]]) -> "array[int]":
+    """Return the move table of placements; half and reverse turns are repeated quarters."""
+    number = {places: at for at, places in enumerate(placements)}
+    table = array("H", bytes(2 * TURNS * len(placements)))
     for first in range(0, TURNS, 3):
         to = [place for place, _ in pieces(turn_states()[first])]
-        once = [number[tuple([to[place] for place in places])] for places in all_places]
+        once = [number[tuple([to[place] for place in places])] for places in placements]
         twice = [once[at] for at in once]
         table[first::TURNS] = array("H", once)
         table[first + 1 :: TURNS] = array("H", twice)
@@ -156,103 +162,105 @@ def _placement_moves(all_places: list[Places], pieces: Callable[[State], list[tu
     return table
 
 
-def ud_edge_moves(four: Sequence[int]) -> "tuple[array[int], array[int]]":
-    """Return edge after the turns of the second phase, from the turns of FOUR; and the rank of each `up` in an edge.
+def ud_edge_moves(slice_sorted: Sequence[int]) -> "tuple[array[int], array[int]]":
+    """Return the move table of ud_edges for the turns of phase 2, and the rank of each u_edges.
 
-    Edge is the rank of `up` among those in the upper and lower layer, times 24, and the order of `down`.
+    ud_edges is the rank of u_edges among those in the upper and lower layer, times 24, plus the
+    order of d_edges. `slice_sorted` is the move table of that coordinate.
     """
-    everywhere = slice_placements()
+    placements = slice_placements()
     ranks = array("H", bytes(2 * SLICE_SORTED))
-    inside = sorted((n for n, places in enumerate(everywhere) if max(places) < SLICE), key=everywhere.__getitem__)
-    choice = {frozenset(everywhere[number]): number for number in range(0, SLICE_SORTED, ORDERS)}
+    inside = sorted((n for n, places in enumerate(placements) if max(places) < SLICE), key=placements.__getitem__)
+    first_of = {frozenset(placements[number]): number for number in range(0, SLICE_SORTED, ORDERS)}
     for rank, number in enumerate(inside):
         ranks[number] = rank
     table = array("H")
-    for up in inside:
-        rest = choice[frozenset(range(SLICE)) - frozenset(everywhere[up])]
+    for u_edges in inside:
+        rest = first_of[frozenset(range(SLICE)) - frozenset(placements[u_edges])]
         for order in range(ORDERS):
             for turn in PHASE2_TURNS:
-                down = four[(rest + order) * TURNS + turn]
-                table.append(ranks[four[up * TURNS + turn]] * ORDERS + down % ORDERS)
+                d_edges = slice_sorted[(rest + order) * TURNS + turn]
+                table.append(ranks[slice_sorted[u_edges * TURNS + turn]] * ORDERS + d_edges % ORDERS)
     return table, ranks
 
 
 def twist_symmetries() -> "array[int]":
-    """Return each twist as it is called after each of the symmetries: symmetry by symmetry."""
-    spelled = [_decode_orientation(number, 3, 8) for number in range(TWISTS)]
+    """Return each twist after each of the symmetries, symmetry by symmetry."""
+    decoded = [_decode_orientation(number, 3, 8) for number in range(TWISTS)]
     table = array("H")
     for number, faces in enumerate(symmetries()):
-        action = _corner_places(move_pieces(faces))
-        sign = -1 if number >= MIRRORED else 1
-        table.extend(_turn_orientation(3, [(place, 0) for place, _ in action], digits, sign) for digits in spelled)
+        places = [(place, 0) for place, _ in _corner_places(move_pieces(faces))]
+        sign = -1 if number >= FIRST_MIRRORED else 1
+        table.extend(_turn_orientation(3, places, digits, sign) for digits in decoded)
     return table
 
 
 def inverse_symmetries() -> list[int]:
-    """Return the number of the symmetry that undoes each."""
-    every = symmetries()
-    identity = {face: face for face in every[0]}
-    return [next(n for n, other in enumerate(every) if compose_maps(faces, other) == identity) for faces in every]
+    """Return the number of the inverse of each symmetry."""
+    all_maps = symmetries()
+    identity = {face: face for face in all_maps[0]}
+    return [next(n for n, other in enumerate(all_maps) if compose_maps(faces, other) == identity) for faces in all_maps]
 
 
 class FlipSliceClasses(NamedTuple):
-    """Flip and slice together (flip * 495 + slice), those that a symmetry makes alike in one class."""
+    """Flip and slice together (flip * 495 + slice), in classes under the symmetries."""
 
-    of: "array[int]"  # class * 16 + the symmetry that makes it the first of its class
+    class_of: "array[int]"  # class * 16 + the symmetry that maps it onto the first of its class
     first: "array[int]"
-    same: "array[int]"  # of the first: a bit for each symmetry that leaves it as it is
+    symmetries: "array[int]"  # a bit for each symmetry that leaves the first one unchanged
 
 
-def flip_slice_classes(tick: Callable[[float], None]) -> FlipSliceClasses:
-    """Return the 64,430 classes; TICK is told how far it is."""
+def flip_slice_classes(report_progress: Callable[[float], None]) -> FlipSliceClasses:
+    """Return the 64,430 classes of flip and slice."""
     unknown = 0xFFFF_FFFF
-    of, first, same = array("I", [unknown]) * (FLIPS * SLICES), array("I"), array("H")
-    undo = inverse_symmetries()
+    class_of, first, unchanged = array("I", [unknown]) * (FLIPS * SLICES), array("I"), array("H")
+    inverses = inverse_symmetries()
     flips, slices, masks = _flip_symmetries(), _slice_symmetries(), _flip_masks()
     for raw in range(FLIPS * SLICES):
         if not raw & 0x3FFF:
-            tick(raw / (FLIPS * SLICES))
-        if of[raw] != unknown:
+            report_progress(raw / (FLIPS * SLICES))
+        if class_of[raw] != unknown:
             continue
         flip, where = divmod(raw, SLICES)
         stays = 0
         for number in range(16):
             there = slices[number][where]
             image = (flips[number][flip] ^ (masks[there] if number & 1 else 0)) * SLICES + there
-            if of[image] == unknown:
-                of[image] = len(first) * 16 + undo[number]
+            if class_of[image] == unknown:
+                class_of[image] = len(first) * 16 + inverses[number]
             stays |= (image == raw) << number
         first.append(raw)
-        same.append(stays)
-    return FlipSliceClasses(of, first, same)
+        unchanged.append(stays)
+    return FlipSliceClasses(class_of, first, unchanged)
 
 
 def _flip_symmetries() -> list[list[int]]:
-    """Return each flip after each symmetry as if no edge were between the layers."""
-    spelled = [_decode_orientation(number, 2, 12) for number in range(FLIPS)]
-    views = []
+    """Return each flip after each symmetry, as if no edge were in the UD-slice."""
+    decoded = [_decode_orientation(number, 2, 12) for number in range(FLIPS)]
+    tables = []
     for faces in symmetries():
-        action = [(place, 0) for place, _ in _edge_places(move_pieces(faces))]
-        views.append([_turn_orientation(2, action, digits) for digits in spelled])
-    return views
+        places = [(place, 0) for place, _ in _edge_places(move_pieces(faces))]
+        tables.append([_turn_orientation(2, places, digits) for digits in decoded])
+    return tables
 
 
 def _slice_symmetries() -> list[list[int]]:
-    """Return each choice of places after each symmetry."""
-    everywhere = [frozenset(places) for places in slice_placements()[::ORDERS]]
-    number = {places: at for at, places in enumerate(everywhere)}
-    views = []
+    """Return each slice after each symmetry."""
+    choices = [frozenset(places) for places in slice_placements()[::ORDERS]]
+    number = {places: at for at, places in enumerate(choices)}
+    tables = []
     for faces in symmetries():
         to = [place for place, _ in _edge_places(move_pieces(faces))]
-        views.append([number[frozenset(to[place] for place in places)] for places in everywhere])
-    return views
+        tables.append([number[frozenset(to[place] for place in places)] for places in choices])
+    return tables
 
 
 def _flip_masks() -> list[int]:
-    """Return of each choice of places the flips that a quarter turn of the whole cube calls otherwise.
+    """Return for each slice the flips that a quarter rotation of the whole cube inverts.
 
-    An edge of the middle layer has its first sticker on F or B, which becomes R or L: it counts as flipped in the
-    other layers and not in its own, and the others the other way round. So those that crossed over change.
+    An edge of the UD-slice has its first sticker on F or B, which becomes R or L. So it counts as
+    flipped in the other layers and not in its own, and the other edges the other way round. The
+    edges that are not in their own layer change.
     """
     middle = frozenset(range(SLICE, len(EDGES)))
     return [

@@ -1,34 +1,35 @@
-# Types for kernel.py, where Cython compiles it.
+# C types for kernel.py; the results are the same without them.
 
 cimport cython
 
-cdef int TURNS, SLICES, TWISTS, ROW, ORDERS, SECOND_TURNS, AXES, MIN_RETURN
+cdef int TURNS, SLICES, TWISTS, ROW, ORDERS, PHASE2_TURN_COUNT, AXES, MIN_RETURN
 
 cdef class SearchTables:
-    cdef const unsigned short[::1] twist, flip, slice, four, corner, edge, views, ranks, second
-    cdef const unsigned int[::1] classes
-    cdef const unsigned char[::1] near_corner, near_edge, near_twist, near_flip, wide
-    cdef readonly bint is_wide
+    cdef const unsigned short[::1] twist, flip, slice, slice_sorted, corners, ud_edges, twist_symmetry, ud_ranks
+    cdef const unsigned short[::1] phase2_turns
+    cdef const unsigned int[::1] class_of
+    cdef const unsigned char[::1] corner_distance, edge_distance, twist_distance, flip_distance, large
+    cdef readonly bint is_large
 
     @cython.locals(code="unsigned int", other=int, rest=int, one=int, two=int)
-    cpdef int step(self, int twist, int flip, int where, int before) noexcept
+    cpdef int bound_after_turn(self, int twist, int flip, int where, int before) noexcept
 
     @cython.locals(
         walked=int, code="unsigned int", other=int, less=int, turn=int, twist_after=int, flip_after=int, where_after=int
     )
-    cpdef int distance(self, int twist, int flip, int where) noexcept
+    cpdef int bound(self, int twist, int flip, int where) noexcept
 
 cdef class PhaseSearch:
     cdef SearchTables tables
-    cdef int[::1] twist, flip, slice, dist, next, four, corner, up, down
+    cdef int[::1] twist, flip, slice, dist, next, slice_sorted, corners, u_edges, d_edges
     cdef readonly int[::1] path
     cdef readonly long long nodes
-    cdef readonly int found, second
-    cdef int length, most, longest, last, depth, known
+    cdef readonly int solution_length, phase2_length
+    cdef int length, max_length, max_phase2, last, depth, known
 
-    cpdef begin(self, start, int length, int most, int longest, int last)
+    cpdef begin(self, start, int phase1_length, int max_length, int max_phase2, int last_face)
 
-    cpdef tighten(self, int most)
+    cpdef limit_length(self, int max_length)
 
     @cython.locals(
         tables=SearchTables, depth=int, length=int, end="long long", turn=int, face=int, last=int, twist=int, flip=int,
@@ -37,35 +38,37 @@ cdef class PhaseSearch:
     cpdef int run(self, int budget) except -1
 
     @cython.locals(
-        tables=SearchTables, depth=int, turn=int, length=int, room=int, corner=int, order=int, edge=int, least=int, other=int,
-        last=int, left=int,
+        tables=SearchTables, depth=int, turn=int, length=int, limit=int, corner=int, order=int, edge=int, least=int,
+        other=int, last=int, left=int,
     )
-    cpdef int finish(self) except -1
+    cpdef int try_phase2(self) except -1
 
     @cython.locals(
         tables=SearchTables, number=int, turn=int, face=int, order_after=int, corner_after=int, edge_after=int
     )
-    cpdef int go_home(self, int corner, int edge, int order, int at, int left, int last) except -1
+    cpdef int search_phase2(self, int corner, int edge, int order, int at, int left, int last) except -1
 
 cdef class DepthSearch:
     cdef SearchTables tables
-    cdef const int[::1] renamed
+    cdef const int[::1] axis_turns
     cdef int[::1] twist, flip, slice, dist, next
     cdef readonly int[::1] path
     cdef readonly long long nodes
-    cdef int depth, length, last, corner, four, up, down, home_up, home_down
+    cdef int depth, length, last, corners, slice_sorted, u_edges, d_edges, solved_u_edges, solved_d_edges
 
     @cython.locals(axis=int)
-    cpdef begin(self, starts, home, int length, int last)
+    cpdef begin(self, starts, solved, int length, int last_face)
 
     @cython.locals(one=int, two=int, three=int)
-    cpdef int too_far(self, int at, int left) noexcept
+    cpdef int is_too_far(self, int at, int left) noexcept
 
     @cython.locals(
         tables=SearchTables, depth=int, length=int, end="long long", turn=int, face=int, last=int, left=int, here=int,
-        there=int, far=int, axis=int, named=int,
+        there=int, far=int, axis=int, seen=int,
     )
     cpdef int run(self, int budget) except -1
 
-    @cython.locals(tables=SearchTables, four=int, corner=int, up=int, down=int, depth=int, turn=int, home="bint", at=int)
-    cpdef int is_home(self) noexcept
+    @cython.locals(
+        tables=SearchTables, slices=int, corners=int, u_edges=int, d_edges=int, depth=int, turn=int, at=int
+    )
+    cpdef int is_solved(self) noexcept

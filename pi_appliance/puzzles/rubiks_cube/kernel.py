@@ -1,82 +1,86 @@
-"""The search behind the cube, after Kociemba's two phases: plain Python over buffers, typed for Cython by kernel.pxd.
+"""Search kernels of the cube, after Kociemba's two-phase algorithm; kernel.pxd gives Cython the types.
 
-The first phase brings a cube to where U, D and half turns of the other faces suffice: twist, flip and slice are 0. The
-second one solves it by these. Turns are numbered face * 3 + power, faces in the order URFDLB, so that the opposite of a
-face is three further or nearer.
+Phase 1 brings a cube to where U, D and half turns of the other faces suffice: twist, flip and slice
+are 0. Phase 2 solves it by these turns. Turns are numbered face * 3 + power, with faces in the order
+URFDLB, so opposite faces differ by three.
 """
 
 from collections.abc import MutableSequence, Sequence
 
-DONE, FOUND, LIMIT_REACHED = 0, 1, 2  # what `run` says: no more, one more, or that it spent what it was given
+DONE, FOUND, LIMIT_REACHED = 0, 1, 2  # results of `run`
 TURNS = 18
 SLICES = 495
 TWISTS = 2187
-ROW = 547  # bytes of a class in the wide table
+ROW = 547  # bytes of a class in the large pruning table
 ORDERS = 24
-SECOND_TURNS = 10
+PHASE2_TURN_COUNT = 10
 AXES = 3
 MAX_LENGTH = 40
-MIN_RETURN = 5  # turns: who leaves the second phase's cubes is not back sooner, unless a shorter way led there
+MIN_RETURN = 5  # turns: leaving the phase 2 subgroup takes at least so many, or a shorter way led there
 
 
 class SearchTables:
-    """The buffers that a search reads. `wide` may be empty: then the small tables of twist and flip stand in."""
+    """Buffers read by a search. If `large` is empty, the small tables of twist and flip are used."""
 
     def __init__(
         self,
-        turns: Sequence[Sequence[int]],
-        views: Sequence[int],
-        classes: Sequence[int],
-        ranks: Sequence[int],
-        near: Sequence[Sequence[int]],
-        wide: Sequence[int],
-        second: Sequence[int],
+        move_tables: Sequence[Sequence[int]],
+        twist_symmetry: Sequence[int],
+        class_of: Sequence[int],
+        ud_ranks: Sequence[int],
+        small_tables: Sequence[Sequence[int]],
+        large: Sequence[int],
+        phase2_turns: Sequence[int],
     ) -> None:
-        self.twist, self.flip, self.slice, self.four, self.corner, self.edge = turns
-        self.views, self.classes, self.ranks = views, classes, ranks
-        self.near_corner, self.near_edge, self.near_twist, self.near_flip = near
-        self.wide = wide
-        self.is_wide = len(wide) > 0
-        self.second = second
+        self.twist, self.flip, self.slice, self.slice_sorted, self.corners, self.ud_edges = move_tables
+        self.twist_symmetry, self.class_of, self.ud_ranks = twist_symmetry, class_of, ud_ranks
+        self.corner_distance, self.edge_distance, self.twist_distance, self.flip_distance = small_tables
+        self.large = large
+        self.is_large = len(large) > 0
+        self.phase2_turns = phase2_turns
 
-    def after(self, start: Sequence[int], turn: int) -> tuple[int, ...]:
-        """Return the coordinates START after TURN."""
+    def apply_turn(self, start: Sequence[int], turn: int) -> tuple[int, ...]:
+        """Return the coordinates `start` after a turn."""
         return (
             self.twist[start[0] * TURNS + turn],
             self.flip[start[1] * TURNS + turn],
-            self.four[start[2] * TURNS + turn],
-            self.corner[start[3] * TURNS + turn],
-            self.four[start[4] * TURNS + turn],
-            self.four[start[5] * TURNS + turn],
+            self.slice_sorted[start[2] * TURNS + turn],
+            self.corners[start[3] * TURNS + turn],
+            self.slice_sorted[start[4] * TURNS + turn],
+            self.slice_sorted[start[5] * TURNS + turn],
         )
 
-    def step(self, twist: int, flip: int, where: int, before: int) -> int:
-        """Return how far these are from the second phase, at least; BEFORE is what it was one turn ago."""
-        if self.is_wide:
-            code = self.classes[flip * SLICES + where]
-            other = self.views[(code & 15) * TWISTS + twist]
-            rest = self.wide[(code >> 4) * ROW + (other >> 2)] >> ((other & 3) * 2) & 3
-            return before + (rest + 31 - before) % 3 - 1  # of one less, the same and one more it is the one that fits
-        one = self.near_twist[twist * SLICES + where]
-        two = self.near_flip[flip * SLICES + where]
+    def bound_after_turn(self, twist: int, flip: int, where: int, before: int) -> int:
+        """Return a lower bound of the length of phase 1; `before` is the bound one turn ago.
+
+        `where` is the slice coordinate. With the large table the bound is exact: the table has the
+        distance modulo 3, and one turn changes the distance by at most one.
+        """
+        if self.is_large:
+            code = self.class_of[flip * SLICES + where]
+            other = self.twist_symmetry[(code & 15) * TWISTS + twist]
+            rest = self.large[(code >> 4) * ROW + (other >> 2)] >> ((other & 3) * 2) & 3
+            return before + (rest + 31 - before) % 3 - 1
+        one = self.twist_distance[twist * SLICES + where]
+        two = self.flip_distance[flip * SLICES + where]
         return one if one > two else two
 
-    def distance(self, twist: int, flip: int, where: int) -> int:
-        """Return the same where nothing is known of one turn ago: by walking there."""
-        if not self.is_wide:
-            return self.step(twist, flip, where, 0)
+    def bound(self, twist: int, flip: int, where: int) -> int:
+        """Return the same bound without a previous one: walk down the large table."""
+        if not self.is_large:
+            return self.bound_after_turn(twist, flip, where, 0)
         walked = twist_after = flip_after = where_after = 0
         while twist or flip or where:
-            code = self.classes[flip * SLICES + where]
-            other = self.views[(code & 15) * TWISTS + twist]
-            less = ((self.wide[(code >> 4) * ROW + (other >> 2)] >> ((other & 3) * 2) & 3) + 2) % 3
+            code = self.class_of[flip * SLICES + where]
+            other = self.twist_symmetry[(code & 15) * TWISTS + twist]
+            less = ((self.large[(code >> 4) * ROW + (other >> 2)] >> ((other & 3) * 2) & 3) + 2) % 3
             for turn in range(TURNS):
                 twist_after = self.twist[twist * TURNS + turn]
                 flip_after = self.flip[flip * TURNS + turn]
                 where_after = self.slice[where * TURNS + turn]
-                code = self.classes[flip_after * SLICES + where_after]
-                other = self.views[(code & 15) * TWISTS + twist_after]
-                if self.wide[(code >> 4) * ROW + (other >> 2)] >> ((other & 3) * 2) & 3 == less:
+                code = self.class_of[flip_after * SLICES + where_after]
+                other = self.twist_symmetry[(code & 15) * TWISTS + twist_after]
+                if self.large[(code >> 4) * ROW + (other >> 2)] >> ((other & 3) * 2) & 3 == less:
                     break
             twist, flip, where = twist_after, flip_after, where_after
             walked += 1
@@ -84,38 +88,44 @@ class SearchTables:
 
 
 class PhaseSearch:
-    """One cube's ways through both phases, the first phase with exactly LENGTH turns, together with at most MOST.
+    """Search one cube through both phases, with a fixed length of phase 1.
 
-    `path` holds the turns that were found, `found` how many they are.
+    `path` holds the turns of the solution found, `solution_length` their number.
     """
 
-    def __init__(self, tables: SearchTables, room: Sequence[MutableSequence[int]]) -> None:
+    def __init__(self, tables: SearchTables, buffers: Sequence[MutableSequence[int]]) -> None:
         self.tables = tables
-        self.twist, self.flip, self.slice, self.dist, self.next, self.path = room[:6]
-        self.four, self.corner, self.up, self.down = room[6:]
-        self.nodes = self.found = self.second = 0
+        self.twist, self.flip, self.slice, self.dist, self.next, self.path = buffers[:6]
+        self.slice_sorted, self.corners, self.u_edges, self.d_edges = buffers[6:]
+        self.nodes = self.solution_length = self.phase2_length = 0
 
-    def begin(self, start: Sequence[int], length: int, most: int, longest: int, last: int) -> None:
-        """Begin with the cube whose coordinates are START, after a turn of the face LAST (99: none).
+    def begin(self, start: Sequence[int], phase1_length: int, max_length: int, max_phase2: int, last_face: int) -> None:
+        """Begin with the coordinates `start`, after a turn of `last_face` (99: none).
 
-        The second phase has at most LONGEST turns.
+        Args:
+            phase1_length: exact number of turns of phase 1.
+            max_length: maximum of both phases together.
+            max_phase2: maximum of phase 2.
         """
         self.twist[0], self.flip[0] = start[0], start[1]
         self.slice[0] = start[2] // ORDERS
-        self.four[0], self.corner[0], self.up[0], self.down[0] = start[2], start[3], start[4], start[5]
-        self.dist[0] = self.tables.distance(start[0], start[1], start[2] // ORDERS)
+        self.slice_sorted[0], self.corners[0], self.u_edges[0], self.d_edges[0] = start[2], start[3], start[4], start[5]
+        self.dist[0] = self.tables.bound(start[0], start[1], start[2] // ORDERS)
         self.next[0] = 0
-        self.length, self.most, self.longest, self.last = length, most, longest, last
-        self.depth = self.known = 0
-        if self.dist[0] > length:
+        self.length, self.max_length, self.max_phase2, self.last = phase1_length, max_length, max_phase2, last_face
+        self.depth = self.known = 0  # known: depth up to which the coordinates of phase 2 are valid
+        if self.dist[0] > phase1_length:
             self.depth = -1
 
-    def tighten(self, most: int) -> None:
-        """From now on, look for ways of at most MOST turns."""
-        self.most = most
+    def limit_length(self, max_length: int) -> None:
+        """Lower the maximum length of a solution."""
+        self.max_length = max_length
 
     def run(self, budget: int) -> int:
-        """Go on for about BUDGET positions; return DONE, FOUND or TIRED. After FOUND it may be asked to go on."""
+        """Search about `budget` positions; return `DONE`, `FOUND` or `LIMIT_REACHED`.
+
+        After `FOUND` and `LIMIT_REACHED`, call it again to continue.
+        """
         tables = self.tables
         depth = self.depth
         length = self.length
@@ -123,7 +133,7 @@ class PhaseSearch:
         while depth >= 0:
             if depth == length:
                 depth -= 1
-                if self.finish():
+                if self.try_phase2():
                     self.depth = depth
                     return FOUND
                 continue
@@ -144,7 +154,7 @@ class PhaseSearch:
             twist = tables.twist[self.twist[depth] * TURNS + turn]
             flip = tables.flip[self.flip[depth] * TURNS + turn]
             where = tables.slice[self.slice[depth] * TURNS + turn]
-            dist = tables.step(twist, flip, where, self.dist[depth])
+            dist = tables.bound_after_turn(twist, flip, where, self.dist[depth])
             left = length - depth - 1
             if dist > left or (dist == 0 and 0 < left < MIN_RETURN):
                 continue
@@ -158,96 +168,112 @@ class PhaseSearch:
         self.depth = depth
         return DONE
 
-    def finish(self) -> int:
-        """Try the second phase where the first one ended; return 1 if it leads home in time."""
+    def try_phase2(self) -> int:
+        """Search phase 2 from the end of phase 1; return 1 if it solves the cube in time, else 0."""
         tables = self.tables
         for depth in range(self.known, self.length):
             turn = self.path[depth]
-            self.four[depth + 1] = tables.four[self.four[depth] * TURNS + turn]
-            self.corner[depth + 1] = tables.corner[self.corner[depth] * TURNS + turn]
-            self.up[depth + 1] = tables.four[self.up[depth] * TURNS + turn]
-            self.down[depth + 1] = tables.four[self.down[depth] * TURNS + turn]
+            self.slice_sorted[depth + 1] = tables.slice_sorted[self.slice_sorted[depth] * TURNS + turn]
+            self.corners[depth + 1] = tables.corners[self.corners[depth] * TURNS + turn]
+            self.u_edges[depth + 1] = tables.slice_sorted[self.u_edges[depth] * TURNS + turn]
+            self.d_edges[depth + 1] = tables.slice_sorted[self.d_edges[depth] * TURNS + turn]
         length = self.length
         self.known = length
-        room = self.most - length
-        if room > self.longest:  # noqa: PLR1730
-            room = self.longest
-        corner, order = self.corner[length], self.four[length] % ORDERS
-        edge = tables.ranks[self.up[length]] * ORDERS + self.down[length] % ORDERS
-        least = tables.near_corner[corner * ORDERS + order]
-        other = tables.near_edge[edge * ORDERS + order]
+        limit = self.max_length - length
+        if limit > self.max_phase2:  # noqa: PLR1730
+            limit = self.max_phase2
+        corner, order = self.corners[length], self.slice_sorted[length] % ORDERS
+        edge = tables.ud_ranks[self.u_edges[length]] * ORDERS + self.d_edges[length] % ORDERS
+        least = tables.corner_distance[corner * ORDERS + order]
+        other = tables.edge_distance[edge * ORDERS + order]
         if other > least:  # noqa: PLR1730
             least = other
         last = self.path[length - 1] // 3 if length else self.last
-        for left in range(least, room + 1):
-            if self.go_home(corner, edge, order, length, left, last):
-                self.found = length + left
-                self.second = left
+        for left in range(least, limit + 1):
+            if self.search_phase2(corner, edge, order, length, left, last):
+                self.solution_length = length + left
+                self.phase2_length = left
                 return 1
         return 0
 
-    def go_home(self, corner: int, edge: int, order: int, at: int, left: int, last: int) -> int:
-        """Write into `path` from AT on the LEFT turns of the second phase that lead home; return 1 if there are any."""
+    def search_phase2(self, corner: int, edge: int, order: int, at: int, left: int, last: int) -> int:
+        """Search a solution of exactly `left` turns of phase 2.
+
+        The turns are written into `path` from `at` on. Returns 1 if there are any, else 0.
+        """
         if left == 0:
             return 1 if corner == 0 and edge == 0 and order == 0 else 0
         tables = self.tables
         self.nodes += 1
-        for number in range(SECOND_TURNS):
-            turn = tables.second[number]
+        for number in range(PHASE2_TURN_COUNT):
+            turn = tables.phase2_turns[number]
             face = turn // 3
             if face == last or face + 3 == last:
                 continue
-            order_after = tables.four[order * TURNS + turn]
-            corner_after = tables.corner[corner * TURNS + turn]
-            if tables.near_corner[corner_after * ORDERS + order_after] >= left:
+            order_after = tables.slice_sorted[order * TURNS + turn]
+            corner_after = tables.corners[corner * TURNS + turn]
+            if tables.corner_distance[corner_after * ORDERS + order_after] >= left:
                 continue
-            edge_after = tables.edge[edge * SECOND_TURNS + number]
-            if tables.near_edge[edge_after * ORDERS + order_after] >= left:
+            edge_after = tables.ud_edges[edge * PHASE2_TURN_COUNT + number]
+            if tables.edge_distance[edge_after * ORDERS + order_after] >= left:
                 continue
             self.path[at] = turn
-            if self.go_home(corner_after, edge_after, order_after, at + 1, left - 1, face):
+            if self.search_phase2(corner_after, edge_after, order_after, at + 1, left - 1, face):
                 return 1
         return 0
 
 
 class DepthSearch:
-    """All ways home of exactly so many turns, for one cube. `path` holds the turns of the one that was found.
+    """Search all solutions of one cube with a fixed length; `path` holds the one found.
 
-    It looks along all three axes. Whoever is N turns from home is at most N from the second phase on each, and, before
-    the last turn, less than that on the axis it turns about.
+    It bounds along all three axes. A cube n turns from solved is at most n turns from phase 2 along
+    each axis. Before the last turn it is less than that along the axis of that turn.
     """
 
-    def __init__(self, tables: SearchTables, room: Sequence[MutableSequence[int]], renamed: Sequence[int]) -> None:
-        """ROOM is memory; RENAMED tells what each turn is called along each axis, axis by axis."""
-        self.tables, self.renamed = tables, renamed
-        self.twist, self.flip, self.slice, self.dist, self.next, self.path = room
+    def __init__(
+        self, tables: SearchTables, buffers: Sequence[MutableSequence[int]], axis_turns: Sequence[int]
+    ) -> None:
+        """Create a search; `axis_turns` has the number of each turn as seen along each axis."""
+        self.tables, self.axis_turns = tables, axis_turns
+        self.twist, self.flip, self.slice, self.dist, self.next, self.path = buffers
         self.nodes = self.depth = self.length = self.last = 0
-        self.corner = self.four = self.up = self.down = 0
-        self.home_up = self.home_down = 0
+        self.corners = self.slice_sorted = self.u_edges = self.d_edges = 0
+        self.solved_u_edges = self.solved_d_edges = 0
 
-    def begin(self, starts: Sequence[Sequence[int]], home: Sequence[int], length: int, last: int) -> None:
-        """Begin with a cube seen along the axes as STARTS, after a turn of the face LAST (99: none); HOME is solved."""
+    def begin(self, starts: Sequence[Sequence[int]], solved: Sequence[int], length: int, last_face: int) -> None:
+        """Begin with the coordinates of a cube along each axis, after a turn of `last_face` (99: none).
+
+        `solved` are the coordinates of the solved cube.
+        """
         for axis in range(AXES):
             start = starts[axis]
             self.twist[axis], self.flip[axis], self.slice[axis] = start[0], start[1], start[2] // ORDERS
-            self.dist[axis] = self.tables.distance(start[0], start[1], start[2] // ORDERS)
-        self.four, self.corner, self.up, self.down = starts[0][2], starts[0][3], starts[0][4], starts[0][5]
-        self.home_up, self.home_down = home[4], home[5]
-        self.length, self.last = length, last
+            self.dist[axis] = self.tables.bound(start[0], start[1], start[2] // ORDERS)
+        self.slice_sorted, self.corners, self.u_edges, self.d_edges = (
+            starts[0][2],
+            starts[0][3],
+            starts[0][4],
+            starts[0][5],
+        )
+        self.solved_u_edges, self.solved_d_edges = solved[4], solved[5]
+        self.length, self.last = length, last_face
         self.depth = self.next[0] = 0
-        if self.too_far(0, length):
+        if self.is_too_far(0, length):
             self.depth = -1
 
-    def too_far(self, at: int, left: int) -> int:
-        """Say, 1 or 0, whether what stands at AT needs more than LEFT turns."""
+    def is_too_far(self, at: int, left: int) -> int:
+        """Return 1 if the position at `at` needs more than `left` turns, else 0."""
         one, two, three = self.dist[at], self.dist[at + 1], self.dist[at + 2]
         if one > left or two > left or three > left:
             return 1
-        # Its last turn is about one of the axes: there, it was home in the second phase before.
+        # Along the axis of the last turn, the cube was in phase 2 before that turn.
         return 1 if left > 0 and one == left and two == left and three == left else 0
 
     def run(self, budget: int) -> int:
-        """Go on for about BUDGET positions; return DONE, FOUND or TIRED. After FOUND it may be asked to go on."""
+        """Search about `budget` positions; return `DONE`, `FOUND` or `LIMIT_REACHED`.
+
+        After `FOUND` and `LIMIT_REACHED`, call it again to continue.
+        """
         tables = self.tables
         depth = self.depth
         length = self.length
@@ -255,7 +281,7 @@ class DepthSearch:
         while depth >= 0:
             if depth == length:
                 depth -= 1
-                if self.is_home():
+                if self.is_solved():
                     self.depth = depth
                     return FOUND
                 continue
@@ -278,11 +304,11 @@ class DepthSearch:
             there = here + AXES
             far = 0
             for axis in range(AXES):
-                named = self.renamed[axis * TURNS + turn]
-                self.twist[there + axis] = tables.twist[self.twist[here + axis] * TURNS + named]
-                self.flip[there + axis] = tables.flip[self.flip[here + axis] * TURNS + named]
-                self.slice[there + axis] = tables.slice[self.slice[here + axis] * TURNS + named]
-                far = tables.step(
+                seen = self.axis_turns[axis * TURNS + turn]
+                self.twist[there + axis] = tables.twist[self.twist[here + axis] * TURNS + seen]
+                self.flip[there + axis] = tables.flip[self.flip[here + axis] * TURNS + seen]
+                self.slice[there + axis] = tables.slice[self.slice[here + axis] * TURNS + seen]
+                far = tables.bound_after_turn(
                     self.twist[there + axis],
                     self.flip[there + axis],
                     self.slice[there + axis],
@@ -291,7 +317,7 @@ class DepthSearch:
                 self.dist[there + axis] = far
                 if far > left:
                     break
-            if far > left or self.too_far(there, left):
+            if far > left or self.is_too_far(there, left):
                 continue
             self.path[depth] = turn
             depth += 1
@@ -299,14 +325,16 @@ class DepthSearch:
         self.depth = depth
         return DONE
 
-    def is_home(self) -> int:
-        """Say, 1 or 0, whether the turns of `path` lead home."""
+    def is_solved(self) -> int:
+        """Return 1 if the turns in `path` solve the cube, else 0."""
         tables = self.tables
-        four, corner, up, down = self.four, self.corner, self.up, self.down
+        slices, corners, u_edges, d_edges = self.slice_sorted, self.corners, self.u_edges, self.d_edges
         for depth in range(self.length):
             turn = self.path[depth]
-            four, corner = tables.four[four * TURNS + turn], tables.corner[corner * TURNS + turn]
-            up, down = tables.four[up * TURNS + turn], tables.four[down * TURNS + turn]
-        home = four == 0 and corner == 0 and up == self.home_up and down == self.home_down
+            slices, corners = tables.slice_sorted[slices * TURNS + turn], tables.corners[corners * TURNS + turn]
+            u_edges = tables.slice_sorted[u_edges * TURNS + turn]
+            d_edges = tables.slice_sorted[d_edges * TURNS + turn]
+        if slices or corners or u_edges != self.solved_u_edges or d_edges != self.solved_d_edges:
+            return 0
         at = self.length * AXES
-        return 1 if home and self.twist[at] == 0 and self.flip[at] == 0 else 0
+        return 1 if self.twist[at] == 0 and self.flip[at] == 0 else 0

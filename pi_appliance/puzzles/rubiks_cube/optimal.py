@@ -1,4 +1,8 @@
-"""Shortest solutions of the 3x3x3, all of them, and the proof that there are no shorter ones: depth after depth."""
+"""All shortest solutions of a cube, with the proof that none is shorter.
+
+Cubes a few moves from solved need no tables: a bidirectional search finds them. Others are searched
+depth after depth, on all cores, and an interrupted search is resumed.
+"""
 
 import json
 import zlib
@@ -7,185 +11,194 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from pi_appliance.puzzles import pluralize
-from pi_appliance.puzzles.rubiks_cube import cubies, pruning_tables
+from pi_appliance.puzzles.rubiks_cube import cubies
 from pi_appliance.puzzles.rubiks_cube.board import FACES
-from pi_appliance.puzzles.rubiks_cube.coordinates import ORDERS, Coordinates, to_coordinates
+from pi_appliance.puzzles.rubiks_cube.coordinates import ORDERS, TURNS, Coordinates, to_coordinates
 from pi_appliance.puzzles.rubiks_cube.cubies import CORNERS, SOLVED, State, turn_states
 from pi_appliance.puzzles.rubiks_cube.kernel import DONE, FOUND, MAX_LENGTH, DepthSearch, SearchTables
-from pi_appliance.puzzles.rubiks_cube.two_phase import NO_FACE, axis_rotations, turn_prefixes
+from pi_appliance.puzzles.rubiks_cube.pruning_tables import load_checksummed, save_checksummed
+from pi_appliance.puzzles.rubiks_cube.two_phase import (
+    NO_FACE,
+    NODE_BUDGET,
+    Turns,
+    axis_rotations,
+    inverse_turn,
+    turn_prefixes,
+)
 from pi_appliance.puzzles.runtime.interface import Interrupted, SearchRuntime, save_checkpoint
 
-_NODE_BUDGET = 5_000  # positions between two looks around
-# Ways of fewer turns are one piece of work; longer ones are shared out by their first two turns, then by three.
-_SPLIT_BY_TWO, _SPLIT_BY_THREE = 12, 16
-_SAVE_INTERVAL = 60  # seconds between two checkpoints
-
-_Turns = tuple[int, ...]
-
-
-@dataclass(slots=True)
-class OptimalState:
-    """How far a search is: nothing is shorter than LENGTH, DONE pieces of that length are through, with these LINES."""
-
-    length: int
-    done: int = 0
-    nodes: int = 0
-    lines: list[_Turns] = field(default_factory=list)
-
-
-class OptimalSearch:
-    """The search for the shortest solutions of one cube; it goes on where it was cut off."""
-
-    def __init__(self, state: cubies.State, tables: SearchTables, runtime: SearchRuntime) -> None:
-        self._state, self._tables, self._runtime = state, tables, runtime
-        self._axes = axis_rotations()
-        self._name = f"rubiks-cube/shortest-2-{zlib.crc32(bytes(state)):08x}"
-        self._home = to_coordinates([cubies.SOLVED])[0]
-        self.proven = self._load() or OptimalState(self._least())
-
-    def run(self, most: int = MAX_LENGTH) -> bool:
-        """Look until the shortest are found, or nothing has MOST turns; say whether they are. Raises Interrupted."""
-        proven = self.proven
-        saved = self._runtime.monotonic()
-        try:
-            while not (proven.lines and not proven.done) and proven.length <= most:
-                for lines, nodes in self._pieces():
-                    proven.lines += lines
-                    proven.nodes += nodes
-                    proven.done += 1
-                    if self._runtime.monotonic() - saved > _SAVE_INTERVAL:
-                        self._save()
-                        saved = self._runtime.monotonic()
-                proven.done = 0
-                if not proven.lines:
-                    proven.length += 1
-        except Interrupted as end:
-            end.partial_result = f"no solution has fewer than {pluralize(proven.length, 'move')}"
-            end.partial_result += self._save() or "; the next run goes on from there"
-            raise
-        if proven.lines:
-            self._runtime.cache.remove(self._name)
-        return bool(proven.lines)
-
-    def steps(self, length: int) -> Iterator[int]:
-        """Look through all ways of LENGTH turns here and now; yield the number of positions now and then."""
-        search = self._search()
-        search.begin(self._starts(self._state), self._home, length, NO_FACE)
-        while (said := search.run(_NODE_BUDGET)) != DONE:
-            if said == FOUND:
-                self.proven.lines.append(tuple(search.path[:length]))
-                return
-            yield search.nodes
-
-    def _least(self) -> int:
-        far = [self._tables.distance(start[0], start[1], start[2] // ORDERS) for start in self._starts(self._state)]
-        return max(*far, min(far) + 1)
-
-    def _pieces(self) -> Iterator[tuple[list[_Turns], int]]:
-        """Yield what comes of each piece of work that is left of this length."""
-        length = self.proven.length
-        pieces: Sequence[_Turns] = list(turn_prefixes((length >= _SPLIT_BY_TWO) * 2 + (length >= _SPLIT_BY_THREE)))
-        note = f"no solution of fewer than {length} moves"
-
-        def look(piece: _Turns) -> tuple[list[_Turns], int]:
-            state = self._state
-            for turn in piece:
-                state = cubies.compose(state, cubies.turn_states()[turn])
-            search = self._search()
-            last = piece[-1] // 3 if piece else NO_FACE
-            search.begin(self._starts(state), self._home, length - len(piece), last)
-            lines: list[_Turns] = []
-            while (said := search.run(_NODE_BUDGET)) != DONE:
-                if said == FOUND:
-                    lines.append(piece + tuple(search.path[: length - len(piece)]))
-                self._runtime.report_progress(None, note)
-            return lines, search.nodes
-
-        for came in self._runtime.executor.map(look, pieces[self.proven.done :]):
-            self._runtime.report_progress(self.proven.done / len(pieces) if len(pieces) > 1 else None, note)
-            yield came
-
-    def _search(self) -> DepthSearch:
-        room = [array("i", bytes(12 * (MAX_LENGTH + 1))) for _ in range(6)]
-        renamed = array("i")
-        for faces in self._axes:
-            renamed.extend(FACES.index(faces[FACES[turn // 3]]) * 3 + turn % 3 for turn in range(18))
-        return DepthSearch(self._tables, room, renamed)
-
-    def _starts(self, state: cubies.State) -> list[Coordinates]:
-        return to_coordinates(cubies.conjugate(state, faces) for faces in self._axes)
-
-    def _load(self) -> OptimalState | None:
-        found = pruning_tables.load_checksummed(self._runtime.cache, self._name)
-        if found is None:
-            return None
-        told = json.loads(bytes(found))
-        if told["state"] != list(self._state):
-            return None
-        return OptimalState(told["length"], told["done"], told["nodes"], [tuple(line) for line in told["lines"]])
-
-    def _save(self) -> str:
-        proven = self.proven
-        told = {
-            "state": self._state,
-            "length": proven.length,
-            "done": proven.done,
-            "nodes": proven.nodes,
-            "lines": proven.lines,
-        }
-        return save_checkpoint(
-            pruning_tables.save_checksummed, self._runtime.cache, self._name, [json.dumps(told).encode()]
-        )
-
-
-MAX_NEAR_MOVES = 6  # moves: three from each end, some thousand positions
+MAX_NEAR_MOVES = 6  # three from each end: some thousand positions
+POCKET_TURNS = 9  # of U, R and F; with the corner DBL fixed, a 2x2x2 needs no others
 _CORNER_STICKERS = 3 * len(CORNERS)
+# Solutions of at least so many turns are split by their first two turns, or by their first three.
+_SPLIT_BY_TWO, _SPLIT_BY_THREE = 12, 16
+_SAVE_INTERVAL = 60  # seconds between checkpoints
 
-Turns = tuple[int, ...]
 _Level = dict[bytes, list[Turns]]
 
 
 def find_near_solutions(state: State, side: int) -> list[Turns]:
-    """Return all shortest solutions of STATE, of a cube of SIDE, if they have at most FEW turns; else none.
+    """Return all shortest solutions if they have at most `MAX_NEAR_MOVES` turns, else none.
 
-    Opposite faces turn in one order only, so that the same turning is not told twice. A 2x2x2 turns at U, R and F.
+    Opposite faces turn in one order only, so equal solutions are not listed twice.
     """
     size = len(SOLVED) if side == 3 else _CORNER_STICKERS
-    actions = [bytes(action[:size]).ljust(256, b"\0") for action in turn_states()[: 18 if side == 3 else 9]]
-    ahead: _Level = {bytes(state[:size]): [()]}
-    behind: _Level = {bytes(SOLVED[:size]): [()]}
+    turn_count = TURNS if side == 3 else POCKET_TURNS
+    actions = [bytes(action[:size]).ljust(256, b"\0") for action in turn_states()[:turn_count]]
+    forward: _Level = {bytes(state[:size]): [()]}
+    backward: _Level = {bytes(SOLVED[:size]): [()]}
     for length in range(MAX_NEAR_MOVES + 1):
         if length % 2:
-            ahead = _expand_level(ahead, actions, back=False)
+            forward = _expand_level(forward, actions, is_backward=False)
         elif length:
-            behind = _expand_level(behind, actions, back=True)
-        found = [
+            backward = _expand_level(backward, actions, is_backward=True)
+        solutions = [
             first + rest
-            for position in ahead.keys() & behind.keys()
-            for first in ahead[position]
-            for rest in behind[position]
+            for position in forward.keys() & backward.keys()
+            for first in forward[position]
+            for rest in backward[position]
             if not first or not rest or _may_follow(first[-1], rest[0])
         ]
-        if found:
-            return sorted(found)
+        if solutions:
+            return sorted(solutions)
     return []
 
 
-def _expand_level(level: _Level, actions: Sequence[bytes], *, back: bool) -> _Level:
-    """Return what one more turn makes of LEVEL: a last one, or, BACK from home, a first one."""
-    grown: _Level = {}
-    for position, ways in level.items():
+def _expand_level(level: _Level, actions: Sequence[bytes], *, is_backward: bool) -> _Level:
+    """Add one turn to each position: at the end, or (backward from the solved cube) at the start."""
+    expanded: _Level = {}
+    for position, paths in level.items():
         for turn in range(len(actions)):
-            if back:
-                more = [(turn, *way) for way in ways if not way or _may_follow(turn, way[0])]
+            if is_backward:
+                longer = [(turn, *path) for path in paths if not path or _may_follow(turn, path[0])]
             else:
-                more = [(*way, turn) for way in ways if not way or _may_follow(way[-1], turn)]
-            if more:
-                action = actions[turn - turn % 3 + 2 - turn % 3 if back else turn]
-                grown.setdefault(position.translate(action), []).extend(more)
-    return grown
+                longer = [(*path, turn) for path in paths if not path or _may_follow(path[-1], turn)]
+            if longer:
+                action = actions[inverse_turn(turn) if is_backward else turn]
+                expanded.setdefault(position.translate(action), []).extend(longer)
+    return expanded
 
 
 def _may_follow(turn: int, other: int) -> bool:
-    """Say whether OTHER may come after TURN: another face, and of opposite faces the first one first."""
+    """Return whether `other` may come after `turn`: another face, and opposite faces in one order."""
     return turn // 3 not in {other // 3, other // 3 + 3}
+
+
+@dataclass(slots=True)
+class OptimalState:
+    """Progress: no solution is shorter than `length`, and `done` work units of it are searched."""
+
+    length: int
+    done: int = 0
+    nodes: int = 0
+    solutions: list[Turns] = field(default_factory=list)
+
+
+class OptimalSearch:
+    """Search for all shortest solutions of one 3x3x3; resumes from its checkpoint."""
+
+    def __init__(self, state: State, tables: SearchTables, runtime: SearchRuntime) -> None:
+        self._state, self._tables, self._runtime = state, tables, runtime
+        self._rotations = axis_rotations()
+        self._name = f"rubiks-cube/shortest-3-{zlib.crc32(bytes(state)):08x}"
+        self._solved = to_coordinates([SOLVED])[0]
+        self.progress = self._load_state() or OptimalState(self._lower_bound())
+
+    def run(self, max_length: int = MAX_LENGTH) -> bool:
+        """Search until the shortest solutions are found, up to `max_length`; return whether they are.
+
+        Raises:
+            Interrupted: the checkpoint is saved by then.
+        """
+        progress = self.progress
+        saved_at = self._runtime.monotonic()
+        try:
+            while not (progress.solutions and not progress.done) and progress.length <= max_length:
+                for solutions, nodes in self._search_length():
+                    progress.solutions += solutions
+                    progress.nodes += nodes
+                    progress.done += 1
+                    if self._runtime.monotonic() - saved_at > _SAVE_INTERVAL:
+                        self._save_state()
+                        saved_at = self._runtime.monotonic()
+                progress.done = 0
+                if not progress.solutions:
+                    progress.length += 1
+        except Interrupted as interrupted:
+            interrupted.partial_result = f"no solution has fewer than {pluralize(progress.length, 'move')}"
+            interrupted.partial_result += self._save_state() or "; the next run continues from there"
+            raise
+        if progress.solutions:
+            self._runtime.cache.remove(self._name)
+        return bool(progress.solutions)
+
+    def search_step(self, length: int) -> Iterator[int]:
+        """Search for one solution of `length` turns in this process; yield the positions now and then."""
+        search = self._create_search()
+        search.begin(self._starts(self._state), self._solved, length, NO_FACE)
+        while (result := search.run(NODE_BUDGET)) != DONE:
+            if result == FOUND:
+                self.progress.solutions.append(tuple(search.path[:length]))
+                return
+            yield search.nodes
+
+    def _lower_bound(self) -> int:
+        bounds = [
+            self._tables.bound(start.twist, start.flip, start.slice_sorted // ORDERS)
+            for start in self._starts(self._state)
+        ]
+        return max(*bounds, min(bounds) + 1)
+
+    def _search_length(self) -> Iterator[tuple[list[Turns], int]]:
+        """Yield solutions and positions of each remaining work unit of the current length."""
+        length = self.progress.length
+        units: Sequence[Turns] = list(turn_prefixes((length >= _SPLIT_BY_TWO) * 2 + (length >= _SPLIT_BY_THREE)))
+        note = f"no solution of fewer than {length} moves"
+
+        def search_unit(prefix: Turns) -> tuple[list[Turns], int]:
+            state = self._state
+            for turn in prefix:
+                state = cubies.compose(state, turn_states()[turn])
+            search = self._create_search()
+            last_face = prefix[-1] // 3 if prefix else NO_FACE
+            search.begin(self._starts(state), self._solved, length - len(prefix), last_face)
+            solutions: list[Turns] = []
+            while (result := search.run(NODE_BUDGET)) != DONE:
+                if result == FOUND:
+                    solutions.append(prefix + tuple(search.path[: length - len(prefix)]))
+                self._runtime.report_progress(None, note)
+            return solutions, search.nodes
+
+        for result in self._runtime.executor.map(search_unit, units[self.progress.done :]):
+            self._runtime.report_progress(self.progress.done / len(units) if len(units) > 1 else None, note)
+            yield result
+
+    def _create_search(self) -> DepthSearch:
+        buffers = [array("i", bytes(12 * (MAX_LENGTH + 1))) for _ in range(6)]
+        axis_turns = array("i")
+        for faces in self._rotations:
+            axis_turns.extend(FACES.index(faces[FACES[turn // 3]]) * 3 + turn % 3 for turn in range(TURNS))
+        return DepthSearch(self._tables, buffers, axis_turns)
+
+    def _starts(self, state: State) -> list[Coordinates]:
+        return to_coordinates(cubies.conjugate(state, faces) for faces in self._rotations)
+
+    def _load_state(self) -> OptimalState | None:
+        content = load_checksummed(self._runtime.cache, self._name)
+        if content is None:
+            return None
+        saved = json.loads(bytes(content))
+        if saved["state"] != list(self._state):
+            return None
+        solutions = [tuple(solution) for solution in saved["solutions"]]
+        return OptimalState(saved["length"], saved["done"], saved["nodes"], solutions)
+
+    def _save_state(self) -> str:
+        saved = {
+            "state": self._state,
+            "length": self.progress.length,
+            "done": self.progress.done,
+            "nodes": self.progress.nodes,
+            "solutions": self.progress.solutions,
+        }
+        return save_checkpoint(save_checksummed, self._runtime.cache, self._name, [json.dumps(saved).encode()])

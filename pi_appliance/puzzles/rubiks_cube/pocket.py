@@ -1,77 +1,84 @@
-"""The 2x2x2, completely: how far each of its 3,674,160 positions is from home, and every shortest solution.
+"""The 2x2x2 ("pocket cube"): the distance of all 3,674,160 positions, and every shortest solution.
 
-The corner DBL stays where it is, so U, R and F are all the turns there are: any other is one of them, and a turn of the
-whole cube. A position is the order of seven corners, times 729, and the twists of six.
+The corner DBL stays fixed, so U, R and F are all the turns there are: any other turn is one of them
+and a rotation of the whole cube. A position is the order of seven corners, times 729, plus the twists
+of six.
 """
 
 from array import array
 from collections.abc import Iterator
 from functools import lru_cache
-from itertools import permutations
+from itertools import islice, permutations
 
 from pi_appliance.puzzles import SolveMode, SolveResult, Table, kernel_mode
-from pi_appliance.puzzles.rubiks_cube import pruning_tables, table_kernel
+from pi_appliance.puzzles.rubiks_cube import table_kernel
 from pi_appliance.puzzles.rubiks_cube.board import TURNS, Board, Solution
 from pi_appliance.puzzles.rubiks_cube.cubies import CORNERS, State, cube_state, turn_states
-from pi_appliance.puzzles.rubiks_cube.pruning_tables import build_distance_table
+from pi_appliance.puzzles.rubiks_cube.optimal import POCKET_TURNS
+from pi_appliance.puzzles.rubiks_cube.pruning_tables import (
+    build_distance_table,
+    load_checksummed,
+    save_checksummed,
+)
 from pi_appliance.puzzles.runtime.interface import SearchRuntime, save_checkpoint
 
-NAME = "rubiks-cube/pocket-1"
-ORDERS, TWISTS, WIDTH = 5040, 729, 9
+CACHE_NAME = "rubiks-cube/pocket-1"
+ORDERS, TWISTS = 5040, 729
 POSITIONS = ORDERS * TWISTS
 GODS_NUMBER = 11
-_FIXED = CORNERS.index("DBL")
-_BUILT_TABLES: dict[str, memoryview] = {}  # by this process: it is the same for every shelf
-_PLACES = tuple(place for place in range(len(CORNERS)) if place != _FIXED)
+FIXED_CORNER = CORNERS.index("DBL")
+_PLACES = tuple(place for place in range(len(CORNERS)) if place != FIXED_CORNER)
+_BUILT: dict[str, memoryview] = {}  # by this process; it is the same for every cache
 
 
 def load_distances(runtime: SearchRuntime) -> memoryview:
-    """Return how far each position is, a byte each; from the shelf, or built in seconds. Raises Interrupted."""
-    known = pruning_tables.load_checksummed(runtime.cache, NAME, POSITIONS)
-    if known is None:
-        known = _BUILT_TABLES.get(NAME) or memoryview(
-            build_distance_table(*_move_tables(), ORDERS, TWISTS, WIDTH, runtime, "table of the 2x2x2")
-        )
-        _BUILT_TABLES[NAME] = known
-        save_checkpoint(pruning_tables.save_checksummed, runtime.cache, NAME, [known])
-    return known
+    """Return the distance of each position, a byte each; builds it in seconds. Raises `Interrupted`."""
+    distances = load_checksummed(runtime.cache, CACHE_NAME, POSITIONS)
+    if distances is None:
+        distances = _BUILT.get(CACHE_NAME)
+        if distances is None:
+            orders, twists = _move_tables()
+            table = build_distance_table(orders, twists, ORDERS, TWISTS, POCKET_TURNS, runtime, "table of the 2x2x2")
+            distances = _BUILT[CACHE_NAME] = memoryview(table)
+        save_checkpoint(save_checksummed, runtime.cache, CACHE_NAME, [distances])
+    return distances
 
 
-def distance_table(near: "memoryview[int]") -> Table:
-    """Return how many positions are how far, by the distances NEAR."""
-    every = bytes(near)
-    rows = [(far, every.count(far)) for far in range(GODS_NUMBER + 1)]
+def distance_table(distances: "memoryview[int]") -> Table:
+    """Return the number of positions by distance."""
+    content = bytes(distances)
+    rows = [(distance, content.count(distance)) for distance in range(GODS_NUMBER + 1)]
     title = f"Positions of the 2x2x2 by the moves they need (God's number: {GODS_NUMBER})"
     return Table(title, ("moves", "positions"), rows)
 
 
 def solve_pocket(board: Board, mode: SolveMode, runtime: SearchRuntime) -> SolveResult:
-    """Return the answer for a 2x2x2: shortest solutions. Raises Interrupted."""
-    near = load_distances(runtime)
+    """Return the shortest solutions of a 2x2x2. Raises `Interrupted`."""
+    distances = load_distances(runtime)
     start = _position_number(cube_state(board.facelets, 2))
-    ways: dict[int, int] = {}
-    count = _count_paths(near, start, ways)
-    lines = iter(()) if mode is SolveMode.COUNT else _iter_solutions(near, start)
+    path_counts: dict[int, int] = {}
+    count = _count_paths(distances, start, path_counts)
+    solutions: Iterator[Solution] = iter(()) if mode is SolveMode.COUNT else _iter_solutions(distances, start)
     if mode is SolveMode.FIRST:
-        lines = (line for line in [next(lines)])
+        solutions = islice(solutions, 1)
     return SolveResult(
-        solutions=lines,
-        nodes_searched=lambda: len(ways),
+        solutions=solutions,
+        nodes_searched=lambda: len(path_counts),
         count=count,
         details={
-            "moves": near[start],
+            "moves": distances[start],
             "optimal": "proven",
             "kernel": kernel_mode(table_kernel),
         },
-        tables=[distance_table(near)],
+        tables=[distance_table(distances)],
     )
 
 
 def _position_number(state: State) -> int:
     corners = [divmod(state[3 * corner], 3) for corner in range(len(CORNERS))]
     order = tuple(_PLACES.index(corners[corner][0]) for corner in _PLACES)
-    twisted = dict(corners)
-    twist = sum(twisted[place] * 3**at for at, place in enumerate(_PLACES[:-1]))
+    twist_at = dict(corners)
+    twist = sum(twist_at[place] * 3**at for at, place in enumerate(_PLACES[:-1]))
     number: int = _order_numbers()[order] * TWISTS + twist
     return number
 
@@ -83,11 +90,11 @@ def _order_numbers() -> dict[tuple[int, ...], int]:
 
 @lru_cache(maxsize=1)
 def _move_tables() -> "tuple[array[int], array[int]]":
-    """Return the order, and the twist, after each turn of each."""
+    """Return the move tables of orders and of twists."""
     numbers = _order_numbers()
     orders, twists = array("H"), array("H")
     actions = []
-    for state in turn_states()[:WIDTH]:
+    for state in turn_states()[:POCKET_TURNS]:
         pieces = [divmod(state[3 * place], 3) for place in _PLACES]
         actions.append([(_PLACES.index(place), turn) for place, turn in pieces])
     for order in numbers:
@@ -96,32 +103,34 @@ def _move_tables() -> "tuple[array[int], array[int]]":
         digits = [number // 3**at % 3 for at in range(6)]
         digits.append(-sum(digits) % 3)
         for action in actions:
-            turned = zip(action, digits, strict=True)
-            twists.append(sum((turn + digit) % 3 * 3**to for (to, turn), digit in turned if to < 6))
+            moved = zip(action, digits, strict=True)
+            twists.append(sum((turn + digit) % 3 * 3**to for (to, turn), digit in moved if to < 6))
     return orders, twists
 
 
-def _closer_positions(near: "memoryview[int]", position: int) -> Iterator[tuple[int, int]]:
-    """Yield each turn that brings POSITION nearer, and where it leads."""
+def _closer_positions(distances: "memoryview[int]", position: int) -> Iterator[tuple[int, int]]:
+    """Yield each turn that leads closer to the solved cube, and the position after it."""
     orders, twists = _move_tables()
     order, twist = divmod(position, TWISTS)
-    for turn in range(WIDTH):
-        other = orders[order * WIDTH + turn] * TWISTS + twists[twist * WIDTH + turn]
-        if near[other] < near[position]:
+    for turn in range(POCKET_TURNS):
+        other = orders[order * POCKET_TURNS + turn] * TWISTS + twists[twist * POCKET_TURNS + turn]
+        if distances[other] < distances[position]:
             yield turn, other
 
 
-def _count_paths(near: "memoryview[int]", position: int, ways: dict[int, int]) -> int:
-    if not near[position]:
+def _count_paths(distances: "memoryview[int]", position: int, path_counts: dict[int, int]) -> int:
+    if not distances[position]:
         return 1
-    if position not in ways:
-        ways[position] = sum(_count_paths(near, other, ways) for _, other in _closer_positions(near, position))
-    return ways[position]
+    if position not in path_counts:
+        path_counts[position] = sum(
+            _count_paths(distances, other, path_counts) for _, other in _closer_positions(distances, position)
+        )
+    return path_counts[position]
 
 
-def _iter_solutions(near: "memoryview[int]", position: int) -> Iterator[Solution]:
-    if not near[position]:
+def _iter_solutions(distances: "memoryview[int]", position: int) -> Iterator[Solution]:
+    if not distances[position]:
         yield ()
-    for turn, other in _closer_positions(near, position):
-        for rest in _iter_solutions(near, other):
+    for turn, other in _closer_positions(distances, position):
+        for rest in _iter_solutions(distances, other):
             yield (TURNS[turn], *rest)

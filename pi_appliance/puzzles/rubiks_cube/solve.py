@@ -1,65 +1,88 @@
-"""Solves a cube: the 3x3x3 in two phases, shorter while there is time, or in the fewest moves; the 2x2x2 by table."""
+"""Solve a cube: the 3x3x3 in two phases or optimally, the 2x2x2 by table; hints; building tables."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from pi_appliance.puzzles import SolveMode, SolveResult, Table, kernel_mode, pluralize
-from pi_appliance.puzzles.rubiks_cube import kernel, pocket
+from pi_appliance.puzzles.rubiks_cube import kernel, table_kernel
 from pi_appliance.puzzles.rubiks_cube.board import TURNS, Board, Solution, is_solved
 from pi_appliance.puzzles.rubiks_cube.cubies import cube_state
 from pi_appliance.puzzles.rubiks_cube.kernel import SearchTables
 from pi_appliance.puzzles.rubiks_cube.optimal import OptimalSearch, find_near_solutions
-from pi_appliance.puzzles.rubiks_cube.pruning_tables import load_tables
+from pi_appliance.puzzles.rubiks_cube.pocket import distance_table, load_distances, solve_pocket
+from pi_appliance.puzzles.rubiks_cube.pruning_tables import LARGE_SIZE, build_large_table, load_tables
+from pi_appliance.puzzles.rubiks_cube.render import describe_turn
 from pi_appliance.puzzles.rubiks_cube.two_phase import ParallelTwoPhaseSearch, PhaseSolution, TwoPhaseSearch
 from pi_appliance.puzzles.runtime.interface import Interrupted, SearchRuntime
 
-PROVABLE_LENGTH = 14  # moves: it is proven within a second that there is no shorter solution, or that there is
-DEADLINE_MARGIN = 0.5  # seconds before the deadline in which the answer is written down
-DEFAULT_SECONDS = 600  # seconds: "all the time" where there is no deadline
-NODES_PER_SECOND = 200_000  # positions that count as a second where the clock stands still
+PROVABLE_LENGTH = 14  # moves: whether a shorter solution exists is decided within a second
+DEADLINE_MARGIN = 0.5  # seconds to write the answer
+DEFAULT_SECONDS = 600  # "all the time" where there is no deadline
+NODES_PER_SECOND = 200_000  # positions that count as a second where there is no clock
+_NO_SOLUTION = 99  # moves
 
 
 def solve(board: Board, mode: SolveMode, runtime: SearchRuntime) -> SolveResult:
-    """Return the answer for BOARD. Raises Interrupted.
+    """Solve the board. Raises `Interrupted`.
 
-    FIRST is one solution, the shortest that is found in the time that the rules give; FEWEST are all the shortest
-    ones, COUNT their number.
+    `FIRST` gives one solution, the shortest found within the time of the rules. `FEWEST` gives all
+    shortest solutions, `COUNT` their number.
     """
     if is_solved(board):
-        lines: list[Solution] = [] if mode is SolveMode.COUNT else [()]
-        return SolveResult(solutions=iter(lines), count=1, details={"moves": 0, "optimal": "proven"})
+        solutions: list[Solution] = [] if mode is SolveMode.COUNT else [()]
+        return SolveResult(solutions=iter(solutions), count=1, details={"moves": 0, "optimal": "proven"})
     runtime.report_progress(None, "looking nearby")
-    if ways := find_near_solutions(cube_state(board.facelets, board.side), board.side):
-        return _near_result([turn_names(turns) for turns in ways], mode)
+    if near := find_near_solutions(cube_state(board.facelets, board.side), board.side):
+        return _near_result([turn_names(turns) for turns in near], mode)
     if board.side == 2:
-        return pocket.solve_pocket(board, mode, runtime)
-    with_tables = load_tables(runtime)
+        return solve_pocket(board, mode, runtime)
+    tables = load_tables(runtime)
     if mode is SolveMode.FIRST:
-        return _solve_first(board, with_tables, runtime)
-    return _solve_optimal(board, mode, with_tables, runtime)
+        return _solve_first(board, tables, runtime)
+    return _solve_optimal(board, mode, tables, runtime)
 
 
-def _near_result(lines: list[Solution], mode: SolveMode) -> SolveResult:
-    """Return the answer where LINES are all the shortest solutions, found without tables."""
-    wanted = {SolveMode.FIRST: lines[:1], SolveMode.COUNT: []}.get(mode, lines)
-    facts: Mapping[str, int | float | str] = {
-        "moves": len(lines[0]),
-        "optimal": "proven",
-        "kernel": kernel_mode(kernel),
-    }
-    return SolveResult(solutions=iter(wanted), count=len(lines), details=facts)
+def hint(board: Board, runtime: SearchRuntime) -> str:
+    """Return the next move as text. Raises `Interrupted`."""
+    if is_solved(board):
+        return "the cube is solved: leave it as it is"
+    solution: Solution = next(solve(board, SolveMode.FIRST, runtime).solutions)
+    rest = f"{pluralize(len(solution) - 1, 'move')} after that" if len(solution) > 1 else "and it is solved"
+    return f"turn {describe_turn(solution[0])} ({solution[0]}); {rest}"
+
+
+def precompute(runtime: SearchRuntime) -> SolveResult:
+    """Build and cache all tables; resumes after an interruption. Raises `Interrupted`."""
+    positions = distance_table(load_distances(runtime))
+    counts = build_large_table(runtime)
+    title = "First phase of the 3x3x3: twist by flip and slice, up to symmetry"
+    return SolveResult(
+        details={"large_table_bytes": LARGE_SIZE, "kernel": kernel_mode(table_kernel)},
+        tables=[Table(title, ("moves", "entries"), list(enumerate(counts))), positions],
+    )
 
 
 def turn_names(turns: Iterable[int]) -> Solution:
-    """Return TURNS by their names."""
+    """Return the names of turns given by number."""
     return tuple(TURNS[turn] for turn in turns)
 
 
+def _near_result(all_solutions: list[Solution], mode: SolveMode) -> SolveResult:
+    """Return the result where all shortest solutions were found without tables."""
+    solutions = {SolveMode.FIRST: all_solutions[:1], SolveMode.COUNT: []}.get(mode, all_solutions)
+    details: Mapping[str, int | float | str] = {
+        "moves": len(all_solutions[0]),
+        "optimal": "proven",
+        "kernel": kernel_mode(kernel),
+    }
+    return SolveResult(solutions=iter(solutions), count=len(all_solutions), details=details)
+
+
 class _TimeBudget:
-    """What is spent of the time for one board."""
+    """The time for one board, and how much of it is spent."""
 
     def __init__(self, board: Board, runtime: SearchRuntime) -> None:
-        self._runtime, self._start = runtime, runtime.monotonic()
+        self._runtime, self._started_at = runtime, runtime.monotonic()
         left = runtime.seconds_left()
         seconds = board.seconds
         if seconds is None:
@@ -67,114 +90,107 @@ class _TimeBudget:
         self.seconds = seconds if left is None else min(seconds, max(left * 0.9 - DEADLINE_MARGIN, 0))
 
     def spent(self, nodes: int) -> float:
-        """Return the seconds; by NODES where the clock stands still, so that a library's answers are the same again."""
-        return self._runtime.monotonic() - self._start or nodes / NODES_PER_SECOND
+        """Return the seconds spent; without a clock, by `nodes`, so that answers are reproducible."""
+        return self._runtime.monotonic() - self._started_at or nodes / NODES_PER_SECOND
 
-    def over(self, nodes: int) -> bool:
-        """Say whether it is all spent."""
+    def is_over(self, nodes: int) -> bool:
         return self.spent(nodes) >= self.seconds
 
 
 @dataclass(slots=True)
 class _BestSolution:
-    """The shortest solution so far, and how it came to that."""
+    """The shortest solution so far."""
 
-    found: PhaseSolution | None = None
-    least: int = 0  # nothing is shorter
+    solution: PhaseSolution | None = None
+    lower_bound: int = 0
     nodes: int = 0
 
     @property
     def moves(self) -> int:
-        return len(self.found.turns) if self.found else 99
+        return len(self.solution.turns) if self.solution else _NO_SOLUTION
 
 
-def _solve_first(board: Board, with_tables: SearchTables, runtime: SearchRuntime) -> SolveResult:
+def _solve_first(board: Board, tables: SearchTables, runtime: SearchRuntime) -> SolveResult:
     time, best = _TimeBudget(board, runtime), _BestSolution()
     history: list[tuple[int | float | str, ...]] = []
     state = cube_state(board.facelets, 3)
-    hunt = (
-        ParallelTwoPhaseSearch(state, with_tables, runtime)
+    search = (
+        ParallelTwoPhaseSearch(state, tables, runtime)
         if runtime.cores > 1 and time.seconds
-        else TwoPhaseSearch(state, with_tables)
+        else TwoPhaseSearch(state, tables)
     )
-    best.least = hunt.least
+    best.lower_bound = search.lower_bound
 
-    def over(moves: int, nodes: int) -> bool:
-        return moves <= max(board.target, PROVABLE_LENGTH) or time.over(nodes)
+    def should_stop(moves: int, nodes: int) -> bool:
+        return moves <= max(board.target, PROVABLE_LENGTH) or time.is_over(nodes)
 
     try:
-        for found in hunt.run(over):
-            best.nodes = hunt.nodes
-            if found and len(found.turns) < best.moves:
-                best.found = found
-                split = f"{found.split[0]} + {found.split[1]}"
-                history.append((best.moves, split, hunt.nodes, round(time.spent(hunt.nodes), 3)))
+        for solution in search.run(should_stop):
+            best.nodes = search.nodes
+            if solution and len(solution.turns) < best.moves:
+                best.solution = solution
+                split = f"{solution.split[0]} + {solution.split[1]}"
+                history.append((best.moves, split, search.nodes, round(time.spent(search.nodes), 3)))
             _report_progress(best, time, runtime)
         if best.moves <= PROVABLE_LENGTH:
-            _prove_optimal(best, OptimalSearch(state, with_tables, runtime), time, runtime)
-    except Interrupted as end:
-        if best.found:
-            end.partial_result = (
-                f"a solution of {pluralize(best.moves, 'move')}: {' '.join(turn_names(best.found.turns))}"
-            )
+            _prove_optimal(best, OptimalSearch(state, tables, runtime), time, runtime)
+    except Interrupted as interrupted:
+        if best.solution:
+            turns = " ".join(turn_names(best.solution.turns))
+            interrupted.partial_result = f"a solution of {pluralize(best.moves, 'move')}: {turns}"
         raise
-    assert best.found is not None
+    assert best.solution is not None
     headers = ("moves", "phases", "positions", "seconds")
     return SolveResult(
-        solutions=iter([turn_names(best.found.turns)]),
+        solutions=iter([turn_names(best.solution.turns)]),
         nodes_searched=lambda: best.nodes,
-        details=_solution_facts(best) | {"tables": "wide" if with_tables.is_wide else "small"},
+        details={
+            "moves": best.moves,
+            "first_phase": best.solution.split[0],
+            "second_phase": best.solution.split[1],
+            "moves_at_least": best.lower_bound,
+            "optimal": "proven" if best.lower_bound >= best.moves else "not proven",
+            "kernel": kernel_mode(kernel),
+            "tables": "large" if tables.is_large else "small",
+        },
         tables=[Table("Shorter and shorter", headers, history)],
     )
 
 
 def _report_progress(best: _BestSolution, time: _TimeBudget, runtime: SearchRuntime) -> None:
-    part = min(time.spent(best.nodes) / time.seconds, 1) if best.found and time.seconds else None
-    note = pluralize(best.moves, "move") if best.found else "looking for a first solution"
+    part = min(time.spent(best.nodes) / time.seconds, 1) if best.solution and time.seconds else None
+    note = pluralize(best.moves, "move") if best.solution else "looking for a first solution"
     runtime.report_progress(part, note)
 
 
-def _solution_facts(best: _BestSolution) -> dict[str, int | float | str]:
-    assert best.found is not None
-    proven = best.least >= best.moves
-    return {
-        "moves": best.moves,
-        "first_phase": best.found.split[0],
-        "second_phase": best.found.split[1],
-        "moves_at_least": best.least,
-        "optimal": "proven" if proven else "not proven",
-        "kernel": kernel_mode(kernel),
-    }
-
-
-def _prove_optimal(best: _BestSolution, shortest: OptimalSearch, time: _TimeBudget, runtime: SearchRuntime) -> None:
-    """Look through everything shorter than BEST, as far as the time goes."""
+def _prove_optimal(best: _BestSolution, search: OptimalSearch, time: _TimeBudget, runtime: SearchRuntime) -> None:
+    """Search all shorter lengths, as far as the time allows."""
     before = best.nodes
-    best.least = max(best.least, shortest.proven.length)
-    while best.least < best.moves:
+    best.lower_bound = max(best.lower_bound, search.progress.length)
+    while best.lower_bound < best.moves:
         nodes = 0
-        for nodes in shortest.steps(best.least):
-            runtime.report_progress(None, f"is there one of {pluralize(best.least, 'move')}?")
-            if time.over(before + nodes):
+        for nodes in search.search_step(best.lower_bound):
+            runtime.report_progress(None, f"is there one of {pluralize(best.lower_bound, 'move')}?")
+            if time.is_over(before + nodes):
                 return
         before += nodes
         best.nodes = before
-        if shortest.proven.lines:
-            turns = shortest.proven.lines[0]
-            best.found = PhaseSolution(turns, (len(turns), 0))
+        if search.progress.solutions:
+            turns = search.progress.solutions[0]
+            best.solution = PhaseSolution(turns, (len(turns), 0))
         else:
-            best.least += 1
+            best.lower_bound += 1
 
 
-def _solve_optimal(board: Board, mode: SolveMode, with_tables: SearchTables, runtime: SearchRuntime) -> SolveResult:
-    search = OptimalSearch(cube_state(board.facelets, 3), with_tables, runtime)
+def _solve_optimal(board: Board, mode: SolveMode, tables: SearchTables, runtime: SearchRuntime) -> SolveResult:
+    search = OptimalSearch(cube_state(board.facelets, 3), tables, runtime)
     search.run()
-    lines = [turn_names(turns) for turns in search.proven.lines]
-    nodes = search.proven.nodes
-    facts: Mapping[str, int | float | str] = {
-        "moves": search.proven.length,
+    solutions = [turn_names(turns) for turns in search.progress.solutions]
+    nodes = search.progress.nodes
+    details: Mapping[str, int | float | str] = {
+        "moves": search.progress.length,
         "optimal": "proven",
         "kernel": kernel_mode(kernel),
     }
-    wanted: Iterator[Solution] = iter(() if mode is SolveMode.COUNT else lines)
-    return SolveResult(solutions=wanted, nodes_searched=lambda: nodes, count=len(lines), details=facts)
+    listed: Iterator[Solution] = iter(() if mode is SolveMode.COUNT else solutions)
+    return SolveResult(solutions=listed, nodes_searched=lambda: nodes, count=len(solutions), details=details)

@@ -1,7 +1,8 @@
-"""Fills tables of distances, level by level: plain Python over buffers. Beside it lie its types for Cython.
+"""Breadth-first search kernels that fill distance tables; table_kernel.pxd gives Cython the types.
 
-A table of pairs has a byte for each of left * across + right: its distance, or UNKNOWN. The wide table has two bits for
-each twist in a row of ROW bytes for each class: its distance divided by three leaves these, or 3: not known yet.
+A table of pairs has one byte per entry left * across + right: its distance, or `UNKNOWN`. The large
+pruning table has a row of `ROW` bytes per class, with two bits per twist: the distance modulo 3, or
+3 for unknown.
 """
 
 from collections.abc import MutableSequence, Sequence
@@ -10,13 +11,13 @@ UNKNOWN = 255
 TURNS = 18
 SLICES = 495
 TWISTS = 2187
-ROW = 547  # bytes: four twists each
-SLICE_TURNS = 2048 * TURNS  # where the turns of a slice begin, behind those of the flips
-TWIST_TURNS = SLICE_TURNS + SLICES * TURNS
+ROW = 547  # bytes, of four twists each
+SLICE_OFFSET = 2048 * TURNS  # the moves of slices follow those of flips
+TWIST_OFFSET = SLICE_OFFSET + SLICES * TURNS
 
 
-def bfs_fill(  # noqa: PLR0913, PLR0917 - a kernel is given its buffers
-    near: MutableSequence[int],
+def bfs_fill(  # noqa: PLR0913, PLR0917 - a kernel gets its buffers as arguments
+    distances: MutableSequence[int],
     left: Sequence[int],
     right: Sequence[int],
     across: int,
@@ -25,39 +26,48 @@ def bfs_fill(  # noqa: PLR0913, PLR0917 - a kernel is given its buffers
     begin: int,
     end: int,
 ) -> int:
-    """Give depth + 1 to what one turn reaches from entries at DEPTH, those from BEGIN to END; return how many.
+    """Mark the entries one turn away from entries at `depth`; return their number.
 
-    LEFT and RIGHT say what each of WIDTH turns makes of each half of an entry's number.
+    Args:
+        left: the first half of an entry's number after each of `width` turns.
+        right: the same for the second half.
+        begin: first entry to expand.
+        end: entry after the last to expand.
     """
     found = 0
     for entry in range(begin, end):
-        if near[entry] != depth:
+        if distances[entry] != depth:
             continue
         one = entry // across * width
         two = entry % across * width
         for turn in range(width):
             other = left[one + turn] * across + right[two + turn]
-            if near[other] == UNKNOWN:
-                near[other] = depth + 1
+            if distances[other] == UNKNOWN:
+                distances[other] = depth + 1
                 found += 1
     return found
 
 
 def forward_bfs(  # noqa: PLR0913, PLR0917
-    wide: "memoryview[int]",
+    large: "memoryview[int]",
     row: int,
     depth: int,
     raw: int,
-    turns: Sequence[int],
-    views: Sequence[int],
-    of: Sequence[int],
-    same: Sequence[int],
-    at: MutableSequence[int],
+    moves: Sequence[int],
+    twist_symmetry: Sequence[int],
+    class_of: Sequence[int],
+    symmetries: Sequence[int],
+    twists: MutableSequence[int],
 ) -> int:
-    """Give depth + 1 to what one turn reaches from the entries of class ROW at DEPTH; return how many.
+    """Mark the entries one turn away from entries of class `row` at `depth`; return their number.
 
-    RAW is the flip and slice of that class; AT has room for a row. TURNS are those of flip, slice and twist, one
-    behind the other. What a symmetry makes of an entry is marked with it.
+    Entries that a symmetry maps onto each other are marked together.
+
+    Args:
+        raw: flip and slice of the first member of the class.
+        moves: move tables of flip, slice and twist, one after the other.
+        symmetries: bits of the symmetries that leave each class unchanged.
+        twists: work space for a row.
     """
     flip = raw // SLICES
     where = raw % SLICES
@@ -65,56 +75,59 @@ def forward_bfs(  # noqa: PLR0913, PLR0917
     after = (depth + 1) % 3
     count = 0
     for twist in range(TWISTS):
-        if wide[row * ROW + (twist >> 2)] >> ((twist & 3) * 2) & 3 == level:
-            at[count] = twist
+        if large[row * ROW + (twist >> 2)] >> ((twist & 3) * 2) & 3 == level:
+            twists[count] = twist
             count += 1
     found = 0
     if not count:
         return found
     for turn in range(TURNS):
-        code = of[turns[flip * TURNS + turn] * SLICES + turns[SLICE_TURNS + where * TURNS + turn]]
+        code = class_of[moves[flip * TURNS + turn] * SLICES + moves[SLICE_OFFSET + where * TURNS + turn]]
         base = (code >> 4) * ROW
         view = (code & 15) * TWISTS
-        alike = same[code >> 4]
+        alike = symmetries[code >> 4]
         for number in range(count):
-            twist = views[view + turns[TWIST_TURNS + at[number] * TURNS + turn]]
+            twist = twist_symmetry[view + moves[TWIST_OFFSET + twists[number] * TURNS + turn]]
             place = base + (twist >> 2)
             shift = (twist & 3) * 2
-            if wide[place] >> shift & 3 == 3:
-                wide[place] = wide[place] ^ (3 ^ after) << shift
+            if large[place] >> shift & 3 == 3:
+                large[place] = large[place] ^ (3 ^ after) << shift
                 found += 1
                 if alike != 1:
-                    found += mark_symmetric(wide, base, twist, after, views, alike)
+                    found += mark_symmetric(large, base, twist, after, twist_symmetry, alike)
     return found
 
 
-def mark_symmetric(wide: "memoryview[int]", base: int, twist: int, after: int, views: Sequence[int], alike: int) -> int:
-    """Give AFTER to what the symmetries ALIKE make of TWIST in the row that begins at BASE; return how many."""
+def mark_symmetric(
+    large: "memoryview[int]", base: int, twist: int, after: int, twist_symmetry: Sequence[int], alike: int
+) -> int:
+    """Mark the images of an entry under the symmetries `alike` with `after`; return their number."""
     found = 0
     for symmetry in range(1, 16):
         if alike >> symmetry & 1:
-            other = views[symmetry * TWISTS + twist]
+            other = twist_symmetry[symmetry * TWISTS + twist]
             place = base + (other >> 2)
             shift = (other & 3) * 2
-            if wide[place] >> shift & 3 == 3:
-                wide[place] = wide[place] ^ (3 ^ after) << shift
+            if large[place] >> shift & 3 == 3:
+                large[place] = large[place] ^ (3 ^ after) << shift
                 found += 1
     return found
 
 
 def backward_bfs(  # noqa: PLR0913, PLR0917
-    wide: "memoryview[int]",
+    large: "memoryview[int]",
     row: int,
     depth: int,
     raw: int,
-    turns: Sequence[int],
-    views: Sequence[int],
-    of: Sequence[int],
-    at: MutableSequence[int],
+    moves: Sequence[int],
+    twist_symmetry: Sequence[int],
+    class_of: Sequence[int],
+    twists: MutableSequence[int],
 ) -> int:
-    """Give depth + 1 to the unknown entries of class ROW from which one turn leads to DEPTH; return how many.
+    """Mark the unknown entries of class `row` one turn away from `depth`; return their number.
 
-    It writes into its own row only, so rows may be done at the same time.
+    It writes only into its own row, so rows can be searched in parallel. The arguments are those of
+    `forward_bfs`.
     """
     flip = raw // SLICES
     where = raw % SLICES
@@ -122,26 +135,26 @@ def backward_bfs(  # noqa: PLR0913, PLR0917
     change = 3 ^ (depth + 1) % 3
     count = 0
     for twist in range(TWISTS):
-        if wide[row * ROW + (twist >> 2)] >> ((twist & 3) * 2) & 3 == 3:
-            at[count] = twist
+        if large[row * ROW + (twist >> 2)] >> ((twist & 3) * 2) & 3 == 3:
+            twists[count] = twist
             count += 1
     found = 0
     for turn in range(TURNS):
         if not count:
             break
-        code = of[turns[flip * TURNS + turn] * SLICES + turns[SLICE_TURNS + where * TURNS + turn]]
+        code = class_of[moves[flip * TURNS + turn] * SLICES + moves[SLICE_OFFSET + where * TURNS + turn]]
         base = (code >> 4) * ROW
         view = (code & 15) * TWISTS
         left = 0
         for number in range(count):
-            twist = at[number]
-            other = views[view + turns[TWIST_TURNS + twist * TURNS + turn]]
-            if wide[base + (other >> 2)] >> ((other & 3) * 2) & 3 == level:
+            twist = twists[number]
+            other = twist_symmetry[view + moves[TWIST_OFFSET + twist * TURNS + turn]]
+            if large[base + (other >> 2)] >> ((other & 3) * 2) & 3 == level:
                 place = row * ROW + (twist >> 2)
-                wide[place] = wide[place] ^ change << ((twist & 3) * 2)
+                large[place] = large[place] ^ change << ((twist & 3) * 2)
                 found += 1
             else:
-                at[left] = twist
+                twists[left] = twist
                 left += 1
         count = left
     return found
