@@ -1,4 +1,4 @@
-"""Panguru: the fewest moves and all lines that take no more, against facts and breadth-first search."""
+"""Panguru's shortest solutions, against known results and breadth-first search."""
 
 import os
 import re
@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 
 from pi_appliance.puzzles import Proof, SolveMode, kernel_mode, panguru
 from pi_appliance.puzzles.panguru import Board, kernel
-from pi_appliance.puzzles.panguru.ground import position_of
-from pi_appliance.puzzles.panguru.solve import Search
+from pi_appliance.puzzles.panguru.position_tables import pack_board
+from pi_appliance.puzzles.panguru.solve import ShortestPathSearch
 from pi_appliance.puzzles.runtime.interface import Interrupted, SerialRuntime
 from tests.house import ROOT
-from tests.puzzles.panguru_plain import SMALL_TABLE, breadth_first, reached, replayed, scrambled
+from tests.puzzles.brute_force_panguru import SMALL_TABLE, all_positions, breadth_first, is_solution, scramble
 
-# Plates, pebbles, fewest moves, lines that take no more.
+# Plates, pebbles, fewest moves, number of shortest solutions.
 KNOWN = """
 WCBRBOGYGPCORPY -PCBRYOGYGBCORP 16 12
 AFGFEBGDACECBDW FFDAGBGEACEB-DC 9 22
@@ -55,25 +55,27 @@ def test_the_named_boards(name: str, moves: int, count: int) -> None:
     assert (answer.details["moves"], answer.count) == (moves, count)
 
 
-def test_the_moves_of_the_original_are_63_edges_and_two_lead_from_anywhere_to_anywhere() -> None:
-    far = panguru.reach(panguru.parse(panguru.BOARDS["original"], "original"))
-    assert sum(map(len, far)) == 2 * 63
+def test_the_original_has_63_edges_and_diameter_2() -> None:
+    reachable = panguru.reachable_places(panguru.parse(panguru.BOARDS["original"], "original"))
+    assert sum(map(len, reachable)) == 2 * 63
     for place in range(15):
-        assert {place, *far[place], *(end for over in far[place] for end in far[over])} == set(range(15))
+        assert {place, *reachable[place], *(end for over in reachable[place] for end in reachable[over])} == set(
+            range(15)
+        )
 
 
 @pytest.mark.skipif(
     kernel_mode(kernel) == "plain" and os.environ.get("PI_APPLIANCE_LONG") != "1",
     reason="half a minute in plain Python: PI_APPLIANCE_LONG=1",
 )
-def test_a_thousand_random_boards_are_as_hard_as_the_docs_say() -> None:
+def test_the_difficulty_table_of_the_docs() -> None:
     text = (ROOT / "docs" / "puzzles" / "panguru.md").read_text("utf-8")
     _, _, table = text.partition("| fewest moves | boards |")
-    told = re.findall(r"^\| (\d+) \| (\d+) \| ([\d.,]+) \| ([\d,]+) \|$", table, re.MULTILINE)
+    documented = re.findall(r"^\| (\d+) \| (\d+) \| ([\d.,]+) \| ([\d,]+) \|$", table, re.MULTILINE)
     table = panguru.difficulty(range(1_000), SerialRuntime(), panguru.parse(panguru.BOARDS["original"], "original"))
     assert [
         (str(moves), str(boards), f"{middle:,g}", f"{most:,}") for moves, boards, middle, most, _ in table.rows
-    ] == told
+    ] == documented
 
 
 def test_a_board_beyond_the_twenty_moves_of_the_original() -> None:
@@ -84,8 +86,8 @@ def test_a_board_beyond_the_twenty_moves_of_the_original() -> None:
 
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 1_000_000), st.integers(0, 7))
-def test_a_scramble_against_breadth_first_search(seed: int, moves: int) -> None:
-    plates, pebbles = scrambled(seed, moves)
+def test_scrambled_boards_match_breadth_first_search(seed: int, moves: int) -> None:
+    plates, pebbles = scramble(seed, moves)
     lines = list(panguru.solve(Board(plates, pebbles), SolveMode.FEWEST, SerialRuntime()).solutions)
     assert set(lines) == breadth_first(plates, pebbles)
     assert len(lines) == len(set(lines))
@@ -93,13 +95,13 @@ def test_a_scramble_against_breadth_first_search(seed: int, moves: int) -> None:
 
 @settings(max_examples=15, deadline=None)
 @given(st.integers(0, 1_000_000), st.sampled_from(["AABBCCDDE", "AAABBBCCC", "ABCDEEEEE", "AAAAAAAAB"]))
-def test_a_small_board_against_breadth_first_search(seed: int, colours: str) -> None:
-    plates, pebbles = scrambled(seed, 40, colours)
+def test_small_boards_match_breadth_first_search(seed: int, colours: str) -> None:
+    plates, pebbles = scramble(seed, 40, colours)
     answer = panguru.solve(Board(plates, pebbles), SolveMode.FEWEST, SerialRuntime())
     assert set(answer.solutions) == breadth_first(plates, pebbles, SMALL_TABLE)
 
 
-def test_the_three_wishes_agree() -> None:
+def test_all_modes_agree() -> None:
     board = panguru.parse(panguru.BOARDS["rainbow"], "rainbow")
     fewest, first, count = (
         panguru.solve(board, mode, SerialRuntime()) for mode in (SolveMode.FEWEST, SolveMode.FIRST, SolveMode.COUNT)
@@ -111,7 +113,7 @@ def test_the_three_wishes_agree() -> None:
     assert fewest.nodes_searched() > 0
 
 
-def test_lines_are_found_as_they_are_asked_for() -> None:
+def test_solutions_are_lazy() -> None:
     board = Board("DFHGIWECBA", "CB-AEFHDGI")
     answer = panguru.solve(board, SolveMode.FEWEST, SerialRuntime())
     assert (answer.details["moves"], answer.count) == (18, 56806)
@@ -129,12 +131,12 @@ def test_a_solved_board_takes_no_move() -> None:
     assert panguru.hint(board, SerialRuntime()) == "it is solved"
 
 
-def test_following_the_hints_solves_the_board() -> None:
+def test_following_hints_solves_the_board() -> None:
     board = panguru.parse(panguru.BOARDS["slide"], "slide")
     for left in range(7, -1, -1):
-        told = panguru.hint(board, SerialRuntime())
-        assert told.endswith("then 1 move is left" if left == 1 else f"then {left} moves are left")
-        words = told.split()
+        text = panguru.hint(board, SerialRuntime())
+        assert text.endswith("then 1 move is left" if left == 1 else f"then {left} moves are left")
+        words = text.split()
         start, end = int(words[words.index("from") + 1]), int(words[words.index("to") + 1].strip(";"))
         assert (board.pebbles[start], end) == (words[3], board.hole)
         lies = list(board.pebbles)
@@ -144,20 +146,20 @@ def test_following_the_hints_solves_the_board() -> None:
 
 
 def table_of(board: Board) -> list[list[int]]:
-    return [list(places) for places in panguru.reach(board)]
+    return [list(places) for places in panguru.reachable_places(board)]
 
 
 @settings(max_examples=60, deadline=None)
 @given(st.data())
-def test_whether_own_moves_solve_a_board_is_known(data: st.DataObject) -> None:
-    """Any graph of six places, connected or not, against a look at everything that can be reached."""
+def test_solvability_with_custom_moves_matches_an_exhaustive_search(data: st.DataObject) -> None:
+    """Any graph of six places, connected or not."""
     pairs = [(one, other) for one in range(6) for other in range(one)]
     lines = tuple(data.draw(st.lists(st.sampled_from(pairs), min_size=1, max_size=9, unique=True)))
     colours = data.draw(st.sampled_from(["ABCDE", "AABBC", "AAABB"]))
     plates, pebbles = ("".join(data.draw(st.permutations(first + colours))) for first in "W-")
     board = Board(plates, pebbles, lines)
     answer = panguru.solve(board, SolveMode.FEWEST, SerialRuntime())
-    if plates.replace("W", "-") in reached(pebbles, table_of(board)):
+    if plates.replace("W", "-") in all_positions(pebbles, table_of(board)):
         assert set(answer.solutions) == breadth_first(plates, pebbles, table_of(board))
     else:
         assert (answer.count, answer.proof, list(answer.solutions)) == (0, Proof.PARITY, [])
@@ -167,8 +169,8 @@ def test_whether_own_moves_solve_a_board_is_known(data: st.DataObject) -> None:
 
 GRAPHS = {
     "a ladder, which is bipartite": "0-1-2-3 4-5-6-7 0-4 1-5 2-6 3-7",
-    "a circle": "0-1 1-2 2-3 3-4 4-5 5-6 6-7 7-0",
-    "a circle with an odd chord": "0-1 1-2 2-3 3-4 4-5 5-6 6-7 7-0 0-2",
+    "a cycle": "0-1 1-2 2-3 3-4 4-5 5-6 6-7 7-0",
+    "a cycle with an odd chord": "0-1 1-2 2-3 3-4 4-5 5-6 6-7 7-0 0-2",
     "two blocks that share a place": "0-1 1-2 2-3 3-0 3-4 4-5 5-6 6-7 7-3 3-5",
     "the exception of seven places, and a tail": "0-1 1-2 2-3 3-4 4-5 5-0 0-6 6-3 3-7",
     "a long theta": "0-1 1-2 2-3 3-4 4-5 5-0 0-6 6-7 7-3",
@@ -176,37 +178,37 @@ GRAPHS = {
 
 
 @pytest.mark.parametrize("name", GRAPHS)
-def test_what_larger_graphs_can_do_is_known(name: str) -> None:
-    """Eight of ten places hang together; the other two keep their pebbles."""
+def test_solvability_on_larger_graphs(name: str) -> None:
+    """Eight of ten places are connected; the other two keep their pebbles."""
     own = tuple(tuple(map(int, line.split("-"))) for line in GRAPHS[name].split())
     begin = "-ABCDEFGHI"
     table = table_of(Board("WABCDEFGHI", begin, tuple(pair for line in own for pair in pairwise(line))))
-    can = reached(begin, table)
-    dice = Random(2)
+    can = all_positions(begin, table)
+    random = Random(2)
     verdicts = set()
     for number in range(60):
-        goal = "".join(dice.sample(begin[:8], 8)) + begin[8:] if number % 2 else dice.choice(sorted(can)[::97])
+        goal = "".join(random.sample(begin[:8], 8)) + begin[8:] if number % 2 else random.choice(sorted(can)[::97])
         board = Board(goal.replace("-", "W"), begin, tuple(pair for line in own for pair in pairwise(line)))
-        solvable = not panguru.why_not(board)
+        solvable = not panguru.explain_unsolvable(board)
         assert solvable == (goal in can), goal
         verdicts.add(solvable)
-    assert verdicts == ({True} if name == "a circle with an odd chord" else {True, False})
+    assert verdicts == ({True} if name == "a cycle with an odd chord" else {True, False})
 
 
-def test_a_board_is_made_from_its_seed() -> None:
+def test_boards_are_generated_from_seeds() -> None:
     board = panguru.parse(panguru.BOARDS["original"], "original")
     made = [panguru.generate(seed, board, SerialRuntime()).board for seed in (1, 2, 1)]
     assert made[0] == made[2] != made[1]
     assert sorted(made[0].plates) == sorted(board.plates)
     ladder = Board("WABCDEFGHI", "-ABCDEFGHI", ((0, 1), (1, 2), (2, 3), (3, 0)))
     for seed in range(20):
-        assert not panguru.why_not(panguru.generate(seed, ladder, SerialRuntime()).board)
+        assert not panguru.explain_unsolvable(panguru.generate(seed, ladder, SerialRuntime()).board)
 
 
-def test_how_hard_random_boards_are() -> None:
+def test_difficulty_of_random_boards() -> None:
     board = panguru.with_rules(panguru.parse(panguru.BOARDS["original"], "original"), {"random": "40"})
     table = panguru.solve(board, SolveMode.COUNT, SerialRuntime()).tables[-1]
-    assert table.title == "How hard 40 random boards are"
+    assert table.title == "Difficulty of 40 random boards"
     assert sum(row[1] for row in table.rows) == 40
     for moves, _, _, _, seed in table.rows[:3]:
         made = panguru.generate(int(seed), board, SerialRuntime()).board
@@ -217,135 +219,135 @@ def test_how_hard_random_boards_are() -> None:
     assert again == table
 
 
-def test_both_ways_of_the_kernel_do_the_same(both_ways) -> None:
-    """The same walks, the same levels and the same numbers, move for move."""
+def test_plain_and_compiled_kernels_agree(both_ways) -> None:
+    """The same rounds, levels and counts, move for move."""
     rainbow = panguru.parse(panguru.BOARDS["rainbow"], "rainbow")
     boards = [panguru.parse(drawing, name) for name, drawing in panguru.BOARDS.items()]
     boards += [panguru.generate(seed, rainbow, SerialRuntime()).board for seed in range(5)]
     for board in boards:
-        plain, compiled = (told_by(kernel, board) for kernel in both_ways("panguru/kernel"))
+        plain, compiled = (trace_kernel(kernel, board) for kernel in both_ways("panguru/kernel"))
         assert plain == compiled
         assert plain[-1] == panguru.solve(board, SolveMode.COUNT, SerialRuntime()).count
 
 
-def told_by(kernel: ModuleType, board: Board) -> tuple[list[object], int]:
-    """Return what KERNEL says on the way to the number of shortest lines of BOARD."""
-    position = position_of(board)
-    ground = kernel.Ground(*position.tables)
-    ground.unpack(position.start)
-    bound, told = ground.estimate(), []
+def trace_kernel(kernel: ModuleType, board: Board) -> tuple[list[object], int]:
+    """Return the intermediate results of `kernel` and the number of shortest solutions of `board`."""
+    packed = pack_board(board)
+    tables = kernel.MoveTables(*packed.table_arguments)
+    tables.unpack(packed.start)
+    bound, trace = tables.heuristic(), []
     while True:
-        walk = kernel.Walk(ground, position.start, bound, 1 << 14)
-        while (said := walk.run(777)) == kernel.MORE:
-            told.append((walk.nodes, walk.depth))
-        told.append((bound, said, walk.nodes, walk.line()))
-        if said == kernel.FOUND:
+        ida_round = kernel.IdaRound(tables, packed.start, bound, 1 << 14)
+        while (outcome := ida_round.run(777)) == kernel.BUDGET_SPENT:
+            trace.append((ida_round.nodes, ida_round.depth))
+        trace.append((bound, outcome, ida_round.nodes, ida_round.hole_path()))
+        if outcome == kernel.FOUND:
             break
-        bound = walk.beyond
-    levels = [array("Q", [position.start])]
-    for left in range(bound - 1, -1, -1):
+        bound = ida_round.next_bound
+    levels = [array("Q", [packed.start])]
+    for moves_left in range(bound - 1, -1, -1):
         after: set[int] = set()
-        ground.grow(levels[-1], 0, len(levels[-1]), left, after)
+        tables.expand(levels[-1], 0, len(levels[-1]), moves_left, after)
         levels.append(array("Q", sorted(after)))
-    ways = {position.goal: 1}
+    counts = {packed.goal: 1}
     for level in levels[-2::-1]:
         before: dict[int, int] = {}
-        ground.weigh(level, 0, len(level), ways, before)
-        ways = before
-    return [*told, *map(list, levels)], ways[position.start]
+        tables.count_paths(level, 0, len(level), counts, before)
+        counts = before
+    return [*trace, *map(list, levels)], counts[packed.start]
 
 
-class Cut(SerialRuntime):
-    """Work that ends at a given sign of progress."""
+class InterruptedRuntime(SerialRuntime):
+    """A runtime that stops after `reports` progress reports."""
 
-    def __init__(self, patience: int) -> None:
+    def __init__(self, reports: int) -> None:
         super().__init__()
-        self.patience = patience
+        self.reports = reports
         self.notes: list[str] = []
 
     def report_progress(self, part: float | None, note: str) -> None:  # noqa: ARG002
         self.notes.append(note)
-        self.patience -= 1
-        if self.patience < 0:
+        self.reports -= 1
+        if self.reports < 0:
             raise Interrupted("the deadline")
 
 
-def test_a_search_that_is_cut_off_says_what_is_proven_and_goes_on_from_there() -> None:
+def test_an_interrupted_search_reports_its_bound_and_resumes() -> None:
     rainbow = panguru.parse(panguru.BOARDS["rainbow"], "rainbow")
-    board, runtime = panguru.generate(5, rainbow, SerialRuntime()).board, Cut(5)
+    board, runtime = panguru.generate(5, rainbow, SerialRuntime()).board, InterruptedRuntime(5)
     whole = panguru.solve(board, SolveMode.FIRST, SerialRuntime())
     with pytest.raises(Interrupted) as caught:
         panguru.solve(board, SolveMode.FIRST, runtime)
     proven = int(caught.value.partial_result.removeprefix("it takes ").removesuffix(" moves or more"))
     assert 10 < proven <= whole.details["moves"]
     assert len(list(runtime.cache.names())) == 1
-    runtime.patience = 1_000_000
+    runtime.reports = 1_000_000
     runtime.notes.clear()
     rest = panguru.solve(board, SolveMode.FIRST, runtime)
     assert rest.details["moves"] == whole.details["moves"]
     assert int(runtime.notes[0].split()[-3]) >= proven
     assert rest.nodes_searched() < whole.nodes_searched()
     assert not list(runtime.cache.names())
-    assert replayed(board.plates, board.pebbles, next(rest.solutions))
+    assert is_solution(board.plates, board.pebbles, next(rest.solutions))
 
 
-def test_a_search_that_is_cut_off_while_its_lines_are_counted_says_how_many_moves_there_are() -> None:
-    board, notes = panguru.parse(panguru.BOARDS["twenty-one"], "twenty-one"), Cut(1_000_000)
+def test_a_search_interrupted_while_counting_reports_the_fewest_moves() -> None:
+    board, notes = panguru.parse(panguru.BOARDS["twenty-one"], "twenty-one"), InterruptedRuntime(1_000_000)
     panguru.solve(board, SolveMode.COUNT, notes)
     tried = sum("tried" in note for note in notes.notes)
-    runtime = Cut(tried + 5)
+    runtime = InterruptedRuntime(tried + 5)
     with pytest.raises(Interrupted) as caught:
         panguru.solve(board, SolveMode.COUNT, runtime)
-    assert caught.value.partial_result == "it takes 21 moves; the lines are not counted"
-    runtime.patience = 1_000_000
+    assert caught.value.partial_result == "it takes 21 moves; the solutions are not counted"
+    runtime.reports = 1_000_000
     runtime.notes.clear()
     assert panguru.solve(board, SolveMode.COUNT, runtime).count == 1694
     assert sum("tried" in note for note in runtime.notes) < max(tried, 2)
     assert not list(runtime.cache.names())
 
 
-def test_many_short_rounds_are_heard_of() -> None:
-    """On a circle with a chord, a line may take a hundred moves more than it seems to: a round for each of them."""
-    circle = " ".join(f"{at}-{at + 1}" for at in range(14))
-    like = panguru.with_rules(Board("WABCDEFGHIJKLMN", "-ABCDEFGHIJKLMN"), {"moves": f"{circle} 14-0 0-2"})
-    runtime = Cut(20)
+def test_short_rounds_report_progress() -> None:
+    """On a cycle with a chord, a solution may need a hundred moves more than the bound, one round each."""
+    cycle = " ".join(f"{at}-{at + 1}" for at in range(14))
+    like = panguru.with_rules(Board("WABCDEFGHIJKLMN", "-ABCDEFGHIJKLMN"), {"moves": f"{cycle} 14-0 0-2"})
+    runtime = InterruptedRuntime(20)
     with pytest.raises(Interrupted):
         panguru.solve(panguru.generate(3, like, SerialRuntime()).board, SolveMode.FIRST, runtime)
     tried = [int(note.split()[0].replace(",", "")) for note in runtime.notes]
     assert max(after - before for before, after in pairwise([0, *tried])) < 20_000
 
 
-class CutAtTheTable(Cut):
-    """Work that hears of a table only."""
+class InterruptedTableRuntime(InterruptedRuntime):
+    """A runtime that counts the reports of a table only."""
 
     def report_progress(self, part: float | None, note: str) -> None:
         if part is not None:
             super().report_progress(part, note)
 
 
-def test_a_table_that_is_cut_off_says_how_many_boards_are_solved() -> None:
+def test_an_interrupted_table_reports_the_solved_boards() -> None:
     board = panguru.with_rules(panguru.parse(panguru.BOARDS["small"], "small"), {"random": "100"})
     with pytest.raises(Interrupted) as caught:
-        panguru.solve(board, SolveMode.COUNT, CutAtTheTable(1))
-    told = "it takes 11 moves; 40 of 100 random boards solved, none of which takes more than 1"
-    assert caught.value.partial_result.startswith(told)
+        panguru.solve(board, SolveMode.COUNT, InterruptedTableRuntime(1))
+    expected = "it takes 11 moves; 40 of 100 random boards solved, none of which takes more than 1"
+    assert caught.value.partial_result.startswith(expected)
 
 
-def test_a_table_ends_within_a_board_that_takes_long() -> None:
+def test_a_table_can_be_interrupted_within_a_board() -> None:
     board = panguru.with_rules(panguru.parse(panguru.BOARDS["small"], "small"), {"random": "100"})
-    runtime = Cut(40)
+    runtime = InterruptedRuntime(40)
     with pytest.raises(Interrupted) as caught:
         panguru.solve(board, SolveMode.COUNT, runtime)
     assert caught.value.partial_result == "it takes 11 moves; 0 of 100 random boards solved"
-    assert not list(runtime.cache.names()), "nothing is kept of one of many boards"
+    assert not list(runtime.cache.names()), "random boards save no checkpoints"
 
 
-def test_memory_is_asked_for_before_all_levels_take_it() -> None:
+def test_memory_is_checked_before_large_levels() -> None:
     asked: list[int] = []
     runtime = SerialRuntime()
     runtime.require_memory = lambda size, what: asked.append(size)  # type: ignore[method-assign]  # noqa: ARG005
-    search = Search(Board("DFHGIWECBA", "CB-AEFHDGI"), runtime, many=5_000)
-    search.first()
-    positions = sum(map(len, search.levels()))
+    search = ShortestPathSearch(Board("DFHGIWECBA", "CB-AEFHDGI"), runtime, checked_positions=5_000)
+    search.find_first()
+    positions = sum(map(len, search.count_levels()))
     assert asked[-1] > 100 * positions > 100 * 5_000
     assert len(asked) > 3

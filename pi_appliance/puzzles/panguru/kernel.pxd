@@ -4,9 +4,9 @@ cimport cython
 
 ctypedef unsigned long long Key
 
-cdef unsigned int[::1] SALTS
+cdef unsigned int[::1] ZOBRIST
 
-cdef class Ground:
+cdef class MoveTables:
     cdef unsigned int[::1] starts
     cdef unsigned char[::1] ends
     cdef unsigned char[::1] costs
@@ -18,39 +18,41 @@ cdef class Ground:
     cpdef unsigned int unpack(self, Key key)
 
     @cython.locals(colour=cython.uint, total=cython.uint)
-    cpdef unsigned int estimate(self)
+    cpdef unsigned int heuristic(self)
 
     @cython.locals(number=cython.uint, hole=cython.uint, estimate=cython.uint, at=cython.uint, start=cython.uint,
-                   mask=cython.uint, moved=cython.uint, row=cython.uint, key=Key, colour=Key)
-    cpdef grow(self, unsigned long long[::1] level, unsigned int first, unsigned int last, unsigned int left, set after)
+                   mask=cython.uint, new_mask=cython.uint, row=cython.uint, key=Key, colour=Key)
+    cpdef expand(self, unsigned long long[::1] level, unsigned int first, unsigned int last, unsigned int moves_left,
+                 set next_level)
 
     @cython.locals(number=cython.uint, hole=cython.uint, at=cython.uint, start=cython.uint, key=Key, colour=Key)
-    cpdef weigh(self, unsigned long long[::1] level, unsigned int first, unsigned int last, dict after, dict ways)
+    cpdef count_paths(self, unsigned long long[::1] level, unsigned int first, unsigned int last, dict next_counts,
+                      dict counts)
 
 
-cdef class Walk:
-    cdef Ground ground
+cdef class IdaRound:
+    cdef MoveTables tables
     cdef Key key
     cdef public unsigned int bound
     cdef public unsigned int depth
-    cdef public unsigned int beyond
+    cdef public unsigned int next_bound
     cdef public unsigned long long nodes
-    cdef unsigned int salt
-    cdef unsigned int room
+    cdef unsigned int position_hash
+    cdef unsigned int table_size
     cdef unsigned char[::1] content
     cdef unsigned int[::1] masks
-    cdef unsigned char[::1] way
-    cdef unsigned int[::1] turns
-    cdef unsigned int[::1] left
-    cdef unsigned long long[::1] met
-    cdef unsigned int[::1] when
+    cdef unsigned char[::1] path
+    cdef unsigned int[::1] next_moves
+    cdef unsigned int[::1] estimates
+    cdef unsigned long long[::1] table_keys
+    cdef unsigned int[::1] table_depths
 
     @cython.locals(place=cython.uint, colour=cython.uint)
-    cpdef begin(self, unsigned int hole)
+    cpdef start_search(self, unsigned int hole)
 
-    @cython.locals(ground=Ground, depth=cython.uint, spent=cython.uint, result=cython.int, hole=cython.uint,
+    @cython.locals(tables=MoveTables, depth=cython.uint, spent=cython.uint, result=cython.int, hole=cython.uint,
                    at=cython.uint, start=cython.uint, colour=cython.uint, row=cython.uint, mask=cython.uint,
-                   left=cython.uint, seat=cython.uint)
+                   estimate=cython.uint, slot=cython.uint)
     cpdef int run(self, unsigned int budget)
 
     @cython.locals(colour=Key)

@@ -1,22 +1,30 @@
-"""The search behind Panguru: positions are integers, a colour in four bits a place. Plain Python over plain integers.
+"""Kernel of the Panguru search: IDA* over positions packed into integers.
 
-Colours count from 1; 0 is the hole. A position is the sum of colour << 4 * place, a mask the set of places of one
-colour. Of each colour and mask, COSTS tells the fewest moves that bring those pebbles onto their plates if nothing is
-in the way, so that the sum over all colours never tells too many: a move moves one pebble.
+Colours count from 1; 0 is the hole. A position is the sum of colour << 4 * place. A mask is the set of
+places of one colour. For each colour and mask, `costs` has the fewest moves that bring those pebbles onto
+their plates if nothing is in the way. A move moves one pebble, so the sum over all colours is an
+admissible heuristic.
+
+This file is plain Python; the C types are in kernel.pxd.
 """
 
 from array import array
 from collections.abc import Sequence
 from random import Random
 
-FOUND, OVER, MORE = 1, 0, 2  # what a walk says: a line is found; there is none within the bound; its budget is spent
-SALTS = array("I", [Random(number).getrandbits(32) for number in range(256)])  # noqa: S311 - the same each time
+FOUND, EXHAUSTED, BUDGET_SPENT = 1, 0, 2  # results of a round
+# Random numbers for Zobrist hashing, the same in every run.
+ZOBRIST = array("I", [Random(number).getrandbits(32) for number in range(256)])  # noqa: S311
 
 
-class Ground:
-    """What never changes in one search: the moves, and what masks cost.
+class MoveTables:
+    """The moves and the pairing costs of one board.
 
-    Place N can be reached from ENDS[STARTS[N]:STARTS[N + 1]]. COSTS holds, for each colour from 0, 1 << places bytes.
+    Args:
+        starts: The moves from place n are `ends[starts[n]:starts[n + 1]]`.
+        ends: The places that can be reached.
+        costs: The pairing costs: for each colour from 0, 1 << places bytes.
+        colours: The number of colours.
     """
 
     def __init__(self, starts: "array[int]", ends: "array[int]", costs: "array[int]", colours: int) -> None:
@@ -25,7 +33,7 @@ class Ground:
         self.masks = array("I", bytes(4 * 16))
 
     def unpack(self, key: int) -> int:
-        """Fill `masks` from the position KEY, and return its hole."""
+        """Fill `masks` from the position `key`, and return the place of the hole."""
         hole = 0
         for colour in range(16):
             self.masks[colour] = 0
@@ -36,30 +44,40 @@ class Ground:
                 hole = place
         return hole
 
-    def estimate(self) -> int:
-        """Return the fewest moves that the masks may take."""
+    def heuristic(self) -> int:
+        """Return a lower bound of the moves to the goal from `masks`."""
         total = 0
         for colour in range(1, self.colours + 1):
             total += self.costs[colour << self.places | self.masks[colour]]
         return total
 
-    def grow(self, level: Sequence[int], first: int, last: int, left: int, after: set[int]) -> None:
-        """Add to the set AFTER what one move makes of LEVEL[FIRST:LAST], if it may end within LEFT moves more."""
+    def expand(self, level: Sequence[int], first: int, last: int, moves_left: int, next_level: set[int]) -> None:
+        """Add the successors of `level[first:last]` that may reach the goal in `moves_left` more moves."""
         for number in range(first, last):
             key = level[number]
             hole = self.unpack(key)
-            estimate = self.estimate()
+            estimate = self.heuristic()
             for at in range(self.starts[hole], self.starts[hole + 1]):
                 start = self.ends[at]
                 colour = key >> (4 * start) & 15
                 mask = self.masks[colour]
-                moved = mask ^ (1 << start | 1 << hole)
+                new_mask = mask ^ (1 << start | 1 << hole)
                 row = colour << self.places
-                if estimate + self.costs[row | moved] <= left + self.costs[row | mask]:
-                    after.add(key ^ (colour << (4 * start) | colour << (4 * hole)))
+                if estimate + self.costs[row | new_mask] <= moves_left + self.costs[row | mask]:
+                    next_level.add(key ^ (colour << (4 * start) | colour << (4 * hole)))
 
-    def weigh(self, level: Sequence[int], first: int, last: int, after: dict[int, int], ways: dict[int, int]) -> None:
-        """Put into WAYS how many lines go on from LEVEL[FIRST:LAST], where AFTER knows of the positions one move on."""
+    def count_paths(
+        self, level: Sequence[int], first: int, last: int, next_counts: dict[int, int], counts: dict[int, int]
+    ) -> None:
+        """Count the paths to the goal from `level[first:last]`.
+
+        Args:
+            level: Positions.
+            first: The first position to handle.
+            last: The position after the last one.
+            next_counts: The number of paths from the positions one move on.
+            counts: Receives the number of paths from each position that has any.
+        """
         for number in range(first, last):
             key = level[number]
             hole = self.unpack(key)
@@ -67,82 +85,86 @@ class Ground:
             for at in range(self.starts[hole], self.starts[hole + 1]):
                 start = self.ends[at]
                 colour = key >> (4 * start) & 15
-                total += after.get(key ^ (colour << (4 * start) | colour << (4 * hole)), 0)
+                total += next_counts.get(key ^ (colour << (4 * start) | colour << (4 * hole)), 0)
             if total:
-                ways[key] = total
+                counts[key] = total
 
 
-class Walk:
-    """Looks for one line of at most BOUND moves from the position KEY, depth first (one round of IDA*).
+class IdaRound:
+    """One depth-first round of IDA*: search one solution of at most `bound` moves from the position `key`.
 
-    It remembers in ROOM places (a power of two) which positions it met with how many moves, and turns back where it
-    comes again with as many or more.
+    A transposition table of `table_size` entries (a power of two) stores positions with their depth. The
+    search turns back where it reaches a stored position at the same or a greater depth.
     """
 
-    def __init__(self, ground: Ground, key: int, bound: int, room: int) -> None:
-        self.ground, self.bound, self.key = ground, bound, key
-        self.nodes = self.depth = self.salt = 0
+    def __init__(self, tables: MoveTables, key: int, bound: int, table_size: int) -> None:
+        self.tables, self.bound, self.key = tables, bound, key
+        self.nodes = self.depth = self.position_hash = 0
         self.content = array("B", bytes(16))
         self.masks = array("I", bytes(4 * 16))
-        self.way = array("B", bytes(bound + 2))
-        self.turns = array("I", bytes(4 * (bound + 2)))
-        self.left = array("I", bytes(4 * (bound + 2)))
-        self.room = room
-        self.met = array("Q", bytes(8 * room))
-        self.when = array("I", bytes(4 * room))
-        self.beyond = 0xFFFFFFFF
-        self.begin(ground.unpack(key))
+        self.path = array("B", bytes(bound + 2))
+        self.next_moves = array("I", bytes(4 * (bound + 2)))
+        self.estimates = array("I", bytes(4 * (bound + 2)))
+        self.table_size = table_size
+        self.table_keys = array("Q", bytes(8 * table_size))
+        self.table_depths = array("I", bytes(4 * table_size))
+        self.next_bound = 0xFFFFFFFF
+        self.start_search(tables.unpack(key))
 
-    def begin(self, hole: int) -> None:
-        """Stand at the beginning, with the hole at place HOLE."""
-        for place in range(self.ground.places):
+    def start_search(self, hole: int) -> None:
+        """Set up the first position, with the hole at place `hole`."""
+        for place in range(self.tables.places):
             self.content[place] = self.key >> (4 * place) & 15
         for colour in range(16):
-            self.masks[colour] = self.ground.masks[colour]
-        self.way[0] = hole
-        self.turns[0] = self.ground.starts[hole]
-        self.left[0] = self.ground.estimate()
+            self.masks[colour] = self.tables.masks[colour]
+        self.path[0] = hole
+        self.next_moves[0] = self.tables.starts[hole]
+        self.estimates[0] = self.tables.heuristic()
 
-    def line(self) -> list[int]:
-        """Return the way of the hole."""
-        return [self.way[step] for step in range(self.depth + 1)]
+    def hole_path(self) -> list[int]:
+        """Return the places that the hole visits."""
+        return [self.path[step] for step in range(self.depth + 1)]
 
     def run(self, budget: int) -> int:
-        """Go on for BUDGET moves. `beyond` is the next bound that may find more, when all is over."""
-        ground = self.ground
-        depth, spent, result = self.depth, 0, MORE
-        if depth == 0 and self.left[0] == 0:
+        """Continue for `budget` moves, and return FOUND, EXHAUSTED or BUDGET_SPENT.
+
+        After EXHAUSTED, `next_bound` is the smallest bound that may give a solution.
+        """
+        tables = self.tables
+        depth, spent, result = self.depth, 0, BUDGET_SPENT
+        if depth == 0 and self.estimates[0] == 0:
             return FOUND
         while spent < budget:
-            hole, at = self.way[depth], self.turns[depth]
-            if at == ground.starts[hole + 1]:
+            hole, at = self.path[depth], self.next_moves[depth]
+            if at == tables.starts[hole + 1]:
                 if depth == 0:
-                    result = OVER
+                    result = EXHAUSTED
                     break
                 depth -= 1
-                self.swap(self.way[depth], hole)
+                self.swap(self.path[depth], hole)
                 continue
-            self.turns[depth] = at + 1
-            start = ground.ends[at]
-            if depth > 0 and self.way[depth - 1] == start:
-                continue  # that would take back the last move
+            self.next_moves[depth] = at + 1
+            start = tables.ends[at]
+            if depth > 0 and self.path[depth - 1] == start:
+                continue  # this would undo the last move
             colour = self.content[start]
-            row, mask = colour << ground.places, self.masks[colour]
-            left = self.left[depth] + ground.costs[row | (mask ^ (1 << start | 1 << hole))] - ground.costs[row | mask]
+            row, mask = colour << tables.places, self.masks[colour]
+            estimate = self.estimates[depth] + tables.costs[row | (mask ^ (1 << start | 1 << hole))]
+            estimate -= tables.costs[row | mask]
             spent += 1
-            if depth + 1 + left > self.bound:
-                self.beyond = min(self.beyond, depth + 1 + left)
+            if depth + 1 + estimate > self.bound:
+                self.next_bound = min(self.next_bound, depth + 1 + estimate)
                 continue
             self.swap(start, hole)
-            seat = self.salt & (self.room - 1)
-            if self.met[seat] == self.key and self.when[seat] <= depth + 1:
+            slot = self.position_hash & (self.table_size - 1)
+            if self.table_keys[slot] == self.key and self.table_depths[slot] <= depth + 1:
                 self.swap(hole, start)
                 continue
-            self.met[seat], self.when[seat] = self.key, depth + 1
+            self.table_keys[slot], self.table_depths[slot] = self.key, depth + 1
             depth += 1
-            self.way[depth], self.left[depth] = start, left
-            self.turns[depth] = ground.starts[start]
-            if left == 0:
+            self.path[depth], self.estimates[depth] = start, estimate
+            self.next_moves[depth] = tables.starts[start]
+            if estimate == 0:
                 result = FOUND
                 break
         self.depth = depth
@@ -150,9 +172,9 @@ class Walk:
         return result
 
     def swap(self, start: int, hole: int) -> None:
-        """Move the pebble at START into HOLE."""
+        """Move the pebble at `start` into `hole`."""
         colour = self.content[start]
         self.content[hole], self.content[start] = colour, 0
         self.masks[colour] ^= 1 << start | 1 << hole
         self.key ^= colour << (4 * start) | colour << (4 * hole)
-        self.salt ^= SALTS[colour << 4 | start] ^ SALTS[colour << 4 | hole]
+        self.position_hash ^= ZOBRIST[colour << 4 | start] ^ ZOBRIST[colour << 4 | hole]

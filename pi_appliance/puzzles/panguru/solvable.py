@@ -1,147 +1,151 @@
-"""Whether pebbles can be brought onto their plates at all, on any table of moves: known before any search.
+"""Decide whether a Panguru board is solvable, on any table of moves, before any search.
 
-With one hole, a graph of moves falls apart at its cut places into blocks, and no pebble ever changes its block. What
-can be done within a block is known since R. M. Wilson, "Graph puzzles, homotopy, and the alternating group" (1974):
-every arrangement; only the even ones if the block is bipartite; on a circle only to turn; and one block of seven
-places is an exception. Blocks of up to seven places are simply looked through.
+With one hole, a graph of moves splits at its cut vertices into blocks (biconnected components), and no
+pebble ever changes its block. R. M. Wilson, "Graph puzzles, homotopy, and the alternating group" (1974)
+tells which arrangements a block allows: all of them; only the even ones if the block is bipartite; only
+rotations if it is a cycle. One block of seven places is an exception. Blocks of up to seven places are
+searched exhaustively.
 """
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from pi_appliance.puzzles.panguru.board import HOLE, Board, reach
+from pi_appliance.puzzles.panguru.board import HOLE, Board, reachable_places
 
-SMALL = 7  # places: at most 5,040 positions, and the only exception to the theorem has as many
+MAX_SEARCHED_PLACES = 7  # at most 5,040 positions; the only exception to the theorem has this size
 
 _Edges = frozenset[tuple[int, int]]
 
 
-def why_not(board: Board) -> str:
-    """Return why no moves ever solve BOARD, in words; empty if some do."""
-    far = reach(board)
-    way = _way(far, board.hole, board.home)
-    if not way:
+def explain_unsolvable(board: Board) -> str:
+    """Return why no moves solve `board`; empty if it is solvable."""
+    reachable = reachable_places(board)
+    path = _find_path(reachable, board.hole, board.home)
+    if not path:
         return f"the hole at {board.hole} cannot reach the plate W at {board.home}"
-    lies = list(board.pebbles)
-    for hole, start in pairwise(way):
-        lies[hole], lies[start] = lies[start], HOLE
-    met = {board.home}
-    for root, edges in _blocks(far, board.home):
+    pebbles = list(board.pebbles)
+    for hole, start in pairwise(path):
+        pebbles[hole], pebbles[start] = pebbles[start], HOLE
+    visited = {board.home}
+    for root, edges in _find_blocks(reachable, board.home):
         inner = {place for edge in edges for place in edge} - {root}
-        met |= inner
-        if wrong := _block(board, lies, root, inner, edges):
-            return wrong
+        visited |= inner
+        if reason := _check_block(board, pebbles, root, inner, edges):
+            return reason
     for place, plate in enumerate(board.plates):
-        if place not in met and lies[place] != plate:
-            return f"the hole never comes to {place}, where pebble {lies[place]} lies on a plate {plate}"
+        if place not in visited and pebbles[place] != plate:
+            return f"the hole never reaches {place}, where pebble {pebbles[place]} lies on a plate {plate}"
     return ""
 
 
-def _way(far: Sequence[Sequence[int]], start: int, end: int) -> list[int]:
-    """Return the places on a shortest way from START to END; none if there is no way."""
-    before = {start: start}
+def _find_path(reachable: Sequence[Sequence[int]], start: int, end: int) -> list[int]:
+    """Return the places on a shortest path from `start` to `end`; empty if there is none."""
+    previous = {start: start}
     queue = [start]
     for place in queue:
-        for after in far[place]:
-            if after not in before:
-                before[after] = place
-                queue.append(after)
-    if end not in before:
+        for neighbour in reachable[place]:
+            if neighbour not in previous:
+                previous[neighbour] = place
+                queue.append(neighbour)
+    if end not in previous:
         return []
-    way = [end]
-    while way[-1] != start:
-        way.append(before[way[-1]])
-    return way[::-1]
+    path = [end]
+    while path[-1] != start:
+        path.append(previous[path[-1]])
+    return path[::-1]
 
 
-def _blocks(far: Sequence[Sequence[int]], root: int) -> list[tuple[int, _Edges]]:
-    """Return the blocks that can be reached from ROOT, each with the place where a way from there enters it."""
-    found: list[tuple[int, _Edges]] = []
+def _find_blocks(reachable: Sequence[Sequence[int]], root: int) -> list[tuple[int, _Edges]]:
+    """Return the blocks reachable from `root`, each with its cut vertex towards `root` (Hopcroft and Tarjan)."""
+    blocks: list[tuple[int, _Edges]] = []
     number: dict[int, int] = {}
     low: dict[int, int] = {}
     stack: list[tuple[int, int]] = []
 
     def visit(place: int, parent: int) -> None:
         number[place] = low[place] = len(number)
-        for after in far[place]:
-            if after not in number:
+        for neighbour in reachable[place]:
+            if neighbour not in number:
                 at = len(stack)
-                stack.append((place, after))
-                visit(after, place)
-                low[place] = min(low[place], low[after])
-                if low[after] >= number[place]:
-                    found.append((place, frozenset(stack[at:])))
+                stack.append((place, neighbour))
+                visit(neighbour, place)
+                low[place] = min(low[place], low[neighbour])
+                if low[neighbour] >= number[place]:
+                    blocks.append((place, frozenset(stack[at:])))
                     del stack[at:]
-            elif after != parent and number[after] < number[place]:
-                stack.append((place, after))
-                low[place] = min(low[place], number[after])
+            elif neighbour != parent and number[neighbour] < number[place]:
+                stack.append((place, neighbour))
+                low[place] = min(low[place], number[neighbour])
 
     visit(root, root)
-    return found
+    return blocks
 
 
-def _block(board: Board, lies: Sequence[str], root: int, inner: set[int], edges: _Edges) -> str:
-    """Return why the pebbles on the places INNER of one block, with the hole at ROOT, do not come to their plates."""
+def _check_block(board: Board, pebbles: Sequence[str], root: int, inner: set[int], edges: _Edges) -> str:
+    """Return why the pebbles on `inner`, with the hole at `root`, cannot reach their plates; empty if they can."""
     places = sorted(inner)
-    have, want = [lies[place] for place in places], [board.plates[place] for place in places]
+    current, goal = [pebbles[place] for place in places], [board.plates[place] for place in places]
     where = f"the places {', '.join(map(str, sorted(inner | {root})))}"
-    if sorted(have) != sorted(want):
-        return f"no pebble leaves {where} for good, and the colours there do not match"
-    if len(inner) + 1 <= SMALL:
-        return "" if _looked_through(lies, board.plates, root, inner, edges) else f"on {where} every position was tried"
+    if sorted(current) != sorted(goal):
+        return f"no pebble can leave {where} permanently, and the colours there do not match"
+    if len(inner) + 1 <= MAX_SEARCHED_PLACES:
+        solvable = _search_block(pebbles, board.plates, root, inner, edges)
+        return "" if solvable else f"on {where} every position was tried"
     if len(edges) == len(inner) + 1:
-        ring = _ring(root, edges)
-        have, want = [lies[place] for place in ring], [board.plates[place] for place in ring]
-        turns = any(have[at:] + have[:at] == want for at in range(len(ring)))
-        return "" if turns else f"on the circle of {where} the pebbles keep their order"
-    if _bipartite(root, edges) and len(set(have)) == len(have) and _odd([want.index(pebble) for pebble in have]):
-        return f"on {where} the hole comes back only after an even number of moves, and an odd one is needed"
+        cycle = _order_cycle(root, edges)
+        current, goal = [pebbles[place] for place in cycle], [board.plates[place] for place in cycle]
+        matches = any(current[at:] + current[:at] == goal for at in range(len(cycle)))
+        return "" if matches else f"on the cycle of {where} the pebbles keep their order"
+    distinct = len(set(current)) == len(current)
+    if distinct and _is_bipartite(root, edges) and _is_odd([goal.index(pebble) for pebble in current]):
+        return f"on {where} the hole returns only after an even number of moves, and an odd one is needed"
     return ""
 
 
-def _looked_through(lies: Sequence[str], plates: str, root: int, inner: set[int], edges: _Edges) -> bool:
+def _search_block(pebbles: Sequence[str], plates: str, root: int, inner: set[int], edges: _Edges) -> bool:
+    """Search all positions of a block; return whether the goal is among them."""
     goal = "".join(HOLE if place == root else plates[place] if place in inner else "" for place in range(len(plates)))
-    names = sorted(inner | {root})
-    begin = "".join(HOLE if place == root else lies[place] for place in names)
-    seats = {place: seat for seat, place in enumerate(names)}
-    pairs = [(seats[start], seats[end]) for start, end in edges]
-    met, queue = {begin}, [begin]
+    places = sorted(inner | {root})
+    start = "".join(HOLE if place == root else pebbles[place] for place in places)
+    index = {place: number for number, place in enumerate(places)}
+    pairs = [(index[one], index[other]) for one, other in edges]
+    visited, queue = {start}, [start]
     for position in queue:
         for one, other in pairs:
             if HOLE in (position[one], position[other]):
-                after = list(position)
-                after[one], after[other] = after[other], after[one]
-                key = "".join(after)
-                if key not in met:
-                    met.add(key)
+                moved = list(position)
+                moved[one], moved[other] = moved[other], moved[one]
+                key = "".join(moved)
+                if key not in visited:
+                    visited.add(key)
                     queue.append(key)
-    return goal in met
+    return goal in visited
 
 
-def _around(place: int, edges: _Edges) -> Iterator[int]:
+def _neighbours(place: int, edges: _Edges) -> Iterator[int]:
     for one, other in edges:
         if place in (one, other):
             yield other if place == one else one
 
 
-def _ring(root: int, edges: _Edges) -> list[int]:
-    """Return the places of a circle in their order, without ROOT."""
-    ring = [root]
-    while after := [place for place in _around(ring[-1], edges) if place not in ring]:
-        ring.append(after[0])
-    return ring[1:]
+def _order_cycle(root: int, edges: _Edges) -> list[int]:
+    """Return the places of a cycle in order, without `root`."""
+    cycle = [root]
+    while unvisited := [place for place in _neighbours(cycle[-1], edges) if place not in cycle]:
+        cycle.append(unvisited[0])
+    return cycle[1:]
 
 
-def _bipartite(root: int, edges: _Edges) -> bool:
+def _is_bipartite(root: int, edges: _Edges) -> bool:
     side = {root: False}
     queue = [root]
     for place in queue:
-        for after in _around(place, edges):
-            if after not in side:
-                side[after] = not side[place]
-                queue.append(after)
+        for neighbour in _neighbours(place, edges):
+            if neighbour not in side:
+                side[neighbour] = not side[place]
+                queue.append(neighbour)
     return all(side[one] != side[other] for one, other in edges)
 
 
-def _odd(order: Sequence[int]) -> bool:
+def _is_odd(order: Sequence[int]) -> bool:
     return sum(a > b for at, a in enumerate(order) for b in order[at + 1 :]) % 2 == 1

@@ -1,9 +1,9 @@
-"""Panguru in the plainest way, shares nothing with ours: the original's table, replay, breadth-first search."""
+"""Panguru by brute force, for comparison: the original table of moves, replay and breadth-first search."""
 
 from collections.abc import Sequence
 from random import Random
 
-# As the original gives it: for each place, those that a pebble can move to.
+# The table of the original program: for each place the places that a pebble can move to.
 TABLE = [
     [1, 2, 3, 4, 5, 6, 9, 10, 12, 14],
     [0, 2, 3, 4, 6, 8, 10, 13],
@@ -21,7 +21,7 @@ TABLE = [
     [1, 4, 8, 9, 10, 11, 12, 14],
     [0, 2, 5, 9, 10, 11, 12, 13],
 ]
-# The boards of four rows, by hand: the sides, the rows, and from the top to the middle.
+# Boards of four rows, by hand: the sides, the rows, and the line down the middle.
 SMALL_TABLE = [
     [1, 2, 3, 4, 5, 6, 9],
     [0, 2, 3, 4, 6, 8],
@@ -36,58 +36,58 @@ SMALL_TABLE = [
 ]
 
 
-def moved(pebbles: str, start: int) -> str:
-    """Return PEBBLES after the one at START went into the hole."""
-    lies = list(pebbles)
-    hole = lies.index("-")
-    lies[hole], lies[start] = lies[start], "-"
-    return "".join(lies)
+def move_pebble(pebbles: str, start: int) -> str:
+    """Return `pebbles` after the one at `start` moved into the hole."""
+    places = list(pebbles)
+    hole = places.index("-")
+    places[hole], places[start] = places[start], "-"
+    return "".join(places)
 
 
-def replayed(plates: str, pebbles: str, line: Sequence[int], table: Sequence[Sequence[int]] = TABLE) -> bool:
-    """Say whether LINE is made of moves of TABLE and ends with every pebble on its plate."""
+def is_solution(plates: str, pebbles: str, line: Sequence[int], table: Sequence[Sequence[int]] = TABLE) -> bool:
+    """Return whether `line` has only moves of `table` and ends with every pebble on its plate."""
     for start in line:
         if start not in table[pebbles.index("-")]:
             return False
-        pebbles = moved(pebbles, start)
+        pebbles = move_pebble(pebbles, start)
     return pebbles.replace("-", "W") == plates
 
 
-def reached(pebbles: str, table: Sequence[Sequence[int]]) -> set[str]:
-    """Return every arrangement that moves of TABLE make of PEBBLES."""
-    met, queue = {pebbles}, [pebbles]
+def all_positions(pebbles: str, table: Sequence[Sequence[int]]) -> set[str]:
+    """Return every position that can be reached from `pebbles`."""
+    visited, queue = {pebbles}, [pebbles]
     for position in queue:
         for start in table[position.index("-")]:
-            after = moved(position, start)
-            if after not in met:
-                met.add(after)
+            after = move_pebble(position, start)
+            if after not in visited:
+                visited.add(after)
                 queue.append(after)
-    return met
+    return visited
 
 
 def breadth_first(plates: str, pebbles: str, table: Sequence[Sequence[int]] = TABLE) -> set[tuple[int, ...]]:
-    """Return every shortest line, found by looking at everything, from both ends in turn."""
+    """Return every shortest solution, by bidirectional breadth-first search."""
     goal = plates.replace("W", "-")
-    fore: dict[str, set[tuple[int, ...]]] = {pebbles: {()}}
+    forward: dict[str, set[tuple[int, ...]]] = {pebbles: {()}}
     back: dict[str, set[tuple[int, ...]]] = {goal: {()}}
     seen, known = {pebbles}, {goal}
     while True:
-        if both := fore.keys() & back.keys():
-            return {begin + end for position in both for begin in fore[position] for end in back[position]}
-        if len(fore) <= len(back):
-            fore = _on(fore, seen, table, forward=True)
+        if both := forward.keys() & back.keys():
+            return {begin + end for position in both for begin in forward[position] for end in back[position]}
+        if len(forward) <= len(back):
+            forward = _expand(forward, seen, table, forward=True)
         else:
-            back = _on(back, known, table, forward=False)
+            back = _expand(back, known, table, forward=False)
 
 
-def _on(
+def _expand(
     level: dict[str, set[tuple[int, ...]]], seen: set[str], table: Sequence[Sequence[int]], *, forward: bool
 ) -> dict[str, set[tuple[int, ...]]]:
     after: dict[str, set[tuple[int, ...]]] = {}
     for position, lines in level.items():
         hole = position.index("-")
         for start in table[hole]:
-            position_after = moved(position, start)
+            position_after = move_pebble(position, start)
             if position_after not in seen:
                 more = {(*line, start) for line in lines} if forward else {(hole, *line) for line in lines}
                 after.setdefault(position_after, set()).update(more)
@@ -95,12 +95,12 @@ def _on(
     return after
 
 
-def scrambled(seed: int, moves: int, colours: str = "AABBCCDDEEFFGG") -> tuple[str, str]:
-    """Return plates, and pebbles that MOVES random moves brought from them."""
-    dice = Random(seed)
-    plates = "".join(dice.sample("W" + colours, len(colours) + 1))
+def scramble(seed: int, moves: int, colours: str = "AABBCCDDEEFFGG") -> tuple[str, str]:
+    """Return plates, and pebbles after `moves` random moves from the goal."""
+    random = Random(seed)
+    plates = "".join(random.sample("W" + colours, len(colours) + 1))
     pebbles = plates.replace("W", "-")
     table = TABLE if len(plates) == 15 else SMALL_TABLE
     for _ in range(moves):
-        pebbles = moved(pebbles, dice.choice(table[pebbles.index("-")]))
+        pebbles = move_pebble(pebbles, random.choice(table[pebbles.index("-")]))
     return plates, pebbles
