@@ -60,7 +60,7 @@ class Daemon:
         self.runs = Runs(appliance.config.path, on_end=self._news.set)
         self.hub = self._new_hub()
         self.sticks = UsbDrives(lambda: self.appliance.config.usb, lambda: self.hub)
-        self._courier = OutboxDispatcher(appliance.config.path, appliance.config.state, Outbox(appliance.store))
+        self._courier = OutboxDispatcher(appliance.config.path, appliance.config.state_dir, Outbox(appliance.store))
         self._settling = PendingPostsRunner(lambda: self.appliance, self.runs)
         self._asking = RequestRunner(
             lambda: self.appliance,
@@ -91,7 +91,7 @@ class Daemon:
             loop.add_signal_handler(number, self._asked_to_stop)
         loop.add_signal_handler(signal.SIGHUP, self._reload.set)
         loop.add_signal_handler(wakeup.RING, self._news.set)
-        with wakeup.listen(self.appliance.config.state / wakeup.NAME):
+        with wakeup.listen(self.appliance.config.state_dir / wakeup.NAME):
             await self._live()
 
     async def _live(self) -> None:

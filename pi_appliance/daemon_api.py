@@ -16,7 +16,7 @@ async def status(services: Services, _: Values) -> object:
         "version": __version__,
         "pid": os.getpid(),
         "config": str(appliance.config.path),
-        "state_dir": str(appliance.config.state),
+        "state_dir": str(appliance.config.state_dir),
         "started_at": instant(daemon.started_at),
         "addresses": list(daemon.addresses),
         "clock": daemon.scheduler.clock_state,

@@ -35,7 +35,7 @@ def command(verbose: bool, config: Path) -> None:
     with Appliance.open(config) as appliance:
         jobs = f"{len(appliance.config.jobs)} jobs"
         path = display_path(appliance.config.path)
-        click.echo(f"pi-appliance {__version__}: {path}, {jobs}, state in {appliance.config.state}")
+        click.echo(f"pi-appliance {__version__}: {path}, {jobs}, state in {appliance.config.state_dir}")
         if sys.stdout.isatty() and not network.is_loopback_only(appliance.config.web.host):
             click.echo("on the phone: pi-appliance qr shows a code for its camera")
         asyncio.run(_live(appliance))

@@ -59,7 +59,7 @@ class _LocalDaemon:
 
     def wake(self) -> None:
         """Wake a daemon of the same state that listens nowhere else."""
-        wakeup.wake_daemon(self.appliance.config.state / wakeup.NAME)
+        wakeup.wake_daemon(self.appliance.config.state_dir / wakeup.NAME)
 
 
 class _LocalHub:

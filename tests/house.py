@@ -30,7 +30,8 @@ class House:
     def write(self, jobs: str, rest: str = "") -> None:
         """Write appliance.yaml: JOBS is what stands under `jobs:`, REST are further sections."""
         indented = "".join(f"  {line}\n" for line in jobs.strip("\n").splitlines())
-        text = f"state: {self.state}\ntime-zone: UTC\nclock: {{wait: 0s}}\n{rest}\njobs:\n{indented or '  {}'}"
+        head = f"state-dir: {self.state}\ntime-zone: UTC\nclock: {{max-wait-for-sync: 0s}}\n"
+        text = f"{head}{rest}\njobs:\n{indented or '  {}'}"
         self.config.write_text(text, "utf-8")
 
     def environment(self, more: Mapping[str, str] | None = None) -> dict[str, str]:

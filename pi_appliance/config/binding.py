@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 
 def key_of(name: str) -> str:
-    """Return the YAML key of the field NAME: runs_by is runs-by, with_ is with."""
+    """Return the YAML key of the field `name`: `started-by` for started_by, `with` for with_."""
     return name.rstrip("_").replace("_", "-")
 
 

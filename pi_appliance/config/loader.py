@@ -13,7 +13,7 @@ from pi_appliance import plugins
 from pi_appliance.config import notifications, yaml_source
 from pi_appliance.config import secrets as secret_names
 from pi_appliance.config.binding import structure
-from pi_appliance.config.model import Config, Job, PluginConfig, RunsBy
+from pi_appliance.config.model import Config, Job, PluginConfig, StartedBy
 from pi_appliance.config.yaml_source import Tree
 from pi_appliance.errors import ConfigError, NoConfig, Problem, UnknownName, WrongArgument, suggest
 from pi_appliance.music.model import Station
@@ -61,7 +61,7 @@ def load(path: Path) -> Config:
     if problems or config is None:
         raise ConfigError(problems)
     jobs = {
-        name: replace(job, name=name, with_=parts["jobs", name], deadline=_deadline(tree.data["jobs"][name], job))
+        name: replace(job, name=name, with_=parts["jobs", name], timeout=_timeout(tree.data["jobs"][name], job))
         for name, job in config.jobs.items()
     }
     networks = {name: replace(part, with_=parts["networks", name]) for name, part in config.networks.items()}
@@ -170,7 +170,7 @@ def _zone_of(file: str) -> str:
 def _sections(config: Config | None) -> Iterator[tuple[str, Any]]:
     """Yield what checks itself, by its key."""
     if config is not None:
-        yield from (("web", config.web), ("mpd-port", config.mpd_port), ("history", config.history))
+        yield from (("web", config.web), ("mpd-port", config.mpd_port), ("retention", config.retention))
         yield from (("volume", config.volume), ("radio", config.radio))
 
 
@@ -227,32 +227,32 @@ def _schedule_problems(tree: Tree, path: yaml_source.Path, entry: Mapping[str, A
         return  # told already
     for where, wrong, right in job.check():
         yield tree.problem((*path, *where), wrong, right)
-    if job.schedule is None and (job.chance is not None or "runs-by" in entry):
-        key = "chance" if job.chance is not None else "runs-by"
+    if job.schedule is None and (job.chance is not None or "started-by" in entry):
+        key = "chance" if job.chance is not None else "started-by"
         yield tree.problem((*path, key), f"{key!r} means nothing without a schedule", "add schedule: …", at_key=True)
-    if job.runs_by is RunsBy.CRON and isinstance(job.schedule, Every):
-        right = "write a cron expression such as */15 * * * *, or runs-by: daemon"
+    if job.started_by is StartedBy.CRON and isinstance(job.schedule, Every):
+        right = "write a cron expression such as */15 * * * *, or started-by: daemon"
         yield tree.problem((*path, "schedule"), "cron does not know `every`", right)
-    if job.runs_by is RunsBy.CRON and job.catch_up.window:
-        yield tree.problem((*path, "catch-up"), "cron never looks back", "write runs-by: daemon", at_key=True)
-    if job.after and job.schedule is not None:
+    if job.started_by is StartedBy.CRON and job.catch_up.max_age:
+        yield tree.problem((*path, "catch-up"), "cron never looks back", "write started-by: daemon", at_key=True)
+    if job.depends_on and job.schedule is not None:
         right = "leave one of them out"
-        yield tree.problem((*path, "after"), "a job has a schedule or comes after others", right, at_key=True)
+        yield tree.problem((*path, "depends-on"), "a job has either a schedule or `depends-on`", right, at_key=True)
 
 
-def _deadline(written: Mapping[str, Any], job: Job) -> timedelta:
-    """Return the deadline of JOB: where none is WRITTEN, that of its kind, if it has one of its own."""
-    if "deadline" in written:
-        return job.deadline
-    own: timedelta = getattr(plugins.load("jobs", job.kind), "DEADLINE", job.deadline)
-    return own
+def _timeout(written: Mapping[str, Any], job: Job) -> timedelta:
+    """Return the timeout of `job`: the one in the file, else the default of its kind."""
+    if "timeout" in written:
+        return job.timeout
+    default: timedelta = getattr(plugins.load("jobs", job.kind), "TIMEOUT", job.timeout)
+    return default
 
 
 def _chain_problems(tree: Tree, jobs: Mapping[str, Job]) -> Iterator[Problem]:
     """Yield the jobs under `after:` that there are not, and those that come after themselves."""
     for name, job in jobs.items():
-        for number, before in enumerate(job.after):
-            path = ("jobs", name, "after", number)
+        for number, before in enumerate(job.depends_on):
+            path = ("jobs", name, "depends-on", number)
             if before not in jobs:
                 yield tree.problem(path, f"no job is called {before!r}", suggest(before, tuple(jobs)))
             elif name in _all_before(before, jobs):
@@ -266,7 +266,7 @@ def _all_before(name: str, jobs: Mapping[str, Job]) -> set[str]:
         each = ahead.pop()
         if each not in found and each in jobs:
             found.add(each)
-            ahead += jobs[each].after
+            ahead += jobs[each].depends_on
     return found
 
 
@@ -331,7 +331,7 @@ def _good_keys(section: str, path: Path) -> dict[str, object]:
         return {}
     good = {}
     for key, value in tree.data.items():
-        made, _ = structure(tree, (), {"state": ".", key: value}, Config, path.parent)
+        made, _ = structure(tree, (), {"state-dir": ".", key: value}, Config, path.parent)
         if made is not None and key not in _NEED_OPTIONS:
             good[key] = value
     return good

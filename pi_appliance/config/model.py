@@ -18,15 +18,15 @@ Wrong = list[tuple[tuple[str | int, ...], str, str]]
 """What is wrong with values: where, what, and what would be right."""
 
 
-class RunsBy(StrEnum):
-    """Who starts a job at its slots."""
+class StartedBy(StrEnum):
+    """What starts the scheduled runs of a job."""
 
     CRON = "cron"
     DAEMON = "daemon"
 
 
-class Overlap(StrEnum):
-    """What becomes of a slot that comes while a run of its job goes on."""
+class ConcurrencyPolicy(StrEnum):
+    """What happens at a scheduled time while a run of the same job is active."""
 
     SKIP = "skip"
     QUEUE = "queue"
@@ -35,28 +35,31 @@ class Overlap(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CatchUp:
-    """What is made up for of the slots that could not start in time."""
+    """Which missed slots are run later."""
 
-    window: Annotated[timedelta, "slots up to this old are made up for; 0s: none beyond the grace"] = timedelta(0)
-    at_most: Annotated[int, "how many of them, the newest first; the others are told as skipped"] = 1
-    spread: Annotated[timedelta, "they start at random within this time, so that not all jobs begin at once"] = (
+    max_age: Annotated[timedelta, "missed slots up to this old are run later; 0s: none after misfire-grace"] = (
+        timedelta(0)
+    )
+    max_runs: Annotated[int, "how many missed slots are run, the newest first; the others are skipped"] = 1
+    stagger: Annotated[timedelta, "late runs start at random within this time, so that jobs do not start together"] = (
         timedelta(0)
     )
 
     def check(self) -> Wrong:
         """Return what is wrong with a value."""
-        return [] if self.at_most >= 1 else [(("at-most",), f"{self.at_most} makes up for nothing", "write 1 or more")]
+        wrong = f"{self.max_runs} would never run a missed slot"
+        return [] if self.max_runs >= 1 else [(("max-runs",), wrong, "write 1 or more")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conditions:
-    """What must hold for a slot to be used; else it is skipped. Where a machine cannot tell, it counts as held."""
+    """What must hold for a slot to be used; otherwise it is skipped. Without the sensor a condition counts as met."""
 
     temperature_below: Annotated[float | None, "degrees Celsius of the processor"] = None
-    not_throttled: Annotated[bool, "the power is good and the processor not slowed down by heat"] = False
-    disk_free: Annotated[Size | None, "room where the state folder is, such as 500MB"] = None
-    online: Annotated[bool, "the network has a way out"] = False
-    command: Annotated[list[str] | None, "a program and its arguments; it holds if that ends with status 0"] = None
+    not_throttled: Annotated[bool, "the power supply is good and the processor is not slowed down by heat"] = False
+    disk_free: Annotated[Size | None, "free space on the disk of the state directory, such as 500MB"] = None
+    online: Annotated[bool, "there is a route to the internet"] = False
+    command: Annotated[list[str] | None, "a program and its arguments; the condition holds if it exits with 0"] = None
 
     def check(self) -> Wrong:
         """Return what is wrong with a value."""
@@ -66,20 +69,20 @@ class Conditions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PauseWhen:
-    """When a run that goes on is held, until things are better. The time does not count towards its deadline."""
+class SuspendWhen:
+    """When an active run is suspended until things improve. That time does not count towards its timeout."""
 
-    temperature_above: Annotated[float | None, "degrees Celsius; it goes on 5 degrees below"] = None
-    throttled: Annotated[bool, "while the power is bad or the processor slowed down by heat"] = False
+    temperature_above: Annotated[float | None, "degrees Celsius; the run continues 5 degrees below"] = None
+    throttled: Annotated[bool, "while the power supply is bad or the processor is slowed down by heat"] = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retry:
-    """How often a run that certainly did nothing is tried again."""
+    """How often a run that certainly had no effect is tried again."""
 
-    times: Annotated[int, "how many times more, at the most"] = 0
-    wait: Annotated[timedelta, "before the first new try; doubled each time"] = timedelta(seconds=30)
-    at_most: Annotated[timedelta, "the longest wait between two tries"] = timedelta(minutes=30)
+    max_retries: Annotated[int, "how many more attempts"] = 0
+    delay: Annotated[timedelta, "before the first retry; doubled each time"] = timedelta(seconds=30)
+    max_delay: Annotated[timedelta, "the longest delay between two attempts"] = timedelta(minutes=30)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,48 +90,50 @@ class Job:
     """One entry under `jobs:`."""
 
     name: Annotated[str, "the key of the entry"] = field(default="", metadata={"yaml": False})
-    kind: Annotated[str, "what it does: the name of a file in pi_appliance/jobs"]
+    kind: Annotated[str, "the kind of job, such as command, tweet, music or puzzle"]
     schedule: Annotated[
-        Schedule | None, "a cron expression, a list of times, @daily, @reboot, every: 15m; without it only by hand"
+        Schedule | None,
+        "a cron expression, a list of times, @daily, @reboot, every: 15m; without it, manual runs only",
     ] = None
-    runs_by: Annotated[RunsBy, "who starts it: the daemon, or an entry in the real crontab"] = RunsBy.DAEMON
-    chance: Annotated[Chance | None, "how many of its slots are used, at random, such as 1/4"] = None
-    deadline: Annotated[timedelta, "a run that takes longer is ended"] = timedelta(hours=1)
-    grace: Annotated[timedelta, "how late a slot may start; later it counts as misfired"] = timedelta(minutes=5)
-    catch_up: Annotated[CatchUp, "what is made up for of slots that came while nothing could start"] = field(
-        default_factory=CatchUp
-    )
-    jitter: Annotated[timedelta, "each slot starts up to this much later, by a draw of its own"] = timedelta(0)
-    time_zone: Annotated[ZoneInfo | None, "an IANA name; without it, the zone of the file"] = None
-    after: Annotated[list[str], "jobs; it runs when all of them have succeeded since its last time"] = field(
+    started_by: Annotated[StartedBy, "what starts it: the daemon, or an entry in the real crontab"] = StartedBy.DAEMON
+    chance: Annotated[Chance | None, "the share of its slots that are used, at random, such as 1/4"] = None
+    timeout: Annotated[timedelta, "a run that takes longer is stopped"] = timedelta(hours=1)
+    misfire_grace: Annotated[timedelta, "how late a slot may start; after that it is a misfire"] = timedelta(minutes=5)
+    catch_up: Annotated[CatchUp, "which missed slots are run later"] = field(default_factory=CatchUp)
+    jitter: Annotated[timedelta, "each slot starts up to this much later, at random"] = timedelta(0)
+    time_zone: Annotated[ZoneInfo | None, "an IANA name; without it, the time zone of the file"] = None
+    depends_on: Annotated[list[str], "jobs; it runs once all of them have succeeded since its last run"] = field(
         default_factory=list
     )
-    overlap: Annotated[Overlap, "what becomes of a slot that comes while a run goes on"] = Overlap.SKIP
-    only_if: Annotated[Conditions | None, "what must hold for a slot to be used"] = None
-    pause_when: Annotated[PauseWhen | None, "when a run is held for a while"] = None
-    nice: Annotated[int, "0 to 19: how far it steps back where others want the processor too"] = 0
-    memory: Annotated[Size | None, "the most it may use, such as 300MB"] = None
-    cpu: Annotated[Percent | None, "the most of one processor it may use, such as 50%"] = None
+    concurrency: Annotated[ConcurrencyPolicy, "what happens at a slot while a run of this job is active"] = (
+        ConcurrencyPolicy.SKIP
+    )
+    conditions: Annotated[Conditions | None, "what must hold for a slot to be used"] = None
+    suspend_when: Annotated[SuspendWhen | None, "when an active run is suspended"] = None
+    nice: Annotated[int, "0 to 19: the higher, the more other processes come first"] = 0
+    memory: Annotated[Size | None, "the memory limit, such as 300MB"] = None
+    cpu: Annotated[Percent | None, "the limit in percent of one processor, such as 50%"] = None
     on_failure: Annotated[list[str] | None, "notices sent when it begins to fail; without it, those of the file"] = None
     on_recovery: Annotated[list[str] | None, "notices sent when it succeeds again; without it, those of the file"] = (
         None
     )
-    ping: Annotated[str | None, "an address called at each start, success and failure, as healthchecks.io wants it"] = (
-        None
-    )
-    retry: Annotated[Retry, "what to do when something could not be reached"] = field(default_factory=Retry)
-    with_: Annotated[Any, "what the kind wants to know"] = None
+    healthchecks_url: Annotated[
+        str | None, "an address called at each start, success and failure, as healthchecks.io expects it"
+    ] = None
+    retry: Annotated[Retry, "what to do if something could not be reached"] = field(default_factory=Retry)
+    with_: Annotated[Any, "the options of the kind"] = None
 
     def check(self) -> Wrong:
         """Return what is wrong with a value."""
         problems: Wrong = []
-        if self.deadline < timedelta(seconds=1):
-            problems.append((("deadline",), "nothing is done in no time", "write 1s or more"))
-        if self.retry.times < 0:
-            problems.append((("retry", "times"), f"{self.retry.times} is no number of tries", "write 0 or more"))
+        if self.timeout < timedelta(seconds=1):
+            problems.append((("timeout",), "a run needs some time", "write 1s or more"))
+        if self.retry.max_retries < 0:
+            wrong = f"{self.retry.max_retries} is not a number of retries"
+            problems.append((("retry", "max-retries"), wrong, "write 0 or more"))
         if not 0 <= self.nice <= 19:
-            problems.append((("nice",), f"{self.nice} is not from 0 to 19", "write 10 to step back for others"))
-        for key, part in (("catch-up", self.catch_up), ("only-if", self.only_if)):
+            problems.append((("nice",), f"{self.nice} is not from 0 to 19", "write 10 to let others go first"))
+        for key, part in (("catch-up", self.catch_up), ("conditions", self.conditions)):
             if part is not None:
                 problems += [((key, *where), wrong, right) for where, wrong, right in part.check()]
         return problems
@@ -143,24 +148,24 @@ class PluginConfig:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Clock:
-    """When the machine's clock is believed."""
+class ClockConfig:
+    """When the machine's clock is trusted."""
 
-    wait: Annotated[
-        timedelta, "how long after its start a machine whose clock nobody has set is waited for; then it is believed"
+    max_wait_for_sync: Annotated[
+        timedelta, "how long after boot to wait until the clock is synchronized; then it is trusted anyway"
     ] = timedelta(minutes=10)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retention:
-    """How much of the past is kept. What goes, goes with its log."""
+    """How many runs are kept. A run is deleted together with its log."""
 
-    age: Annotated[timedelta, "runs older than this go"] = timedelta(days=90)
-    runs: Annotated[int, "of each job, runs beyond this many go"] = 1000
+    max_age: Annotated[timedelta, "older runs are deleted"] = timedelta(days=90)
+    max_runs: Annotated[int, "the number of runs kept of each job"] = 1000
 
     def check(self) -> Wrong:
         """Return what is wrong with a value."""
-        return [] if self.runs >= 1 else [(("runs",), f"{self.runs} keeps nothing", "write 1 or more")]
+        return [] if self.max_runs >= 1 else [(("max-runs",), f"{self.max_runs} keeps nothing", "write 1 or more")]
 
 
 def _port_problems(port: int) -> Wrong:
@@ -293,10 +298,10 @@ class Config:
     time_zone: Annotated[ZoneInfo, "an IANA name such as Europe/London; without it, the machine's"] = field(
         default_factory=lambda: ZoneInfo("UTC")
     )
-    state: Annotated[Path, "the folder for history, logs and reports"]
+    state_dir: Annotated[Path, "the directory of database, logs and reports"]
     stations: Annotated[Path | None, "the file of web radio stations"] = None
-    clock: Annotated[Clock, "when the machine's clock is believed"] = field(default_factory=Clock)
-    history: Annotated[Retention, "how much of the past is kept"] = field(default_factory=Retention)
+    clock: Annotated[ClockConfig, "when the machine's clock is trusted"] = field(default_factory=ClockConfig)
+    retention: Annotated[Retention, "how many runs are kept"] = field(default_factory=Retention)
     stop_grace: Annotated[timedelta, "how long running jobs may go on when the appliance stops"] = timedelta(seconds=10)
     web: Annotated[Web, "the page on the phone"] = field(default_factory=Web)
     player: Annotated[PluginConfig | None, "what makes the music"] = None
@@ -322,9 +327,9 @@ class Config:
 
     def network_dirs(self, network: str) -> NetworkDirs:
         """Return the directories of `network`."""
-        return NetworkDirs(self.state / "networks" / network, self.reports / network)
+        return NetworkDirs(self.state_dir / "networks" / network, self.reports / network)
 
     @property
     def reports(self) -> Path:
         """The folder that jobs write their reports into, one folder a job."""
-        return self.state / "reports"
+        return self.state_dir / "reports"

@@ -25,8 +25,8 @@ def problems(tree: Tree, config: Config) -> Iterator[Problem]:
         path = ("jobs", name)
         yield from _unknown(tree, config, path, "on-failure", job.on_failure or ())
         yield from _unknown(tree, config, path, "on-recovery", job.on_recovery or ())
-        if job.ping is not None and (found := _wrong_ping(job.ping)):
-            yield tree.problem((*path, "ping"), *found)
+        if job.healthchecks_url is not None and (found := _wrong_ping(job.healthchecks_url)):
+            yield tree.problem((*path, "healthchecks-url"), *found)
 
 
 def _unknown(tree: Tree, config: Config, path: yaml_source.Path, key: str, names: Sequence[str]) -> Iterator[Problem]:
@@ -50,9 +50,9 @@ def warnings(tree: Tree, config: Config, secrets: Mapping[str, str]) -> Iterator
             wrong, _, right = lack.partition("; ")
             yield tree.problem(("notices", name), wrong, right, at_key=True)
     for name, job in config.jobs.items():
-        if missing := addresses.missing(job.ping or "", secrets):
+        if missing := addresses.missing(job.healthchecks_url or "", secrets):
             wrong = f"no {', '.join(missing)} among the secrets"
-            yield tree.problem(("jobs", name, "ping"), wrong, "put it into secrets.env")
+            yield tree.problem(("jobs", name, "healthchecks-url"), wrong, "put it into secrets.env")
 
 
 def validate_notifiers(tree: Tree, config: Config, secrets: Mapping[str, str]) -> None:
@@ -100,7 +100,7 @@ class NotifyTargets:
         return cls(
             failure=config.on_failure if job.on_failure is None else job.on_failure,
             recovery=config.on_recovery if job.on_recovery is None else job.on_recovery,
-            ping=job.ping is not None,
+            ping=job.healthchecks_url is not None,
         )
 
 

@@ -14,17 +14,17 @@ from pi_appliance.config import units
 from pi_appliance.config.binding import key_of
 from pi_appliance.config.model import (
     CatchUp,
-    Clock,
+    ClockConfig,
     Conditions,
     Config,
     Job,
     MpdPort,
-    PauseWhen,
     PluginConfig,
     QuietHours,
     Radio,
     Retention,
     Retry,
+    SuspendWhen,
     Usb,
     VolumePolicy,
     Web,
@@ -91,10 +91,15 @@ def json_schema() -> dict[str, Any]:
 
 def tables() -> str:
     """Return every key there is as Markdown tables: the file's own, then those of each kind."""
-    sections: list[tuple[str, type]] = [("The file", Config), ("web", Web), ("mpd-port", MpdPort), ("clock", Clock)]
+    sections: list[tuple[str, type]] = [
+        ("The file", Config),
+        ("web", Web),
+        ("mpd-port", MpdPort),
+        ("clock", ClockConfig),
+    ]
     sections += [("volume", VolumePolicy), ("volume: quiet", QuietHours), ("radio", Radio), ("usb", Usb)]
-    sections += [("history", Retention), ("jobs: NAME", Job), ("retry", Retry), ("catch-up", CatchUp)]
-    sections += [("only-if", Conditions), ("pause-when", PauseWhen)]
+    sections += [("retention", Retention), ("jobs: NAME", Job), ("retry", Retry), ("catch-up", CatchUp)]
+    sections += [("conditions", Conditions), ("suspend-when", SuspendWhen)]
     families = (("jobs", "jobs"), ("networks", "networks"), ("notices", "notices"), ("players", "player"))
     for family, word in families:
         sections += [

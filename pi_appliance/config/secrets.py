@@ -179,7 +179,9 @@ def secret_names(config: Config) -> frozenset[str]:
     """Return the names of the secrets that networks, notices and pings of CONFIG want."""
     named = {name for part in config.notices.values() for name in part.with_.names()}
     named.update(*(of_network(part) for part in config.networks.values()))
-    return frozenset(named.union(*(addresses.names(job.ping) for job in config.jobs.values() if job.ping)))
+    return frozenset(
+        named.union(*(addresses.names(job.healthchecks_url) for job in config.jobs.values() if job.healthchecks_url))
+    )
 
 
 def of_network(part: PluginConfig) -> Mapping[str, str]:

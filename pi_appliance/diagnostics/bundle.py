@@ -109,7 +109,7 @@ def _logs(patient: DiagnosticContext) -> Iterator[tuple[str, object]]:
 
 def _tail(patient: DiagnosticContext, run: Run) -> str:
     assert patient.config is not None
-    text = logs.read(patient.config.state / "logs" / run.job / f"{run.id}.log")
+    text = logs.read(patient.config.state_dir / "logs" / run.job / f"{run.id}.log")
     if len(text) <= _TAIL:
         return text
     # From the start of a line: half a word might be half a secret, which nobody would know again.

@@ -53,7 +53,7 @@ class DiagnosticContext:
     def owner(self) -> int | None:
         """The number of the user whom the state folder belongs to; None where there is none, or nobody may know."""
         with contextlib.suppress(OSError):
-            return self.config.state.stat().st_uid if self.config else None
+            return self.config.state_dir.stat().st_uid if self.config else None
         return None
 
     @property
@@ -66,7 +66,7 @@ class DiagnosticContext:
         """Whether the state folder cannot even be seen: it lies in a folder that is not ours to enter."""
         try:
             if self.config is not None:
-                self.config.state.stat()
+                self.config.state_dir.stat()
         except OSError as error:
             return isinstance(error, PermissionError)
         return False
@@ -91,7 +91,7 @@ class DiagnosticContext:
     @contextlib.contextmanager
     def history(self) -> Iterator[Store | None]:
         """Give the history to be read; None where there is none yet. Raises Unavailable if it cannot be."""
-        path = self.config.state / HISTORY if self.config else None
+        path = self.config.state_dir / HISTORY if self.config else None
         if path is None or not _is_there(path):
             yield None
             return

@@ -10,7 +10,7 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 from pi_appliance.config import loader, units
-from pi_appliance.config.model import Config, Job, RunsBy
+from pi_appliance.config.model import Config, Job, StartedBy
 from pi_appliance.diagnostics.context import UNKNOWN, DiagnosticContext
 from pi_appliance.diagnostics.result import CheckResult, error_result, fail, ok, skipped, warn
 from pi_appliance.errors import ApplianceError
@@ -149,7 +149,7 @@ def _for_all(word: str, user: str, patient: DiagnosticContext) -> str:
 
 def _wanted(config: Config | None) -> list[str]:
     jobs = config.jobs.values() if config else ()
-    return [job.name for job in jobs if job.runs_by is RunsBy.CRON and job.schedule is not None]
+    return [job.name for job in jobs if job.started_by is StartedBy.CRON and job.schedule is not None]
 
 
 def _it(config: Config) -> str:
@@ -218,8 +218,8 @@ def _ago(run: Run, now: datetime) -> str:
 
 
 def _passed(patient: DiagnosticContext, job: Job, slot: datetime) -> CheckResult:
-    mend = patient.command("jobs plan" if job.runs_by is RunsBy.CRON else f"jobs run {job.name}")
-    starter = "cron" if job.runs_by is RunsBy.CRON else "the daemon"
+    mend = patient.command("jobs plan" if job.started_by is StartedBy.CRON else f"jobs run {job.name}")
+    starter = "cron" if job.started_by is StartedBy.CRON else "the daemon"
     why = f"its slot of {slot:%a %Y-%m-%d %H:%M} has passed, and nothing came of it: does {starter} run?"
     return fail(f"job {job.name}", why, mend)
 
@@ -237,7 +237,7 @@ def _left_out(patient: DiagnosticContext, config: Config, job: Job, runs: Sequen
         datetime.fromtimestamp(config.path.stat().st_mtime, UTC),
         now - _LONGEST,
     )
-    until = now - (job.grace + job.jitter + job.catch_up.spread + _LATE)
+    until = now - (job.misfire_grace + job.jitter + job.catch_up.stagger + _LATE)
     if until <= since:
         return None
     slot = cron.last_slot(job.schedule, until, config.zone_of(job), within=until - since)

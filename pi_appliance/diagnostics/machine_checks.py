@@ -7,7 +7,7 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 from pi_appliance.config import loader, units
-from pi_appliance.config.model import RunsBy
+from pi_appliance.config.model import StartedBy
 from pi_appliance.diagnostics.context import DiagnosticContext
 from pi_appliance.diagnostics.result import CheckResult, fail, ok, skipped, warn
 from pi_appliance.errors import ApplianceError
@@ -43,7 +43,7 @@ def clock(patient: DiagnosticContext) -> Iterator[CheckResult]:
 def _so_far(patient: DiagnosticContext) -> str:
     if patient.config is None:
         return ""
-    wait = patient.config.clock.wait
+    wait = patient.config.clock.max_wait_for_sync
     if patient.clock.steady() < wait.total_seconds():
         return f"; jobs wait for that, up to {units.format_duration(wait)} after the start"
     return "; it is believed all the same"
@@ -74,7 +74,7 @@ def time_zone(patient: DiagnosticContext) -> Iterator[CheckResult]:
     name, machine = "time zone", loader.machine_zone()
     now = patient.clock.now()
     jobs = patient.config.jobs.values() if patient.config else ()
-    by_cron = [job for job in jobs if job.runs_by is RunsBy.CRON and isinstance(job.schedule, Cron)]
+    by_cron = [job for job in jobs if job.started_by is StartedBy.CRON and isinstance(job.schedule, Cron)]
     wrong = [
         (job, zone)
         for job in by_cron
@@ -140,7 +140,7 @@ def temperature(patient: DiagnosticContext) -> Iterator[CheckResult]:
         yield skipped(name, "no sensor")
         return
     text = f"{degrees:.0f} °C"
-    mend = "give it air or a heat sink; let heavy jobs wait: only-if: {temperature-below: 70}"
+    mend = "give it air or a heat sink; let heavy jobs wait: conditions: {temperature-below: 70}"
     if degrees >= _WARM:
         yield (fail if degrees >= _HOT else warn)(name, f"{text}: it slows down to save itself", mend)
     else:

@@ -204,7 +204,7 @@ class Metrics:
         }
         room = None
         with contextlib.suppress(OSError):
-            room = free(config.state)
+            room = free(config.state_dir)
         return Facts(
             version=__version__,
             totals=store.totals(),

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from pi_appliance import __version__
-from pi_appliance.config.model import RunsBy
+from pi_appliance.config.model import StartedBy
 from pi_appliance.config.units import render_size
 from pi_appliance.diagnostics.context import HISTORY, UNKNOWN, DiagnosticContext
 from pi_appliance.diagnostics.result import CheckResult, fail, ok, skipped, warn
@@ -25,12 +25,12 @@ def folder(patient: DiagnosticContext) -> Iterator[CheckResult]:
     if patient.config is None:
         yield skipped(name, UNKNOWN)
         return
-    state = patient.config.state
+    state = patient.config.state_dir
     there = files.nearest_existing(state)
     us = files.name_of(os.geteuid())
     if patient.kept_out:
         why = f"{state} cannot be reached by {us}: {there} keeps {us} out"
-        yield fail(name, why, f"look as the user whom it belongs to, or let `state:` name a folder of {us}")
+        yield fail(name, why, f"look as the user whom it belongs to, or let `state-dir:` name a folder of {us}")
         return
     if not patient.is_us:
         yield warn(name, f"{state} belongs to {files.name_of(patient.owner or 0)}, not to {us}", patient.as_owner)
@@ -63,13 +63,14 @@ def memory(patient: DiagnosticContext) -> Iterator[CheckResult]:
         yield skipped(name, UNKNOWN)
         return
     known = mounts.mounts(patient.root / "proc/self/mountinfo")
-    mount = mounts.mount_of(files.nearest_existing(patient.config.state), known)
+    mount = mounts.mount_of(files.nearest_existing(patient.config.state_dir), known)
     if mount is None:
         yield skipped(name, "the kernel does not say where the state folder is mounted")
     elif mounts.is_volatile(mount, known):
-        why = f"{patient.config.state} is on {mount.kind} ({mount.folder}): history, and what was posted, is forgotten"
+        state_dir = patient.config.state_dir
+        why = f"{state_dir} is on {mount.kind} ({mount.folder}): history, and what was posted, is forgotten"
         overlay = "or switch the overlay off: sudo raspi-config (Performance, Overlay File System)"
-        mend = "let `state:` name a folder on a drive that is kept" + (
+        mend = "let `state-dir:` name a folder on a drive that is kept" + (
             f", {overlay}" if mount.kind == "overlay" else ""
         )
         yield warn(name, f"{why} at the next start", mend)
@@ -83,7 +84,7 @@ def space(patient: DiagnosticContext) -> Iterator[CheckResult]:
     if patient.config is None:
         yield skipped(name, UNKNOWN)
         return
-    there = files.nearest_existing(patient.config.state)
+    there = files.nearest_existing(patient.config.state_dir)
     found = os.statvfs(there)
     left = found.f_bavail * found.f_frsize
     text = f"{render_size(left)} of {render_size(found.f_blocks * found.f_frsize)} are free where {there} is"
@@ -105,7 +106,7 @@ def history(patient: DiagnosticContext) -> Iterator[CheckResult]:
     if patient.kept_out or not patient.is_us:
         yield skipped(name, "only the owner of the state folder can read it")
         return
-    state = patient.config.state
+    state = patient.config.state_dir
     file = shlex.quote(str(state / HISTORY))
     try:
         with patient.history() as store:
@@ -127,7 +128,7 @@ def history(patient: DiagnosticContext) -> Iterator[CheckResult]:
     runs = f"{count} run{'' if count == 1 else 's'} so far"
     text = f"whole, {runs}; {render_size(size)}, and {render_size(logs)} of logs"
     if size + logs > _MUCH:
-        yield warn(name, text, "keep less of it: history: {age: 30d, runs: 200} in the configuration")
+        yield warn(name, text, "keep less of it: retention: {max-age: 30d, max-runs: 200} in the configuration")
     else:
         yield ok(name, text)
 
@@ -169,7 +170,7 @@ def daemon(patient: DiagnosticContext) -> Iterator[CheckResult]:
     elif active:
         yield fail(name, f"its unit is active, but nothing answers at {where}: {health.reason}", again)
     else:
-        needed = any(job.runs_by is RunsBy.DAEMON and job.schedule for job in config.jobs.values())
+        needed = any(job.started_by is StartedBy.DAEMON and job.schedule for job in config.jobs.values())
         start = "sudo systemctl start pi-appliance" if unit and unit.loaded else f"pi-appliance up{patient.option}"
         why = f"not up: nothing answers at {where}" + (", so the jobs that it starts do not run" if needed else "")
         yield (fail if needed or patient.trouble else warn)(name, why, start)

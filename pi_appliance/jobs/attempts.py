@@ -79,7 +79,7 @@ class Attempts:
 
     def until_done(self, random: Random, sensors: Sensors | None = None, look: float = LOOK) -> AttemptResult:
         """Try as often as the job's `retry` allows, within its deadline. Look at SENSORS every LOOK seconds."""
-        give_up = time.monotonic() + self.job.deadline.total_seconds()
+        give_up = time.monotonic() + self.job.timeout.total_seconds()
         retry = self.job.retry
         sensors = sensors or Sensors()
         hold = self._hold(sensors, look)
@@ -88,9 +88,9 @@ class Attempts:
             while not self.stop.signal:
                 self.count += 1
                 verdict = self._try(give_up + self.held - time.monotonic(), hold)
-                if verdict.again_after is None or self.count > retry.times:
+                if verdict.again_after is None or self.count > retry.max_retries:
                     return self._with_facts(verdict)
-                own = backoff.wait(self.count, first=retry.wait, at_most=retry.at_most, random=random)
+                own = backoff.wait(self.count, first=retry.delay, at_most=retry.max_delay, random=random)
                 pause = max(own.total_seconds(), verdict.again_after)
                 if time.monotonic() + pause >= give_up + self.held:
                     return self._with_facts(verdict)
@@ -113,7 +113,7 @@ class Attempts:
             ended = process.watch(
                 [
                     *(sys.executable, "-m", "pi_appliance.jobs.worker"),
-                    *(str(os.getpid()), str(config.path), str(config.state)),
+                    *(str(os.getpid()), str(config.path), str(config.state_dir)),
                     *(job.name, str(self.number), self.due or "", json.dumps(dict(self.given)), held.plan),
                     *(f"{time.monotonic() + seconds + _AFTER:.3f}", "{fd}"),
                 ],
@@ -136,7 +136,7 @@ class Attempts:
             return AttemptResult(Outcome.FAILED, limit, {})
         so_far = f"; {message}" if kind == "DeadlineExceeded" else ""
         if ended.timed_out:
-            why = f"ended at its deadline of {units.format_duration(self.job.deadline)}{so_far}"
+            why = f"ended at its deadline of {units.format_duration(self.job.timeout)}{so_far}"
             return AttemptResult(Outcome.TIMED_OUT, why, {})
         if ended.stopped:
             who = "a person" if ended.stopped == signal.SIGINT else "a request to stop"
@@ -162,9 +162,9 @@ class Attempts:
         return f"{summary}: {line}" if line else summary
 
     def _hold(self, sensors: Sensors, look: float) -> process.Suspend | None:
-        if self.job.pause_when is None:
+        if self.job.suspend_when is None:
             return None
-        return process.Suspend(conditions.Pause(self.job.pause_when, sensors).why, self._paused, look)
+        return process.Suspend(conditions.Pause(self.job.suspend_when, sensors).why, self._paused, look)
 
     def _paused(self, why: str) -> None:
         done, note = self.progress
@@ -275,8 +275,8 @@ class Start:
     def __init__(self, appliance: Appliance, job: Job, run: int) -> None:
         """Begin to send it, if JOB wants it."""
         self._thread: threading.Thread | None = None
-        if job.ping:
-            self._thread = threading.Thread(target=_start, args=(appliance, job.ping, run), daemon=True)
+        if job.healthchecks_url:
+            self._thread = threading.Thread(target=_start, args=(appliance, job.healthchecks_url, run), daemon=True)
             self._thread.start()
 
     def wait(self) -> None:

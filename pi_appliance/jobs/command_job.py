@@ -69,8 +69,8 @@ class Options:
     ]
     directory: Annotated[Path | None, "where it runs; without it, the folder of this file"] = None
     environment: Annotated[Mapping[str, str], "variables added to its environment"] = field(default_factory=dict)
-    input: Annotated[str | None, "what it reads from its standard input; without it, nothing"] = None
-    ok_statuses: Annotated[list[int], "the exit statuses that mean success; without it, 0 alone"] = field(
+    stdin: Annotated[str | None, "what it reads from its standard input; without it, nothing"] = None
+    success_exit_codes: Annotated[list[int], "the exit statuses that mean success; without it, 0 alone"] = field(
         default_factory=lambda: [0]
     )
 
@@ -85,8 +85,8 @@ class Options:
             if not name or "=" in name
         ]
         problems += [
-            (("ok-statuses", number), f"{status} is no exit status", "write 0 to 255")
-            for number, status in enumerate(self.ok_statuses)
+            (("success-exit-codes", number), f"{status} is no exit status", "write 0 to 255")
+            for number, status in enumerate(self.success_exit_codes)
             if not 0 <= status <= 255
         ]
         return problems
@@ -105,11 +105,11 @@ def run(options: Options, context: JobContext) -> Result:
             [program, *arguments],
             cwd=options.directory,
             env={**os.environ, **options.environment},
-            input=(options.input or "").encode(),
+            input=(options.stdin or "").encode(),
             check=False,
         ).returncode
     except OSError as error:
         raise Refused(explain_missing(name, program, options.directory, error)) from None
-    if status not in options.ok_statuses:
+    if status not in options.success_exit_codes:
         raise Refused(f"{name} {describe_exit_status(status)}")
     return Result(f"{name} ended well", facts={"status": status})

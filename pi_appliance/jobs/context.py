@@ -167,7 +167,7 @@ class JobContext:
             file.write(text)
 
     def _state_path(self) -> Path:
-        return self.config.state / "memory" / f"{self.job}.txt"
+        return self.config.state_dir / "memory" / f"{self.job}.txt"
 
     def load_checkpoint(self) -> str | None:
         """Return the checkpoint of this job, saved by any run, or None."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from pi_appliance import plugins
 from pi_appliance.config import units
-from pi_appliance.config.model import Job, Overlap
+from pi_appliance.config.model import ConcurrencyPolicy, Job
 from pi_appliance.errors import ApplianceError, Refused, Unavailable, UnknownName
 from pi_appliance.jobs import attempts as pings
 from pi_appliance.jobs import sessions
@@ -127,10 +127,12 @@ def _run(appliance: Appliance, asked: _Asked, stop: process.StopSignal, listener
     """Hold the job's lock, open a run, and see it through to its end."""
     job, store, path = asked.job, appliance.store, appliance.lock_path(asked.job.name)
     reason = _reason_not_to(appliance, asked, stop)
-    waits = job.overlap is Overlap.QUEUE and reason is None  # what comes to nothing need not wait for its turn
-    patience = job.deadline.total_seconds() if waits else _REPLACED if asked.is_ask else _SWEEP
+    waits = (
+        job.concurrency is ConcurrencyPolicy.QUEUE and reason is None
+    )  # what comes to nothing need not wait for its turn
+    patience = job.timeout.total_seconds() if waits else _REPLACED if asked.is_ask else _SWEEP
     with contextlib.ExitStack() as held:
-        if job.overlap is Overlap.REPLACE and reason is None and asked.named != RESUME:
+        if job.concurrency is ConcurrencyPolicy.REPLACE and reason is None and asked.named != RESUME:
             _end_the_one_before(appliance, job, asked.due)
             patience = _REPLACED
         lock = held.enter_context(locks.acquire(path, patience=patience, give_up=lambda: stop.signal))
@@ -205,9 +207,9 @@ def _end_the_one_before(appliance: Appliance, job: Job, due: str | None) -> None
 def _forget(appliance: Appliance, name: str) -> None:
     """Let go of what is older than the owner wants to keep. Nothing depends on it, so no error of it counts."""
     with contextlib.suppress(ApplianceError, OSError):
-        for job, number in appliance.store.prune(name, appliance.config.history, now=clock.now()):
+        for job, number in appliance.store.prune(name, appliance.config.retention, now=clock.now()):
             appliance.log_path(job, number).unlink(missing_ok=True)
-        Posts(appliance.store).prune(appliance.config.history.age, now=clock.now())
+        Posts(appliance.store).prune(appliance.config.retention.max_age, now=clock.now())
 
 
 def _require_slot(appliance: Appliance, job: Job, due: str) -> None:
@@ -219,7 +221,7 @@ def _require_slot(appliance: Appliance, job: Job, due: str) -> None:
         case Cron() | Every():
             just_before = datetime.fromisoformat(due) - timedelta(microseconds=1) if due[:1].isdigit() else clock.now()
             real = cron.slot_key(next(cron.fire_times(job.schedule, just_before, appliance.config.zone_of(job))))
-        case None if job.after and scheduler.names(job, due, appliance):
+        case None if job.depends_on and scheduler.names(job, due, appliance):
             real = due
     if due != real:
         raise UnknownName(f"slot of {job.name}", due, [real] if real else [])
@@ -232,16 +234,16 @@ def _slot_of(job: Job, now: datetime, appliance: Appliance, *, by_hand: bool) ->
         return None, "its schedule is gone; take the entry out with: pi-appliance jobs install"
     if isinstance(job.schedule, AtBoot):
         return clock.boot_name(), ""
-    slot = cron.last_slot(job.schedule, now, zone, within=job.grace)
+    slot = cron.last_slot(job.schedule, now, zone, within=job.misfire_grace)
     if slot is not None:
         return cron.slot_key(slot), ""
     if by_hand:  # between two slots: the next one, which is then used
         return cron.slot_key(next(cron.fire_times(job.schedule, now, zone))), ""
-    slot = cron.last_slot(job.schedule, now, zone, within=max(job.grace, _LONGEST_REPLAY))
+    slot = cron.last_slot(job.schedule, now, zone, within=max(job.misfire_grace, _LONGEST_REPLAY))
     if slot is None:
         return None, "its schedule names no slot here; bring cron in step with: pi-appliance jobs install"
     late = units.format_duration(timedelta(seconds=int((now - slot).total_seconds())))
-    return cron.slot_key(slot), f"{late} late, more than its grace of {units.format_duration(job.grace)}"
+    return cron.slot_key(slot), f"{late} late, more than its grace of {units.format_duration(job.misfire_grace)}"
 
 
 def _reason_not_to(appliance: Appliance, asked: _Asked, stop: process.StopSignal) -> AttemptResult | None:

@@ -38,7 +38,7 @@ def main(argv: list[str]) -> None:
         try:
             limits.enter(plan)
             # The state folder of the runner has the claims of this run, even if the configuration changed since.
-            config = replace(load(Path(config_path)), state=Path(state))
+            config = replace(load(Path(config_path)), state_dir=Path(state))
             parameters = RunParameters(
                 job=job,
                 run_id=int(run_id),
@@ -46,7 +46,7 @@ def main(argv: list[str]) -> None:
                 resume_only=slot == RESUME,
                 deadline=float(deadline),
                 environment=dict(os.environ),
-                secret=(config.state / "secret.key").read_bytes(),
+                secret=(config.state_dir / "secret.key").read_bytes(),
             )
             _run(config, parameters, json.loads(options), channel)
         except ApplianceError as error:
@@ -61,7 +61,7 @@ def main(argv: list[str]) -> None:
 def _run(config: Config, parameters: RunParameters, options: Mapping[str, Any], channel: ProgressChannel) -> None:
     for name in secrets.secret_variables(parameters.environment, secret_names(config)):
         del os.environ[name]
-    with open_history(config.state) as store:
+    with open_history(config.state_dir) as store:
         if parameters.job not in config.jobs:  # the file was changed after the run began
             raise UnknownName("job", parameters.job, tuple(config.jobs))
         entry = config.jobs[parameters.job]

@@ -44,7 +44,7 @@ class MusicContext(JobContext):
         return service.tuned(self._stations(), source)
 
     def _stations(self) -> service.Stations:
-        return service.Stations(self.config.stations, self.config.state)
+        return service.Stations(self.config.stations, self.config.state_dir)
 
     def max_volume(self) -> int:
         """Return the maximum volume allowed now, 0 to 100."""

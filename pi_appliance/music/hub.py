@@ -317,7 +317,7 @@ async def open_player(config: Config, secrets: Mapping[str, str], *, tell: Calla
     try:
         await player.state()
     except Unavailable as absent:
-        place = private.socket_in(config.state / FOLDER)
+        place = private.socket_in(config.state_dir / FOLDER)
         if not getattr(part.with_, "stand_in", False):
             raise
         player = _stand_in_at(place, part.kind, part.with_)
@@ -326,7 +326,7 @@ async def open_player(config: Config, secrets: Mapping[str, str], *, tell: Calla
         except Unavailable:
             raise absent from None
         tell(f"{absent}{STAND_IN_NOTE}")
-    history = LazyStore(config.state)
+    history = LazyStore(config.state_dir)
     return apply_policy(
         player, PlayerPolicy(policy=config.volume, zone=config.time_zone, store=history.open, close=history.close)
     )

@@ -125,7 +125,7 @@ class MusicPages:
     async def radio(self, request: Request) -> Response:
         """Show the stations."""
         config, start = self._daemon.appliance.config, start_of(request)
-        stations = Stations(config.stations, config.state)
+        stations = Stations(config.stations, config.state_dir)
         found: Sequence[Station] = ()
         gone: Sequence[Station] = ()
         wrong = ""
@@ -320,7 +320,7 @@ class MusicForms:
         """Add, change or remove a station."""
         given = await form(request)
         config = self._daemon.appliance.config
-        stations = Stations(config.stations, config.state)
+        stations = Stations(config.stations, config.state_dir)
         match given.get("do"):
             case "add":  # in a thread: the address is tried
                 await asyncio.to_thread(stations.add, _station(given))

@@ -25,7 +25,7 @@ _log = logging.getLogger(__name__)
 def new_hub(config: Config, store: Store, secrets: Mapping[str, str]) -> Hub:
     """Return the hub of CONFIG, which remembers in STORE."""
     house = PlayerPolicy(policy=config.volume, zone=config.time_zone, store=lambda: store)
-    return Hub(config.player, config.state, secrets, house=house)
+    return Hub(config.player, config.state_dir, secrets, house=house)
 
 
 async def run(hub: Hub, config: Config) -> None:
@@ -40,7 +40,7 @@ async def run(hub: Hub, config: Config) -> None:
             )
         )
     if config.resume:
-        work.append(keep_running("resume", Resume(hub, config.state / "resume", boot=boot, work=jobs).run))
+        work.append(keep_running("resume", Resume(hub, config.state_dir / "resume", boot=boot, work=jobs).run))
     async with asyncio.TaskGroup() as group:
         for each in work:
             group.create_task(each)
@@ -52,7 +52,7 @@ def fallback(config: Config) -> list[Source]:
     It may wait for the network: call it in a thread.
     """
     found: list[Source] = []
-    known = Stations(config.stations, config.state)
+    known = Stations(config.stations, config.state_dir)
     try:
         stations = known.all()
     except ConfigError as error:

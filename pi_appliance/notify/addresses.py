@@ -34,16 +34,16 @@ def _of(config: Config) -> NotifierConfig:
     return NotifierConfig(
         path=config.path,
         zone=config.time_zone,
-        state=config.state,
+        state=config.state_dir,
         notices=config.notices,
         on_failure=config.on_failure,
-        pings={name: job.ping for name, job in config.jobs.items() if job.ping},
+        pings={name: job.healthchecks_url for name, job in config.jobs.items() if job.healthchecks_url},
         others=secret_names(config),
     )
 
 
 def _what_is_good(tree: Tree, path: Path) -> NotifierConfig:
-    state = _at(tree.data, "state", str)
+    state = _at(tree.data, "state-dir", str)
     notices = {
         name: part
         for name, entry in (_at(tree.data, "notices", Mapping) or {}).items()
@@ -56,7 +56,7 @@ def _what_is_good(tree: Tree, path: Path) -> NotifierConfig:
         state=path.parent / Path(state).expanduser() if state else None,
         notices=notices,
         on_failure=[name for name in notices if name in (_at(tree.data, "on-failure", list) or ())],
-        pings={name: ping for name, job in jobs.items() if (ping := _at(job, "ping", str))},
+        pings={name: ping for name, job in jobs.items() if (ping := _at(job, "healthchecks-url", str))},
         whole=False,
     )
 

@@ -299,7 +299,7 @@ def deliver(appliance: Appliance) -> None:
         if Outbox(appliance.store).is_due(clock.now()):
             with process.StopSignal().caught() as stop:
                 process.watch(
-                    argv_of(appliance.config.path, appliance.config.state),
+                    argv_of(appliance.config.path, appliance.config.state_dir),
                     stop=stop,
                     seconds=_AT_THE_END_OF_A_RUN,
                     on_output=said.extend,

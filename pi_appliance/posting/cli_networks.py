@@ -209,7 +209,7 @@ def _owner(config: Config, file: SecretFile) -> Path:
     """Return a file or folder of the user who is to read FILE."""
     if file.credential:
         return file.path.parent
-    return config.state if os.geteuid() == 0 and config.state.exists() else config.path
+    return config.state_dir if os.geteuid() == 0 and config.state_dir.exists() else config.path
 
 
 def _stored(file: SecretFile) -> str:

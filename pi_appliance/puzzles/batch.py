@@ -53,7 +53,7 @@ class PuzzleContext(JobContext):
             progress: receives the progress of the search instead of `self.progress`.
 
         """
-        folder = self.config.state / local.FOLDER
+        folder = self.config.state_dir / local.FOLDER
         deadline = self.parameters.deadline
         cache.FileCache(folder).sweep()
         return local.open_runtime(

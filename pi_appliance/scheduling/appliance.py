@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Self
 
 from pi_appliance.config.loader import load
-from pi_appliance.config.model import Config, Job, RunsBy
+from pi_appliance.config.model import Config, Job, StartedBy
 from pi_appliance.config.notifications import NotifyTargets
 from pi_appliance.errors import Refused, Unavailable, UnknownName
 from pi_appliance.scheduling import cron
@@ -71,8 +71,8 @@ class Appliance:
         another user's and this is root.
         """
         config = load(path)
-        refuse_as_root(config.state)
-        folder = files.make_folder(config.state, mode=0o750)
+        refuse_as_root(config.state_dir)
+        folder = files.make_folder(config.state_dir, mode=0o750)
         files.make_folder(folder / "locks")
         return cls(config, open_history(folder), _secret(folder / "secret.key"))
 
@@ -92,8 +92,10 @@ class Appliance:
         Raises ConfigError; Refused for another state folder, for runs of it would not know what this one has done.
         """
         config = load(self.config.path)
-        if config.state != self.config.state:
-            raise Refused(f"`state` was {self.config.state} and is {config.state} now; that needs a restart")
+        if config.state_dir != self.config.state_dir:
+            raise Refused(
+                f"`state-dir` was {self.config.state_dir} and is {config.state_dir} now; that needs a restart"
+            )
         return replace(self, config=config)
 
     def job(self, name: str) -> Job:
@@ -104,11 +106,11 @@ class Appliance:
 
     def lock_path(self, job: str) -> Path:
         """Return where the lock of JOB lies."""
-        return self.config.state / "locks" / f"{job}.lock"
+        return self.config.state_dir / "locks" / f"{job}.lock"
 
     def log_path(self, job: str, run: int) -> Path:
         """Return where the log of a run lies, if it printed anything."""
-        return self.config.state / "logs" / job / f"{run}.log"
+        return self.config.state_dir / "logs" / job / f"{run}.log"
 
     def log(self, run: int) -> tuple[Run, str]:
         """Return a run and what it printed. Raises UnknownName."""
@@ -200,12 +202,12 @@ class Appliance:
 
     def require_room(self) -> None:
         """Raise Unavailable, with what to do, if no run could be written down just now."""
-        files.require_free_space(self.config.state)
+        files.require_free_space(self.config.state_dir)
 
     def pause(self, name: str, *, now: datetime, until: datetime | None = None) -> None:
         """Use no slot of the job NAME from now on, to UNTIL or until it is resumed. Raises UnknownName, Refused."""
         job = self.job(name)
-        if job.schedule is None and not job.after:
+        if job.schedule is None and not job.depends_on:
             raise Refused(f"{name} has no schedule, so there is nothing to pause")
         if until is not None and until <= now:
             raise Refused("that time is past already; name one to come")
@@ -228,7 +230,7 @@ class Appliance:
     @staticmethod
     def _is_watched(job: Job) -> bool:
         """Say whether the daemon accounts for the slots of JOB."""
-        return job.runs_by is RunsBy.DAEMON and isinstance(job.schedule, (Cron, Every))
+        return job.started_by is StartedBy.DAEMON and isinstance(job.schedule, (Cron, Every))
 
     def cancel(self, name: str) -> Run:
         """Ask the run of the job NAME to end, and return it; one that was cut off is not gone on with.

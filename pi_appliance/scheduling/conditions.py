@@ -1,4 +1,4 @@
-"""What must hold for a slot to be used (`only-if`), and what holds a run that goes on (`pause-when`).
+"""What must hold for a slot to be used (`conditions`), and what holds a run that goes on (`suspend-when`).
 
 Where the machine lacks the sensor, a condition counts as met.
 """
@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 
 from pi_appliance.config import secrets
-from pi_appliance.config.model import Conditions, Config, Job, PauseWhen
+from pi_appliance.config.model import Conditions, Config, Job, SuspendWhen
 from pi_appliance.config.secrets import secret_names
 from pi_appliance.config.units import render_size
 from pi_appliance.system import process
@@ -35,19 +35,19 @@ def unmet_here(job: Job, config: Config, stop: process.StopSignal) -> str:
 
     STOP is heard while a command takes its time.
     """
-    if job.only_if is None:
+    if job.conditions is None:
         return ""
     return unmet(
-        job.only_if,
+        job.conditions,
         sensors=Sensors(),
-        free=lambda: free(config.state),
+        free=lambda: free(config.state_dir),
         run=lambda argv: answer(argv, config.path.parent, stop, secret_names(config)),
     )
 
 
 def missing(job: Job, sensors: Sensors) -> list[str]:
     """Return what JOB asks of sensors that this machine does not have: temperature, power."""
-    asked, pause = job.only_if or Conditions(), job.pause_when or PauseWhen()
+    asked, pause = job.conditions or Conditions(), job.suspend_when or SuspendWhen()
     found = []
     if (asked.temperature_below, pause.temperature_above) != (None, None) and sensors.temperature() is None:
         found.append("temperature")
@@ -91,7 +91,7 @@ def answer(
 class Pause:
     """Judges whether a run is to be held, by SENSORS, as WHEN says. Once it is too hot, it must get well cooler."""
 
-    def __init__(self, when: PauseWhen, sensors: Sensors) -> None:
+    def __init__(self, when: SuspendWhen, sensors: Sensors) -> None:
         self._when, self._sensors, self._hot = when, sensors, False
 
     def why(self) -> str:

@@ -16,7 +16,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-from pi_appliance.config.model import Config, Job, RunsBy
+from pi_appliance.config.model import Config, Job, StartedBy
 from pi_appliance.errors import ApplianceError, Refused
 from pi_appliance.scheduling import dst
 from pi_appliance.scheduling.crontab_files import SYSTEM_FILE, SystemCrontab, UserCrontab
@@ -34,13 +34,13 @@ def lines(
 
     ZONE is the one cron reckons in. Raises Refused for what cron would not do as the daemon does.
     """
-    jobs = [job for job in config.jobs.values() if job.runs_by is RunsBy.CRON and job.schedule is not None]
+    jobs = [job for job in config.jobs.values() if job.started_by is StartedBy.CRON and job.schedule is not None]
     for job in jobs:
         wanted = config.zone_of(job)
         if isinstance(job.schedule, Cron) and not same_clock(wanted, zone, now):
             raise Refused(
                 f"cron knows only the machine's time zone, {zone.key}, but {job.name} is to run by {wanted.key}; run: "
-                f"sudo timedatectl set-timezone {wanted.key}, or write runs-by: daemon"
+                f"sudo timedatectl set-timezone {wanted.key}, or write started-by: daemon"
             )
     return [_line(when, _command(config, program, job), user) for job in jobs for when in _expressions(job)]
 
@@ -136,7 +136,7 @@ def missing(config: Config) -> list[str]:
 
     Where a table cannot be looked at nothing is known, and so nothing said.
     """
-    wanted = [job.name for job in config.jobs.values() if job.runs_by is RunsBy.CRON and job.schedule]
+    wanted = [job.name for job in config.jobs.values() if job.started_by is StartedBy.CRON and job.schedule]
     for kind in (SystemCrontab, UserCrontab):
         if wanted:
             try:

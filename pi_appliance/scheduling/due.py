@@ -95,7 +95,7 @@ def decide(job: Job, zone: ZoneInfo, after: datetime, now: datetime, known: Slot
     older = _Tally(Outcome.SKIPPED, "")
     missed = _Tally(Outcome.SKIPPED, "")
     by_a_person = _Tally(Outcome.SKIPPED, BY_A_PERSON)
-    limit = job.catch_up.at_most
+    limit = job.catch_up.max_runs
     for slot in cron.fire_times_before(job.schedule, now, zone):
         if slot <= after:
             break
@@ -112,8 +112,8 @@ def decide(job: Job, zone: ZoneInfo, after: datetime, now: datetime, known: Slot
         if ready > now:
             until, wake = slot - _TICK, ready
             continue
-        late = now - ready > job.grace
-        if late and now - slot > job.catch_up.window:
+        late = now - ready > job.misfire_grace
+        if late and now - slot > job.catch_up.max_age:
             missed.add(slot)
         elif not known.picked(name):
             by_chance.add(slot)
@@ -160,11 +160,11 @@ def _judge(missed: _Tally, job: Job, now: datetime, starts: list[Start], cause: 
     if missed.last is None:
         return
     late = units.format_duration(timedelta(seconds=int((now - missed.last).total_seconds())))
-    window = job.catch_up.window
+    window = job.catch_up.max_age
     limit = (
         f"its window of {units.format_duration(window)}"
         if window
-        else f"its grace of {units.format_duration(job.grace)}"
+        else f"its grace of {units.format_duration(job.misfire_grace)}"
     )
     missed.why = f"{_count(missed)} {late} late, more than {limit}" + (f"; {cause}" if cause else "")
     if starts:

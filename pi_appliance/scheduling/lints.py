@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from pi_appliance.config import units
-from pi_appliance.config.model import Config, Job, Overlap, RunsBy
+from pi_appliance.config.model import ConcurrencyPolicy, Config, Job, StartedBy
 from pi_appliance.scheduling import clock_changes, cron, dst
 from pi_appliance.scheduling.cron import EVERY_NTH, LENGTHS, Fields, fields
 from pi_appliance.scheduling.model import AtBoot, Cron, Every, Schedule
@@ -115,12 +115,12 @@ def _weekdays(read: Fields) -> str:
 
 _COMING = 3  # slots that are listed
 _STARTERS = {
-    RunsBy.DAEMON: "the daemon, while it is up (pi-appliance up)",
-    RunsBy.CRON: "cron, once it is installed there (pi-appliance jobs install)",
+    StartedBy.DAEMON: "the daemon, while it is up (pi-appliance up)",
+    StartedBy.CRON: "cron, once it is installed there (pi-appliance jobs install)",
 }
 _OVERLAPS = {
-    Overlap.QUEUE: "A slot that comes while a run goes on waits for its end",
-    Overlap.REPLACE: "A slot that comes while a run goes on ends that run and takes its place",
+    ConcurrencyPolicy.QUEUE: "A slot that comes while a run goes on waits for its end",
+    ConcurrencyPolicy.REPLACE: "A slot that comes while a run goes on ends that run and takes its place",
 }
 
 
@@ -131,10 +131,10 @@ def lines(config: Config, job: Job, now: datetime, *, machine: ZoneInfo) -> list
         return [*_without_schedule(job), *_limits(job)]
     return [
         *_schedule(job.schedule, zone),
-        f"Started by {_STARTERS[job.runs_by]}",
+        f"Started by {_STARTERS[job.started_by]}",
         *_which_slots(job),
-        f"Up to {units.format_duration(job.grace)} late it still runs; "
-        f"it is ended after {units.format_duration(job.deadline)}",
+        f"Up to {units.format_duration(job.misfire_grace)} late it still runs; "
+        f"it is ended after {units.format_duration(job.timeout)}",
         *_how_it_starts(job),
         *_conditions(job),
         *_limits(job),
@@ -146,9 +146,9 @@ def lines(config: Config, job: Job, now: datetime, *, machine: ZoneInfo) -> list
 
 
 def _without_schedule(job: Job) -> Iterator[str]:
-    if job.after:
-        have = "has" if len(job.after) == 1 else "have"
-        yield f"It runs when {_all(job.after)} {have} succeeded since its last time"
+    if job.depends_on:
+        have = "has" if len(job.depends_on) == 1 else "have"
+        yield f"It runs when {_all(job.depends_on)} {have} succeeded since its last time"
     else:
         yield f"{job.name} has no schedule: it runs by hand only (pi-appliance jobs run {job.name})"
 
@@ -169,18 +169,18 @@ def _which_slots(job: Job) -> Iterator[str]:
 
 def _how_it_starts(job: Job) -> Iterator[str]:
     caught = job.catch_up
-    if caught.window:
-        which = "the newest is" if caught.at_most == 1 else f"the newest {caught.at_most} are"
-        spread = f", spread over {units.format_duration(caught.spread)}" if caught.spread else ""
-        window = units.format_duration(caught.window)
+    if caught.max_age:
+        which = "the newest is" if caught.max_runs == 1 else f"the newest {caught.max_runs} are"
+        spread = f", spread over {units.format_duration(caught.stagger)}" if caught.stagger else ""
+        window = units.format_duration(caught.max_age)
         yield f"Of the slots of the last {window} that could not start, {which} made up for{spread}"
-    if job.overlap in _OVERLAPS:
-        yield _OVERLAPS[job.overlap]
+    if job.concurrency in _OVERLAPS:
+        yield _OVERLAPS[job.concurrency]
 
 
 def _conditions(job: Job) -> Iterator[str]:
-    if job.only_if:
-        asked = job.only_if
+    if job.conditions:
+        asked = job.conditions
         wanted = [
             *(
                 [f"the processor is below {asked.temperature_below:g} °C"]
@@ -194,11 +194,11 @@ def _conditions(job: Job) -> Iterator[str]:
         ]
         if wanted:
             yield f"A slot is used only if {_all(wanted)}"
-    if job.pause_when:
-        hot = job.pause_when.temperature_above
+    if job.suspend_when:
+        hot = job.suspend_when.temperature_above
         held = [
             *([f"the processor is above {hot:g} °C"] if hot is not None else ()),
-            *(["the power is bad or heat slows it down"] if job.pause_when.throttled else ()),
+            *(["the power is bad or heat slows it down"] if job.suspend_when.throttled else ()),
         ]
         if held:
             yield f"A run is held while {' or '.join(held)}"
@@ -234,11 +234,11 @@ def _differences(job: Job, schedule: Schedule, zone: ZoneInfo, *, agrees: bool) 
             yield "Cron and the daemon agree on the instants, on the days the clock is changed too"
         else:
             yield f"Cron could not run this by {zone.key}: it knows only the zone of the machine"
-    if job.runs_by is RunsBy.CRON:
+    if job.started_by is StartedBy.CRON:
         yield "Cron looks at its table once a minute, so it starts up to a second or two later than the daemon"
         return
-    yield "Cron would also run it while the daemon is down; write runs-by: cron for that"
-    if job.catch_up.window:
+    yield "Cron would also run it while the daemon is down; write started-by: cron for that"
+    if job.catch_up.max_age:
         yield "Cron would make up for nothing: it never looks back"
 
 

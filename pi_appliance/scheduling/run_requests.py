@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from pi_appliance.config import units
-from pi_appliance.config.model import Job, Overlap
+from pi_appliance.config.model import ConcurrencyPolicy, Job
 from pi_appliance.config.notifications import NotifyTargets
 from pi_appliance.errors import ApplianceError
 from pi_appliance.scheduling.appliance import Appliance
@@ -88,7 +88,7 @@ class RequestRunner:
         if not self._is_due(ask) or ask.name in self._under_way or self._rests_still(ask.name):
             return
         job = self._appliance().config.jobs.get(ask.job)  # None: one that the file has and we have not read yet
-        if self._clock.now() - ask.due > (job.grace if job else _GRACE):
+        if self._clock.now() - ask.due > (job.misfire_grace if job else _GRACE):
             self._misfire(ask, job)
             return
         if self._waits_its_turn(ask):
@@ -107,7 +107,7 @@ class RequestRunner:
     def _waits_its_turn(self, ask: RunRequest) -> bool:
         """Say whether a run goes on that ASK is to come behind: two that waited would begin in any order."""
         job = self._appliance().config.jobs.get(ask.job)
-        return job is not None and job.overlap is Overlap.QUEUE and self._goes_on(ask.job)
+        return job is not None and job.concurrency is ConcurrencyPolicy.QUEUE and self._goes_on(ask.job)
 
     def _is_due(self, ask: RunRequest) -> bool:
         return ask.at_once or (self._trusted() and ask.due <= self._clock.now())
@@ -121,7 +121,8 @@ class RequestRunner:
             log.warning("job=%s is not in the file: what was asked of it is dropped", ask.job)
             return
         late = units.format_duration(timedelta(seconds=int((now - ask.due).total_seconds())))
-        why = f"asked for at a time that is {late} past, more than its grace of {units.format_duration(job.grace)}"
+        grace = units.format_duration(job.misfire_grace)
+        why = f"asked for at a time that is {late} past, more than its grace of {grace}"
         run, before = store.begin(job=job.name, kind=job.kind, trigger=Trigger.DAEMON, due=ask.name, now=now)
         if before is None:
             store.end(run, Outcome.MISFIRED, why, now=now, told=NotifyTargets.of(appliance.config, job))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from pi_appliance.config import units
-from pi_appliance.config.model import Job, Overlap, RunsBy
+from pi_appliance.config.model import ConcurrencyPolicy, Job, StartedBy
 from pi_appliance.config.notifications import NotifyTargets
 from pi_appliance.errors import ApplianceError, Unavailable
 from pi_appliance.scheduling import cron
@@ -47,21 +47,21 @@ def name_of(runs: list[int]) -> str:
 def dependency_due(appliance: Appliance, job: Job, now: datetime) -> Due | None:
     """Return what JOB is to run for now, None if it waits. One that is new waits for the successes to come."""
     store = appliance.store
-    text = name_of([]) + " ".join(job.after)
+    text = name_of([]) + " ".join(job.depends_on)
     known = store.slots.watched().get(job.name)
     if known is None or known.schedule != text:
         store.slots.watch(job.name, text, since=now)
         return None
-    found = [store.last_success(before) for before in job.after]
+    found = [store.last_success(before) for before in job.depends_on]
     runs = [run for run in found if run is not None and run.ended is not None and run.ended > known.since]
     name = name_of([run.id for run in runs])
-    if len(runs) < len(job.after) or store.claimed(slot_key(job.name, name)):
+    if len(runs) < len(job.depends_on) or store.claimed(slot_key(job.name, name)):
         return None
     used = store.slots.last_chain(job.name, _BEGIN)
     if used is not None and any(run.id <= before for run, before in zip(runs, _numbers(used), strict=False)):
         return None  # one of them has not succeeded again yet
     age = now - max(run.ended for run in runs if run.ended is not None)
-    limit = max(job.grace, job.catch_up.window)
+    limit = max(job.misfire_grace, job.catch_up.max_age)
     late = units.format_duration(timedelta(seconds=int(age.total_seconds())))
     return Due(name, f"{late} late, more than {units.format_duration(limit)}" if age > limit else "")
 
@@ -85,12 +85,12 @@ def settle(appliance: Appliance, job: Job, due: Due, now: datetime) -> None:
 def names(job: Job, due: str, appliance: Appliance) -> bool:
     """Say whether DUE names successes of the jobs under `after`."""
     numbers = _numbers(due)
-    if not due.startswith(_BEGIN) or len(numbers) != len(job.after):
+    if not due.startswith(_BEGIN) or len(numbers) != len(job.depends_on):
         return False
     runs = [appliance.store.run(number) for number in numbers]
     return all(
         run is not None and run.job == before and run.outcome is Outcome.SUCCEEDED
-        for run, before in zip(runs, job.after, strict=True)
+        for run, before in zip(runs, job.depends_on, strict=True)
     )
 
 
@@ -177,7 +177,7 @@ class Scheduler:
         self._appliance, self._runs, self._clock, self._nap, self._longest = appliance, runs, clock, nap, longest
         self._also = also
         self._ledger = Ledger(appliance)
-        self._watch = ClockWatch(appliance.config.clock.wait)
+        self._watch = ClockWatch(appliance.config.clock.max_wait_for_sync)
         self._turns = StartQueue()
         self._cause = "nothing ran here"  # why slots were missed, at this look
         self._troubled: dict[str, str] = {}
@@ -203,7 +203,7 @@ class Scheduler:
         self._ledger = Ledger(appliance)
         self._ledger.held |= held
         self._mended = appliance.store.mended
-        self._watch.wait = appliance.config.clock.wait
+        self._watch.wait = appliance.config.clock.max_wait_for_sync
 
     @property
     def waiting(self) -> int:
@@ -263,7 +263,7 @@ class Scheduler:
             if pause is None and self._ledger.rests(job.name, now):
                 continue
             with self._told(job.name):
-                if job.after:
+                if job.depends_on:
                     await self._chain(job, pause, now)
                 elif isinstance(job.schedule, Every) or (isinstance(job.schedule, Cron) and self._watch.trusted):
                     await self._look_at(job, pause, now)
@@ -311,16 +311,16 @@ class Scheduler:
         for start in self._ledger.owed(job, watch, now, self._cause):
             with self._told(job.name):
                 busy = self._busy(job.name)
-                if start.late or (job.overlap is Overlap.QUEUE and (busy or self._turns.waits(job.name))):
+                if start.late or (job.concurrency is ConcurrencyPolicy.QUEUE and (busy or self._turns.waits(job.name))):
                     self._wait(job, start, now)
-                elif busy and job.overlap is Overlap.SKIP:
+                elif busy and job.concurrency is ConcurrencyPolicy.SKIP:
                     self._nothing(job, start.slot, Outcome.SKIPPED, "the run before it still goes on", now)
                 else:
                     await self._start(job.name, start.slot)
 
     def _wait(self, job: Job, start: Start, now: datetime) -> None:
         draw = chance.uniform(self._appliance.secret, f"{job.name} spread", cron.slot_key(start.slot))
-        spread = draw * job.catch_up.spread.total_seconds() if start.late else 0.0
+        spread = draw * job.catch_up.stagger.total_seconds() if start.late else 0.0
         if not self._turns.add(job.name, start.slot, self._clock.steady() + spread):
             why = f"{MOST} slots before it wait for their turn already"
             self._nothing(job, start.slot, Outcome.SKIPPED, why, now)
@@ -430,7 +430,7 @@ class Scheduler:
 
     def _daemons(self) -> Iterator[Job]:
         for job in self._appliance.config.jobs.values():
-            if job.runs_by is RunsBy.DAEMON and (job.schedule is not None or job.after):
+            if job.started_by is StartedBy.DAEMON and (job.schedule is not None or job.depends_on):
                 yield job
 
     def _until_next(self) -> float:

@@ -169,13 +169,13 @@ class Store(Database):
         A little at each call, so that no call takes long. The claims of slots go with their age, but for those of the
         newest runs, which a clock that is wrong must not make old; all other claims stay.
         """
-        old = text(now - min(keep.age, _LONGEST))
+        old = text(now - min(keep.max_age, _LONGEST))
         query = (
             "SELECT job, id FROM runs WHERE ended IS NOT NULL AND ("
             "id IN (SELECT id FROM runs ORDER BY id LIMIT :few) AND started < :old OR "
             "id IN (SELECT id FROM runs WHERE job = :job ORDER BY id DESC LIMIT :few OFFSET :runs))"
         )
-        going = self.rows(query, {"job": job, "few": _AT_ONCE, "old": old, "runs": keep.runs})
+        going = self.rows(query, {"job": job, "few": _AT_ONCE, "old": old, "runs": keep.max_runs})
         if going:
             with self.writing() as db:
                 db.executemany("DELETE FROM runs WHERE id = ?", [(row["id"],) for row in going])

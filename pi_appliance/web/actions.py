@@ -30,7 +30,7 @@ class Actions:
     def stations(self) -> Stations:
         """The stations, of the configuration as it is now."""
         config = self._daemon.appliance.config
-        places = (config.stations, config.state)
+        places = (config.stations, config.state_dir)
         if self._stations is None or self._stations[0] != places:
             self._stations = (places, Stations(*places))
         return self._stations[1]

@@ -140,7 +140,7 @@ RESPONSES: Mapping[str, Schema] = {
     "Picture": {"type": "string", "format": "binary"},
     "Document": _ANY,
     "State": _object({**_MUSIC, "scheduler": _ANY, "jobs": _list(_schema_ref("Job"))}),
-    "Job": _object({"job": _TEXT, "kind": _TEXT, "after": _list(_TEXT), "failing": _FLAG}, more=True),
+    "Job": _object({"job": _TEXT, "kind": _TEXT, "depends_on": _list(_TEXT), "failing": _FLAG}, more=True),
     "Jobs": _list(_schema_ref("Job")),
     "Started": _object({"started": _TEXT}, more=True),
     "Cancelled": _object({"cancelled": _WHOLE}),

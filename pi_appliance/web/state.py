@@ -64,9 +64,9 @@ def _job(appliance: Appliance, view: JobView, now: datetime) -> dict[str, Any]:
     return {
         "job": view.job.name,
         "kind": view.job.kind,
-        "runs-by": view.job.runs_by if view.job.schedule else None,
+        "started_by": view.job.started_by if view.job.schedule else None,
         "chance": str(view.job.chance) if view.job.chance else None,
-        "after": view.job.after,
+        "depends_on": view.job.depends_on,
         "paused": pause(view.pause),
         "next": _slot(view.next) if view.next else None,
         "next-used": serializers.instant(used.at) if used else None,

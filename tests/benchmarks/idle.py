@@ -59,14 +59,14 @@ def appliance(folder: Path, player: str = "") -> Sequence[str]:
     shutil.copytree(ROOT / "config", folder, dirs_exist_ok=True)
     (folder / "secrets.env").unlink(missing_ok=True)
     file = folder / "appliance.yaml"
-    text = file.read_text("utf-8").replace("state: ~/.local/state/pi-appliance", f"state: {folder}/state")
+    text = file.read_text("utf-8").replace("state-dir: ~/.local/state/pi-appliance", f"state-dir: {folder}/state")
     text = text.replace("port: 8080", f"port: {free_port()}")
     far = (time.localtime().tm_hour + 12) % 24  # a slot is work; none is to come while we look
     text = re.sub(r"^( +schedule:).*$", rf'\1 ["{far:02}:30"]', text, flags=re.MULTILINE)
     before, _, rest = text.partition("player:\n")
     rest = rest.partition("\n\n")[2]
     # As on a machine whose clock is set: one that is not is looked at more often, for its first ten minutes.
-    file.write_text(f"{before}{player}\nclock: {{wait: 0s}}\n\n{rest}", "utf-8")
+    file.write_text(f"{before}{player}\nclock: {{max-wait-for-sync: 0s}}\n\n{rest}", "utf-8")
     return [*PROGRAM, "up", "--config", str(file)]
 
 

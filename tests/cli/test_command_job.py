@@ -38,9 +38,9 @@ def test_so_it_is_when_it_failed(house):
 
 
 def test_a_status_that_means_success_is_one(house):
-    run = run_it(house, "run: [sh, -c, 'exit 24'], ok-statuses: [0, 24]")
+    run = run_it(house, "run: [sh, -c, 'exit 24'], success-exit-codes: [0, 24]")
     assert (run["outcome"], run["facts"]) == ("succeeded", {"status": 24})
-    run = run_it(house, "run: ['true'], ok-statuses: [24]")
+    run = run_it(house, "run: ['true'], success-exit-codes: [24]")
     assert (run["outcome"], run["summary"]) == ("failed", "true ended with status 0")
 
 
@@ -99,7 +99,7 @@ def test_what_is_not_there_is_told(house, with_, says):
     ("with_", "says"),
     [
         ("run: ['']", "no program is named"),
-        ("run: ['true'], ok-statuses: [256]", "256 is no exit status"),
+        ("run: ['true'], success-exit-codes: [256]", "256 is no exit status"),
         ("run: ['true'], environment: {'': x}", "cannot be a variable"),
     ],
 )
@@ -111,9 +111,9 @@ def test_what_no_program_can_be_given_is_told_when_the_file_is_checked(house, wi
 
 
 def test_it_reads_what_the_file_gives_it_and_else_nothing(house):
-    assert run_it(house, 'run: [wc, -c], input: "grüß\\n"')["summary"] == "wc ended well: 7"
+    assert run_it(house, 'run: [wc, -c], stdin: "grüß\\n"')["summary"] == "wc ended well: 7"
     assert run_it(house, "run: [wc, -c]")["summary"] == "wc ended well: 0"
-    assert run_it(house, f"run: ['true'], input: {'x' * 200_000}")["outcome"] == "succeeded", "it need not read it"
+    assert run_it(house, f"run: ['true'], stdin: {'x' * 200_000}")["outcome"] == "succeeded", "it need not read it"
 
 
 def test_it_gets_its_variables_and_none_of_our_keys(house):
@@ -142,7 +142,7 @@ def test_one_that_closes_its_output_is_still_waited_for(house):
 
 def test_at_its_deadline_it_may_end_in_good_order(house):
     tidy = "trap 'sleep 0.5; echo tidied up; touch tidy; exit 0' TERM; touch up; while :; do sleep 0.05; done"
-    run = run_it(house, f"run: [sh, -c, {json.dumps(tidy)}]", "  deadline: 2s\n")
+    run = run_it(house, f"run: [sh, -c, {json.dumps(tidy)}]", "  timeout: 2s\n")
     assert run["outcome"] == "timed-out"
     assert (house.folder / "tidy").exists()
     assert "tidied up" in house.run("jobs", "log", "1").stdout

@@ -15,7 +15,7 @@ from pi_appliance.config.yaml_source import parse
 from tests.house import ROOT
 
 GOOD = """\
-state: state
+state-dir: state
 time-zone: Europe/London
 web: {host: 127.0.0.1, port: 8080}
 networks:
@@ -24,10 +24,10 @@ jobs:
   tweets:
     kind: tweet
     schedule: ["00:00", "06:00", "12:00", "18:00"]
-    runs-by: cron
+    started-by: cron
     chance: 1/4
-    deadline: 2m
-    retry: {times: 3, wait: 1m}
+    timeout: 2m
+    retry: {max-retries: 3, delay: 1m}
     with: {lines: tweets.txt, network: preview}
   backup:
     kind: command
@@ -60,7 +60,7 @@ def test_a_good_file_is_said_to_be_good(tmp_path, capsys):
 def test_every_problem_is_told_at_once_with_line_column_and_what_would_be_right(tmp_path, capsys):
     path = tmp_path / "appliance.yaml"
     path.write_text(
-        "state: state\n"
+        "state-dir: state\n"
         "time-zone: Europe/Londn\n"
         "web: {port: eighty}\n"
         "networks:\n"
@@ -73,8 +73,8 @@ def test_every_problem_is_told_at_once_with_line_column_and_what_would_be_right(
         "    kind: command\n"
         "    schedule: 61 * * * *\n"
         "    chance: 5/4\n"
-        "    runs-by: crn\n"
-        "    deadline: 5\n"
+        "    started-by: crn\n"
+        "    timeout: 5\n"
         "    with: {rum: [ls]}\n"
         "  Three:\n"
         "    kind: command\n"
@@ -153,7 +153,7 @@ def test_what_is_no_configuration_at_all_is_told_with_its_place(tmp_path, capsys
 def test_the_zone_of_the_environment_is_taken_by_name_or_by_file(tmp_path, monkeypatch, given, zone):
     link = tmp_path / "localtime"
     link.symlink_to("/usr/share/zoneinfo/Asia/Tokyo")
-    (tmp_path / "appliance.yaml").write_text("state: state\n", "utf-8")
+    (tmp_path / "appliance.yaml").write_text("state-dir: state\n", "utf-8")
     monkeypatch.setenv("TZ", given.format(link=link))
     assert loader.load(tmp_path / "appliance.yaml").time_zone.key == zone
 
@@ -161,7 +161,7 @@ def test_the_zone_of_the_environment_is_taken_by_name_or_by_file(tmp_path, monke
 @pytest.mark.parametrize("section", ["web", "mpd-port"])
 def test_a_port_that_is_none_is_told(tmp_path, capsys, section):
     path = tmp_path / "appliance.yaml"
-    path.write_text(f"state: state\n{section}: {{port: 99999}}\n", "utf-8")
+    path.write_text(f"state-dir: state\n{section}: {{port: 99999}}\n", "utf-8")
     status, _, err = checked(path, capsys)
     assert status == 2
     assert f"2:{len(section) + 10}: 99999 is no port; write 1024 to 65535" in err
@@ -187,7 +187,7 @@ def _wrong_value(text: str, dice: random.Random) -> str:
             ("port", ["x", "1.5", "[]", "{}", "", "true", "'8080'"]),
             ("chance", ["0", "2", "-1/4", "1/0", "a", "[]", "5/4"]),
             ("deadline", ["5", "soon", "-1m", "[]", "1y", "{}"]),
-            ("runs-by", ["both", "1", "[]", "Cron", ""]),
+            ("started-by", ["both", "1", "[]", "Cron", ""]),
             ("kind", ["z9", "1", "[]", "", "twet", "{}"]),
             ("time-zone", ["Mars/Base", "1", "[]", "../../etc/passwd", "Europe", "{}"]),
             ("schedule", ["61 * * * *", "5", "[]", "'@often'", "every 0s", "{days: [mon]}", "['25:00']", "true", "{}"]),
@@ -226,7 +226,7 @@ def _twice(text: str, dice: random.Random) -> str:
 
 def _missing(text: str, dice: random.Random) -> str:
     return re.sub(
-        dice.choice([r"    kind: tweet\n", r"state: state\n", r"lines: tweets.txt, ", r"      run: .*\n"]), "", text
+        dice.choice([r"    kind: tweet\n", r"state-dir: state\n", r"lines: tweets.txt, ", r"      run: .*\n"]), "", text
     )
 
 
@@ -260,7 +260,7 @@ def test_the_schema_knows_every_key_and_every_kind(capsys):
         main(["config", "schema"])
     schema = json.loads(capsys.readouterr().out)
     job = schema["properties"]["jobs"]["additionalProperties"]
-    assert {"kind", "schedule", "runs-by", "chance", "deadline", "retry", "with"} <= set(job["properties"])
+    assert {"kind", "schedule", "started-by", "chance", "timeout", "retry", "with"} <= set(job["properties"])
     assert {"tweet", "command"} <= set(job["properties"]["kind"]["enum"])
     assert job["additionalProperties"] is False
     tweet = next(each["then"] for each in job["allOf"] if each["if"]["properties"]["kind"]["const"] == "tweet")

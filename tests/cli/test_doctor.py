@@ -112,7 +112,9 @@ def test_a_job_that_fails_makes_the_doctor_fail(house: House) -> None:
 # --- what is missing or broken ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("text", ["state: [\n", "jobs: {a: {kind: comand}}\n", "", "\0", "state: state\njobs: 5\n"])
+@pytest.mark.parametrize(
+    "text", ["state-dir: [\n", "jobs: {a: {kind: comand}}\n", "", "\0", "state-dir: state\njobs: 5\n"]
+)
 def test_a_broken_configuration_is_a_line_and_the_rest_goes_on(house: House, text: str) -> None:
     house.config.write_text(text)
     seen = states(house)
@@ -146,7 +148,7 @@ def test_with_nothing_installed(house: House, tmp_path: Path) -> None:
     empty = tmp_path / "empty"
     empty.mkdir()
     house.write(
-        "greet:\n  kind: command\n  schedule: '@daily'\n  runs-by: cron\n  with: {run: [echo]}", "web: {port: 0}"
+        "greet:\n  kind: command\n  schedule: '@daily'\n  started-by: cron\n  with: {run: [echo]}", "web: {port: 0}"
     )
     seen = found(house, PATH=str(empty))
     assert (seen["cron"]["state"], seen["cron"]["mend"]) == ("fail", "sudo apt install cron")
@@ -306,7 +308,7 @@ KEY, WEB, ARGUMENT = "x-key-Abc/Def+Ghi=", "open sesame", "argument-of-a-command
 LEAKY = f"""
 leak:
   kind: command
-  ping: https://hc.example/ping/0f8fad5b-d9cb-469f-a165-70867728950e
+  healthchecks-url: https://hc.example/ping/0f8fad5b-d9cb-469f-a165-70867728950e
   with:
     run:
       - sh
@@ -413,7 +415,7 @@ def test_who_cannot_read_the_secrets_gets_nothing_that_they_might_be_in(abroad: 
 
 
 def test_a_bundle_of_nothing(house: House, tmp_path: Path) -> None:
-    house.config.write_text("state: [\n")
+    house.config.write_text("state-dir: [\n")
     bundle = tmp_path / "out.tar.gz"
     assert house.run("doctor", "--bundle", str(bundle)).returncode == 1
     files = unpacked(bundle)

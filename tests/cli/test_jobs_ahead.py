@@ -9,9 +9,9 @@ from pi_appliance.__main__ import main
 from tests.house import House
 
 JOBS = """\
-state: state
+state-dir: state
 time-zone: Europe/Berlin
-clock: {wait: 0s}
+clock: {max-wait-for-sync: 0s}
 jobs:
   night:
     kind: command

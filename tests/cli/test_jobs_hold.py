@@ -10,7 +10,7 @@ from tests.house import House, alive, until
 
 MINUTELY = "tick:\n  kind: command\n  schedule: '* * * * *'\n  with: {run: ['true']}\n"
 LONG = (
-    "long:\n  kind: command\n  schedule: '* * * * *'\n  overlap: %s\n"
+    "long:\n  kind: command\n  schedule: '* * * * *'\n  concurrency: %s\n"
     "  with: {run: [sh, -c, 'echo $$ >> pids; sleep 60']}\n"
 )
 
@@ -103,7 +103,7 @@ def test_a_slot_that_is_queued_by_cron_waits_for_the_run_before_it(house: House)
 
 
 def test_cron_starts_a_slot_when_its_jitter_says_so(house: House) -> None:
-    house.write(MINUTELY + "  jitter: 3s\n  grace: 10m\n")
+    house.write(MINUTELY + "  jitter: 3s\n  misfire-grace: 10m\n")
     house.run("jobs", "list")  # makes the secret
     secret = (house.state / "secret.key").read_bytes()
     # A slot whose jitter is over by now or in a few seconds: the run begins no sooner.
@@ -118,7 +118,7 @@ def test_cron_starts_a_slot_when_its_jitter_says_so(house: House) -> None:
 
 
 def test_slots_that_cron_did_not_start_are_told_with_the_next_one(house: House) -> None:
-    house.write(MINUTELY.replace("schedule:", "runs-by: cron\n  schedule:"))
+    house.write(MINUTELY.replace("schedule:", "started-by: cron\n  schedule:"))
     slots = [datetime.now(UTC).replace(second=0, microsecond=0) - timedelta(minutes=ago) for ago in (5, 1)]
     for at in slots:
         house.run("jobs", "run", "tick", "--by", "cron", "--due", at.strftime("%Y-%m-%dT%H:%M:%SZ"))

@@ -24,7 +24,7 @@ def sleeper(seconds: str = "1h") -> str:
         f"import subprocess, sys, os; print(os.getpid(), flush=True); subprocess.run([sys.executable, '-c', {inner}])"
     )
     return (
-        f"slow:\n  kind: command\n  deadline: {seconds}\n  with:\n    run: {json.dumps([sys.executable, '-c', outer])}"
+        f"slow:\n  kind: command\n  timeout: {seconds}\n  with:\n    run: {json.dumps([sys.executable, '-c', outer])}"
     )
 
 
@@ -137,7 +137,9 @@ def test_a_job_never_overlaps_itself(house):
 def test_what_could_not_be_reached_is_tried_again_as_often_as_asked_and_exits_75(house):
     (house.folder / "tweets.txt").write_text("hello\n", "utf-8")
     rest = "networks: {bird: {kind: x, with: {server: 'http://127.0.0.1:9'}}}"
-    house.write("post:\n  kind: tweet\n  retry: {times: 2, wait: 0s}\n  with: {lines: tweets.txt, network: bird}", rest)
+    house.write(
+        "post:\n  kind: tweet\n  retry: {max-retries: 2, delay: 0s}\n  with: {lines: tweets.txt, network: bird}", rest
+    )
     keys = dict.fromkeys(("X_CONSUMER_KEY", "X_CONSUMER_SECRET", "X_ACCESS_TOKEN", "X_ACCESS_TOKEN_SECRET"), "k")
     done = house.run("jobs", "run", "post", environment=keys)
 
@@ -152,7 +154,7 @@ def test_what_could_not_be_reached_is_tried_again_as_often_as_asked_and_exits_75
 )
 def test_a_file_that_changes_between_two_tries_moves_no_state_and_is_no_fault(house, name, outcome, says):
     (house.folder / "tweets.txt").write_text("hello\n", "utf-8")
-    job = "kind: tweet\n  retry: {times: 1, wait: 1s}\n  with: {lines: tweets.txt, network: bird}"
+    job = "kind: tweet\n  retry: {max-retries: 1, delay: 1s}\n  with: {lines: tweets.txt, network: bird}"
     house.write(f"post:\n  {job}", "networks: {bird: {kind: x, with: {server: 'http://127.0.0.1:9'}}}")
     keys = dict.fromkeys(("X_CONSUMER_KEY", "X_CONSUMER_SECRET", "X_ACCESS_TOKEN", "X_ACCESS_TOKEN_SECRET"), "k")
     runner = house.start("jobs", "run", "post", environment=keys)
@@ -325,7 +327,7 @@ def test_a_run_that_goes_on_is_listed_even_when_a_later_one_was_skipped(house):
 
 
 def test_a_job_of_cron_without_an_entry_there_is_told(house):
-    house.write("post:\n  kind: command\n  schedule: '@daily'\n  runs-by: cron\n  with: {run: ['true']}")
+    house.write("post:\n  kind: command\n  schedule: '@daily'\n  started-by: cron\n  with: {run: ['true']}")
     assert "post: cron has no entry for it" in house.run("jobs", "list").stderr
 
 
@@ -349,9 +351,9 @@ BY_CHANCE = """
 bot:
   kind: command
   schedule: "@daily"
-  grace: 25h
+  misfire-grace: 25h
   chance: 1/1000000
-  runs-by: cron
+  started-by: cron
   with: {run: ["true"]}
 """
 

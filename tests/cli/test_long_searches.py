@@ -20,7 +20,7 @@ def hands(process: subprocess.Popen[str]) -> set[int]:
 
 
 def test_a_deadline_ends_it_with_what_is_known_and_the_next_run_goes_on(house: House) -> None:
-    house.write(BOOK.format(keys="deadline: 8s"))
+    house.write(BOOK.format(keys="timeout: 8s"))
     done = house.run("jobs", "run", "book")
     assert done.returncode == 1
     run = house.last("book")
@@ -33,7 +33,7 @@ def test_a_deadline_ends_it_with_what_is_known_and_the_next_run_goes_on(house: H
 
 
 def test_a_request_to_stop_is_heard_within_a_second_or_so(house: House) -> None:
-    house.write(BOOK.format(keys="deadline: 10m"))
+    house.write(BOOK.format(keys="timeout: 10m"))
     process = house.start("jobs", "run", "book")
     until(lambda: (house.state / "puzzles" / "connect-four").is_dir() or len(hands(process)) > 2, 20)
     there = hands(process)

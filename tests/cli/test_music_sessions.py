@@ -16,7 +16,7 @@ from tests.house import House, alive, until
 GONG = "gong.wav"
 JOBS = """
 sleep: {kind: music, with: {action: sleep}}
-announce: {kind: music, overlap: queue, with: {action: announce}}
+announce: {kind: music, concurrency: queue, with: {action: announce}}
 """
 
 

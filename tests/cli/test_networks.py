@@ -318,7 +318,7 @@ def test_while_somebody_logs_in_nothing_is_logged_and_no_error_repeats_an_answer
 def test_no_program_sees_a_key_of_any_network(home):
     """Neither that of a job nor that of a condition nor the private MPD, which the daemon starts."""
     home.write(
-        "it:\n  kind: command\n  schedule: '* * * * *'\n  only-if: {command: [sh, -c, 'env > asked']}\n"
+        "it:\n  kind: command\n  schedule: '* * * * *'\n  conditions: {command: [sh, -c, 'env > asked']}\n"
         "  with: {run: [sh, -c, 'env > ran']}",
         NETWORKS,
     )

@@ -31,7 +31,7 @@ RECIPES = re.findall(
 
 @pytest.mark.parametrize("recipe", RECIPES, ids=range(len(RECIPES)))
 def test_the_recipes_in_the_docs_are_good(house, recipe):
-    house.config.write_text(f"state: {house.state}\n{recipe}", "utf-8")
+    house.config.write_text(f"state-dir: {house.state}\n{recipe}", "utf-8")
     done = house.run("config", "check", environment=dict.fromkeys(re.findall(r"\$\{(\w+)\}", recipe), "abc"))
     assert (done.returncode, done.stderr) == (0, "")
 
@@ -42,8 +42,12 @@ def test_the_recipes_in_the_docs_are_good(house, recipe):
         ("on-failure: [fone]", JOB, ":{}:14: no notice is called 'fone'; did you mean 'phone'?"),
         ("on-recovery: [phone, you]", JOB, ":{}:22: no notice is called 'you'; "),
         ("", JOB[:-1] + ", on-failure: [phome]}", ":{}:63: no notice is called 'phome'; did you mean 'phone'?"),
-        ("", JOB[:-1] + ", ping: 'ftp://x'}", "a ping goes to a web address; write one such as https://hc-ping.com/"),
-        ("", JOB[:-1] + ", ping: 'hush'}", "this is no address; write one such as https://hc-ping.com/"),
+        (
+            "",
+            JOB[:-1] + ", healthchecks-url: 'ftp://x'}",
+            "a ping goes to a web address; write one such as https://hc-ping.com/",
+        ),
+        ("", JOB[:-1] + ", healthchecks-url: 'hush'}", "this is no address; write one such as https://hc-ping.com/"),
     ],
 )
 def test_what_is_wrong_with_a_name_or_a_ping_is_told_at_its_place(house, ear, rest, job, told):
@@ -76,7 +80,7 @@ def test_what_is_wrong_with_a_notice_is_told_without_its_address(house, notice, 
 
 
 def test_a_missing_secret_is_a_warning_at_its_place(house, ear):
-    house.write(f"{JOB[:-1]}, ping: 'https://hc-ping.com/${{HC}}'}}", phone(ear))
+    house.write(f"{JOB[:-1]}, healthchecks-url: 'https://hc-ping.com/${{HC}}'}}", phone(ear))
     done = house.run("config", "check")
     assert done.returncode == 0
     assert "no HOOK among the secrets; put it into secrets.env (warning)" in done.stderr

@@ -94,7 +94,7 @@ def test_the_library_of_a_puzzle_runs_and_prints(page: Path, capsys: pytest.Capt
 
 def test_the_configuration_of_the_page_loads_beside_the_example_boards(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "config" / "boards", tmp_path / "boards")
-    (tmp_path / "appliance.yaml").write_text("state: state\n" + block("yaml"), "utf-8")
+    (tmp_path / "appliance.yaml").write_text("state-dir: state\n" + block("yaml"), "utf-8")
     options = load(tmp_path / "appliance.yaml").jobs["nightly-puzzles"].with_
     assert (options.max_solutions, options.rules) == (1000, {"goal": "3,3"})
 

@@ -13,7 +13,7 @@ LONG = "  XXX\n  XXX\nXXXXXXX\nXXXXXXX\nXXXXXXX\n  XXX\n  XOX\n"
 JOB = """\
 pegs:
   kind: puzzle
-  deadline: {deadline}
+  timeout: {deadline}
   with:
     puzzle: peg-solitaire
     boards: [cross, long.txt, plus]

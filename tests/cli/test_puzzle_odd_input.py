@@ -90,7 +90,7 @@ def test_a_pipe_in_place_of_a_board_keeps_nobody_waiting(tmp_path: Path) -> None
     os.mkfifo(tmp_path / "board.txt")
     config = tmp_path / "appliance.yaml"
     config.write_text(
-        "state: state\njobs:\n  night: {kind: puzzle, with: {puzzle: sudoku, boards: [board.txt]}}\n", "utf-8"
+        "state-dir: state\njobs:\n  night: {kind: puzzle, with: {puzzle: sudoku, boards: [board.txt]}}\n", "utf-8"
     )
     with pytest.raises(ConfigError, match=r"this is no file with a board; name a text file"):
         load(config)

@@ -265,7 +265,7 @@ def test_a_slot_of_cron_that_the_chance_leaves_out_still_sends_what_is_left(hous
 
 def test_what_the_preview_says_is_what_then_happens(house):
     house.write(
-        "bird:\n  kind: tweet\n  schedule: '0 * * * *'\n  chance: 2/3\n  grace: 300d\n"
+        "bird:\n  kind: tweet\n  schedule: '0 * * * *'\n  chance: 2/3\n  misfire-grace: 300d\n"
         "  with: {lines: tweets.txt, network: net}",
         "networks:\n  net: {kind: preview}",
     )

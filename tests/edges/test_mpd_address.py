@@ -11,7 +11,7 @@ from pi_appliance.errors import ConfigError
 def read(folder: Path, address: str) -> object:
     """Return where the player is, as the configuration in FOLDER says."""
     file = folder / "appliance.yaml"
-    file.write_text(f"state: state\nplayer:\n  kind: mpd\n  with:\n    address: {address!r}\n", "utf-8")
+    file.write_text(f"state-dir: state\nplayer:\n  kind: mpd\n  with:\n    address: {address!r}\n", "utf-8")
     player = load(file).player
     assert player is not None
     return player.with_.place

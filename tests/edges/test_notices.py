@@ -151,7 +151,7 @@ def test_nothing_that_is_kept_or_shown_holds_an_address_or_a_secret(house, fault
         put_secrets(house, TOKEN="tk_hushhushhush", HOOK="sesame-hook", HC="0000-hush-uuid")
         phone = f"ntfy://${{TOKEN}}@{ear.address}/literal-topic"
         hook = f"json://user:${{TOKEN}}@{ear.address}/${{HOOK}}"
-        ping = f"\n  ping: http://{ear.address}/${{HC}}"
+        ping = f"\n  healthchecks-url: http://{ear.address}/${{HC}}"
         house.write(BAD + ping, notices(phone=phone, hook=hook))
         if fault != "away":
             done = house.run("jobs", "run", "bad")
@@ -168,7 +168,7 @@ def test_nothing_that_is_kept_or_shown_holds_an_address_or_a_secret(house, fault
 
 # --- healthchecks ---------------------------------------------------------------------------------------------------
 
-PINGED = "{}\n  ping: http://{}/ping/${{HC}}"
+PINGED = "{}\n  healthchecks-url: http://{}/ping/${{HC}}"
 
 
 def pinged(house: House, ear: Ear, job: str = BAD, rest: str = "") -> None:
@@ -202,7 +202,7 @@ def test_a_skipped_run_is_not_pinged_and_a_query_stays(house, ear):
     done = house.run("jobs", "run", "bad", "--as-scheduled", "--json")
     assert json.loads(done.stdout)["outcome"] == "skipped"
     assert ear.heard == []
-    house.write(f"{BAD}\n  ping: http://{ear.address}/slug?create=1")
+    house.write(f"{BAD}\n  healthchecks-url: http://{ear.address}/slug?create=1")
     house.run("jobs", "run", "bad")
     assert [each.path.partition("&")[0] for each in ear.heard] == ["/slug/start?create=1", "/slug/fail?create=1"]
 

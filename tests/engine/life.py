@@ -30,7 +30,7 @@ class Life:
     """Remembers when the daemon lived with a clock it trusted, by the wall clock."""
 
     def __init__(self, house: House, jobs: str) -> None:
-        house.write(jobs, "history: {age: 30000d, runs: 10000000}\n")
+        house.write(jobs, "retention: {max-age: 30000d, max-runs: 10000000}\n")
         text = house.config.read_text("utf-8")
         house.config.write_text(
             text.replace("time-zone: UTC", f"time-zone: {ZONE.key}").replace("wait: 0s", "wait: 10m")

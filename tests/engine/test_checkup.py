@@ -58,7 +58,7 @@ class Machine:
 
     def write(self, jobs: str = "", rest: str = "") -> None:
         """Write the configuration, last changed a long time ago."""
-        text = f"state: {self.state}\ntime-zone: UTC\nweb: {{port: 0}}\n{rest}jobs:\n{jobs or '  {}'}\n"
+        text = f"state-dir: {self.state}\ntime-zone: UTC\nweb: {{port: 0}}\n{rest}jobs:\n{jobs or '  {}'}\n"
         self.config.write_text(text, "utf-8")
         os.utime(self.config, (0, 0))
 
@@ -269,7 +269,7 @@ def test_a_clock_behind_what_has_happened(machine: Machine) -> None:
 
 
 def test_a_job_by_cron_in_another_zone_than_the_machines(machine: Machine) -> None:
-    machine.write(DAILY.replace("kind:", "runs-by: cron, time-zone: Asia/Kathmandu, kind:"))
+    machine.write(DAILY.replace("kind:", "started-by: cron, time-zone: Asia/Kathmandu, kind:"))
     only(machine.look("time zone"), FAIL, "greet is to go by Asia/Kathmandu", "set-timezone Asia/Kathmandu")
     machine.write(DAILY.replace("kind:", "time-zone: Asia/Kathmandu, kind:"))
     only(machine.look("time zone"), OK)
@@ -277,7 +277,7 @@ def test_a_job_by_cron_in_another_zone_than_the_machines(machine: Machine) -> No
 
 # --- cron -------------------------------------------------------------------------------------------------------------
 
-BY_CRON = DAILY.replace("kind:", "runs-by: cron, kind:")
+BY_CRON = DAILY.replace("kind:", "started-by: cron, kind:")
 
 
 def test_without_jobs_by_cron_there_is_nothing_to_look_at(machine: Machine) -> None:

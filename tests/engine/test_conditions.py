@@ -10,7 +10,7 @@ from random import Random
 import pytest
 
 from pi_appliance.config.loader import load
-from pi_appliance.config.model import Conditions, PauseWhen
+from pi_appliance.config.model import Conditions, SuspendWhen
 from pi_appliance.config.units import parse_size
 from pi_appliance.jobs.attempts import AttemptResult, Attempts, Listener
 from pi_appliance.scheduling import conditions
@@ -138,15 +138,15 @@ def job(house, keys: str, name: str = "it"):
 @pytest.mark.parametrize(
     ("keys", "says"),
     [
-        ("only-if: {disk-free: 1000000GB}", "less than 1000000GB"),
-        ("only-if: {command: ['false']}", "false ended with status 1"),
-        ("only-if: {command: ['true'], disk-free: 1kB}", ""),
+        ("conditions: {disk-free: 1000000GB}", "less than 1000000GB"),
+        ("conditions: {command: ['false']}", "false ended with status 1"),
+        ("conditions: {command: ['true'], disk-free: 1kB}", ""),
         ("nice: 1", ""),
     ],
 )
 def test_this_machine_is_asked(house, keys, says):
     wanted, config = job(house, keys), load(house.config)
-    config.state.mkdir()
+    config.state_dir.mkdir()
     with process.StopSignal().caught() as stop:
         why = conditions.unmet_here(wanted, config, stop)
     assert why.endswith(says)
@@ -154,16 +154,16 @@ def test_this_machine_is_asked(house, keys, says):
 
 
 def test_what_a_job_asks_of_sensors_that_are_not_there_is_known(house, pi):
-    both = job(house, "only-if: {temperature-below: 75}\n  pause-when: {throttled: true}")
+    both = job(house, "conditions: {temperature-below: 75}\n  suspend-when: {throttled: true}")
     assert conditions.missing(both, pi.sensors) == ["temperature", "power"]
-    assert conditions.missing(job(house, "only-if: {online: true}"), pi.sensors) == []
+    assert conditions.missing(job(house, "conditions: {online: true}"), pi.sensors) == []
     pi.heat(40)
     pi.throttled(0)
     assert conditions.missing(both, pi.sensors) == []
 
 
 def test_a_run_is_held_above_the_limit_until_it_is_five_degrees_cooler(pi):
-    pause = conditions.Pause(PauseWhen(temperature_above=80.0), pi.sensors)
+    pause = conditions.Pause(SuspendWhen(temperature_above=80.0), pi.sensors)
     said = []
     for degrees in (79, 80, 80.1, 83.14, 78, 75.1, 75, 79, 81):
         pi.heat(degrees)
@@ -172,7 +172,7 @@ def test_a_run_is_held_above_the_limit_until_it_is_five_degrees_cooler(pi):
 
 
 def test_a_run_is_held_while_the_power_is_bad(pi):
-    pause = conditions.Pause(PauseWhen(throttled=True), pi.sensors)
+    pause = conditions.Pause(SuspendWhen(throttled=True), pi.sensors)
     assert pause.why() == ""
     pi.throttled(0x5)
     assert pause.why() == "under-voltage"
@@ -200,7 +200,7 @@ def attempt(house, pi: Pi, listener: Listener | None = None, *, times: int = 1) 
 
 
 def test_a_sensor_that_is_missing_is_told_in_the_log_once_and_in_every_history(house, pi):
-    job(house, "only-if: {temperature-below: 75}")
+    job(house, "conditions: {temperature-below: 75}")
     verdicts = attempt(house, pi, times=3)
     assert [verdict.facts["no-sensor"] for verdict in verdicts] == ["temperature"] * 3
     told = [logs.read(house.state / "logs" / "it" / f"{number}.log") for number in (1, 2, 3)]
@@ -208,7 +208,7 @@ def test_a_sensor_that_is_missing_is_told_in_the_log_once_and_in_every_history(h
 
 
 def test_a_hot_run_is_held_says_so_and_goes_on_when_it_is_cooler(house, pi):
-    job(house, "pause-when: {temperature-above: 80}")
+    job(house, "suspend-when: {temperature-above: 80}")
     pi.heat(83.1)
     notes = []
 
@@ -236,7 +236,7 @@ attempt(House(Path(sys.argv[1])), Pi(Path(sys.argv[2])))
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_a_run_that_is_held_ends_with_its_runner(house, pi, tmp_path, number):
     house.write(
-        "it:\n  kind: command\n  pause-when: {throttled: true}\n  with: {run: [sh, -c, 'echo $$ > pid; sleep 60; :']}"
+        "it:\n  kind: command\n  suspend-when: {throttled: true}\n  with: {run: [sh, -c, 'echo $$ > pid; sleep 60; :']}"
     )
     words = [sys.executable, "-c", RUNNER, str(house.folder), str(tmp_path)]
     with subprocess.Popen(words, env={**os.environ, "PYTHONPATH": str(ROOT)}) as runner:

@@ -147,7 +147,7 @@ class Looking:
         self.seconds = 0.0
         self.outbox = Outbox(appliance.store)
         config = appliance.config
-        self.courier = OutboxDispatcher(config.path, config.state, self.outbox, steady=lambda: self.seconds)
+        self.courier = OutboxDispatcher(config.path, config.state_dir, self.outbox, steady=lambda: self.seconds)
 
     async def until_it_rests(self) -> None:
         """Look once and wait until what that started has ended."""

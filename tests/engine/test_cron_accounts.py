@@ -10,12 +10,12 @@ from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.storage.model import Outcome, Trigger
 from tests.house import House
 
-JOB = "bot: {kind: command, runs-by: cron, schedule: '@hourly', chance: 1/1000000, with: {run: ['true']}}"
+JOB = "bot: {kind: command, started-by: cron, schedule: '@hourly', chance: 1/1000000, with: {run: ['true']}}"
 
 
 @pytest.fixture
 def appliance(house: House) -> Iterator[Appliance]:
-    house.write(JOB, "history: {age: 36500d}")
+    house.write(JOB, "retention: {max-age: 36500d}")
     with Appliance.open(house.config) as opened:
         yield opened
 

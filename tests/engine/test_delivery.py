@@ -27,7 +27,8 @@ class Post:
 
     def __init__(self, house: House, ear: Ear, *, pings: bool = False) -> None:
         jobs = "".join(
-            f"j{n}: {{kind: command, ping: 'http://{ear.address}/{n}', with: {{run: [x]}}}}\n" for n in range(5)
+            f"j{n}: {{kind: command, healthchecks-url: 'http://{ear.address}/{n}', with: {{run: [x]}}}}\n"
+            for n in range(5)
         )
         house.write(
             jobs if pings else "", f"notices:\n  phone: {{kind: apprise, with: {{url: 'json://{ear.address}'}}}}"

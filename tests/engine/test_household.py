@@ -33,14 +33,14 @@ def server(tmp_path: Path) -> Iterator[MpdServer]:
 
 def config_of(server: MpdServer, state: Path, **more: object) -> Config:
     part = PluginConfig(kind="mpd", with_=mpd.Options(address=server.address, stand_in=False))
-    return Config(player=part, state=state, **more)  # type: ignore[arg-type]
+    return Config(player=part, state_dir=state, **more)  # type: ignore[arg-type]
 
 
 @contextlib.asynccontextmanager
 async def living(config: Config) -> AsyncIterator[Hub]:
     """Have all that looks after the music live within the block."""
-    config.state.mkdir(exist_ok=True)
-    with Store(config.state / "history.db") as store:
+    config.state_dir.mkdir(exist_ok=True)
+    with Store(config.state_dir / "history.db") as store:
         hub = services.new_hub(config, store, {})
         task = asyncio.create_task(services.run(hub, config))
         try:

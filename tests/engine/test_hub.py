@@ -42,7 +42,7 @@ def part(address: str, *, stand_in: bool = False, music: Path | None = None) -> 
 
 
 def config(player: PluginConfig | None, state: Path, volume: VolumePolicy | None = None) -> Config:
-    return Config(player=player, state=state, volume=volume)
+    return Config(player=player, state_dir=state, volume=volume)
 
 
 @contextlib.asynccontextmanager

@@ -25,7 +25,7 @@ def test_a_job_steps_back_as_far_as_it_is_told(house):
     mine = os.getpriority(os.PRIO_PROCESS, 0)
     assert run_it(house, "nice: 7", "nice")["summary"] == f"nice ended well: {max(7, mine)}"
     assert "nice 7" in run_it(house, "nice: 7", "cat", "/proc/self/autogroup")["summary"] or mine > 7
-    assert run_it(house, "grace: 5m", "nice")["summary"] == f"nice ended well: {mine}"
+    assert run_it(house, "misfire-grace: 5m", "nice")["summary"] == f"nice ended well: {mine}"
 
 
 def test_without_limits_the_history_says_nothing_of_them(house):

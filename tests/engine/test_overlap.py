@@ -17,7 +17,7 @@ def job(name: str = "a", schedule: str = "'0 * * * *'", **more: str) -> str:
 
 
 def chained(name: str, *after: str, **more: str) -> str:
-    return job(name, "null", after=f"[{', '.join(after)}]", **more)
+    return job(name, "null", depends_on=f"[{', '.join(after)}]", **more)
 
 
 def hours(made: World, name: str = "a") -> list[str]:
@@ -33,7 +33,7 @@ def test_a_slot_that_comes_while_a_run_goes_on_is_skipped(house: House) -> None:
 
 
 def test_a_slot_that_is_queued_starts_as_soon_as_the_run_before_it_has_ended(house: House) -> None:
-    with world(house, job(overlap="queue", grace="1m"), takes=lambda _: 5400.0) as made:
+    with world(house, job(concurrency="queue", misfire_grace="1m"), takes=lambda _: 5400.0) as made:
         made.live(NOON + 3 * HOUR)
         assert made.scheduler.waiting == 1
         made.live(NOON + 6 * HOUR)
@@ -43,14 +43,14 @@ def test_a_slot_that_is_queued_starts_as_soon_as_the_run_before_it_has_ended(hou
 
 
 def test_no_more_than_ten_slots_wait(house: House) -> None:
-    with world(house, job(overlap="queue"), takes=lambda _: 100 * 3600.0) as made:
+    with world(house, job(concurrency="queue"), takes=lambda _: 100 * 3600.0) as made:
         made.live(NOON + timedelta(hours=14, minutes=1))
         assert made.scheduler.waiting == 10
         assert [outcome for _, outcome in made.outcomes()] == [None, *[Outcome.SKIPPED] * 3]
 
 
 def test_a_slot_that_was_queued_when_the_power_went_is_made_up_for_within_its_window(house: House) -> None:
-    queued = job(overlap="queue", catch_up="{window: 12h, at-most: 9}")
+    queued = job(concurrency="queue", catch_up="{max-age: 12h, max-runs: 9}")
     with world(house, queued, takes=lambda _: 5400.0) as made:
         made.live(NOON + timedelta(hours=2, minutes=10))
         assert made.scheduler.waiting == 1
@@ -61,7 +61,7 @@ def test_a_slot_that_was_queued_when_the_power_went_is_made_up_for_within_its_wi
 
 
 def test_what_is_made_up_for_starts_one_after_the_other_within_its_spread(house: House) -> None:
-    caught = job(catch_up="{window: 6h, at-most: 3, spread: 10m}")
+    caught = job(catch_up="{max-age: 6h, at-most: 3, spread: 10m}")
     with world(house, caught, takes=lambda _: 60.0) as made:
         made.live(NOON + timedelta(minutes=30))
         made.clock.go(5 * 3600)
@@ -73,7 +73,7 @@ def test_what_is_made_up_for_starts_one_after_the_other_within_its_spread(house:
 
 
 def test_the_slots_of_a_pause_are_told_as_skipped_and_are_not_made_up_for(house: House) -> None:
-    with world(house, job(catch_up="{window: 1d, at-most: 9}")) as made:
+    with world(house, job(catch_up="{max-age: 1d, max-runs: 9}")) as made:
         made.live(NOON + timedelta(minutes=30))
         made.appliance.pause("a", now=made.clock.now())
         made.live(NOON + timedelta(hours=3, minutes=30))
@@ -126,7 +126,7 @@ def test_a_failure_starts_nothing(house: House) -> None:
 
 
 def test_a_success_of_long_ago_starts_nothing_new_and_is_told_as_a_misfire(house: House) -> None:
-    with world(house, job("a", "null") + chained("b", "a", grace="5m")) as made:
+    with world(house, job("a", "null") + chained("b", "a", misfire_grace="5m")) as made:
         made.look()
         made.clock.go(1)
         run, _ = made.appliance.store.begin(

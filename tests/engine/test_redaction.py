@@ -108,7 +108,7 @@ SETTINGS = {
     "notices": {"phone": {"kind": "ntfy", "with": {"server": "https://ntfy.sh", "topic": "kitchen-alarm"}}},
     "jobs": {
         "backup": {
-            "ping": "https://hc-ping.com/abcd-efgh",
+            "healthchecks-url": "https://hc-ping.com/abcd-efgh",
             "with": {
                 "run": ["rsync", "--password", "hunter2", "-a", "https://u:sesam@nas/share"],
                 "environment": {"MODE": "full-moon", "N": 5},
@@ -128,7 +128,7 @@ def test_settings_keep_their_shape_and_lose_their_secrets() -> None:
         "notices": {"phone": {"kind": "ntfy", "with": {"server": "https://ntfy.sh", "topic": MARK}}},
         "jobs": {
             "backup": {
-                "ping": MARK,
+                "healthchecks-url": MARK,
                 "with": {
                     "run": ["rsync", "--password", MARK, "-a", f"https://nas/{MARK}"],
                     "environment": {"MODE": MARK, "N": MARK},

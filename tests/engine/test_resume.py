@@ -304,7 +304,7 @@ def test_who_is_woken_or_falls_asleep_hears_nothing_of_yesterday(
         await remember(driven, tmp_path, FILES, Play.PLAYING)
         with Store(tmp_path / "history.db") as store:
             store.asks.hold("one", json.dumps({"session": {"phase": phase}}), now=driven.now())
-            work = ActiveSessions(Config(state=tmp_path), lambda: store)
+            work = ActiveSessions(Config(state_dir=tmp_path), lambda: store)
             player = SoftPlayer(driven, volume=100)
             async with kept(player, tmp_path, boot="second", work=work):
                 assert [track.uri for track in player.tracks] == queue

@@ -17,7 +17,9 @@ from tests.house import House
 
 @pytest.fixture
 def hourly(house: House) -> Iterator[World]:
-    with world(house, "tick:\n  kind: command\n  schedule: '0 * * * *'\n  grace: 5m\n  with: {run: ['true']}") as made:
+    with world(
+        house, "tick:\n  kind: command\n  schedule: '0 * * * *'\n  misfire-grace: 5m\n  with: {run: ['true']}"
+    ) as made:
         made.look()
         yield made
 
@@ -137,7 +139,7 @@ def test_how_long_a_clock_that_nobody_has_set_is_waited_for_is_told(hourly, hous
 
 
 def test_a_slot_that_waits_for_its_turn_is_not_overtaken_by_a_newer_one(house):
-    jobs = "tick:\n  kind: command\n  schedule: every 1m\n  overlap: queue\n  with: {run: ['true']}"
+    jobs = "tick:\n  kind: command\n  schedule: every 1m\n  concurrency: queue\n  with: {run: ['true']}"
     with world(house, jobs) as made, locks.acquire(made.appliance.lock_path("tick")) as lock:
         assert lock is not None
         made.look()
@@ -166,7 +168,9 @@ def test_a_job_of_the_start_of_the_machine_is_tried_again_until_it_has_begun(hou
 
 
 def test_a_chain_that_cannot_begin_is_tried_once_a_minute(house):
-    jobs = "a:\n  kind: command\n  with: {run: ['true']}\nb:\n  kind: command\n  after: [a]\n  with: {run: ['true']}"
+    jobs = (
+        "a:\n  kind: command\n  with: {run: ['true']}\nb:\n  kind: command\n  depends-on: [a]\n  with: {run: ['true']}"
+    )
     with world(house, jobs) as made:
         made.look()
         made.clock.go(1)

@@ -42,7 +42,7 @@ def test_jobs_by_the_wall_clock_wait_for_it_and_intervals_do_not(house: House) -
 
 
 def test_when_the_clock_is_set_what_was_missed_is_accounted_for(house: House) -> None:
-    daily = "wall:\n  kind: command\n  schedule: '0 * * * *'\n  catch-up: {window: 2h}\n  with: {run: ['true']}\n"
+    daily = "wall:\n  kind: command\n  schedule: '0 * * * *'\n  catch-up: {max-age: 2h}\n  with: {run: ['true']}\n"
     with world(house, daily) as made:
         made.live(NOON + timedelta(minutes=30))
         untrusted(made)

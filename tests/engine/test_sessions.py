@@ -54,7 +54,7 @@ def opened(home: House) -> Appliance:
 def ask(home: House, given: dict[str, object], after: timedelta = timedelta(0)) -> int:
     with opened(home) as appliance:
         number = appliance.store.asks.add("one", clock.now() + after, given, now=clock.now()).id
-        wakeup.wake_daemon(appliance.config.state / wakeup.NAME)
+        wakeup.wake_daemon(appliance.config.state_dir / wakeup.NAME)
     return number
 
 
@@ -200,7 +200,7 @@ def test_a_job_to_be_used_once_pauses_itself_and_rings_on_after_a_restart_all_th
 
 
 def test_cron_finds_the_slot_skipped(house):
-    house.write("one:\n  kind: command\n  schedule: '@hourly'\n  runs-by: cron\n  with: {run: ['true']}")
+    house.write("one:\n  kind: command\n  schedule: '@hourly'\n  started-by: cron\n  with: {run: ['true']}")
     assert house.run("jobs", "skip", "one").stdout.startswith("one leaves out ")
     first, second = house.json("jobs", "next", "one", "--count", "2")
     assert (first["skipped"], first["picked"], second["skipped"], second["picked"]) == (True, False, False, True)

@@ -36,12 +36,12 @@ def two_hundred(random: Random) -> Iterator[str]:
     """Yield jobs of every sort, at random times."""
     policies = [
         {},
-        {"grace": "10m"},
-        {"catch_up": "{window: 6h}"},
-        {"catch_up": "{window: 2d, at-most: 3, spread: 10m}"},
+        {"misfire-grace": "10m"},
+        {"catch-up": "{max-age: 6h}"},
+        {"catch-up": "{max-age: 2d, max-runs: 3, stagger: 10m}"},
         {"jitter": "20m"},
         {"chance": "1/4"},
-        {"chance": "1/3", "catch_up": "{window: 1d}", "jitter": "15m"},
+        {"chance": "1/3", "catch-up": "{max-age: 1d}", "jitter": "15m"},
     ]
     for number in range(200):
         minute, hour = random.randrange(60), random.randrange(24)
@@ -100,11 +100,11 @@ class Accidents(RuleBasedStateMachine):
         self.life = Life(
             House(Path(self.folder.name)),
             job("hourly", '"0 * * * *"')
-            + job("night", '"30 2 * * *"', catch_up="{window: 12h}")
-            + job("twice", '"15 2,14 * * *"', jitter="30m", catch_up="{window: 1d, at-most: 2, spread: 20m}")
-            + job("drawn", '"*/30 * * * *"', chance="1/3", catch_up="{window: 3h}")
-            + job("span", "every 25m", grace="1m")
-            + job("long", '"*/30 * * * *"', overlap="queue"),
+            + job("night", '"30 2 * * *"', catch_up="{max-age: 12h}")
+            + job("twice", '"15 2,14 * * *"', jitter="30m", catch_up="{max-age: 1d, at-most: 2, spread: 20m}")
+            + job("drawn", '"*/30 * * * *"', chance="1/3", catch_up="{max-age: 3h}")
+            + job("span", "every 25m", misfire_grace="1m")
+            + job("long", '"*/30 * * * *"', concurrency="queue"),
         )
         self.off = timedelta(0)  # how far the clock is wrong
 

@@ -125,7 +125,7 @@ def test_a_history_that_is_damaged_on_a_full_card_waits_for_room_as_it_is(house,
 
 
 def test_the_daemon_lives_on_says_it_once_and_loses_no_slot(house, card):
-    house.write(job(house, "mark", "echo once >> marks", "every 1s", "  grace: 1h\n"), "web: {port: 0}")
+    house.write(job(house, "mark", "echo once >> marks", "every 1s", "  misfire-grace: 1h\n"), "web: {port: 0}")
     marks = house.folder / "marks"
 
     def told(said: str) -> list[str]:
@@ -164,7 +164,7 @@ def test_a_card_that_was_mounted_read_only_is_one_line(house, card):
 
 
 def test_a_daemon_whose_folder_it_may_no_longer_write_says_so_once_and_lives_on(abroad):
-    abroad.write(job(abroad, "mark", "true", "every 1s", "  grace: 1h\n"), "web: {port: 0}")
+    abroad.write(job(abroad, "mark", "true", "every 1s", "  misfire-grace: 1h\n"), "web: {port: 0}")
     abroad.program = ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", *abroad.program)
     with small_card(abroad) as card:
         os.chown(card, NOBODY, NOBODY)

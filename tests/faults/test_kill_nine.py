@@ -37,11 +37,11 @@ def jobs(house: House) -> str:
     return "".join(
         (
             job("quick", "schedule: every 1s"),
-            job("in-turn", "schedule: every 2s\n  overlap: queue", "sleep 1"),
-            job("made-up-for", "schedule: every 1s\n  catch-up: {window: 1h, at-most: 3}"),
+            job("in-turn", "schedule: every 2s\n  concurrency: queue", "sleep 1"),
+            job("made-up-for", "schedule: every 1s\n  catch-up: {max-age: 1h, max-runs: 3}"),
             job("every-minute", "schedule: '* * * * *'"),
-            job("slow", "schedule: every 3s\n  overlap: replace", "sleep 9 & wait"),
-            job("next", "after: [quick]"),
+            job("slow", "schedule: every 3s\n  concurrency: replace", "sleep 9 & wait"),
+            job("next", "depends-on: [quick]"),
         )
     )
 

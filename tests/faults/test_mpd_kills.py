@@ -168,8 +168,8 @@ def server(tmp_path: Path) -> Iterator[MpdServer]:
 @contextlib.asynccontextmanager
 async def living(config: Config) -> AsyncIterator[tuple[Hub, int]]:
     """Have the hub, all that looks after the music, and the MPD port live within the block."""
-    config.state.mkdir()
-    with Store(config.state / "history.db") as store:
+    config.state_dir.mkdir()
+    with Store(config.state_dir / "history.db") as store:
         hub = services.new_hub(config, store, {})
         task = asyncio.create_task(services.run(hub, config))
         relay = Relay(hub, MpdPort(port=0))
@@ -183,7 +183,7 @@ async def living(config: Config) -> AsyncIterator[tuple[Hub, int]]:
 
 def test_whatever_mpd_dies_of_everybody_comes_back_and_nothing_is_done_twice(server: MpdServer, tmp_path: Path) -> None:
     part = PluginConfig(kind="mpd", with_=player.Options(address=server.address, stand_in=False))
-    config = Config(player=part, state=tmp_path / "state", volume=VolumePolicy(maximum=90))
+    config = Config(player=part, state_dir=tmp_path / "state", volume=VolumePolicy(maximum=90))
     random = Random(SEED)
     late = list[tuple[float, str]]()  # of each kill: seconds until all were served again, and who was the last
 

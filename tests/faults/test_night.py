@@ -32,7 +32,7 @@ JOBS = """
 wake: {kind: music, with: {action: alarm, play: [PLAY], volume: 40, start-volume: 4, fade: 5s}}
 other: {kind: music, with: {action: alarm, play: [one.wav], volume: 30, start-volume: 4, fade: 3s}}
 sleep: {kind: music, with: {action: sleep}}
-announce: {kind: music, overlap: queue, with: {action: announce}}
+announce: {kind: music, concurrency: queue, with: {action: announce}}
 """
 # Speaks as espeak-ng is called, and writes down what it was told.
 SPEAKER = """#!/bin/sh
@@ -106,7 +106,7 @@ class Night(House):
         with Appliance.open(self.config) as appliance:
             for job in jobs:
                 appliance.store.asks.add(job, clock.now(), given, now=clock.now())
-            wakeup.wake_daemon(appliance.config.state / wakeup.NAME)
+            wakeup.wake_daemon(appliance.config.state_dir / wakeup.NAME)
 
     def pid(self, job: str) -> int:
         """Return the process of the run of JOB that goes on."""

@@ -34,8 +34,8 @@ JOB = """
 bird:
   kind: tweet
   schedule: '0 6 * * *'
-  deadline: 20s
-  retry: {times: 1, wait: 1s}
+  timeout: 20s
+  retry: {max-retries: 1, delay: 1s}
   with: {lines: tweets.txt, network: [x, mastodon, bluesky], late: 20d}
 """
 NETWORKS = """

@@ -25,11 +25,11 @@ def config_of(folder: Path, *schedules: str, zone: str = "UTC", runs_by: str = "
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / "appliance.yaml"
     jobs = "".join(
-        f"  job-{number}:\n    kind: command\n    schedule: {schedule}\n    runs-by: {runs_by}\n"
+        f"  job-{number}:\n    kind: command\n    schedule: {schedule}\n    started-by: {runs_by}\n"
         f"    with: {{run: [/bin/true]}}\n"
         for number, schedule in enumerate(schedules)
     )
-    file.write_text(f"state: state\ntime-zone: {zone}\njobs:\n{jobs}", "utf-8")
+    file.write_text(f"state-dir: state\ntime-zone: {zone}\njobs:\n{jobs}", "utf-8")
     return load(file)
 
 
@@ -83,14 +83,14 @@ def test_a_command_longer_than_cron_takes_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_job_in_another_zone_than_cron_is_refused_with_both_ways_out(tmp_path: Path) -> None:
-    with pytest.raises(Refused, match="timedatectl set-timezone Europe/Paris, or write runs-by: daemon"):
+    with pytest.raises(Refused, match="timedatectl set-timezone Europe/Paris, or write started-by: daemon"):
         entries(config_of(tmp_path, '"@daily"', zone="Europe/Paris"))
 
 
 def test_a_job_with_a_zone_of_its_own_is_measured_by_that(tmp_path: Path) -> None:
     file = config_of(tmp_path, '"@daily"', '"@hourly"').path
     text = file.read_text("utf-8")
-    last = text.rindex("    runs-by")
+    last = text.rindex("    started-by")
     file.write_text(f"{text[:last]}    time-zone: Asia/Tokyo\n{text[last:]}", "utf-8")
     with pytest.raises(Refused, match="but job-1 is to run by Asia/Tokyo"):
         entries(load(file))

@@ -135,7 +135,7 @@ def test_a_release_that_cannot_be_built_ends_with_what_to_try(clone: Path, tmp_p
 def test_an_install_puts_everything_in_its_place(staged: Path) -> None:
     assert files_below(staged)[:2] == ["etc/pi-appliance/.defaults", "etc/pi-appliance/appliance.yaml"]
     configuration = staged / "etc" / "pi-appliance"
-    assert "state: /var/lib/pi-appliance\n" in (configuration / "appliance.yaml").read_text()
+    assert "state-dir: /var/lib/pi-appliance\n" in (configuration / "appliance.yaml").read_text()
     assert (configuration / "secrets.env").read_text() == "WEB_PASSWORD=secret\n"
     assert (configuration / "secrets.env").stat().st_mode & 0o777 == 0o600
     assert (staged / "usr/local/bin/pi-appliance").readlink() == Path("/opt/pi-appliance/current/bin/pi-appliance")
@@ -188,7 +188,7 @@ def test_an_edited_file_stays_and_the_new_one_is_put_beside_it(clone: Path, stag
 def test_a_file_as_an_older_release_wrote_it_is_brought_up_to_date(clone: Path, staged: Path) -> None:
     configuration = staged / "etc" / "pi-appliance" / "appliance.yaml"
     shipped = configuration.read_text()
-    configuration.write_text("state: /var/lib/pi-appliance\n")
+    configuration.write_text("state-dir: /var/lib/pi-appliance\n")
     old = subprocess.run(["sha256sum", configuration], capture_output=True, text=True, check=True).stdout.split()[0]
     as_if_written_by_an_older_release(configuration, old)
     sh(clone / "deploy" / "install.sh", "--yes", "--prefix", staged)

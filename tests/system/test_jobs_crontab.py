@@ -36,8 +36,8 @@ def write_config(folder: Path, *expressions: str) -> Path:
     """Write a configuration in FOLDER whose one job runs by cron, at EXPRESSIONS."""
     file = folder / "appliance.yaml"
     file.write_text(
-        f"state: state\ntime-zone: {machine_zone()}\njobs:\n  greet:\n    kind: command\n"
-        f"    schedule: {json.dumps(expressions)}\n    runs-by: cron\n    with: {{run: [/bin/echo, hello]}}\n"
+        f"state-dir: state\ntime-zone: {machine_zone()}\njobs:\n  greet:\n    kind: command\n"
+        f"    schedule: {json.dumps(expressions)}\n    started-by: cron\n    with: {{run: [/bin/echo, hello]}}\n"
     )
     return file
 

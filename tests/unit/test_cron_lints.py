@@ -75,7 +75,7 @@ def test_one_warning_names_the_first_change_each_way_only() -> None:
 def test_config_check_places_each_warning_at_its_item_and_asks_the_zone_of_the_job(tmp_path: Path) -> None:
     file = tmp_path / "appliance.yaml"
     file.write_text(
-        "state: state\n"
+        "state-dir: state\n"
         "time-zone: Asia/Tokyo\n"
         "jobs:\n"
         "  one:\n"

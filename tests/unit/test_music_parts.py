@@ -200,7 +200,7 @@ def test_what_is_no_session_is_none(text):
 
 def config(folder: Path, lines: str) -> Path:
     path = folder / "appliance.yaml"
-    path.write_text(f"state: state\njobs:\n  it:\n    kind: music\n    with: {{{lines}}}\n", "utf-8")
+    path.write_text(f"state-dir: state\njobs:\n  it:\n    kind: music\n    with: {{{lines}}}\n", "utf-8")
     return path
 
 

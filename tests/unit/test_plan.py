@@ -46,20 +46,20 @@ def test_a_slot_that_has_come_is_started_and_accounted_for():
 
 
 def test_a_slot_beyond_its_grace_is_a_misfire():
-    (gone,) = decide(job(grace=5 * MINUTE), NOON - MINUTE, NOON + 6 * MINUTE).gone
+    (gone,) = decide(job(misfire_grace=5 * MINUTE), NOON - MINUTE, NOON + 6 * MINUTE).gone
     assert (gone.outcome, gone.first, gone.count) == (Outcome.MISFIRED, NOON, 1)
     assert gone.why == "its slot is 6m late, more than its grace of 5m"
 
 
 def test_after_a_long_sleep_the_newest_slot_is_started_and_the_others_told_in_one():
-    found = decide(job(Cron(("* * * * *",)), grace=5 * MINUTE), NOON, NOON + 30 * MINUTE)
+    found = decide(job(Cron(("* * * * *",)), misfire_grace=5 * MINUTE), NOON, NOON + 30 * MINUTE)
     assert [start.slot for start in found.starts] == [NOON + 30 * MINUTE]
     assert [(gone.outcome, gone.count) for gone in found.gone] == [(Outcome.SKIPPED, 24), (Outcome.SKIPPED, 5)]
 
 
 @pytest.mark.parametrize(("at_most", "started"), [(1, [12]), (3, [10, 11, 12]), (99, [6, 7, 8, 9, 10, 11, 12])])
 def test_catch_up_starts_the_newest_within_its_window_the_oldest_of_them_first(at_most, started):
-    catch_up = CatchUp(window=timedelta(hours=6, minutes=30), at_most=at_most)
+    catch_up = CatchUp(max_age=timedelta(hours=6, minutes=30), max_runs=at_most)
     found = decide(job(catch_up=catch_up), NOON - 10 * HOUR, NOON + 20 * MINUTE)
     assert hours(found) == started
     assert all(start.late for start in found.starts)
@@ -68,13 +68,13 @@ def test_catch_up_starts_the_newest_within_its_window_the_oldest_of_them_first(a
 
 
 def test_slots_outside_a_window_are_skipped_as_the_owner_said():
-    (gone,) = decide(job(catch_up=CatchUp(window=HOUR)), NOON - 3 * HOUR, NOON - timedelta(minutes=1) + HOUR).gone[:1]
+    (gone,) = decide(job(catch_up=CatchUp(max_age=HOUR)), NOON - 3 * HOUR, NOON - timedelta(minutes=1) + HOUR).gone[:1]
     assert gone.outcome is Outcome.SKIPPED
     assert "more than its window of 1h" in gone.why
 
 
 def test_catch_up_looks_for_slots_that_the_chance_uses():
-    catch_up = CatchUp(window=timedelta(days=1))
+    catch_up = CatchUp(max_age=timedelta(days=1))
     what = job(catch_up=catch_up, chance=Chance(1, 4))
     found = decide(what, NOON - 10 * HOUR, NOON + 20 * MINUTE, picked=lambda due: due[11:13] in ("05", "08"))
     assert hours(found) == [8]
@@ -83,7 +83,7 @@ def test_catch_up_looks_for_slots_that_the_chance_uses():
 
 def test_slots_that_are_used_or_held_are_not_owed_again():
     found = decide(
-        job(catch_up=CatchUp(window=10 * HOUR, at_most=9)),
+        job(catch_up=CatchUp(max_age=10 * HOUR, max_runs=9)),
         NOON - 4 * HOUR,
         NOON,
         used=("2026-05-01T10:00:00Z",),
@@ -94,7 +94,7 @@ def test_slots_that_are_used_or_held_are_not_owed_again():
 
 
 def test_a_slot_waits_for_its_jitter_and_is_not_late_by_it():
-    what = job(jitter=timedelta(minutes=40), grace=MINUTE)
+    what = job(jitter=timedelta(minutes=40), misfire_grace=MINUTE)
     waiting = decide(what, NOON - MINUTE, NOON + MINUTE, share=0.5)
     assert (waiting.starts, waiting.gone, waiting.wake) == ([], [], NOON + 20 * MINUTE)
     assert waiting.until < NOON

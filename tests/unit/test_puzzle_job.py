@@ -27,7 +27,7 @@ from tests.fakes.context import FakeContext
 NAMES = ["full", "cross", "plus", "fireplace", "pyramid", "arrow", "diamond"]
 NIGHT = "2027-03-01_0600"
 YAML = """\
-state: state
+state-dir: state
 jobs:
   nightly:
     kind: puzzle

@@ -6,7 +6,7 @@ import pytest
 
 from pi_appliance.config.loader import load_partial
 
-GOOD = "state: here\nweb: {port: 8123}\ntime-zone: Europe/London\n"
+GOOD = "state-dir: here\nweb: {port: 8123}\ntime-zone: Europe/London\n"
 
 
 def write(folder: Path, text: str) -> Path:
@@ -23,7 +23,7 @@ def write(folder: Path, text: str) -> Path:
         "jobs:\n  a: {kind: command, kind: tweet}\n",
         "nonsense: 1\n",
         "mpd-port: {port: many}\n",
-        "history: {age: long}\n",
+        "retention: {max-age: long}\n",
         "jobs:\n\tb: 1\n",
         '"\n',
     ],
@@ -41,7 +41,7 @@ def test_networks_of_kinds_that_there_are_are_used(tmp_path: Path) -> None:
     assert list(found.networks) == ["bird"]
 
 
-@pytest.mark.parametrize("text", ["", "web: {port: 1}\n", "state: [a]\n", "state: a: b\n", "- a\n- b\n"])
+@pytest.mark.parametrize("text", ["", "web: {port: 1}\n", "state-dir: [a]\n", "state-dir: a: b\n", "- a\n- b\n"])
 def test_without_a_state_folder_there_is_nothing(tmp_path: Path, text: str) -> None:
     assert load_partial(write(tmp_path, text)) is None
 

@@ -103,7 +103,7 @@ def test_between_two_changes_nothing_changes(zone: str) -> None:
 
 def problems_of(tmp_path: Path, section: str) -> list[str]:
     path = tmp_path / "appliance.yaml"
-    path.write_text(f"state: state\n{section}\n", "utf-8")
+    path.write_text(f"state-dir: state\n{section}\n", "utf-8")
     with pytest.raises(ConfigError) as caught:
         load(path)
     return [str(problem).partition("appliance.yaml:")[2] for problem in caught.value.problems]
@@ -112,7 +112,7 @@ def problems_of(tmp_path: Path, section: str) -> list[str]:
 def test_a_policy_is_read_with_all_its_forms(tmp_path: Path) -> None:
     path = tmp_path / "appliance.yaml"
     quiet = '[{from: "22:00", to: "7:00", maximum: 20, days: [mon-fri, sun]}, {from: 13:00, to: 15:00, maximum: 0}]'
-    path.write_text(f"state: state\nvolume: {{start: 30, maximum: 80, quiet: {quiet}}}\nresume: false\n", "utf-8")
+    path.write_text(f"state-dir: state\nvolume: {{start: 30, maximum: 80, quiet: {quiet}}}\nresume: false\n", "utf-8")
     config = load(path)
     assert config.volume is not None
     assert config.volume.start == 30

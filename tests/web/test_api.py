@@ -19,8 +19,8 @@ def test_the_state_is_the_player_and_the_jobs(world: World) -> None:
     assert (state["player"]["elapsed"], state["player"]["volume"], state["player"]["queue-length"]) == (61.0, 40, 2)
     assert (state["trouble"], state["stand-in"]) == ("", False)
     assert state["jobs"] == world.ask("/api/v1/jobs").json
-    nothing = dict.fromkeys(("runs-by", "chance", "paused", "next", "next-used", "running", "last"))
-    assert state["jobs"] == [{"job": "hello", "kind": "command", "after": [], "failing": False, **nothing}]
+    nothing = dict.fromkeys(("started_by", "chance", "paused", "next", "next-used", "running", "last"))
+    assert state["jobs"] == [{"job": "hello", "kind": "command", "depends_on": [], "failing": False, **nothing}]
 
 
 def test_the_commands_answer_with_what_the_player_does_then(world: World) -> None:

@@ -144,7 +144,7 @@ def jobs(tmp_path: Path) -> Iterator[World]:
     daily = "    schedule: 0 6 * * *\n    chance: 1/4\n    jitter: 20m\n"
     slow = job("slow", "import time; time.sleep(60)", "    schedule: {every: 15m}\n")
     with served(
-        configuration(tmp_path, jobs=job("daily", "", daily) + slow + job("copy", "", "    after: [slow]\n"))
+        configuration(tmp_path, jobs=job("daily", "", daily) + slow + job("copy", "", "    depends-on: [slow]\n"))
     ) as found:
         record(found, "daily", Outcome.FAILED, "could not " + "w" * 90)
         found.daemon.scheduler.clock_state, found.daemon.scheduler.clock_wait = ClockState.UNTRUSTED, 300.0

@@ -22,7 +22,7 @@ DAILY = "    schedule: 0 6 * * *\n"
 JOBS = (
     job("daily", "", DAILY)
     + job("shaken", "", "    schedule: 0 6 * * *\n    jitter: 50m\n")
-    + job("copy", "", "    after: [daily, shaken]\n")
+    + job("copy", "", "    depends-on: [daily, shaken]\n")
     + job("slow", "import time; time.sleep(60)", DAILY)
     + job("plain", "")
 )
@@ -65,7 +65,7 @@ def test_a_pause_for_a_while_tells_its_end(world: World) -> None:
 
 
 def test_a_job_that_comes_after_others_says_so_and_can_pause(world: World) -> None:
-    assert told(world, "copy")["after"] == ["daily", "shaken"]
+    assert told(world, "copy")["depends_on"] == ["daily", "shaken"]
     assert "After <b>daily, shaken</b>" in card(world, "copy")
     assert "It runs when daily and shaken have all succeeded." in world.ask("/jobs/copy").text
     assert world.ask("/api/v1/jobs/copy/pause", {}).status == 200

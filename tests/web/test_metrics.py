@@ -168,7 +168,7 @@ def test_what_goes_on_pauses_and_waits(busy: World, tmp_path: Path) -> None:
     assert [before[key(name)] for name in ("runs_going_on", "slots_waiting", "notices_waiting")] == [0, 0, 0]
     assert busy.ask("/api/v1/jobs/slow/run", {}).status == 202
     busy.eventually(lambda: samples(busy.ask("/metrics").text)[key("runs_going_on")] == 1)
-    history = busy.daemon.appliance.config.state / "history.db"
+    history = busy.daemon.appliance.config.state_dir / "history.db"
     with sqlite3.connect(history) as db:
         db.execute("INSERT INTO pauses (job, since) VALUES ('slow', '2026-01-01T00:00:00.000Z')")
         db.execute(
@@ -254,7 +254,7 @@ def test_health_is_not_when_the_history_cannot_be_read_and_tells_no_path(world: 
     answer = world.ask("/health")
     assert (answer.status, answer.json["ok"]) == (503, False)
     assert "the history cannot be read" in answer.json["why"]
-    assert str(world.daemon.appliance.config.state) not in answer.text
+    assert str(world.daemon.appliance.config.state_dir) not in answer.text
 
 
 def test_a_head_is_answered_too(world: World) -> None:

@@ -142,10 +142,10 @@ def test_the_next_slot_says_whether_the_chance_uses_it(tmp_path: Path) -> None:
 
 
 RARE = """    schedule: 0 7 * * *
-    runs-by: cron
+    started-by: cron
     chance: 1/50
-    deadline: 1h30m
-    grace: 7m
+    timeout: 1h30m
+    misfire-grace: 7m
 """
 
 
@@ -363,7 +363,7 @@ def test_no_path_leads_out_of_the_reports(world: World, path: str) -> None:
         report(world, f"hello/{half}", "half")
     for link in ("link.txt", "2026-11-21_0330/link.txt"):
         (folder / link).symlink_to(world.daemon.appliance.config.path)
-    (folder / "2026-11-22_0330").symlink_to(world.daemon.appliance.config.state)
+    (folder / "2026-11-22_0330").symlink_to(world.daemon.appliance.config.state_dir)
     answer = world.ask(path)
     assert answer.status == 404
     assert "kind: command" not in answer.text

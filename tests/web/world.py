@@ -214,7 +214,7 @@ def configuration(folder: Path, *, web: str = "host: 127.0.0.1, port: 0", jobs: 
         more = "stations: stations.yaml\n"
     path = folder / "appliance.yaml"
     path.write_text(
-        f"time-zone: Europe/London\nstate: {folder}/state\nweb: {{{web}}}\n{more}jobs:\n"
+        f"time-zone: Europe/London\nstate-dir: {folder}/state\nweb: {{{web}}}\n{more}jobs:\n"
         + (jobs or job("hello", "print('good morning')"))
     )
     return path

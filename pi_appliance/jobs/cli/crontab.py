@@ -49,10 +49,10 @@ def plan(config: Path, system: bool, user_name: str | None) -> None:
     click.echo(change.diff() if change.changes else f"{change.place}: nothing to change")
 
 
-@click.command("install", short_help="Put jobs with `runs-by: cron` into the crontab.")
+@click.command("install", short_help="Put jobs with `started-by: cron` into the crontab.")
 @_options
 def install(config: Path, system: bool, user_name: str | None) -> None:
-    """Put an entry for each job with `runs-by: cron` into the crontab. Everything else in it stays, byte for byte.
+    """Put an entry for each job with `started-by: cron` into the crontab. Everything else in it stays, byte for byte.
 
     Doing it again replaces the entries by those of the present configuration. A last line without a newline, which
     crontab itself refuses and only a hand in its folder can leave there, gets one for good.
@@ -121,7 +121,7 @@ def _place(config: Path, system: bool, user_name: str | None) -> UserCrontab | S
         return SystemCrontab(config)
     user = None if user_name == current_user() else user_name
     try:
-        backup = loader.load(config).state / _BACKUP
+        backup = loader.load(config).state_dir / _BACKUP
     except ConfigError:  # taking entries out must work with a broken configuration too
         backup = None
     return UserCrontab(config, user=user, backup=backup)

@@ -167,7 +167,7 @@ def list_(as_json: bool, config: Path) -> None:
         (
             view.job.name,
             view.job.kind,
-            str(view.job.runs_by) if view.job.schedule or view.job.after else "hand",
+            str(view.job.started_by) if view.job.schedule or view.job.depends_on else "hand",
             _next(view, zone),
             str(view.job.chance or "-"),
             text.outcome(view.last),
@@ -223,8 +223,8 @@ def _becomes(slot: Slot, zone: ZoneInfo) -> str:
 def _next(view: JobView, zone: ZoneInfo) -> str:
     if view.pause is not None:
         return "paused" + (f" until {text.instant(view.pause.until, zone)}" if view.pause.until else "")
-    if view.job.after:
-        return f"after {', '.join(view.job.after)}"
+    if view.job.depends_on:
+        return f"after {', '.join(view.job.depends_on)}"
     if view.next is None:
         return "-"
     return text.slot(view.next.at, zone) + (" (skipped)" if view.next.skipped and not view.next.used else "")
@@ -240,7 +240,7 @@ def job_values(view: JobView) -> dict[str, Any]:
     return {
         "job": view.job.name,
         "kind": view.job.kind,
-        "runs-by": view.job.runs_by if view.job.schedule or view.job.after else None,
+        "started_by": view.job.started_by if view.job.schedule or view.job.depends_on else None,
         "paused": view.pause is not None,
         "chance": str(view.job.chance) if view.job.chance else None,
         "next": slot_values(view.next) if view.next else None,

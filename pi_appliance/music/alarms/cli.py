@@ -244,7 +244,7 @@ def _begun(appliance: Appliance, ask: RunRequest) -> Run | None:
 
 
 def _ring(appliance: Appliance) -> bool:
-    return wakeup.wake_daemon(appliance.config.state / wakeup.NAME)
+    return wakeup.wake_daemon(appliance.config.state_dir / wakeup.NAME)
 
 
 def _leave(ended: Run | None) -> None:

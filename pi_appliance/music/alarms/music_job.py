@@ -8,9 +8,9 @@ from pi_appliance.music.alarms.options import Action, Options, PlayOut
 from pi_appliance.music.context import MusicContext
 from pi_appliance.storage.model import Result
 
-__all__ = ["DEADLINE", "LEAVES", "Action", "Context", "Options", "PlayOut", "run"]
+__all__ = ["LEAVES", "TIMEOUT", "Action", "Context", "Options", "PlayOut", "run"]
 
-DEADLINE = timedelta(hours=25)
+TIMEOUT = timedelta(hours=25)
 """Long, because a sleep timer may be set a day ahead."""
 LEAVES = True
 """A run may leave a checkpoint for a later run."""

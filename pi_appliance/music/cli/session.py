@@ -75,7 +75,7 @@ async def _enter(player: Player, partition: str) -> None:
 def partition_of(settings: Config) -> str:
     """Return the partition that the commands speak of."""
     try:
-        return (settings.state / _PARTITION).read_text("utf-8").strip() or DEFAULT
+        return (settings.state_dir / _PARTITION).read_text("utf-8").strip() or DEFAULT
     except FileNotFoundError:
         return DEFAULT
 
@@ -83,14 +83,14 @@ def partition_of(settings: Config) -> str:
 def remember_partition(settings: Config, name: str) -> None:
     """Let the commands speak of the partition NAME from now on."""
     if name == DEFAULT:
-        (settings.state / _PARTITION).unlink(missing_ok=True)
+        (settings.state_dir / _PARTITION).unlink(missing_ok=True)
     else:
-        files.write(files.make_folder(settings.state, mode=0o750) / _PARTITION, f"{name}\n".encode())
+        files.write(files.make_folder(settings.state_dir, mode=0o750) / _PARTITION, f"{name}\n".encode())
 
 
 def stations(settings: Config) -> Stations:
     """Return the web radio stations: those of the owner's file, and the household's own."""
-    return Stations(settings.stations, settings.state)
+    return Stations(settings.stations, settings.state_dir)
 
 
 async def track_at(player: Player, number: int) -> Track:

@@ -73,7 +73,7 @@ def _prepare(folder: Path, music: Path | None) -> Path:
     """Write what it needs into FOLDER and return its configuration."""
     socket = socket_in(folder)
     if len(os.fsencode(socket)) > LONGEST:
-        raise Unavailable(f"{socket} is too long for a socket; choose a shorter `state` folder")
+        raise Unavailable(f"{socket} is too long for a socket; choose a shorter `state-dir`")
     if music is not None and not music.is_dir():
         raise Unavailable(f"the music folder {music} is not there; correct `music` under `player:`")
     files.make_folder(folder, mode=0o700).chmod(0o700)

@@ -147,7 +147,7 @@ class _LazyCache:
 
     @cached_property
     def _shelf(self) -> Cache:
-        state = _NOWHERE.expanduser() if isinstance(self._config, NoConfig) else load(self._config).state
+        state = _NOWHERE.expanduser() if isinstance(self._config, NoConfig) else load(self._config).state_dir
         return FileCache(state / local.FOLDER)
 
     @contextmanager

@@ -26,7 +26,7 @@ _JOBS = {
     "minute": "schedule: '* * * * *'",
     "span": "schedule: every 10m",
     "night": "schedule: '30 2 * * *'",  # in the hour that is left out
-    "window": "schedule: '30 4 * * *'\n  catch-up: {window: 6h}",
+    "window": "schedule: '30 4 * * *'\n  catch-up: {max-age: 6h}",
     "strict": "schedule: '0 5 * * *'",
 }
 
@@ -72,7 +72,8 @@ class Scenario:
             f"\n  {name}:\n    kind: command\n    with: {{run: [./mark, {name}]}}\n    " + keys.replace("\n", "\n  ")
             for name, keys in _JOBS.items()
         )
-        head = f"state: {self.house.state}\ntime-zone: Europe/Berlin\nclock: {{wait: 1h}}\nweb: {{port: 0}}\njobs:"
+        head = f"state-dir: {self.house.state}\ntime-zone: Europe/Berlin\n"
+        head += "clock: {max-wait-for-sync: 1h}\nweb: {port: 0}\njobs:"
         self.house.config.write_text(head + jobs + "\n", "utf-8")
 
     def play(self) -> None:
