@@ -358,26 +358,6 @@ bot:
 """
 
 
-def test_a_slot_that_the_chance_leaves_out_is_told_without_loading_the_program(house):
-    house.write(BY_CHANCE)
-    midnight = datetime.now(UTC).replace(hour=0, minute=0, second=0)
-    before = (midnight - timedelta(days=1)).strftime("%Y-%m-%dT%H:%M:%SZ")
-    assert house.run("jobs", "run", "bot", "--by", "cron", "--due", before).returncode == 0
-
-    done = house.run("jobs", "run", "bot", "--by", "cron", environment={"PYTHONPROFILEIMPORTTIME": "1"})
-
-    assert (done.returncode, done.stdout) == (0, "")
-    loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
-    assert "sqlite3" in loaded
-    assert not loaded & {"click", "yaml", "cattrs", "cronsim", "dataclasses", "asyncio"}
-    first, second = house.json("jobs", "history", "bot")[::-1]
-    moments = ("id", "due", "started", "ended", "seconds")
-    assert {key: first[key] for key in first if key not in moments} == {
-        key: second[key] for key in second if key not in moments
-    }
-    assert second["due"] == midnight.strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
 def test_a_pause_holds_for_the_slot_that_was_foreseen(house):
     house.write(BY_CHANCE)
     before = (datetime.now(UTC) - timedelta(days=1)).strftime("%Y-%m-%dT00:00:00Z")

@@ -55,7 +55,7 @@ def test_what_is_wrong_with_a_name_or_a_ping_is_told_at_its_place(house, ear, re
     done = house.run("config", "check", environment=HOOK)
     assert done.returncode == 2
     lines = house.config.read_text("utf-8").splitlines()
-    (number,) = (number for number, text in enumerate(lines, 1) if "on-" in text or "ping" in text)
+    (number,) = (number for number, text in enumerate(lines, 1) if "on-" in text or "healthchecks-url" in text)
     assert told.format(number) in done.stderr
 
 

@@ -61,7 +61,7 @@ def test_a_slot_that_was_queued_when_the_power_went_is_made_up_for_within_its_wi
 
 
 def test_what_is_made_up_for_starts_one_after_the_other_within_its_spread(house: House) -> None:
-    caught = job(catch_up="{max-age: 6h, at-most: 3, spread: 10m}")
+    caught = job(catch_up="{max-age: 6h, max-runs: 3, stagger: 10m}")
     with world(house, caught, takes=lambda _: 60.0) as made:
         made.live(NOON + timedelta(minutes=30))
         made.clock.go(5 * 3600)

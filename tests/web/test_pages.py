@@ -156,16 +156,16 @@ def test_the_page_of_a_job_says_what_it_runs_by(tmp_path: Path) -> None:
         assert "At 07:00 every day" in rare
         assert "<dt>Started by</dt><dd>cron, from the crontab, or by hand</dd>" in rare
         assert "<dt>Chance</dt><dd>1/50 of the slots, at random</dd>" in rare
-        assert "<dt>Grace</dt><dd>starts up to 7m late</dd>" in rare
-        assert "<dt>Deadline</dt><dd>ended after 1h30m</dd>" in rare
+        assert "<dt>Misfire grace</dt><dd>starts up to 7m late</dd>" in rare
+        assert "<dt>Timeout</dt><dd>stopped after 1h30m</dd>" in rare
         often = world.ask("/jobs/often").text
         assert "Every " in often
         assert "<dt>Started by</dt><dd>the daemon, or by hand</dd>" in often
         assert "<dt>Chance</dt>" not in often
         plain = world.ask("/jobs/plain").text
         assert "it runs only by hand" in plain
-        assert "<dt>Grace</dt>" not in plain
-        assert "<dt>Deadline</dt><dd>ended after 1h</dd>" in plain
+        assert "<dt>Misfire grace</dt>" not in plain
+        assert "<dt>Timeout</dt><dd>stopped after 1h</dd>" in plain
 
 
 def test_the_strip_tells_each_run_in_words(world: World) -> None:
