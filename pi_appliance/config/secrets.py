@@ -125,7 +125,7 @@ _SHORTEST = 6  # characters of a variable that is taken for a secret by its name
 _HARMLESS = ("PWD",)
 SECRET_NAME = re.compile(
     r"pass(?:word|phrase|wd|code)?$|^pass|secret|token|credential|bearer|cookie|topic|"
-    r"(?:^|[-_.])(?:auth|(?:keys?|pin|pwd|ping)$)",
+    r"(?:^|[-_.])(?:auth|(?:keys?|pin|pwd)$)|^healthchecks-url$",
     re.IGNORECASE,
 )
 """Fits the names of things that are kept secret."""
