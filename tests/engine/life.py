@@ -33,7 +33,7 @@ class Life:
         house.write(jobs, "retention: {max-age: 30000d, max-runs: 10000000}\n")
         text = house.config.read_text("utf-8")
         house.config.write_text(
-            text.replace("time-zone: UTC", f"time-zone: {ZONE.key}").replace("max-wait-for-sync: 0s", "max-wait-for-sync: 10m")
+            text.replace("time-zone: UTC", f"time-zone: {ZONE.key}").replace("sync: 0s", "sync: 10m")
         )
         self.clock = VirtualClock(NEW_YEAR)
         self.appliance = Appliance.open(house.config)

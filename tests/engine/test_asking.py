@@ -83,7 +83,7 @@ def test_a_clock_that_is_put_forward_or_back_moves_it_along(made):
 
 def test_until_the_clock_is_trusted_only_what_is_to_begin_at_once_does(house):
     with world(house, WAKE) as made:
-        house.config.write_text(house.config.read_text("utf-8").replace("max-wait-for-sync: 0s", "max-wait-for-sync: 15m"), "utf-8")
+        house.config.write_text(house.config.read_text("utf-8").replace("sync: 0s", "sync: 15m"), "utf-8")
         made.appliance = made.appliance.reloaded()
         made.clock.ticks, made.clock.known = 5.0, False
         made.restart()

@@ -128,7 +128,7 @@ def test_how_often_and_how_far_the_clock_was_put_is_told(hourly):
 
 
 def test_how_long_a_clock_that_nobody_has_set_is_waited_for_is_told(hourly, house):
-    house.config.write_text(house.config.read_text("utf-8").replace("max-wait-for-sync: 0s", "max-wait-for-sync: 20m"), "utf-8")
+    house.config.write_text(house.config.read_text("utf-8").replace("sync: 0s", "sync: 20m"), "utf-8")
     hourly.appliance, hourly.clock.known = hourly.appliance.reloaded(), False
     hourly.restart()
     hourly.look()

@@ -28,7 +28,7 @@ def ran(made: World, job: str) -> list[str]:
 
 def test_jobs_by_the_wall_clock_wait_for_it_and_intervals_do_not(house: House) -> None:
     with world(house, TWO) as made:
-        house.config.write_text(house.config.read_text("utf-8").replace("max-wait-for-sync: 0s", "max-wait-for-sync: 15m"), "utf-8")
+        house.config.write_text(house.config.read_text("utf-8").replace("sync: 0s", "sync: 15m"), "utf-8")
         made.scheduler.take_over(made.appliance.reloaded())
         untrusted(made)
         made.scheduler.take_over(made.appliance.reloaded())
@@ -59,7 +59,7 @@ def test_when_the_clock_is_set_what_was_missed_is_accounted_for(house: House) ->
 
 def test_it_looks_often_while_the_clock_may_be_set_at_any_moment(house: House) -> None:
     with world(house, "wall:\n  kind: command\n  schedule: '0 * * * *'\n  with: {run: ['true']}\n") as made:
-        house.config.write_text(house.config.read_text("utf-8").replace("max-wait-for-sync: 0s", "max-wait-for-sync: 10m"), "utf-8")
+        house.config.write_text(house.config.read_text("utf-8").replace("sync: 0s", "sync: 10m"), "utf-8")
         again = made.appliance.reloaded()
         untrusted(made).scheduler.take_over(again)
         made.live(NOON + timedelta(minutes=1))
