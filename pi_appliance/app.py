@@ -57,7 +57,7 @@ from pi_appliance.web.actions import Actions
 from pi_appliance.web.interface import Daemon, Services
 from pi_appliance.web.params import BASE, Call, route
 from pi_appliance.web.security import METRICS, Authenticator, SecurityMiddleware
-from pi_appliance.web.sse import EventStream, Feed
+from pi_appliance.web.sse import EventStream, StateFeed
 
 
 class Api:
@@ -129,8 +129,8 @@ _PLAIN = {404: "there is no such page", 405: "this address does not take that; s
 
 def build(
     daemon: Daemon,
-    door: Authenticator,
-    feed: Feed,
+    authenticator: Authenticator,
+    feed: StateFeed,
     changes: PlayerEvents,
     now: Callable[[], datetime],
     names: Collection[str],
@@ -138,7 +138,7 @@ def build(
 ) -> ASGIApp:
     """Return the application for a machine that goes by NAMES, the first of which is its own."""
     actions = Actions(daemon, now)
-    pages = Pages(daemon, actions, door, next(iter(names)))
+    pages = Pages(daemon, actions, authenticator, next(iter(names)))
     posts = PostPages(daemon, actions, pages)
     covers = Covers(lambda: daemon.hub, changes)
     music = [
@@ -177,7 +177,7 @@ def build(
         routes=[*pages.routes(), *posts.routes(), *music, *api.routes(), Route("/events", events), *watched, static],
         exception_handlers={ApplianceError: ours, HTTPException: http, Exception: fault},
     )
-    return SecurityMiddleware(app, door, names)
+    return SecurityMiddleware(app, authenticator, names)
 
 
 _STANDARD = ("Not Found", "Method Not Allowed")  # what the router itself says
@@ -214,7 +214,7 @@ class WebService:
         """PATIENCE is how many seconds a client may take to say what he wants."""
         self._patience = patience
         self._now, self._ticks, self._environment = now, ticks, environment
-        self._feeds: list[Feed | PlayerEvents] = []
+        self._feeds: list[StateFeed | PlayerEvents] = []
         self._server: _Server | None = None
         self._serving: asyncio.Task[None] | None = None
         self._unix_socket: unix_socket.UnixSocket | None = None
@@ -230,7 +230,7 @@ class WebService:
         password = secrets.load(config.path, self._environment).get("WEB_PASSWORD", "")
         listeners = _listen(config, password)
         self.port = listeners[0].getsockname()[1]
-        feed, changes = Feed(daemon, self._now), PlayerEvents(daemon, self._ticks)
+        feed, changes = StateFeed(daemon, self._now), PlayerEvents(daemon, self._ticks)
         self._feeds = [feed, changes]
         names = dict.fromkeys([socket.gethostname(), config.web.host, network.announced(network.name())])
         app = build(daemon, Authenticator(password, self._ticks), feed, changes, self._now, names, self._ticks)

@@ -32,8 +32,8 @@ from pi_appliance.storage.slots import Pause
 from pi_appliance.web import banner, filters, state
 from pi_appliance.web.actions import Actions
 from pi_appliance.web.interface import Daemon
-from pi_appliance.web.params import NUMBER, asked, form
-from pi_appliance.web.security import Authenticator, address_of, cookie, page_here
+from pi_appliance.web.params import NUMBER, form, query_number
+from pi_appliance.web.security import Authenticator, address_of, cookie, local_target
 
 _SLOT_STRIP = 60  # slots in the strip
 _SLOT_ROWS = 20  # slots in the list
@@ -99,13 +99,18 @@ def seen(run: Run | None, pause: Pause | None = None) -> str:
 class Pages:
     """The endpoints that answer with a page."""
 
-    def __init__(self, daemon: Daemon, actions: Actions, door: Authenticator, name: str) -> None:
-        self._daemon, self._actions, self._door = daemon, actions, door
+    def __init__(self, daemon: Daemon, actions: Actions, authenticator: Authenticator, name: str) -> None:
+        self._daemon, self._actions, self._authenticator = daemon, actions, authenticator
         self._templates = Environment(
             loader=FileSystemLoader(Path(web.__file__).parent / "templates"), autoescape=True, trim_blocks=True
         )
         self._templates.lstrip_blocks = True
-        self._templates.globals |= {"name": name, "version": __version__, "locked": door.locked, "seen": seen}
+        self._templates.globals |= {
+            "name": name,
+            "version": __version__,
+            "locked": authenticator.has_password,
+            "seen": seen,
+        }
         self._templates.filters |= {
             "ago": lambda when: filters.ago(when, actions.now()),
             "soon": lambda when: filters.day_and_time(when, actions.now(), self._zone()),
@@ -182,14 +187,14 @@ class Pages:
     async def command(self, request: Request) -> Response:
         """Ask the player for something."""
         given = await form(request)
-        back = page_here(given.pop("to", "/"))
+        back = local_target(given.pop("to", "/"))
         await self._actions.ask_player(request.path_params["command"], given)
         return RedirectResponse(back, 303)
 
     async def job(self, request: Request) -> Response:
         """One job: its schedule in words, its history, its reports."""
         name, appliance, now = request.path_params["name"], self._daemon.appliance, self._actions.now()
-        runs = appliance.history(job=name, limit=_ROWS + 1, before=asked(request, "before"))
+        runs = appliance.history(job=name, limit=_ROWS + 1, before=query_number(request, "before"))
         view = next((view for view in appliance.jobs(now) if view.job.name == name), None)
         schedule = view.job.schedule if view else None
         return self.page(
@@ -271,26 +276,26 @@ class Pages:
 
     async def sign_in_page(self, request: Request) -> Response:
         """Ask for the password."""
-        to = page_here(request.query_params.get("to", "/"))
-        if self._door.lets_in(request):
+        to = local_target(request.query_params.get("to", "/"))
+        if self._authenticator.is_authorized(request):
             return RedirectResponse(to, 303)
         return self.page("sign_in.html", wrong="", to=to)
 
     async def sign_in(self, request: Request) -> Response:
         """Take the password, and go on to the page that was wanted."""
         given = await form(request)
-        to = page_here(given.get("to", "/"))
-        if self._door.locked:
+        to = local_target(given.get("to", "/"))
+        if self._authenticator.has_password:
             try:
-                self._door.check(given.get("password", ""), address_of(request))
+                self._authenticator.check(given.get("password", ""), address_of(request))
             except HTTPException as error:
                 headers = dict(error.headers or {})
                 return self.page("sign_in.html", error.status_code, headers, wrong=error.detail, to=to)
-        return RedirectResponse(to, 303, {"Set-Cookie": cookie(self._door.sign_in())})
+        return RedirectResponse(to, 303, {"Set-Cookie": cookie(self._authenticator.sign_in())})
 
     async def sign_out(self, request: Request) -> Response:
         """End the session."""
-        self._door.sign_out(request)
+        self._authenticator.sign_out(request)
         return RedirectResponse("/sign-in", 303, {"Set-Cookie": cookie("")})
 
     def error(self, status: int, sentence: str) -> Response:
@@ -318,7 +323,7 @@ class Pages:
 
 def _back(request: Request, given: dict[str, str]) -> Response:
     """Return the way back to the page that the form stands on, and take its name out of what was GIVEN."""
-    return RedirectResponse(page_here(given.pop("to", f"/#job-{request.path_params['name']}")), 303)
+    return RedirectResponse(local_target(given.pop("to", f"/#job-{request.path_params['name']}")), 303)
 
 
 def _text(path: Path) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from typing import Any
 from pi_appliance.errors import ApplianceError, Refused
 from pi_appliance.music import serializers
 from pi_appliance.web.interface import Daemon
-from pi_appliance.web.sse import Listeners, ReplayBuffer, encoded
+from pi_appliance.web.sse import Listeners, ReplayBuffer, encode_event
 
 STATE = "state"
 _OF_STATE = ("player", "mixer", "options")
@@ -39,7 +39,7 @@ class PlayerEvents:
     def listening(self) -> Iterator[asyncio.Event]:
         """Give an event that is set whenever there is news; there is some at once."""
         self.begin()
-        with self._listeners.one_more() as news:
+        with self._listeners.register() as news:
             yield news
 
     def begin(self) -> None:
@@ -56,17 +56,17 @@ class PlayerEvents:
 
     def place(self, told: str) -> int | None:
         """Return where to go on for who heard the event TOLD last; None if what came since is not known."""
-        return self._ring.place(told)
+        return self._ring.position_of(told)
 
-    def greeting(self) -> bytes:
+    def initial_events(self) -> bytes:
         """Return what time it is by the clock of `at`: a client may tell from it how old an event is."""
-        return encoded("hello", {"now": round(self._steady(), 3)})
+        return encode_event("hello", {"now": round(self._steady(), 3)})
 
-    def news(self, place: int | None) -> tuple[bytes, int | None]:
+    def next_events(self, place: int | None) -> tuple[bytes, int | None]:
         """Return what came after PLACE; for None, and for who is too far behind, everything as it is now."""
-        found = None if place is None else self._ring.after(place)
+        found = None if place is None else self._ring.events_after(place)
         if found is None:
-            return encoded(STATE, self._everything(), self._ring.id), self._ring.number
+            return encode_event(STATE, self._everything(), self._ring.id), self._ring.number
         return found
 
     async def _hear(self) -> None:

@@ -38,7 +38,7 @@ from pi_appliance.music.usb.drives import UsbDrive
 from pi_appliance.web.filters import UNSUPPORTED
 from pi_appliance.web.interface import Daemon
 from pi_appliance.web.params import BASE, form
-from pi_appliance.web.security import page_here
+from pi_appliance.web.security import local_target
 
 ROWS = 100  # lines on a page
 COVER = 512  # pixels of a side
@@ -432,4 +432,4 @@ def _unknown(what: str | None) -> HTTPException:
 
 
 def _back(given: Given, otherwise: str) -> Response:
-    return RedirectResponse(page_here(given.get("to", otherwise)), 303)
+    return RedirectResponse(local_target(given.get("to", otherwise)), 303)

@@ -10,7 +10,7 @@ from pi_appliance.posting.model import OWNER_DECISIONS, State
 from pi_appliance.posting.store import Posts
 from pi_appliance.web.actions import Actions
 from pi_appliance.web.interface import Daemon
-from pi_appliance.web.params import NUMBER, asked, form
+from pi_appliance.web.params import NUMBER, form, query_number
 
 _ROWS = 50  # posts on a page
 _ASKED = 20  # uncertain ones that are asked for at a time
@@ -31,7 +31,7 @@ class PostPages:
         """Show the uncertain ones with what to do about them, the money, and all posts, the newest first."""
         appliance, state = self._daemon.appliance, post_json.state_of(request)
         ledger = Posts(appliance.store)
-        found = ledger.newest(limit=_ROWS + 1, before=asked(request, "before"), state=state)
+        found = ledger.newest(limit=_ROWS + 1, before=query_number(request, "before"), state=state)
         counts = ledger.counts()
         return self._pages.page(
             "posts.html",

@@ -1,4 +1,4 @@
-"""What a person may have done: ask the player, run, pause, resume or cancel a job, settle a post. Nothing else."""
+"""What forms and the API may do: command the player; run, pause, resume or cancel a job; resolve a post."""
 
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
@@ -20,7 +20,7 @@ _LONGEST = timedelta(days=3650)  # of a pause that ends by itself
 
 
 class Actions:
-    """Does what forms and the API ask for."""
+    """The actions on one daemon."""
 
     def __init__(self, daemon: Daemon, now: Callable[[], datetime]) -> None:
         self._daemon, self.now = daemon, now
@@ -28,7 +28,7 @@ class Actions:
 
     @property
     def stations(self) -> Stations:
-        """The stations, of the configuration as it is now."""
+        """The stations of the current configuration."""
         config = self._daemon.appliance.config
         places = (config.stations, config.state_dir)
         if self._stations is None or self._stations[0] != places:

@@ -1,4 +1,4 @@
-"""The banner: what is not as it should be just now, in sentences."""
+"""The banner: what currently needs the owner's attention, in sentences."""
 
 import math
 from collections.abc import Sequence
@@ -12,12 +12,12 @@ from pi_appliance.system.clock import ClockState
 from pi_appliance.web import state
 from pi_appliance.web.interface import Daemon, Scheduler
 
-_MOST = 3  # jobs that are named
+_MAX_FAILURES = 3  # shown
 
 
 @dataclass(frozen=True, slots=True)
 class Banner:
-    """What the appliance waits for or cannot do, alarms that ring or snooze, the newest bad runs, and how many more."""
+    """Sentences about the appliance, alarms that ring or snooze, the newest failed runs, and how many more."""
 
     sentences: Sequence[str]
     ringing: Sequence[Alarm]
@@ -26,11 +26,11 @@ class Banner:
 
 
 def of(daemon: Daemon, views: Sequence[JobView], now: datetime) -> Banner:
-    """Return what to say of DAEMON with its jobs as VIEWS."""
+    """Return the banner of `daemon`, whose jobs are `views`."""
     found = [run for view in views if (run := state.failure(daemon.appliance, view))]
     found.sort(key=lambda run: (run.started, run.id), reverse=True)
     ringing = [alarm for alarm in alarms(daemon.appliance, now) if alarm.session]
-    return Banner(_sentences(daemon.scheduler), ringing, found[:_MOST], len(found[_MOST:]))
+    return Banner(_sentences(daemon.scheduler), ringing, found[:_MAX_FAILURES], len(found[_MAX_FAILURES:]))
 
 
 def _sentences(scheduler: Scheduler) -> list[str]:
@@ -38,7 +38,7 @@ def _sentences(scheduler: Scheduler) -> list[str]:
     if scheduler.clock_state is ClockState.UNTRUSTED:
         minutes = math.ceil(scheduler.clock_wait / 60)
         most = f", at most {minutes} minute{'s' * (minutes != 1)} more" if minutes else ""
-        said.append(f"Waiting for the clock to be set: jobs by the wall clock wait until then{most}.")
+        said.append(f"The clock is not set yet. Jobs at a time of day wait for it{most}.")
     if scheduler.trouble:
-        said.append(f"A job cannot be started or told of: {scheduler.trouble}")
+        said.append(f"A job cannot be started or recorded: {scheduler.trouble}")
     return said

@@ -1,4 +1,4 @@
-"""What the page asks of the daemon, and nothing more."""
+"""Protocols of what the pages and handlers use of the daemon."""
 
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Music(Protocol):
-    """The player, as the daemon's hub holds it."""
+    """The connection to the player."""
 
     trouble: str
     note: str
@@ -25,52 +25,52 @@ class Music(Protocol):
 
     @property
     def abilities(self) -> frozenset[Capability]:
-        """What the player can, as it was when it was reached; nothing while there is none."""
+        """The capabilities of the player when it was last reached; empty while there is none."""
 
     @property
     def state(self) -> PlayerState | None:
-        """What the player does at this moment; None while there is none."""
+        """The state of the player now; None while there is none."""
 
     async def player(self) -> Player:
         """Return the player. Raises Unavailable with the reason if there is none."""
 
     def watch(self) -> AsyncIterator[frozenset[str]]:
-        """Yield what changed. The first item comes at once."""
+        """Yield the names of the changed subsystems. The first item comes at once."""
 
 
 class Scheduler(Protocol):
-    """What starts the jobs at their slots, as far as it tells how it goes."""
+    """The state of the scheduler."""
 
     clock_state: ClockState
     steps: int
     last_step: str
     beat: float
-    """When it looked last, in seconds since the machine started."""
+    """When it last ticked, in seconds since the machine started."""
 
     @property
     def clock_wait(self) -> float:
-        """For how many seconds more a clock that nobody has set is waited for."""
+        """Seconds for which it still waits for the clock to be set."""
 
     @property
     def trouble(self) -> str:
-        """Why some slot cannot be started or told of just now; '' if all is well."""
+        """Why a slot currently cannot be started or recorded; empty if all is well."""
 
     @property
     def waiting(self) -> int:
-        """How many slots wait for their turn."""
+        """How many slots wait to be started."""
 
     def next(self) -> tuple[datetime, str] | None:
         """Return when a job will start next, and its name."""
 
 
 class Sticks(Protocol):
-    """The USB sticks with music."""
+    """The USB drives with music."""
 
     def all(self) -> Sequence[UsbDrive]:
-        """Return every stick, by name. Raises Unavailable where sticks are not configured."""
+        """Return every drive, by name. Raises Unavailable if USB drives are not configured."""
 
     async def remove(self, name: str) -> UsbDrive:
-        """Let go of the stick NAME, and return it when it may be pulled. Raises ApplianceError if it may not."""
+        """Eject the drive `name` and return it once it may be unplugged. Raises ApplianceError if it may not."""
 
 
 class Daemon(Protocol):
@@ -98,21 +98,21 @@ class Daemon(Protocol):
 
     @property
     def sticks(self) -> Sticks:
-        """The USB sticks."""
+        """The USB drives."""
 
     @property
     def runs(self) -> Runs:
-        """What starts a run."""
+        """Starts runs."""
 
     @property
     def scheduler(self) -> Scheduler:
-        """What starts runs at their slots."""
+        """Starts runs at their slots."""
 
     def request_reload(self) -> None:
         """Have the configuration read again. Raises ConfigError."""
 
     def wake(self) -> None:
-        """Let the scheduler look now: somebody changed what it goes by."""
+        """Have the scheduler tick now, because something it depends on changed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
-"""Keys of a query or of a body: what each may hold, how it is read, and how it is told in a schema.
+"""HTTP requests: routes of operations, and the arguments in the query, the JSON body or the form of a request.
 
-A form brings every value as text, JSON as what it is; both are read by the same rules.
+A form brings every value as text, JSON as its own type; `Argument.parse` accepts both.
 """
 
 import asyncio
@@ -17,49 +17,50 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from pi_appliance.errors import WrongArgument
-from pi_appliance.operations import Operation, integer, parse_arguments
+from pi_appliance.operations import MAX_BODY, Operation, integer, parse_arguments
 
 Given = Mapping[str, object]
 
 
-LARGEST = 16_384  # bytes, of what is no list
-_SLOWEST = 30.0  # seconds for all of it; who drips must not keep his place for ever
+_BODY_TIMEOUT = 30.0  # seconds for all of it, so that a slow client does not keep its connection
 
 
 async def form(request: Request) -> dict[str, str]:
-    """Return the fields of a form. Raises HTTPException if it is none."""
-    body = await _read(request, LARGEST)
+    """Return the fields of a form. Raises HTTPException if the body is not a form."""
+    body = await _read_body(request, MAX_BODY)
     try:
         return dict(parse_qsl(body.decode(), keep_blank_values=True, strict_parsing=bool(body), max_num_fields=20))
     except ValueError:
-        raise HTTPException(400, "this is no form; send fields as name=value&name=value") from None
+        raise HTTPException(400, "the body is not a form; send fields as name=value&name=value") from None
 
 
-async def json_object(request: Request, largest: int = LARGEST) -> Mapping[str, object]:
-    """Return the JSON object of the body; nothing where there is no body.
+async def json_object(request: Request, max_bytes: int = MAX_BODY) -> Mapping[str, object]:
+    """Return the JSON object in the body; an empty body counts as an empty object.
 
-    Raises HTTPException if it is none, or longer than LARGEST bytes.
+    Raises:
+        HTTPException: the body is not a JSON object, or it is longer than `max_bytes`.
+
     """
-    body = await _read(request, largest)
+    body = await _read_body(request, max_bytes)
     if not body:
         return {}
     try:
-        found = json.loads(body)
+        content = json.loads(body)
     except (ValueError, RecursionError):
         raise HTTPException(400, 'the body is not JSON; send an object such as {"volume": 40}') from None
-    if not isinstance(found, dict):
-        raise HTTPException(400, 'the body is no JSON object; send one such as {"volume": 40}')
-    return found
+    if not isinstance(content, dict):
+        raise HTTPException(400, 'the body is not a JSON object; send an object such as {"volume": 40}')
+    return content
 
 
-async def _read(request: Request, largest: int) -> bytes:
+async def _read_body(request: Request, max_bytes: int) -> bytes:
     body = bytearray()
     try:
-        async with asyncio.timeout(_SLOWEST):
+        async with asyncio.timeout(_BODY_TIMEOUT):
             async for chunk in request.stream():
                 body += chunk
-                if len(body) > largest:
-                    raise HTTPException(413, f"the body is too long; at most {largest} bytes are read")
+                if len(body) > max_bytes:
+                    raise HTTPException(413, f"the body is too long; at most {max_bytes} bytes are read")
     except TimeoutError:
         raise HTTPException(408, "the body came too slowly; send it again") from None
     except ClientDisconnect:
@@ -69,12 +70,12 @@ async def _read(request: Request, largest: int) -> bytes:
 
 BASE = "/api/v1"
 START = integer("start", "the first item, counted from 0", 0, 10_000_000, default=0, example=0)
-COUNT = integer("count", "how many items at the most", 1, 500, default=100, example=50)
+COUNT = integer("count", "how many items at most", 1, 500, default=100, example=50)
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One request: what stands in its path, and every key of its query and its body."""
+    """One request: the variable parts of its path, and every argument."""
 
     request: Request
     path: Mapping[str, Any]
@@ -112,26 +113,26 @@ async def _given(operation: Operation, request: Request) -> dict[str, object]:
     return given
 
 
-class _RunNumber(Convertor[int]):
-    regex = "[0-9]{1,18}"  # below what a column of the history holds
+class _IdConvertor(Convertor[int]):
+    regex = "[0-9]{1,18}"  # fits into a 64-bit column
 
     def convert(self, value: str) -> int:
-        """Return the number in an address."""
+        """Return the number in a path."""
         return int(value)
 
     def to_string(self, value: int) -> str:
-        """Return VALUE as it stands in an address."""
+        """Return `value` as part of a path."""
         return str(value)
 
 
-register_url_convertor("run", _RunNumber())
+register_url_convertor("run", _IdConvertor())
 NUMBER = "{number:run}"
-"""What stands for it in a route."""
+"""The number of a run or a post in the path of a route."""
 ID = "{id:run}"
-"""The same, for what others have numbered."""
+"""The id of something that the player numbers."""
 
 
-def asked(request: Request, key: str) -> int | None:
-    """Return the number that the query has at KEY; None where it has none."""
+def query_number(request: Request, key: str) -> int | None:
+    """Return the number at `key` of the query; None if there is none."""
     text = request.query_params.get(key, "")
     return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else None

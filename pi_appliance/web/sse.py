@@ -1,4 +1,4 @@
-"""Server-sent events to one listener: what is new whenever there is news, and a sign of life when there is none."""
+"""Server-sent events: streams that send what changed, and a keep-alive while nothing changes."""
 
 import asyncio
 import contextlib
@@ -19,237 +19,245 @@ from pi_appliance.web import state
 from pi_appliance.web.interface import Daemon
 
 log = logging.getLogger("pi_appliance.web")
-_PING = 15.0  # seconds of silence after which a line says that the line is alive
-# The comment is for whatever stands between, the event for the page.
-_SIGN_OF_LIFE = b": ping\nevent: ping\ndata:\n\n"
+_PING_INTERVAL = 15.0  # seconds without an event
+# The comment keeps proxies from closing the connection, the event tells the page that it is still connected.
+_KEEP_ALIVE = b": ping\nevent: ping\ndata:\n\n"
 
 
-class Source(Protocol):
-    """Where events come from."""
+class EventSource(Protocol):
+    """A source of events for any number of streams."""
 
     closed: bool
 
     def listening(self) -> AbstractContextManager[asyncio.Event]:
-        """Give an event that is set whenever there is news; there is some at once."""
+        """Register a listener for the block; its event is set at once, and whenever something changes."""
 
-    def greeting(self) -> bytes:
-        """Return what every listener hears first."""
+    def initial_events(self) -> bytes:
+        """Return the events that every stream begins with."""
 
-    def news(self, place: int | None) -> tuple[bytes, int | None]:
-        """Return what came after PLACE (None: everything) and the new place; b'' if nothing did. Raises ApplianceError.
+    def next_events(self, position: int | None) -> tuple[bytes, int | None]:
+        """Return the events after `position` and the new position.
 
-        What it returns is bounded: there may be more behind it.
+        Args:
+            position: None stands for the beginning.
+
+        Returns:
+            The encoded events, b"" if there are none. Their number is bounded: more may follow.
+
+        Raises:
+            ApplianceError: the state cannot be read.
+
         """
 
 
 class Listeners:
-    """Those who are told when something is new."""
+    """The streams that wait for a change."""
 
     def __init__(self) -> None:
-        self._all: set[asyncio.Event] = set()
+        self._events: set[asyncio.Event] = set()
 
     def __bool__(self) -> bool:
-        """Say whether anybody listens."""
-        return bool(self._all)
+        """Return whether any stream listens."""
+        return bool(self._events)
 
     @contextlib.contextmanager
-    def one_more(self) -> Iterator[asyncio.Event]:
-        """Give the event of one more listener for the block."""
-        news = asyncio.Event()
-        news.set()
-        self._all.add(news)
+    def register(self) -> Iterator[asyncio.Event]:
+        """Yield the event of one more listener; it is set at once."""
+        changed = asyncio.Event()
+        changed.set()
+        self._events.add(changed)
         try:
-            yield news
+            yield changed
         finally:
-            self._all.discard(news)
+            self._events.discard(changed)
 
     def wake(self) -> None:
-        """Tell them."""
-        for news in self._all:
-            news.set()
+        """Tell every listener that something changed."""
+        for event in self._events:
+            event.set()
 
 
 class EventStream(Response):
-    """A stream of events, from PLACE on. Little waits for a slow listener: he skips to the newest."""
+    """A response that streams events. A slow client skips to the newest state, so that little waits in memory."""
 
     media_type = "text/event-stream"
 
-    def __init__(self, source: Source, place: int | None = None) -> None:
+    def __init__(self, source: EventSource, position: int | None = None) -> None:
         super().__init__(headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
         del self.headers["content-length"]
-        self._source, self._place = source, place
+        self._source, self._position = source, position
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send events until the listener goes, or the source is closed."""
+        """Send events until the client disconnects or the source is closed."""
         await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
         if scope["method"] == "GET":
-            gone = asyncio.create_task(_until_gone(receive))
+            disconnected = asyncio.create_task(_wait_for_disconnect(receive))
             try:
-                with self._source.listening() as news:
-                    gone.add_done_callback(lambda _: news.set())
-                    await self._tell(send, news, gone)
+                with self._source.listening() as changed:
+                    disconnected.add_done_callback(lambda _: changed.set())
+                    await self._send_events(send, changed, disconnected)
             finally:
-                gone.cancel()
+                disconnected.cancel()
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
-    async def _tell(self, send: Send, news: asyncio.Event, gone: asyncio.Task[None]) -> None:
-        body = b"retry: 2000\n\n" + self._source.greeting()
-        while not (self._source.closed or gone.done()):
+    async def _send_events(self, send: Send, changed: asyncio.Event, disconnected: asyncio.Task[None]) -> None:
+        body = b"retry: 2000\n\n" + self._source.initial_events()
+        while not (self._source.closed or disconnected.done()):
             if body:
                 await send({"type": "http.response.body", "body": body, "more_body": True})
-            news.clear()
-            body = self._next()
+            changed.clear()
+            body = self._read_events()
             if not body:
                 try:
-                    await asyncio.wait_for(news.wait(), _PING)
+                    await asyncio.wait_for(changed.wait(), _PING_INTERVAL)
                 except TimeoutError:
-                    body = _SIGN_OF_LIFE
+                    body = _KEEP_ALIVE
 
-    def _next(self) -> bytes:
+    def _read_events(self) -> bytes:
         try:
-            body, self._place = self._source.news(self._place)
+            body, self._position = self._source.next_events(self._position)
         except ApplianceError as error:
-            log.warning("the page cannot be kept live: %s", error)
+            log.warning("live updates are interrupted: error=%s", error)
             return b""
         return body
 
 
-async def _until_gone(receive: Receive) -> None:
+async def _wait_for_disconnect(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
 
 
-_MOST = 500  # events; an evening of music has fewer, and they take half a megabyte
-_AT_ONCE = 20  # events handed out in one piece: what waits in memory for a slow phone
+_MAX_EVENTS = 500  # more than an evening of music has; half a megabyte
+_MAX_BATCH = 20  # events sent at once: the memory that a slow client may take
 
 
 class ReplayBuffer:
-    """Events as the bytes that go to every phone. Ids are EPOCH-NUMBER; another epoch is another life of the daemon."""
+    """The newest events, encoded, so that a client can continue after a lost connection.
 
-    def __init__(self, most: int = _MOST) -> None:
+    An id is EPOCH-NUMBER. Each start of the daemon has another epoch.
+    """
+
+    def __init__(self, max_events: int = _MAX_EVENTS) -> None:
         self.number = 0
         self._epoch = secrets.token_hex(4)
-        self._events: deque[bytes] = deque(maxlen=most)
+        self._events: deque[bytes] = deque(maxlen=max_events)
 
     def add(self, name: str, data: Mapping[str, Any]) -> None:
-        """Add the event NAME."""
+        """Append the event `name`."""
         self.number += 1
-        self._events.append(encoded(name, data, self.id))
+        self._events.append(encode_event(name, data, self.id))
 
     @property
     def id(self) -> str:
         """The id of the newest event, or of the moment before the first one."""
         return f"{self._epoch}-{self.number}"
 
-    def place(self, told: str) -> int | None:
-        """Return the number of the event with the id TOLD; None if what came after it is not known (any more)."""
-        epoch, _, number = told.partition("-")
+    def position_of(self, event_id: str) -> int | None:
+        """Return the number of the event `event_id`; None if an event after it is not in the buffer."""
+        epoch, _, number = event_id.partition("-")
         if epoch != self._epoch or not (number.isascii() and number.isdigit() and len(number) < 20):
             return None
-        return int(number) if self._holds_all_after(int(number)) else None
+        return int(number) if self._has_all_after(int(number)) else None
 
-    def after(self, number: int) -> tuple[bytes, int] | None:
-        """Return what came after NUMBER, or the first of it, and the number it goes up to.
-
-        None if some of it is forgotten.
-        """
-        if not self._holds_all_after(number):
+    def events_after(self, number: int) -> tuple[bytes, int] | None:
+        """Return a batch of the events after `number` and the number of its last one; None if some are forgotten."""
+        if not self._has_all_after(number):
             return None
         first = len(self._events) - (self.number - number)
-        found = [self._events[place] for place in range(first, min(first + _AT_ONCE, len(self._events)))]
-        return b"".join(found), number + len(found)
+        batch = [self._events[index] for index in range(first, min(first + _MAX_BATCH, len(self._events)))]
+        return b"".join(batch), number + len(batch)
 
-    def _holds_all_after(self, number: int) -> bool:
+    def _has_all_after(self, number: int) -> bool:
         return self.number - len(self._events) <= number <= self.number
 
 
-def encoded(name: str, data: Mapping[str, Any], number: str = "") -> bytes:
-    """Return the server-sent event NAME; without NUMBER it does not count as one that was missed or not."""
-    told = json.dumps(data, separators=(",", ":"))  # one line, whatever is in it
-    return (f"id: {number}\n" if number else "").encode() + f"event: {name}\ndata: {told}\n\n".encode()
+def encode_event(name: str, data: Mapping[str, Any], event_id: str = "") -> bytes:
+    """Return the server-sent event `name`. Without an id, a client does not continue after it."""
+    text = json.dumps(data, separators=(",", ":"))  # in one line, whatever it contains
+    return (f"id: {event_id}\n" if event_id else "").encode() + f"event: {name}\ndata: {text}\n\n".encode()
 
 
-_LOOK = 1.0  # seconds between two looks at the history
-_LOOK_ANYWAY = 30  # looks after which the jobs are read anew: slots pass without a word
-_FRESH = 0.5  # seconds for which one reading of the state is good for all who ask; time passes in it
+_POLL_INTERVAL = 1.0  # seconds between two looks at the version of the history
+_POLLS_PER_REFRESH = 30  # polls after which the jobs are read again, because slots pass without a change of the history
+_MAX_AGE = 0.5  # seconds for which one reading of the state serves all clients
 
 
-class Feed:
-    """Tells every listener of /events the whole state when something changed."""
+class StateFeed:
+    """The source of /events: the whole state whenever something changed."""
 
     def __init__(self, daemon: Daemon, now: Callable[[], datetime]) -> None:
         self._daemon, self._now = daemon, now
         self._listeners = Listeners()
         self._tasks: list[asyncio.Task[None]] = []
-        self._ring = ReplayBuffer(1)  # the newest says all
-        self._read = (-1, 0.0)  # of which event the ring has the state, and when that was read
-        self._number = 0
+        self._buffer = ReplayBuffer(1)  # the newest state says everything
+        self._read_version = -1  # the version of the state in the buffer
+        self._read_at = 0.0
+        self._version = 0
         self.closed = False
 
     @contextlib.contextmanager
     def listening(self) -> Iterator[asyncio.Event]:
-        """Give an event that is set whenever there is news; there is some at once."""
+        """Register a listener for the block. The player and the jobs are watched while there is one."""
         try:
-            with self._listeners.one_more() as news:
+            with self._listeners.register() as changed:
                 if not self._tasks:
-                    looks = (self._hear_the_player(), self._look_at_the_jobs())
-                    self._tasks = [asyncio.create_task(look) for look in looks]
-                yield news
+                    watchers = (self._watch_player(), self._watch_jobs())
+                    self._tasks = [asyncio.create_task(watcher) for watcher in watchers]
+                yield changed
         finally:
             if not self._listeners:
-                self._rest()
+                self._stop_watching()
 
-    def greeting(self) -> bytes:
+    def initial_events(self) -> bytes:
         """Return nothing: the state comes at once."""
         return b""
 
-    def news(self, place: int | None) -> tuple[bytes, int | None]:
-        """Return the state of this moment unless it is that of PLACE; one reading is for all. Raises ApplianceError."""
-        if place == self._number:
-            return b"", place
-        moment = asyncio.get_running_loop().time()
-        number, read = self._read
-        if number != self._number or moment - read > _FRESH:
-            self._ring.add("state", state.state(self._daemon, self._now()))
-            self._read = (self._number, moment)
-        found = self._ring.after(self._ring.number - 1)
-        return found[0] if found else b"", self._number
+    def next_events(self, position: int | None) -> tuple[bytes, int | None]:
+        """Return the state, unless the stream has it already. One reading serves all. Raises ApplianceError."""
+        if position == self._version:
+            return b"", position
+        time = asyncio.get_running_loop().time()
+        if self._read_version != self._version or time - self._read_at > _MAX_AGE:
+            self._buffer.add("state", state.state(self._daemon, self._now()))
+            self._read_version, self._read_at = self._version, time
+        batch = self._buffer.events_after(self._buffer.number - 1)
+        return batch[0] if batch else b"", self._version
 
     def close(self) -> None:
         """End every stream."""
         self.closed = True
-        self._tell()
-        self._rest()
+        self._announce_change()
+        self._stop_watching()
 
-    def _tell(self) -> None:
-        self._number += 1
+    def _announce_change(self) -> None:
+        self._version += 1
         self._listeners.wake()
 
-    def _rest(self) -> None:
+    def _stop_watching(self) -> None:
         for task in self._tasks:
             task.cancel()
         self._tasks = []
 
-    async def _hear_the_player(self) -> None:
+    async def _watch_player(self) -> None:
         async for _ in self._daemon.hub.watch():
-            self._tell()
+            self._announce_change()
 
-    async def _look_at_the_jobs(self) -> None:
-        version, looks, jobs = None, 0, list[dict[str, Any]]()
-        told: Any = None
+    async def _watch_jobs(self) -> None:
+        version, polls, jobs = None, 0, list[dict[str, Any]]()
+        announced: Any = None
         while True:
-            with contextlib.suppress(ApplianceError):  # told to whoever asks for the state
-                store, before = self._daemon.appliance.store, version
+            with contextlib.suppress(ApplianceError):  # reported to each client that asks for the state
+                store, previous = self._daemon.appliance.store, version
                 version = store.version()
-                if version != before or looks % _LOOK_ANYWAY == 0 or _is_busy(jobs):
+                if version != previous or polls % _POLLS_PER_REFRESH == 0 or _is_any_running(jobs):
                     jobs = state.jobs(self._daemon.appliance, self._now())
-                now = jobs, state.scheduler(self._daemon.scheduler)
-                if now != told:
-                    told = now
-                    self._tell()
-            looks += 1
-            await asyncio.sleep(_LOOK)
+                current = jobs, state.scheduler(self._daemon.scheduler)
+                if current != announced:
+                    announced = current
+                    self._announce_change()
+            polls += 1
+            await asyncio.sleep(_POLL_INTERVAL)
 
 
-def _is_busy(jobs: list[dict[str, Any]]) -> bool:
+def _is_any_running(jobs: list[dict[str, Any]]) -> bool:
     return any(job["running"] for job in jobs)

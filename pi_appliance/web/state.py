@@ -1,4 +1,4 @@
-"""Player, jobs and scheduler as plain values, for the JSON API and the events."""
+"""The player, the jobs and the scheduler as JSON values, for the API and the events."""
 
 import math
 from datetime import datetime
@@ -11,18 +11,18 @@ from pi_appliance.storage.model import Outcome, Run
 from pi_appliance.storage.slots import Pause
 from pi_appliance.web.interface import Daemon, Scheduler
 
-_FAR_ENOUGH = 200  # slots looked at for one that the chance uses
+_MAX_SLOTS = 200  # searched for one that the probability selects
 BAD = (Outcome.FAILED, Outcome.TIMED_OUT, Outcome.MISFIRED, Outcome.UNCERTAIN, Outcome.ABANDONED)
-"""How a run ends that its owner should know of. Who stopped one knows already."""
+"""Outcomes that are reported to the owner. A stopped run is not: a person stopped it."""
 
 
 def state(daemon: Daemon, now: datetime) -> dict[str, Any]:
-    """Return everything the page shows live."""
+    """Return everything that the page updates live."""
     return {**music(daemon.hub), "scheduler": scheduler(daemon.scheduler), "jobs": jobs(daemon.appliance, now)}
 
 
 def scheduler(scheduler: Scheduler) -> dict[str, Any]:
-    """Return what is thought of the clock and how it goes; `clock-wait` is in seconds, rounded up to a minute."""
+    """Return the state of the clock and the scheduler. The wait for the clock is in seconds, rounded up to a minute."""
     return {
         "clock": scheduler.clock_state,
         "clock-wait": 60 * math.ceil(scheduler.clock_wait / 60),
@@ -34,20 +34,20 @@ def scheduler(scheduler: Scheduler) -> dict[str, Any]:
 
 
 def jobs(appliance: Appliance, now: datetime) -> list[dict[str, Any]]:
-    """Return every job: what it waits for, its newest run, and whether it fails just now."""
+    """Return every job: its next slot, its newest run, and whether it is failing."""
     return [_job(appliance, view, now) for view in appliance.jobs(now)]
 
 
 def next_used(appliance: Appliance, view: JobView, now: datetime) -> Slot | None:
-    """Return the next slot that the chance uses, if there is one not too far away."""
+    """Return the next slot that the probability selects, if one is near enough."""
     if view.next is None or view.next.picked:
         return view.next
-    coming = zip(range(_FAR_ENOUGH), appliance.slots(view.job.name, now), strict=False)
+    coming = zip(range(_MAX_SLOTS), appliance.slots(view.job.name, now), strict=False)
     return next((slot for _, slot in coming if slot.picked), None)
 
 
 def failure(appliance: Appliance, view: JobView) -> Run | None:
-    """Return the newest run that tells how the job is, if that is badly; one that was skipped tells nothing."""
+    """Return the newest run that was not skipped, if its outcome is bad."""
     newest = view.last
     if newest is not None and newest.outcome is Outcome.SKIPPED:
         newest = appliance.store.last_not_skipped(view.job.name)
@@ -55,7 +55,7 @@ def failure(appliance: Appliance, view: JobView) -> Run | None:
 
 
 def pause(pause: Pause | None) -> dict[str, Any] | None:
-    """Return since and until when a job pauses; for good where `until` is None."""
+    """Return the pause of a job; it has no end where `until` is None."""
     return {"since": serializers.instant(pause.since), "until": serializers.instant(pause.until)} if pause else None
 
 

@@ -65,7 +65,7 @@ WRONG = [
     ("/api/v1/player/seek", {}, 400, 'seek takes either "seconds", from 0 to 1000000, or "change", such as -10'),
     ("/api/v1/player/seek", {"seconds": "nan"}, 400, "'seconds' must be a number from 0 to 1000000"),
     ("/api/v1/player/pause", {"now": 1}, 400, "pause takes no arguments"),
-    ("/api/v1/player/pause", [], 400, 'the body is no JSON object; send one such as {"volume": 40}'),
+    ("/api/v1/player/pause", [], 400, 'the body is not a JSON object; send an object such as {"volume": 40}'),
     ("/api/v1/player/pause", "{", 400, 'the body is not JSON; send an object such as {"volume": 40}'),
     ("/api/v1/player/play", {"position": 9}, 409, "there is nothing at position 9; the queue holds 2"),
     ("/api/v1/player/paus", {}, 404, "no command of the player is called 'paus'; did you mean 'pause'?"),

@@ -205,7 +205,7 @@ def test_cancel_asks_first_and_ends_the_run(browser: Browser, jobs: World, path:
 def test_the_banner_follows_the_clock_and_the_jobs(browser: Browser, jobs: World) -> None:
     scheduler = jobs.daemon.scheduler
     with phone(browser, jobs) as page:
-        waiting, stepped = page.get_by_text("Waiting for the clock to be set"), page.locator("#stepped")
+        waiting, stepped = page.get_by_text("The clock is not set yet"), page.locator("#stepped")
         expect(waiting).to_be_visible()
         expect(page.locator(".failing")).to_contain_text("daily")
         scheduler.clock_state, scheduler.clock_wait = ClockState.TRUSTED, 0.0

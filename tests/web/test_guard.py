@@ -31,7 +31,7 @@ def test_a_foreign_name_is_refused_before_anything_is_shown(world: World, host: 
     for path in ("/", "/health", "/api/v1/state", "/static/style.css"):
         answer = world.ask(path, Host=host)
         assert answer.status == 421
-        assert "does not go by that name" in answer.text
+        assert "does not have that name" in answer.text
 
 
 FROM_ELSEWHERE = [

@@ -237,18 +237,18 @@ def test_where_all_is_well_there_is_no_banner(world: World) -> None:
 
 @pytest.mark.parametrize(
     ("seconds", "said"),
-    [(599.0, ", at most 10 minutes more."), (30.0, ", at most 1 minute more."), (0.0, "until then.")],
+    [(599.0, ", at most 10 minutes more."), (30.0, ", at most 1 minute more."), (0.0, "wait for it.")],
 )
 def test_a_clock_that_nobody_has_set_is_told(world: World, seconds: float, said: str) -> None:
     world.daemon.scheduler.clock_state = ClockState.UNTRUSTED
     world.daemon.scheduler.clock_wait = seconds
-    assert "Waiting for the clock to be set: jobs by the wall clock wait until then" in banner(world)
+    assert "The clock is not set yet. Jobs at a time of day wait for it" in banner(world)
     assert f"{said}</p>" in banner(world)
 
 
 def test_trouble_of_the_scheduler_is_told(world: World) -> None:
     world.daemon.scheduler.trouble = "the disk is full <now>"
-    assert "A job cannot be started or told of: the disk is full &lt;now&gt;" in world.ask("/").text
+    assert "A job cannot be started or recorded: the disk is full &lt;now&gt;" in world.ask("/").text
 
 
 def test_jobs_that_fail_are_named_the_newest_first_and_no_more_than_three(world: World) -> None:

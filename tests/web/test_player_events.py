@@ -198,20 +198,20 @@ def test_what_the_player_lacks_does_not_stop_the_stream(world: World) -> None:
 
 
 def test_a_ring_hands_out_little_at_once_and_forgets_the_oldest() -> None:
-    ring = ReplayBuffer(most=50)
-    start = ring.place(ring.id)
+    ring = ReplayBuffer(max_events=50)
+    start = ring.position_of(ring.id)
     assert start == 0
     for number in range(50):
         ring.add("n", {"n": number})
     seen, place = b"", start
     while place < ring.number:
-        found = ring.after(place)
+        found = ring.events_after(place)
         assert found is not None
         body, place = found
         assert body.count(b"event:") <= 20
         seen += body
     assert [f'{{"n":{number}}}'.encode() in seen for number in range(50)] == [True] * 50
     ring.add("n", {})
-    assert ring.after(0) is None
-    assert ring.after(1) is not None
-    assert ring.after(52) is None
+    assert ring.events_after(0) is None
+    assert ring.events_after(1) is not None
+    assert ring.events_after(52) is None

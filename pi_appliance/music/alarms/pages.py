@@ -14,7 +14,7 @@ from pi_appliance.music.alarms import service
 from pi_appliance.web.actions import Actions
 from pi_appliance.web.interface import Daemon
 from pi_appliance.web.params import form
-from pi_appliance.web.security import page_here
+from pi_appliance.web.security import local_target
 
 PAGE = "/music/alarms"
 _MINUTES = (15, 30, 45, 60, 90)
@@ -98,4 +98,4 @@ class AlarmPages:
 
     def _done(self, given: Mapping[str, str]) -> Response:
         self._daemon.wake()
-        return RedirectResponse(page_here(given.get("to", PAGE)), 303)
+        return RedirectResponse(local_target(given.get("to", PAGE)), 303)

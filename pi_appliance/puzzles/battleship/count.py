@@ -188,6 +188,7 @@ class ProfileCount:
         places: The placements to use.
         runtime: Where to report progress, check memory and save checkpoints.
         backend: The kernel module, plain or compiled.
+
     """
 
     def __init__(
@@ -277,6 +278,7 @@ class ProfileCount:
             completions: The ways to complete from each key after `row`.
             row: The cells.
             part: The progress, 0 to 1.
+
         """
         cell_layers: list[list[bytes]] = []
         self._sweep_forward(layer, row, part, cell_layers)

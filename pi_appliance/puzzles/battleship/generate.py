@@ -19,6 +19,7 @@ def generate(seed: int, board: Board, runtime: SearchRuntime) -> GeneratedBoard:
     Raises:
         Refused: No fleet could be placed.
         Interrupted: The runtime stopped the search.
+
     """
     random = Random(seed)  # noqa: S311 - a game that must be the same for the same seed
     empty = replace(board, rows=(UNKNOWN * board.width,) * board.height, sunk_ships=())

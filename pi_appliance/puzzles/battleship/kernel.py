@@ -61,6 +61,7 @@ def step_forward(items: Iterable[tuple[int, int]], ahead: Sequence[Layer], cell:
 
     Returns:
         The number of items.
+
     """
     shift, unit, end, corner, may_be_water, moves = cell
     next_layer = ahead[1]
@@ -103,6 +104,7 @@ def step_backward(
 
     Returns:
         The number of complete placements that leave `cell` empty.
+
     """
     shift, unit, end, corner, may_be_water, moves = cell
     next_layer = ahead[1]

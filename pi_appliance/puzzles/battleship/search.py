@@ -39,6 +39,7 @@ class FleetSearch:
         board: The board.
         tick: Called from time to time.
         node_limit: Raise SearchLimitReached after this many ships; None: no limit.
+
     """
 
     def __init__(self, board: Board, tick: Tick, *, node_limit: int | None = None) -> None:

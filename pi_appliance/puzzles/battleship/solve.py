@@ -34,6 +34,7 @@ def solve(board: Board, mode: SolveMode, runtime: SearchRuntime) -> SolveResult:
     Raises:
         Interrupted: The runtime stopped the search.
         Refused: Memory is too small.
+
     """
     return _BoardSolver(board, runtime).solve(mode)
 
