@@ -11,9 +11,8 @@ from typing import Any
 
 from pi_appliance.puzzles import connect_four, kernel_mode
 from pi_appliance.puzzles.connect_four import kernel
-from pi_appliance.puzzles.connect_four.board import ended
-from pi_appliance.puzzles.connect_four.position import NOTHING, Position, last_move
-from pi_appliance.puzzles.connect_four.search import Search
+from pi_appliance.puzzles.connect_four.board import game_end
+from pi_appliance.puzzles.connect_four.search import EMPTY_POSITION, Position, Search, last_move_number
 from pi_appliance.puzzles.runtime.interface import SerialRuntime
 
 GAMES = 300
@@ -38,7 +37,7 @@ def _winners() -> tuple[str, str, str, str]:
     games = [_game(chance, 42)[1] for _ in range(GAMES)]
     lists = [[f"{'ABCDEFG'[at]}_{('Red', 'Yellow')[turn % 2]}" for turn, at in enumerate(game)] for game in games]
     texts = [" ".join(moves) for moves in lists]
-    ours, ends = _timed(lambda: [ended(connect_four.parse(text, "game")) for text in texts])
+    ours, ends = _timed(lambda: [game_end(connect_four.parse(text, "game")) for text in texts])
     theirs, winners = _timed(lambda: [_original(moves) for moves in lists])
     assert [str(end).split()[0].casefold() for end in ends] == [winner.casefold() for winner in winners]
     return (
@@ -58,9 +57,9 @@ def _scores(
     seconds, tried, scores = 0.0, 0, []
     for position, _ in positions:
         search = Search(SerialRuntime(), discs, "benchmark")
-        spent, score = _timed(lambda search=search, position=position: search.exact(position))
+        spent, score = _timed(lambda search=search, position=position: search.exact_score(position))
         seconds += spent
-        tried += search.tried
+        tried += search.nodes
         scores.append(score)
     ours = f"{1000 * seconds / number:,.2f} ms, {tried / seconds:,.0f} positions/s"
     what = f"the score with {discs} discs, mean of {number}"
@@ -70,7 +69,7 @@ def _scores(
     theirs = sum(spent for spent, _ in came)
     for mine, (_, other) in zip(scores, came, strict=True):
         assert (mine > 0) - (mine < 0) == (other > 0) - (other < 0), "who wins is not a matter of opinion"
-        assert mine == 0 or last_move(mine, discs) == last_move(other, discs)
+        assert mine == 0 or last_move_number(mine, discs) == last_move_number(other, discs)
     return what, ours, f"bitbully {1000 * theirs / number:,.2f} ms", _ratio(theirs, seconds)
 
 
@@ -93,11 +92,11 @@ def _peer() -> Callable[[Sequence[int]], tuple[float, int]] | None:
 
 def _game(chance: random.Random, discs: int) -> tuple[Position, list[int]]:
     """Return a game that chance plays to its end or to DISCS discs, and its columns from 0."""
-    position, columns = NOTHING, list[int]()
+    position, columns = EMPTY_POSITION, list[int]()
     while len(columns) < discs:
         column, square = chance.choice(list(position.moves()))
         won = position.wins(square)
-        position = position.played(square)
+        position = position.play(square)
         columns.append(column - 1)
         if won:
             break
@@ -109,9 +108,9 @@ def _quiet(chance: random.Random, discs: int) -> tuple[Position, list[int]]:
     while True:
         position, columns = _game(chance, discs + 1)
         if len(columns) == discs + 1:
-            position = NOTHING
+            position = EMPTY_POSITION
             for column in columns[:discs]:
-                position = position.played(position.square(column + 1))
+                position = position.play(position.square(column + 1))
             if not any(position.wins(square) for _, square in position.moves()):
                 return position, columns[:discs]
 

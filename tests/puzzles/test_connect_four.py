@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from pi_appliance.errors import ConfigError, UnknownName, WrongArgument
 from pi_appliance.puzzles import SolveMode, connect_four
-from pi_appliance.puzzles.connect_four.board import Board, Colour, End, fours
+from pi_appliance.puzzles.connect_four.board import Board, Colour, End, find_fours
 from pi_appliance.puzzles.runtime.interface import SerialRuntime
 
 GAME = """\
@@ -102,9 +102,9 @@ def test_a_grid_may_say_who_is_to_move_and_which_game_led_there() -> None:
         ("[]", "game.txt:1:1: there is no position here"),
         ("44\n8", "game.txt:2:1: there is no column '8'; the columns are 1 to 7"),
         ("F_Yellow, H_Red", "game.txt:1:11: there is no column 'H'; the columns are A to G"),
-        ("F_Yellow\nG_Green", "game.txt:2:3: 'Green' is no colour of this game; the colours are Red and Yellow"),
+        ("F_Yellow\nG_Green", "game.txt:2:3: 'Green' is not a colour of this game; the colours are Red and Yellow"),
         ("F_Yellow G_Yellow", "game.txt:1:10: Yellow moves twice; it is the turn of Red"),
-        ("F_Yellow G", "game.txt:1:10: 'G' is no move; a move is a column and a colour, such as F_Yellow"),
+        ("F_Yellow G", "game.txt:1:10: 'G' is not a move; a move is a column and a colour, such as F_Yellow"),
         (
             "D_Red E_Yellow D_Red E_Yellow D_Red E_Yellow\nD_Red E_Yellow G_Red",
             "game.txt:2:7: this is played after the end, as Red had won with move 7: D1-D2-D3-D4; end the list there",
@@ -117,10 +117,10 @@ def test_a_grid_may_say_who_is_to_move_and_which_game_led_there() -> None:
         ),
         (
             GRID.replace("..YRR..", "..Y.RR."),
-            "game.txt:6:4: this disc of column D stands on nothing; a disc falls down to the lowest empty square of its"
-            " column",
+            "game.txt:6:4: this disc of column D has no disc below it; a disc falls down to the lowest empty square of"
+            " its column",
         ),
-        (GRID.replace("Y...", "Q..."), "game.txt:6:4: 'Q' is no part of a grid"),
+        (GRID.replace("Y...", "Q..."), "game.txt:6:4: 'Q' is not part of a grid"),
         (GRID.replace("..YRR..", "YYYYRRR"), "game.txt:2:1: there are 3 red and 5 yellow discs"),
         (
             GRID.replace("...Y...\n..YRR..", "RRRR...\nYYYYR.."),
@@ -131,10 +131,10 @@ def test_a_grid_may_say_who_is_to_move_and_which_game_led_there() -> None:
             "game.txt:2:1: Red has four in a row, and Yellow moved after that; the game ends with the first four",
         ),
         (GRID + "Moves 4435", "game.txt:8:7: the 4 moves do not lead to this grid"),
-        (GRID + "Moves 44\nMoves 53", "game.txt:9:1: moves stand in row 8 already; write the whole game in one row"),
+        (GRID + "Moves 44\nMoves 53", "game.txt:9:1: row 8 already has the moves; write the whole game in one row"),
         (GRID + "Moves 449", "game.txt:8:9: there is no column '9'"),
         (GRID + "R......\n", "game.txt:2:1: the grid has 7 rows; draw 6 rows"),
-        (GRID.replace("R..\n", "...\n") + "Yellow to move", "game.txt:8:1: it is not Yellow who moves next"),
+        (GRID.replace("R..\n", "...\n") + "Yellow to move", "game.txt:8:1: Yellow does not move next"),
     ],
 )
 def test_what_no_game_comes_to_is_explained_with_its_place(text: str, wrong: str) -> None:
@@ -144,8 +144,8 @@ def test_what_no_game_comes_to_is_explained_with_its_place(text: str, wrong: str
 def test_every_problem_of_a_list_is_told() -> None:
     assert [problem.split(";")[0] for problem in problems("H_Red X\nA_Blue\nB_Red B_Red")] == [
         "game.txt:1:1: there is no column 'H'",
-        "game.txt:1:7: 'X' is no move",
-        "game.txt:2:3: 'Blue' is no colour of this game",
+        "game.txt:1:7: 'X' is not a move",
+        "game.txt:2:3: 'Blue' is not a colour of this game",
         "game.txt:3:7: Red moves twice",
     ]
 
@@ -155,7 +155,7 @@ def test_two_fours_that_one_disc_cannot_have_made_are_refused() -> None:
     assert connect_four.describe(connect_four.parse(grid, "mine")) == "15 discs, Red won with A1-A2-A3-A4"
     apart = ".......\n.......\nR.....R\nRYY...R\nRYYY..R\nRYYY..R\n"
     assert problems(apart) == [
-        "game.txt:1:1: Red has more fours than one last disc makes; the game ends with the first four"
+        "game.txt:1:1: Red has more fours in a row than one last disc can make; the game ends with the first four"
     ]
 
 
@@ -185,9 +185,9 @@ def played(seed: int, discs: int) -> Board:
     """Return a game that chance played to its end, or to so many DISCS."""
     chance = random.Random(seed)
     board, columns = connect_four.parse(".......\n" * 6, "mine"), []
-    while len(columns) < discs and not list(fours(board.rows)):
+    while len(columns) < discs and not list(find_fours(board.rows)):
         column = chance.choice([column for column in range(1, 8) if board.height(column) < 6])
-        board = board.played(column)
+        board = board.play(column)
         columns.append(column)
     return Board(board.rows, board.turn, tuple(columns))
 

@@ -8,8 +8,7 @@ import pytest
 
 from pi_appliance.puzzles import SolveMode, connect_four
 from pi_appliance.puzzles.connect_four import book
-from pi_appliance.puzzles.connect_four.position import NOTHING, Position, position_of
-from pi_appliance.puzzles.connect_four.search import Search
+from pi_appliance.puzzles.connect_four.search import EMPTY_POSITION, Position, Search, position_of
 from pi_appliance.puzzles.runtime.interface import Interrupted, SerialRuntime
 
 START = position_of(connect_four.parse("333115733355541712672671", "mine"))
@@ -17,7 +16,7 @@ STAGES = (1, 2, 3)
 
 
 def test_the_positions_of_each_ply_are_as_many_as_are_published() -> None:
-    level, counts = {NOTHING}, [1]
+    level, counts = {EMPTY_POSITION}, [1]
     for _ in range(7):
         counts.append(len(set(book.children(level, ended=True))))
         level = set(book.children(level))
@@ -25,7 +24,7 @@ def test_the_positions_of_each_ply_are_as_many_as_are_published() -> None:
 
 
 def test_a_stage_has_as_many_undecided_positions_as_the_manual_says() -> None:
-    level, counts = {NOTHING.key: NOTHING}, []
+    level, counts = {EMPTY_POSITION.key: EMPTY_POSITION}, []
     for _ in range(6):
         level = {after.key: after for after in book.children(level.values())}
         counts.append(len(level))
@@ -49,8 +48,8 @@ class Cut(SerialRuntime):
 
 def whole() -> tuple[SerialRuntime, bytes]:
     runtime = SerialRuntime()
-    book.deepen(runtime, START, STAGES)
-    kept = runtime.cache.load(book.NAME)
+    book.build_book(runtime, START, STAGES)
+    kept = runtime.cache.load(book.CACHE_NAME)
     assert kept is not None
     return runtime, bytes(kept)
 
@@ -60,7 +59,7 @@ def test_a_book_that_is_cut_off_again_and_again_comes_to_the_same_bytes() -> Non
     told = []
     for _ in range(1000):
         try:
-            book.deepen(Cut(chance.randrange(40) if told else 2, runtime), START, STAGES)
+            book.build_book(Cut(chance.randrange(40) if told else 2, runtime), START, STAGES)
             break
         except Interrupted as end:
             told.append(end.partial_result)
@@ -68,17 +67,17 @@ def test_a_book_that_is_cut_off_again_and_again_comes_to_the_same_bytes() -> Non
     assert all(said.startswith("the opening book has ") for said in told)
     assert told[0].endswith("; no ply is complete yet")
     assert any(said.endswith("; all up to ply 1") for said in told)
-    assert bytes(runtime.cache.load(book.NAME) or b"") == right
+    assert bytes(runtime.cache.load(book.CACHE_NAME) or b"") == right
 
 
 def test_a_book_holds_the_exact_score_of_every_undecided_position() -> None:
     runtime, _ = whole()
-    kept = book.load(runtime.cache, START)
+    kept = book.load_book(runtime.cache, START)
     search = Search(SerialRuntime(), START.discs, "test")
     level, seen = {START.key: START}, 0
     for _ in range(4):
         for key, position in level.items():
-            assert kept.score(key) == search.exact(position)
+            assert kept.score(key) == search.exact_score(position)
         seen += len(level)
         level = {after.key: after for after in book.children(level.values())}
     assert len(kept) == seen
@@ -88,12 +87,12 @@ def test_a_book_holds_the_exact_score_of_every_undecided_position() -> None:
 
 def test_a_complete_book_is_through_at_once_and_says_how_far_it_is() -> None:
     runtime, right = whole()
-    answer = book.deepen(Cut(0, runtime), START, STAGES)
+    answer = book.build_book(Cut(0, runtime), START, STAGES)
     assert answer.nodes_searched() == 0
     assert not answer.tables, "nobody has looked at the plies"
     assert answer.details["complete_plies"] == 3
-    assert answer.details["positions"] == len(book.load(runtime.cache, START))
-    assert bytes(runtime.cache.load(book.NAME) or b"") == right
+    assert answer.details["positions"] == len(book.load_book(runtime.cache, START))
+    assert bytes(runtime.cache.load(book.CACHE_NAME) or b"") == right
 
 
 def test_an_end_is_heard_while_positions_are_only_gone_through() -> None:
@@ -107,7 +106,7 @@ def test_an_end_is_heard_while_positions_are_only_gone_through() -> None:
 
     runtime = Heard()
     with pytest.raises(Interrupted):
-        book.deepen(runtime, NOTHING, (6,))
+        book.build_book(runtime, EMPTY_POSITION, (6,))
     assert runtime.signs > 10
 
 
@@ -125,8 +124,8 @@ def test_what_is_killed_has_kept_what_it_found_until_a_moment_before() -> None:
 
     runtime = Mortal(count(0, 3).__next__)
     with pytest.raises(Killed):
-        book.deepen(runtime, START, (3,))
-    assert 10 < len(book.load(runtime.cache, START)) <= 21
+        book.build_book(runtime, START, (3,))
+    assert 10 < len(book.load_book(runtime.cache, START)) <= 21
 
 
 class Timed(SerialRuntime):
@@ -143,12 +142,12 @@ class Timed(SerialRuntime):
 
 def test_a_book_ends_by_itself_before_its_time_is_over_and_is_honest() -> None:
     runtime = Timed(30)
-    with pytest.raises(Interrupted, match="no time for more") as caught:
-        book.deepen(runtime, START, STAGES)
-    kept = book.load(runtime.cache, START)
+    with pytest.raises(Interrupted, match="too short to continue") as caught:
+        book.build_book(runtime, START, STAGES)
+    kept = book.load_book(runtime.cache, START)
     assert caught.value.partial_result == f"the opening book has {len(kept)} positions; all up to ply {kept.complete}"
     assert kept.plies > kept.complete > 0
-    (table,) = book.deepen(Cut(1000, runtime), START, STAGES).tables
+    (table,) = book.build_book(Cut(1000, runtime), START, STAGES).tables
     assert [row[0] for row in table.rows] == [0, 1, 2, 3]
     assert all(level == solved for _, level, solved in table.rows)
 
@@ -159,26 +158,26 @@ def test_a_book_that_is_none_is_not_believed(damage: str) -> None:
     numbers = array("Q", right)
     match damage:
         case "short":
-            runtime.cache.save(book.NAME, [right[:-3]])
+            runtime.cache.save(book.CACHE_NAME, [right[:-3]])
         case "shuffled":
             numbers[5], numbers[6] = numbers[6], numbers[5]
-            runtime.cache.save(book.NAME, [numbers.tobytes()])
+            runtime.cache.save(book.CACHE_NAME, [numbers.tobytes()])
         case "foreign":
             numbers.byteswap()
-            runtime.cache.save(book.NAME, [numbers.tobytes()])
+            runtime.cache.save(book.CACHE_NAME, [numbers.tobytes()])
         case "empty":
-            runtime.cache.save(book.NAME, [b""])
-    start = NOTHING if damage == "other start" else START
-    assert len(book.load(runtime.cache, start)) == 0
+            runtime.cache.save(book.CACHE_NAME, [b""])
+    start = EMPTY_POSITION if damage == "other start" else START
+    assert len(book.load_book(runtime.cache, start)) == 0
 
 
 def test_the_empty_board_is_answered_from_the_book() -> None:
     """The scores of one ply suffice: those of the columns."""
     columns = (-2, -1, 0, 1, 0, -1, -2)
-    scores = {NOTHING.key: 1}
+    scores = {EMPTY_POSITION.key: 1}
     scores |= {Position(0, 1 << 7 * column).key: -score for column, score in enumerate(columns)}
     runtime = Cut(0, SerialRuntime())
-    book._save(runtime.cache, NOTHING, scores, 1, 1)
+    book._save_book(runtime.cache, EMPTY_POSITION, scores, 1, 1)
     answer = connect_four.solve(connect_four.parse(connect_four.BOARDS["empty"], "empty"), SolveMode.FIRST, runtime)
     assert tuple(row[1] for row in answer.tables[0].rows) == columns
     assert answer.details["opening_book"] == "5 positions, complete up to 1 disc"
@@ -189,13 +188,13 @@ def test_what_is_not_in_the_book_is_searched_with_what_is() -> None:
     """A book that lies leads to a wrong score, and so shows that it is used."""
     board = connect_four.parse("333115733355541712672671", "mine")
     here = position_of(board)
-    truth = Search(SerialRuntime(), board.discs, "test").exact(here)
+    truth = Search(SerialRuntime(), board.discs, "test").exact_score(here)
     known = {after.key: 18 for after in book.children([here])}
     lied = Search(
         SerialRuntime(), board.discs, "test", lambda key: known.get(key, book.UNKNOWN), board.discs + 1
-    ).exact(here)
+    ).exact_score(here)
     assert lied != truth
-    right = {after.key: Search(SerialRuntime(), 25, "test").exact(after) for after in book.children([here])}
+    right = {after.key: Search(SerialRuntime(), 25, "test").exact_score(after) for after in book.children([here])}
     used = Search(SerialRuntime(), board.discs, "test", lambda key: right.get(key, book.UNKNOWN), board.discs + 1)
-    assert used.exact(here) == truth
-    assert used.tried < 40
+    assert used.exact_score(here) == truth
+    assert used.nodes < 40

@@ -11,11 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pi_appliance.puzzles import SolveMode, connect_four
-from pi_appliance.puzzles.connect_four import kernel, position
-from pi_appliance.puzzles.connect_four.board import Board, Colour, End, ended
+from pi_appliance.puzzles.connect_four import kernel
+from pi_appliance.puzzles.connect_four import search as search_module
+from pi_appliance.puzzles.connect_four.board import Board, Colour, End, game_end
 from pi_appliance.puzzles.connect_four.check import check
 from pi_appliance.puzzles.connect_four.search import Search
-from pi_appliance.puzzles.connect_four.solve import KEPT
+from pi_appliance.puzzles.connect_four.solve import BOUNDS_NAME
 from pi_appliance.puzzles.runtime.interface import Interrupted, MemoryCache, SerialRuntime
 
 # Positions and their scores, as a public solver that we share no line with gives them.
@@ -48,8 +49,8 @@ def test_the_scores_are_those_of_a_public_solver(moves: str, score: int) -> None
     assert answer.count == len(lines) == list(scored(board).values()).count(score)
     for line in lines:
         assert check(board, line)
-        assert len(moves) + len(line) - 1 == position.last_move(score, len(moves))
-    assert str(position.last_move(score, len(moves))) in str(answer.details["result"]) or score == 0
+        assert len(moves) + len(line) - 1 == search_module.last_move_number(score, len(moves))
+    assert str(search_module.last_move_number(score, len(moves))) in str(answer.details["result"]) or score == 0
 
 
 def plain(board: Board, known: dict[Board, int]) -> int:
@@ -59,8 +60,8 @@ def plain(board: Board, known: dict[Board, int]) -> int:
     best = -99
     for column in range(1, 8):
         if board.height(column) < 6:
-            after = board.played(column)
-            match ended(after):
+            after = board.play(column)
+            match game_end(after):
                 case None:
                     score = -plain(after, known)
                 case End.DRAW:
@@ -77,9 +78,9 @@ def by_chance(seed: int, discs: int) -> Board:
     chance = random.Random(seed)
     while True:
         board = connect_four.parse(".......\n" * 6, "mine")
-        while board.discs < discs and not ended(board):
-            board = board.played(chance.choice([column for column in range(1, 8) if board.height(column) < 6]))
-        if not ended(board):
+        while board.discs < discs and not game_end(board):
+            board = board.play(chance.choice([column for column in range(1, 8) if board.height(column) < 6]))
+        if not game_end(board):
             return board
 
 
@@ -90,9 +91,9 @@ def test_near_the_end_every_column_scores_as_a_plain_search_says(seed: int, disc
     scores = scored(board)
     assert max(scores.values()) == plain(board, known)
     for column, score in scores.items():
-        after = board.played(column)
-        if ended(after):
-            assert score == (0 if ended(after) is End.DRAW else 21 - discs // 2)
+        after = board.play(column)
+        if game_end(after):
+            assert score == (0 if game_end(after) is End.DRAW else 21 - discs // 2)
         else:
             assert score == -plain(after, known)
 
@@ -106,14 +107,14 @@ def test_a_perfect_line_never_gives_a_score_away(seed: int, discs: int) -> None:
         at, score = board, int(answer.details["score"])
         for column in line[:-1]:
             assert plain(at, known) == score
-            at, score = at.played(int(column)), -score
+            at, score = at.play(int(column)), -score
         assert check(board, line)
 
 
 @given(st.integers(0, 10**9), st.integers(0, 41))
 def test_a_threat_is_an_empty_square_that_makes_four(seed: int, discs: int) -> None:
     board = by_chance(seed, min(discs, 30))
-    own, mask = position.position_of(board)
+    own, mask = search_module.position_of(board)
     marked = set()
     for column in range(1, 8):
         for row in range(1, 7):
@@ -121,17 +122,17 @@ def test_a_threat_is_an_empty_square_that_makes_four(seed: int, discs: int) -> N
                 line = board.rows[6 - row]
                 line = line[: column - 1] + board.turn.mark + line[column:]
                 filled = Board((*board.rows[: 6 - row], line, *board.rows[7 - row :]), board.turn)
-                if ended(filled):
+                if game_end(filled):
                     marked.add((column, row))
-    found = kernel.threats(own, mask)
-    assert {tuple(position.square_of(1 << bit)) for bit in range(49) if found >> bit & 1} == marked
+    found = kernel.find_threats(own, mask)
+    assert {tuple(search_module.square_of(1 << bit)) for bit in range(49) if found >> bit & 1} == marked
 
 
 @given(st.integers(0, 10**9), st.integers(0, 41))
 def test_a_mirror_image_has_the_same_key_and_twice_mirrored_is_as_before(seed: int, discs: int) -> None:
     board = by_chance(seed, min(discs, 30))
     turned = Board(tuple(row[::-1] for row in board.rows), board.turn)
-    here, there = position.position_of(board), position.position_of(turned)
+    here, there = search_module.position_of(board), search_module.position_of(turned)
     assert here.key == there.key
     assert kernel.mirror(here.mask) == there.mask
     assert kernel.mirror(kernel.mirror(here.own)) == here.own
@@ -139,12 +140,12 @@ def test_a_mirror_image_has_the_same_key_and_twice_mirrored_is_as_before(seed: i
 
 @pytest.mark.parametrize("discs", range(42))
 def test_the_number_of_the_last_move_and_the_score_say_the_same(discs: int) -> None:
-    for score in range(position.lowest(discs), position.highest(discs) + 1):
-        last = position.last_move(score, discs)
+    for score in range(search_module.min_score(discs), search_module.max_score(discs) + 1):
+        last = search_module.last_move_number(score, discs)
         if score:
             assert discs < last <= 42
             assert (last - discs) % 2 == (score > 0)
-            assert position.highest(last - 1) == abs(score)
+            assert search_module.max_score(last - 1) == abs(score)
 
 
 class Short(SerialRuntime):
@@ -172,7 +173,7 @@ def bounds(board: Board, runtime: SerialRuntime) -> tuple[int, int]:
 
 def test_what_is_cut_off_says_the_bounds_and_goes_on_from_them() -> None:
     board, other = (connect_four.parse(moves, "mine") for moves in ("25777131474464", "25523546515174"))
-    nothing, room = (position.lowest(14), position.highest(14)), SerialRuntime()
+    nothing, room = (search_module.min_score(14), search_module.max_score(14)), SerialRuntime()
     came = [bounds(board, Short(signs, SerialRuntime())) for signs in (0, 1, 20, 60)]
     assert came == sorted(came, key=lambda each: each[0] - each[1]), "the longer, the narrower"
     assert came[0] == nothing != came[-1]
@@ -198,7 +199,7 @@ def test_bounds_that_are_damaged_or_of_another_position_are_not_believed() -> No
     right, cut = scored_alone(board), SerialRuntime()
     bounds(board, Short(2, cut))
     (name,) = cut.cache.names()
-    assert name.startswith(KEPT)
+    assert name.startswith(BOUNDS_NAME)
     bounds(connect_four.parse("25777131474464", "mine"), Short(2, cut))
     (other,) = (each for each in cut.cache.names() if each != name)
     foreign = bytes(cut.cache.load(other) or b"")
@@ -235,12 +236,12 @@ ALIKE = [
 @pytest.mark.parametrize("drawings", ALIKE)
 def test_what_is_remembered_of_one_position_is_never_said_of_another(drawings: tuple[str, str]) -> None:
     here, there = (
-        position.position_of(Board(tuple(drawing.split()), Colour.RED, settled=False)) for drawing in drawings
+        search_module.position_of(Board(tuple(drawing.split()), Colour.RED, first_known=False)) for drawing in drawings
     )
     search = Search(SerialRuntime(), 20, "both")
-    right = Search(SerialRuntime(), 20, "here").exact(here)
-    assert search.exact(there) != right
-    assert search.exact(here) == right
+    right = Search(SerialRuntime(), 20, "here").exact_score(here)
+    assert search.exact_score(there) != right
+    assert search.exact_score(here) == right
 
 
 class Many(SerialRuntime):
@@ -259,7 +260,7 @@ def test_an_early_position_is_solved_on_all_cores_alike() -> None:
 def test_a_small_table_gives_the_same_scores() -> None:
     """What is forgotten is looked for again: a table says nothing but what it was told."""
     for moves in ("461134515661427544", "54246465571745757237"):
-        here = position.position_of(connect_four.parse(moves, "mine"))
+        here = search_module.position_of(connect_four.parse(moves, "mine"))
         for bits in (6, 10, 16):
             table = memoryview(bytearray(8 << bits)).cast("Q")
             search = kernel.Search(table, bits, lambda _: None, lambda _: kernel.UNKNOWN, -1)
@@ -275,7 +276,7 @@ def test_what_is_made_has_one_best_column_and_no_win_at_once(seed: int) -> None:
     scores = scored(made.board)
     assert made.board.discs == like.discs
     assert list(scores.values()).count(max(scores.values())) == 1
-    assert made.details["score"] == max(scores.values()) < position.highest(made.board.discs)
+    assert made.details["score"] == max(scores.values()) < search_module.max_score(made.board.discs)
     assert connect_four.generate(seed, like, SerialRuntime()) == made
 
 
@@ -295,8 +296,8 @@ def test_a_hint_names_the_best_column() -> None:
 def test_who_begins_in_the_middle_wins_with_the_last_disc_but_one() -> None:
     board = connect_four.parse(connect_four.BOARDS["empty"], "empty")
     assert scored(board) == {1: -2, 2: -1, 3: 0, 4: 1, 5: 0, 6: -1, 7: -2}
-    here = position.position_of(board)
-    assert Search(SerialRuntime(), 0, "empty").exact(here) == 1
+    here = search_module.position_of(board)
+    assert Search(SerialRuntime(), 0, "empty").exact_score(here) == 1
 
 
 def test_both_ways_of_the_kernel_look_at_the_same_positions_and_say_the_same(
@@ -305,7 +306,7 @@ def test_both_ways_of_the_kernel_look_at_the_same_positions_and_say_the_same(
     ways = both_ways("connect_four/kernel")
     asked = [("25523546515174", 14), ("461134515661427544", 18), ("54246465571745757237", 20), ("3331157333555417", 16)]
     for moves, plies in asked:
-        here = position.position_of(connect_four.parse(moves, "mine"))
+        here = search_module.position_of(connect_four.parse(moves, "mine"))
         came = []
         for way in ways:
             ticks: list[int] = []
@@ -321,9 +322,9 @@ def test_both_ways_of_the_kernel_look_at_the_same_positions_and_say_the_same(
 def test_both_ways_see_the_same_threats(
     both_ways: Callable[[str], tuple[ModuleType, ModuleType]], seed: int, discs: int
 ) -> None:
-    own, mask = position.position_of(by_chance(seed, discs))
+    own, mask = search_module.position_of(by_chance(seed, discs))
     plain_way, compiled = both_ways("connect_four/kernel")
-    assert plain_way.threats(own, mask) == compiled.threats(own, mask)
+    assert plain_way.find_threats(own, mask) == compiled.find_threats(own, mask)
     assert plain_way.mirror(own) == compiled.mirror(own)
 
 
@@ -331,7 +332,7 @@ def test_both_ways_see_the_same_threats(
 def test_what_is_raised_while_it_searches_comes_out_and_the_table_stays_of_use(
     both_ways: Callable[[str], tuple[ModuleType, ModuleType]], tick: str
 ) -> None:
-    here = position.position_of(connect_four.parse("461134515661427544", "mine"))
+    here = search_module.position_of(connect_four.parse("461134515661427544", "mine"))
 
     def ends(_: int) -> int:
         raise Interrupted("the time is over")

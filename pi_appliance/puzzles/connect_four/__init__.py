@@ -1,13 +1,11 @@
-"""Connect Four: drop discs into seven columns of six; four in a row wins. Who won, and the perfect player."""
+"""Connect Four: drop discs into seven columns of six; four in a row wins. Perfect play from any position."""
 
 from pi_appliance.puzzles import Rule, SolveMode
-from pi_appliance.puzzles.connect_four.board import Board, Colour, End, Solution, Square, describe, with_rules
-from pi_appliance.puzzles.connect_four.boards import BOARDS
+from pi_appliance.puzzles.connect_four.board import BOARDS, Board, Colour, End, Solution, Square, describe, with_rules
 from pi_appliance.puzzles.connect_four.book import precompute
 from pi_appliance.puzzles.connect_four.check import check
 from pi_appliance.puzzles.connect_four.generate import generate
-from pi_appliance.puzzles.connect_four.listing import parse_listing
-from pi_appliance.puzzles.connect_four.notation import notate, parse, parse_solution
+from pi_appliance.puzzles.connect_four.notation import notate, parse, parse_listing, parse_solution
 from pi_appliance.puzzles.connect_four.render import render, render_solution, render_svg, steps
 from pi_appliance.puzzles.connect_four.solve import hint, solve
 

@@ -1,8 +1,9 @@
-"""A Connect Four position: its discs, who is to move, and what the rules say of it."""
+"""A Connect Four position: discs, the side to move, and the rules. Also the positions known by name."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from types import MappingProxyType
 from typing import NamedTuple
 
 from pi_appliance.errors import UnknownName, WrongArgument
@@ -16,32 +17,32 @@ DIRECTIONS = ((1, 0), (0, 1), (1, 1), (1, -1))
 
 
 class Colour(StrEnum):
-    """Whose disc it is."""
+    """A player."""
 
     RED = "Red"
     YELLOW = "Yellow"
 
     @property
     def other(self) -> "Colour":
-        """The one who moves after this one."""
+        """The opponent."""
         return Colour.YELLOW if self is Colour.RED else Colour.RED
 
     @property
     def mark(self) -> str:
-        """How a disc is drawn."""
+        """The character that draws a disc."""
         return self.value[0]
 
 
 class End(StrEnum):
-    """How a game ends."""
+    """The result of a game."""
 
     RED = "Red wins"
     YELLOW = "Yellow wins"
-    DRAW = "draw"  # all squares are taken
+    DRAW = "draw"
 
 
 class Square(NamedTuple):
-    """A place for a disc: columns from the left and rows from the bottom, both from 1."""
+    """A square; columns count from the left and rows from the bottom, both from 1."""
 
     column: int
     row: int
@@ -53,48 +54,48 @@ class Square(NamedTuple):
 Four = tuple[Square, ...]
 """Four squares in a row."""
 Solution = tuple[int | End, ...]
-"""How a game goes on: the columns that are played, from 1, and at last how it ends."""
+"""The rest of a game: the columns played, from 1, and the result."""
 Rows = tuple[str, ...]
-"""Six rows from the top, a mark a square: R, Y or a dot."""
+"""Six rows from the top, one character per square: R, Y or a dot."""
 
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """The discs, who is to move (after the end: who would be), and the columns of the game that led there, if known."""
+    """The discs, the side to move (also after the end), and the columns of the game so far, if known."""
 
     rows: Rows
     turn: Colour
     moves: tuple[int, ...] = ()
-    settled: bool = field(default=True, compare=False)
-    """Whether its notation says who moved first."""
+    first_known: bool = field(default=True, compare=False)
+    """Whether the notation says who moved first."""
 
     @property
     def discs(self) -> int:
-        """How many discs there are."""
+        """The number of discs."""
         return sum(mark != EMPTY for row in self.rows for mark in row)
 
     @property
     def first(self) -> Colour:
-        """Who moved first."""
+        """The colour that moved first."""
         return self.turn.other if self.discs % 2 else self.turn
 
     def height(self, column: int) -> int:
-        """Return how many discs are in COLUMN."""
+        """Return the number of discs in `column`."""
         return sum(row[column - 1] != EMPTY for row in self.rows)
 
-    def played(self, column: int) -> "Board":
-        """Return the board after a disc of who is to move in COLUMN, which has room; the way to it is forgotten."""
+    def play(self, column: int) -> "Board":
+        """Return the board after a move in `column`, which must not be full. The result has no `moves`."""
         at = HEIGHT - 1 - self.height(column)
         row = self.rows[at]
         row = row[: column - 1] + self.turn.mark + row[column:]
         return Board((*self.rows[:at], row, *self.rows[at + 1 :]), self.turn.other)
 
 
-NOTHING = Board((EMPTY * WIDTH,) * HEIGHT, Colour.RED, settled=False)
+EMPTY_BOARD = Board((EMPTY * WIDTH,) * HEIGHT, Colour.RED, first_known=False)
 
 
-def fours(rows: Rows) -> Iterator[tuple[Colour, Four]]:
-    """Yield each four in a row of one colour."""
+def find_fours(rows: Rows) -> Iterator[tuple[Colour, Four]]:
+    """Yield every four in a row, with its colour."""
     marks = "".join(rows)
     for four, (one, two, three, last) in _WINDOWS:
         mark = marks[one]
@@ -102,23 +103,23 @@ def fours(rows: Rows) -> Iterator[tuple[Colour, Four]]:
             yield (Colour.RED if mark == Colour.RED.mark else Colour.YELLOW), four
 
 
-def ended(board: Board) -> End | None:
-    """Return how the game ended, or None while it goes on."""
-    for colour, _ in fours(board.rows):
+def game_end(board: Board) -> End | None:
+    """Return the result of the game, or None if it is not over."""
+    for colour, _ in find_fours(board.rows):
         return End.RED if colour is Colour.RED else End.YELLOW
     return End.DRAW if board.discs == SQUARES else None
 
 
-def turn_told(rows: Rows) -> Colour | None:
-    """Return who is to move by the discs alone: who has fewer, or who has lost; None if that is left open."""
+def implied_turn(rows: Rows) -> Colour | None:
+    """Return the side to move as far as the discs imply it: the one with fewer discs, or the loser."""
     red, yellow = ("".join(rows).count(colour.mark) for colour in Colour)
     if red != yellow:
         return Colour.YELLOW if red > yellow else Colour.RED
-    return next((colour.other for colour, _ in fours(rows)), None)
+    return next((colour.other for colour, _ in find_fours(rows)), None)
 
 
 def with_rules(board: Board, rules: Mapping[str, str]) -> Board:
-    """Return BOARD with RULES: who moved first, if its notation leaves that open. Raises UnknownName, WrongArgument."""
+    """Return the board with another first player, if its notation allows. Raises UnknownName, WrongArgument."""
     for name in rules:
         if name != "first":
             raise UnknownName("rule of Connect Four", name, ["first"])
@@ -129,31 +130,31 @@ def with_rules(board: Board, rules: Mapping[str, str]) -> Board:
     first = known[wanted.casefold()]
     if first is board.first:
         return board
-    if board.settled:
-        right = "leave the rule 'first' away, or change the board"
-        raise WrongArgument(f"first: {first} cannot be, as the board says that {board.first} moved first; {right}")
-    rows = tuple(row.translate(_SWAPPED) for row in board.rows) if board.moves else board.rows
+    if board.first_known:
+        right = "remove the rule 'first', or change the board"
+        raise WrongArgument(f"first: {first} is not possible, because {board.first} moved first on this board; {right}")
+    rows = tuple(row.translate(_SWAP_COLOURS) for row in board.rows) if board.moves else board.rows
     return replace(board, rows=rows, turn=board.turn.other)
 
 
 def describe(board: Board) -> str:
-    """Return how many discs BOARD has and who is to move, or who won and where."""
+    """Return the number of discs and the side to move, or the winner and the four."""
     discs = pluralize(board.discs, "disc")
-    match ended(board):
+    match game_end(board):
         case None:
             return f"{discs}, {board.turn} to move"
         case End.DRAW:
             return f"{discs}, a draw"
         case _:
-            return f"{discs}, {board.turn.other} won with {winning(board)}"
+            return f"{discs}, {board.turn.other} won with {describe_fours(board)}"
 
 
-def winning(board: Board) -> str:
-    """Return the fours in a row of BOARD in words."""
-    return " and ".join("-".join(map(str, four)) for _, four in fours(board.rows))
+def describe_fours(board: Board) -> str:
+    """Return the squares of every four in a row, in words."""
+    return " and ".join("-".join(map(str, four)) for _, four in find_fours(board.rows))
 
 
-def _windows() -> Iterator[Four]:
+def _all_fours() -> Iterator[Four]:
     for column in range(1, WIDTH + 1):
         for row in range(1, HEIGHT + 1):
             for right, up in DIRECTIONS:
@@ -161,6 +162,28 @@ def _windows() -> Iterator[Four]:
                     yield tuple(Square(column + right * step, row + up * step) for step in range(4))
 
 
-# With each, where its squares stand in the rows written one behind the other.
-_WINDOWS = tuple((four, tuple((HEIGHT - row) * WIDTH + column - 1 for column, row in four)) for four in _windows())
-_SWAPPED = str.maketrans("RY", "YR")
+# Each four in a row, with the indices of its squares in the joined rows.
+_WINDOWS = tuple((four, tuple((HEIGHT - row) * WIDTH + column - 1 for column, row in four)) for four in _all_fours())
+_SWAP_COLOURS = str.maketrans("RY", "YR")
+
+
+def _drawing_with_moves(rows: str, moves: str) -> str:
+    return "\n".join((*rows.split(), f"Moves {moves}")) + "\n"
+
+
+BOARDS: Mapping[str, str] = MappingProxyType(
+    {
+        # Red wins with the second-last disc, by one column only
+        "squeeze": _drawing_with_moves(".....Y. Y....R. R....R. YY...Y. YRRY.Y. RYRRYRR", "32662532166161164471"),
+        # one column draws, all others lose
+        "tightrope": _drawing_with_moves("...Y... ...R.Y. ...Y.RR ...RYYY ...YRRR YR.RYRY", "65214774556666477444"),
+        # Red loses after 20 more moves
+        "siege": _drawing_with_moves("R...Y.. Y...R.. R.Y.Y.. Y.R.Y.. Y.R.Y.. RRRYRRY", "57146535352131115513"),
+        # Red wins soon
+        "sprint": _drawing_with_moves("....... ....... .R..R.. .R..RYY YYYRYYR RRYRYRY", "67467525165243232157"),
+        # the start of the game: build the opening book first
+        "empty": ".......\n" * 6,
+        # Red has won with two fours at once; Yellow moved first
+        "game": _drawing_with_moves("...Y... ...R.Y. ...R.R. ..RYRY. R.YRRRY YYRYYYR", "6743115446253464467365"),
+    }
+)

@@ -5,15 +5,15 @@ cimport cython
 cdef unsigned long long FULL
 cdef unsigned long long BOTTOM
 cdef unsigned long long COLUMN
-cdef unsigned long long HASHED
-cdef unsigned long long SPREAD
-cdef unsigned long long INWARDS
-cdef unsigned long long OFTEN
-cdef int MIRRORED
+cdef unsigned long long KEY_MASK
+cdef unsigned long long HASH_FACTOR
+cdef unsigned long long MOVE_ORDER
+cdef unsigned long long TICK_MASK
+cdef int SYMMETRY_DISCS
 cdef int UNKNOWN
 
 @cython.locals(found="unsigned long long", two="unsigned long long")
-cpdef unsigned long long threats(unsigned long long own, unsigned long long mask) noexcept
+cpdef unsigned long long find_threats(unsigned long long own, unsigned long long mask) noexcept
 
 cpdef unsigned long long mirror(unsigned long long squares) noexcept
 
@@ -23,8 +23,8 @@ cdef class Search:
     cdef int bits
     cdef int plies
     cdef int mirrored
-    cdef object tick
-    cdef object known
+    cdef object on_tick
+    cdef object lookup
     cdef readonly unsigned long long nodes
 
     cpdef int bound(self, unsigned long long own, unsigned long long mask, int discs, int goal) except? -99
@@ -40,7 +40,7 @@ cdef class Search:
         entry="unsigned long long", move="unsigned long long", theirs="unsigned long long",
         low=int, high=int, best=int, score=int, last=int, at=int,
     )
-    cdef int _searched(
+    cdef int _negamax(
         self, unsigned long long own, unsigned long long mask, int discs, int goal, unsigned long long possible
     ) except? -99
 
@@ -48,9 +48,9 @@ cdef class Search:
         columns="unsigned long long", move="unsigned long long", made="unsigned long long",
         weight="unsigned long long", entry="unsigned long long", column=int, at=int, last=int,
     )
-    cdef int _ordered(
+    cdef int _sort_moves(
         self, unsigned long long own, unsigned long long mask, unsigned long long possible, int first
     ) noexcept
 
     @cython.locals(entry="unsigned long long", there="unsigned long long")
-    cdef void _remember(self, unsigned long long slot, unsigned long long tag, unsigned int discs, int low, int high) noexcept
+    cdef void _store(self, unsigned long long slot, unsigned long long tag, unsigned int discs, int low, int high) noexcept

@@ -1,13 +1,12 @@
-"""The search behind Connect Four's perfect player: plain Python over integers, typed for Cython by kernel.pxd.
+"""Alpha-beta search of Connect Four: plain Python over integers, with Cython types in kernel.pxd.
 
-A position is two sets of squares, a bit each: `own`, the discs of whoever is to move, and `mask`, all discs. The bit of
-a square is 7 * column + row, columns from the left and rows from the bottom, both from 0; the seventh bit of a column
-is never set, so that lines do not run on into the next column. Every shift to the left is masked after it: the answers
-are the same in 64 bits and in integers without end.
+A position is two bitboards: `own`, the discs of the side to move, and `mask`, all discs. The bit of a square is
+7 * column + row, from the bottom left, both from 0. The seventh bit of a column stays 0, so that rows of four do not
+wrap. Every left shift is masked, so that 64-bit integers and Python integers give the same results.
 
-A score is that of the side to move: 0 a draw; winning, half of the discs it would still hold, the winning one counted,
-rounded so that a win with one's last disc is 1; losing, the other side's score with a minus. It is halved while it is
-positive: half of a negative number would be rounded down in Python and towards zero in C.
+A score is from the view of the side to move: 0 is a draw. A win scores half the discs the winner has left, counting
+the winning one and rounded so that a win with the last disc is 1. A loss is the negative score of the opponent.
+Only positive numbers are halved: Python and C round negative halves differently.
 """
 
 from collections.abc import Callable
@@ -15,16 +14,16 @@ from collections.abc import Callable
 FULL = 0xFDFBF7EFDFBF  # the 42 squares
 BOTTOM = 0x40810204081  # the lowest square of each column
 COLUMN = 0x3F  # the squares of the first column
-HASHED = 0x1FFFFFFFFFFFF  # 49 bits
-SPREAD = 0x9E3779B97F4B  # odd, so that times it is one to one in 49 bits
-INWARDS = 0x6051423  # the columns from the middle outwards, a hexadecimal digit each, the lowest first
-OFTEN = 0x3FF  # positions between two ticks, as a mask: a few ticks a second even on a small Pi in plain Python
-MIRRORED = 12  # discs up to which a position and its mirror image are looked up as one, at least
+KEY_MASK = 0x1FFFFFFFFFFFF  # 49 bits
+HASH_FACTOR = 0x9E3779B97F4B  # odd, so that multiplication is a bijection of 49-bit numbers
+MOVE_ORDER = 0x6051423  # columns from the centre, one hexadecimal digit each, lowest first
+TICK_MASK = 0x3FF  # mask: positions between two ticks
+SYMMETRY_DISCS = 12  # up to this many discs, mirror images share an entry
 UNKNOWN = -99
 
 
-def threats(own: int, mask: int) -> int:
-    """Return the empty squares where one more disc makes four in a row of OWN, whether it can be played now or not."""
+def find_threats(own: int, mask: int) -> int:
+    """Return the empty squares that would complete four in a row of `own`, playable or not."""
     found = (own << 1) & (own << 2) & (own << 3)
     two = own & (own >> 6)
     found |= ((two << 12) & ((own << 18) | (own >> 6))) | ((two >> 6) & ((own << 6) | (own >> 18)))
@@ -36,7 +35,7 @@ def threats(own: int, mask: int) -> int:
 
 
 def mirror(squares: int) -> int:
-    """Return SQUARES (or a key) with the columns from right to left."""
+    """Return a bitboard (or key) with the columns reversed."""
     return (
         ((squares & 0x7F) << 42)
         | ((squares & 0x3F80) << 28)
@@ -49,44 +48,47 @@ def mirror(squares: int) -> int:
 
 
 class Search:
-    """Says of positions whether they score at least so much.
+    """A null-window search with a transposition table.
 
-    TABLE remembers what is known of positions: 2 ** BITS unsigned 64-bit numbers, zeros at first. Each is whole by
-    itself, so that several processes may share a table. TICK is called with the number of positions now and then; what
-    it raises ends the search, and leaves the table of use. KNOWN says the exact score of a position with up to PLIES
-    discs, or UNKNOWN.
+    Args:
+        table: 2**bits unsigned 64-bit numbers, initially 0. Entries are independent, so processes can share it.
+        bits: the size of the table.
+        on_tick: called regularly with the number of positions; its exceptions end the search safely.
+        lookup: returns the exact score of a position with up to `plies` discs, or UNKNOWN.
+        plies: see `lookup`.
+
     """
 
     def __init__(
-        self, table: memoryview, bits: int, tick: Callable[[int], None], known: Callable[[int], int], plies: int
+        self, table: memoryview, bits: int, on_tick: Callable[[int], None], lookup: Callable[[int], int], plies: int
     ) -> None:
         self.table, self.bits = table, bits
-        self.tick, self.known, self.plies = tick, known, plies
-        self.mirrored = max(MIRRORED, plies)
-        self.order = memoryview(bytearray(43 * 8 * 8)).cast("Q")  # up to seven moves, for each number of discs
+        self.on_tick, self.lookup, self.plies = on_tick, lookup, plies
+        self.mirrored = max(SYMMETRY_DISCS, plies)
+        self.order = memoryview(bytearray(43 * 8 * 8)).cast("Q")  # up to seven moves per number of discs
         self.nodes = 0
 
     def bound(self, own: int, mask: int, discs: int, goal: int) -> int:
-        """Return a bound of the score of a position: a lower one if it is GOAL or more, an upper one otherwise.
+        """Return a lower bound of the score if it is at least `goal`, else an upper bound.
 
-        There are DISCS discs, no four in a row, and a square to play.
+        The position has `discs` discs, no four in a row, and an empty square.
         """
-        if threats(own, mask) & (mask + BOTTOM):
+        if find_threats(own, mask) & (mask + BOTTOM):
             return (43 - discs) >> 1
         return self._bound(own, mask, discs, goal)
 
     def _bound(self, own: int, mask: int, discs: int, goal: int) -> int:
-        """Do as `bound`, where whoever is to move cannot win at once."""
+        """Like `bound`, where the side to move has no immediate win."""
         self.nodes += 1
-        if self.nodes & OFTEN == 0:
-            self.tick(self.nodes)
+        if self.nodes & TICK_MASK == 0:
+            self.on_tick(self.nodes)
         theirs = own ^ mask
-        danger = threats(theirs, mask)
+        danger = find_threats(theirs, mask)
         possible = (mask + BOTTOM) & FULL
         forced = possible & danger
         if forced:
             possible = forced
-        possible &= FULL ^ (danger >> 1)  # a disc there would let them win on top of it
+        possible &= FULL ^ (danger >> 1)  # a disc there lets the opponent win above it
         if possible == 0 or forced & (forced - 1):
             return 0 if discs == 42 else -((42 - discs) >> 1)
         if discs >= 40:
@@ -97,23 +99,23 @@ class Search:
         low = (40 - discs) >> 1
         if -low >= goal:
             return -low
-        return self._searched(own, mask, discs, goal, possible)
+        return self._negamax(own, mask, discs, goal, possible)
 
-    def _searched(  # noqa: C901 - calls would cost more than they tell
+    def _negamax(  # noqa: C901 - calls are expensive
         self, own: int, mask: int, discs: int, goal: int, possible: int
     ) -> int:
-        """Return a bound as `bound` does, of a position where only POSSIBLE moves do not lose at once."""
+        """Like `bound`, where only `possible` moves do not lose immediately."""
         key = own + mask
         if discs <= self.mirrored:
             key = min(key, mirror(key))
             if discs <= self.plies:
-                best = self.known(key)
+                best = self.lookup(key)
                 if best != UNKNOWN:
                     return best
-        key = (key * SPREAD) & HASHED
+        key = (key * HASH_FACTOR) & KEY_MASK
         slot = (key >> (49 - self.bits)) | 1
-        # All of the key that the slot does not say: also its lowest bit, as two slots are one place.
-        tag = key & (HASHED >> (self.bits - 1))
+        # The part of the key that the slot does not imply. A place has two slots, so it includes the lowest bit.
+        tag = key & (KEY_MASK >> (self.bits - 1))
         entry = self.table[slot]
         if entry >> 18 != tag:
             slot -= 1
@@ -129,7 +131,7 @@ class Search:
                 return high
 
         at = discs << 3
-        last = self._ordered(own, mask, possible, at)
+        last = self._sort_moves(own, mask, possible, at)
         best = UNKNOWN
         theirs = own ^ mask
         while at < last:
@@ -144,19 +146,19 @@ class Search:
             low = best
         else:
             high = best
-        self._remember(slot | 1, tag, discs, low, high)
+        self._store(slot | 1, tag, discs, low, high)
         return best
 
-    def _ordered(self, own: int, mask: int, possible: int, first: int) -> int:
-        """Put the POSSIBLE moves from FIRST on, those with most threats first, else from the middle; return the end."""
+    def _sort_moves(self, own: int, mask: int, possible: int, first: int) -> int:
+        """Write the moves from index `first`, most threats first, then centre first; return the end index."""
         last = first
-        columns = INWARDS
+        columns = MOVE_ORDER
         for _ in range(7):
             column = columns & 15
             columns >>= 4
             move = possible & (COLUMN << (7 * column))
             if move:
-                made = threats(own | move, mask)
+                made = find_threats(own | move, mask)
                 weight = 0
                 while made:
                     made &= made - 1
@@ -170,11 +172,8 @@ class Search:
                 last += 1
         return last
 
-    def _remember(self, slot: int, tag: int, discs: int, low: int, high: int) -> None:
-        """Write down what is known, in SLOT if nothing of more worth is there, else beside it.
-
-        What took longer to find is of more worth, and so are fewer discs.
-        """
+    def _store(self, slot: int, tag: int, discs: int, low: int, high: int) -> None:
+        """Store bounds in `slot`, or beside it if it holds a more valuable entry: one with fewer discs."""
         entry = (tag << 18) | (discs << 12) | ((high + 32) << 6) | (low + 32)
         there = self.table[slot]
         if there and there >> 18 != tag and ((there >> 12) & 63) < discs:

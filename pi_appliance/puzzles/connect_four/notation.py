@@ -1,4 +1,4 @@
-"""How a Connect Four position is written: moves with colours, the digits of the columns, or a drawn grid."""
+"""Parse positions and solutions: moves with colours, digits of columns, or a drawn grid."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -6,34 +6,154 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from pi_appliance.errors import ConfigError, Problem
-from pi_appliance.puzzles import pluralize
+from pi_appliance.puzzles import Progress, pluralize, rendering
 from pi_appliance.puzzles.connect_four.board import (
+    EMPTY,
     HEIGHT,
     LETTERS,
     WIDTH,
     Board,
     Colour,
     End,
+    Rows,
     Solution,
-    turn_told,
-    winning,
+    Square,
+    describe_fours,
+    find_fours,
+    implied_turn,
 )
-from pi_appliance.puzzles.connect_four.grid import parse_grid
-from pi_appliance.puzzles.connect_four.position import NOTHING, board_of
+from pi_appliance.puzzles.connect_four.search import EMPTY_POSITION, board_of
+
+_MARKS = {
+    **dict.fromkeys("RrXx\N{LARGE RED CIRCLE}", Colour.RED.mark),
+    **dict.fromkeys("YyOo\N{LARGE YELLOW CIRCLE}", Colour.YELLOW.mark),
+    **dict.fromkeys(".*_\N{MEDIUM WHITE CIRCLE}", EMPTY),
+}
+_IGNORED = " \t|\ufeff\ufe0f"  # whitespace, frames, and variation selectors
+_FRAME = re.compile(r"[\s|]*(\+[-=+\s]*|[-=\s]{3,}|[1-7](\W*[1-7]){6}|[A-Ga-g](\W*[A-Ga-g]){6})[\s|]*")
+_TURN_ROW = re.compile(r"\s*(red|yellow) to move\.?\s*", re.IGNORECASE)
+_MOVES_ROW = re.compile(r"\s*moves:?\s+(\S.*)", re.IGNORECASE)
+_CELL = "R or X is a red disc, Y or O a yellow one, a dot an empty square"
+
+_Row = tuple[int, str]
+_Cells = list[tuple[int, str]]  # of a row: the column in the file and the mark of each square
+
+
+class Grid(NamedTuple):
+    """A drawn grid: the discs, the side to move if given, and the place and text of the moves if given."""
+
+    rows: Rows
+    turn: Colour | None
+    moves: tuple[int, int, str] | None
+
+
+def parse_grid(rows: list[_Row], file: str, shape: str) -> Grid:
+    """Parse the non-empty numbered rows of a drawing. Raises ConfigError; `shape` says how to write one."""
+    drawn = [row for row in rows if not any(kind.fullmatch(row[1]) for kind in (_FRAME, _TURN_ROW, _MOVES_ROW))]
+    if not drawn:
+        raise ConfigError([Problem(file, rows[0][0], 1, "there is no position here", shape)])
+    cells: list[_Cells] = []
+    problems = [problem for row in drawn for problem in _read_row(row, file, cells, shape)]
+    line = drawn[0][0]
+    if not problems and len(drawn) != HEIGHT:
+        problems.append(Problem(file, line, 1, f"the grid has {pluralize(len(drawn), 'row')}", f"draw {HEIGHT} rows"))
+    if not problems:
+        problems += _floating_discs(drawn, cells, file)
+    if problems:
+        raise ConfigError(problems)
+    discs = tuple("".join(mark for _, mark in row) for row in cells)
+    if wrong := _find_impossible(discs):
+        raise ConfigError([Problem(file, line, cells[0][0][0], *wrong)])
+    return Grid(discs, _read_turn(rows, discs, file), _find_moves(rows, file))
+
+
+def _read_row(row: _Row, file: str, cells: list[_Cells], shape: str) -> Iterator[Problem]:
+    """Append the squares of a row to `cells`; yield the first problem."""
+    line, text = row
+    found: _Cells = []
+    for at, mark in enumerate(text, 1):
+        if mark in _MARKS:
+            found.append((at, _MARKS[mark]))
+        elif mark not in _IGNORED:
+            yield Problem(file, line, at, f"{mark!r} is not part of a grid", _CELL if found else shape)
+            return
+    if len(found) != WIDTH:
+        at = found[WIDTH][0] if len(found) > WIDTH else len(text.rstrip())
+        yield Problem(file, line, at, f"this row has {pluralize(len(found), 'square')}", f"a row has {WIDTH}")
+    cells.append(found)
+
+
+def _floating_discs(drawn: list[_Row], cells: list[_Cells], file: str) -> Iterator[Problem]:
+    """Yield a problem for each disc without support."""
+    for (line, _), upper, lower in zip(drawn, cells, cells[1:], strict=False):
+        for column, ((at, disc), (_, below)) in enumerate(zip(upper, lower, strict=True)):
+            if disc != EMPTY and below == EMPTY:
+                right = "a disc falls down to the lowest empty square of its column"
+                yield Problem(file, line, at, f"this disc of column {LETTERS[column]} has no disc below it", right)
+
+
+def _find_impossible(rows: Rows) -> tuple[str, str] | None:
+    """Return the problem and the remedy if no game can lead to these discs."""
+    red, yellow = ("".join(rows).count(colour.mark) for colour in Colour)
+    if abs(red - yellow) > 1:
+        right = "the colours take turns, so their numbers differ by one at most"
+        return f"there are {red} red and {yellow} yellow discs", right
+    winners = {colour for colour, _ in find_fours(rows)}
+    if len(winners) > 1:
+        return "both colours have four in a row", "the game ends with the first four"
+    for winner in winners:
+        if implied_turn(rows) is winner:
+            return (
+                f"{winner} has four in a row, and {winner.other} moved after that",
+                "the game ends with the first four",
+            )
+        if not _possible_last_discs(rows):
+            return f"{winner} has more fours in a row than one last disc can make", "the game ends with the first four"
+    return None
+
+
+def _possible_last_discs(rows: Rows) -> set[Square]:
+    """Return the discs that may have been played last: top discs in every four."""
+    heights = [sum(row[column] != EMPTY for row in rows) for column in range(WIDTH)]
+    tops = {Square(column, height) for column, height in enumerate(heights, 1)}
+    return tops.intersection(*(four for _, four in find_fours(rows)))
+
+
+def _read_turn(rows: list[_Row], discs: Rows, file: str) -> Colour | None:
+    told = implied_turn(discs)
+    for line, text in rows:
+        if said := _TURN_ROW.fullmatch(text):
+            colour = Colour(said[1].capitalize())
+            if told is colour.other:
+                wrong, at = f"{colour} does not move next", said.start(1) + 1
+                raise ConfigError([Problem(file, line, at, wrong, f"{told} has fewer discs or has lost")])
+            told = colour
+    return told
+
+
+def _find_moves(rows: list[_Row], file: str) -> tuple[int, int, str] | None:
+    said = [(line, found) for line, text in rows if (found := _MOVES_ROW.fullmatch(text))]
+    if len(said) > 1:
+        right = "write the whole game in one row"
+        raise ConfigError([Problem(file, said[1][0], 1, f"row {said[0][0]} already has the moves", right)])
+    return next(((line, found.start(1) + 1, found[1]) for line, found in said), None)
+
 
 _WORD = re.compile(r"""[^\s,;\[\]()"']+""")
-_COLOURED = re.compile(r"(?![RYXO_]+$)[^\W_]+_[^\W_]{2,}", re.IGNORECASE)  # and no row of a grid with _ for empty
+_COLOURED_MOVE = re.compile(
+    r"(?![RYXO_]+$)[^\W_]+_[^\W_]{2,}", re.IGNORECASE
+)  # but not a grid row with _ for empty squares
 _COLOURS = {colour.value.casefold(): colour for colour in Colour}
-_COLUMNS = f"the columns are 1 to {WIDTH}"
-_MOVE = "a move is a column and a colour, such as F_Yellow"
-_SHAPE = (
+_COLUMNS_HELP = f"the columns are 1 to {WIDTH}"
+_MOVE_HELP = "a move is a column and a colour, such as F_Yellow"
+_POSITION_HELP = (
     "write moves as F_Yellow, G_Red, … or as the digits of their columns, such as 4453, or draw six rows of R, Y and ."
 )
-_LINE = "write the digits of the columns and how the game ends, such as 4453 Red wins"
+_SOLUTION_HELP = "write the digits of the columns and how the game ends, such as 4453 Red wins"
 
 
 class _Move(NamedTuple):
-    """A move as it is written in a file; no colour: whoever's turn it is."""
+    """A move and its place in the file; without a colour, the side to move plays."""
 
     column: int
     colour: Colour | None
@@ -41,18 +161,17 @@ class _Move(NamedTuple):
     at: int
 
 
-class _Reader:
-    """Collects moves, and what is wrong with them."""
+class _MoveReader:
+    """Reads moves and collects problems."""
 
     def __init__(self, file: str) -> None:
         self.file = file
         self.problems: list[Problem] = []
 
-    def wrong(self, line: int, at: int, wrong: str, right: str) -> None:
-        """Note what is WRONG."""
+    def add_problem(self, line: int, at: int, wrong: str, right: str) -> None:
         self.problems.append(Problem(self.file, line, at, wrong, right))
 
-    def coloured(self, rows: Iterable[tuple[int, str]]) -> Iterator[_Move]:
+    def read_coloured(self, rows: Iterable[tuple[int, str]]) -> Iterator[_Move]:
         """Yield the moves of a list such as F_Yellow, G_Red."""
         for line, row in rows:
             for word in _WORD.finditer(row):
@@ -60,103 +179,112 @@ class _Reader:
                 at = word.start() + 1
                 colour = _COLOURS.get(name.casefold())
                 if not bar:
-                    self.wrong(line, at, f"{word[0]!r} is no move", _MOVE)
+                    self.add_problem(line, at, f"{word[0]!r} is not a move", _MOVE_HELP)
                 elif len(letter) != 1 or letter.upper() not in LETTERS:
-                    self.wrong(line, at, f"there is no column {letter!r}", f"the columns are A to {LETTERS[-1]}")
+                    self.add_problem(line, at, f"there is no column {letter!r}", f"the columns are A to {LETTERS[-1]}")
                 elif colour is None:
-                    self.wrong(line, at + 2, f"{name!r} is no colour of this game", "the colours are Red and Yellow")
+                    self.add_problem(
+                        line, at + 2, f"{name!r} is not a colour of this game", "the colours are Red and Yellow"
+                    )
                 else:
                     yield _Move(LETTERS.index(letter.upper()) + 1, colour, line, at)
 
-    def digits(self, rows: Iterable[tuple[int, str]]) -> Iterator[_Move]:
-        """Yield the moves of columns such as 4453."""
+    def read_digits(self, rows: Iterable[tuple[int, str]]) -> Iterator[_Move]:
+        """Yield the moves of column digits such as 4453."""
         for line, row in rows:
             for word in _WORD.finditer(row):
                 for at, mark in enumerate(word[0], word.start() + 1):
                     if mark in "1234567":
                         yield _Move(int(mark), None, line, at)
                     else:
-                        self.wrong(line, at, f"there is no column {mark!r}", _COLUMNS)
+                        self.add_problem(line, at, f"there is no column {mark!r}", _COLUMNS_HELP)
 
-    def played(self, moves: Iterable[_Move], first: Colour | None = None) -> Board:
-        """Return the board after MOVES, where FIRST begins unless they say who. What the rules forbid is noted."""
-        position, columns, over = NOTHING, list[int](), False
+    def play_moves(self, moves: Iterable[_Move], first: Colour | None = None) -> Board:
+        """Return the board after `moves`; `first` begins unless the moves have colours. Records illegal moves."""
+        position, columns, over = EMPTY_POSITION, list[int](), False
         before: _Move | None = None
         for move in moves:
             first = first or move.colour or Colour.RED
             if before and move.colour and move.colour is before.colour:
-                self.wrong(move.line, move.at, f"{move.colour} moves twice", f"it is the turn of {move.colour.other}")
+                self.add_problem(
+                    move.line, move.at, f"{move.colour} moves twice", f"it is the turn of {move.colour.other}"
+                )
             before = move
             if over:
-                self._after_the_end(move, board_of(position, _turn(first, columns)), columns)
+                self._report_extra_move(move, board_of(position, _turn_after(first, columns)), columns)
                 break
             square = position.square(move.column)
             if not square:
                 name = f"column {LETTERS[move.column - 1]} ({move.column})"
-                self.wrong(move.line, move.at, f"{name} is full", f"a column has room for {HEIGHT} discs")
+                self.add_problem(move.line, move.at, f"{name} is full", f"a column has room for {HEIGHT} discs")
                 continue
             over = position.wins(square) and not self.problems
-            position = position.played(square)
+            position = position.play(square)
             columns.append(move.column)
-        return replace(board_of(position, _turn(first or Colour.RED, columns)), moves=tuple(columns))
+        return replace(board_of(position, _turn_after(first or Colour.RED, columns)), moves=tuple(columns))
 
-    def _after_the_end(self, move: _Move, board: Board, columns: Sequence[int]) -> None:
-        was = f"{board.turn.other} had won with move {len(columns)}: {winning(board)}"
-        self.wrong(move.line, move.at, f"this is played after the end, as {was}", "end the list there")
+    def _report_extra_move(self, move: _Move, board: Board, columns: Sequence[int]) -> None:
+        was = f"{board.turn.other} had won with move {len(columns)}: {describe_fours(board)}"
+        self.add_problem(move.line, move.at, f"this is played after the end, as {was}", "end the list there")
 
 
-def _turn(first: Colour, columns: Sequence[int]) -> Colour:
+def _turn_after(first: Colour, columns: Sequence[int]) -> Colour:
     return first.other if len(columns) % 2 else first
 
 
 def parse(text: str, file: str) -> Board:
-    """Return the position that TEXT notates. Raises ConfigError with every problem; FILE is the name it goes by.
+    """Parse a position. Raises ConfigError with every problem; `file` is its name in messages.
 
-    A list of moves with colours (F_Yellow, …), one a line or several, whoever begins; the digits of the columns, where
-    Red begins; or a drawn grid, where Red is to move if the discs leave that open.
+    Accepts moves with colours (F_Yellow, ...), column digits (Red begins), or a drawn grid (Red is to move unless
+    the discs or a line below say otherwise).
     """
     rows = [(line, row) for line, row in enumerate(text.splitlines(), 1) if row.strip()]
     words = [word for _, row in rows for word in _WORD.findall(row)]
     if not words:
-        raise ConfigError([Problem(file, 1, 1, "there is no position here", _SHAPE)])
-    reader = _Reader(file)
-    if any(_COLOURED.fullmatch(word) for word in words):
-        board = reader.played(list(reader.coloured(rows)))
+        raise ConfigError([Problem(file, 1, 1, "there is no position here", _POSITION_HELP)])
+    reader = _MoveReader(file)
+    if any(_COLOURED_MOVE.fullmatch(word) for word in words):
+        board = reader.play_moves(list(reader.read_coloured(rows)))
     elif all(word.isdecimal() for word in words):
-        board = replace(reader.played(list(reader.digits(rows))), settled=False)
+        board = replace(reader.play_moves(list(reader.read_digits(rows))), first_known=False)
     else:
-        board = _drawn(rows, reader)
+        board = _parse_drawing(rows, reader)
     if reader.problems:
         raise ConfigError(reader.problems)
     return board
 
 
-def _drawn(rows: list[tuple[int, str]], reader: _Reader) -> Board:
-    grid = parse_grid(rows, reader.file, _SHAPE)
-    board = Board(grid.rows, grid.turn or Colour.RED, settled=grid.turn is not None)
+def _parse_drawing(rows: list[tuple[int, str]], reader: _MoveReader) -> Board:
+    grid = parse_grid(rows, reader.file, _POSITION_HELP)
+    board = Board(grid.rows, grid.turn or Colour.RED, first_known=grid.turn is not None)
     if grid.moves is None:
         return board
     line, at, digits = grid.moves
-    game = reader.played(list(reader.digits([(line, " " * (at - 1) + digits)])), board.first)
+    game = reader.play_moves(list(reader.read_digits([(line, " " * (at - 1) + digits)])), board.first)
     if not reader.problems and (game.rows, game.turn) != (board.rows, board.turn):
-        lone = turn_told(board.rows) is None
-        right = "leave the moves away, or draw where they lead" + (" and who is to move then" if lone else "")
-        reader.wrong(line, at, f"the {pluralize(len(game.moves), 'move')} do not lead to this grid", right)
+        lone = implied_turn(board.rows) is None
+        right = "remove the moves, or draw the grid they lead to" + (" and who is to move then" if lone else "")
+        reader.add_problem(line, at, f"the {pluralize(len(game.moves), 'move')} do not lead to this grid", right)
     return game
 
 
 def notate(board: Board, line: Solution) -> str:  # noqa: ARG001
-    """Return LINE in one row: the digits of the columns, and how the game ends."""
+    """Return the column digits and the result, in one row."""
     *columns, end = line
     return "".join(map(str, columns)) + (" " if columns else "") + str(end)
 
 
 def parse_solution(board: Board, text: str, file: str) -> Solution:  # noqa: ARG001
-    """Return the line that TEXT notates, as `notate` writes it. Raises ConfigError."""
+    """Parse a solution as `notate` writes it. Raises ConfigError."""
     end = re.sub(r"^[1-7\s]*", "", text)
     moves = text.removesuffix(end)
     known = {end.value.casefold(): end for end in End}
     ended = known.get(" ".join(end.split()).casefold())
     if ended is None:
-        raise ConfigError([Problem(file, 1, len(moves) + 1, "this is no line of Connect Four", _LINE)])
+        raise ConfigError([Problem(file, 1, len(moves) + 1, "this is not a solution of Connect Four", _SOLUTION_HELP)])
     return (*(int(mark) for mark in moves if not mark.isspace()), ended)
+
+
+def parse_listing(text: str, file: str, progress: Progress) -> Sequence[tuple[Board, Sequence[Solution]]]:
+    """Return the positions of a listing with their solutions. Raises ConfigError."""
+    return rendering.parse_listing(text, file, progress, board_of=parse, line_of=parse_solution)

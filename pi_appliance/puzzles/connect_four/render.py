@@ -1,13 +1,13 @@
-"""Draws a Connect Four position and how it goes on: as text, and as SVG pictures."""
+"""Draw positions and solutions as text and as SVG."""
 
 from collections.abc import Iterable, Iterator, Mapping
 
 from pi_appliance.puzzles import Step
 from pi_appliance.puzzles.connect_four.board import (
     EMPTY,
+    EMPTY_BOARD,
     HEIGHT,
     LETTERS,
-    NOTHING,
     WIDTH,
     Board,
     Colour,
@@ -15,17 +15,17 @@ from pi_appliance.puzzles.connect_four.board import (
     Solution,
     Square,
     describe,
-    ended,
-    fours,
-    turn_told,
+    find_fours,
+    game_end,
+    implied_turn,
 )
 from pi_appliance.puzzles.connect_four.notation import notate
 from pi_appliance.puzzles.rendering import svg_document
 
-UNIT = 48  # the side of a square, in the picture's own units
-EDGE = 10
-HEAD = 30  # above the grid, where a column's name or score stands
-# A blue grid, darker by night. A ring has two colours, so that it is seen on either disc.
+SQUARE_SIZE = 48  # SVG units
+MARGIN = 10
+HEADER_HEIGHT = 30  # for column labels above the grid
+# Rings have two colours to be visible on both kinds of discs.
 STYLE = """\
 .four-name{font:bold 15px system-ui,sans-serif;text-anchor:middle;fill:#4a5568}.four-grid{fill:#1f5fbf}
 .four-hole{fill:#fff}.four-red{fill:#d62839}.four-yellow{fill:#f5c518}.four-last{fill:none;stroke:#fff;stroke-width:3}
@@ -35,9 +35,9 @@ STYLE = """\
 
 
 def render(board: Board) -> str:
-    """Draw BOARD from the top; below it, where the discs do not tell that, who is to move, and the game if known."""
+    """Draw the grid from the top, then the side to move if the discs do not imply it, and the moves if known."""
     rows = list(board.rows)
-    if board.turn is not (turn_told(board.rows) or Colour.RED):
+    if board.turn is not (implied_turn(board.rows) or Colour.RED):
         rows.append(f"{board.turn} to move")
     if board.moves:
         rows.append(f"Moves {''.join(map(str, board.moves))}")
@@ -45,7 +45,7 @@ def render(board: Board) -> str:
 
 
 def render_solution(board: Board, line: Solution) -> str:
-    """Draw LINE: its notation, its moves as a list with colours, and the grid at the end."""
+    """Return the notation, the moves with colours, and the final grid."""
     *columns, _ = line
     colours = (board.turn, board.turn.other)
     moves = [f"{LETTERS[int(column) - 1]}_{colours[number % 2]}" for number, column in enumerate(columns)]
@@ -54,26 +54,30 @@ def render_solution(board: Board, line: Solution) -> str:
 
 
 def render_svg(board: Board, last: Square | None = None, names: Mapping[int, str] | None = None) -> str:
-    """Draw BOARD as a picture that needs nothing else, its fours ringed.
+    """Draw the position with its fours ringed.
 
-    LAST is the disc played last. NAMES are written above the columns, in place of their letters.
+    Args:
+        board: the position.
+        last: the disc to mark as played last.
+        names: labels above the columns, instead of their letters.
+
     """
     parts = [
-        *_names(names),
-        _grid(),
-        *(_square(board, column, row) for column in range(WIDTH) for row in range(HEIGHT)),
+        *_draw_labels(names),
+        _draw_grid(),
+        *(_draw_square(board, column, row) for column in range(WIDTH) for row in range(HEIGHT)),
     ]
-    ringed = {square for _, four in fours(board.rows) for square in four}
+    ringed = {square for _, four in find_fours(board.rows) for square in four}
     if last and last not in ringed:
-        parts.append(_circle("last", last, 8))
+        parts.append(_draw_circle("last", last, 8))
     for square in sorted(ringed):
-        parts += [_circle("ring", square, 15), _circle("core", square, 15)]
-    width, height = WIDTH * UNIT + 2 * EDGE, HEIGHT * UNIT + 2 * EDGE + HEAD
+        parts += [_draw_circle("ring", square, 15), _draw_circle("core", square, 15)]
+    width, height = WIDTH * SQUARE_SIZE + 2 * MARGIN, HEIGHT * SQUARE_SIZE + 2 * MARGIN + HEADER_HEIGHT
     return svg_document(width, height, f"Connect Four: {describe(board)}", STYLE, parts)
 
 
 def render_scores(board: Board, scores: Mapping[int, int]) -> str:
-    """Draw BOARD with the SCORES of the columns above them, the best ones standing out."""
+    """Draw the position with the score above each column; the best ones stand out."""
     best = max(scores.values())
     return render_svg(
         board, names={column: f"{score:+d}*" if score == best else f"{score:+d}" for column, score in scores.items()}
@@ -81,15 +85,15 @@ def render_scores(board: Board, scores: Mapping[int, int]) -> str:
 
 
 def steps(board: Board, line: Solution) -> Iterator[Step]:
-    """Yield the pictures that play LINE from the beginning; where nothing is left to play, the game that led there."""
+    """Yield a picture per move; for a finished game, the moves that led there."""
     *columns, end = line
     if not columns:
-        board, columns = Board(NOTHING.rows, board.first), list(board.moves)
+        board, columns = Board(EMPTY_BOARD.rows, board.first), list(board.moves)
     yield Step(describe(board), render_svg(board))
     before = board
     for number, (column, after) in enumerate(zip(columns, list(_boards(board, columns))[1:], strict=True), 1):
         square = Square(int(column), after.height(int(column)))
-        over = f": {end}" if number == len(columns) and ended(after) else ""
+        over = f": {end}" if number == len(columns) and game_end(after) else ""
         yield Step(f"{number}. {before.turn} {square}{over}", render_svg(after, square))
         before = after
 
@@ -97,29 +101,32 @@ def steps(board: Board, line: Solution) -> Iterator[Step]:
 def _boards(board: Board, columns: Iterable[int | End]) -> Iterator[Board]:
     yield board
     for column in columns:
-        board = board.played(int(column))
+        board = board.play(int(column))
         yield board
 
 
-def _names(names: Mapping[int, str] | None) -> Iterator[str]:
+def _draw_labels(names: Mapping[int, str] | None) -> Iterator[str]:
     for column in range(1, WIDTH + 1):
         text = LETTERS[column - 1] if names is None else names.get(column, "")
         best = " four-best" if text.endswith("*") else ""
-        x, y = EDGE + (column - 0.5) * UNIT, HEAD - 8
+        x, y = MARGIN + (column - 0.5) * SQUARE_SIZE, HEADER_HEIGHT - 8
         yield f'<text class="four-name{best}" x="{x:g}" y="{y}">{text.removesuffix("*")}</text>'
 
 
-def _grid() -> str:
-    width, height = WIDTH * UNIT + 2 * EDGE, HEIGHT * UNIT + 2 * EDGE
-    return f'<rect class="four-grid" x="0" y="{HEAD}" width="{width}" height="{height}" rx="16"/>'
+def _draw_grid() -> str:
+    width, height = WIDTH * SQUARE_SIZE + 2 * MARGIN, HEIGHT * SQUARE_SIZE + 2 * MARGIN
+    return f'<rect class="four-grid" x="0" y="{HEADER_HEIGHT}" width="{width}" height="{height}" rx="16"/>'
 
 
-def _square(board: Board, column: int, row: int) -> str:
+def _draw_square(board: Board, column: int, row: int) -> str:
     mark = board.rows[HEIGHT - 1 - row][column]
     kind = {EMPTY: "hole", "R": "red", "Y": "yellow"}[mark]
-    return _circle(kind, Square(column + 1, row + 1), 20)
+    return _draw_circle(kind, Square(column + 1, row + 1), 20)
 
 
-def _circle(kind: str, square: Square, radius: int) -> str:
-    x, y = EDGE + (square.column - 0.5) * UNIT, HEAD + EDGE + (HEIGHT - square.row + 0.5) * UNIT
+def _draw_circle(kind: str, square: Square, radius: int) -> str:
+    x, y = (
+        MARGIN + (square.column - 0.5) * SQUARE_SIZE,
+        HEADER_HEIGHT + MARGIN + (HEIGHT - square.row + 0.5) * SQUARE_SIZE,
+    )
     return f'<circle class="four-{kind}" cx="{x:g}" cy="{y:g}" r="{radius}"/>'

@@ -1,14 +1,117 @@
-"""Finds the exact score of positions by narrowing it down with the kernel. One table is shared by all cores."""
+"""The exact score of a position, by null-window searches of the kernel. All cores share one transposition table."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 from pi_appliance.puzzles.connect_four import kernel
-from pi_appliance.puzzles.connect_four.position import Position, highest, lowest
+from pi_appliance.puzzles.connect_four.board import EMPTY, HEIGHT, SQUARES, WIDTH, Board, Colour, Square
 from pi_appliance.puzzles.runtime.interface import SearchRuntime
 
-# Up to so many discs, a table of 2 ** so many positions of 8 bytes. Four times the larger one would save the empty
-# board an eighth of its positions.
-_TABLES = ((14, 22), (42, 20))
+CENTRE_FIRST = (4, 3, 5, 2, 6, 1, 7)  # the centre is in most fours
+_DIRECTIONS = (1, 6, 7, 8)
+
+
+class Position(NamedTuple):
+    """A position as bitboards: the discs of the side to move, and all discs. See the kernel for the bits."""
+
+    own: int
+    mask: int
+
+    @property
+    def discs(self) -> int:
+        """The number of discs."""
+        return self.mask.bit_count()
+
+    @property
+    def key(self) -> int:
+        """A key that the position shares with its mirror image only."""
+        key = self.own + self.mask
+        return min(key, kernel.mirror(key))
+
+    def square(self, column: int) -> int:
+        """Return the bit of the lowest empty square of `column`, from 1; 0 if the column is full."""
+        lowest = 1 << 7 * (column - 1)
+        return (self.mask + lowest) & ((lowest << HEIGHT) - lowest)
+
+    def moves(self) -> Iterator[tuple[int, int]]:
+        """Yield the columns that are not full with their lowest empty square, centre first."""
+        for column in CENTRE_FIRST:
+            if square := self.square(column):
+                yield column, square
+
+    def wins(self, square: int) -> bool:
+        """Return whether a disc of the side to move at `square` makes four in a row."""
+        discs = self.own | square
+        for step in _DIRECTIONS:
+            pairs = discs & (discs >> step)
+            if pairs & (pairs >> 2 * step):
+                return True
+        return False
+
+    def play(self, square: int) -> "Position":
+        """Return the position after a move, from the view of the opponent."""
+        return Position(self.own ^ self.mask, self.mask | square)
+
+
+EMPTY_POSITION = Position(0, 0)
+
+
+def position_of(board: Board) -> Position:
+    """Convert a board to bitboards."""
+    own = mask = 0
+    for top, row in enumerate(board.rows):
+        for column, mark in enumerate(row):
+            bit = 1 << (7 * column + HEIGHT - 1 - top)
+            mask |= bit if mark in "RY" else 0
+            own |= bit if mark == board.turn.mark else 0
+    return Position(own, mask)
+
+
+def board_of(position: Position, turn: Colour) -> Board:
+    """Convert bitboards to a board with `turn` to move."""
+    marks = (EMPTY, turn.other.mark, turn.mark)
+    own, mask = position
+    rows = (
+        "".join(marks[(mask >> bit & 1) + (own >> bit & 1)] for bit in range(row, 7 * WIDTH, 7))
+        for row in reversed(range(HEIGHT))
+    )
+    return Board(tuple(rows), turn)
+
+
+def min_score(discs: int) -> int:
+    """Return the lowest possible score with `discs` discs: the opponent wins with the next disc."""
+    return -((SQUARES - discs) // 2)
+
+
+def max_score(discs: int) -> int:
+    """Return the highest possible score with `discs` discs: a win with the next disc."""
+    return (SQUARES + 1 - discs) // 2
+
+
+def last_move_number(score: int, discs: int) -> int:
+    """Return the number of the last move of the game under perfect play."""
+    if not score:
+        return SQUARES
+    begins = (discs if score > 0 else discs + 1) % 2 == 0  # whether the winner moved first
+    return SQUARES + (1 if begins else 2) - 2 * abs(score)
+
+
+def describe_score(score: int, discs: int, turn: Colour) -> str:
+    """Return the meaning of a score in words, with `turn` to move."""
+    if not score:
+        return "a draw"
+    return f"{turn if score > 0 else turn.other} wins with move {last_move_number(score, discs)}"
+
+
+def square_of(bit: int) -> Square:
+    """Return the square of a single bit."""
+    column, row = divmod(bit.bit_length() - 1, 7)
+    return Square(column + 1, row + 1)
+
+
+# (discs, bits): up to `discs` discs, a table of 2**bits entries of 8 bytes. A table four times larger would save
+# an eighth of the positions of the empty board.
+_TABLE_BITS = ((14, 22), (42, 20))
 
 
 def _no_book(_key: int) -> int:
@@ -16,58 +119,63 @@ def _no_book(_key: int) -> int:
 
 
 class Search:
-    """The kernel with a table. Scores are those of whoever is to move.
+    """A kernel search with its transposition table. Scores are from the view of the side to move.
 
-    It is asked for positions with DISCS discs or more. BOOK says scores of positions with up to PLIES discs by their
-    keys. NOTE is what `work` is told.
+    Args:
+        runtime: provides the shared table and receives progress.
+        discs: the smallest number of discs of the positions to be searched; it decides the table size.
+        note: describes the search in progress reports.
+        book: returns the score of a position by its key, or `kernel.UNKNOWN`.
+        plies: the largest number of discs of positions in the book.
+
     """
 
     def __init__(
         self, runtime: SearchRuntime, discs: int, note: str, book: Callable[[int], int] = _no_book, plies: int = -1
     ) -> None:
-        bits = next(bits for most, bits in _TABLES if discs <= most)
+        bits = next(bits for most, bits in _TABLE_BITS if discs <= most)
         self.runtime, self.note = runtime, note
         self._kernel = kernel.Search(runtime.shared_buffer(8 << bits).cast("Q"), bits, self._tick, book, plies)
 
     @property
-    def tried(self) -> int:
-        """How many positions were looked at."""
+    def nodes(self) -> int:
+        """The number of positions searched."""
         return int(self._kernel.nodes)
 
-    def exact(
+    def exact_score(
         self,
         position: Position,
         low: int | None = None,
         high: int | None = None,
-        narrowed: Callable[[int, int], None] = lambda _low, _high: None,
+        on_bounds: Callable[[int, int], None] = lambda _low, _high: None,
     ) -> int:
-        """Return the score of POSITION, which is undecided; it is known to be from LOW to HIGH.
+        """Return the score of an undecided position, known to be from `low` to `high`.
 
-        NARROWED is told whenever more is known. Raises Interrupted.
+        `on_bounds` receives each improved pair of bounds. Raises Interrupted.
         """
         discs = position.discs
-        low = lowest(discs) if low is None else low
-        high = highest(discs) if high is None else high
+        low = min_score(discs) if low is None else low
+        high = max_score(discs) if high is None else high
         while low < high:
-            goal = _between(low, high)
+            goal = _next_goal(low, high)
             bound = self._kernel.bound(position.own, position.mask, discs, goal)
             if bound >= goal:
                 low = bound
             else:
                 high = bound
-            narrowed(low, high)
+            on_bounds(low, high)
         return low
 
-    def reaches(self, position: Position, goal: int) -> bool:
-        """Say whether the score of POSITION is GOAL or more. Raises Interrupted."""
+    def is_at_least(self, position: Position, goal: int) -> bool:
+        """Return whether the score is at least `goal`. Raises Interrupted."""
         return bool(self._kernel.bound(position.own, position.mask, position.discs, goal) >= goal)
 
     def _tick(self, tried: int) -> None:
         self.runtime.report_progress(None, f"{self.note}: {tried:,} positions tried")
 
 
-def _between(low: int, high: int) -> int:
-    """Return what to ask next, LOW < it <= HIGH: about games that end soon first, as that is quick."""
+def _next_goal(low: int, high: int) -> int:
+    """Return the next goal to test, above `low` and up to `high`. Short games come first, they are fast."""
     middle = low + (high - low + 1) // 2
     if middle <= 0:
         return min(middle, max(low + 1, -(-low // 2)))
