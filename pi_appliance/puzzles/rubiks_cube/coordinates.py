@@ -116,7 +116,7 @@ def _decode_orientation(number: int, base: int, places: int) -> list[int]:
 
 
 def _turn_orientation(base: int, pieces: Sequence[tuple[int, int]], digits: Sequence[int], sign: int = 1) -> int:
-    """Return the number of orientations `digits` after the places are moved and twisted by `pieces`."""
+    """Return the number of orientations `digits` after an action on the pieces."""
     return sum(
         (turn + sign * digit) % base * base**place
         for (place, turn), digit in zip(pieces, digits, strict=True)

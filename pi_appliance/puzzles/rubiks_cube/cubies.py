@@ -12,7 +12,7 @@ from pi_appliance.puzzles.rubiks_cube.board import FACES
 
 # The neighbours of each face above, left, right and below on the unfolded net.
 NEIGHBOURS = {"U": "BLRF", "R": "UFBD", "F": "ULRD", "D": "FLRB", "L": "UBFD", "B": "URLD"}
-# The sticker that defines the orientation of a piece comes first; the others of a corner follow clockwise.
+# The sticker that defines the orientation comes first; the others follow clockwise.
 CORNERS = ("URF", "UFL", "ULB", "UBR", "DFR", "DLF", "DBL", "DRB")
 EDGES = ("UR", "UF", "UL", "UB", "DR", "DF", "DL", "DB", "FR", "FL", "BL", "BR")
 SLICE = 8  # the edges from here on belong into the UD-slice, between upper and lower layer
@@ -144,7 +144,7 @@ def iter_pieces(facelets: str, side: int) -> Iterator[PlacedPiece]:
 
 
 def home_faces(facelets: str, side: int) -> dict[str, str]:
-    """Return the home face of each colour: that of its centre, or by the fixed corner DBL of a 2x2x2."""
+    """Return the home face of each colour: by its centre, or by the corner DBL of a 2x2x2."""
     if side == 3:
         return {facelets[9 * number + CENTRE]: face for number, face in enumerate(FACES)}
     names = facelet_names(2)

@@ -63,7 +63,7 @@ def _random_orientations(rng: Random, base: int, count: int) -> list[int]:
 
 
 def _place_pieces(state: list[int], first: int, size: int, pieces: Iterable[tuple[int, int, int]]) -> None:
-    """Place pieces (home, place, orientation) of `size` stickers; theirs begin at number `first`."""
+    """Place pieces (home, place, orientation) of `size` stickers, numbered from `first`."""
     for home, place, turn in pieces:
         for sticker in range(size):
             state[first + home * size + sticker] = first + place * size + (sticker + turn) % size

@@ -1,8 +1,8 @@
-"""Search kernels of the cube, after Kociemba's two-phase algorithm; kernel.pxd gives Cython the types.
+"""Search kernels of the cube, after Kociemba; kernel.pxd gives Cython the types.
 
 Phase 1 brings a cube to where U, D and half turns of the other faces suffice: twist, flip and slice
-are 0. Phase 2 solves it by these turns. Turns are numbered face * 3 + power, with faces in the order
-URFDLB, so opposite faces differ by three.
+are 0. Phase 2 solves it by these turns. Turns are numbered face * 3 + power, with faces in the
+order URFDLB, so opposite faces differ by three.
 """
 
 from collections.abc import MutableSequence, Sequence
@@ -16,11 +16,11 @@ ORDERS = 24
 PHASE2_TURN_COUNT = 10
 AXES = 3
 MAX_LENGTH = 40
-MIN_RETURN = 5  # turns: leaving the phase 2 subgroup takes at least so many, or a shorter way led there
+MIN_RETURN = 5  # turns to leave phase 2 and come back, unless a shorter way leads there
 
 
 class SearchTables:
-    """Buffers read by a search. If `large` is empty, the small tables of twist and flip are used."""
+    """Buffers read by a search. If `large` is empty, the small tables are used."""
 
     def __init__(
         self,
@@ -169,7 +169,7 @@ class PhaseSearch:
         return DONE
 
     def try_phase2(self) -> int:
-        """Search phase 2 from the end of phase 1; return 1 if it solves the cube in time, else 0."""
+        """Search phase 2 from the end of phase 1; return 1 if it solves the cube, else 0."""
         tables = self.tables
         for depth in range(self.known, self.length):
             turn = self.path[depth]
@@ -241,7 +241,7 @@ class DepthSearch:
         self.solved_u_edges = self.solved_d_edges = 0
 
     def begin(self, starts: Sequence[Sequence[int]], solved: Sequence[int], length: int, last_face: int) -> None:
-        """Begin with the coordinates of a cube along each axis, after a turn of `last_face` (99: none).
+        """Begin with a cube as seen along each axis, after a turn of `last_face` (99: none).
 
         `solved` are the coordinates of the solved cube.
         """

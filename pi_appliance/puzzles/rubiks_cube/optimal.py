@@ -65,7 +65,7 @@ def find_near_solutions(state: State, side: int) -> list[Turns]:
 
 
 def _expand_level(level: _Level, actions: Sequence[bytes], *, is_backward: bool) -> _Level:
-    """Add one turn to each position: at the end, or (backward from the solved cube) at the start."""
+    """Add one turn to each path: at its end or, backward, at its start."""
     expanded: _Level = {}
     for position, paths in level.items():
         for turn in range(len(actions)):
@@ -80,7 +80,7 @@ def _expand_level(level: _Level, actions: Sequence[bytes], *, is_backward: bool)
 
 
 def _may_follow(turn: int, other: int) -> bool:
-    """Return whether `other` may come after `turn`: another face, and opposite faces in one order."""
+    """Return whether `other` may come next: another face, opposite faces in one order."""
     return turn // 3 not in {other // 3, other // 3 + 3}
 
 
@@ -105,7 +105,7 @@ class OptimalSearch:
         self.progress = self._load_state() or OptimalState(self._lower_bound())
 
     def run(self, max_length: int = MAX_LENGTH) -> bool:
-        """Search until the shortest solutions are found, up to `max_length`; return whether they are.
+        """Search for the shortest solutions, up to `max_length`; return whether they are found.
 
         Raises:
             Interrupted: the checkpoint is saved by then.
@@ -133,7 +133,7 @@ class OptimalSearch:
         return bool(progress.solutions)
 
     def search_step(self, length: int) -> Iterator[int]:
-        """Search for one solution of `length` turns in this process; yield the positions now and then."""
+        """Search for one solution of `length` turns; yield the positions searched."""
         search = self._create_search()
         search.begin(self._starts(self._state), self._solved, length, NO_FACE)
         while (result := search.run(NODE_BUDGET)) != DONE:

@@ -29,7 +29,8 @@ _SIDE_BY_STICKERS = {54: 3, 24: 2}
 _SIZE_PREFIX = re.compile(r"\s*([23])x\1(?:x\1)?\s*:?(?=\s|$)|\s*([23])x\2(?:x\2)?\s*:", re.IGNORECASE)
 _PRIMES = "'`\u00b4\u02b9\u02bc\u2018\u2019\u2032"  # as keyboards, phones and books write them
 _MOVE_SIGNS = re.compile(rf"[{_PRIMES}0-9()]|\b(?:[URFDLB]w|[xzMES])\b")  # only in moves
-_JOINED_MOVES = re.compile(r"(?:([URFDLBurfdlbxyz])(?!\1)){1,12}")  # RUF: too few letters for stickers
+# Such as RUF: too few letters for stickers.
+_JOINED_MOVES = re.compile(r"(?:([URFDLBurfdlbxyz])(?!\1)){1,12}")
 _STICKER_LETTERS = frozenset(FACES + COLOURS)
 _MOVE_HELP = "a move is one of U R F D L B, with 2 for a half turn and ' for a quarter back, such as U R2 F'"
 _STICKER_HELP = "a cube has 54 stickers, a 2x2x2 24: the faces U R F D L B in turn, or an unfolded net"
@@ -84,7 +85,7 @@ def parse_listing(text: str, file: str, progress: Progress) -> Sequence[tuple[Bo
 
 
 def _is_sticker_text(text: str) -> bool:
-    """Tell stickers from moves: no sign that only moves have, and letters in words or filling a net."""
+    """Tell stickers from moves: no move signs, and letters in words or filling a net."""
     words = text.split()
     if _MOVE_SIGNS.search(text) or ("y" in words and not text.islower()) or _JOINED_MOVES.fullmatch(text.strip()):
         return False
@@ -137,7 +138,7 @@ def _letter_problem(letter: _Letter, face_of: Mapping[str, str], file: str) -> P
 
 
 def _order_net(letters: Sequence[_Letter], side: int) -> list[_Letter] | None:
-    """Return the letters face by face if they are drawn as a net: U, then L F R B in rows, then D."""
+    """Return the letters face by face if they are drawn as a net: U, L F R B, D."""
     by_line: dict[int, list[_Letter]] = {}
     for letter in letters:
         by_line.setdefault(letter.line, []).append(letter)
@@ -281,7 +282,7 @@ def _name_missing_piece(facelets: str, side: int, size: int, homes: Mapping[str,
 
 
 def _parity_faults(facelets: str, side: int) -> Iterator[Fault]:
-    """Yield violated invariants of turning: sum of twists, of flips, and parity of the permutation."""
+    """Yield violated invariants of turning: sum of twists, sum of flips, parity."""
     pieces = list(iter_pieces(facelets, side))
     corners = [piece for piece in pieces if len(piece.place) == 3]
     edges = [piece for piece in pieces if len(piece.place) == 2]

@@ -1,8 +1,8 @@
 """The 2x2x2 ("pocket cube"): the distance of all 3,674,160 positions, and every shortest solution.
 
 The corner DBL stays fixed, so U, R and F are all the turns there are: any other turn is one of them
-and a rotation of the whole cube. A position is the order of seven corners, times 729, plus the twists
-of six.
+and a rotation of the whole cube. A position is the order of seven corners, times 729, plus the
+twists of six.
 """
 
 from array import array
@@ -32,7 +32,7 @@ _BUILT: dict[str, memoryview] = {}  # by this process; it is the same for every 
 
 
 def load_distances(runtime: SearchRuntime) -> memoryview:
-    """Return the distance of each position, a byte each; builds it in seconds. Raises `Interrupted`."""
+    """Return the distance of each position, a byte each. Raises `Interrupted`."""
     distances = load_checksummed(runtime.cache, CACHE_NAME, POSITIONS)
     if distances is None:
         distances = _BUILT.get(CACHE_NAME)

@@ -23,7 +23,7 @@ _VIEW = {
 }
 _TOP = 72  # of the net: the 3D view beside it is higher than a face
 _WIDTH, _HEIGHT = 4 * FACE_SIDE + 5 * GAP, _TOP + 3 * FACE_SIDE + 4 * GAP
-_VIEW_X, _VIEW_Y = 2 * FACE_SIDE + 3 * GAP + FACE_SIDE * 0.95, EDGE * RISE + GAP  # its upper middle corner
+_VIEW_X, _VIEW_Y = 2 * FACE_SIDE + 3 * GAP + FACE_SIDE * 0.95, EDGE * RISE + GAP  # its middle
 # Stickers keep their colours in dark mode; letters help people who cannot tell them apart.
 STYLE = """\
 .cube-u{fill:#f7f7f2}.cube-r{fill:#c62828}.cube-f{fill:#1f8a3b}.cube-d{fill:#f6cf1d}.cube-l{fill:#ef7d1a}

@@ -1,4 +1,4 @@
-"""Solve a cube: the 3x3x3 in two phases or optimally, the 2x2x2 by table; hints; building tables."""
+"""Solve a cube: in two phases, optimally or by table; give hints; build tables."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -90,7 +90,7 @@ class _TimeBudget:
         self.seconds = seconds if left is None else min(seconds, max(left * 0.9 - DEADLINE_MARGIN, 0))
 
     def spent(self, nodes: int) -> float:
-        """Return the seconds spent; without a clock, by `nodes`, so that answers are reproducible."""
+        """Return the seconds spent; without a clock, estimate them from `nodes`."""
         return self._runtime.monotonic() - self._started_at or nodes / NODES_PER_SECOND
 
     def is_over(self, nodes: int) -> bool:

@@ -101,7 +101,7 @@ def forward_bfs(  # noqa: PLR0913, PLR0917
 def mark_symmetric(
     large: "memoryview[int]", base: int, twist: int, after: int, twist_symmetry: Sequence[int], alike: int
 ) -> int:
-    """Mark the images of an entry under the symmetries `alike` with `after`; return their number."""
+    """Mark the images of an entry under the symmetries `alike`; return their number."""
     found = 0
     for symmetry in range(1, 16):
         if alike >> symmetry & 1:

@@ -53,7 +53,7 @@ class CubeView(NamedTuple):
 
 
 class WorkUnit(NamedTuple):
-    """A phase 1 of `length` turns of one view, with every `parts`-th pair of first turns from `part` on."""
+    """A phase 1 of `length` turns of one view; of its first turns every `parts`-th pair."""
 
     length: int
     view: int
@@ -124,7 +124,10 @@ class TwoPhaseSearch:
         return self._search.nodes
 
     def run(self, should_stop: StopCondition = never_stop) -> Iterator[PhaseSolution | None]:
-        """Yield each shorter solution, and None now and then; after the first one, until `should_stop`."""
+        """Yield each shorter solution, and None now and then, until `should_stop`.
+
+        The first solution is always found.
+        """
         moves = 0
         for solution in self._iter_solutions():
             yield solution
@@ -169,7 +172,7 @@ class ParallelTwoPhaseSearch(TwoPhaseSearch):
         return self._nodes
 
     def run(self, should_stop: StopCondition = never_stop) -> Iterator[PhaseSolution | None]:
-        """Yield each solution that was the shortest when found, and None now and then, until `should_stop`."""
+        """Yield each shorter solution, and None now and then, until `should_stop`."""
 
         def search_unit(unit: WorkUnit) -> tuple[list[PhaseSolution], int]:
             before = self._search.nodes

@@ -16,8 +16,8 @@ from pi_appliance.puzzles.sudoku.count import BandSearch, count_solutions
 from pi_appliance.puzzles.sudoku.sat import SatSearch
 from pi_appliance.puzzles.sudoku.techniques import find_conflict, rate_difficulty
 
-CHUNK_SIZE = 1000 if kernel.COMPILED else 50  # grids per task: hundredths of a second, more if all are hard
-GRID_BUDGET = 5_000 if kernel.COMPILED else 500  # guesses per grid; harder grids are searched separately
+CHUNK_SIZE = 1000 if kernel.COMPILED else 50  # grids per task: hundredths of a second
+GRID_BUDGET = 5_000 if kernel.COMPILED else 500  # guesses; harder grids are searched later
 MAX_RATED = 1_000  # larger files are not rated: rating takes longer than solving
 MAX_LISTED = 100  # grids that are not unique
 SLOWEST_COUNT = 10
@@ -54,7 +54,6 @@ def solve_batch(board: Board, mode: SolveMode, runtime: SearchRuntime, chunk_siz
 
     Raises:
         Interrupted: the checkpoint is saved by then.
-
     """
     total, cells = len(board.grids), board.size**2
     runtime.require_memory(total * cells * 4, f"{total:,} grids")
@@ -188,7 +187,7 @@ def iter_solutions(cells: int, state: BatchState) -> Iterator[Solution]:
 
 
 def _count_all(board: Board, mode: SolveMode, state: BatchState, runtime: SearchRuntime) -> int | None:
-    """Return the number of solutions of all grids; None if some have several and are not counted."""
+    """Return the number of solutions of all grids; None if not all are counted."""
     several = [grid for grid, count in zip(board.grids, state.counts, strict=True) if count == 2]
     unique = state.counts.count(1)
     if not several:

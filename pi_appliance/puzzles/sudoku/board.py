@@ -1,4 +1,4 @@
-"""Sudoku boards: one grid or the many grids of a file, their rules, and the boards known by name."""
+"""Sudoku boards: one grid or the many of a file, their rules, and the known boards."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -48,7 +48,7 @@ class Board:
     grids: tuple[str, ...]
     size: int = 9
     known_solutions: tuple[str, ...] = ()
-    """Solutions from the file, one per grid ("" where it has none); empty if there are none at all."""
+    """Solutions from the file, one per grid ("" if missing); empty if there are none."""
     count_to: int | None = None
     """Stop counting at this many solutions; None: count all."""
     difficulty: str = ""
@@ -138,7 +138,6 @@ def with_rules(board: Board, rules: Mapping[str, str]) -> Board:
     Raises:
         UnknownName: a rule or level does not exist.
         WrongArgument: a value is not a valid number.
-
     """
     for name, value in rules.items():
         if name not in RULES:

@@ -17,8 +17,9 @@ from pi_appliance.puzzles.runtime.interface import Cache, Interrupted, SearchRun
 from pi_appliance.puzzles.sudoku import kernel
 from pi_appliance.puzzles.sudoku.sat import SatSearch
 
-PROGRESS_BUDGET = 50_000 if kernel.COMPILED else 500  # guesses between reports: at most 0.3 s on a small Pi
-BRANCH_BUDGET = 100_000 if kernel.COMPILED else 2_000  # guesses per branch: 0.1 s, more on a small Pi
+# Guesses between progress reports: at most 0.3 s on a small Pi.
+PROGRESS_BUDGET = 50_000 if kernel.COMPILED else 500
+BRANCH_BUDGET = 100_000 if kernel.COMPILED else 2_000  # guesses per branch: about 0.1 s
 WAVE_SIZE = 64  # branches searched between checkpoints and progress reports
 SAVE_INTERVAL = 60  # seconds between checkpoints
 _UNLIMITED = 2**62
@@ -87,7 +88,6 @@ def count_solutions(grid: str, size: int, limit: int | None, runtime: SearchRunt
     Raises:
         Interrupted: a 9x9 grid has its checkpoint saved by then.
         Refused: the library for its size is not installed.
-
     """
     if size == 9:
         state = count_parallel(grid, limit, runtime)
@@ -110,7 +110,6 @@ def count_parallel(
 
     Raises:
         Interrupted: the checkpoint is saved by then.
-
     """
     count_branch = _branch_counter(limit, branch_budget)
     name = f"sudoku/count-1-{sha256(grid.encode()).hexdigest()[:24]}"

@@ -12,7 +12,7 @@ from pi_appliance.puzzles.sudoku.count import BandSearch, is_unique
 from pi_appliance.puzzles.sudoku.sat import SatLimitReached, SatSearch
 from pi_appliance.puzzles.sudoku.techniques import SAT_EFFORT, rate_difficulty, redundant_clues
 
-MAX_TRIES = 300  # full grids: one in twenty of 9x9 comes down to 22 clues, one in four needs a guess
+MAX_TRIES = 300  # full grids; one in twenty of 9x9 comes down to 22 clues
 LARGE_SIZE, MAX_TRIES_LARGE = 20, 10  # from this size on, a full grid takes seconds
 MIN_CLUES = 17  # no 9x9 grid with fewer has a unique solution (McGuire et al., 2012)
 
@@ -28,7 +28,6 @@ def generate(seed: int | str, board: Board, runtime: SearchRuntime) -> Generated
     Raises:
         Interrupted: the run must end.
         Refused: such grids do not exist or are too rare.
-
     """
     if board.size == 9 and board.clues is not None and board.clues < MIN_CLUES:
         raise Refused(f"no sudoku of {board.clues} clues has only one solution; ask for {MIN_CLUES} or more")

@@ -9,7 +9,7 @@ words as they were when last propagated. Three table lookups propagate a word:
   Pieces that fit no permutation are removed (`PERMUTATION_MASK`).
 - A digit confined to one column of a box is removed from that column in the other two bands
   (`LOCK_MASK`).
-- A digit with a single cell left in a row is placed, and all other digits leave the cell (`SINGLE`).
+- A digit with a single cell left in a row is placed; other digits leave the cell (`SINGLE`).
 
 When no word changes any more, naked singles are found for all cells at once by counting candidates
 over the nine digits. Then the search branches: it guesses one digit in one cell. The guess goes on
@@ -71,7 +71,7 @@ class GridSearch:
         self.bit = 0  # the candidate chosen by `strong_link`
 
     def begin(self, clues: bytes, start: int) -> None:
-        """Begin with the grid in 81 bytes of `clues` from `start` on; other than 1 to 9 is empty."""
+        """Begin with the grid in 81 bytes of `clues` from `start` on; not 1 to 9 is empty."""
         words = self.words
         for i in range(27):
             words[i] = words[30 + i] = ALL_CELLS
@@ -94,7 +94,7 @@ class GridSearch:
                         words[i] = w & (ALL_CELLS ^ (511 << r)) | bit
 
     def save_frame(self, frame: int, state: MutableSequence[int]) -> None:
-        """Write the grid of `frame` into the 30 words of `state`. Frames 0 to `top` are unsearched."""
+        """Write the grid of `frame` into 30 words. Frames 0 to `top` are unsearched."""
         for i in range(30):
             state[i] = self.words[frame * FRAME_SIZE + i]
 
@@ -112,7 +112,6 @@ class GridSearch:
 
         Returns:
             `FOUND`, `DONE` (no more solutions), or `LIMIT_REACHED` (call again to continue).
-
         """
         words = self.words
         while self.top >= 0:
@@ -151,7 +150,6 @@ class GridSearch:
             solutions: receives the first solution of each grid.
             counts: receives 0, 1, 2 (several) or `UNKNOWN` for each grid.
             guesses: receives the guesses spent on each grid.
-
         """
         for number in range(len(counts)):
             self.begin(clues, 81 * number)
@@ -165,7 +163,7 @@ class GridSearch:
             guesses[number] = self.guesses
 
     def propagate(self, at: int) -> int:
-        """Remove impossible candidates from the frame at offset `at`; return 0 if one is contradictory, else 1."""
+        """Remove impossible candidates from the frame at offset `at`; return 0 at a contradiction."""
         words = self.words
         changed = 1
         while changed:
@@ -208,9 +206,8 @@ class GridSearch:
         """Solve the cells with one candidate left.
 
         Returns:
-            0: there are none. 1: some were solved. 2: contradiction, because a cell has no candidate
-            or a digit would stand twice in a row.
-
+            0: there are none. 1: some were solved. 2: contradiction, because a cell has no
+            candidate or a digit would stand twice in a row.
         """
         words = self.words
         solved = 0
@@ -241,7 +238,7 @@ class GridSearch:
     def branch(self, at: int) -> None:
         """Put a guess on the next frame and its negation on this one.
 
-        It takes a cell with two candidates, else a strong link, else a cell with minimum candidates.
+        It takes a cell with two candidates, else a strong link, else the smallest cell.
         """
         words = self.words
         word = bit = 0
@@ -294,7 +291,7 @@ class GridSearch:
         return self.min_remaining_values(at)
 
     def min_remaining_values(self, at: int) -> int:
-        """Choose a candidate of the unsolved cell with the fewest: return its word and set `bit`."""
+        """Choose a candidate of the smallest unsolved cell: return its word and set `bit`."""
         words = self.words
         fewest, word = 10, 0
         for b in range(3):

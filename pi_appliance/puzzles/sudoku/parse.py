@@ -18,7 +18,8 @@ from pi_appliance.puzzles.sudoku.board import BOXES, EMPTY, SYMBOLS, Board, Solu
 
 _NORMALIZE = str.maketrans("0*_" + SYMBOLS[9:].lower(), "..." + SYMBOLS[9:])
 _SIZE_BY_CELLS = {size * size: size for size in BOXES}
-_LONG_LENGTHS = [cells for cells, size in _SIZE_BY_CELLS.items() if size > 6]  # surely meant as a grid
+# A field of such a length is surely meant as a grid.
+_LONG_LENGTHS = [cells for cells, size in _SIZE_BY_CELLS.items() if size > 6]
 _MIN_GRID_LENGTH = min(_SIZE_BY_CELLS)
 _SEPARATORS = re.compile(r"[\s,;|]+")
 _FIELD_PATTERN = re.compile(r'[^\s,;|"]+')
@@ -51,7 +52,6 @@ def parse(text: str, file: str) -> Board:
 
     Raises:
         ConfigError: with the first problem of each line of `file`.
-
     """
     grids: list[str] = []
     solutions: list[str] = []
@@ -93,7 +93,6 @@ def parse_solution(board: Board, text: str, file: str) -> Solution:
 
     Raises:
         ConfigError: the text is not a solution of one of the grids.
-
     """
     digits, _, number = text.partition("#")
     indent = len(digits) - len(digits.lstrip())
@@ -189,7 +188,7 @@ def _find_sixteen_rows(lines: list[tuple[int, str]]) -> set[int]:
 def _read_row(
     row: str, line: int, file: str, above: list[_DrawnRow], problems: list[Problem], *, may_be_header: bool
 ) -> list[_DrawnRow]:
-    """Read a row of a drawing; return nothing for a table header or a bad size. Appends to `problems`."""
+    """Read a row of a drawing; return nothing for a table header or a bad size."""
     read = _read_cells(row, line) or _read_numbers(row, line) or _read_symbols(row, line)
     size = len(above[0].cells) if above else len(read.cells)
     bad = next((at for at, symbol in enumerate(read.cells) if symbol not in SYMBOLS[:size] + EMPTY), None)
@@ -230,7 +229,7 @@ def _read_cells(row: str, line: int) -> _DrawnRow | None:
 
 
 def _read_numbers(row: str, line: int) -> _DrawnRow | None:
-    """Read a row of numbers separated by blanks, at least one with two digits. None if it is not."""
+    """Read a row of numbers, at least one with two digits. None if it is not."""
     fields = list(_FIELD_PATTERN.finditer(row))
     size = len(fields)
     if size not in BOXES or not any(len(field[0]) == 2 for field in fields):

@@ -32,7 +32,7 @@ STYLE = """\
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GridMarks:
-    """Everything shown in a picture of a grid besides its clues; cells are numbered in reading order."""
+    """Everything in a picture of a grid besides its clues. Cells are in reading order."""
 
     solved: str = ""
     """The grid with the digits found so far; it may include the clues."""
@@ -51,7 +51,7 @@ class GridMarks:
 
 
 def render(board: Board) -> str:
-    """Draw the board as `parse` reads it: a grid with lines between its boxes, or a grid per line."""
+    """Draw the board as `parse` reads it: one grid with ruled boxes, or a grid per line."""
     if not board.has_many_grids:
         return draw_grid(board.grids[0], board.size)
     if not board.known_solutions:

@@ -1,4 +1,4 @@
-"""Solve and rate a sudoku as a person does: by the simplest technique that applies, else by a guess.
+"""Solve and rate a sudoku as a person does: by the simplest technique, else by a guess.
 
 A candidate is a digit that may still stand in a cell. The candidates of a cell are the bits of an
 integer; bit 0 is the digit 1.
@@ -27,7 +27,7 @@ TECHNIQUES = {
 }
 """The techniques, simplest first, and the level of a grid that needs them."""
 CONTRADICTION = "contradiction"
-SAT_EFFORT = 10_000_000  # propagations for all clues of a grid: seconds; 16x16 needs a million, 20x20 about six
+SAT_EFFORT = 10_000_000  # propagations for all clues: seconds; 16x16 needs a million
 _SUBSET_NAMES = {2: "pair", 3: "triple"}
 
 
@@ -91,7 +91,7 @@ class CandidateGrid:
 
     def removed_candidates(self, deduction: Deduction, cell: int) -> int:
         """Return the candidates that a deduction removes from a cell."""
-        # In a hidden subset, the cells of the reason keep only its digits; elsewhere others lose them.
+        # In a hidden subset, the cells of the reason keep its digits only; others lose them.
         removed = ~deduction.digits if cell in deduction.cells else deduction.digits
         return self.candidates[cell] & removed
 
@@ -342,7 +342,10 @@ def find_contradiction(grid: CandidateGrid, runtime: SearchRuntime) -> Deduction
 
 
 def rate_difficulty(grid: str, size: int, runtime: SearchRuntime, solution: str = "") -> Difficulty:
-    """Rate a grid. Guesses after the first one count only with the `solution`. Raises `Interrupted`."""
+    """Rate a grid. Raises `Interrupted`.
+
+    Without the `solution`, the rating ends at the first guess.
+    """
     steps: Counter[str] = Counter()
     for deduction in iter_deductions(CandidateGrid(grid, size), solution):
         steps[deduction.technique] += 1
@@ -359,7 +362,6 @@ def redundant_clues(grid: str, size: int, solution: str, runtime: SearchRuntime)
     Raises:
         Interrupted: the run must end.
         SatLimitReached: the answer for a large grid could take days.
-
     """
     clues = [cell for cell, symbol in enumerate(grid) if symbol != EMPTY]
     if size != 9:
