@@ -4,31 +4,36 @@ import io
 import os
 import sys
 
+from pi_appliance.cli import handover
+
 
 def main(argv: list[str] | None = None) -> None:
-    """Run one command. Errors that a person may see become one line on stderr and an exit status, as Ctrl-C does."""
+    """Run one command. An error that a person may see becomes one line on stderr and an exit status, as does Ctrl-C."""
     try:
         _main(argv)
-    except KeyboardInterrupt:  # while it loads; later each command says what it left
+    except KeyboardInterrupt:  # while it loads; later each command reports what it left
         sys.exit(130)
 
 
 def _main(argv: list[str] | None) -> None:
-    _open_what_is_closed()
+    _open_closed_streams()
+    status = handover.hand_over(sys.argv[1:] if argv is None else argv)
+    if status is not None:
+        sys.exit(status)
     if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
-        sys.stdout.reconfigure(errors="replace")  # a terminal that knows no … shows a ?
-    from pi_appliance.cli import program  # not before: click alone takes longer to load than a skip takes
+        sys.stdout.reconfigure(errors="replace")  # a terminal without … shows a ?
+    from pi_appliance.cli import program  # not before: click takes longer to import than a skipped run takes
 
     program.run(argv)
 
 
-def _open_what_is_closed() -> None:
-    """Give input, output and errors a place where they have none, or the next file opened would be taken for them."""
+def _open_closed_streams() -> None:
+    """Open /dev/null for each standard stream that is closed, or the next file that is opened would take its place."""
     for number in range(3):
         try:
             os.fstat(number)
         except OSError:
-            os.open(os.devnull, os.O_RDWR)  # the lowest number that is free, which is this one
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest free number, which is this one
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from pi_appliance.operations import Operation, integer
+from pi_appliance.operations import Operation, integer, text
 
 OPERATIONS: Sequence[Operation] = (
     Operation(
@@ -24,6 +24,14 @@ OPERATIONS: Sequence[Operation] = (
         result="Reloaded",
         show="pi_appliance.daemon_text:reloaded",
         needs_daemon=True,
+    ),
+    Operation(
+        path="/scheduled-runs",
+        summary="Run the slot of this moment of a job that cron starts; the answer comes when the run has ended.",
+        handler="pi_appliance.jobs.scheduled:run_scheduled",
+        arguments=(text("job", "the job", 200, required=True, example="hello"),),
+        result="ScheduledRun",
+        example={"job": "hello"},
     ),
     Operation(
         command="logs",

@@ -2,7 +2,9 @@
 
 import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -60,3 +62,10 @@ def house(tmp_path: Path) -> House:
     folder = tmp_path / "my house"
     folder.mkdir()
     return House(folder)
+
+
+@pytest.fixture
+def short_dir() -> Iterator[Path]:
+    """Return a folder whose path is short enough for a unix socket."""
+    with TemporaryDirectory(prefix="pa-") as folder:
+        yield Path(folder)

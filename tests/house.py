@@ -26,6 +26,7 @@ class House:
         self.folder = folder
         self.state = folder / "state"
         self.config = folder / "appliance.yaml"
+        self.extra_environment: dict[str, str] = {}
 
     def write(self, jobs: str, rest: str = "") -> None:
         """Write appliance.yaml: JOBS is what stands under `jobs:`, REST are further sections."""
@@ -37,7 +38,7 @@ class House:
     def environment(self, more: Mapping[str, str] | None = None) -> dict[str, str]:
         """Return what the program sees; nothing of the owner's keys or configuration."""
         kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
-        return {**kept, "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "error", **(more or {})}
+        return {**kept, "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "error", **self.extra_environment, **(more or {})}
 
     def run(self, *words: str, environment: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
         """Run `pi-appliance WORDS --config …` to its end. Its output must hold no traceback."""

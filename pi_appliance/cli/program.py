@@ -35,7 +35,7 @@ class Commands(click.Group):
 
     @functools.cached_property
     def _daemon_commands(self) -> dict[str, click.Command]:
-        return {each.command: command_of(each) for each in operations_in(DAEMON_MODULE)}
+        return {each.command: command_of(each) for each in operations_in(DAEMON_MODULE) if each.command}
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of all commands."""

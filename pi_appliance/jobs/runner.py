@@ -70,6 +70,33 @@ def run(
     return ended
 
 
+def skip_if_unselected(appliance: Appliance, name: str, *, random: Random) -> Run | None:
+    """Record the slot of this moment as skipped if the probability leaves it out; for a run that cron starts.
+
+    Nothing is started for it and no signal is handled, so that the daemon can call this in its own process.
+
+    Returns:
+        The run that was skipped. None if the job is to run, or if anything else has to be decided first.
+
+    Raises:
+        UnknownName: there is no such job.
+        Unavailable: the history cannot be written.
+
+    """
+    job = appliance.job(name)
+    slot, misfire = _slot_of(job, clock.now(), appliance, by_hand=False)
+    request = _Asked(job, Trigger.CRON, slot, misfire, {})
+    if slot is None or misfire or request.picked(appliance) or locks.held(appliance.lock_path(name)):
+        return None
+    stop = process.StopSignal()
+    try:
+        skipped = _run(appliance, request, stop, Listener(), random)
+    finally:
+        stop.close()
+    _forget(appliance, name)
+    return skipped
+
+
 def _require_that_it_leaves(job: Job) -> None:
     if not getattr(plugins.load("jobs", job.kind), "LEAVES", False):
         raise Refused(f"a job of kind {job.kind} leaves nothing to finish")

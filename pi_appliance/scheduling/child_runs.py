@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import logging
+import os
 import signal
 import sys
 from collections.abc import Callable, Collection
@@ -10,6 +11,7 @@ from pathlib import Path
 
 from pi_appliance.errors import Unavailable
 from pi_appliance.storage.model import RESUME, Trigger
+from pi_appliance.system.runtime_socket import NO_HANDOVER
 
 log = logging.getLogger("pi_appliance.runs")
 
@@ -53,7 +55,11 @@ class Runs:
             try:
                 # A session of its own: Ctrl-C at our terminal is for us, and we decide what becomes of the runs.
                 process = await asyncio.create_subprocess_exec(
-                    *argv, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.DEVNULL, start_new_session=True
+                    *argv,
+                    stdin=asyncio.subprocess.DEVNULL,
+                    stdout=asyncio.subprocess.DEVNULL,
+                    start_new_session=True,
+                    env={**os.environ, NO_HANDOVER: "1"},
                 )
             except OSError as error:
                 raise Unavailable(

@@ -159,8 +159,12 @@ class StopSignal:
         finally:
             for kind, action in before.items():
                 signal.signal(kind, action)
-            os.close(self.reader)
-            os.close(self._writer)
+            self.close()
+
+    def close(self) -> None:
+        """Close the pipe."""
+        os.close(self.reader)
+        os.close(self._writer)
 
     def _note(self, number: int, _: object) -> None:
         if self.impatient and self.signal == number == signal.SIGINT:

@@ -12,6 +12,9 @@ SYSTEM_DIR = "/run/pi-appliance"
 DEFAULT_NAME = "api.sock"
 """A symbolic link to the socket of the daemon that was started first."""
 
+NO_HANDOVER = "PI_APPLIANCE_NO_HANDOVER"
+"""Set in the environment of the runs that the daemon starts: they must not hand themselves to the daemon again."""
+
 
 def user_runtime_dir() -> str:
     """Return the folder in which a daemon of this user listens."""

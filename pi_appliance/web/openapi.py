@@ -211,6 +211,7 @@ RESPONSES: Mapping[str, Schema] = {
         }
     ),
     "Reloaded": _object({"reloaded": _TEXT}),
+    "ScheduledRun": _object({"run": _WHOLE, "outcome": _or_none(_TEXT), "message": _TEXT, "exit_status": _WHOLE}),
     "Logs": _list(_object({"at": _INSTANT, "message": _TEXT})),
     "Posts": _object({"posts": _list(_schema_ref("Post")), "counts": _ANY, "months": _list(_ANY)}),
 }

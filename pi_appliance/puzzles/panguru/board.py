@@ -35,6 +35,7 @@ class Board:
     Raises:
         ValueError: The size is not that of a triangle, there is not one plate W and one hole, or the
             colours do not match.
+
     """
 
     plates: str

@@ -25,6 +25,7 @@ class MoveTables:
         ends: The places that can be reached.
         costs: The pairing costs: for each colour from 0, 1 << places bytes.
         colours: The number of colours.
+
     """
 
     def __init__(self, starts: "array[int]", ends: "array[int]", costs: "array[int]", colours: int) -> None:
@@ -77,6 +78,7 @@ class MoveTables:
             last: The position after the last one.
             next_counts: The number of paths from the positions one move on.
             counts: Receives the number of paths from each position that has any.
+
         """
         for number in range(first, last):
             key = level[number]

@@ -36,6 +36,7 @@ def solve(board: Board, mode: SolveMode, runtime: SearchRuntime) -> SolveResult:
     Raises:
         Interrupted: The runtime stopped the search.
         Refused: Memory is too small.
+
     """
     result = _solve_board(board, mode, runtime)
     if not board.random_boards:
@@ -85,6 +86,7 @@ def difficulty(seeds: Sequence[int], runtime: SearchRuntime, board: Board) -> Ta
         seeds: The seeds.
         runtime: Where the boards are solved.
         board: Gives the colours and the moves.
+
     """
     batches = [seeds[at : at + BOARDS_PER_CALL] for at in range(0, len(seeds), BOARDS_PER_CALL)]
     by_moves: dict[int, list[tuple[int, int]]] = {}
@@ -143,6 +145,7 @@ class ShortestPathSearch:
         board: The board.
         runtime: Where to report progress, check memory and save checkpoints.
         checked_positions: Check the memory if the levels have more positions than this.
+
     """
 
     def __init__(self, board: Board, runtime: SearchRuntime, *, checked_positions: int = CHECKED_POSITIONS) -> None:
@@ -201,6 +204,7 @@ class ShortestPathSearch:
         Raises:
             Interrupted: The runtime stopped the search.
             Refused: Memory is too small.
+
         """
         try:
             return self._count_levels()

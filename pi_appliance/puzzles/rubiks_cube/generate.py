@@ -19,6 +19,7 @@ def generate(seed: int, board: Board, runtime: SearchRuntime) -> GeneratedBoard:
 
     Raises:
         Interrupted: the run must end.
+
     """
     rng = Random(seed)  # noqa: S311 - a game
     state = random_state(rng, board.side)

@@ -106,6 +106,7 @@ class PhaseSearch:
             phase1_length: exact number of turns of phase 1.
             max_length: maximum of both phases together.
             max_phase2: maximum of phase 2.
+
         """
         self.twist[0], self.flip[0] = start[0], start[1]
         self.slice[0] = start[2] // ORDERS

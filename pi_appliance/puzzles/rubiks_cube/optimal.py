@@ -109,6 +109,7 @@ class OptimalSearch:
 
         Raises:
             Interrupted: the checkpoint is saved by then.
+
         """
         progress = self.progress
         saved_at = self._runtime.monotonic()

@@ -61,6 +61,7 @@ def parse(text: str, file: str) -> Board:
 
     Raises:
         ConfigError: with every problem.
+
     """
     prefix = _SIZE_PREFIX.match(text)
     side = int(prefix[1] or prefix[2]) if prefix else None
@@ -203,6 +204,7 @@ def find_faults(facelets: str, side: int, names: Mapping[str, str]) -> list[Faul
 
     Args:
         names: the name of each colour, by its face.
+
     """
     faults = list(_colour_count_faults(facelets, side, names))
     if not faults and side == 3:

@@ -181,6 +181,7 @@ def build_distance_table(
 
     Raises:
         Interrupted: the run must end.
+
     """
     size = rows * across
     distances = bytearray(b"\xff") * size
@@ -218,6 +219,7 @@ def build_large_table(runtime: SearchRuntime) -> list[int]:
 
     Raises:
         Interrupted: the checkpoint is saved by then.
+
     """
     content = load_checksummed(runtime.cache, LARGE_NAME, LARGE_SIZE + _COUNTS.size)
     if content is not None:

@@ -33,6 +33,7 @@ def bfs_fill(  # noqa: PLR0913, PLR0917 - a kernel gets its buffers as arguments
         right: the same for the second half.
         begin: first entry to expand.
         end: entry after the last to expand.
+
     """
     found = 0
     for entry in range(begin, end):
@@ -68,6 +69,7 @@ def forward_bfs(  # noqa: PLR0913, PLR0917
         moves: move tables of flip, slice and twist, one after the other.
         symmetries: bits of the symmetries that leave each class unchanged.
         twists: work space for a row.
+
     """
     flip = raw // SLICES
     where = raw % SLICES
