@@ -1,8 +1,7 @@
-"""Solitaire chess: ours against the original's way, a queue of every board met, written anew from what it does.
+"""Benchmark of solitaire chess against the original method, a queue of every board that is reached.
 
-No solver of solitaire chess was found in a package index; the nearest is python-chess (`pip install chess`), whose
-attack tables a count with a memory is made of here. Without it those rows are left out. Times are those of the
-processor: what else it does, does not count.
+No solver of solitaire chess was found in a package index. The nearest is python-chess (`pip install chess`): a
+memoised count with its attack tables is the second peer. Without it those rows are left out. Times are CPU times.
 """
 
 import importlib
@@ -23,40 +22,40 @@ BOARDS = (SMALL, "RBK./PN.B/.NQR/....", "QRNB/RBNP/NK../B...")
 
 
 def rows() -> Iterator[tuple[str, str, str, str]]:
-    """Yield each measure: what, ours, the other's, and the ratio."""
+    """Yield the measure, our time, the peer's time, and the ratio."""
     board = ours.parse(SMALL, "board")
-    yield _row(board, "original", lambda: queued(board))
+    yield _compare(board, "original", lambda: count_with_queue(board))
     try:
         chess = importlib.import_module("chess")
     except ImportError:
         yield "python-chess is not installed", "-", "-", "-"
         return
     for board in (ours.parse(drawing, "board") for drawing in BOARDS):
-        yield _row(board, "python-chess", lambda board=board: remembered(chess, board))
+        yield _compare(board, "python-chess", lambda board=board: count_memoised(chess, board))
 
 
-def _row(board: Board, name: str, other: Callable[[], int]) -> tuple[str, str, str, str]:
-    took, count = _timed(lambda: ours.solve(board, SolveMode.COUNT, SerialRuntime()).count)
-    theirs, same = _timed(other)
+def _compare(board: Board, name: str, other: Callable[[], int]) -> tuple[str, str, str, str]:
+    took, count = _measure(lambda: ours.solve(board, SolveMode.COUNT, SerialRuntime()).count)
+    theirs, same = _measure(other)
     assert count == same, f"{count} and {same}"
     what = f"{ours.describe(board)}, {count:,} solutions, counted"
     return what, f"{took * 1000:.1f} ms", f"{name} {theirs:.2f} s", f"{theirs / took:,.0f}x"
 
 
-def _timed(runtime: Callable[[], Any]) -> tuple[float, Any]:
+def _measure(runtime: Callable[[], Any]) -> tuple[float, Any]:
     begin = time.process_time()
-    came = runtime()
-    return time.process_time() - begin, came
+    result = runtime()
+    return time.process_time() - begin, result
 
 
 class State:
-    """A board of the original, with the one it came from."""
+    """A board of the original method, with the one before it."""
 
     def __init__(self, rows: list[list[str]], parent: "State | None") -> None:
         self.rows, self.parent = rows, parent
 
     def size(self) -> int:
-        """Return how many pieces are left."""
+        """Count the pieces."""
         return sum(mark != "." for row in self.rows for mark in row)
 
     def captures(self) -> Iterator["State"]:
@@ -69,10 +68,10 @@ class State:
                     yield State(after, self)
 
     def reached(self, mark: str, x: int, y: int) -> Iterator[tuple[int, int]]:
-        """Yield the pieces that MARK at (x, y) may capture."""
-        straight, aslant = ((0, 1), (1, 0), (0, -1), (-1, 0)), ((1, 1), (1, -1), (-1, -1), (-1, 1))
+        """Yield the squares on which `mark` at (x, y) may capture."""
+        straight, diagonal = ((0, 1), (1, 0), (0, -1), (-1, 0)), ((1, 1), (1, -1), (-1, -1), (-1, 1))
         leaps = ((1, 2), (2, 1), (-1, 2), (-2, 1), (1, -2), (2, -1), (-1, -2), (-2, -1))
-        ways = {"K": straight + aslant, "Q": straight + aslant, "R": straight, "B": aslant, "N": leaps}
+        ways = {"K": straight + diagonal, "Q": straight + diagonal, "R": straight, "B": diagonal, "N": leaps}
         for dx, dy in ways.get(mark, ((-1, 1), (1, 1))):
             u, v = x + dx, y + dy
             while 0 <= v < len(self.rows) and 0 <= u < len(self.rows[0]):
@@ -84,8 +83,8 @@ class State:
                 u, v = u + dx, v + dy
 
 
-def queued(board: Board) -> int:
-    """Count as the original does: every board that is met goes into a queue, as often as it is met."""
+def count_with_queue(board: Board) -> int:
+    """Count like the original: every board goes into a queue as often as it is reached."""
     queue, met, won = deque([State([list(row) for row in board.rows], None)]), [], 0
     while queue:
         state = queue.popleft()
@@ -97,8 +96,8 @@ def queued(board: Board) -> int:
     return won
 
 
-def remembered(chess: ModuleType, board: Board) -> int:
-    """Count with python-chess' attacks and a memory of positions."""
+def count_memoised(chess: ModuleType, board: Board) -> int:
+    """Count with the attack tables of python-chess and memoised positions."""
 
     @cache
     def count(men: frozenset[tuple[Square, str]]) -> int:
@@ -115,4 +114,4 @@ def remembered(chess: ModuleType, board: Board) -> int:
                 total += count(frozenset(after.items()))
         return total
 
-    return count(frozenset(board.men.items()))
+    return count(frozenset(board.pieces.items()))

@@ -1,46 +1,64 @@
-"""A solitaire chess board of up to eight by eight squares, the pieces on it, and the rules it is played by."""
+"""The solitaire chess board of up to eight by eight squares, its pieces and rules, and the built-in boards."""
 
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from types import MappingProxyType
 from typing import NamedTuple
 
 from pi_appliance.errors import UnknownName, WrongArgument
-from pi_appliance.puzzles import pluralize
+from pi_appliance.puzzles import Rule, pluralize
 
 PIECES = "KQRBNP"
 EMPTY = "."
-NAMES = {"K": "king", "Q": "queen", "R": "rook", "B": "bishop", "N": "knight", "P": "pawn"}
-SIDE = 8
-MOST_CAPTURES = 31  # of one piece, where that is limited
-RULES = ("pawns", "king", "captures-each", "search", "pieces", "size")
+PIECE_NAMES = {"K": "king", "Q": "queen", "R": "rook", "B": "bishop", "N": "knight", "P": "pawn"}
+MAX_SIDE = 8  # squares
+MAX_CAPTURE_LIMIT = 31  # of one piece
 
 
-class Pawns(StrEnum):
+class PawnDirection(StrEnum):
     """Which way pawns capture."""
 
-    DOWN = "down"  # towards the bottom of the drawing, as the original has it
-    UP = "up"  # as white ones in chess
+    DOWN = "down"  # towards the bottom of the drawing, as in the original program
+    UP = "up"  # like white pawns in chess
     BOTH = "both"
 
 
-class King(StrEnum):
+class KingRule(StrEnum):
     """Whether a king may be captured."""
 
     FREE = "free"
-    LAST = "last"  # never: so it is the last piece
+    LAST = "last"  # no, so it is the last piece
 
 
-class Search(StrEnum):
-    """How solutions are looked for; they are the same."""
+class SearchOrder(StrEnum):
+    """How solutions are searched. Both orders list the same solutions."""
 
-    DEPTH = "depth"  # one after the other: the first one comes soon
+    DEPTH = "depth"  # one after the other: the first one is found early
     BREADTH = "breadth"  # all positions after one capture, after two, and so on
 
 
+RULES = {
+    "pawns": Rule("which way pawns capture", PawnDirection.DOWN.value, tuple(each.value for each in PawnDirection)),
+    "king": Rule(
+        "whether a king may be captured (free) or must be the last piece (last)",
+        KingRule.FREE.value,
+        tuple(each.value for each in KingRule),
+    ),
+    "captures-each": Rule("how often one piece may capture, such as 2; 0: no limit", "0"),
+    "search": Rule(
+        "the search order; the solutions are the same",
+        SearchOrder.DEPTH.value,
+        tuple(each.value for each in SearchOrder),
+    ),
+    "pieces": Rule("the number of pieces of a generated board; 0: as many as this board", "0"),
+    "size": Rule("the size of a generated board, files x ranks, such as 5x4; empty: the size of this board"),
+}
+
+
 class Square(NamedTuple):
-    """A square; files count from the left and ranks from the bottom, both from 0."""
+    """A square. Files count from the left, ranks from the bottom, both from 0."""
 
     file: int
     rank: int
@@ -60,37 +78,38 @@ class Capture(NamedTuple):
 
 
 Solution = tuple[Capture, ...]
-"""A solution: captures from the board as it begins to a single piece."""
+"""Captures from the first position to a single piece."""
 
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """The rows from the top to the bottom: KQRBNP, or . for an empty square; and the rules.
+    """The rows from top to bottom, one of KQRBNP or . for each square, and the rules.
 
-    Raises ValueError if it is not a rectangle of at most eight by eight, or if there is no piece.
+    Raises:
+        ValueError: The rows are not a rectangle of at most eight by eight, or there is no piece.
     """
 
     rows: tuple[str, ...]
-    pawns: Pawns = Pawns.DOWN
-    king: King = King.FREE
-    captures_each: int = 0
-    """How often one piece may capture; 0: as often as it can."""
-    search: Search = Search.DEPTH
-    pieces: int = 0
-    """How many pieces a board has that is made like this one; 0: as many as this one."""
-    size: tuple[int, int] | None = None
-    """How many files and ranks a board has that is made like this one; None: as this one."""
+    pawns: PawnDirection = PawnDirection.DOWN
+    king: KingRule = KingRule.FREE
+    capture_limit: int = 0
+    """How often one piece may capture; 0: no limit."""
+    search: SearchOrder = SearchOrder.DEPTH
+    generated_pieces: int = 0
+    """The number of pieces of boards generated from this one; 0: as many."""
+    generated_size: tuple[int, int] | None = None
+    """The files and ranks of boards generated from this one; None: the same."""
 
     def __post_init__(self) -> None:
         widths = {len(row) for row in self.rows}
-        if len(widths) != 1 or not 1 <= len(self.rows) <= SIDE or not 1 <= min(widths) <= SIDE:
-            raise ValueError("a board is a rectangle of at most eight by eight squares")
+        if len(widths) != 1 or not 1 <= len(self.rows) <= MAX_SIDE or not 1 <= min(widths) <= MAX_SIDE:
+            raise ValueError("a board must be a rectangle of at most eight by eight squares")
         marks = set("".join(self.rows))
         if marks - set(PIECES + EMPTY) or marks == {EMPTY}:
-            raise ValueError("a square holds one of KQRBNP or ., and at least one holds a piece")
+            raise ValueError("each square must hold one of KQRBNP or ., and at least one a piece")
 
     @property
-    def men(self) -> dict[Square, str]:
+    def pieces(self) -> dict[Square, str]:
         """The pieces by their squares, in reading order."""
         ranks = reversed(range(len(self.rows)))
         return {
@@ -102,57 +121,79 @@ class Board:
 
 
 def with_rules(board: Board, rules: Mapping[str, str]) -> Board:
-    """Return BOARD with RULES in place of its own. Raises UnknownName (no such rule or value), WrongArgument."""
+    """Apply `rules` to `board`. Raises UnknownName or WrongArgument."""
     for name, value in rules.items():
         match name:
             case "pawns":
-                board = replace(board, pawns=Pawns(_one_of(Pawns, name, value)))
+                board = replace(board, pawns=PawnDirection(_parse_choice(PawnDirection, name, value)))
             case "king":
-                board = replace(board, king=King(_one_of(King, name, value)))
+                board = replace(board, king=KingRule(_parse_choice(KingRule, name, value)))
             case "search":
-                board = replace(board, search=Search(_one_of(Search, name, value)))
+                board = replace(board, search=SearchOrder(_parse_choice(SearchOrder, name, value)))
             case "captures-each":
-                board = replace(board, captures_each=_number(name, value, MOST_CAPTURES))
+                board = replace(board, capture_limit=_parse_number(name, value, MAX_CAPTURE_LIMIT))
             case "pieces":
-                board = replace(board, pieces=_number(name, value, SIDE * SIDE))
+                board = replace(board, generated_pieces=_parse_number(name, value, MAX_SIDE * MAX_SIDE))
             case "size":
-                board = replace(board, size=_size(value))
+                board = replace(board, generated_size=_parse_size(value))
             case _:
-                raise UnknownName("rule of solitaire chess", name, RULES)
+                raise UnknownName("rule of solitaire chess", name, list(RULES))
     return board
 
 
-def _one_of(choices: type[StrEnum], name: str, value: str) -> str:
+def _parse_choice(choices: type[StrEnum], name: str, value: str) -> str:
     known = [choice.value for choice in choices]
     if value not in known:
         raise UnknownName(f"choice of {name}", value, known)
     return value
 
 
-def _number(name: str, value: str, most: int) -> int:
+def _parse_number(name: str, value: str, most: int) -> int:
     if not re.fullmatch("[0-9]{1,3}", value.strip()) or int(value) > most:
-        raise WrongArgument(f"{name}: {value!r} is none of 0 to {most}")
+        raise WrongArgument(f"{name}: {value!r} is not a valid number; write a number from 0 to {most}")
     return int(value)
 
 
-def _size(value: str) -> tuple[int, int] | None:
+def _parse_size(value: str) -> tuple[int, int] | None:
     if not value.strip():
         return None
     match = re.fullmatch(r"\s*([1-8])\s*[x\u00d7]\s*([1-8])\s*", value)
     if not match:
-        raise WrongArgument(f"size: {value!r} is no size; write files x ranks, such as 4x4, at most 8x8")
+        raise WrongArgument(f"size: {value!r} is not a valid size; write files x ranks, such as 4x4, at most 8x8")
     return int(match[1]), int(match[2])
 
 
 def describe(board: Board) -> str:
-    """Return the size of BOARD, and rules other than the default ones, in words."""
-    parts = [f"{pluralize(len(board.men), 'piece')} on {len(board.rows[0])}x{len(board.rows)}"]
-    if board.pawns is not Pawns.DOWN:
-        parts.append("pawns capture up" if board.pawns is Pawns.UP else "pawns capture up and down")
-    if board.king is King.LAST:
+    """Describe the size of `board` and its non-default rules."""
+    parts = [f"{pluralize(len(board.pieces), 'piece')} on {len(board.rows[0])}x{len(board.rows)}"]
+    if board.pawns is not PawnDirection.DOWN:
+        parts.append("pawns capture up" if board.pawns is PawnDirection.UP else "pawns capture up and down")
+    if board.king is KingRule.LAST:
         parts.append("the king is never captured")
-    if board.captures_each:
-        parts.append(f"at most {pluralize(board.captures_each, 'capture')} a piece")
-    if board.search is Search.BREADTH:
+    if board.capture_limit:
+        parts.append(f"at most {pluralize(board.capture_limit, 'capture')} a piece")
+    if board.search is SearchOrder.BREADTH:
         parts.append("breadth first")
     return ", ".join(parts)
+
+
+def _split_rows(rows: str) -> str:
+    return "".join(row + "\n" for row in rows.split("/"))
+
+
+BOARDS: Mapping[str, str] = MappingProxyType(
+    {
+        # One solution, in three captures.
+        "first-steps": _split_rows("..../N.../R.../B.N."),
+        # One solution: the bishop makes the first capture, a knight the last.
+        "seven": _split_rows("KNB./...N/PB../.P.."),
+        # 68,917 solutions; 6,657 if the king may not be captured.
+        "crowd": _split_rows("RBK./.N.B/.NQR/...."),
+        # No solution: two pieces are left at best.
+        "stuck": _split_rows("...K/.R../B.N./N.BP"),
+        # One solution, on six by six squares.
+        "wide": _split_rows("..P..K/.....R/....../.N.B.P/.PN.../...NB."),
+        # One solution, on a whole chess board.
+        "full-size": _split_rows("N....P../...B..../.P..B.../..B.B.P./......../P.R..N../N......./........"),
+    }
+)

@@ -1,61 +1,63 @@
-"""Replays a line of solitaire chess on the drawn board, by the rules of the game and nothing else."""
+"""Check a solitaire chess solution by replaying it. Shares no code with the solver."""
 
 from collections.abc import Sequence
 
 from pi_appliance.puzzles import Validation, pluralize
-from pi_appliance.puzzles.solitaire_chess.board import NAMES, Board, Capture, King, Pawns, Square
+from pi_appliance.puzzles.solitaire_chess.board import PIECE_NAMES, Board, Capture, KingRule, PawnDirection, Square
 
 
 def check(board: Board, line: Sequence[Capture]) -> Validation:
-    """Say whether LINE leaves a single piece of BOARD; if not, which capture is wrong."""
-    men = dict(board.men)
-    made = dict.fromkeys(men, 0)
+    """Check that `line` has only legal captures and leaves a single piece of `board`."""
+    pieces = dict(board.pieces)
+    captures_made = dict.fromkeys(pieces, 0)
     for number, (start, end) in enumerate(line, 1):
-        wrong = _wrong(board, men, start, end)
-        if not wrong and board.captures_each and made[start] >= board.captures_each:
-            wrong = f"the {NAMES[men[start]]} has captured {pluralize(made[start], 'time')} already"
-        if wrong:
-            return Validation(f"capture {number}, {start}x{end}: {wrong}")
-        men[end] = men.pop(start)
-        made[end] = made.pop(start) + 1
-    if len(men) != 1:
-        return Validation(f"{len(men)} pieces are left after {pluralize(len(line), 'capture')}")
+        error = _check_capture(board, pieces, start, end)
+        if not error and board.capture_limit and captures_made[start] >= board.capture_limit:
+            times = pluralize(captures_made[start], "time")
+            error = f"the {PIECE_NAMES[pieces[start]]} has already captured {times}"
+        if error:
+            return Validation(f"capture {number}, {start}x{end}: {error}")
+        pieces[end] = pieces.pop(start)
+        captures_made[end] = captures_made.pop(start) + 1
+    if len(pieces) != 1:
+        return Validation(f"{len(pieces)} pieces are left after {pluralize(len(line), 'capture')}")
     return Validation()
 
 
-def _wrong(board: Board, men: dict[Square, str], start: Square, end: Square) -> str:
+def _check_capture(board: Board, pieces: dict[Square, str], start: Square, end: Square) -> str:
     """Return the rule that the capture breaks; empty if none."""
     for square in (start, end):
-        if square not in men:
+        if square not in pieces:
             return f"there is no piece on {square}"
-    if men[end] == "K" and board.king is King.LAST:
+    if pieces[end] == "K" and board.king is KingRule.LAST:
         return "a king is never captured"
-    piece, across, up = men[start], end[0] - start[0], end[1] - start[1]
-    if not _reaches(board.pawns, piece, across, up):
-        return f"a {NAMES[piece]} does not capture like that"
-    far = max(abs(across), abs(up))
+    piece, across, up = pieces[start], end[0] - start[0], end[1] - start[1]
+    if not _can_reach(board.pawns, piece, across, up):
+        return f"a {PIECE_NAMES[piece]} does not capture like that"
+    distance = max(abs(across), abs(up))
     if piece != "N":
-        for step in range(1, far):
-            between = Square(start[0] + across * step // far, start[1] + up * step // far)
-            if between in men:
+        for step in range(1, distance):
+            between = Square(start[0] + across * step // distance, start[1] + up * step // distance)
+            if between in pieces:
                 return f"{between} is in the way"
     return ""
 
 
-def _reaches(pawns: Pawns, piece: str, across: int, up: int) -> bool:
-    """Say whether PIECE goes so many files to the right and ranks upwards, if nothing is in the way."""
-    wide, high = abs(across), abs(up)
-    straight, aslant = (wide == 0) != (high == 0), wide == high != 0
+def _can_reach(pawns: PawnDirection, piece: str, across: int, up: int) -> bool:
+    """Return whether `piece` may move `across` files to the right and `up` ranks on an empty board."""
+    width, height = abs(across), abs(up)
+    straight, diagonal = (width == 0) != (height == 0), width == height != 0
     match piece:
         case "K":
-            return max(wide, high) == 1
+            return max(width, height) == 1
         case "Q":
-            return straight or aslant
+            return straight or diagonal
         case "R":
             return straight
         case "B":
-            return aslant
+            return diagonal
         case "N":
-            return {wide, high} == {1, 2}
+            return {width, height} == {1, 2}
         case _:
-            return wide == high == 1 and (pawns is Pawns.BOTH or (up > 0) == (pawns is Pawns.UP))
+            one_diagonal = width == height == 1
+            return one_diagonal and (pawns is PawnDirection.BOTH or (up > 0) == (pawns is PawnDirection.UP))

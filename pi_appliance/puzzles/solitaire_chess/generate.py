@@ -1,8 +1,8 @@
-"""Makes solitaire chess boards that have exactly one solution, the same for the same seed.
+"""Generate solitaire chess boards with exactly one solution, the same for the same seed.
 
-A board is built from its end: one piece, then captures taken back. A piece goes back to where it could have captured
-from, and where it stood a captured piece appears. If a board has one solution, so has what its first capture leaves; so
-whatever has more is given up at once.
+A board is built backwards: it starts with one piece, and captures are undone. The capturing piece moves
+back to a square that it could have come from, and a captured piece appears in its place. If a board has
+one solution, so has the position after its first capture, so positions with more are dropped at once.
 """
 
 from collections.abc import Iterator
@@ -13,98 +13,109 @@ from pi_appliance.errors import Refused
 from pi_appliance.puzzles import GeneratedBoard, pluralize
 from pi_appliance.puzzles.runtime.interface import SearchRuntime
 from pi_appliance.puzzles.solitaire_chess import kernel
-from pi_appliance.puzzles.solitaire_chess.board import EMPTY, PIECES, Board, King
-from pi_appliance.puzzles.solitaire_chess.seats import position_of
+from pi_appliance.puzzles.solitaire_chess.board import EMPTY, PIECES, Board, KingRule
+from pi_appliance.puzzles.solitaire_chess.position import pack_position
 
-BAG = "KQRRBBNNPP"  # what a box of the game has, once for every ten pieces
-WIDTH = 40  # ways to take a capture back that are tried on one board
-BEGINNINGS, BOARDS = 3_000, 250  # how often it begins anew, and how many boards it looks at each time
-CAPTURES = 2_000  # tried on one board: one that takes more is not worth the wait
+PIECE_SET = "KQRRBBNNPP"  # the pieces of the boxed game, one set for every ten pieces
+MAX_UNDONE_CAPTURES = 40  # tried per position
+MAX_STARTS, MAX_BOARDS_PER_START = 3_000, 250
+MAX_CAPTURES = 2_000  # tried per board; harder boards are dropped
 
 
 def generate(seed: int, board: Board, runtime: SearchRuntime) -> GeneratedBoard:
-    """Return a board with the rules of BOARD and exactly one solution; `pieces` and `size` say how large.
+    """Generate a board with the rules of `board` and exactly one solution.
 
-    Raises Refused if none is found, as there may be none.
+    `generated_pieces` and `generated_size` of `board` set its size.
+
+    Raises:
+        Refused: No such board was found. There may be none.
     """
-    files, ranks = board.size or (len(board.rows[0]), len(board.rows))
-    pieces = board.pieces or len(board.men)
+    files, ranks = board.generated_size or (len(board.rows[0]), len(board.rows))
+    pieces = board.generated_pieces or len(board.pieces)
     if pieces > files * ranks:
-        raise Refused(f"{pieces} pieces have no room on {files}x{ranks} squares; ask for fewer, or for more squares")
-    made = _Maker(seed, replace(board, rows=("K" * files,) * ranks, pieces=0, size=None), pieces, runtime).made()
-    if made is None:
-        what = f"no board with {pluralize(pieces, 'piece')} on {files}x{ranks} squares and one solution was found"
-        raise Refused(f"{what}; ask for fewer pieces, more squares, or another seed")
-    return GeneratedBoard(made, {"pieces": pieces, "solutions": 1})
+        raise Refused(f"{pieces} pieces do not fit on {files}x{ranks} squares; use fewer pieces or more squares")
+    template = replace(board, rows=("K" * files,) * ranks, generated_pieces=0, generated_size=None)
+    generated = _BoardGenerator(seed, template, pieces, runtime).find_board()
+    if generated is None:
+        size = f"{pluralize(pieces, 'piece')} on {files}x{ranks} squares"
+        raise Refused(
+            f"no board with {size} and one solution was found; use fewer pieces, more squares, or another seed"
+        )
+    return GeneratedBoard(generated, {"pieces": pieces, "solutions": 1})
 
 
-class _Maker:
-    """Looks for a board with the rules and the size of LIKE. Every square is a seat, so that tables are made once."""
+class _BoardGenerator:
+    """Searches a board with the rules and the size of `template`. Its tables cover all squares."""
 
-    def __init__(self, seed: int, like: Board, pieces: int, runtime: SearchRuntime) -> None:
-        self.dice = Random(seed)  # noqa: S311 - a game, and the same again for the same seed
-        self.like, self.pieces, self.runtime = like, pieces, runtime
-        whole = position_of(like, everywhere=True)
-        self.seats, self.size = whole.seats, len(whole.squares)
-        self.starts, self.ends, self.between = whole.tables[:3]
-        self.left = 0
+    def __init__(self, seed: int, template: Board, pieces: int, runtime: SearchRuntime) -> None:
+        self.random = Random(seed)  # noqa: S311 - a game that must be the same for the same seed
+        self.template, self.pieces, self.runtime = template, pieces, runtime
+        packed = pack_position(template, all_squares=True)
+        self.tables, self.size = packed.tables, len(packed.squares)
+        self.starts, self.ends, self.between = packed.table_arguments[:3]
+        self.boards_left = 0
 
-    def made(self) -> Board | None:
-        """Return a board, or None."""
-        for _ in range(BEGINNINGS):
-            self.left = BOARDS
-            bag = list(BAG * (1 + self.pieces // len(BAG)))
-            last = "K" if self.like.king is King.LAST else self.dice.choice(BAG)
-            bag.remove(last)
-            begin = bytearray(self.size)
-            begin[self.dice.randrange(self.size)] = PIECES.index(last) + 1
-            if found := self._grown(bytes(begin), 1, bag):
-                return self._board(found)
+    def find_board(self) -> Board | None:
+        for _ in range(MAX_STARTS):
+            self.boards_left = MAX_BOARDS_PER_START
+            available = list(PIECE_SET * (1 + self.pieces // len(PIECE_SET)))
+            last = "K" if self.template.king is KingRule.LAST else self.random.choice(PIECE_SET)
+            available.remove(last)
+            start = bytearray(self.size)
+            start[self.random.randrange(self.size)] = PIECES.index(last) + 1
+            if position := self._add_pieces(bytes(start), 1, available):
+                return self._unpack_board(position)
         return None
 
-    def _grown(self, position: bytes, pieces: int, bag: list[str]) -> bytes | None:
-        """Return a board that POSITION, with so many PIECES, is what is left of, or None."""
+    def _add_pieces(self, position: bytes, pieces: int, available: list[str]) -> bytes | None:
+        """Undo captures until the board is complete; None if that fails.
+
+        Args:
+            position: A position with one solution.
+            pieces: The number of pieces on it.
+            available: The pieces that may be added.
+        """
         if pieces == self.pieces:
             return position
-        for before, captured in self._before(position, bag):
-            if self.left <= 0:
+        for before, captured in self._undo_captures(position, available):
+            if self.boards_left <= 0:
                 return None
-            self.left -= 1
-            if self._has_one(before, pieces):
-                rest = bag.copy()
+            self.boards_left -= 1
+            if self._has_one_solution(before, pieces):
+                rest = available.copy()
                 rest.remove(captured)
-                if found := self._grown(before, pieces + 1, rest):
-                    return found
+                if complete := self._add_pieces(before, pieces + 1, rest):
+                    return complete
         return None
 
-    def _has_one(self, position: bytes, captures: int) -> bool:
-        """Say whether POSITION is known soon to have one solution, of so many CAPTURES."""
-        walk = kernel.Walk(self.seats, position, captures)
-        said = walk.run(CAPTURES) == kernel.FOUND and walk.run(CAPTURES) == kernel.OVER
-        self.runtime.report_progress(None, "looking for a board with one solution")
-        return said
+    def _has_one_solution(self, position: bytes, captures: int) -> bool:
+        """Return whether `position` has one solution of `captures` captures, as far as a short search can tell."""
+        search = kernel.DepthFirstSearch(self.tables, position, captures)
+        unique = search.run(MAX_CAPTURES) == kernel.FOUND and search.run(MAX_CAPTURES) == kernel.EXHAUSTED
+        self.runtime.report_progress(None, "searching a board with one solution")
+        return unique
 
-    def _before(self, position: bytes, bag: list[str]) -> Iterator[tuple[bytes, str]]:
-        """Yield what may have been there before one capture, in any order, and the piece that was captured."""
-        captured = sorted({piece for piece in bag if piece != "K" or self.like.king is King.FREE})
-        ways = [(start, end, piece) for start, end in self._back(position) for piece in captured]
-        for start, end, piece in self.dice.sample(ways, min(WIDTH, len(ways))):
+    def _undo_captures(self, position: bytes, available: list[str]) -> Iterator[tuple[bytes, str]]:
+        """Yield positions before one capture, in random order, and the piece that was captured."""
+        captured = sorted({piece for piece in available if piece != "K" or self.template.king is KingRule.FREE})
+        options = [(start, end, piece) for start, end in self._list_origins(position) for piece in captured]
+        for start, end, piece in self.random.sample(options, min(MAX_UNDONE_CAPTURES, len(options))):
             before = bytearray(position)
             before[start], before[end] = position[end], PIECES.index(piece) + 1
             yield bytes(before), piece
 
-    def _back(self, position: bytes) -> Iterator[tuple[int, int]]:
-        """Yield each empty seat, and where a piece stands that may have captured from there."""
-        empty = [seat for seat, piece in enumerate(position) if not piece]
-        taken = sum(1 << seat for seat, piece in enumerate(position) if piece)
+    def _list_origins(self, position: bytes) -> Iterator[tuple[int, int]]:
+        """Yield each empty square, and the square of a piece that may have captured from there."""
+        empty = [square for square, piece in enumerate(position) if not piece]
+        occupied = sum(1 << square for square, piece in enumerate(position) if piece)
         for kind in sorted(set(position) - {0}):
             for start in empty:
                 row = kind * self.size + start
                 for at in range(self.starts[row], self.starts[row + 1]):
-                    if position[self.ends[at]] == kind and not taken & self.between[at]:
+                    if position[self.ends[at]] == kind and not occupied & self.between[at]:
                         yield start, self.ends[at]
 
-    def _board(self, position: bytes) -> Board:
+    def _unpack_board(self, position: bytes) -> Board:
         marks = "".join(PIECES[piece - 1] if piece else EMPTY for piece in position)
-        wide = len(self.like.rows[0])
-        return replace(self.like, rows=tuple(marks[at : at + wide] for at in range(0, len(marks), wide)))
+        width = len(self.template.rows[0])
+        return replace(self.template, rows=tuple(marks[at : at + width] for at in range(0, len(marks), width)))

@@ -1,174 +1,206 @@
-"""The search behind solitaire chess: positions are bytes, one a seat. Plain Python over plain integers and bytes.
+"""Kernel of the solitaire chess search over positions packed into bytes.
 
-A seat is a square that holds a piece at the beginning: no piece ever stands elsewhere. Its byte is the kind of piece,
-1 to 6, plus 8 for each capture that the piece has made, where that is limited; 0 if the seat is empty.
+A position has one byte for each square that is occupied at the start, because no piece ever stands on
+another square. The byte is the kind of piece, 1 to 6, plus 8 for each capture that the piece has made if
+captures are limited; 0 if the square is empty. Squares are named by their index in the position.
+
+This file is plain Python; the C types are in kernel.pxd.
 """
 
 from array import array
 from collections.abc import Sequence
 
 KING = 1
-FOUND, OVER, MORE = 1, 0, 2  # what a walk says: a line; there are no more; its budget is spent
-REMEMBERED = 300_000  # positions without a line, in each of two generations: 60 MB at the most
+FOUND, EXHAUSTED, BUDGET_SPENT = 1, 0, 2  # results of a search call
+MAX_DEAD_POSITIONS = 300_000  # per generation, of two: at most 60 MB
 
 
-class Seats:
-    """What can capture what: for a piece of KIND on SEAT the entries from STARTS[KIND * seats + SEAT] up to the next.
+class CaptureTables:
+    """The possible captures.
 
-    An entry has the seat it ends on, and the bits of the seats between, which must be empty. MOST is how often one
-    piece may capture (0: as often as it can); SAFE, whether a king is never captured.
+    Args:
+        starts: The entries of piece kind k on square s start at `starts[k * squares + s]`.
+        ends: For each entry, the square of the captured piece.
+        between: For each entry, the mask of the squares between, which must be empty.
+        squares: The number of squares.
+        capture_limit: How often one piece may capture; 0: no limit.
+        protect_king: Whether a king is never captured.
     """
 
     def __init__(
-        self, starts: "array[int]", ends: "array[int]", between: "array[int]", seats: int, most: int, safe: bool
+        self,
+        starts: "array[int]",
+        ends: "array[int]",
+        between: "array[int]",
+        squares: int,
+        capture_limit: int,
+        protect_king: bool,
     ) -> None:
         self.starts, self.ends, self.between = starts, ends, between
-        self.seats, self.most, self.safe = seats, most, safe
-        self.cells = bytearray(seats)
-        self.taken = self.seat = self.at = 0
+        self.squares, self.capture_limit, self.protect_king = squares, capture_limit, protect_king
+        self.content = bytearray(squares)
+        self.occupied = self.square = self.entry = 0
 
-    def load(self, position: bytes) -> None:
-        """Set up POSITION."""
+    def load_position(self, position: bytes) -> None:
+        """Make `position` the current one."""
         one = 1
-        self.cells[:] = position
-        self.taken = 0
-        for seat in range(self.seats):
-            if self.cells[seat]:
-                self.taken |= one << seat
+        self.content[:] = position
+        self.occupied = 0
+        for square in range(self.squares):
+            if self.content[square]:
+                self.occupied |= one << square
 
-    def seek(self, seat: int, at: int) -> bool:
-        """Find a capture, from entry AT of the piece on SEAT on, and say whether there is one: then `seat` and `at`."""
-        while seat < self.seats:
-            piece = self.cells[seat]
-            if piece and not (self.most and piece >> 3 >= self.most):
-                row = (piece & 7) * self.seats + seat
-                at = max(at, self.starts[row])
+    def find_capture(self, square: int, entry: int) -> bool:
+        """Find the next legal capture, from `entry` of the piece on `square` on, and store both in `self`."""
+        while square < self.squares:
+            piece = self.content[square]
+            if piece and not (self.capture_limit and piece >> 3 >= self.capture_limit):
+                row = (piece & 7) * self.squares + square
+                entry = max(entry, self.starts[row])
                 last = self.starts[row + 1]
-                while at < last:
-                    end = self.ends[at]
+                while entry < last:
+                    end = self.ends[entry]
                     if (
-                        self.taken >> end & 1
-                        and not self.taken & self.between[at]
-                        and not (self.safe and self.cells[end] & 7 == KING)
+                        self.occupied >> end & 1
+                        and not self.occupied & self.between[entry]
+                        and not (self.protect_king and self.content[end] & 7 == KING)
                     ):
-                        self.seat, self.at = seat, at
+                        self.square, self.entry = square, entry
                         return True
-                    at += 1
-            seat += 1
-            at = 0
+                    entry += 1
+            square += 1
+            entry = 0
         return False
 
     def child(self) -> bytes:
         """Return the position after the capture that was found."""
-        end = self.ends[self.at]
-        piece, captured = self.cells[self.seat], self.cells[end]
-        self.cells[self.seat] = 0
-        self.cells[end] = piece + 8 if self.most else piece
-        after = bytes(self.cells)
-        self.cells[self.seat], self.cells[end] = piece, captured
-        return after
+        end = self.ends[self.entry]
+        piece, captured = self.content[self.square], self.content[end]
+        self.content[self.square] = 0
+        self.content[end] = piece + 8 if self.capture_limit else piece
+        result = bytes(self.content)
+        self.content[self.square], self.content[end] = piece, captured
+        return result
 
     def children(self, position: bytes) -> list[tuple[int, int, bytes]]:
-        """Return each capture in POSITION: from where, where to, and the position after it."""
-        found = []
-        self.load(position)
-        at = seat = 0
-        while self.seek(seat, at):
-            seat, at = self.seat, self.at + 1
-            found.append((seat, self.ends[self.at], self.child()))
-        return found
+        """List the captures in `position`: start, end, and the position after it."""
+        result = []
+        self.load_position(position)
+        entry = square = 0
+        while self.find_capture(square, entry):
+            square, entry = self.square, self.entry + 1
+            result.append((square, self.ends[self.entry], self.child()))
+        return result
 
-    def grow(
-        self, level: Sequence[bytes], first: int, last: int, ways: dict[bytes, int], after: dict[bytes, int]
+    def expand(
+        self,
+        level: Sequence[bytes],
+        first: int,
+        last: int,
+        counts: dict[bytes, int],
+        next_counts: dict[bytes, int],
     ) -> int:
-        """Add to AFTER what captures make of LEVEL[FIRST:LAST], with the number of ways there; return how many."""
-        found = 0
+        """Add the successors of `level[first:last]` and their path counts to `next_counts`; return their number."""
+        captures = 0
         for number in range(first, last):
             position = level[number]
-            known = ways[position]
-            self.load(position)
-            seat = at = 0
-            while self.seek(seat, at):
-                seat, at = self.seat, self.at + 1
+            paths = counts[position]
+            self.load_position(position)
+            square = entry = 0
+            while self.find_capture(square, entry):
+                square, entry = self.square, self.entry + 1
                 child = self.child()
-                after[child] = after.get(child, 0) + known
-                found += 1
-        return found
+                next_counts[child] = next_counts.get(child, 0) + paths
+                captures += 1
+        return captures
 
-    def weigh(
-        self, level: Sequence[bytes], first: int, last: int, after: dict[bytes, int], ways: dict[bytes, int]
+    def count_paths(
+        self,
+        level: Sequence[bytes],
+        first: int,
+        last: int,
+        next_counts: dict[bytes, int],
+        counts: dict[bytes, int],
     ) -> None:
-        """Put into WAYS how many lines go on from LEVEL[FIRST:LAST], where AFTER knows of the positions one on."""
+        """Count the paths to the end from `level[first:last]`.
+
+        Args:
+            level: Positions.
+            first: The first position to handle.
+            last: The position after the last one.
+            next_counts: The number of paths from the positions one capture on.
+            counts: Receives the number of paths from each position that has any.
+        """
         for number in range(first, last):
             position = level[number]
-            self.load(position)
-            seat = at = 0
+            self.load_position(position)
+            square = entry = 0
             total = 0
-            while self.seek(seat, at):
-                seat, at = self.seat, self.at + 1
-                total += after.get(self.child(), 0)
+            while self.find_capture(square, entry):
+                square, entry = self.square, self.entry + 1
+                total += next_counts.get(self.child(), 0)
             if total:
-                ways[position] = total
+                counts[position] = total
 
 
-class Walk:
-    """Every line from START to a position after GOAL captures, depth first.
+class DepthFirstSearch:
+    """Find every path from `start` to a position after `goal` captures, depth first.
 
-    Positions that lead nowhere are remembered in two generations: when the newer one is full, the older one is
-    forgotten, and would be walked through again.
+    Dead positions are stored in two generations. When the newer one is full, the older one is dropped, and
+    its positions would be searched again.
     """
 
-    def __init__(self, seats: Seats, start: bytes, goal: int) -> None:
-        self.places, self.goal = seats, goal
-        self.tried = self.dead = self.depth = 0
-        self.way = [start]
-        self.seat = array("I", bytes(4 * (goal + 2)))
-        self.at = array("I", bytes(4 * (goal + 2)))
+    def __init__(self, tables: CaptureTables, start: bytes, goal: int) -> None:
+        self.tables, self.goal = tables, goal
+        self.nodes = self.dead = self.depth = 0
+        self.path = [start]
+        self.square = array("I", bytes(4 * (goal + 2)))
+        self.entry = array("I", bytes(4 * (goal + 2)))
         self.alive = array("B", bytes(goal + 2))
         self.newer: set[bytes] = set()
         self.older: set[bytes] = set()
 
-    def line(self) -> list[tuple[int, int]]:
-        """Return the captures on the way, as seats: from where, and where to."""
-        return [(self.seat[step], self.places.ends[self.at[step] - 1]) for step in range(self.depth)]
+    def captures(self) -> list[tuple[int, int]]:
+        """Return the captures of the current path as pairs of squares."""
+        return [(self.square[step], self.tables.ends[self.entry[step] - 1]) for step in range(self.depth)]
 
     def run(self, budget: int) -> int:
-        """Go on to the next line, for BUDGET captures."""
-        places, depth, spent, result = self.places, self.depth, 0, MORE
-        places.load(self.way[depth])
+        """Continue to the next path for at most `budget` captures; return FOUND, EXHAUSTED or BUDGET_SPENT."""
+        tables, depth, spent, result = self.tables, self.depth, 0, BUDGET_SPENT
+        tables.load_position(self.path[depth])
         while spent < budget:
-            if not places.seek(self.seat[depth], self.at[depth]):
+            if not tables.find_capture(self.square[depth], self.entry[depth]):
                 if not self.alive[depth]:
-                    self.bury(self.way[depth])
+                    self.mark_dead(self.path[depth])
                 if depth == 0:
-                    result = OVER
+                    result = EXHAUSTED
                     break
                 if self.alive[depth]:
                     self.alive[depth - 1] = 1
                 depth -= 1
-                self.way.pop()
-                places.load(self.way[depth])
+                self.path.pop()
+                tables.load_position(self.path[depth])
                 continue
-            self.seat[depth], self.at[depth] = places.seat, places.at + 1
+            self.square[depth], self.entry[depth] = tables.square, tables.entry + 1
             spent += 1
-            child = places.child()
+            child = tables.child()
             if child in self.newer or child in self.older:
                 continue
             depth += 1
-            self.way.append(child)
-            self.seat[depth] = self.at[depth] = self.alive[depth] = 0
-            places.load(child)
+            self.path.append(child)
+            self.square[depth] = self.entry[depth] = self.alive[depth] = 0
+            tables.load_position(child)
             if depth == self.goal:
                 self.alive[depth] = 1
                 result = FOUND
                 break
         self.depth = depth
-        self.tried += spent
+        self.nodes += spent
         return result
 
-    def bury(self, position: bytes) -> None:
-        """Remember that POSITION leads nowhere."""
+    def mark_dead(self, position: bytes) -> None:
+        """Store that `position` has no solution."""
         self.newer.add(position)
         self.dead += 1
-        if len(self.newer) >= REMEMBERED:
+        if len(self.newer) >= MAX_DEAD_POSITIONS:
             self.older, self.newer = self.newer, set()

@@ -1,44 +1,42 @@
-"""Reads a solitaire chess board from the ways that one is written down."""
+"""Read solitaire chess boards and solutions."""
 
 import re
 from collections.abc import Iterator
 
 from pi_appliance.errors import ConfigError, Problem
 from pi_appliance.puzzles import pluralize
-from pi_appliance.puzzles.solitaire_chess.board import EMPTY, PIECES, SIDE, Board, Capture, Solution, Square
+from pi_appliance.puzzles.solitaire_chess.board import EMPTY, MAX_SIDE, PIECES, Board, Capture, Solution, Square
 
 _FIGURES = dict(zip("♔♕♖♗♘♙♚♛♜♝♞♟", PIECES * 2, strict=True))
-_EMPTIES = ".-_·"
-_RIGHT = "a square is one of K Q R B N P, or . where it is empty; a number stands for so many empty ones"
-_FEN = re.compile(r"(\s*[^\s/]+(?:/[^\s/]+)+)\s+[wb](?:\s|$).*")  # what follows the board: whose turn, and so on
+_TEXT_STYLE = "\ufe0e"  # Unicode variation selector: a plain figure, not a coloured one
+_EMPTY_MARKS = ".-_·"
+_BOARD_HELP = "a square is one of K Q R B N P, or . if it is empty; a number stands for as many empty squares"
+_FEN = re.compile(r"(\s*[^\s/]+(?:/[^\s/]+)+)\s+[wb](?:\s|$).*")  # with the fields after the board
 _CAPTURE = re.compile(r"([KQRBNP♔-♟]?)\ufe0e?([a-hA-H])([1-8])[x:\u00d7-]?([a-hA-H])([1-8])")
 
 
 def parse(text: str, file: str) -> Board:
-    """Return the board drawn in TEXT, a row a line, or rows parted by /. Raises ConfigError with every problem."""
+    """Read the board in `text`, one line per row or rows separated by /. Raises ConfigError with every problem."""
     problems: list[Problem] = []
     rows: list[tuple[str, int, int]] = []
-    for number, column, row, between in _rows(text):
-        drawn, strange = _row(row, file, number, column)
-        problems += strange
-        if drawn or strange:
-            rows.append((drawn, number, column))
+    for line, column, row, between in _split_rows(text):
+        marks, row_problems = _parse_row(row, file, line, column)
+        problems += row_problems
+        if marks or row_problems:
+            rows.append((marks, line, column))
         elif between:
-            problems.append(Problem(file, number, column, "a row without squares", "draw empty squares as ."))
+            problems.append(Problem(file, line, column, "a row without squares", "draw empty squares as ."))
     if not rows:
-        problems.append(Problem(file, 1, 1, "no board is drawn here", _RIGHT))
+        problems.append(Problem(file, 1, 1, "there is no board here", _BOARD_HELP))
     elif not problems:
-        problems += _shape(rows, file)
+        problems += _check_shape(rows, file)
     if problems:
         raise ConfigError(problems)
-    return Board(tuple(drawn for drawn, _, _ in rows))
+    return Board(tuple(marks for marks, _, _ in rows))
 
 
-def _rows(text: str) -> Iterator[tuple[int, int, str, bool]]:
-    """Yield rows with the line and the column where each begins, and whether it stands between two /.
-
-    What follows a board in FEN is left out.
-    """
+def _split_rows(text: str) -> Iterator[tuple[int, int, str, bool]]:
+    """Yield line, column and text of each row, and whether it is between two /. Drops FEN fields after the board."""
     for number, line in enumerate(text.splitlines(), 1):
         fen = _FEN.fullmatch(line)
         column = 1
@@ -48,55 +46,54 @@ def _rows(text: str) -> Iterator[tuple[int, int, str, bool]]:
             column += len(row) + 1
 
 
-def _row(row: str, file: str, number: int, first: int) -> tuple[str, list[Problem]]:
-    """Return ROW as . and letters, and its first problem if there is one."""
-    drawn = ""
+def _parse_row(row: str, file: str, line: int, first: int) -> tuple[str, list[Problem]]:
+    """Return the squares of `row` as . and letters, and its first problem if there is one."""
+    marks = ""
     for column, mark in enumerate(row, first):
         if mark in "12345678":
-            drawn += EMPTY * int(mark)
+            marks += EMPTY * int(mark)
         elif mark in _FIGURES or (mark.isascii() and mark.upper() in PIECES):
-            drawn += _FIGURES.get(mark, mark.upper())
-        elif mark in _EMPTIES:
-            drawn += EMPTY
-        elif not mark.isspace() and mark != "\ufe0e":  # what asks for a plain figure, not a coloured one
-            return drawn, [Problem(file, number, column, f"{mark!r} is no piece", _RIGHT)]
-    return drawn, []
+            marks += _FIGURES.get(mark, mark.upper())
+        elif mark in _EMPTY_MARKS:
+            marks += EMPTY
+        elif not mark.isspace() and mark != _TEXT_STYLE:
+            return marks, [Problem(file, line, column, f"{mark!r} is not a piece", _BOARD_HELP)]
+    return marks, []
 
 
-def _shape(rows: list[tuple[str, int, int]], file: str) -> Iterator[Problem]:
-    wide = len(rows[0][0])
-    for at, (drawn, number, column) in enumerate(rows):
-        if len(drawn) > SIDE:
-            right = f"a board has at most {SIDE} by {SIDE}"
-            yield Problem(file, number, column, f"this row has {len(drawn)} squares", right)
-        elif len(drawn) != wide:
-            wrong = f"this row has {pluralize(len(drawn), 'square')}, and the first one {wide}"
-            yield Problem(file, number, column, wrong, "all rows are of the same length; draw empty squares as .")
-        if at == SIDE:
-            right = f"a board has at most {SIDE} by {SIDE}"
-            yield Problem(file, number, column, f"the board has {len(rows)} rows", right)
-    if not set("".join(drawn for drawn, _, _ in rows)) - {EMPTY}:
-        yield Problem(file, rows[0][1], rows[0][2], "the board has no piece", _RIGHT)
+def _check_shape(rows: list[tuple[str, int, int]], file: str) -> Iterator[Problem]:
+    width = len(rows[0][0])
+    max_size = f"a board has at most {MAX_SIDE} by {MAX_SIDE}"
+    for at, (marks, line, column) in enumerate(rows):
+        if len(marks) > MAX_SIDE:
+            yield Problem(file, line, column, f"this row has {len(marks)} squares", max_size)
+        elif len(marks) != width:
+            wrong = f"this row has {pluralize(len(marks), 'square')}, and the first one {width}"
+            yield Problem(file, line, column, wrong, "all rows have the same length; draw empty squares as .")
+        if at == MAX_SIDE:
+            yield Problem(file, line, column, f"the board has {len(rows)} rows", max_size)
+    if not set("".join(marks for marks, _, _ in rows)) - {EMPTY}:
+        yield Problem(file, rows[0][1], rows[0][2], "the board has no piece", _BOARD_HELP)
 
 
 def parse_solution(board: Board, text: str, file: str) -> Solution:
-    """Return the line of BOARD that TEXT notates, such as "Rc1xb1 Bd2xb1". Raises ConfigError with every problem."""
+    """Read a solution of `board` such as "Rc1xb1 Bd2xb1". Raises ConfigError with every problem."""
     right = "write each capture as piece, square, x, square, such as Rc1xb1; a pawn has no letter"
-    men: dict[Square, str] = dict(board.men)
+    pieces: dict[Square, str] = dict(board.pieces)
     problems: list[Problem] = []
-    line: list[Capture] = []
-    for match in re.finditer(r"\S+", text):
-        word = _CAPTURE.fullmatch(match[0])
-        place = file, text.count("\n", 0, match.start()) + 1, match.start() - text.rfind("\n", 0, match.start())
-        if not word:
-            problems.append(Problem(*place, f"{match[0]!r} is no capture", right))
+    captures: list[Capture] = []
+    for word in re.finditer(r"\S+", text):
+        match = _CAPTURE.fullmatch(word[0])
+        place = file, text.count("\n", 0, word.start()) + 1, word.start() - text.rfind("\n", 0, word.start())
+        if not match:
+            problems.append(Problem(*place, f"{word[0]!r} is not a valid capture", right))
             continue
-        start, end = (Square("abcdefgh".index(word[at].lower()), int(word[at + 1]) - 1) for at in (2, 4))
-        piece = _FIGURES.get(word[1], word[1]) or "P"
-        if men.get(start, piece) != piece:
-            problems.append(Problem(*place, f"there is no {piece} on {start}, but {men[start]}", right))
-        men[end] = men.pop(start, piece)
-        line.append(Capture(start, end))
+        start, end = (Square("abcdefgh".index(match[at].lower()), int(match[at + 1]) - 1) for at in (2, 4))
+        piece = _FIGURES.get(match[1], match[1]) or "P"
+        if pieces.get(start, piece) != piece:
+            problems.append(Problem(*place, f"there is no {piece} on {start}, but {pieces[start]}", right))
+        pieces[end] = pieces.pop(start, piece)
+        captures.append(Capture(start, end))
     if problems:
         raise ConfigError(problems)
-    return tuple(line)
+    return tuple(captures)

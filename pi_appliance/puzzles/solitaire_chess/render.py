@@ -1,43 +1,120 @@
-"""Draws a solitaire chess board and its lines as text, and in the usual notation."""
+"""Draw a solitaire chess board and its solutions as text and as SVG pictures.
+
+The pieces are drawn as shapes, so no chess font is needed.
+"""
 
 from collections.abc import Iterator, Mapping
 
-from pi_appliance.puzzles.solitaire_chess.board import EMPTY, Board, Capture, Solution, Square
+from pi_appliance.puzzles import Step
+from pi_appliance.puzzles.rendering import svg_document
+from pi_appliance.puzzles.solitaire_chess.board import EMPTY, PIECE_NAMES, Board, Capture, Solution, Square
+
+SQUARE_SIZE, LABEL_SIZE = 44, 22  # SVG units
+# Each piece is drawn on a square of 44 by 44, and has the same base.
+_BASE = '<path d="M11 38h22v-3l-3-3h-16l-3 3z"/>'
+PIECE_SHAPES = {
+    "P": '<path d="M15 32c4-3 5-6 5-9h4c0 3 1 6 5 9z"/>'
+    '<path d="M15.5 23.5h13v-3h-13z"/><circle cx="22" cy="15.5" r="5.5"/>',
+    "R": '<path d="M14.5 32l1.5-13h12l1.5 13z"/><path d="M12.5 19v-10h4v3.5h3.5v-3.5h4v3.5h3.5v-3.5h4v10z"/>',
+    "N": '<path d="M14 32c0-7 7-8 7-13l-6 4.5c-2 1-4-1-3-3l4-8.5 1.5-5 3.5 3c8 0 11.5 9 9.5 22z"/>'
+    '<circle class="sol-eye" cx="18.5" cy="14.5" r="1.5"/>',
+    "B": '<path d="M16 32c3-2 4-4 4-6h4c0 2 1 4 4 6z"/>'
+    '<path d="M22 8c6 5 8.5 10 5 15.5h-10c-3.5-5.5-1-10.5 5-15.5z"/>'
+    '<path d="M16 27h12v-3.5h-12z"/><circle cx="22" cy="6.5" r="2.5"/>'
+    '<path class="sol-cut" d="M22 12.5v8M18.5 16.5h7"/>',
+    "Q": '<path d="M14 32l-5-18 6.5 7 2.5-11 4 10.5 4-10.5 2.5 11 6.5-7-5 18z"/>'
+    '<circle cx="9" cy="12" r="2.3"/>'
+    '<circle cx="18" cy="8.5" r="2.3"/><circle cx="26" cy="8.5" r="2.3"/><circle cx="35" cy="12" r="2.3"/>',
+    "K": '<path d="M14 32c-8-8-6-15 0-15 4 0 7 3 8 6 1-3 4-6 8-6 6 0 8 7 0 15z"/>'
+    '<path d="M20.5 17.5v-4.5h-4v-3h4v-4h3v4h4v3h-4v4.5l-1.5 3z"/>',
+}
+STYLE = """\
+.sol-light{fill:#f3e3c8}.sol-dark{fill:#c09a6b}.sol-piece{fill:#fdfdfb;stroke:#1d1d1b;stroke-width:1.6;stroke-linejoin:round}
+.sol-eye{fill:#1d1d1b;stroke:none}.sol-cut{fill:none}.sol-from{fill:#2f6fd0;fill-opacity:.45}
+.sol-to{fill:#d33a2c;fill-opacity:.55}
+.sol-name{fill:#5b4a33;font:600 13px system-ui,-apple-system,'Segoe UI',Roboto,sans-serif;text-anchor:middle}
+@media (prefers-color-scheme:dark){.sol-light{fill:#8d7a5f}.sol-dark{fill:#5a4a36}.sol-name{fill:#d7c6a4}
+.sol-from{fill:#79b8ff}.sol-to{fill:#ff7b72}}"""
 
 
 def render(board: Board) -> str:
-    """Draw BOARD as `parse` reads it, a row a line."""
+    """Draw `board` in the format that `parse` reads, one line per row."""
     return "".join(row + "\n" for row in board.rows)
 
 
 def notate(board: Board, line: Solution) -> str:
-    """Return LINE in long algebraic notation, such as "Rc1xb1 b3xc2"; a pawn has no letter."""
-    return " ".join(named(men[capture.start], capture) for men, capture in before_each(board, line))
+    """Write `line` in long algebraic notation, such as "Rc1xb1 b3xc2". A pawn has no letter."""
+    return " ".join(_notate_capture(pieces[capture.start], capture) for pieces, capture in _replay(board, line))
 
 
 def render_solution(board: Board, line: Solution) -> str:
-    """Return LINE in its notation, and below that the board after each capture."""
-    drawn = [notate(board, line) + "\n"]
-    for men, (start, end) in before_each(board, line):
-        after = {square: piece for square, piece in men.items() if square != start} | {end: men[start]}
-        drawn.append("\n" + _draw(board, after))
-    return "".join(drawn)
+    """Draw `line`: its notation, then the board after each capture."""
+    parts = [notate(board, line) + "\n"]
+    parts += ("\n" + _draw_text(board, _apply(pieces, capture)) for pieces, capture in _replay(board, line))
+    return "".join(parts)
 
 
-def named(piece: str, capture: Capture) -> str:
-    """Return CAPTURE with the letter of the PIECE that makes it."""
+def render_svg(board: Board) -> str:
+    """Draw `board` as a self-contained SVG picture."""
+    return _draw_svg(board, board.pieces)
+
+
+def steps(board: Board, line: Solution) -> Iterator[Step]:
+    """Yield a picture of the board before and after each capture of `line`."""
+    yield Step("The board", _draw_svg(board, board.pieces))
+    for number, (pieces, capture) in enumerate(_replay(board, line), 1):
+        captured = PIECE_NAMES[pieces[capture.end]]
+        caption = f"{number}. {_notate_capture(pieces[capture.start], capture)} captures the {captured}"
+        yield Step(caption, _draw_svg(board, _apply(pieces, capture), capture))
+
+
+def _notate_capture(piece: str, capture: Capture) -> str:
     return f"{piece.replace('P', '')}{capture}"
 
 
-def before_each(board: Board, line: Solution) -> Iterator[tuple[Mapping[Square, str], Capture]]:
-    """Yield each capture of LINE with the pieces as they stand before it."""
-    men = board.men
+def _replay(board: Board, line: Solution) -> Iterator[tuple[Mapping[Square, str], Capture]]:
+    """Yield each capture of `line` with the pieces before it."""
+    pieces: Mapping[Square, str] = board.pieces
     for capture in line:
-        yield dict(men), capture
-        men[capture.end] = men.pop(capture.start)
+        yield pieces, capture
+        pieces = _apply(pieces, capture)
 
 
-def _draw(board: Board, men: Mapping[Square, str]) -> str:
+def _apply(pieces: Mapping[Square, str], capture: Capture) -> dict[Square, str]:
+    """Return the pieces after `capture`."""
+    start, end = capture
+    return {square: piece for square, piece in pieces.items() if square != start} | {end: pieces[start]}
+
+
+def _draw_text(board: Board, pieces: Mapping[Square, str]) -> str:
     files = range(len(board.rows[0]))
     ranks = reversed(range(len(board.rows)))
-    return "".join("".join(men.get(Square(file, rank), EMPTY) for file in files) + "\n" for rank in ranks)
+    return "".join("".join(pieces.get(Square(file, rank), EMPTY) for file in files) + "\n" for rank in ranks)
+
+
+def _draw_svg(board: Board, pieces: Mapping[Square, str], last: Capture | None = None) -> str:
+    files, ranks = len(board.rows[0]), len(board.rows)
+    parts: list[str] = []
+    for rank in range(ranks):
+        for file in range(files):
+            x, y = LABEL_SIZE + file * SQUARE_SIZE, (ranks - 1 - rank) * SQUARE_SIZE + 4
+            square = Square(file, rank)
+            parts.append(_draw_square("light" if (file + rank) % 2 else "dark", x, y))
+            if last and square in last:
+                parts.append(_draw_square("from" if square == last.start else "to", x, y))
+            if square in pieces:
+                shape = PIECE_SHAPES[pieces[square]] + _BASE
+                parts.append(f'<g class="sol-piece" transform="translate({x} {y})">{shape}</g>')
+    for file in range(files):
+        x, y = LABEL_SIZE + file * SQUARE_SIZE + SQUARE_SIZE // 2, ranks * SQUARE_SIZE + 19
+        parts.append(f'<text class="sol-name" x="{x}" y="{y}">{"abcdefgh"[file]}</text>')
+    for rank in range(ranks):
+        y = (ranks - 1 - rank) * SQUARE_SIZE + SQUARE_SIZE // 2 + 9
+        parts.append(f'<text class="sol-name" x="10" y="{y}">{rank + 1}</text>')
+    title = "Solitaire chess: " + ", ".join(f"{PIECE_NAMES[piece]} {square}" for square, piece in pieces.items())
+    width, height = LABEL_SIZE + files * SQUARE_SIZE + 6, ranks * SQUARE_SIZE + LABEL_SIZE + 6
+    return svg_document(width, height, title, STYLE, parts)
+
+
+def _draw_square(name: str, x: int, y: int) -> str:
+    return f'<rect class="sol-{name}" x="{x}" y="{y}" width="{SQUARE_SIZE}" height="{SQUARE_SIZE}"/>'

@@ -1,0 +1,185 @@
+"""Depth-first and breadth-first search of solitaire chess.
+
+Depth first stores the positions without a solution, so the first solution is found early even if there are
+far too many positions to visit. Breadth first merges equal positions level by level; a level has the
+positions after the same number of captures. It counts hundreds of millions of solutions over few positions.
+A count has two levels in memory at a time, and resumes at the level where it was interrupted.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterator
+
+from pi_appliance.puzzles import pluralize
+from pi_appliance.puzzles.runtime.interface import Interrupted, SearchRuntime, save_checkpoint
+from pi_appliance.puzzles.solitaire_chess import kernel
+from pi_appliance.puzzles.solitaire_chess.board import Board, Solution
+from pi_appliance.puzzles.solitaire_chess.position import PackedPosition
+
+CAPTURES_PER_CALL = 5_000  # per kernel call: 0.1 s on a slow Pi in plain Python
+PIECES_PER_CALL = 8_000  # of all positions in a kernel call: tenths of a second on a slow Pi in plain Python
+POSITION_BYTES = 250  # of a position and its count in a dictionary
+CHECKED_POSITIONS = 200_000  # above this, memory is checked
+
+PathCounts = dict[bytes, int]
+
+
+class SolutionSearch:
+    """The solutions of one board, depth first, each found on demand."""
+
+    def __init__(self, position: PackedPosition, runtime: SearchRuntime) -> None:
+        self.position, self.runtime = position, runtime
+        goal = len(position.start) - 1
+        self.search = kernel.DepthFirstSearch(position.tables, position.start, goal)
+        self.solutions = self._find_solutions() if goal else iter([()])
+
+    def _find_solutions(self) -> Iterator[Solution]:
+        while outcome := self.search.run(CAPTURES_PER_CALL):
+            if outcome == kernel.FOUND:
+                yield tuple(self.position.make_capture(*squares) for squares in self.search.captures())
+            else:
+                self._report()
+
+    def _report(self) -> None:
+        try:
+            self.runtime.report_progress(None, f"{pluralize(self.search.nodes, 'capture')} tried")
+        except Interrupted as error:
+            error.partial_result = f"{pluralize(self.search.dead, 'position')} without a solution"
+            raise
+
+
+class LevelSearch:
+    """The levels of one board.
+
+    Args:
+        board: The board.
+        position: The same board for the kernel.
+        runtime: Where to report progress, check memory and save checkpoints.
+        checked_positions: Check the memory before each level after this many positions.
+    """
+
+    def __init__(
+        self,
+        board: Board,
+        position: PackedPosition,
+        runtime: SearchRuntime,
+        *,
+        checked_positions: int = CHECKED_POSITIONS,
+    ) -> None:
+        self.position, self.runtime, self.checked_positions = position, runtime, checked_positions
+        self.captures = len(position.start) - 1
+        self.positions_per_call = PIECES_PER_CALL // len(position.start)
+        self.nodes_searched = 0
+        self.sizes = [1]
+        rules = f"{board.rows} {board.pawns} {board.king} {board.capture_limit}"
+        self.checkpoint = f"solitaire-chess/level-2-{hashlib.sha256(rules.encode()).hexdigest()[:16]}"
+
+    @property
+    def positions(self) -> int:
+        """The number of positions in all levels so far."""
+        return sum(self.sizes)
+
+    def find_last_level(self, max_positions: int | None = None) -> PathCounts | None:
+        """Return the last level with the number of paths to each position; None above `max_positions` in all.
+
+        If there is no solution, this is the last level that has positions. Raises Interrupted.
+        """
+        level = self._load_level()
+        try:
+            while len(self.sizes) <= self.captures:
+                next_level = self._expand_level(level, max_positions)
+                if next_level is None:
+                    return None
+                if not next_level:
+                    break
+                level = next_level
+                self.sizes.append(len(level))
+        except Interrupted as error:
+            error.partial_result = self._describe_progress() + self._save_level(level)
+            raise
+        self.runtime.cache.remove(self.checkpoint)
+        return level
+
+    def count_levels(self) -> list[PathCounts]:
+        """Return the positions on solutions, level by level, each with its number of paths to the end.
+
+        Raises Interrupted.
+        """
+        try:
+            return self._count_levels()
+        except Interrupted as error:
+            error.partial_result = self._describe_progress()
+            raise
+
+    def _describe_progress(self) -> str:
+        done = len(self.sizes) - 1
+        verb = "leads" if done == 1 else "lead"
+        return f"{pluralize(done, 'capture')} of {self.captures} {verb} to {pluralize(self.sizes[-1], 'position')}"
+
+    def _count_levels(self) -> list[PathCounts]:
+        levels: list[PathCounts] = [{self.position.start: 1}]
+        while len(levels) <= self.captures and levels[-1]:
+            levels.append(self._expand_level(levels[-1], None) or {})
+            self.sizes.append(len(levels[-1]))
+        if len(levels) <= self.captures:
+            return [{} for _ in range(self.captures + 1)]
+        counts: list[PathCounts] = [dict.fromkeys(levels.pop(), 1)]
+        while levels:
+            counts.append(self._count_level(list(levels.pop()), counts[-1]))
+        return counts[::-1]
+
+    def _expand_level(self, level: PathCounts, max_positions: int | None) -> PathCounts | None:
+        number = len(self.sizes)
+        if self.positions > self.checked_positions:
+            # Earlier levels may be in memory as well. Large levels are not much larger than their neighbours.
+            self.runtime.require_memory(3 * POSITION_BYTES * len(level), f"the positions after {number} captures")
+        next_level: PathCounts = {}
+        keys = list(level)
+        for at in range(0, len(keys), self.positions_per_call):
+            last = min(at + self.positions_per_call, len(keys))
+            self.nodes_searched += self.position.tables.expand(keys, at, last, level, next_level)
+            self._report(number, len(next_level))
+            if max_positions is not None and self.positions + len(next_level) > max_positions:
+                return None
+        return next_level
+
+    def _count_level(self, keys: list[bytes], next_counts: PathCounts) -> PathCounts:
+        counts: PathCounts = {}
+        for at in range(0, len(keys), self.positions_per_call):
+            last = min(at + self.positions_per_call, len(keys))
+            self.position.tables.count_paths(keys, at, last, next_counts, counts)
+            self._report(self.captures, len(counts))
+        return counts
+
+    def _report(self, number: int, positions: int) -> None:
+        note = f"capture {number} of {self.captures}: {pluralize(positions, 'position')}"
+        self.runtime.report_progress(None, note)
+
+    def _save_level(self, level: PathCounts) -> str:
+        """Save `level`: a JSON line, then each position and its count, all of one length."""
+        count_bytes = max(number.bit_length() for number in level.values()) // 8 + 1
+        header = {"sizes": self.sizes, "nodes_searched": self.nodes_searched, "count_bytes": count_bytes}
+        body = b"".join(key + number.to_bytes(count_bytes, "big") for key, number in level.items())
+        return save_checkpoint(self.runtime.cache.save, self.checkpoint, [json.dumps(header).encode() + b"\n", body])
+
+    def _load_level(self) -> PathCounts:
+        """Return the saved level, or the first one."""
+        saved = self.runtime.cache.load(self.checkpoint)
+        header, _, body = bytes(saved or b"").partition(b"\n")
+        try:
+            values = json.loads(header)
+            sizes, nodes, count_bytes = (
+                list(values["sizes"]),
+                int(values["nodes_searched"]),
+                int(values["count_bytes"]),
+            )
+        except (ValueError, KeyError, TypeError):
+            return {self.position.start: 1}
+        record_bytes = len(self.position.start) + count_bytes
+        if not 1 <= len(sizes) <= self.captures + 1 or len(body) != sizes[-1] * record_bytes:
+            return {self.position.start: 1}
+        if sizes[-1] > self.checked_positions:
+            self.runtime.require_memory(POSITION_BYTES * sizes[-1], "the positions of the checkpoint")
+        self.sizes, self.nodes_searched = sizes, nodes
+        records = (body[at : at + record_bytes] for at in range(0, len(body), record_bytes))
+        return {record[:-count_bytes]: int.from_bytes(record[-count_bytes:], "big") for record in records}
