@@ -19,7 +19,7 @@ from pi_appliance.cli.text import instant
 from pi_appliance.config import secrets
 from pi_appliance.errors import ApplianceError
 from pi_appliance.music import services as household
-from pi_appliance.music.hub import Hub
+from pi_appliance.music.hub import PlayerHub
 from pi_appliance.music.usb.drives import UsbDrives
 from pi_appliance.notify.worker import OutboxDispatcher
 from pi_appliance.posting.sender import PendingPostsRunner
@@ -97,7 +97,7 @@ class Daemon:
     async def _live(self) -> None:
         self.appliance.store.require_whole()  # here, once: a power cut may have damaged what is read next in a month
         self.appliance.sweep()
-        music = asyncio.create_task(household.run(self.hub, self.appliance.config))
+        music = asyncio.create_task(household.run_services(self.hub, self.appliance.config))
         sticks = asyncio.create_task(self.sticks.run())
         alarm = ClockStepWatcher(self._news.set)
         work: list[asyncio.Task[None]] = []
@@ -171,12 +171,12 @@ class Daemon:
         self.appliance = again
         self.scheduler.take_over(again)
         after = again.config
-        other_music = household.music_of(after) != household.music_of(before) or self._secrets != known
+        other_music = household.music_settings(after) != household.music_settings(before) or self._secrets != known
         if other_music:
             await _ended(music)
             self.hub = self._new_hub()
-            music = asyncio.create_task(household.run(self.hub, self.appliance.config))
-        doors = ((each.web, each.mpd_port, each.discovery) for each in (before, after))
+            music = asyncio.create_task(household.run_services(self.hub, self.appliance.config))
+        doors = ((each.web, each.mpd_proxy, each.discovery) for each in (before, after))
         if other_music or self._silent or next(doors) != next(doors):
             await self._stop_services()
             try:
@@ -227,8 +227,8 @@ class Daemon:
         with contextlib.suppress(OSError):  # whoever listened is gone; that ends nothing
             self._mouth(text)
 
-    def _new_hub(self) -> Hub:
-        return household.new_hub(self.appliance.config, self.appliance.store, self._secrets)
+    def _new_hub(self) -> PlayerHub:
+        return household.create_hub(self.appliance.config, self.appliance.store, self._secrets)
 
 
 async def _ended(task: asyncio.Task[None]) -> None:

@@ -22,7 +22,7 @@ async def status(services: Services, _: Values) -> object:
         "clock": daemon.scheduler.clock_state,
         "running": [{"job": run.job, "run": run.id} for run in appliance.store.going_on()],
         "next": {"job": upcoming[1], "at": instant(upcoming[0])} if upcoming else None,
-        "player_error": daemon.hub.trouble or None,
+        "player_error": daemon.hub.error or None,
         "scheduler_error": daemon.scheduler.trouble or None,
     }
 

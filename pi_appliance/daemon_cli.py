@@ -13,7 +13,7 @@ from pi_appliance.cli.options import config_option
 from pi_appliance.config.loader import display_path
 from pi_appliance.daemon import Daemon
 from pi_appliance.discovery import DiscoveryService
-from pi_appliance.music.mpd.proxy import MpdPortService
+from pi_appliance.music.mpd.proxy import MpdProxyService
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.system import network
 
@@ -43,4 +43,4 @@ def command(verbose: bool, config: Path) -> None:
 
 
 async def _live(appliance: Appliance) -> None:
-    await Daemon(appliance, [WebService, MpdPortService, DiscoveryService], click.echo).run()
+    await Daemon(appliance, [WebService, MpdProxyService, DiscoveryService], click.echo).run()

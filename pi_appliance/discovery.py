@@ -107,7 +107,7 @@ def offered(config: Config, own: Callable[[], list[str]]) -> Offer:
 def _open(config: Config) -> dict[str, tuple[str, int]]:
     """Return where what others may reach listens."""
     places = {"_http._tcp": (config.web.host, config.web.port)}
-    if config.mpd_port is not None:
-        places["_mpd._tcp"] = (config.mpd_port.host, config.mpd_port.port)
+    if config.mpd_proxy is not None:
+        places["_mpd._tcp"] = (config.mpd_proxy.host, config.mpd_proxy.port)
     # Port 0 is any that is free, which is for tests and not for phones.
     return {kind: (host, port) for kind, (host, port) in places.items() if port and not network.is_loopback_only(host)}

@@ -79,8 +79,8 @@ class _LocalHub:
         """Return the player. Raises Unavailable."""
         if self._player is None:
             config = self._appliance.config
-            self._player = await open_player(config, secrets.load(config.path, os.environ), tell=self._note_fallback)
-            self.abilities = await self._player.abilities()
+            self._player = await open_player(config, secrets.load(config.path, os.environ), notify=self._note_fallback)
+            self.abilities = await self._player.capabilities()
             self.state = await self._player.state()
         return self._player
 

@@ -170,7 +170,7 @@ def _zone_of(file: str) -> str:
 def _sections(config: Config | None) -> Iterator[tuple[str, Any]]:
     """Yield what checks itself, by its key."""
     if config is not None:
-        yield from (("web", config.web), ("mpd-port", config.mpd_port), ("retention", config.retention))
+        yield from (("web", config.web), ("mpd-proxy", config.mpd_proxy), ("retention", config.retention))
         yield from (("volume", config.volume), ("radio", config.radio))
 
 

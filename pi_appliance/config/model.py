@@ -190,8 +190,8 @@ class Web:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MpdPort:
-    """The door for MPD apps on phones: whatever they send goes on to the player's MPD."""
+class MpdProxy:
+    """The port for MPD apps on phones: commands are passed on to the player's MPD within the volume policy."""
 
     host: Annotated[str, "the address to listen on; MPD knows no encryption, so 0.0.0.0 only at home"] = "127.0.0.1"
     port: Annotated[int, "the port to listen on; not the one the player's own MPD has on this machine"] = 6601
@@ -247,22 +247,25 @@ class VolumePolicy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Radio:
-    """What is done for web radio that has stopped by itself."""
+    """How web radio that breaks off is reconnected and replaced."""
 
-    watch: Annotated[bool, "let it come back"] = True
-    patience: Annotated[timedelta, "how long it may be silent before something is done"] = timedelta(seconds=20)
+    auto_reconnect: Annotated[bool, "reconnect a station that breaks off"] = True
+    silence_timeout: Annotated[timedelta, "how long it may be silent before it is reconnected"] = timedelta(seconds=20)
     fallback: Annotated[
-        list[str], "what plays while it cannot be brought back, tried in order: a station, playlist:NAME, a file …"
+        list[str], "what plays while the station cannot be reached, tried in order: a station, playlist:NAME, a file …"
     ] = field(default_factory=list)
-    back: Annotated[timedelta, "how often it is tried again meanwhile; more and more seldom"] = timedelta(minutes=5)
+    retry_every: Annotated[timedelta, "how often the station is tried meanwhile; the interval doubles each time"] = (
+        timedelta(minutes=5)
+    )
 
     def check(self) -> Wrong:
         """Return what is wrong with a value."""
         problems: Wrong = []
-        if self.patience < timedelta(seconds=1):
-            problems.append((("patience",), "no station begins in no time", "write 5s or more"))
-        if self.back < timedelta(seconds=10):
-            problems.append((("back",), "music could not be heard between two tries", "write 10s or more"))
+        if self.silence_timeout < timedelta(seconds=1):
+            problems.append((("silence-timeout",), "a station needs longer than that to start", "write 5s or more"))
+        if self.retry_every < timedelta(seconds=10):
+            message = "that leaves no time for music between two attempts"
+            problems.append((("retry-every",), message, "write 10s or more"))
         for number, name in enumerate(self.fallback):
             if not name.strip():
                 problems.append((("fallback", number), "nothing is named to play", "write the name of a station"))
@@ -305,9 +308,9 @@ class Config:
     stop_grace: Annotated[timedelta, "how long running jobs may go on when the appliance stops"] = timedelta(seconds=10)
     web: Annotated[Web, "the page on the phone"] = field(default_factory=Web)
     player: Annotated[PluginConfig | None, "what makes the music"] = None
-    mpd_port: Annotated[MpdPort | None, "the door for MPD apps; without it, there is none"] = None
+    mpd_proxy: Annotated[MpdProxy | None, "the port for MPD apps; without it, there is none"] = None
     volume: Annotated[VolumePolicy | None, "how loud the music may be; without it, as loud as it goes"] = None
-    radio: Annotated[Radio, "what is done for web radio that has stopped by itself"] = field(default_factory=Radio)
+    radio: Annotated[Radio, "how web radio that breaks off is reconnected"] = field(default_factory=Radio)
     resume: Annotated[bool, "after a power cut, play on where it was"] = True
     usb: Annotated[Usb | None, "USB sticks with music; without it, they are left alone"] = None
     discovery: Annotated[bool, "tell phones at home where the page and the MPD port are"] = True

@@ -18,7 +18,7 @@ from pi_appliance.config.model import (
     Conditions,
     Config,
     Job,
-    MpdPort,
+    MpdProxy,
     PluginConfig,
     QuietHours,
     Radio,
@@ -94,7 +94,7 @@ def tables() -> str:
     sections: list[tuple[str, type]] = [
         ("The file", Config),
         ("web", Web),
-        ("mpd-port", MpdPort),
+        ("mpd-proxy", MpdProxy),
         ("clock", ClockConfig),
     ]
     sections += [("volume", VolumePolicy), ("volume: quiet", QuietHours), ("radio", Radio), ("usb", Usb)]

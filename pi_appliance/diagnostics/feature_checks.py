@@ -135,7 +135,9 @@ def player(patient: DiagnosticContext) -> Iterator[CheckResult]:
     mend = f"sudo systemctl start mpd, or correct `address` under player: ({place})"
     if shutil.which("mpd", path=patient.environment.get("PATH", os.defpath)) is None:
         mend = mend.replace("systemctl start", "apt install")
-    absent = warn if getattr(config.player.with_, "stand_in", False) else fail  # a silent one is good enough for some
+    absent = (
+        warn if getattr(config.player.with_, "fallback_mpd", False) else fail
+    )  # a silent one is good enough for some
     try:
         state, stand_in = asyncio.run(asyncio.wait_for(_asked(config, known), _PATIENCE))
     except TimeoutError:
@@ -145,9 +147,9 @@ def player(patient: DiagnosticContext) -> Iterator[CheckResult]:
     except ApplianceError as error:
         yield absent(name, error_result(error, "")[0], mend)
     else:
-        doing = f"{state.play}, {state.queue_length} in the queue"
+        doing = f"{state.playback}, {state.queue_length} in the queue"
         if stand_in:
-            yield warn(name, f"{kind} at {place} is not reached, so the silent stand-in plays ({doing})", mend)
+            yield warn(name, f"{kind} at {place} is not reached, so the built-in silent player is used ({doing})", mend)
         elif state.error:
             yield warn(
                 name, f"{kind} at {place}: {doing}; it says: {state.error}", "look at its log: journalctl -u mpd -n 30"
@@ -158,7 +160,7 @@ def player(patient: DiagnosticContext) -> Iterator[CheckResult]:
 
 async def _asked(config: Config, known: Mapping[str, str]) -> tuple[PlayerState, bool]:
     heard = list[str]()
-    found = await open_player(config, known, tell=heard.append)
+    found = await open_player(config, known, notify=heard.append)
     try:
         return await found.state(), bool(heard)
     finally:

@@ -142,7 +142,7 @@ class PlayerApi:
 
     async def outputs(self, _: Call) -> object:
         """Where sound comes out."""
-        return [serializers.output(each) for each in await (await self._daemon.hub.player()).outputs()]
+        return [serializers.output(each) for each in await (await self._daemon.hub.player()).list_outputs()]
 
     async def switch(self, call: Call) -> object:
         """Switch an output."""
@@ -151,12 +151,12 @@ class PlayerApi:
 
     async def partitions(self, _: Call) -> object:
         """Players within the player."""
-        found = await (await self._daemon.hub.player()).partitions()
+        found = await (await self._daemon.hub.player()).list_partitions()
         return [_partition(each) for each in found]
 
     async def new_partition(self, call: Call) -> object:
         """Make one."""
-        await (await self._daemon.hub.player()).new_partition(call.given["name"])
+        await (await self._daemon.hub.player()).create_partition(call.given["name"])
         return await self.partitions(call)
 
     async def use_partition(self, call: Call) -> object:

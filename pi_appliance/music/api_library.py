@@ -118,34 +118,36 @@ class LibraryApi:
         given = call.given
         wanted = LibraryFilter(**{key.name: given[key.name] or "" for key in TAGS})
         player = await self._daemon.hub.player()
-        found = await player.library(given["kind"] or EntryType.ARTIST, wanted, given["start"], given["count"])
+        found = await player.list_library(given["kind"] or EntryType.ARTIST, wanted, given["start"], given["count"])
         return serializers.window(found, serializers.entry)
 
     async def folder(self, call: Call) -> object:
         """By folder."""
         player = await self._daemon.hub.player()
-        found = await player.folder(call.given["path"].strip("/"), call.given["start"], call.given["count"])
+        found = await player.list_directory(call.given["path"].strip("/"), call.given["start"], call.given["count"])
         return serializers.window(found, serializers.entry)
 
     async def counts(self, call: Call) -> object:
         """How big it is."""
-        return serializers.counts(await (await self._daemon.hub.player()).counts(call.given["folder"].strip("/")))
+        return serializers.counts(
+            await (await self._daemon.hub.player()).library_stats(call.given["folder"].strip("/"))
+        )
 
     async def progress(self, call: Call) -> object:
         """How far an update is."""
         player, tracks = await self._daemon.hub.player(), None
         with contextlib.suppress(Refused):  # a new folder, of which nothing is known yet
-            tracks = (await player.counts(call.given["folder"].strip("/"))).tracks
+            tracks = (await player.library_stats(call.given["folder"].strip("/"))).tracks
         return {"updating": (await player.state()).updating, "folder": call.given["folder"], "tracks": tracks}
 
     async def update(self, call: Call) -> object:
         """Look for what is new."""
-        await (await self._daemon.hub.player()).update(call.given["folder"].strip("/"))
+        await (await self._daemon.hub.player()).update_library(call.given["folder"].strip("/"))
         return await self.progress(call)
 
     async def opinions(self, call: Call) -> object:
         """Return what is thought of tracks."""
-        return serializers.opinions(await (await self._daemon.hub.player()).opinions(call.given["uri"]))
+        return serializers.opinions(await (await self._daemon.hub.player()).ratings(call.given["uri"]))
 
     async def think(self, call: Call) -> object:
         """Keep what is thought of a track."""
@@ -153,17 +155,17 @@ class LibraryApi:
         if rating is None and favourite is None:
             raise HTTPException(400, 'give a "rating", or whether it is a "favourite"')
         player = await self._daemon.hub.player()
-        before = (await player.opinions([uri])).get(uri, TrackRating())
+        before = (await player.ratings([uri])).get(uri, TrackRating())
         opinion = TrackRating(
             rating=before.rating if rating is None else rating or None,
             favourite=before.favourite if favourite is None else favourite,
         )
-        await player.set_opinion(uri, opinion)
+        await player.set_rating(uri, opinion)
         return serializers.opinions({uri: opinion})
 
     async def favourites(self, call: Call) -> object:
         """Return the favourite tracks."""
-        found = await (await self._daemon.hub.player()).favourites(call.given["start"], call.given["count"])
+        found = await (await self._daemon.hub.player()).list_favourites(call.given["start"], call.given["count"])
         return serializers.window(found, serializers.entry)
 
 
@@ -259,10 +261,10 @@ class PlaylistApi:
     async def all(self, call: Call) -> object:
         """Return a window of the names."""
         start, count = call.given["start"], call.given["count"]
-        found = await (await self._daemon.hub.player()).playlists()
+        found = await (await self._daemon.hub.player()).list_playlists()
         shown = found[start : start + count]
-        window = Page(items=shown, start=start, length=len(found), more=start + len(shown) < len(found))
-        return serializers.window(window, lambda each: {"name": each.name, "changed": each.changed})
+        window = Page(items=shown, start=start, length=len(found), has_more=start + len(shown) < len(found))
+        return serializers.window(window, lambda each: {"name": each.name, "changed": each.modified})
 
     async def one(self, call: Call) -> object:
         """Return a window of one."""
@@ -270,25 +272,25 @@ class PlaylistApi:
 
     async def play(self, call: Call) -> object:
         """Play one, or put it into the queue."""
-        where, player = call.given["where"] or QueuePosition.INSTEAD, await self._daemon.hub.player()
+        where, player = call.given["where"] or QueuePosition.REPLACE, await self._daemon.hub.player()
         source = SavedPlaylist(playlist=call.path["name"])
-        return serializers.added(await player.add(source, where, play=where is QueuePosition.INSTEAD))
+        return serializers.added(await player.add_source(source, where, play=where is QueuePosition.REPLACE))
 
     async def add(self, call: Call) -> object:
         """Put something at the end of one."""
         source = await asyncio.to_thread(source_of, call.given, self._actions.stations)
-        await (await self._daemon.hub.player()).playlist_add(call.path["name"], source)
+        await (await self._daemon.hub.player()).add_to_playlist(call.path["name"], source)
         return await self._window(call.path["name"])
 
     async def remove(self, call: Call) -> object:
         """Take entries out of one."""
-        await (await self._daemon.hub.player()).playlist_remove(call.path["name"], call.given["positions"])
+        await (await self._daemon.hub.player()).remove_from_playlist(call.path["name"], call.given["positions"])
         return await self._window(call.path["name"])
 
     async def move(self, call: Call) -> object:
         """Move an entry of one."""
         player = await self._daemon.hub.player()
-        await player.playlist_move(call.path["name"], call.given["position"], call.given["to"])
+        await player.move_in_playlist(call.path["name"], call.given["position"], call.given["to"])
         return await self._window(call.path["name"])
 
     async def rename(self, call: Call) -> object:
@@ -302,7 +304,7 @@ class PlaylistApi:
         return {"playlist": call.path["name"]}
 
     async def _window(self, name: str, start: int = 0, count: int = 100) -> object:
-        found = await (await self._daemon.hub.player()).playlist(name, start, count)
+        found = await (await self._daemon.hub.player()).list_playlist(name, start, count)
         return serializers.window(found, serializers.entry)
 
 
@@ -380,38 +382,38 @@ class QueueApi:
     async def window(self, call: Call) -> object:
         """Return a window of what plays next."""
         player = await self._daemon.hub.player()
-        return serializers.queue(await player.queue(call.given["start"], call.given["count"]))
+        return serializers.queue(await player.list_queue(call.given["start"], call.given["count"]))
 
     async def add(self, call: Call) -> object:
         """Put a source into the queue."""
         source = await asyncio.to_thread(source_of, call.given, self._actions.stations)
         where = call.given["where"] or QueuePosition.END
         player = await self._daemon.hub.player()
-        return serializers.added(await player.add(source, where, play=bool(call.given["play"])))
+        return serializers.added(await player.add_source(source, where, play=bool(call.given["play"])))
 
     async def move(self, call: Call) -> object:
         """Move a track."""
-        await (await self._daemon.hub.player()).move(call.given["id"], call.given["to"])
+        await (await self._daemon.hub.player()).move_track(call.given["id"], call.given["to"])
         return await self._after()
 
     async def remove(self, call: Call) -> object:
         """Take tracks out."""
-        await (await self._daemon.hub.player()).remove(call.given["ids"])
+        await (await self._daemon.hub.player()).remove_tracks(call.given["ids"])
         return await self._after()
 
     async def clear(self, _: Call) -> object:
         """Empty it."""
-        await (await self._daemon.hub.player()).clear()
+        await (await self._daemon.hub.player()).clear_queue()
         return await self._after()
 
     async def shuffle(self, _: Call) -> object:
         """Put it into a random order."""
-        await (await self._daemon.hub.player()).shuffle()
+        await (await self._daemon.hub.player()).shuffle_queue()
         return await self._after()
 
     async def save(self, call: Call) -> object:
         """Keep it as a playlist."""
-        await (await self._daemon.hub.player()).save(call.given["name"], replace=call.given["replace"])
+        await (await self._daemon.hub.player()).save_queue(call.given["name"], replace=call.given["replace"])
         return {"playlist": call.given["name"]}
 
     async def _after(self) -> object:

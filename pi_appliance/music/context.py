@@ -9,7 +9,7 @@ from pi_appliance.config.secrets import secret_names
 from pi_appliance.errors import Unavailable
 from pi_appliance.jobs.context import JobContext
 from pi_appliance.music.hub import NO_PLAYER
-from pi_appliance.music.limited_player import PlayerPolicy, allowed, apply_policy
+from pi_appliance.music.limited_player import PlayerPolicy, apply_policy, max_volume
 from pi_appliance.music.model import Source, Station
 from pi_appliance.music.player import Player
 from pi_appliance.music.stations import service
@@ -33,7 +33,7 @@ class MusicContext(JobContext):
         keys = secrets.load(self.config.path, self.parameters.environment, secret_names(self.config))
         player: Player = plugins.load("players", part.kind).connect(part.with_, keys)
         zone = self.config.time_zone
-        return apply_policy(player, PlayerPolicy(policy=self.config.volume, zone=zone, store=lambda: self.store))
+        return apply_policy(player, PlayerPolicy(volume_policy=self.config.volume, time_zone=zone, open_store=lambda: self.store))
 
     def stations(self) -> Sequence[Station]:
         """Return the web radio stations, the owner's first. Raises `ConfigError` if the file is invalid."""
@@ -48,7 +48,7 @@ class MusicContext(JobContext):
 
     def max_volume(self) -> int:
         """Return the maximum volume allowed now, 0 to 100."""
-        return allowed(self.config.volume, clock.now().astimezone(self.config.time_zone))
+        return max_volume(self.config.volume, clock.now().astimezone(self.config.time_zone))
 
     def timestamp(self) -> Timestamp:
         """Return the current time by the wall clock and by the monotonic clock."""

@@ -25,7 +25,7 @@ _BEGINNINGS = (
 )
 
 
-def mime_of(data: bytes) -> str | None:
+def detect_image_type(data: bytes) -> str | None:
     """Return the MIME type of the picture DATA; None if it begins like none that browsers show."""
     if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
         return "image/webp"
@@ -105,7 +105,7 @@ class Covers:
             return
         async with self._scaling:
             try:
-                small = await asyncio.to_thread(thumbnails.scaled, data, size)
+                small = await asyncio.to_thread(thumbnails.make_thumbnail, data, size)
             except Refused:
                 self._keep(digest, size, None)
                 return
@@ -114,8 +114,8 @@ class Covers:
 
     async def _fetched(self, uri: str) -> bytes:
         """Return the picture that the player has for URI; nothing where it has none that browsers show."""
-        art = await (await self._music().player()).art(uri)
-        return art.data if art and len(art.data) <= _LARGEST and mime_of(art.data) else b""
+        art = await (await self._music().player()).album_art(uri)
+        return art.data if art and len(art.data) <= _LARGEST and detect_image_type(art.data) else b""
 
     def _keep(self, digest: str, size: int, cover: Cover | None) -> None:
         self._drop((digest, size))
@@ -136,7 +136,7 @@ class Covers:
 
 
 def _as_it_is(digest: str, data: bytes) -> Cover | None:
-    mime = mime_of(data)
+    mime = detect_image_type(data)
     return Cover(digest, mime, data) if mime else None
 
 

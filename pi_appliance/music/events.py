@@ -73,7 +73,7 @@ class PlayerEvents:
         # The first names come at once and are told, too: something may have changed since the first listener came.
         # Nobody has kept anything of the library before that.
         first = True
-        async for names in self._daemon.hub.watch():
+        async for names in self._daemon.hub.watch_changes():
             if names & _OTHER_LIBRARY and not first:
                 self.library_version += 1
             first = False
@@ -126,9 +126,9 @@ class PlayerEvents:
         player, found = await self._daemon.hub.player(), dict[str, Any]()
         with contextlib.suppress(Refused):
             if name == "output":
-                found = {"outputs": [serializers.output(each) for each in await player.outputs()]}
+                found = {"outputs": [serializers.output(each) for each in await player.list_outputs()]}
             else:
-                found = serializers.counts(await player.counts())
+                found = serializers.counts(await player.library_stats())
         if name in ("output", "database"):
             return found
         state = self._daemon.hub.state

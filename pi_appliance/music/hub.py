@@ -1,8 +1,8 @@
-"""The hub: one connection to the player for everybody, held for as long as the appliance runs.
+"""The one connection to the player that the daemon keeps open, shared by API, pages, jobs and services.
 
-`run()` keeps it; `player()` gives the player, as the household wants it, to whoever wants something done; `watch()`
-tells whoever shows music what changed. It sleeps until the player itself says that something changed. Without a player
-it says why, in `trouble`, and looks for it: often at first, then seldom, and at once when somebody asks for it.
+`PlayerHub.run()` keeps the connection, `player()` returns the player within the volume policy, and
+`watch_changes()` reports changes. The hub sleeps until the player itself reports a change. While there is no
+player, `error` says why, and the hub tries to connect: often at first, then less often, and at once on demand.
 """
 
 import asyncio
@@ -21,224 +21,240 @@ from pi_appliance import plugins
 from pi_appliance.config.model import Config, PluginConfig
 from pi_appliance.errors import ApplianceError, Unavailable
 from pi_appliance.music.limited_player import PlayerPolicy, apply_policy
-from pi_appliance.music.model import Capability, Play, PlayerState
+from pi_appliance.music.model import Capability, PlaybackState, PlayerState
 from pi_appliance.music.mpd import private
 from pi_appliance.music.player import Player
 from pi_appliance.storage.recovery import LazyStore
-from pi_appliance.system import backoff
+from pi_appliance.system.backoff import Backoff
 
-CONNECTION = "connection"  # among the names of what changed: the player came, went or is another one
-Nap = Callable[[float], Awaitable[None]]
-
-
-class Listener:
-    """What one listener has not heard yet; at first, that everything is new."""
-
-    def __init__(self) -> None:
-        self._names: frozenset[str] = frozenset({CONNECTION})
-        self._some = asyncio.Event()
-        self._some.set()
-
-    def hear(self, names: frozenset[str]) -> None:
-        """Keep NAMES until he listens."""
-        self._names |= names
-        self._some.set()
-
-    async def news(self) -> frozenset[str]:
-        """Wait for news and return what changed. May be cancelled: nothing is lost by that."""
-        await self._some.wait()
-        self._some.clear()
-        names, self._names = self._names, frozenset()
-        return names
-
-    async def news_within(self, seconds: float | None, nap: Nap = asyncio.sleep) -> frozenset[str]:
-        """Wait for news for SECONDS at the most, as NAP counts them; None: however long. Nothing: it took longer."""
-        if seconds is None:
-            return await self.news()
-        if self._some.is_set():
-            return await self.news()
-        some, over = asyncio.ensure_future(self._some.wait()), asyncio.ensure_future(nap(seconds))
-        try:
-            await asyncio.wait({some, over}, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            some.cancel()
-            over.cancel()
-        return await self.news() if self._some.is_set() else frozenset()
-
-
-class ChangeBus:
-    """Tells every listener."""
-
-    def __init__(self) -> None:
-        self._listeners: set[Listener] = set()
-
-    def tell(self, names: frozenset[str]) -> None:
-        """Let everybody who listens know that NAMES changed."""
-        for listener in self._listeners:
-            listener.hear(names)
-
-    @contextmanager
-    def listening(self) -> Iterator[Listener]:
-        """Give a listener, who hears until the end of the block."""
-        listener = Listener()
-        self._listeners.add(listener)
-        try:
-            yield listener
-        finally:
-            self._listeners.discard(listener)
-
-
+CONNECTION = "connection"  # among the changed subsystems: the player appeared, was lost or is another one
+Sleep = Callable[[float], Awaitable[None]]
 Upstream = Path | tuple[str, int]
-FOLDER = "mpd"  # in the state folder: what belongs to the stand-in
-STAND_IN_NOTE = ". Until then a silent stand-in plays"
+FALLBACK_DIR = "mpd"  # in the state folder: files of the built-in silent player
+FALLBACK_NOTICE = ". Until then the built-in silent player is used"
 NO_PLAYER = 'no player is configured; write  player: {kind: mpd}  into appliance.yaml and see "pi-appliance music"'
 _log = logging.getLogger(__name__)
 
 
+class Subscription:
+    """Collect the changed subsystems that a subscriber has not received yet; initially `CONNECTION`."""
+
+    def __init__(self) -> None:
+        self._names: frozenset[str] = frozenset({CONNECTION})
+        self._pending = asyncio.Event()
+        self._pending.set()
+
+    def add(self, names: frozenset[str]) -> None:
+        """Keep `names` until the next call of `changes()`."""
+        self._names |= names
+        self._pending.set()
+
+    async def changes(self) -> frozenset[str]:
+        """Wait for changes and return their names. Cancelling it loses nothing."""
+        await self._pending.wait()
+        self._pending.clear()
+        names, self._names = self._names, frozenset()
+        return names
+
+    async def changes_within(self, seconds: float | None, sleep: Sleep = asyncio.sleep) -> frozenset[str]:
+        """Wait up to `seconds`, measured by `sleep`, and return the changes; empty after a timeout.
+
+        `None` waits without a timeout.
+        """
+        if seconds is None or self._pending.is_set():
+            return await self.changes()
+        pending, timeout = asyncio.ensure_future(self._pending.wait()), asyncio.ensure_future(sleep(seconds))
+        try:
+            await asyncio.wait({pending, timeout}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            pending.cancel()
+            timeout.cancel()
+        return await self.changes() if self._pending.is_set() else frozenset()
+
+
+class ChangeBus:
+    """Deliver the names of changed subsystems to all subscriptions."""
+
+    def __init__(self) -> None:
+        self._subscriptions: set[Subscription] = set()
+
+    def publish(self, names: frozenset[str]) -> None:
+        """Report that the subsystems `names` changed."""
+        for subscription in self._subscriptions:
+            subscription.add(names)
+
+    @contextmanager
+    def subscribe(self) -> Iterator[Subscription]:
+        """Provide a subscription for the duration of the block."""
+        subscription = Subscription()
+        self._subscriptions.add(subscription)
+        try:
+            yield subscription
+        finally:
+            self._subscriptions.discard(subscription)
+
+
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ReconnectPolicy:
-    """How long the hub waits before it tries again; each wait is twice the last, up to a longest one."""
+    """How long the hub waits between two attempts to connect; each wait is twice the previous one."""
 
-    first: timedelta = timedelta(seconds=0.2)
-    soon: timedelta = timedelta(seconds=1.2)  # the longest at first: who restarts a player wants it back
-    at_first: timedelta = timedelta(minutes=10)
-    longest: timedelta = timedelta(seconds=30)
-    knock: timedelta = timedelta(seconds=0.25)  # the shortest, however often somebody asks for the player
-    on_stand_in: timedelta = timedelta(seconds=60)  # the longest while a stand-in plays: nobody waits then
+    first_delay: timedelta = timedelta(seconds=0.2)
+    early_max_delay: timedelta = timedelta(seconds=1.2)  # within `early_period`: a restarted player is soon back
+    early_period: timedelta = timedelta(minutes=10)
+    max_delay: timedelta = timedelta(seconds=30)
+    min_delay: timedelta = timedelta(seconds=0.25)  # also when `reconnect_now()` is called
+    fallback_max_delay: timedelta = timedelta(seconds=60)  # while the built-in silent player is used
 
 
-class Hub:
-    """Holds the player. Every attribute may be read at any time, from the same event loop."""
+class PlayerHub:
+    """Keep the player connected. Attributes can be read at any time from the same event loop."""
 
     def __init__(
         self,
-        part: PluginConfig | None,
-        state_folder: Path,
+        plugin: PluginConfig | None,
+        state_dir: Path,
         secrets: Mapping[str, str],
         *,
-        house: PlayerPolicy | None = None,
-        patience: ReconnectPolicy | None = None,
+        policy: PlayerPolicy | None = None,
+        reconnect: ReconnectPolicy | None = None,
         random: Random | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """HOUSE is how loud it may be, and where is remembered what the player cannot; without it, all goes."""
-        self._part, self._folder, self._secrets = part, state_folder, secrets
-        self._kind: str = part.kind if part else ""
-        self._options: Any = part.with_ if part else None
-        self._patience, self._random, self._clock = patience or ReconnectPolicy(), random or Random(), clock  # noqa: S311 - jitter
-        self.house, self._news, self._asked = house or PlayerPolicy(), ChangeBus(), asyncio.Event()
+        """Create a hub that is not connected yet.
+
+        Args:
+            plugin: kind and options of the player; `None` if no player is configured.
+            state_dir: the appliance's state folder, for the files of the built-in silent player.
+            secrets: the player's secrets, such as MPD_PASSWORD.
+            policy: volume limits and storage; without it nothing is limited or stored.
+            reconnect: delays between attempts to connect.
+            random: source of the jitter of these delays.
+            clock: seconds of a monotonic clock.
+
+        """
+        self._plugin, self._dir, self._secrets = plugin, state_dir, secrets
+        self._kind: str = plugin.kind if plugin else ""
+        self._options: Any = plugin.with_ if plugin else None
+        self._reconnect, self._clock = reconnect or ReconnectPolicy(), clock
+        self._random = random or Random()  # noqa: S311 - jitter
+        self.policy, self._bus, self._wanted_now = policy or PlayerPolicy(), ChangeBus(), asyncio.Event()
         self._player: Player | None = None
         self._state: PlayerState | None = None
-        self._read_at = 0.0
-        self._met = False  # whether the configured player was ever there
+        self._state_read_at = 0.0
+        self._was_connected = False  # to the configured player
         self.kind = self._kind
-        self.abilities: frozenset[Capability] = frozenset()
-        self.hands = 0
-        """How often somebody gave a command that says what is to play; another number: a hand was on the player."""
-        self.note = ""
-        """What the appliance does for the music just now, in words for people; '' most of the time."""
-        self.stand_in = False
+        self.capabilities: frozenset[Capability] = frozenset()
+        self.user_command_count = 0
+        """Number of playback commands by users. Services compare it to notice that a user took over."""
+        self.status_text = ""
+        """The current activity of the appliance's music services, for users; usually empty."""
+        self.uses_fallback = False
         self.upstream: Upstream | None = None
-        self.trouble = NO_PLAYER if part is None else "the player is not reached yet"
+        self.error = NO_PLAYER if plugin is None else "the player is not reached yet"
 
     @property
     def state(self) -> PlayerState | None:
-        """What the player does at this moment, its elapsed time included; None while there is no player."""
+        """The player's state with the elapsed time of this moment; `None` while there is no player."""
         state = self._state
-        if state is None or state.play is not Play.PLAYING or state.elapsed is None:
+        if state is None or state.playback is not PlaybackState.PLAYING or state.elapsed is None:
             return state
-        elapsed = state.elapsed + self._clock() - self._read_at
+        elapsed = state.elapsed + self._clock() - self._state_read_at
         end = state.track.duration if state.track else None
         return dataclasses.replace(state, elapsed=elapsed if end is None else min(elapsed, end))
 
     @property
-    def configured(self) -> Upstream | None:
-        """Where the configured MPD is; None for a player that is no MPD."""
-        place: Upstream | None = getattr(self._options, "place", None)
-        return place
+    def mpd_address(self) -> Upstream | None:
+        """Address of the configured MPD; `None` for another kind of player."""
+        address: Upstream | None = getattr(self._options, "place", None)
+        return address
 
-    async def player(self, *, by_hand: bool = True) -> Player:
-        """Return the player that is connected, as the household wants it.
+    async def player(self, *, by_user: bool = True) -> Player:
+        """Return the connected player within the volume policy.
 
-        BY_HAND: what is done with it is somebody's wish, before which the appliance's own doings stand back. Raises
-        Unavailable at once, with the reason, if there is none; then it is looked for at once.
+        Args:
+            by_user: a user's command; services then stop interfering (see `user_command_count`).
+
+        Raises:
+            Unavailable: at once, with the reason; the hub then tries to connect immediately.
+
         """
-        return apply_policy(self.bare_player(), self.house, self._touched if by_hand else lambda: None)
+        return apply_policy(self.raw_player(), self.policy, self._count_command if by_user else lambda: None)
 
-    def bare_player(self) -> Player:
-        """Return the player without anything before it: for who enforces the rules. Raises Unavailable as player()."""
+    def raw_player(self) -> Player:
+        """Return the player without volume policy, for the services that enforce it. Raises Unavailable."""
         if self._player is None:
-            self.seek()
-            raise Unavailable(self.trouble)
+            self.reconnect_now()
+            raise Unavailable(self.error)
         return self._player
 
-    def seek(self) -> None:
-        """Look for a player that is lost now rather than later: somebody wants it."""
-        self._asked.set()
+    def reconnect_now(self) -> None:
+        """Cut the wait before the next attempt to connect short, because the player is needed."""
+        self._wanted_now.set()
 
-    def say(self, note: str) -> None:
-        """Let everybody see NOTE, what the appliance does for the music just now; '': nothing any more."""
-        if note != self.note:
-            self.note = note
-            self._news.tell(frozenset({"player"}))
+    def set_status_text(self, text: str) -> None:
+        """Show users what the appliance does for the music; an empty `text` removes it."""
+        if text != self.status_text:
+            self.status_text = text
+            self._bus.publish(frozenset({"player"}))
 
-    def listening(self) -> AbstractContextManager[Listener]:
-        """Give a listener, as `watch` is one, whose waiting may be cut short."""
-        return self._news.listening()
+    def subscribe(self) -> AbstractContextManager[Subscription]:
+        """Provide a subscription, like `watch_changes()` with a timeout."""
+        return self._bus.subscribe()
 
-    async def watch(self) -> AsyncIterator[frozenset[str]]:
-        """Yield what changed, as MPD calls it (player, mixer, playlist, …), or "connection": read everything anew.
+    async def watch_changes(self) -> AsyncIterator[frozenset[str]]:
+        """Yield names of changed MPD subsystems (player, mixer, playlist, …) or `CONNECTION`: read everything.
 
-        The first item comes at once. Who listens slowly gets the changes since his last item in one.
+        The first item comes at once. A slow reader gets all changes since its last item as one item.
         """
-        with self._news.listening() as listener:
+        with self._bus.subscribe() as subscription:
             while True:
-                yield await listener.news()
+                yield await subscription.changes()
 
     async def run(self) -> None:
-        """Keep the player connected until cancelled. The private MPD ends with it."""
-        if self._part is None:
+        """Keep the player connected until cancelled; the built-in silent player ends with it."""
+        if self._plugin is None:
             await asyncio.Event().wait()
-        attempt, lost_at = 0, 0.0
+        backoff, lost_at = self._backoff(self._reconnect.max_delay), self._clock()
         while True:
             try:
-                trouble = await self._until_lost()
-            except Exception as error:  # noqa: BLE001 - the edge: a fault here must not end the music without a word
-                _log.exception("music: a fault of the program")
-                trouble = f"a fault of the program: {type(error).__name__}: {error}"
-            attempt = 1 if self._player is not None else attempt + 1
-            lost_at = self._clock() if attempt == 1 else lost_at
-            self._lose(trouble or "the player has just appeared")
-            if trouble:
-                lately = self._clock() - lost_at < self._patience.at_first.total_seconds()
-                longest = min(self._patience.soon, self._patience.longest) if lately else self._patience.longest
-                await self._pause(attempt, longest)
+                error = await self._run_until_lost()
+            except Exception as fault:  # noqa: BLE001 - a bug must not end the music silently
+                _log.exception("music: internal error")
+                error = f"internal error: {type(fault).__name__}: {fault}"
+            if self._player is not None:
+                backoff.reset()
+            if backoff.failures == 0:
+                lost_at = self._clock()
+            self._disconnect(error or "the player has just appeared")
+            if error:
+                early = self._clock() - lost_at < self._reconnect.early_period.total_seconds()
+                limit = min(self._reconnect.early_max_delay, backoff.longest) if early else None
+                await self._wait(backoff.next_delay(limit))
 
-    async def _until_lost(self) -> str:
-        """Follow the configured player, or a stand-in, while it lives; return why it is gone, '' for a better one."""
+    async def _run_until_lost(self) -> str:
+        """Follow the configured player or the silent one; return the error, empty if the configured one appeared."""
         try:
-            await self._follow(self._connect(), self.configured)
+            await self._follow(self._connect(), self.mpd_address)
         except Unavailable as error:
-            # Where there was a player once, it shall come back: a silent one in its place would only hide that.
-            if self._met or not getattr(self._options, "stand_in", False):
+            # After a loss, a silent player instead would only hide the outage.
+            if self._was_connected or not getattr(self._options, "fallback_mpd", False):
                 return str(error)
-            return await self._stand_in_for(str(error))
+            return await self._run_fallback(str(error))
         except ApplianceError as error:
             return str(error)
-        return "the player hung up"
+        return "the player closed the connection"
 
-    async def _stand_in_for(self, absent: str) -> str:
-        """Follow a private MPD until the configured player appears; return why there is none, '' if it appeared."""
+    async def _run_fallback(self, reason: str) -> str:
+        """Follow the silent MPD until the configured player appears; return the error, empty if it appeared."""
         try:
-            async with private.running(self._folder / FOLDER, self._options.music) as place:
-                stand_in = _stand_in_at(place, self._kind, self._options)
-                return await self._unless_it_appears(self._follow(stand_in, place, absent + STAND_IN_NOTE))
+            async with private.run_private_mpd(self._dir / FALLBACK_DIR, self._options.music) as address:
+                fallback = _fallback_player(address, self._kind, self._options)
+                return await self._until_configured_appears(self._follow(fallback, address, reason + FALLBACK_NOTICE))
         except ApplianceError as error:
-            return f"{absent}. There is no stand-in: {error}"
+            return f"{reason}. The built-in silent player cannot start: {error}"
 
-    async def _unless_it_appears(self, following: Coroutine[Any, Any, None]) -> str:
-        """Go on FOLLOWING the stand-in until the configured player appears; return ''. Raises what FOLLOWING does."""
-        tasks = [asyncio.create_task(following), asyncio.create_task(self._until_it_appears())]
+    async def _until_configured_appears(self, following: Coroutine[Any, Any, None]) -> str:
+        tasks = [asyncio.create_task(following), asyncio.create_task(self._poll_configured())]
         try:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             if not tasks[1].done():
@@ -249,94 +265,109 @@ class Hub:
             await asyncio.gather(*tasks, return_exceptions=True)
         return ""
 
-    async def _until_it_appears(self) -> None:
-        attempt = 0
+    async def _poll_configured(self) -> None:
+        backoff = self._backoff(self._reconnect.fallback_max_delay)
         while True:
-            attempt += 1
-            await self._pause(attempt, self._patience.on_stand_in)
+            await self._wait(backoff.next_delay())
             with contextlib.suppress(ApplianceError):
                 await self._connect().state()
                 return
 
-    async def _follow(self, player: Player, upstream: Upstream | None, silence: str = "") -> None:
-        """Read the state at each change until PLAYER is lost. SILENCE says why only a stand-in plays."""
-        governed = apply_policy(player, self.house)
+    async def _follow(self, player: Player, upstream: Upstream | None, fallback_notice: str = "") -> None:
+        """Read the state at each change until `player` is lost; `fallback_notice` is set for the silent player."""
+        limited = apply_policy(player, self.policy)
         try:
-            async for names in player.changes():
-                state = await governed.state()
-                # All at once: nobody is to see what plays beside the reason why nothing does.
-                abilities = self.abilities if self._player is player else await governed.abilities()
-                self._state, self._read_at = state, self._clock()
+            async for names in player.watch_changes():
+                state = await limited.state()
+                # Without an await in between, so that no reader sees the state of one player and the error of another.
+                capabilities = self.capabilities if self._player is player else await limited.capabilities()
+                self._state, self._state_read_at = state, self._clock()
                 if self._player is player:
-                    self._news.tell(names)
+                    self._bus.publish(names)
                     continue
-                self.abilities = abilities
-                self._player, self.upstream, self.stand_in, self.trouble = player, upstream, bool(silence), silence
-                self._met = self._met or not silence
-                _log.log(
-                    logging.WARNING if silence else logging.INFO, "music: %s", silence or "connected to the player"
-                )
-                self._news.tell(names | {CONNECTION})
+                self.capabilities, self._player, self.upstream = capabilities, player, upstream
+                self.uses_fallback, self.error = bool(fallback_notice), fallback_notice
+                self._was_connected = self._was_connected or not fallback_notice
+                level = logging.WARNING if fallback_notice else logging.INFO
+                _log.log(level, "music: %s", fallback_notice or "connected to the player")
+                self._bus.publish(names | {CONNECTION})
         finally:
             await player.close()
 
-    def _lose(self, trouble: str) -> None:
-        if self._player is not None or trouble != self.trouble:
-            _log.warning("music: %s", trouble)
+    def _disconnect(self, error: str) -> None:
+        if self._player is not None or error != self.error:
+            _log.warning("music: %s", error)
             self._player = self._state = self.upstream = None
-            self.abilities = frozenset()
-            self.stand_in, self.trouble, self.note = False, trouble, ""
-            self._news.tell(frozenset({CONNECTION}))
+            self.capabilities = frozenset()
+            self.uses_fallback, self.error, self.status_text = False, error, ""
+            self._bus.publish(frozenset({CONNECTION}))
 
-    def _touched(self) -> None:
-        self.hands += 1
+    def _count_command(self) -> None:
+        self.user_command_count += 1
 
     def _connect(self) -> Player:
-        return _connected(self._kind, self._options, self._secrets)
+        return _connect_plugin(self._kind, self._options, self._secrets)
 
-    async def _pause(self, attempt: int, longest: timedelta) -> None:
-        wait = backoff.wait(attempt, first=self._patience.first, at_most=longest, random=self._random).total_seconds()
-        knock = min(self._patience.knock.total_seconds(), wait)
-        self._asked.clear()
-        await asyncio.sleep(knock)
+    def _backoff(self, max_delay: timedelta) -> Backoff:
+        return Backoff(self._reconnect.first_delay, max_delay, self._random)
+
+    async def _wait(self, delay: timedelta) -> None:
+        seconds = delay.total_seconds()
+        minimum = min(self._reconnect.min_delay.total_seconds(), seconds)
+        self._wanted_now.clear()
+        await asyncio.sleep(minimum)
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(wait - knock):
-                await self._asked.wait()
+            async with asyncio.timeout(seconds - minimum):
+                await self._wanted_now.wait()
 
 
-async def open_player(config: Config, secrets: Mapping[str, str], *, tell: Callable[[str], None] = _log.info) -> Player:
-    """Return the player for a short while: the configured one, else the stand-in that the daemon started, if it runs.
+async def open_player(
+    config: Config, secrets: Mapping[str, str], *, notify: Callable[[str], None] = _log.info
+) -> Player:
+    """Connect for a short task to the configured player, else to the silent one that the daemon may have started.
 
-    It is as the household wants it: within the volume policy of CONFIG. TELL gets a line if it is the stand-in. The
-    caller closes it. Raises Unavailable where neither answers.
+    The player is within the volume policy of `config`. The caller closes it.
+
+    Args:
+        config: the configuration.
+        secrets: the player's secrets.
+        notify: called with one line of text if the silent player is used.
+
+    Raises:
+        Unavailable: neither answers.
+
     """
-    part = config.player
-    if part is None:
+    plugin = config.player
+    if plugin is None:
         raise Unavailable(NO_PLAYER)
-    player = _connected(part.kind, part.with_, secrets)
+    player = _connect_plugin(plugin.kind, plugin.with_, secrets)
     try:
         await player.state()
-    except Unavailable as absent:
-        place = private.socket_in(config.state_dir / FOLDER)
-        if not getattr(part.with_, "stand_in", False):
+    except Unavailable as error:
+        if not getattr(plugin.with_, "fallback_mpd", False):
             raise
-        player = _stand_in_at(place, part.kind, part.with_)
+        address = private.socket_path(config.state_dir / FALLBACK_DIR)
+        player = _fallback_player(address, plugin.kind, plugin.with_)
         try:
             await player.state()
         except Unavailable:
-            raise absent from None
-        tell(f"{absent}{STAND_IN_NOTE}")
+            raise error from None
+        notify(f"{error}{FALLBACK_NOTICE}")
     history = LazyStore(config.state_dir)
     return apply_policy(
-        player, PlayerPolicy(policy=config.volume, zone=config.time_zone, store=history.open, close=history.close)
+        player,
+        PlayerPolicy(
+            volume_policy=config.volume, time_zone=config.time_zone, open_store=history.open, close=history.close
+        ),
     )
 
 
-def _stand_in_at(place: Path, kind: str, options: Any) -> Player:
-    # Whatever partition the configured one has: this one has its first only.
-    return _connected(kind, dataclasses.replace(options, address=str(place), stand_in=False, partition=""), {})
+def _fallback_player(address: Path, kind: str, options: Any) -> Player:
+    # The silent player has only the default partition.
+    changed = dataclasses.replace(options, address=str(address), fallback_mpd=False, partition="")
+    return _connect_plugin(kind, changed, {})
 
 
-def _connected(kind: str, options: Any, secrets: Mapping[str, str]) -> Player:
+def _connect_plugin(kind: str, options: Any, secrets: Mapping[str, str]) -> Player:
     player: Player = plugins.load("players", kind).connect(options, secrets)
     return player

@@ -1,6 +1,6 @@
-"""A player as the household wants it: never louder than allowed, with mute and opinions where it has none of its own.
+"""A player within the owner's volume policy, with mute and ratings added where the player has none of its own.
 
-All that is not named here goes to the player as it is.
+Calls that are not defined here go to the player unchanged.
 """
 
 from collections.abc import Awaitable, Callable, Collection, Mapping
@@ -21,232 +21,238 @@ from pi_appliance.storage.database import Database
 from pi_appliance.storage.key_value import KeyValueStore
 from pi_appliance.system import clock
 
-LOUDEST = 100
-_AHEAD = timedelta(days=9)
-"""How far a change is looked for: quiet hours may hold on one day of the week, and the clock may leave that one out."""
+FULL_VOLUME = 100
+MUTE_KEY = "volume before the mute"  # in the key-value store
+_SEARCH_PERIOD = timedelta(days=9)
+"""Quiet hours may apply on one day of the week only, and a clock change may skip them on that day."""
 
 
-def allowed(policy: VolumePolicy | None, local: datetime) -> int:
-    """Return the loudest that is allowed, 0 to 100, where the clock on the wall shows LOCAL."""
+def max_volume(policy: VolumePolicy | None, local: datetime) -> int:
+    """Return the highest volume, 0 to 100, that is allowed at the local time `local`."""
     if policy is None:
-        return LOUDEST
-    return min([policy.maximum, *(hours.maximum for hours in policy.quiet if _holds(hours, local))])
+        return FULL_VOLUME
+    return min([policy.maximum, *(hours.maximum for hours in policy.quiet if _is_within(hours, local))])
 
 
-def next_change(policy: VolumePolicy | None, now: datetime, zone: ZoneInfo) -> datetime | None:
-    """Return the next instant after NOW, in UTC, from which something else is allowed in ZONE; None: no such comes.
+def next_limit_change(policy: VolumePolicy | None, now: datetime, zone: ZoneInfo) -> datetime | None:
+    """Return the next instant in UTC at which the allowed volume changes in `zone`; `None` if it never does.
 
-    A change of the clock counts: it may jump into quiet hours, or out of them.
+    Clock changes count: they may jump into quiet hours or out of them.
     """
     if policy is None or not policy.quiet:
         return None
     edges = sorted({edge for hours in policy.quiet for edge in (hours.from_, hours.to)})
-    before = allowed(policy, now.astimezone(zone))
-    for span in takewhile(lambda span: span.start < now + _AHEAD, dst.spans(zone, now)):
-        for instant in _looked_at(span, now, edges):
-            if allowed(policy, span.local(instant)) != before:
+    before = max_volume(policy, now.astimezone(zone))
+    for span in takewhile(lambda span: span.start < now + _SEARCH_PERIOD, dst.spans(zone, now)):
+        for instant in _edge_instants(span, now, edges):
+            if max_volume(policy, span.local(instant)) != before:
                 return instant
     return None
 
 
-def _looked_at(span: dst.Span, now: datetime, edges: list[time]) -> list[datetime]:
-    """Return the instants of SPAN after NOW at which quiet hours may begin or end, in their order."""
-    low, high = max(span.start, now), min(span.end, now + _AHEAD)
+def _edge_instants(span: dst.Span, now: datetime, edges: list[time]) -> list[datetime]:
+    """Return the instants of `span` after `now` at which quiet hours may start or end, sorted."""
+    low, high = max(span.start, now), min(span.end, now + _SEARCH_PERIOD)
     first = span.local(low).date()
     days = (first + timedelta(days=number) for number in range((span.local(high).date() - first).days + 1))
-    found = [span.start, *(span.instant(datetime.combine(day, edge)) for day in days for edge in edges)]
-    return sorted(instant for instant in found if now < instant and span.start <= instant < high)
+    instants = [span.start, *(span.instant(datetime.combine(day, edge)) for day in days for edge in edges)]
+    return sorted(instant for instant in instants if now < instant and span.start <= instant < high)
 
 
-def _holds(hours: QuietHours, local: datetime) -> bool:
-    shown = local.time().replace(tzinfo=None)
-    today = local.isoweekday() % 7
+def _is_within(hours: QuietHours, local: datetime) -> bool:
+    local_time, today = local.time().replace(tzinfo=None), local.isoweekday() % 7
     if hours.from_ < hours.to:
-        return hours.from_ <= shown < hours.to and today in hours.days
+        return hours.from_ <= local_time < hours.to and today in hours.days
     yesterday = (today - 1) % 7
-    return (shown >= hours.from_ and today in hours.days) or (shown < hours.to and yesterday in hours.days)
+    return (local_time >= hours.from_ and today in hours.days) or (local_time < hours.to and yesterday in hours.days)
 
 
-MUTE = "volume before the mute"
-"""The name of the note."""
-
-
-def _nowhere() -> Database:
-    raise Unavailable("there is no history here to remember it in")
+def _no_store() -> Database:
+    raise Unavailable("there is no database to store it in")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlayerPolicy:
-    """What the household has laid down, and where it remembers. `store` opens the history when it is first asked."""
+    """The owner's volume policy and the database for mute and ratings.
 
-    policy: VolumePolicy | None = None
-    zone: ZoneInfo = field(default_factory=lambda: ZoneInfo("UTC"))
+    Attributes:
+        volume_policy: limits and quiet hours; `None`: no limit.
+        time_zone: time zone of the quiet hours.
+        now: current time in UTC.
+        open_store: returns the database; called when it is first needed.
+        close: called when the player is closed.
+
+    """
+
+    volume_policy: VolumePolicy | None = None
+    time_zone: ZoneInfo = field(default_factory=lambda: ZoneInfo("UTC"))
     now: Callable[[], datetime] = clock.now
-    store: Callable[[], Database] = _nowhere
+    open_store: Callable[[], Database] = _no_store
     close: Callable[[], None] = lambda: None
-    """Called when the player is closed."""
 
-    def allowed(self) -> int:
-        """Return the loudest that is allowed now, 0 to 100."""
-        return allowed(self.policy, self.now().astimezone(self.zone))
-
-    @property
-    def notes(self) -> KeyValueStore:
-        """What is known again after a restart."""
-        return KeyValueStore(self.store())
+    def max_volume(self, now: datetime | None = None) -> int:
+        """Return the highest volume, 0 to 100, that is allowed at `now`, by default the current time."""
+        return max_volume(self.volume_policy, (now or self.now()).astimezone(self.time_zone))
 
     @property
-    def opinions(self) -> RatingStore:
-        """What is thought of tracks."""
-        return RatingStore(self.store())
+    def key_values(self) -> KeyValueStore:
+        """Values that survive a restart."""
+        return KeyValueStore(self.open_store())
+
+    @property
+    def ratings(self) -> RatingStore:
+        """Ratings of tracks for players without stickers."""
+        return RatingStore(self.open_store())
 
 
-def apply_policy(player: Player, house: PlayerPolicy, touched: Callable[[], None] = lambda: None) -> Player:
-    """Return PLAYER as HOUSE wants it. TOUCHED is called before each command that says what is to play."""
-    return cast("Player", LimitedPlayer(player, house, touched))  # the rest of a Player is the player's own
+def apply_policy(player: Player, policy: PlayerPolicy, on_user_command: Callable[[], None] = lambda: None) -> Player:
+    """Return `player` within `policy`; `on_user_command` is called before each playback command."""
+    return cast("Player", LimitedPlayer(player, policy, on_user_command))
 
 
 class LimitedPlayer:
-    """Stands before a player. Where something was above what is allowed, it becomes what is allowed: no refusal."""
+    """Wrap a player and lower every volume above the limit to the limit instead of refusing it."""
 
-    def __init__(self, player: Player, house: PlayerPolicy, touched: Callable[[], None]) -> None:
-        self._player, self._house, self._touched = player, house, touched
-        self._can: frozenset[Capability] | None = None
+    def __init__(self, player: Player, policy: PlayerPolicy, on_user_command: Callable[[], None]) -> None:
+        self._player, self._policy, self._on_user_command = player, policy, on_user_command
+        self._capabilities: frozenset[Capability] | None = None
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._player, name)
 
-    def allowed(self, now: datetime) -> int:
-        """Return the loudest that is allowed at NOW, 0 to 100."""
-        return allowed(self._house.policy, now.astimezone(self._house.zone))
+    def max_volume(self, now: datetime) -> int:
+        """Return the highest volume, 0 to 100, that is allowed at `now`."""
+        return self._policy.max_volume(now)
 
-    async def abilities(self) -> frozenset[Capability]:
-        """Return what the player can, and what the appliance does for it."""
-        self._can = await self._player.abilities()
-        return self._can | {Capability.STICKERS} | ({Capability.MUTE} if Capability.VOLUME in self._can else set())
+    async def capabilities(self) -> frozenset[Capability]:
+        """Return the player's capabilities and those that are added here."""
+        self._capabilities = own = await self._player.capabilities()
+        return own | {Capability.STICKERS} | ({Capability.MUTE} if Capability.VOLUME in own else set())
 
     async def state(self) -> PlayerState:
-        """Return what it is doing now; muted too where the appliance has muted it."""
+        """Return the player's state, also muted if the mute is done here."""
         state = await self._player.state()
         if state.volume != 0 or state.muted:
             return state
-        with suppress(Unavailable):  # the history cannot be read: no reason to hide the music
-            return replace(state, muted=self._house.notes.get(MUTE) is not None)
+        with suppress(Unavailable):  # a database error must not hide the state of the music
+            return replace(state, muted=self._policy.key_values.get(MUTE_KEY) is not None)
         return state
 
     async def play(self, position: int | None = None, *, at: float = 0.0) -> None:
-        """Play, not louder than allowed."""
-        await self._press(lambda: self._player.play(position, at=at), loud=True)
+        """Lower the volume to the limit, then play."""
+        await self._run_command(lambda: self._player.play(position, at=at), starts_sound=True)
 
     async def play_id(self, id: int) -> None:  # noqa: A002 - MPD's word
-        """Play a track of the queue, not louder than allowed."""
-        await self._press(lambda: self._player.play_id(id), loud=True)
+        """Lower the volume to the limit, then play a track of the queue."""
+        await self._run_command(lambda: self._player.play_id(id), starts_sound=True)
 
     async def toggle(self) -> None:
-        """Pause if it plays, else play, not louder than allowed."""
-        await self._press(self._player.toggle, loud=True)
+        """Pause, or lower the volume to the limit and play."""
+        await self._run_command(self._player.toggle, starts_sound=True)
 
     async def next(self) -> None:
-        """Go to the next track."""
-        await self._press(self._player.next, loud=True)
+        """Play the next track within the limit."""
+        await self._run_command(self._player.next, starts_sound=True)
 
     async def previous(self) -> None:
-        """Go to the previous track."""
-        await self._press(self._player.previous, loud=True)
+        """Play the previous track within the limit."""
+        await self._run_command(self._player.previous, starts_sound=True)
 
     async def pause(self) -> None:
-        """Pause; nothing happens unless it plays."""
-        await self._press(self._player.pause)
+        """Pause."""
+        await self._run_command(self._player.pause)
 
     async def stop(self) -> None:
         """Stop."""
-        await self._press(self._player.stop)
+        await self._run_command(self._player.stop)
 
     async def seek(self, seconds: float) -> None:
-        """Go to SECONDS from the start of the current track."""
-        await self._press(lambda: self._player.seek(seconds))
+        """Seek within the current track."""
+        await self._run_command(lambda: self._player.seek(seconds))
 
-    async def clear(self) -> None:
+    async def clear_queue(self) -> None:
         """Empty the queue."""
-        await self._press(self._player.clear)
+        await self._run_command(self._player.clear_queue)
 
-    async def add(self, source: Source, where: QueuePosition = QueuePosition.END, *, play: bool = False) -> AddResult:
-        """Put SOURCE into the queue, and PLAY it, not louder than allowed."""
-        if not play and where is not QueuePosition.INSTEAD:
-            return await self._player.add(source, where)
-        self._touched()
+    async def add_source(
+        self, source: Source, where: QueuePosition = QueuePosition.END, *, play: bool = False
+    ) -> AddResult:
+        """Add `source` to the queue; with `play`, lower the volume to the limit first."""
+        if not play and where is not QueuePosition.REPLACE:
+            return await self._player.add_source(source, where)
+        self._on_user_command()
         if play:
-            await self._lower()
-        return await self._player.add(source, where, play=play)
+            await self._lower_volume()
+        return await self._player.add_source(source, where, play=play)
 
     async def use_partition(self, name: str) -> None:
-        """Speak of another partition from now on, which may not be louder either."""
+        """Switch to another partition and lower its volume to the limit."""
         await self._player.use_partition(name)
-        await self._lower()
+        await self._lower_volume()
 
     async def set_volume(self, volume: int) -> None:
-        """Set the volume, as far as it is allowed. It ends the mute, unless it is 0."""
-        await self._player.set_volume(min(volume, self._house.allowed()))
+        """Set the volume, at most to the limit. A volume above 0 ends the mute."""
+        await self._player.set_volume(min(volume, self._policy.max_volume()))
         if volume > 0:
-            with suppress(Unavailable):  # the history cannot be written: no reason to say the volume was not set
-                self._house.notes.drop(MUTE)
+            with suppress(Unavailable):  # the volume is set, even if the database cannot be written
+                self._policy.key_values.drop(MUTE_KEY)
 
     async def set_mute(self, on: bool) -> None:
-        """Be silent, or as loud as before and allowed. Raises Refused where there is no volume either."""
-        if await self._has(Capability.MUTE):
+        """Mute, or restore the previous volume within the limit. Raises Refused if the player has no volume."""
+        if await self._supports(Capability.MUTE):
             if not on:
-                await self._lower()
+                await self._lower_volume()
             return await self._player.set_mute(on)
-        notes, state = self._house.notes, await self._player.state()
+        values, state = self._policy.key_values, await self._player.state()
         if state.volume is None:
             raise Refused("the player has no volume to mute; switch its output off, or the amplifier")
         if on and state.volume > 0:
-            notes.put(MUTE, str(state.volume))  # first: a power cut in between must not leave it silent for good
+            values.put(MUTE_KEY, str(state.volume))  # before the mute, so that a power cut cannot lose it
             await self._player.set_volume(0)
-        elif not on and (before := notes.get(MUTE)) is not None:
+        elif not on and (before := values.get(MUTE_KEY)) is not None:
             if state.volume == 0:
-                await self._player.set_volume(min(int(before), self._house.allowed()))
-            notes.drop(MUTE)
+                await self._player.set_volume(min(int(before), self._policy.max_volume()))
+            values.drop(MUTE_KEY)
         return None
 
-    async def opinions(self, uris: Collection[str]) -> Mapping[str, TrackRating]:
-        """Return what is thought of those of URIS that something is thought of."""
-        if await self._has(Capability.STICKERS):
-            return await self._player.opinions(uris)
-        return self._house.opinions.of(uris)
+    async def ratings(self, uris: Collection[str]) -> Mapping[str, TrackRating]:
+        """Return the ratings of those of `uris` that have one."""
+        if await self._supports(Capability.STICKERS):
+            return await self._player.ratings(uris)
+        return self._policy.ratings.find_ratings(uris)
 
-    async def set_opinion(self, uri: str, opinion: TrackRating) -> None:
-        """Keep what is thought of the track URI."""
-        if await self._has(Capability.STICKERS):
-            return await self._player.set_opinion(uri, opinion)
-        return self._house.opinions.put(uri, opinion)
+    async def set_rating(self, uri: str, rating: TrackRating) -> None:
+        """Replace the rating of a track."""
+        if await self._supports(Capability.STICKERS):
+            return await self._player.set_rating(uri, rating)
+        return self._policy.ratings.save_rating(uri, rating)
 
-    async def favourites(self, start: int = 0, count: int = 100) -> Page[Entry]:
-        """Return the favourite tracks, in the order of their addresses."""
-        if await self._has(Capability.STICKERS):
-            return await self._player.favourites(start, count)
-        return self._house.opinions.favourites(start, count)
+    async def list_favourites(self, start: int = 0, count: int = 100) -> Page[Entry]:
+        """Return the favourite tracks, sorted by URI."""
+        if await self._supports(Capability.STICKERS):
+            return await self._player.list_favourites(start, count)
+        return self._policy.ratings.list_favourites(start, count)
 
     async def close(self) -> None:
-        """Let go of every connection, and of what was opened to remember."""
+        """Close the player and the database."""
         await self._player.close()
-        self._house.close()
+        self._policy.close()
 
-    async def _press(self, button: Callable[[], Awaitable[None]], *, loud: bool = False) -> None:
-        self._touched()
-        if loud:
-            await self._lower()
-        await button()
+    async def _run_command(self, command: Callable[[], Awaitable[None]], *, starts_sound: bool = False) -> None:
+        self._on_user_command()
+        if starts_sound:
+            await self._lower_volume()
+        await command()
 
-    async def _lower(self) -> None:
-        """Put the volume down to what is allowed, before anything sounds."""
-        if self._house.policy is None:
+    async def _lower_volume(self) -> None:
+        """Lower the volume to the limit before anything sounds."""
+        if self._policy.volume_policy is None:
             return
-        state, loudest = await self._player.state(), self._house.allowed()
-        if state.volume is not None and state.volume > loudest:
-            await self._player.set_volume(loudest)
+        state, limit = await self._player.state(), self._policy.max_volume()
+        if state.volume is not None and state.volume > limit:
+            await self._player.set_volume(limit)
 
-    async def _has(self, ability: Capability) -> bool:
-        if self._can is None:
-            self._can = await self._player.abilities()
-        return ability in self._can
+    async def _supports(self, capability: Capability) -> bool:
+        if self._capabilities is None:
+            self._capabilities = await self._player.capabilities()
+        return capability in self._capabilities

@@ -1,4 +1,4 @@
-"""Music, in MPD's words: track, queue, state, library, playlist, output, partition, station; and what a player can."""
+"""Music data classes in MPD's terms: track, queue, state, library, playlist, output, partition, station."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,8 +8,8 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 
-class Play(StrEnum):
-    """What the player is doing."""
+class PlaybackState(StrEnum):
+    """Whether the player plays."""
 
     PLAYING = "play"
     PAUSED = "pause"
@@ -17,7 +17,7 @@ class Play(StrEnum):
 
 
 class Mode(StrEnum):
-    """How `single` or `consume` is set; once: until it has done its work one time."""
+    """Setting of `single` or `consume`. `ONCE` switches itself off after the next track."""
 
     OFF = "off"
     ON = "on"
@@ -25,7 +25,7 @@ class Mode(StrEnum):
 
 
 class ReplayGainMode(StrEnum):
-    """ReplayGain: by what the loudness of tracks is made even."""
+    """ReplayGain: adjust the loudness per track, per album, or as the random mode suggests."""
 
     OFF = "off"
     TRACK = "track"
@@ -34,34 +34,34 @@ class ReplayGainMode(StrEnum):
 
 
 class Capability(StrEnum):
-    """What not every player can. Asked for without it, the player raises Refused and says why."""
+    """Functions that some players lack. Without the capability, the player raises Refused with the reason."""
 
     VOLUME = "volume"
-    MUTE = "mute"  # by itself; the appliance mutes others by their volume
+    MUTE = "mute"  # the player's own; otherwise the appliance sets the volume to 0
     SEEK = "seek"
     SINGLE = "single"
     CONSUME = "consume"
     CROSSFADE = "crossfade"
     REPLAY_GAIN = "replay-gain"
     OUTPUTS = "outputs"
-    NEXT = "next"  # put something right behind the current track
+    NEXT = "next"  # add after the current track
     MOVE = "move"
     REMOVE = "remove"
     SHUFFLE = "shuffle"
-    SAVE = "save"  # the queue, as a playlist
+    SAVE = "save"  # the queue as a playlist
     PLAYLISTS = "playlists"  # list and play them
     EDIT_PLAYLISTS = "edit-playlists"
     FOLDERS = "folders"
-    TAGS = "tags"  # the library by artist, album, genre
+    TAGS = "tags"  # browse by artist, album, genre
     SEARCH = "search"
-    STICKERS = "stickers"  # ratings and favourites that are kept beside the library
+    STICKERS = "stickers"  # ratings and favourites, stored by the player
     ART = "art"
     UPDATE = "update"
     PARTITIONS = "partitions"
 
 
 class EntryType(StrEnum):
-    """What an entry of the library, of a playlist or of the queue is."""
+    """Type of an entry of the library, a playlist or the queue."""
 
     TRACK = "track"
     STREAM = "stream"
@@ -74,7 +74,7 @@ class EntryType(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Track:
-    """One thing that can be played. `position` and `id` are its place in the queue, where it has one."""
+    """A file or a stream. `position` and `id` are set if it is in the queue."""
 
     uri: str
     title: str = ""
@@ -83,25 +83,25 @@ class Track:
     album_artist: str = ""
     genre: str = ""
     date: str = ""
-    number: str = ""  # on its album, as the tag says
+    number: str = ""  # on the album, as tagged
     duration: float | None = None  # seconds; None for a stream
     position: int | None = None  # from 0
     id: int | None = None
 
     @property
     def label(self) -> str:
-        """What to call it: its title, else the last part of its address."""
+        """Display name: the title, otherwise the last part of the URI."""
         return self.title or self.uri.rstrip("/").rsplit("/", 1)[-1]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlayerState:
-    """What a player says of itself at one moment."""
+    """State of the player at one moment."""
 
-    play: Play
+    playback: PlaybackState
     track: Track | None = None
     elapsed: float | None = None  # seconds
-    volume: int | None = None  # 0 to 100; None where the player has no mixer
+    volume: int | None = None  # 0 to 100; None without a mixer
     muted: bool = False
     repeat: bool = False
     random: bool = False
@@ -110,39 +110,39 @@ class PlayerState:
     crossfade: int = 0  # seconds
     replay_gain: ReplayGainMode = ReplayGainMode.OFF
     queue_length: int = 0
-    queue_version: int = 0  # another one whenever the queue is another
-    updating: int | None = None  # the number of the update of the library that goes on
+    queue_version: int = 0  # changes with every change of the queue
+    updating: int | None = None  # number of the running library update
     bitrate: int | None = None  # kbit/s
-    audio: str = ""  # as in 44100:16:2, where the player tells
+    audio_format: str = ""  # such as 44100:16:2
     partition: str = ""
-    error: str = ""  # what went wrong last, in the player's own words
+    error: str = ""  # the latest error, in the player's words
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """One line of a list. TRACK and STREAM have a track; a FOLDER or PLAYLIST a uri; the others are found by name."""
+    """One entry of a list. Tracks and streams have `track`, folders and playlists `uri`, the others only `name`."""
 
     kind: EntryType
     name: str
     uri: str = ""
-    artist: str = ""  # whose album it is
+    artist: str = ""  # of an album
     date: str = ""
     track: Track | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page(Generic[T]):
-    """A part of a list: `items` from `start` on. `length` is that of the whole; None: nobody has counted."""
+    """A part of a list: `items` from index `start` on. `length` is that of the whole list, if it is known."""
 
     items: Sequence[T]
     start: int
     length: int | None
-    more: bool  # whether there is something behind it
+    has_more: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Queue:
-    """A window of what plays next, how long the whole is, and which one."""
+    """A part of the queue, from index `start` on, with the length and version of the whole queue."""
 
     tracks: Sequence[Track]
     start: int
@@ -152,9 +152,9 @@ class Queue:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LibraryFilter:
-    """What is looked for in the library: all that is given must hold. Tags are matched whole, `text` anywhere.
+    """A search in the library. All given fields must match: tags exactly, `text` anywhere in any tag.
 
-    Capitals do not count in `text`; its words may stand in any tags.
+    `text` ignores upper and lower case; its words may be in different tags.
     """
 
     artist: str = ""
@@ -165,7 +165,7 @@ class LibraryFilter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Uri:
-    """A file, a folder or a stream. `title` is what to call a stream."""
+    """A file, a folder or a stream. `title` is the display name of a stream."""
 
     uri: str
     title: str = ""
@@ -173,26 +173,26 @@ class Uri:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SavedPlaylist:
-    """A saved playlist."""
+    """A saved playlist as a source."""
 
     playlist: str
 
 
 Source = Uri | SavedPlaylist | LibraryFilter
-"""What can be put into the queue or into a playlist."""
+"""Anything that can be added to the queue or to a playlist."""
 
 
 class QueuePosition(StrEnum):
-    """Where in the queue."""
+    """Where to add to the queue."""
 
     END = "end"
-    NEXT = "next"  # behind the current track
-    INSTEAD = "instead"  # of all that is there
+    NEXT = "next"  # after the current track
+    REPLACE = "replace"  # instead of the whole queue
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddResult:
-    """What came into the queue: how many tracks, from which position on, and what to call it."""
+    """Tracks added to the queue: their number, the position of the first one, and the name of the source."""
 
     name: str
     position: int
@@ -201,32 +201,32 @@ class AddResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Playlist:
-    """A saved list. `changed` is an instant as text, where the player tells."""
+    """A saved playlist; `modified` is a timestamp as text, if the player reports it."""
 
     name: str
-    changed: str = ""
+    modified: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Output:
-    """Where sound comes out."""
+    """An audio output."""
 
     id: int
     name: str
-    on: bool
+    enabled: bool
     plugin: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Partition:
-    """A player within the player: a queue, a volume and outputs of its own."""
+    """A player within the player, with its own queue, volume and outputs."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LibraryStats:
-    """How big the library is; `updated` is an instant in seconds since 1970."""
+    """Size of the library. `seconds` is the total duration, `updated` a Unix timestamp."""
 
     artists: int
     albums: int
@@ -237,15 +237,15 @@ class LibraryStats:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrackRating:
-    """What the household thinks of a track: a rating from 1 to 10, and whether it is a favourite."""
+    """The owner's rating of a track, from 1 to 10, and whether it is a favourite."""
 
     rating: int | None = None
     favourite: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Art:
-    """A picture of a track or of its album."""
+class CoverArt:
+    """An image of a track or its album; `mime` is its media type."""
 
     data: bytes
     mime: str

@@ -74,7 +74,7 @@ class MusicPages:
     async def queue(self, request: Request) -> Response:
         """Show what plays next."""
         player = await self._player()
-        queue = await player.queue(start_of(request), ROWS)
+        queue = await player.list_queue(start_of(request), ROWS)
         return self._page("queue.html", queue=queue, liked=await self._liked(player, queue.tracks))
 
     async def library(self, request: Request) -> Response:
@@ -86,13 +86,13 @@ class MusicPages:
         here, further = _address(known, start), f"/music/library?{urlencode(known)}{'&' if known else ''}"
         parts: Sequence[Part]
         if by == "favourites":
-            parts = [("", await player.favourites(start, ROWS), further)]
+            parts = [("", await player.list_favourites(start, ROWS), further)]
         elif by in _BY:
-            parts = [("", await player.library(EntryType(by), wanted, start, ROWS), further)]
+            parts = [("", await player.list_library(EntryType(by), wanted, start, ROWS), further)]
         elif wanted.text:
             parts, by = await self._found(player, wanted, start, further), "search"
         else:
-            parts, by = [("", await player.folder(query.get("path", ""), start, ROWS), further)], "folder"
+            parts, by = [("", await player.list_directory(query.get("path", ""), start, ROWS), further)], "folder"
         heading, above, whole = _frame(by, query.get("path", ""), wanted)
         first = parts[0][1].items[0] if whole and parts[0][1].items else None
         return self._page(
@@ -115,9 +115,9 @@ class MusicPages:
         """Show the saved playlists, or the one that is named."""
         player, name, start = await self._player(), request.query_params.get("name", ""), start_of(request)
         if not name:
-            found = [Entry(kind=EntryType.PLAYLIST, name=each.name) for each in await player.playlists()]
+            found = [Entry(kind=EntryType.PLAYLIST, name=each.name) for each in await player.list_playlists()]
             return self._page("playlists.html", found=found, here="/music/playlists")
-        window = await player.playlist(name, start, ROWS)
+        window = await player.list_playlist(name, start, ROWS)
         here = f"/music/playlists?{urlencode({'name': name})}"
         whole = Entry(kind=EntryType.PLAYLIST, name=name)
         return self._page("playlists.html", playlist=name, window=window, here=here, whole=whole)
@@ -149,9 +149,9 @@ class MusicPages:
 
     async def sound(self, _: Request) -> Response:
         """Show how it sounds, and the size of the library."""
-        player, abilities = await self._player(), self._daemon.hub.abilities
-        outputs = await player.outputs() if Capability.OUTPUTS in abilities else ()
-        counts = await player.counts() if Capability.TAGS in abilities else None
+        player, abilities = await self._player(), self._daemon.hub.capabilities
+        outputs = await player.list_outputs() if Capability.OUTPUTS in abilities else ()
+        counts = await player.library_stats() if Capability.TAGS in abilities else None
         lacks = [UNSUPPORTED[each] for each in UNSUPPORTED if each not in abilities]
         sticks: Sequence[UsbDrive] = ()
         with contextlib.suppress(Unavailable):  # no folder for them is configured
@@ -161,20 +161,20 @@ class MusicPages:
     async def _found(self, player: Player, wanted: LibraryFilter, start: int, further: str) -> list[Part]:
         """Return artists, albums and tracks in which the words are found; behind the first page tracks alone."""
         parts: list[Part] = []
-        if start == 0 and Capability.TAGS in self._daemon.hub.abilities:
+        if start == 0 and Capability.TAGS in self._daemon.hub.capabilities:
             for kind in (EntryType.ARTIST, EntryType.ALBUM):
-                window = await player.library(kind, wanted, 0, _FEW)
+                window = await player.list_library(kind, wanted, 0, _FEW)
                 if window.items:
-                    more = f"{further}by={kind}&" if window.more else ""
+                    more = f"{further}by={kind}&" if window.has_more else ""
                     parts.append((_BY[kind], window, more))
-        return [*parts, ("Tracks", await player.library(EntryType.TRACK, wanted, start, ROWS), further)]
+        return [*parts, ("Tracks", await player.list_library(EntryType.TRACK, wanted, start, ROWS), further)]
 
     async def _liked(self, player: Player, tracks: Sequence[Track]) -> frozenset[str]:
         """Return the addresses of those of TRACKS that are favourites; of streams nothing is kept."""
         uris = [track.uri for track in tracks if "://" not in track.uri]
-        if not uris or Capability.STICKERS not in self._daemon.hub.abilities:
+        if not uris or Capability.STICKERS not in self._daemon.hub.capabilities:
             return frozenset()
-        found = await player.opinions(uris)
+        found = await player.ratings(uris)
         return frozenset(uri for uri, opinion in found.items() if opinion.favourite)
 
     async def _player(self) -> Player:
@@ -182,7 +182,7 @@ class MusicPages:
 
     def _page(self, template: str, **known: Any) -> Response:
         hub = self._daemon.hub
-        return self._pages.page(template, music=hub, state=hub.state, abilities=hub.abilities, **known)
+        return self._pages.page(template, music=hub, state=hub.state, abilities=hub.capabilities, **known)
 
 
 def start_of(request: Request) -> int:
@@ -245,14 +245,14 @@ class MusicForms:
         match given.get("do"):
             case "play":  # a single track joins the queue, a collection takes its place
                 single = given.get("kind") in (EntryType.TRACK, EntryType.STREAM)
-                await player.add(source, QueuePosition.NEXT if single else QueuePosition.INSTEAD, play=True)
+                await player.add_source(source, QueuePosition.NEXT if single else QueuePosition.REPLACE, play=True)
             case "next":
-                await player.add(source, QueuePosition.NEXT)
+                await player.add_source(source, QueuePosition.NEXT)
             case "end":
-                await player.add(source, QueuePosition.END)
+                await player.add_source(source, QueuePosition.END)
             case "like" | "unlike" as what if isinstance(source, Uri):
-                before = (await player.opinions([source.uri])).get(source.uri, TrackRating())
-                await player.set_opinion(source.uri, replace(before, favourite=what == "like"))
+                before = (await player.ratings([source.uri])).get(source.uri, TrackRating())
+                await player.set_rating(source.uri, replace(before, favourite=what == "like"))
             case other:
                 raise _unknown(other)
         return _back(given, "/music/queue")
@@ -273,19 +273,19 @@ class MusicForms:
         player = await self._player()
         match given.get("do"):
             case "remove":
-                await player.remove([_whole(given, "id")])
+                await player.remove_tracks([_whole(given, "id")])
             case "up":
-                await player.move(_whole(given, "id"), max(0, _whole(given, "position") - 1))
+                await player.move_track(_whole(given, "id"), max(0, _whole(given, "position") - 1))
             case "down":
-                await player.move(_whole(given, "id"), _whole(given, "position") + 1)
+                await player.move_track(_whole(given, "id"), _whole(given, "position") + 1)
             case "next":
                 await self._move_next(player, _whole(given, "id"), _whole(given, "position"))
             case "shuffle":
-                await player.shuffle()
+                await player.shuffle_queue()
             case "clear":
-                await player.clear()
+                await player.clear_queue()
             case "save":
-                await player.save(_name(given, "name"))
+                await player.save_queue(_name(given, "name"))
                 return RedirectResponse("/music/playlists", 303)
             case other:
                 raise _unknown(other)
@@ -305,13 +305,13 @@ class MusicForms:
                 await player.delete_playlist(name)
                 return RedirectResponse("/music/playlists", 303)
             case "remove":
-                await player.playlist_remove(name, [_whole(given, "position")])
+                await player.remove_from_playlist(name, [_whole(given, "position")])
             case "up":
                 place = _whole(given, "position")
-                await player.playlist_move(name, place, max(0, place - 1))
+                await player.move_in_playlist(name, place, max(0, place - 1))
             case "down":
                 place = _whole(given, "position")
-                await player.playlist_move(name, place, place + 1)
+                await player.move_in_playlist(name, place, place + 1)
             case other:
                 raise _unknown(other)
         return RedirectResponse(f"/music/playlists?{urlencode({'name': name})}", 303)
@@ -353,7 +353,7 @@ class MusicForms:
     async def _move_next(self, player: Player, track: int, position: int) -> None:
         state = await player.state()
         current = state.track.position if state.track and state.track.position is not None else -1
-        await player.move(track, current if position < current else current + 1)
+        await player.move_track(track, current if position < current else current + 1)
 
     async def _player(self) -> Player:
         return await self._daemon.hub.player()
@@ -376,7 +376,7 @@ async def _set(player: Player, key: str, given: Given) -> None:
         case "mute":
             await player.set_mute(_on(given, key))
         case "update":
-            await player.update()
+            await player.update_library()
         case other:
             raise _unknown(other)
 

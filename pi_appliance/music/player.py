@@ -1,12 +1,12 @@
-"""What the parts may ask of a program that makes sound, whichever it is."""
+"""The interface that every player implements."""
 
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from typing import Protocol
 
 from pi_appliance.music.model import (
     AddResult,
-    Art,
     Capability,
+    CoverArt,
     Entry,
     EntryType,
     LibraryFilter,
@@ -26,49 +26,50 @@ from pi_appliance.music.model import (
 
 
 class Player(Protocol):
-    """A program that makes sound.
+    """A program that plays music.
 
-    Every call raises Unavailable within a second or so if the player does not answer, and then certainly nothing was
-    done; Uncertain where something was asked that, done twice, does two things, and the answer was lost; Refused where
-    the player says no or lacks the ability (see `abilities`), in words for people. Positions count from 0. `id` is that
-    of a track in the queue: it stays its own while the queue changes around it.
+    Every call raises one of three errors. `Unavailable`: the player does not answer; raised within about a
+    second, and certainly nothing was done. `Uncertain`: a command that must not be repeated was sent and the
+    answer was lost. `Refused`: the player rejects the command or lacks the capability; the message is for users.
+
+    Positions count from 0. An `id` belongs to one track in the queue and stays the same when others move.
     """
 
     async def state(self) -> PlayerState:
-        """Return what it is doing now."""
+        """Return the current state."""
 
-    async def abilities(self) -> frozenset[Capability]:
-        """Return what it can, as it is set up at this moment."""
+    async def capabilities(self) -> frozenset[Capability]:
+        """Return the supported functions with the player's current setup."""
 
     async def play(self, position: int | None = None, *, at: float = 0.0) -> None:
-        """Play the track at POSITION, from its second AT on, or go on. Raises Refused if there is nothing there."""
+        """Play the track at `position` from second `at` on; without a position, resume. Raises Refused if none."""
 
     async def play_id(self, id: int) -> None:  # noqa: A002 - MPD's word
-        """Play the track of the queue that has ID. Raises Refused if it is gone."""
+        """Play the queued track `id`. Raises Refused if it is not in the queue any more."""
 
     async def pause(self) -> None:
-        """Pause; nothing happens unless it plays."""
+        """Pause if it plays."""
 
     async def toggle(self) -> None:
-        """Pause if it plays, else play."""
+        """Pause if it plays, otherwise play."""
 
     async def stop(self) -> None:
         """Stop."""
 
     async def next(self) -> None:
-        """Go to the next track."""
+        """Play the next track."""
 
     async def previous(self) -> None:
-        """Go to the previous track."""
+        """Play the previous track."""
 
     async def seek(self, seconds: float) -> None:
-        """Go to SECONDS from the start of the current track."""
+        """Seek to `seconds` from the start of the current track."""
 
     async def set_volume(self, volume: int) -> None:
-        """Set the volume, 0 to 100. Raises Refused where the player has no mixer."""
+        """Set the volume, 0 to 100. Raises Refused without a mixer."""
 
     async def set_mute(self, on: bool) -> None:
-        """Be silent, or as loud as before. Raises Refused where the player itself cannot (Can.MUTE)."""
+        """Mute or unmute. Raises Refused without `Capability.MUTE`."""
 
     async def set_modes(
         self,
@@ -78,115 +79,120 @@ class Player(Protocol):
         single: Mode | None = None,
         consume: Mode | None = None,
     ) -> None:
-        """Set those that are given."""
+        """Set the given modes; `None` leaves a mode as it is."""
 
     async def set_crossfade(self, seconds: int) -> None:
-        """Let tracks overlap by SECONDS; 0: not."""
+        """Overlap tracks by `seconds`; 0 switches it off."""
 
     async def set_replay_gain(self, gain: ReplayGainMode) -> None:
-        """Choose by what loudness is made even."""
+        """Set the ReplayGain mode."""
 
-    async def outputs(self) -> Sequence[Output]:
-        """Return where sound comes out."""
+    async def list_outputs(self) -> Sequence[Output]:
+        """Return the audio outputs."""
 
     async def set_output(self, id: int, on: bool) -> None:  # noqa: A002 - MPD's word
-        """Switch the output that has ID."""
+        """Enable or disable the output `id`."""
 
-    async def queue(self, start: int = 0, count: int = 100) -> Queue:
-        """Return COUNT tracks of the queue from position START."""
+    async def list_queue(self, start: int = 0, count: int = 100) -> Queue:
+        """Return `count` tracks of the queue from position `start` on."""
 
-    async def add(self, source: Source, where: QueuePosition = QueuePosition.END, *, play: bool = False) -> AddResult:
-        """Put SOURCE into the queue, and PLAY it from its first track. What is not known leaves the queue as it was."""
+    async def add_source(
+        self, source: Source, where: QueuePosition = QueuePosition.END, *, play: bool = False
+    ) -> AddResult:
+        """Add `source` to the queue and with `play` play its first track.
 
-    async def move(self, id: int, to: int) -> None:  # noqa: A002 - MPD's word
-        """Move the track that has ID to position TO."""
+        An unknown source raises Refused and leaves the queue unchanged.
+        """
 
-    async def remove(self, ids: Collection[int]) -> None:
-        """Take the tracks that have IDS out of the queue. Those that are gone already do not count."""
+    async def move_track(self, id: int, to: int) -> None:  # noqa: A002 - MPD's word
+        """Move the queued track `id` to position `to`."""
 
-    async def clear(self) -> None:
+    async def remove_tracks(self, ids: Collection[int]) -> None:
+        """Remove tracks from the queue. Unknown ids are ignored."""
+
+    async def clear_queue(self) -> None:
         """Empty the queue."""
 
-    async def shuffle(self) -> None:
-        """Put the queue into a random order."""
+    async def shuffle_queue(self) -> None:
+        """Reorder the queue randomly."""
 
-    async def save(self, name: str, *, replace: bool = False) -> None:
-        """Keep the queue as the playlist NAME. Raises Refused if there is one and it is not to be REPLACEd."""
+    async def save_queue(self, name: str, *, replace: bool = False) -> None:
+        """Save the queue as a playlist. Raises Refused if `name` exists, unless `replace` is set."""
 
-    async def folder(self, path: str = "", start: int = 0, count: int = 100) -> Page[Entry]:
-        """Return folders, tracks and playlist files in the folder PATH of the library, '' for its top."""
+    async def list_directory(self, path: str = "", start: int = 0, count: int = 100) -> Page[Entry]:
+        """Return folders, tracks and playlist files of a library folder; an empty `path` is the top."""
 
-    async def library(
+    async def list_library(
         self,
         kind: EntryType,
-        wanted: LibraryFilter = LibraryFilter(),  # noqa: B008 - it never changes
+        library_filter: LibraryFilter = LibraryFilter(),  # noqa: B008 - it is immutable
         start: int = 0,
         count: int = 100,
     ) -> Page[Entry]:
-        """Return the ARTISTs, ALBUMs, GENREs or TRACKs in which WANTED is found, in the order of their names.
+        """Return the artists, albums, genres or tracks that match, sorted by name.
 
-        TRACKs come in the order of the library: albums as a whole, and in the order of their tracks.
+        Tracks are in library order: album by album, in the order of their numbers.
         """
 
-    async def counts(self, folder: str = "") -> LibraryStats:
-        """Return how big the library is, or what of it is in FOLDER (then only its tracks and seconds are counted)."""
+    async def library_stats(self, folder: str = "") -> LibraryStats:
+        """Return the size of the library, or of `folder`: then only tracks and seconds are counted."""
 
-    async def update(self, folder: str = "") -> None:
-        """Look for what is new in FOLDER, '' for all. It goes on by itself: `PlayerState.updating`."""
+    async def update_library(self, folder: str = "") -> None:
+        """Start scanning `folder` for changes; empty: the whole library. See `PlayerState.updating`."""
 
-    async def playlists(self) -> Sequence[Playlist]:
-        """Return the saved playlists, in the order of their names."""
+    async def list_playlists(self) -> Sequence[Playlist]:
+        """Return the saved playlists, sorted by name."""
 
-    async def playlist(self, name: str, start: int = 0, count: int = 100) -> Page[Entry]:
-        """Return COUNT entries of the playlist NAME. Raises Refused if there is none."""
+    async def list_playlist(self, name: str, start: int = 0, count: int = 100) -> Page[Entry]:
+        """Return `count` entries of a playlist. Raises Refused if it does not exist."""
 
-    async def playlist_add(self, name: str, source: Source) -> None:
-        """Put SOURCE at the end of the playlist NAME, which is made if it is not there."""
+    async def add_to_playlist(self, name: str, source: Source) -> None:
+        """Append `source` to a playlist, which is created if it does not exist."""
 
-    async def playlist_remove(self, name: str, positions: Collection[int]) -> None:
-        """Take the entries at POSITIONS out of the playlist NAME."""
+    async def remove_from_playlist(self, name: str, positions: Collection[int]) -> None:
+        """Remove the entries at `positions` from a playlist."""
 
-    async def playlist_move(self, name: str, position: int, to: int) -> None:
-        """Move one entry of the playlist NAME."""
+    async def move_in_playlist(self, name: str, position: int, to: int) -> None:
+        """Move one entry of a playlist."""
 
     async def rename_playlist(self, name: str, to: str) -> None:
-        """Call the playlist NAME otherwise. Raises Refused if there is none, or one of the new name."""
+        """Rename a playlist. Raises Refused if it does not exist or the new name is taken."""
 
     async def delete_playlist(self, name: str) -> None:
-        """Delete the playlist NAME. Raises Refused if there is none."""
+        """Delete a playlist. Raises Refused if it does not exist."""
 
-    async def opinions(self, uris: Collection[str]) -> Mapping[str, TrackRating]:
-        """Return what is thought of those of URIS that something is thought of."""
+    async def ratings(self, uris: Collection[str]) -> Mapping[str, TrackRating]:
+        """Return the ratings of those of `uris` that have one."""
 
-    async def set_opinion(self, uri: str, opinion: TrackRating) -> None:
-        """Keep what is thought of the track URI, in place of what was thought before."""
+    async def set_rating(self, uri: str, rating: TrackRating) -> None:
+        """Replace the rating of a track."""
 
-    async def favourites(self, start: int = 0, count: int = 100) -> Page[Entry]:
-        """Return the favourite tracks, in the order of their addresses."""
+    async def list_favourites(self, start: int = 0, count: int = 100) -> Page[Entry]:
+        """Return the favourite tracks, sorted by URI."""
 
-    async def art(self, uri: str) -> Art | None:
-        """Return the picture in the file URI, else that of its folder; None if there is neither."""
+    async def album_art(self, uri: str) -> CoverArt | None:
+        """Return the image embedded in the file `uri`, else the one of its folder; `None` if there is none."""
 
-    async def partitions(self) -> Sequence[Partition]:
-        """Return the partitions there are."""
+    async def list_partitions(self) -> Sequence[Partition]:
+        """Return the partitions."""
 
     async def use_partition(self, name: str) -> None:
-        """Speak of the partition NAME from now on, on every connection. Raises Refused if there is none."""
+        """Use another partition from now on, on every connection. Raises Refused if it does not exist."""
 
-    async def new_partition(self, name: str) -> None:
-        """Make a partition."""
+    async def create_partition(self, name: str) -> None:
+        """Create a partition."""
 
     async def delete_partition(self, name: str) -> None:
-        """Delete a partition that has no outputs and no listeners. Raises Refused otherwise."""
+        """Delete a partition. Raises Refused if it has outputs or clients."""
 
     async def move_output(self, name: str) -> None:
-        """Move the output called NAME into the partition that is spoken of."""
+        """Move the output `name` into the current partition."""
 
-    def changes(self) -> AsyncIterator[frozenset[str]]:
-        """Yield the names of what changed, as MPD calls them (player, mixer, playlist, options, database, …).
+    def watch_changes(self) -> AsyncIterator[frozenset[str]]:
+        """Yield the names of changed MPD subsystems (player, mixer, playlist, options, database, …).
 
         The first item comes at once. Raises Unavailable when the player is lost.
         """
 
     async def close(self) -> None:
-        """Let go of every connection."""
+        """Close all connections."""

@@ -48,7 +48,7 @@ async def play_station(music: Music, stations: Stations, name: str) -> None:
     """Play the station NAME, and nothing else. Raises UnknownName, and what the player raises."""
     station = await asyncio.to_thread(stations.to_play, name)  # it may look up a list on the web
     player = await music.player()
-    await player.add(Uri(uri=station.url, title=station.name), QueuePosition.INSTEAD, play=True)
+    await player.add_source(Uri(uri=station.url, title=station.name), QueuePosition.REPLACE, play=True)
 
 
 async def _play(player: Player, values: Values) -> None:

@@ -1,4 +1,4 @@
-"""What the household thinks of tracks, kept here where the player itself cannot."""
+"""Ratings and favourites of tracks, stored here for players that cannot store them."""
 
 import json
 from collections.abc import Collection, Mapping
@@ -9,43 +9,46 @@ from pi_appliance.storage.database import Database
 
 
 class RatingStore:
-    """The opinions in the database of STORE."""
+    """Track ratings in the table `track_ratings`."""
 
-    def __init__(self, store: Database) -> None:
-        self._writing, self._rows = store.writing, store.rows
+    def __init__(self, database: Database) -> None:
+        self._writing, self._rows = database.writing, database.rows
 
-    def of(self, uris: Collection[str]) -> Mapping[str, TrackRating]:
-        """Return what is thought of those of URIS that something is thought of. Raises Unavailable."""
+    def find_ratings(self, uris: Collection[str]) -> Mapping[str, TrackRating]:
+        """Return the ratings of those of `uris` that have one. Raises Unavailable."""
         query = "SELECT * FROM opinions WHERE uri IN (SELECT value FROM json_each(?))"
-        found = self._rows(query, (json.dumps(list(uris)),))
-        return {row["uri"]: TrackRating(rating=row["rating"], favourite=bool(row["favourite"])) for row in found}
+        rows = self._rows(query, (json.dumps(list(uris)),))
+        return {row["uri"]: TrackRating(rating=row["rating"], favourite=bool(row["favourite"])) for row in rows}
 
-    def put(self, uri: str, opinion: TrackRating) -> None:
-        """Keep OPINION of the track URI; one that says nothing is forgotten. Raises Unavailable, or Refused.
+    def save_rating(self, uri: str, rating: TrackRating) -> None:
+        """Replace the rating of the track `uri`; an empty rating deletes it.
 
-        The latter for what is no text: a word on a command line may hold any bytes.
+        Raises:
+            Refused: `uri` is not valid text, as a command line argument may be.
+            Unavailable: the database cannot be written.
+
         """
         try:
             uri.encode()
         except UnicodeEncodeError:
-            raise Refused(f"{uri!r} is the address of no track") from None
+            raise Refused(f"{uri!r} is not the address of a track") from None
         with self._writing() as db:
-            if opinion == TrackRating():
+            if rating == TrackRating():
                 db.execute("DELETE FROM opinions WHERE uri = ?", (uri,))
                 return
             db.execute(
                 "INSERT OR REPLACE INTO opinions (uri, rating, favourite) VALUES (?, ?, ?)",
-                (uri, opinion.rating, int(opinion.favourite)),
+                (uri, rating.rating, int(rating.favourite)),
             )
 
-    def favourites(self, start: int, count: int) -> Page[Entry]:
-        """Return COUNT favourites from START on, in the order of their addresses. Raises Unavailable."""
+    def list_favourites(self, start: int, count: int) -> Page[Entry]:
+        """Return `count` favourites from index `start` on, sorted by URI. Raises Unavailable."""
         query = "SELECT uri FROM opinions WHERE favourite = 1 ORDER BY uri LIMIT ? OFFSET ?"
         length = int(self._rows("SELECT count(*) FROM opinions WHERE favourite = 1", ())[0][0])
-        items = [_entry(row["uri"]) for row in self._rows(query, (count, start))]
-        return Page(items=items, start=start, length=length, more=start + len(items) < length)
+        items = [_to_entry(row["uri"]) for row in self._rows(query, (count, start))]
+        return Page(items=items, start=start, length=length, has_more=start + len(items) < length)
 
 
-def _entry(uri: str) -> Entry:
+def _to_entry(uri: str) -> Entry:
     track = Track(uri=uri)
     return Entry(kind=EntryType.STREAM if "://" in uri else EntryType.TRACK, name=track.label, uri=uri, track=track)

@@ -1,8 +1,8 @@
-"""Web radio that comes back: a stream that falls silent by itself is connected anew, then replaced, then returned to.
+"""Reconnect web radio that breaks off, play a fallback if that fails, and return to the station later.
 
-Silent is: stopped with an error or at its end, or time does not go on although it plays. A person's stop or pause has
-neither an error nor an end, and is left alone; so is everything as soon as a hand does anything else, or a job: an
-alarm sees to its own music.
+A stream has broken off if playback stopped with an error or at the end of the stream, or if the time does not
+advance. A user's stop or pause causes neither and is respected. The watchdog also yields to any other user
+command and to music jobs, because an alarm handles its own music.
 """
 
 import asyncio
@@ -15,232 +15,241 @@ from random import Random
 from pi_appliance.config.model import Radio
 from pi_appliance.config.units import format_duration
 from pi_appliance.errors import Refused, Uncertain
-from pi_appliance.music.hub import Hub, Listener, Nap
-from pi_appliance.music.model import Capability, Play, PlayerState, QueuePosition, Source, Track, Uri
+from pi_appliance.music.hub import PlayerHub, Sleep, Subscription
+from pi_appliance.music.model import Capability, PlaybackState, PlayerState, QueuePosition, Source, Track, Uri
 from pi_appliance.music.player import Player
-from pi_appliance.music.sources import describe
-from pi_appliance.system import backoff
+from pi_appliance.music.sources import describe_source
+from pi_appliance.system.backoff import Backoff
 
-TRIES = 3  # before something else plays
-_FIRST, _LONGEST = 1 / 20, 3  # waits between two tries, in patiences: with 20 seconds, a second and a minute
-_SLOW_INTERVAL = timedelta(hours=1)  # the longest between two returns
-_POLLS = 4  # at how time goes on, within one patience
+TRIES = 3  # before a fallback plays
+# Limits of the wait between two tries, in silence timeouts: with 20 s, from 1 s to 1 min.
+_FIRST_WAIT, _LONGEST_WAIT = 1 / 20, 3
+_MAX_RETRY_INTERVAL = timedelta(hours=1)
+_POLLS = 4  # of the elapsed time, within one silence timeout
 _log = logging.getLogger(__name__)
 
 
-class _Ended(Exception):
-    """A hand, or the player, is doing something else by now."""
+class _Superseded(Exception):
+    """A user, a job or the player itself started something else."""
 
 
 @dataclass(slots=True)
-class _Instead:
-    """What plays in place of the stream: its tracks in the queue."""
+class _Fallback:
+    """The tracks of the fallback in the queue."""
 
     name: str
     ids: frozenset[int]
 
 
-class Watchdog:
-    """Looks after the web radio on HUB. FALLBACK gives what may play instead, in order, when it is needed.
-
-    JOBS returns None while a job says what plays; else a number, another one once a job has ended the music.
-    """
+class RadioWatchdog:
+    """Watch the web radio on `hub` and reconnect it."""
 
     def __init__(
         self,
-        hub: Hub,
+        hub: PlayerHub,
         radio: Radio,
         fallback: Callable[[], Awaitable[Sequence[Source]]],
         *,
-        jobs: Callable[[], int | None] = lambda: 0,
-        nap: Nap = asyncio.sleep,
+        job_generation: Callable[[], int | None] = lambda: 0,
+        sleep: Sleep = asyncio.sleep,
         random: Random | None = None,
     ) -> None:
-        self._hub, self._radio, self._fallback, self._nap = hub, radio, fallback, nap
+        """Create a watchdog; `run()` starts it.
+
+        Args:
+            hub: the player connection.
+            radio: timeouts and intervals.
+            fallback: returns the sources to try while the station is unreachable, in order.
+            job_generation: returns `None` while a job controls playback, else a number that changes once a job
+                has stopped the music.
+            sleep: waits that many seconds.
+            random: source of the jitter.
+        """
+        self._hub, self._radio, self._fallback, self._sleep = hub, radio, fallback, sleep
         self._random = random or Random()  # noqa: S311 - jitter
-        self._jobs = jobs
-        self._turn: int | None = None  # what `jobs` said when our own doings began; None: there are none
-        self._patience = radio.patience.total_seconds()
-        self._hands = 0  # how many commands there had been when our own work began
+        self._job_generation = job_generation
+        self._own_generation: int | None = None  # of the jobs when the repair started; None: no repair
+        self._timeout = radio.silence_timeout.total_seconds()
+        self._own_count = 0  # of user commands when the repair started
 
     async def run(self) -> None:
-        """Watch until cancelled. Raises what the player does when it is lost in the middle."""
-        with self._hub.listening() as listener:
+        """Watch until cancelled. Raises the player's errors."""
+        with self._hub.subscribe() as changes:
             while True:
-                stream = await self._until_a_stream_plays(listener)
+                stream = await self._wait_for_stream(changes)
                 try:
-                    why = await self._until_it_is_silent(stream, listener)
-                    await self._bring_back(stream, why, listener)
-                except _Ended:
+                    reason = await self._wait_for_silence(stream, changes)
+                    await self._repair(stream, reason, changes)
+                except _Superseded:
                     pass
                 finally:
-                    self._hub.say("")
+                    self._hub.set_status_text("")
 
-    async def _until_a_stream_plays(self, listener: Listener) -> Track:
+    async def _wait_for_stream(self, changes: Subscription) -> Track:
         while True:
             state = self._hub.state
-            if state is not None and state.play is Play.PLAYING and state.track and _is_stream(state.track):
-                return state.track
-            await listener.news()
+            if state is not None and state.playback is PlaybackState.PLAYING and state.track:
+                if _is_stream(state.track):
+                    return state.track
+            await changes.changes()
 
-    async def _until_it_is_silent(self, stream: Track, listener: Listener) -> str:
-        """Return why STREAM fell silent. Raises _Ended if somebody wants it so."""
-        self._hands, self._turn = self._hub.hands, None
-        elapsed, still = -1.0, 0.0
+    async def _wait_for_silence(self, stream: Track, changes: Subscription) -> str:
+        """Return the reason why `stream` broke off. Raises _Superseded if a user stopped it."""
+        self._own_count, self._own_generation = self._hub.user_command_count, None
+        elapsed, silent_seconds, step = -1.0, 0.0, self._timeout / _POLLS
         while True:
-            step = self._patience / _POLLS
-            news = await listener.news_within(step, self._nap)
+            names = await changes.changes_within(step, self._sleep)
             state = await self._state()
-            if _broke_off(state) and (state.track is None or _is_same(state.track, stream)):
+            if _has_broken_off(state) and (state.track is None or _is_same(state.track, stream)):
                 return state.error or "it ended"
-            if state.play is not Play.PLAYING or not _is_same(state.track, stream):
-                raise _Ended
+            if state.playback is not PlaybackState.PLAYING or not _is_same(state.track, stream):
+                raise _Superseded
             if state.elapsed is not None and state.elapsed != elapsed:
-                elapsed, still = state.elapsed, 0.0
-            elif not news:  # news come at any time; only what was waited for counts
-                still += step
-            if still >= self._patience:
-                return "nothing comes any more"
+                elapsed, silent_seconds = state.elapsed, 0.0
+            elif not names:  # changes come at any time; only a full step counts
+                silent_seconds += step
+            if silent_seconds >= self._timeout:
+                return "no data is received"
 
-    async def _bring_back(self, stream: Track, why: str, listener: Listener) -> None:
-        """Connect STREAM anew; else play something else and return. Comes back only when STREAM plays."""
-        self._hands, self._turn = self._hub.hands, self._jobs()
-        if self._turn is None:
-            raise _Ended
-        _log.warning("music: %s fell silent: %s", stream.label, why)
-        attempt = 0
+    async def _repair(self, stream: Track, reason: str, changes: Subscription) -> None:
+        """Reconnect `stream`, else play a fallback meanwhile. Returns only when `stream` plays."""
+        self._own_count, self._own_generation = self._hub.user_command_count, self._job_generation()
+        if self._own_generation is None:
+            raise _Superseded
+        _log.warning("music: %s broke off: %s", stream.label, reason)
+        backoff = Backoff(
+            self._radio.silence_timeout * _FIRST_WAIT, self._radio.silence_timeout * _LONGEST_WAIT, self._random
+        )
         while True:
             for _ in range(TRIES):
-                attempt += 1
-                self._hub.say(f"{stream.label} fell silent ({why}); it is tried again")
-                await self._rest(self._wait(attempt), listener, stream)
-                if await self._plays_again(stream, listener):
+                self._hub.set_status_text(f"{stream.label} broke off ({reason}); reconnecting")
+                await self._wait(backoff.next_delay(), changes, stream)
+                if await self._reconnect(stream, changes):
                     _log.info("music: %s is back", stream.label)
                     return
             for source in await self._fallback():
-                if await self._until_return(stream, source, listener):
+                if await self._play_fallback_until_back(stream, source, changes):
                     _log.info("music: %s is back", stream.label)
                     return
 
-    def _wait(self, attempt: int) -> timedelta:
-        first, longest = self._radio.patience * _FIRST, self._radio.patience * _LONGEST
-        return backoff.wait(attempt, first=first, at_most=longest, random=self._random)
-
-    async def _until_return(self, stream: Track, source: Source, listener: Listener) -> bool:
-        """Play SOURCE until STREAM is back; False if SOURCE falls silent or does not begin."""
-        back = self._radio.back
+    async def _play_fallback_until_back(self, stream: Track, source: Source, changes: Subscription) -> bool:
+        """Play `source` until `stream` is back; return False if `source` fails."""
+        interval = self._radio.retry_every
         while True:
-            instead = await self._play_instead(source, listener)
-            if instead is None:
+            fallback = await self._start_fallback(source, changes)
+            if fallback is None:
                 return False
-            _log.warning("music: %s plays in place of %s", instead.name, stream.label)
-            self._hub.say(
-                f"{instead.name} plays while {stream.label} is away; that is tried again in {format_duration(back)}"
+            _log.warning("music: %s plays instead of %s", fallback.name, stream.label)
+            self._hub.set_status_text(
+                f"{fallback.name} plays instead of {stream.label}, which is tried again in {format_duration(interval)}"
             )
-            lasted = await self._rest(back, listener, stream, on=instead)
-            if await self._plays_again(stream, listener):
-                await self._take_out(instead)
+            lasted = await self._wait(interval, changes, stream, fallback)
+            if await self._reconnect(stream, changes):
+                await self._remove(fallback)
                 return True
-            await self._take_out(instead)
+            await self._remove(fallback)
             if not lasted:
                 return False
-            back = min(back * 2, _SLOW_INTERVAL)
+            interval = min(interval * 2, _MAX_RETRY_INTERVAL)
 
-    async def _plays_again(self, stream: Track, listener: Listener) -> bool:
-        """Let STREAM play from its place in the queue, and say whether it does. Raises _Ended if it is gone."""
+    async def _reconnect(self, stream: Track, changes: Subscription) -> bool:
+        """Play `stream` at its place in the queue and return whether it sounds. Raises _Superseded if it is gone."""
         assert stream.id is not None
         player = await self._player()
         try:
-            if Capability.REMOVE in self._hub.abilities:
+            if Capability.REMOVE in self._hub.capabilities:
                 await player.play_id(stream.id)
-            else:  # it is not in the queue any more, if anything has played instead
-                await player.add(Uri(uri=stream.uri, title=stream.title), QueuePosition.INSTEAD, play=True)
-        except Refused:  # because it failed at once, or because it is not in the queue any more
+            else:  # a fallback has replaced it in the queue
+                await player.add_source(Uri(uri=stream.uri, title=stream.title), QueuePosition.REPLACE, play=True)
+        except Refused:  # it failed at once, or it is not in the queue any more
             state = await self._state()
-            if _broke_off(state) and state.track is not None and state.track.uri == stream.uri:
+            if _has_broken_off(state) and state.track is not None and state.track.uri == stream.uri:
                 return False
-            raise _Ended from None
-        return await self._proved(lambda track: track is not None and track.uri == stream.uri, listener)
+            raise _Superseded from None
+        return await self._is_sounding(lambda track: track is not None and track.uri == stream.uri, changes)
 
-    async def _play_instead(self, source: Source, listener: Listener) -> _Instead | None:
-        """Let SOURCE play, behind all that is in the queue; None if it does not."""
+    async def _start_fallback(self, source: Source, changes: Subscription) -> _Fallback | None:
+        """Play `source` at the end of the queue; return `None` if it does not sound."""
         player = await self._player()
-        where = QueuePosition.END if Capability.REMOVE in self._hub.abilities else QueuePosition.INSTEAD
+        where = QueuePosition.END if Capability.REMOVE in self._hub.capabilities else QueuePosition.REPLACE
         length = (await self._state()).queue_length
         try:
-            added = await player.add(source, where, play=True)
+            added = await player.add_source(source, where, play=True)
         except (Refused, Uncertain) as error:
-            _log.warning("music: %s cannot play instead: %s", describe(source), error)
-            if where is QueuePosition.END:  # it may have come into the queue, and failed only then
-                await self._take_out_from(length)
+            _log.warning("music: the fallback %s does not play: %s", describe_source(source), error)
+            if where is QueuePosition.END:  # it may have been added before it failed
+                await self._remove_from(length)
             return None
-        window = await player.queue(added.position, added.count)
-        instead = _Instead(added.name, frozenset(track.id for track in window.tracks if track.id is not None))
-        if await self._proved(lambda track: track is not None and track.id in instead.ids, listener):
-            return instead
-        await self._take_out(instead)
+        page = await player.list_queue(added.position, added.count)
+        fallback = _Fallback(added.name, frozenset(track.id for track in page.tracks if track.id is not None))
+        if await self._is_sounding(lambda track: track is not None and track.id in fallback.ids, changes):
+            return fallback
+        await self._remove(fallback)
         return None
 
-    async def _take_out_from(self, length: int) -> None:
+    async def _remove_from(self, length: int) -> None:
         player = await self._player()
-        came = (await player.queue(length)).tracks
-        await player.remove(frozenset(track.id for track in came if track.id is not None))
+        added = (await player.list_queue(length)).tracks
+        await player.remove_tracks(frozenset(track.id for track in added if track.id is not None))
 
-    async def _take_out(self, instead: _Instead) -> None:
-        if Capability.REMOVE in self._hub.abilities:
-            await (await self._player()).remove(instead.ids)
+    async def _remove(self, fallback: _Fallback) -> None:
+        if Capability.REMOVE in self._hub.capabilities:
+            await (await self._player()).remove_tracks(fallback.ids)
 
-    async def _proved(self, ours: Callable[[Track | None], bool], listener: Listener) -> bool:
-        """Say whether time goes on within the patience, on a track that is OURS."""
+    async def _is_sounding(self, is_expected: Callable[[Track | None], bool], changes: Subscription) -> bool:
+        """Return whether the elapsed time advances within the silence timeout on the expected track."""
         first: float | None = None
-        waited, step = 0.0, self._patience / _POLLS
-        while waited < self._patience:
-            if not await listener.news_within(step, self._nap):
+        waited, step = 0.0, self._timeout / _POLLS
+        while waited < self._timeout:
+            if not await changes.changes_within(step, self._sleep):
                 waited += step
             state = await self._state()
-            if _broke_off(state):
+            if _has_broken_off(state):
                 return False
-            if state.play is not Play.PLAYING or not ours(state.track):
-                raise _Ended
+            if state.playback is not PlaybackState.PLAYING or not is_expected(state.track):
+                raise _Superseded
             if first is None:
                 first = state.elapsed
             elif state.elapsed is not None and state.elapsed != first:
                 return True
         return False
 
-    async def _rest(self, wait: timedelta, listener: Listener, stream: Track, on: _Instead | None = None) -> bool:
-        """Let WAIT pass, in silence, or with what plays ON instead; False if that falls silent. Raises _Ended."""
-        ids = on.ids if on is not None else {stream.id}
-        over = asyncio.ensure_future(self._nap(wait.total_seconds()))
+    async def _wait(
+        self, delay: timedelta, changes: Subscription, stream: Track, fallback: _Fallback | None = None
+    ) -> bool:
+        """Wait for `delay`; return False as soon as the fallback breaks off. Raises _Superseded."""
+        ids = fallback.ids if fallback is not None else {stream.id}
+        timeout = asyncio.ensure_future(self._sleep(delay.total_seconds()))
         try:
-            while not over.done():
-                news = asyncio.ensure_future(listener.news())
+            while not timeout.done():
+                change = asyncio.ensure_future(changes.changes())
                 try:
-                    await asyncio.wait({over, news}, return_when=asyncio.FIRST_COMPLETED)
+                    await asyncio.wait({timeout, change}, return_when=asyncio.FIRST_COMPLETED)
                 finally:
-                    news.cancel()
+                    change.cancel()
                 state = await self._state()
-                if _broke_off(state):
-                    if on is not None:
+                if _has_broken_off(state):
+                    if fallback is not None:
                         return False
-                elif state.play is not Play.PLAYING or state.track is None or state.track.id not in ids:
-                    raise _Ended
+                elif state.playback is not PlaybackState.PLAYING or state.track is None or state.track.id not in ids:
+                    raise _Superseded
         finally:
-            over.cancel()
+            timeout.cancel()
         return True
 
     async def _player(self) -> Player:
-        """Return the player for our own doings. Raises _Ended if a hand, or a job, was on it since they began."""
-        self._stand_back()
-        return await self._hub.player(by_hand=False)
+        """Return the player. Raises _Superseded if a user or a job used it since the repair started."""
+        self._yield_to_others()
+        return await self._hub.player(by_user=False)
 
     async def _state(self) -> PlayerState:
-        """Return what the player does. Raises _Ended if a hand was on it since our own doings began."""
         return await (await self._player()).state()
 
-    def _stand_back(self) -> None:
-        if self._hub.hands != self._hands or (self._turn is not None and self._jobs() != self._turn):
-            raise _Ended
+    def _yield_to_others(self) -> None:
+        if self._hub.user_command_count != self._own_count:
+            raise _Superseded
+        if self._own_generation is not None and self._job_generation() != self._own_generation:
+            raise _Superseded
 
 
 def _is_stream(track: Track) -> bool:
@@ -251,8 +260,8 @@ def _is_same(track: Track | None, stream: Track) -> bool:
     return track is not None and track.id == stream.id and track.uri == stream.uri
 
 
-def _broke_off(state: PlayerState) -> bool:
-    """Say whether it stopped by itself: there is an error, or no current track any more, as at the end of the queue."""
-    if state.play is not Play.STOPPED or state.queue_length == 0:
+def _has_broken_off(state: PlayerState) -> bool:
+    """Return whether playback stopped by an error, or without a current track, as at the end of the queue."""
+    if state.playback is not PlaybackState.STOPPED or state.queue_length == 0:
         return False
     return bool(state.error) or state.track is None

@@ -1,7 +1,7 @@
-"""Where the music was: kept on the disk with few writes, and taken up again by a player that has lost its queue.
+"""Store queue and playback on disk with few writes, and restore them on a player that has lost its queue.
 
-The queue is written when it has changed and come to rest; the place in it when something other than time has changed,
-and every two minutes while a file plays. Who has restored a queue of his own keeps it.
+The queue is written after it has changed and no change followed for a while. The playback state is written when
+it changes, and every two minutes while a file plays. A player that restores its own queue keeps it.
 """
 
 import asyncio
@@ -16,25 +16,25 @@ from typing import Any, get_type_hints
 
 from pi_appliance.errors import Refused, Unavailable
 from pi_appliance.music.alarms.active import ActiveSessions
-from pi_appliance.music.hub import CONNECTION, Hub, Nap
-from pi_appliance.music.model import Mode, Play, PlayerState, Track, Uri
+from pi_appliance.music.hub import CONNECTION, PlayerHub, Sleep
+from pi_appliance.music.model import Mode, PlaybackState, PlayerState, Track, Uri
 from pi_appliance.music.player import Player
 from pi_appliance.system import files
 
-DEBOUNCE = 5.0  # seconds without news, after which what has changed is written
-MAX_DELAY = 30.0  # seconds after which it is written though there are news all the time
+DEBOUNCE = 5.0  # seconds without a change before a write
+MAX_DELAY = 30.0  # seconds after which a change is written even if more changes follow
 INTERVAL = 120.0  # seconds between two writes while a file plays
-WINDOW = 500  # tracks asked for at a time
+WINDOW = 500  # tracks per request
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlaybackSnapshot:
-    """Where the music was, and how. `version` is that of the queue, `boot` the start of the machine."""
+    """What was played, and how. `version` is that of the queue, `boot` the boot id of the machine."""
 
     version: int
     boot: str
-    play: Play
+    playback: PlaybackState
     position: int | None
     uri: str
     elapsed: float | None
@@ -46,72 +46,84 @@ class PlaybackSnapshot:
 
     @property
     def key(self) -> tuple[object, ...]:
-        """All but what changes by itself."""
-        place = (self.play, self.position, self.uri, self.volume)
-        return (*place, self.repeat, self.random, self.single, self.consume)
+        """All values except those that change during playback."""
+        state = (self.playback, self.position, self.uri, self.volume)
+        return (*state, self.repeat, self.random, self.single, self.consume)
 
 
-class Resume:
-    """Keeps in FOLDER where the music on HUB was. BOOT names this start of the machine."""
+class PlaybackResumer:
+    """Save and restore the playback of `hub`."""
 
     def __init__(
         self,
-        hub: Hub,
+        hub: PlayerHub,
         folder: Path,
         *,
         boot: str,
-        work: ActiveSessions | None = None,
-        nap: Nap = asyncio.sleep,
+        sessions: ActiveSessions | None = None,
+        sleep: Sleep = asyncio.sleep,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._hub, self._boot, self._nap, self._clock = hub, boot, nap, clock
-        self._work = work
-        self._queue_file, self._place_file = folder / "queue.json", folder / "place.json"
+        """Read the files in `folder`.
+
+        Args:
+            hub: the player connection.
+            folder: for the files `queue.json` and `playback.json`.
+            boot: boot id of the machine.
+            sessions: alarms and other music jobs, which take precedence.
+            sleep: waits that many seconds.
+            clock: seconds of a monotonic clock.
+        """
+        self._hub, self._boot, self._sleep, self._clock = hub, boot, sleep, clock
+        self._sessions = sessions
+        self._queue_file, self._playback_file = folder / "queue.json", folder / "playback.json"
         self._tracks = _read_tracks(self._queue_file)
-        self._place = _read_place(self._place_file)
-        self._version: int | None = None  # of the queue, as it was read last; None: not since it is connected
-        self._changed: float | None = None  # when the first of what is not written was seen
-        self._saved = 0.0
+        self._snapshot = _read_snapshot(self._playback_file)
+        self._version: int | None = None  # of the queue that was read last; None: not read on this connection
+        self._changed_at: float | None = None  # time of the first change that is not written yet
+        self._saved_at = 0.0
 
     async def run(self) -> None:
-        """Keep it until cancelled. Raises what the player does when it is lost in the middle; Unavailable."""
-        with self._hub.listening() as listener:
+        """Save playback until cancelled. Raises Unavailable and the player's errors."""
+        with self._hub.subscribe() as subscription:
             try:
                 while True:
-                    names = await listener.news_within(self._wait(), self._nap)
-                    await self._look(names)
+                    names = await subscription.changes_within(self._timeout(), self._sleep)
+                    await self._process(names)
             finally:
                 self._version = None
                 with suppress(Unavailable):
-                    self._write_place()  # the last moment: more of it will not be known
+                    self._write_snapshot()  # the last known state
 
-    async def _look(self, names: frozenset[str]) -> None:
-        if self._hub.state is None or self._hub.stand_in:
-            self._version = self._changed = None
+    async def _process(self, names: frozenset[str]) -> None:
+        if self._hub.state is None or self._hub.uses_fallback:
+            self._version = self._changed_at = None
             return
         if CONNECTION in names:
             await self._restore()
-        if self._changed is None and self._is_other():
-            self._changed = self._clock()
-        waited = self._changed is not None and self._clock() - self._changed >= MAX_DELAY
-        if not names or waited:
+        if self._changed_at is None and self._is_unsaved():
+            self._changed_at = self._clock()
+        overdue = self._changed_at is not None and self._clock() - self._changed_at >= MAX_DELAY
+        if not names or overdue:
             await self._save()
 
-    def _wait(self) -> float | None:
-        """Return after how many seconds something is to be written, if there are no news; None: nothing is."""
-        if self._changed is not None:
-            return max(0.0, min(DEBOUNCE, self._changed + MAX_DELAY - self._clock()))
+    def _timeout(self) -> float | None:
+        """Return the seconds until the next write if no change is reported; `None`: no write is pending."""
+        if self._changed_at is not None:
+            return max(0.0, min(DEBOUNCE, self._changed_at + MAX_DELAY - self._clock()))
         state = self._hub.state
-        if state is None or self._hub.stand_in or state.play is not Play.PLAYING or not _is_file(state.track):
+        if state is None or self._hub.uses_fallback:
             return None
-        return max(0.0, self._saved + INTERVAL - self._clock())
+        if state.playback is not PlaybackState.PLAYING or not _is_file(state.track):
+            return None
+        return max(0.0, self._saved_at + INTERVAL - self._clock())
 
-    def _is_other(self) -> bool:
-        """Say whether something is other than it was written, time aside."""
-        now = self._now()
-        if now is None or self._place is None:
+    def _is_unsaved(self) -> bool:
+        """Return whether anything but the elapsed time differs from the files."""
+        now, saved = self._take_snapshot(), self._snapshot
+        if now is None or saved is None:
             return True
-        return now.version != self._version or now.key != self._place.key or now.version < self._place.version
+        return now.version != self._version or now.key != saved.key or now.version < saved.version
 
     async def _save(self) -> None:
         state = self._hub.state
@@ -123,38 +135,38 @@ class Resume:
             if tracks != self._tracks:
                 _write(self._queue_file, {"tracks": tracks})
                 self._tracks = tracks
-        self._write_place()
-        self._changed, self._saved = None, self._clock()
+        self._write_snapshot()
+        self._changed_at, self._saved_at = None, self._clock()
 
-    def _write_place(self) -> None:
-        now = self._now()
-        if now is None or now == self._place:
+    def _write_snapshot(self) -> None:
+        now = self._take_snapshot()
+        if now is None or now == self._snapshot:
             return
-        _write(self._place_file, asdict(now))
-        self._place = now
+        _write(self._playback_file, asdict(now))
+        self._snapshot = now
 
     async def _read_queue(self) -> list[tuple[str, str]]:
-        """Return the address and the name of each track; a stream keeps the name that it was known by first."""
-        player, known = await self._hub.player(by_hand=False), dict(self._tracks)
-        found: list[tuple[str, str]] = []
+        """Return URI and title of each track. A stream keeps the first title under which it was known."""
+        player, titles = await self._hub.player(by_user=False), dict(self._tracks)
+        tracks: list[tuple[str, str]] = []
         while True:
-            window = await player.queue(len(found), WINDOW)
-            found += [
-                (track.uri, "" if _is_file(track) else known.get(track.uri) or track.album or track.title)
-                for track in window.tracks
+            page = await player.list_queue(len(tracks), WINDOW)
+            tracks += [
+                (track.uri, "" if _is_file(track) else titles.get(track.uri) or track.album or track.title)
+                for track in page.tracks
             ]
-            if not window.tracks or len(found) >= window.length:
-                return found
+            if not page.tracks or len(tracks) >= page.length:
+                return tracks
 
-    def _now(self) -> PlaybackSnapshot | None:
+    def _take_snapshot(self) -> PlaybackSnapshot | None:
         state = self._hub.state
-        if state is None or self._hub.stand_in:
+        if state is None or self._hub.uses_fallback:
             return None
         track = state.track
         return PlaybackSnapshot(
             version=state.queue_version,
             boot=self._boot,
-            play=state.play,
+            playback=state.playback,
             position=track.position if track else None,
             uri=track.uri if track else "",
             elapsed=round(state.elapsed, 1) if state.elapsed is not None and _is_file(track) else None,
@@ -166,93 +178,93 @@ class Resume:
         )
 
     async def _restore(self) -> None:
-        """Take up where it was, if this player has lost its queue; an alarm that rings sees to its own music."""
-        state, place = self._hub.state, self._place
-        if state is None or place is None or not self._tracks or not self._lost_its_queue(state, place):
+        """Restore queue and playback if this player has lost its queue; a ringing alarm takes precedence."""
+        state, saved = self._hub.state, self._snapshot
+        if state is None or saved is None or not self._tracks or not self._has_lost_queue(state, saved):
             return
         if self._alarm_rings():
             return
-        hands, player = self._hub.hands, await self._hub.player(by_hand=False)
-        positions = await self._refill(player)
+        commands_before, player = self._hub.user_command_count, await self._hub.player(by_user=False)
+        positions = await self._refill_queue(player)
         if self._alarm_rings():
             return
-        await self._set_up(player, place)
+        await self._restore_settings(player, saved)
         now = await player.state()
         if (
             not self._alarm_rings()
-            and now.play is Play.STOPPED
+            and now.playback is PlaybackState.STOPPED
             and now.queue_length == len(positions)
-            and hands == self._hub.hands
+            and commands_before == self._hub.user_command_count
         ):
-            await self._go_on(player, place, positions)
-        _log.info("music: the queue is back, %d of %d tracks", len(positions), len(self._tracks))
+            await self._resume_playback(player, saved, positions)
+        _log.info("music: queue restored, %d of %d tracks", len(positions), len(self._tracks))
 
     def _alarm_rings(self) -> bool:
-        return self._work is not None and self._work.alarm_ringing
+        return self._sessions is not None and self._sessions.alarm_ringing
 
-    def _lost_its_queue(self, state: PlayerState, place: PlaybackSnapshot) -> bool:
-        """Say whether the queue is empty because the player, or the machine, was started anew.
+    def _has_lost_queue(self, state: PlayerState, saved: PlaybackSnapshot) -> bool:
+        """Return whether the queue is empty because the player or the machine was restarted.
 
-        MPD counts the versions of its queue from its start; for another player, only the machine's start is known.
+        MPD counts queue versions from its start. For other players only a restart of the machine is visible.
         """
         if state.queue_length:
             return False
-        return state.queue_version < place.version if self._hub.configured is not None else self._boot != place.boot
+        if self._hub.mpd_address is not None:
+            return state.queue_version < saved.version
+        return self._boot != saved.boot
 
-    async def _refill(self, player: Player) -> dict[int, int]:
-        """Put the tracks into the queue again, and return the new position of each old one; some may be gone."""
+    async def _refill_queue(self, player: Player) -> dict[int, int]:
+        """Add the saved tracks, and return the new position of each old one; some may be gone."""
         positions: dict[int, int] = {}
         for number, (uri, title) in enumerate(self._tracks):
             with suppress(Refused):
-                await player.add(Uri(uri=uri, title=title))
+                await player.add_source(Uri(uri=uri, title=title))
                 positions[number] = len(positions)
         return positions
 
-    async def _set_up(self, player: Player, place: PlaybackSnapshot) -> None:
-        for modes in ({"repeat": place.repeat, "random": place.random}, {"single": place.single}):
-            with suppress(Refused):  # not every player has each of them
+    async def _restore_settings(self, player: Player, saved: PlaybackSnapshot) -> None:
+        for modes in ({"repeat": saved.repeat, "random": saved.random}, {"single": saved.single}):
+            with suppress(Refused):  # some players lack a mode
                 await player.set_modes(**modes)
         with suppress(Refused):
-            await player.set_modes(consume=place.consume)
-        if place.volume is not None and self._hub.state and self._hub.state.volume is not None:
-            await player.set_volume(self._loudest(place.volume))
+            await player.set_modes(consume=saved.consume)
+        if saved.volume is not None and self._hub.state and self._hub.state.volume is not None:
+            policy = self._hub.policy.volume_policy
+            start = None if policy is None else policy.start
+            await player.set_volume(saved.volume if start is None else min(saved.volume, start))
 
-    def _loudest(self, volume: int) -> int:
-        policy = self._hub.house.policy
-        return volume if policy is None or policy.start is None else min(volume, policy.start)
-
-    async def _go_on(self, player: Player, place: PlaybackSnapshot, positions: dict[int, int]) -> None:
-        """Play, or be paused, where it was. Nothing begins to play by itself in quiet hours, nor what was to sleep."""
-        position = positions.get(_position(place, self._tracks))
-        if position is None or place.play is Play.STOPPED:
+    async def _resume_playback(self, player: Player, saved: PlaybackSnapshot, positions: dict[int, int]) -> None:
+        """Play or pause at the saved position. In quiet hours, or when a sleep timer was ending, only pause."""
+        position = positions.get(_find_position(saved, self._tracks))
+        if position is None or saved.playback is PlaybackState.STOPPED:
             return
-        policy = self._hub.house.policy
-        quiet = policy is not None and self._hub.house.allowed() < policy.maximum
-        asleep = self._work is not None and self._work.stops_soon
-        if place.play is Play.PLAYING and not (quiet or asleep):
-            await player.play(position, at=place.elapsed or 0.0)
-        elif place.elapsed is not None:  # a stream has no place to be paused at
-            await self._pause_at(player, place, position)
+        policy = self._hub.policy.volume_policy
+        is_quiet = policy is not None and self._hub.policy.max_volume() < policy.maximum
+        stops_soon = self._sessions is not None and self._sessions.stops_soon
+        if saved.playback is PlaybackState.PLAYING and not (is_quiet or stops_soon):
+            await player.play(position, at=saved.elapsed or 0.0)
+        elif saved.elapsed is not None:  # a stream cannot be paused at a position
+            await self._pause_at(player, saved, position)
 
-    async def _pause_at(self, player: Player, place: PlaybackSnapshot, position: int) -> None:
-        """Be paused at PLACE. It has to play for a moment; that is not heard."""
+    async def _pause_at(self, player: Player, saved: PlaybackSnapshot, position: int) -> None:
+        """Pause at the saved time. The player has to play for a moment, which is muted."""
         volume = (await player.state()).volume
-        bare = self._hub.bare_player()
+        raw = self._hub.raw_player()
         try:
             if volume:
-                await bare.set_volume(0)
-            await bare.play(position, at=place.elapsed or 0.0)
-            await bare.pause()
+                await raw.set_volume(0)
+            await raw.play(position, at=saved.elapsed or 0.0)
+            await raw.pause()
         finally:
             if volume:
-                await bare.set_volume(volume)
+                await raw.set_volume(volume)
 
 
-def _position(place: PlaybackSnapshot, tracks: Sequence[tuple[str, str]]) -> int:
-    """Return which of TRACKS it was; -1 if it is none of them. The queue may have been written a little earlier."""
-    if place.position is not None and place.position < len(tracks) and tracks[place.position][0] == place.uri:
-        return place.position
-    return next((number for number, (uri, _) in enumerate(tracks) if uri == place.uri), -1)
+def _find_position(saved: PlaybackSnapshot, tracks: Sequence[tuple[str, str]]) -> int:
+    """Return the index of the saved track in `tracks`, else -1. The queue may have been written earlier."""
+    if saved.position is not None and saved.position < len(tracks) and tracks[saved.position][0] == saved.uri:
+        return saved.position
+    return next((number for number, (uri, _) in enumerate(tracks) if uri == saved.uri), -1)
 
 
 def _is_file(track: Track | None) -> bool:
@@ -266,15 +278,19 @@ def _read_tracks(path: Path) -> list[tuple[str, str]]:
         return []
 
 
-def _read_place(path: Path) -> PlaybackSnapshot | None:
+def _read_snapshot(path: Path) -> PlaybackSnapshot | None:
     try:
-        found = _read(path)
-        words = {"play": Play(found["play"]), "single": Mode(found["single"]), "consume": Mode(found["consume"])}
-        place = PlaybackSnapshot(**{**found, **words})
+        data = _read(path)
+        enums = {
+            "playback": PlaybackState(data["playback"]),
+            "single": Mode(data["single"]),
+            "consume": Mode(data["consume"]),
+        }
+        snapshot = PlaybackSnapshot(**{**data, **enums})
     except (KeyError, TypeError, ValueError):
         return None
-    sound = all(isinstance(getattr(place, name), kind) for name, kind in get_type_hints(PlaybackSnapshot).items())
-    return place if sound and 0 <= (place.volume or 0) <= 100 else None
+    valid = all(isinstance(getattr(snapshot, name), kind) for name, kind in get_type_hints(PlaybackSnapshot).items())
+    return snapshot if valid and 0 <= (snapshot.volume or 0) <= 100 else None
 
 
 def _write(path: Path, content: dict[str, Any]) -> None:
@@ -283,9 +299,9 @@ def _write(path: Path, content: dict[str, Any]) -> None:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    """Return what stands in the file; nothing if it is not there or is not ours: then there is nothing to take up."""
+    """Return the JSON object in the file; empty if the file is missing or invalid."""
     try:
-        found = json.loads(path.read_bytes())
+        data = json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return data if isinstance(data, dict) else {}

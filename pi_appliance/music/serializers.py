@@ -34,10 +34,10 @@ def music(hub: Music, after: PlayerState | None = None) -> Values:
     """Return the player, what it can, and why there is none; AFTER is newer than what the hub has heard."""
     return {
         "player": player(after or hub.state),
-        "abilities": sorted(hub.abilities),
-        "trouble": hub.trouble,
-        "note": hub.note,
-        "stand-in": hub.stand_in,
+        "abilities": sorted(hub.capabilities),
+        "trouble": hub.error,
+        "note": hub.status_text,
+        "stand-in": hub.uses_fallback,
     }
 
 
@@ -46,7 +46,7 @@ def player(state: PlayerState | None) -> Values | None:
     if state is None:
         return None
     return {
-        "play": state.play,
+        "play": state.playback,
         "track": track(state.track) if state.track else None,
         "elapsed": None if state.elapsed is None else round(state.elapsed, 1),
         "volume": state.volume,
@@ -61,7 +61,7 @@ def player(state: PlayerState | None) -> Values | None:
         "queue-version": state.queue_version,
         "updating": state.updating,
         "bitrate": state.bitrate,
-        "audio": state.audio,
+        "audio": state.audio_format,
         "partition": state.partition,
         "error": state.error,
     }
@@ -94,7 +94,7 @@ def queue(queue: Queue) -> Values:
 def window(window: Page[T], each: Callable[[T], Values]) -> Values:
     """Return WINDOW, its items as EACH makes them."""
     items = [each(item) for item in window.items]
-    return {"start": window.start, "length": window.length, "more": window.more, "items": items}
+    return {"start": window.start, "length": window.length, "more": window.has_more, "items": items}
 
 
 def entry(entry: Entry) -> Values:
@@ -116,7 +116,7 @@ def added(added: AddResult) -> Values:
 
 def output(output: Output) -> Values:
     """Return where sound comes out."""
-    return {"id": output.id, "name": output.name, "on": output.on, "plugin": output.plugin}
+    return {"id": output.id, "name": output.name, "on": output.enabled, "plugin": output.plugin}
 
 
 def counts(counts: LibraryStats) -> Values:
@@ -183,7 +183,7 @@ def source_of(given: Mapping[str, Any], stations: Stations) -> Source:
 def _parsed(text: str, stations: Stations) -> Source:
     known = stations.all()
     try:
-        source = sources.parse(text, known)
+        source = sources.parse_source(text, known)
     except ValueError as error:
         raise HTTPException(400, str(error)) from None
     if isinstance(source, Uri) and any((each.name, each.url) == (source.title, source.uri) for each in known):

@@ -8,7 +8,7 @@ from pi_appliance.music.model import LibraryFilter, SavedPlaylist, Source, Stati
 FORMS = "a station, playlist:NAME, album:NAME, artist:NAME, genre:NAME, search:WORDS, an address, a file or a folder"
 
 
-def parse(text: str, stations: Sequence[Station]) -> Source:
+def parse_source(text: str, stations: Sequence[Station]) -> Source:
     """Read TEXT, one of FORMS. A word without a colon is the name of a station if it is one; capitals do not count.
 
     Raises UnknownName for `station:NAME` that is none, ValueError where nothing is named.
@@ -28,7 +28,7 @@ def parse(text: str, stations: Sequence[Station]) -> Source:
     return SavedPlaylist(playlist=name) if form == "playlist" else _wanted(form, name)
 
 
-def describe(source: Source) -> str:
+def describe_source(source: Source) -> str:
     """Return what to call SOURCE in a sentence."""
     match source:
         case Uri():
@@ -40,12 +40,12 @@ def describe(source: Source) -> str:
             return " ".join(f"{key} {value}" for key, value in parts.items() if value) or "the whole library"
 
 
-def in_words(text: str) -> str:
+def describe_text(text: str) -> str:
     """Return what TEXT, one of FORMS, is called in a sentence, whether there is such a thing or not."""
     form, colon, name = text.strip().partition(":")
     if not colon or form not in _FORMS:
         return text.strip()
-    return name.strip() if form == "station" else describe(parse(text, ()))
+    return name.strip() if form == "station" else describe_source(parse_source(text, ()))
 
 
 _FORMS = ("station", "playlist", "album", "artist", "genre", "search")

@@ -15,7 +15,7 @@ _MOST_OF = {"WEBP": 8_000_000}
 _QUALITY = 85
 
 
-def scaled(data: bytes, size: int) -> bytes | None:
+def make_thumbnail(data: bytes, size: int) -> bytes | None:
     """Return the picture DATA as a JPEG within SIZE by SIZE pixels; None where the library that scales is not there.
 
     A smaller one keeps its size. Raises Refused if it is no picture, is damaged, or has far too many pixels.

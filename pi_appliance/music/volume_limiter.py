@@ -1,7 +1,7 @@
-"""The guard of the volume: whatever turns it up, a knob or another program, it is put down to what is allowed.
+"""Lower the volume to the limit whenever a knob or another program turns it up.
 
-A timer runs only where quiet hours are to come. While music plays it looks twice a minute, for the clock on the wall
-may be put forward; else it sleeps until they begin.
+A timer runs only if quiet hours are configured. While music plays it checks twice a minute, because the wall
+clock may be changed. Otherwise it sleeps until the limit changes.
 """
 
 import asyncio
@@ -11,121 +11,120 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from pi_appliance.errors import Unavailable
-from pi_appliance.music import limited_player as rule
-from pi_appliance.music.hub import CONNECTION, Hub, Nap
-from pi_appliance.music.limited_player import MUTE
-from pi_appliance.music.model import Capability, Play, PlayerState
+from pi_appliance.music import limited_player
+from pi_appliance.music.hub import CONNECTION, PlayerHub, Sleep
+from pi_appliance.music.limited_player import MUTE_KEY
+from pi_appliance.music.model import Capability, PlaybackState, PlayerState
 
-LOOK = 30.0  # seconds between two looks while music plays and quiet hours may come
-FADE = 4.0  # seconds that the music takes to become as quiet as quiet hours want it
-STEPS = 8
-BOOT = "start of the machine whose start volume is set"
-"""The name of the note."""
-_ROUNDED = 3  # how much louder a mixer may be than it was told to; some have few steps
+POLL_INTERVAL = 30.0  # seconds, while music plays and quiet hours are configured
+FADE_SECONDS = 4.0  # duration of the fade at the start of quiet hours
+FADE_STEPS = 8
+BOOT_KEY = "start of the machine whose start volume is set"  # in the key-value store
+_ROUNDING = 3  # how much louder than requested a mixer with few steps may become
 _log = logging.getLogger(__name__)
 
 
 class VolumeLimiter:
-    """Keeps the volume of HUB within the policy of its house. BOOT names this start of the machine."""
+    """Keep the volume of `hub` within its policy. `boot` is the boot id of the machine."""
 
-    def __init__(self, hub: Hub, *, boot: str, nap: Nap = asyncio.sleep) -> None:
-        self._hub, self._house, self._boot, self._nap = hub, hub.house, boot, nap
-        self._volume: int | None = None  # as it was last seen
-        self._muted, self._boot_unknown = False, False
-        self._known = rule.LOUDEST  # what was allowed when it looked last
-        self._nearest: tuple[int, int] = (0, 0)  # what was allowed, and what the mixer made of it
+    def __init__(self, hub: PlayerHub, *, boot: str, sleep: Sleep = asyncio.sleep) -> None:
+        self._hub, self._policy, self._boot, self._sleep = hub, hub.policy, boot, sleep
+        self._last_volume: int | None = None
+        self._was_muted, self._boot_unsaved = False, False
+        self._last_limit = limited_player.FULL_VOLUME
+        self._closest: tuple[int, int] = (0, 0)  # a limit and the closest volume that the mixer supports
 
     async def run(self) -> None:
-        """Guard until cancelled. Raises what the player does when it is lost in the middle."""
-        with self._hub.listening() as listener:
-            names = await listener.news()
+        """Limit the volume until cancelled. Raises the player's errors."""
+        with self._hub.subscribe() as subscription:
+            names = await subscription.changes()
             while True:
-                await self.look(names)
-                names = await listener.news_within(self._wait(), self._nap)
+                await self.check(names)
+                names = await subscription.changes_within(self._timeout(), self._sleep)
 
-    async def look(self, names: frozenset[str] = frozenset()) -> None:
-        """Put the volume down if it is too loud. NAMES are what changed."""
+    async def check(self, names: frozenset[str] = frozenset()) -> None:
+        """Lower the volume if it is too high. `names` are the changed subsystems."""
         state = self._hub.state
         if state is None:
             return
         if CONNECTION in names:
-            state = await self.arrive(state)
-        if self._muted and state.volume and Capability.MUTE not in await self._hub.bare_player().abilities():
+            state = await self._apply_start_volume(state)
+        if self._was_muted and state.volume and Capability.MUTE not in await self._hub.raw_player().capabilities():
             with contextlib.suppress(Unavailable):
-                self._house.notes.drop(MUTE)  # somebody has turned it up, so it is not muted any more
-        loudest = self._house.allowed()
-        fell, self._known = loudest < self._known, loudest
-        self._muted, self._volume = state.muted, state.volume
-        if self._is_too_loud(state, loudest):
-            await self._lower(loudest, gently=fell and state.play is Play.PLAYING and CONNECTION not in names)
+                self._policy.key_values.drop(MUTE_KEY)  # the user turned it up, which ends the mute
+        limit = self._policy.max_volume()
+        limit_fell, self._last_limit = limit < self._last_limit, limit
+        self._was_muted, self._last_volume = state.muted, state.volume
+        if self._is_too_loud(state, limit):
+            is_playing = state.playback is PlaybackState.PLAYING
+            await self._lower(limit, fade=limit_fell and is_playing and CONNECTION not in names)
 
-    async def arrive(self, state: PlayerState) -> PlayerState:
-        """Turn a player that has just started down to the start volume, unless it plays; return its STATE then."""
-        policy = self._house.policy
-        if policy is None or policy.start is None or state.volume is None or self._hub.stand_in:
+    async def _apply_start_volume(self, state: PlayerState) -> PlayerState:
+        """Lower a player that was just started to the start volume, unless it plays; return the new state."""
+        policy = self._policy.volume_policy
+        if policy is None or policy.start is None or state.volume is None or self._hub.uses_fallback:
             return state
-        louder = self._volume is not None and state.volume > self._volume
-        started_anew = self._is_first() or louder
-        loudest = min(policy.start, self._house.allowed())
-        if not started_anew or state.volume <= loudest or state.play is Play.PLAYING:
+        is_louder = self._last_volume is not None and state.volume > self._last_volume
+        was_restarted = self._is_first_since_boot() or is_louder
+        limit = min(policy.start, self._policy.max_volume())
+        if not was_restarted or state.volume <= limit or state.playback is PlaybackState.PLAYING:
             return state
-        player = self._hub.bare_player()
-        now = await player.state()  # an alarm may have set it meanwhile, and play
-        if now.play is Play.PLAYING or (now.volume or 0) <= loudest:
+        player = self._hub.raw_player()
+        now = await player.state()  # an alarm may have started and set the volume meanwhile
+        if now.playback is PlaybackState.PLAYING or (now.volume or 0) <= limit:
             return now
-        _log.info("music: the volume was %d at the start, it is %d now", state.volume, loudest)
-        await player.set_volume(loudest)
+        _log.info("music: volume lowered at the start from=%d to=%d", state.volume, limit)
+        await player.set_volume(limit)
         return await player.state()
 
-    def _is_first(self) -> bool:
-        """Say whether no player was met yet since the start of the machine."""
+    def _is_first_since_boot(self) -> bool:
         try:
-            first = self._house.notes.get(BOOT) != self._boot
-            if first:
-                self._house.notes.put(BOOT, self._boot)
-        except Unavailable as error:  # it cannot be written down: no reason to be loud
+            is_first = self._policy.key_values.get(BOOT_KEY) != self._boot
+            if is_first:
+                self._policy.key_values.put(BOOT_KEY, self._boot)
+        except Unavailable as error:  # a database error must not make it loud
             _log.warning("music: the start volume: %s", error)
-            first, self._boot_unknown = not self._boot_unknown, True
-        return first
+            is_first, self._boot_unsaved = not self._boot_unsaved, True
+        return is_first
 
-    def _is_too_loud(self, state: PlayerState, loudest: int) -> bool:
-        if state.volume is None or state.volume <= loudest:
+    def _is_too_loud(self, state: PlayerState, limit: int) -> bool:
+        if state.volume is None or state.volume <= limit:
             return False
-        return self._nearest[0] != loudest or state.volume > self._nearest[1]
+        return self._closest[0] != limit or state.volume > self._closest[1]
 
-    async def _lower(self, loudest: int, *, gently: bool) -> None:
-        player = self._hub.bare_player()
+    async def _lower(self, limit: int, *, fade: bool) -> None:
+        player = self._hub.raw_player()
         state = await player.state()
-        if state.volume is None or state.volume <= loudest:
+        if state.volume is None or state.volume <= limit:
             return
-        _log.info("music: the volume was %d, %d is allowed now", state.volume, loudest)
+        _log.info("music: volume lowered to the limit from=%d to=%d", state.volume, limit)
         last = state.volume
-        for step in _steps(last, loudest) if gently else ():
-            await self._nap(FADE / STEPS)
+        for step in _fade_steps(last, limit) if fade else ():
+            await self._sleep(FADE_SECONDS / FADE_STEPS)
             now = (await player.state()).volume
-            if now is None or now <= loudest:
-                return  # a hand was quicker
-            if now > last + _ROUNDED:
-                break  # a hand turned it up meanwhile
+            if now is None or now <= limit:
+                return  # the user turned it down meanwhile
+            if now > last + _ROUNDING:
+                break  # the user turned it up meanwhile
             await player.set_volume(step)
             last = step
-        await player.set_volume(loudest)
-        self._nearest = (loudest, min((await player.state()).volume or 0, loudest + _ROUNDED))
+        await player.set_volume(limit)
+        self._closest = (limit, min((await player.state()).volume or 0, limit + _ROUNDING))
 
-    def _wait(self) -> float | None:
-        """Return how many seconds to wait for news at the most; None: as long as it takes."""
-        state = self._hub.state
-        change = rule.next_change(self._house.policy, now := self._house.now(), self._house.zone)
+    def _timeout(self) -> float | None:
+        """Return the seconds until the next check if no change is reported; `None`: not needed."""
+        state, policy = self._hub.state, self._policy
+        change = limited_player.next_limit_change(policy.volume_policy, now := policy.now(), policy.time_zone)
         if state is None or state.volume is None or change is None:
             return None
-        seconds = _seconds(now, change)
-        return min(LOOK, seconds) if state.play is Play.PLAYING else seconds
+        seconds = _seconds_until(change, now)
+        return min(POLL_INTERVAL, seconds) if state.playback is PlaybackState.PLAYING else seconds
 
 
-def _steps(volume: int, loudest: int) -> Sequence[int]:
-    """Return the volumes between VOLUME and LOUDEST on the way down."""
-    return [volume + round((loudest - volume) * number / STEPS) for number in range(1, STEPS)]
+def _fade_steps(volume: int, limit: int) -> Sequence[int]:
+    """Return the volumes between `volume` and `limit`, descending."""
+    return [volume + round((limit - volume) * number / FADE_STEPS) for number in range(1, FADE_STEPS)]
 
 
-def _seconds(now: datetime, change: datetime) -> float:
+def _seconds_until(change: datetime, now: datetime) -> float:
     return max(0.05, (change - now).total_seconds())

@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 class Music(Protocol):
     """The connection to the player."""
 
-    trouble: str
-    note: str
-    stand_in: bool
+    error: str
+    status_text: str
+    uses_fallback: bool
 
     @property
-    def abilities(self) -> frozenset[Capability]:
+    def capabilities(self) -> frozenset[Capability]:
         """The capabilities of the player when it was last reached; empty while there is none."""
 
     @property
@@ -34,7 +34,7 @@ class Music(Protocol):
     async def player(self) -> Player:
         """Return the player. Raises Unavailable with the reason if there is none."""
 
-    def watch(self) -> AsyncIterator[frozenset[str]]:
+    def watch_changes(self) -> AsyncIterator[frozenset[str]]:
         """Yield the names of the changed subsystems. The first item comes at once."""
 
 

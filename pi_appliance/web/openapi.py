@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pi_appliance import __version__
-from pi_appliance.music.model import Capability, EntryType, Mode, Play, ReplayGainMode
+from pi_appliance.music.model import Capability, EntryType, Mode, PlaybackState, ReplayGainMode
 from pi_appliance.music.usb.drives import StickState
 from pi_appliance.operations import Argument, Operation
 from pi_appliance.web.params import BASE
@@ -53,7 +53,7 @@ _TRACK = _object(
 )
 _PLAYER = _object(
     {
-        "play": {"enum": list(Play)},
+        "play": {"enum": list(PlaybackState)},
         "track": _or_none(_schema_ref("Track")),
         "elapsed": {**_or_none(_NUMBER), "description": "seconds"},
         "volume": {**_or_none(_WHOLE), "description": "0 to 100; null where the player has no mixer"},

@@ -239,7 +239,7 @@ class StateFeed:
         self._tasks = []
 
     async def _watch_player(self) -> None:
-        async for _ in self._daemon.hub.watch():
+        async for _ in self._daemon.hub.watch_changes():
             self._announce_change()
 
     async def _watch_jobs(self) -> None:

@@ -83,7 +83,7 @@ def appliance_with_mpd(folder: Path) -> Sequence[str]:
     mpd = subprocess.Popen(["mpd", "--no-daemon", str(folder / "mpd.conf")], stderr=subprocess.DEVNULL)
     _NEIGHBOURS.append(mpd)
     time.sleep(_FEW)
-    return appliance(folder, f"player: {{kind: mpd, with: {{address: 'localhost:{port}', stand-in: false}}}}")
+    return appliance(folder, f"player: {{kind: mpd, with: {{address: 'localhost:{port}', fallback-mpd: false}}}}")
 
 
 def bare_scheduler(folder: Path) -> Sequence[str]:

@@ -45,36 +45,39 @@ def pages(size: Size) -> dict[str, tuple[Callable[[Player], Awaitable[object]], 
     """Return by its name how each page is asked for: of our player, and of python-mpd2."""
     name, who = album(size.albums // 2), artist(size.albums // 20)
     return {
-        "artists": (lambda player: player.library(EntryType.ARTIST), lambda client: client.list("albumartist")),
+        "artists": (lambda player: player.list_library(EntryType.ARTIST), lambda client: client.list("albumartist")),
         "albums": (
-            lambda player: player.library(EntryType.ALBUM),
+            lambda player: player.list_library(EntryType.ALBUM),
             lambda client: client.list("album", "group", "date", "group", "albumartist"),
         ),
-        "genres": (lambda player: player.library(EntryType.GENRE), lambda client: client.list("genre")),
+        "genres": (lambda player: player.list_library(EntryType.GENRE), lambda client: client.list("genre")),
         "albums of an artist": (
-            lambda player: player.library(EntryType.ALBUM, LibraryFilter(artist=who)),
+            lambda player: player.list_library(EntryType.ALBUM, LibraryFilter(artist=who)),
             lambda client: client.list("album", "albumartist", who, "group", "date"),
         ),
         "tracks of an album": (
-            lambda player: player.library(EntryType.TRACK, LibraryFilter(album=name)),
+            lambda player: player.list_library(EntryType.TRACK, LibraryFilter(album=name)),
             lambda client: _all(client.find("album", name)),
         ),
         "search": (
-            lambda player: player.library(EntryType.TRACK, LibraryFilter(text="key life")),
+            lambda player: player.list_library(EntryType.TRACK, LibraryFilter(text="key life")),
             lambda client: _all(
                 client.search("((any contains 'key') AND (any contains 'life'))", "window", f"0:{PAGE + 1}")
             ),
         ),
-        "top folder": (lambda player: player.folder(), lambda client: _all(client.lsinfo(""))),
-        "flat folder": (lambda player: player.folder(FLAT), lambda client: _all(client.lsinfo(FLAT))),
+        "top folder": (lambda player: player.list_directory(), lambda client: _all(client.lsinfo(""))),
+        "flat folder": (lambda player: player.list_directory(FLAT), lambda client: _all(client.lsinfo(FLAT))),
         "flat folder, its end": (
-            lambda player: player.folder(FLAT, max(0, size.flat - PAGE)),
+            lambda player: player.list_directory(FLAT, max(0, size.flat - PAGE)),
             lambda client: _all(client.lsinfo(FLAT)),
         ),
-        "queue": (lambda player: player.queue(0, PAGE), lambda client: _all(client.playlistinfo((0, PAGE)))),
-        "playlist": (lambda player: player.playlist(PLAYLIST), lambda client: _all(client.listplaylistinfo(PLAYLIST))),
+        "queue": (lambda player: player.list_queue(0, PAGE), lambda client: _all(client.playlistinfo((0, PAGE)))),
+        "playlist": (
+            lambda player: player.list_playlist(PLAYLIST),
+            lambda client: _all(client.listplaylistinfo(PLAYLIST)),
+        ),
         "playlist, its end": (
-            lambda player: player.playlist(PLAYLIST, 16_000),
+            lambda player: player.list_playlist(PLAYLIST, 16_000),
             lambda client: _all(client.listplaylistinfo(PLAYLIST)),
         ),
     }

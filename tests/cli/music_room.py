@@ -55,7 +55,7 @@ class Room(House):
     ) -> None:
         super().__init__(folder)
         (folder / "stations.yaml").write_text(STATIONS.replace("RADIO", radio), "utf-8")
-        options = f"{{address: '{address}', stand-in: {str(stand_in).lower()}}}"
+        options = f"{{address: '{address}', fallback-mpd: {str(stand_in).lower()}}}"
         self.write("", f"stations: stations.yaml\nplayer: {{kind: mpd, with: {options}}}\n{rest}")
 
     def music(self, *words: str) -> Said:

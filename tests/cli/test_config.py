@@ -158,7 +158,7 @@ def test_the_zone_of_the_environment_is_taken_by_name_or_by_file(tmp_path, monke
     assert loader.load(tmp_path / "appliance.yaml").time_zone.key == zone
 
 
-@pytest.mark.parametrize("section", ["web", "mpd-port"])
+@pytest.mark.parametrize("section", ["web", "mpd-proxy"])
 def test_a_port_that_is_none_is_told(tmp_path, capsys, section):
     path = tmp_path / "appliance.yaml"
     path.write_text(f"state-dir: state\n{section}: {{port: 99999}}\n", "utf-8")

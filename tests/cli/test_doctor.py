@@ -289,13 +289,15 @@ def test_one_that_takes_the_call_and_says_nothing(house: House) -> None:
 def test_a_player_that_hangs_does_not_hang_the_doctor(house: House) -> None:
     with closing(socket.create_server(("127.0.0.1", 0))) as silent:
         place = f"127.0.0.1:{silent.getsockname()[1]}"
-        house.write(GREET, f"web: {{port: 0}}\nplayer: {{kind: mpd, with: {{address: '{place}', stand-in: false}}}}")
+        house.write(
+            GREET, f"web: {{port: 0}}\nplayer: {{kind: mpd, with: {{address: '{place}', fallback-mpd: false}}}}"
+        )
         assert found(house)["player"]["state"] == "fail"
 
 
 def test_no_player_is_a_warning_where_a_stand_in_is_good_enough(house: House) -> None:
     where = f"address: '127.0.0.1:{free_port()}'"
-    house.write(GREET, f"web: {{port: 0}}\nplayer: {{kind: mpd, with: {{{where}, stand-in: false}}}}")
+    house.write(GREET, f"web: {{port: 0}}\nplayer: {{kind: mpd, with: {{{where}, fallback-mpd: false}}}}")
     assert found(house)["player"]["state"] == "fail"
     house.write(GREET, f"web: {{port: 0}}\nplayer: {{kind: mpd, with: {{{where}}}}}")
     assert found(house)["player"]["state"] == "warn"

@@ -12,7 +12,7 @@ import pytest
 
 from pi_appliance.music.cli.group import SECTIONS
 from pi_appliance.music.cli.group import command as music
-from pi_appliance.music.hub import FOLDER
+from pi_appliance.music.hub import FALLBACK_DIR
 from pi_appliance.music.mpd import private
 from tests.cli.music_room import EINS, NOWHERE, ONE, ZWEI, Room
 from tests.fakes.mpd_server import MpdServer, free_port, needs_mpd, running_mpd
@@ -170,11 +170,11 @@ def test_each_button_says_in_one_short_line_that_it_moves_only_the_stand_in(tmp_
     room = Room(tmp_path, address, stand_in=True)
 
     async def scene() -> None:
-        async with private.running(tmp_path / "state" / FOLDER, None):
+        async with private.run_private_mpd(tmp_path / "state" / FALLBACK_DIR, None):
             for words in (["status"], ["volume", "30"]):
                 said = await asyncio.to_thread(room.music, *words)
                 assert said.status == 0
-                assert said.err == f"MPD at {address} is not reached; this is the silent stand-in"
+                assert said.err == f"MPD at {address} is not reached; this is the built-in silent player"
                 assert "\n" not in said.out
 
     asyncio.run(scene())

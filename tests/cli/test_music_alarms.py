@@ -16,7 +16,7 @@ sleep: {kind: music, with: {action: sleep}}
 announce: {kind: music, with: {action: announce}}
 """
 # Nobody listens there: a timer waits for its player for a while, and that is enough here.
-AWAY = "web: {port: 0}\nstop-grace: 1s\nplayer: {kind: mpd, with: {address: 'localhost:1', stand-in: false}}"
+AWAY = "web: {port: 0}\nstop-grace: 1s\nplayer: {kind: mpd, with: {address: 'localhost:1', fallback-mpd: false}}"
 
 
 @pytest.fixture

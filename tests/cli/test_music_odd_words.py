@@ -28,7 +28,7 @@ ANNOUNCE = "  announce: {kind: music, with: {action: announce}}"
 )
 def test_they_are_told_in_one_line(house: House, words: tuple[str, ...], status: int) -> None:
     with running_mpd(house.folder / "mpd") as mpd:
-        house.write(ANNOUNCE, f"player: {{kind: mpd, with: {{address: '{mpd.address}', stand-in: false}}}}")
+        house.write(ANNOUNCE, f"player: {{kind: mpd, with: {{address: '{mpd.address}', fallback-mpd: false}}}}")
         command = [*house.program, "music", *words, "--config", str(house.config), "--"]
         done = subprocess.run([*command, ODD], capture_output=True, env=house.environment(), timeout=60, check=False)
     assert done.returncode == status, done.stderr

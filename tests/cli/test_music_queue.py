@@ -74,7 +74,7 @@ def test_a_long_queue_comes_in_windows_or_as_a_whole(three: MpdServer, room: Roo
             [EINS, ZWEI, ONE, EINS, ZWEI, ONE],
         ),
         (["add", "artist:Someone"], ["added artist Someone, at 4"], [EINS, ZWEI, ONE, ONE]),
-        (["add", "album:Ünï", "--to", "instead"], ["added album Ünï, 2 tracks from 1 on"], [EINS, ZWEI]),
+        (["add", "album:Ünï", "--to", "replace"], ["added album Ünï, 2 tracks from 1 on"], [EINS, ZWEI]),
         (["add", "--artist", "Die Ärzte", "--album", "Ünï"], None, [EINS, ZWEI, ONE, EINS, ZWEI]),
         (["add", "search:eins"], None, [EINS, ZWEI, ONE, EINS]),
         (
@@ -114,14 +114,14 @@ def test_a_station_is_added_by_its_name_and_keeps_it(tmp_path: Path, three: MpdS
         room = Room(tmp_path, three.address, radio=radio)
         assert room.told("add", "fip jazz") == "added FIP Jazz, at 4"
         assert three.mpc("playlist", "-f", "%file% %title%").splitlines()[3] == f"{radio}/one.wav?jazz FIP Jazz"
-        room.told("add", "station:Rädio Two", "--to", "instead")
+        room.told("add", "station:Rädio Two", "--to", "replace")
         assert three.mpc("playlist", "-f", "%title%") == "Rädio Two"
 
 
 @needs_mpd
 def test_a_playlist_is_added_by_its_name(three: MpdServer, room: Room) -> None:
     three.mpc("save", "Morning tea")
-    assert room.told("add", "playlist:Morning tea", "--to", "instead").endswith("3 tracks from 1 on")
+    assert room.told("add", "playlist:Morning tea", "--to", "replace").endswith("3 tracks from 1 on")
     assert files(three) == [EINS, ZWEI, ONE]
 
 

@@ -36,7 +36,7 @@ def server(tmp_path: Path) -> Iterator[MpdServer]:
 
 @pytest.fixture
 def home(house: House, server: MpdServer) -> House:
-    player = f"player: {{kind: mpd, with: {{address: '{server.address}', stand-in: false}}}}"
+    player = f"player: {{kind: mpd, with: {{address: '{server.address}', fallback-mpd: false}}}}"
     house.write(JOBS, f"web: {{port: 0}}\nstop-grace: 1s\n{player}")
     return house
 

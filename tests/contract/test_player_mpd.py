@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pi_appliance.errors import Refused
-from pi_appliance.music.model import Capability, Mode, Play, ReplayGainMode
+from pi_appliance.music.model import Capability, Mode, PlaybackState, ReplayGainMode
 from pi_appliance.music.player import Player
 from tests.contract.mpd_scene import ONE, ZWEI, ask
 from tests.fakes.mpd_server import SECONDS, MpdServer, needs_mpd, running_mpd
@@ -27,7 +27,7 @@ def test_the_state_is_what_mpc_made_it(three: MpdServer) -> None:
     ):
         three.mpc(*arguments)
     state = ask(three, lambda player: player.state())
-    assert (state.play, state.volume, state.queue_length) == (Play.PAUSED, 35, 3)
+    assert (state.playback, state.volume, state.queue_length) == (PlaybackState.PAUSED, 35, 3)
     assert (state.random, state.repeat, state.single, state.consume) == (True, False, Mode.OFF, Mode.ON)
     assert state.track is not None
     assert (state.track.uri, state.track.position, state.track.duration) == (ZWEI, 1, SECONDS)
@@ -45,7 +45,7 @@ def test_titles_come_as_they_are_whatever_their_letters(three: MpdServer) -> Non
 def test_a_stopped_player_with_nothing_in_its_queue_has_no_track(three: MpdServer) -> None:
     three.mpc("clear")
     state = ask(three, lambda player: player.state())
-    assert (state.play, state.track, state.elapsed, state.queue_length) == (Play.STOPPED, None, None, 0)
+    assert (state.playback, state.track, state.elapsed, state.queue_length) == (PlaybackState.STOPPED, None, None, 0)
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_stop_and_clear_leave_a_silent_and_an_empty_player(three: MpdServer) -> 
     three.mpc("play", "2")
     ask(three, lambda player: player.stop())
     assert "[playing]" not in three.mpc("status")
-    ask(three, lambda player: player.clear())
+    ask(three, lambda player: player.clear_queue())
     assert three.mpc("playlist") == ""
 
 
@@ -108,10 +108,10 @@ def test_what_mpd_does_not_want_is_refused_in_its_own_words(three: MpdServer) ->
 def test_the_state_tells_the_rest_too(three: MpdServer) -> None:
     for arguments in (["crossfade", "4"], ["replaygain", "album"], ["single", "once"], ["play", "1"]):
         three.mpc(*arguments)
-    until(lambda: ask(three, lambda player: player.state()).audio)  # known once it has decoded a little
+    until(lambda: ask(three, lambda player: player.state()).audio_format)  # known once it has decoded a little
     state = ask(three, lambda player: player.state())
     assert (state.crossfade, state.replay_gain, state.single) == (4, ReplayGainMode.ALBUM, Mode.ONCE)
-    assert (state.audio, state.partition, state.updating) == ("8000:16:1", "default", None)
+    assert (state.audio_format, state.partition, state.updating) == ("8000:16:1", "default", None)
     before = state.queue_version
     three.mpc("add", ONE)
     assert ask(three, lambda player: player.state()).queue_version > before
@@ -153,8 +153,8 @@ def test_crossfade_and_replay_gain_are_what_mpc_reads(three: MpdServer) -> None:
 
 
 def test_outputs_are_switched_one_by_one(three: MpdServer) -> None:
-    outputs = ask(three, lambda player: player.outputs())
-    assert [(each.name, each.on, each.plugin) for each in outputs] == [
+    outputs = ask(three, lambda player: player.list_outputs())
+    assert [(each.name, each.enabled, each.plugin) for each in outputs] == [
         ("silence", True, "null"),
         ("kitchen", True, "null"),
     ]
@@ -167,7 +167,7 @@ def test_outputs_are_switched_one_by_one(three: MpdServer) -> None:
 
 
 def test_a_track_is_played_by_its_id_wherever_it_stands(three: MpdServer) -> None:
-    last = ask(three, lambda player: player.queue()).tracks[2]
+    last = ask(three, lambda player: player.list_queue()).tracks[2]
     assert last.id is not None
     three.mpc("move", "3", "1")
     ask(three, lambda player: player.play_id(last.id or 0))
@@ -178,11 +178,11 @@ def test_a_track_is_played_by_its_id_wherever_it_stands(three: MpdServer) -> Non
 
 
 def test_abilities_are_those_of_this_mpd_as_it_is_set_up(server: MpdServer, shelf: MpdServer, tmp_path: Path) -> None:
-    can = ask(shelf, lambda player: player.abilities())
+    can = ask(shelf, lambda player: player.capabilities())
     assert set(Capability) - can == {Capability.MUTE}, "MPD cannot be muted"
-    assert set(Capability) - ask(server, lambda player: player.abilities()) == {Capability.MUTE, Capability.STICKERS}
+    assert set(Capability) - ask(server, lambda player: player.capabilities()) == {Capability.MUTE, Capability.STICKERS}
     with running_mpd(tmp_path, music={}, mixer="none", keeps=()) as bare:
-        cannot = set(Capability) - ask(bare, lambda player: player.abilities())
+        cannot = set(Capability) - ask(bare, lambda player: player.capabilities())
     playlists = {Capability.PLAYLISTS, Capability.EDIT_PLAYLISTS, Capability.SAVE}
     assert cannot == {Capability.MUTE, Capability.STICKERS, Capability.VOLUME, *playlists}
 
@@ -191,7 +191,7 @@ def test_changes_begin_at_once_and_name_what_mpc_did(three: MpdServer) -> None:
     async def hear(player: Player) -> list[frozenset[str]]:
         heard = []
         async with asyncio.timeout(5):
-            async for names in player.changes():
+            async for names in player.watch_changes():
                 heard.append(names)
                 match len(heard):
                     case 1:
@@ -209,7 +209,7 @@ def test_changes_begin_at_once_and_name_what_mpc_did(three: MpdServer) -> None:
 
 def test_a_change_made_while_nobody_looked_is_not_lost(three: MpdServer) -> None:
     async def look_away(player: Player) -> frozenset[str]:
-        changes = player.changes()
+        changes = player.watch_changes()
         await anext(changes)
         await asyncio.to_thread(three.mpc, "volume", "50")
         await asyncio.to_thread(three.mpc, "random", "on")
@@ -228,7 +228,7 @@ def test_without_a_mixer_there_is_no_volume(tmp_path: Path) -> None:
 
 def test_a_password_opens_a_closed_mpd(tmp_path: Path) -> None:
     with running_mpd(tmp_path, music={}, password="sécret") as server:
-        assert ask(server, lambda player: player.state(), MPD_PASSWORD="sécret").play is Play.STOPPED
+        assert ask(server, lambda player: player.state(), MPD_PASSWORD="sécret").playback is PlaybackState.STOPPED
         for secrets in ({}, {"MPD_PASSWORD": "wrong"}):
             with pytest.raises(Refused, match="put the right MPD_PASSWORD=… among the secrets") as refused:
                 ask(server, lambda player: player.state(), **secrets)

@@ -21,7 +21,7 @@ pytestmark = needs_mpd
 def house(tmp_path: Path) -> Iterator[MpdServer]:
     """Give an MPD with two outputs, one of them in the partition `kitchen`; another queue plays in each."""
     with running_mpd(tmp_path, outputs=("silence", "oven"), password="sécret") as server:
-        ask(server, lambda player: player.new_partition("kitchen"), MPD_PASSWORD="sécret")
+        ask(server, lambda player: player.create_partition("kitchen"), MPD_PASSWORD="sécret")
         ask(server, lambda player: player.move_output("oven"), "kitchen", MPD_PASSWORD="sécret")
         server.mpc("add", ONE)
         yield server
@@ -45,7 +45,7 @@ def kitchen(server: MpdServer, command: str) -> str:
 
 
 def test_what_is_done_in_a_partition_is_done_there_alone(house: MpdServer) -> None:
-    ask(house, lambda player: player.add(Uri(uri=EINS), play=True), "kitchen", MPD_PASSWORD="sécret")
+    ask(house, lambda player: player.add_source(Uri(uri=EINS), play=True), "kitchen", MPD_PASSWORD="sécret")
     assert f"file: {EINS}\n" in (playing := kitchen(house, "currentsong"))
     assert ONE not in playing
     assert house.mpc("playlist", "-f", "%file%") == ONE
@@ -55,14 +55,14 @@ def test_what_is_done_in_a_partition_is_done_there_alone(house: MpdServer) -> No
 
 def test_outputs_are_those_of_the_partition(house: MpdServer) -> None:
     for partition, name in (("kitchen", "oven"), ("", "silence")):
-        outputs = ask(house, lambda player: player.outputs(), partition, MPD_PASSWORD="sécret")
+        outputs = ask(house, lambda player: player.list_outputs(), partition, MPD_PASSWORD="sécret")
         assert [output.name for output in outputs] == [name]
 
 
 def test_who_waits_for_changes_goes_along_into_another_partition(house: MpdServer) -> None:
     async def scene() -> None:
         player: Player = mpd.connect(mpd.Options(address=house.address), {"MPD_PASSWORD": "sécret"})
-        changes = player.changes()
+        changes = player.watch_changes()
         async with asyncio.timeout(10):
             everything = await anext(changes)
             waiting = asyncio.create_task(anext(changes))
@@ -85,11 +85,11 @@ def test_who_waits_for_changes_goes_along_into_another_partition(house: MpdServe
 
 def test_partitions_come_and_go(house: MpdServer) -> None:
     def names(server: MpdServer) -> list[str]:
-        found = ask(server, lambda player: player.partitions(), MPD_PASSWORD="sécret")
+        found = ask(server, lambda player: player.list_partitions(), MPD_PASSWORD="sécret")
         return [each.name for each in found]
 
     assert names(house) == ["default", "kitchen"]
-    ask(house, lambda player: player.new_partition("bath"), MPD_PASSWORD="sécret")
+    ask(house, lambda player: player.create_partition("bath"), MPD_PASSWORD="sécret")
     assert names(house) == ["default", "kitchen", "bath"]
     ask(house, lambda player: player.delete_partition("bath"), MPD_PASSWORD="sécret")
     assert names(house) == ["default", "kitchen"]
@@ -98,9 +98,9 @@ def test_partitions_come_and_go(house: MpdServer) -> None:
 def test_what_is_wrong_with_a_partition_is_told_in_words(house: MpdServer) -> None:
     for question, words in (
         (lambda player: player.use_partition("attic"), "has no partition 'attic'; make it, or name another one"),
-        (lambda player: player.new_partition("kitchen"), "there is a partition called 'kitchen' already"),
-        (lambda player: player.new_partition("a b"), "cannot be a partition's name; use letters"),
-        (lambda player: player.new_partition("a\nclear"), "line break"),
+        (lambda player: player.create_partition("kitchen"), "there is a partition called 'kitchen' already"),
+        (lambda player: player.create_partition("a b"), "cannot be a partition's name; use letters"),
+        (lambda player: player.create_partition("a\nclear"), "line break"),
         (lambda player: player.delete_partition("attic"), "has no partition 'attic'"),
         (lambda player: player.delete_partition("kitchen"), "partition still has outputs"),
         (lambda player: player.move_output("attic"), "No such output"),

@@ -32,14 +32,14 @@ def entries(server: MpdServer, name: str) -> list[str]:
 def test_playlists_are_in_the_order_of_their_names(evening: MpdServer) -> None:
     evening.mpc("save", "zero")
     evening.mpc("save", "Bach")
-    found = ask(evening, lambda player: player.playlists())
+    found = ask(evening, lambda player: player.list_playlists())
     assert [each.name for each in found] == [EVENING, "Bach", "zero"]
     assert sorted(each.name for each in found) == sorted(evening.mpc("lsplaylists").splitlines())
-    assert found[0].changed.startswith("20")
+    assert found[0].modified.startswith("20")
 
 
 def test_a_playlist_comes_in_windows_with_what_is_known_of_its_entries(evening: MpdServer) -> None:
-    whole = ask(evening, lambda player: player.playlist(EVENING))
+    whole = ask(evening, lambda player: player.list_playlist(EVENING))
     assert [entry.uri for entry in whole.items] == entries(evening, EVENING) == [ALL, RADIO, "gone.wav", LATE]
     assert [entry.name for entry in whole.items] == ["All I Want", "radio", "gone.wav", "Late Blue"]
     assert [entry.kind for entry in whole.items] == [
@@ -48,9 +48,9 @@ def test_a_playlist_comes_in_windows_with_what_is_known_of_its_entries(evening: 
         EntryType.TRACK,
         EntryType.TRACK,
     ]
-    assert (whole.length, whole.more) == (4, False)
-    part = ask(evening, lambda player: player.playlist(EVENING, 1, 2))
-    assert (part.items, part.length, part.more) == (whole.items[1:3], 4, True)
+    assert (whole.length, whole.has_more) == (4, False)
+    part = ask(evening, lambda player: player.list_playlist(EVENING, 1, 2))
+    assert (part.items, part.length, part.has_more) == (whole.items[1:3], 4, True)
 
 
 @pytest.mark.parametrize(
@@ -66,9 +66,9 @@ def test_a_playlist_comes_in_windows_with_what_is_known_of_its_entries(evening: 
     ],
 )
 def test_every_source_goes_to_the_end_of_a_playlist(evening: MpdServer, source: Source, comes: list[str]) -> None:
-    ask(evening, lambda player: player.playlist_add("new one", source))
+    ask(evening, lambda player: player.add_to_playlist("new one", source))
     assert entries(evening, "new one") == comes
-    ask(evening, lambda player: player.playlist_add(EVENING, source))
+    ask(evening, lambda player: player.add_to_playlist(EVENING, source))
     assert entries(evening, EVENING) == [ALL, RADIO, "gone.wav", LATE, *comes]
 
 
@@ -83,20 +83,20 @@ def test_every_source_goes_to_the_end_of_a_playlist(evening: MpdServer, source: 
 )
 def test_what_is_not_there_makes_no_playlist(evening: MpdServer, source: Source, words: str) -> None:
     with pytest.raises(Refused, match=words):
-        ask(evening, lambda player: player.playlist_add("new one", source))
+        ask(evening, lambda player: player.add_to_playlist("new one", source))
     assert evening.mpc("lsplaylists") == EVENING
 
 
 def test_entries_move_and_go_by_their_positions(evening: MpdServer) -> None:
-    ask(evening, lambda player: player.playlist_move(EVENING, 3, 0))
+    ask(evening, lambda player: player.move_in_playlist(EVENING, 3, 0))
     assert entries(evening, EVENING) == [LATE, ALL, RADIO, "gone.wav"]
-    ask(evening, lambda player: player.playlist_remove(EVENING, [0, 3, 0]))
+    ask(evening, lambda player: player.remove_from_playlist(EVENING, [0, 3, 0]))
     assert entries(evening, EVENING) == [ALL, RADIO]
     for question in (
-        lambda player: player.playlist_remove(EVENING, [0, 2]),
-        lambda player: player.playlist_remove(EVENING, [0, -1]),
-        lambda player: player.playlist_move(EVENING, 2, 0),
-        lambda player: player.playlist_move(EVENING, 0, 2),
+        lambda player: player.remove_from_playlist(EVENING, [0, 2]),
+        lambda player: player.remove_from_playlist(EVENING, [0, -1]),
+        lambda player: player.move_in_playlist(EVENING, 2, 0),
+        lambda player: player.move_in_playlist(EVENING, 0, 2),
     ):
         with pytest.raises(Refused, match=r"there is no entry [30] in the playlist .*; it has 2"):
             ask(evening, question)
@@ -115,9 +115,9 @@ def test_a_playlist_gets_another_name_and_goes(evening: MpdServer) -> None:
 
 def test_a_playlist_that_is_not_there_is_told_by_its_name(shelf: MpdServer) -> None:
     for question in (
-        lambda player: player.playlist("nothing"),
-        lambda player: player.playlist_remove("nothing", [0]),
-        lambda player: player.playlist_move("nothing", 0, 1),
+        lambda player: player.list_playlist("nothing"),
+        lambda player: player.remove_from_playlist("nothing", [0]),
+        lambda player: player.move_in_playlist("nothing", 0, 1),
         lambda player: player.rename_playlist("nothing", "x"),
         lambda player: player.delete_playlist("nothing"),
     ):
@@ -127,9 +127,9 @@ def test_a_playlist_that_is_not_there_is_told_by_its_name(shelf: MpdServer) -> N
 
 def test_a_line_break_in_a_playlist_is_refused(evening: MpdServer) -> None:
     for question in (
-        lambda player: player.playlist("x\nclear"),
-        lambda player: player.playlist_add("x\nclear", Uri(uri=ALL)),
-        lambda player: player.playlist_add("x", Uri(uri=f"{ALL}\nclear")),
+        lambda player: player.list_playlist("x\nclear"),
+        lambda player: player.add_to_playlist("x\nclear", Uri(uri=ALL)),
+        lambda player: player.add_to_playlist("x", Uri(uri=f"{ALL}\nclear")),
         lambda player: player.rename_playlist(EVENING, "x\nclear"),
         lambda player: player.delete_playlist("x\nclear"),
     ):

@@ -29,7 +29,7 @@ class Home:
         """Return what QUESTION learns from a player that is reached through a socket."""
 
         async def asked() -> T:
-            async with private_mpd.running(self.folder / "mpd", self.folder / "music") as socket:
+            async with private_mpd.run_private_mpd(self.folder / "mpd", self.folder / "music") as socket:
                 player: Player = mpd.connect(mpd.Options(address=str(socket)), {})
                 try:
                     return await question(player)
@@ -50,7 +50,7 @@ def home(tmp_path: Path) -> Home:
 def test_pictures_of_folders_outside_are_not_shown(home: Home) -> None:
     async def pictures(player: Player) -> list[bytes | None]:
         where = ("one.wav", "../private/one.wav", "empty/../../private/one.wav", str(home.folder / "private/one.wav"))
-        found = [await player.art(uri) for uri in (*where, f"file://{home.folder}/private/one.wav")]
+        found = [await player.album_art(uri) for uri in (*where, f"file://{home.folder}/private/one.wav")]
         return [art and art.data for art in found]
 
     assert home.ask(pictures) == [PICTURE, None, None, None, None]
@@ -67,11 +67,11 @@ def test_files_outside_do_not_come_into_the_queue_nor_into_a_playlist(home: Home
             SavedPlaylist(playlist=f"file://{private}/words.m3u"),
         ):
             with pytest.raises(Refused):
-                await player.add(source)
+                await player.add_source(source)
             with pytest.raises(Refused):
-                await player.playlist_add("mine", source)
+                await player.add_to_playlist("mine", source)
         with pytest.raises(Refused, match="no playlist"):
-            await player.playlist(str(private / "words.m3u"))
+            await player.list_playlist(str(private / "words.m3u"))
         return (await player.state()).queue_length
 
     assert home.ask(try_all) == 0

@@ -14,7 +14,7 @@ from pi_appliance.music.model import (
     EntryType,
     LibraryFilter,
     Mode,
-    Play,
+    PlaybackState,
     QueuePosition,
     ReplayGainMode,
     SavedPlaylist,
@@ -63,7 +63,7 @@ def uris(server: VolumioServer) -> list[str]:
 
 def test_a_volumio_that_nobody_has_used_yet_is_empty_and_stopped(server: VolumioServer) -> None:
     state = ask(server, lambda player: player.state())
-    assert (state.play, state.track, state.elapsed, state.queue_length) == (Play.STOPPED, None, None, 0)
+    assert (state.playback, state.track, state.elapsed, state.queue_length) == (PlaybackState.STOPPED, None, None, 0)
     assert (state.volume, state.muted, state.random, state.repeat, state.single) == (40, False, False, False, Mode.OFF)
 
 
@@ -72,7 +72,7 @@ def test_the_state_is_told_in_our_units(three: VolumioServer, clock: Clock) -> N
     three.box.single = three.box.consume = three.box.updating = True
     clock.now += 7.5
     state = ask(three, lambda player: player.state())
-    assert (state.play, state.elapsed, state.audio) == (Play.PLAYING, 7.5, "44100:16:2")
+    assert (state.playback, state.elapsed, state.audio_format) == (PlaybackState.PLAYING, 7.5, "44100:16:2")
     assert (state.single, state.consume, state.updating, state.queue_length) == (Mode.ON, Mode.ON, 1, 3)
     assert state.track is not None
     assert (state.track.uri, state.track.title, state.track.artist, state.track.album) == (
@@ -85,10 +85,14 @@ def test_the_state_is_told_in_our_units(three: VolumioServer, clock: Clock) -> N
 
 
 def test_the_radio_has_no_duration(server: VolumioServer) -> None:
-    added = ask(server, lambda player: player.add(RADIO, QueuePosition.INSTEAD, play=True))
+    added = ask(server, lambda player: player.add_source(RADIO, QueuePosition.REPLACE, play=True))
     assert (added.name, added.position, added.count) == ("Rädio 二", 0, 1)
     state = ask(server, lambda player: player.state())
-    assert (state.play, state.track and state.track.duration, state.audio) == (Play.PLAYING, None, "")
+    assert (state.playback, state.track and state.track.duration, state.audio_format) == (
+        PlaybackState.PLAYING,
+        None,
+        "",
+    )
     assert state.track is not None
     assert (state.track.title, state.track.uri) == ("Rädio 二", RADIO.uri)
 
@@ -132,7 +136,7 @@ def test_volumio_does_what_each_button_says(
 
 
 def test_toggle_and_pause_stop_the_radio(server: VolumioServer) -> None:
-    ask(server, lambda player: player.add(RADIO, QueuePosition.INSTEAD, play=True))
+    ask(server, lambda player: player.add_source(RADIO, QueuePosition.REPLACE, play=True))
     for button in (lambda player: player.toggle(), lambda player: player.pause()):
         server.box.play()
         ask(server, button)
@@ -142,30 +146,30 @@ def test_toggle_and_pause_stop_the_radio(server: VolumioServer) -> None:
 
 def test_a_track_keeps_its_id_while_the_queue_changes_around_it(three: VolumioServer) -> None:
     async def scene(player: Player) -> None:
-        before = await player.queue()
+        before = await player.list_queue()
         assert [track.position for track in before.tracks] == [0, 1, 2]
         three.box.queue.insert(0, three.box.queue[2])  # the same track once more
-        after = await player.queue()
+        after = await player.list_queue()
         ids = [track.id for track in after.tracks]
         assert len(set(ids)) == 4
         assert ids[1:3] == [track.id for track in before.tracks[:2]]
         assert after.version > before.version
-        assert (await player.queue()).version == (await player.state()).queue_version == after.version
+        assert (await player.list_queue()).version == (await player.state()).queue_version == after.version
         assert before.tracks[1].id is not None
         await player.play_id(before.tracks[1].id)
         assert three.box.position == 2
 
     ask(three, scene)
-    first, second = (ask(three, lambda player: player.queue()) for _ in range(2))
+    first, second = (ask(three, lambda player: player.list_queue()) for _ in range(2))
     assert [track.id for track in first.tracks] == [track.id for track in second.tracks], "for every program"
     with pytest.raises(Refused, match="not in the queue any more"):
         ask(three, lambda player: player.play_id(1))
 
 
 def test_the_queue_comes_in_windows(three: VolumioServer) -> None:
-    window = ask(three, lambda player: player.queue(1, 1))
+    window = ask(three, lambda player: player.list_queue(1, 1))
     assert (window.start, window.length, [track.uri for track in window.tracks]) == (1, 3, [EINS])
-    assert list(ask(three, lambda player: player.queue(7, 10)).tracks) == []
+    assert list(ask(three, lambda player: player.list_queue(7, 10)).tracks) == []
 
 
 @pytest.mark.parametrize(
@@ -194,21 +198,21 @@ def test_whatever_can_be_played_comes_to_the_end_or_in_place_of_all(
     three.box.play(0)
     before = uris(three)
     if before[-len(came) :] != came:
-        added = ask(three, lambda player: player.add(source))
+        added = ask(three, lambda player: player.add_source(source))
         assert (added.name, added.position, added.count) == (name, 3, len(came))
         assert uris(three) == before + came
         assert three.box.position == 0
-    added = ask(three, lambda player: player.add(source, QueuePosition.INSTEAD, play=True))
+    added = ask(three, lambda player: player.add_source(source, QueuePosition.REPLACE, play=True))
     assert (added.name, added.position, added.count) == (name, 0, len(came))
     assert (uris(three), three.box.status, three.box.position) == (came, "play", 0)
-    ask(three, lambda player: player.add(Uri(uri="NAS/alone.flac"), QueuePosition.INSTEAD))
+    ask(three, lambda player: player.add_source(Uri(uri="NAS/alone.flac"), QueuePosition.REPLACE))
     assert (uris(three), three.box.status) == ([ALONE], "stop")
 
 
 def test_adding_and_playing_begins_with_the_first_that_came(three: VolumioServer) -> None:
-    added = ask(three, lambda player: player.add(SavedPlaylist(playlist=MORNING), play=True))
+    added = ask(three, lambda player: player.add_source(SavedPlaylist(playlist=MORNING), play=True))
     assert (added.position, added.count, three.box.position, three.box.status) == (3, 2, 3, "play")
-    again = ask(three, lambda player: player.add(SavedPlaylist(playlist=MORNING), play=True))
+    again = ask(three, lambda player: player.add_source(SavedPlaylist(playlist=MORNING), play=True))
     assert (again.position, again.count, len(three.box.queue)) == (3, 0, 5)
 
 
@@ -228,9 +232,9 @@ def test_adding_and_playing_begins_with_the_first_that_came(three: VolumioServer
 )
 def test_what_is_not_known_is_refused_and_leaves_the_queue(three: VolumioServer, source: Any, why: str) -> None:
     before = uris(three)
-    for where in (QueuePosition.END, QueuePosition.INSTEAD):
+    for where in (QueuePosition.END, QueuePosition.REPLACE):
         with pytest.raises(Refused, match=why):
-            ask(three, lambda player, where=where: player.add(source, where, play=True))
+            ask(three, lambda player, where=where: player.add_source(source, where, play=True))
     assert uris(three) == before
     assert not [asked for asked in three.asked if asked.what.startswith("POST")]
 
@@ -243,8 +247,8 @@ def test_volumio_is_not_believed_when_it_says_success(three: VolumioServer) -> N
         (lambda player: player.set_modes(random=True), "random is as it was"),
         (lambda player: player.set_modes(repeat=True), "repeat is as it was"),
         (lambda player: player.play(2), "does not go to track 3"),
-        (lambda player: player.clear(), "its queue is not empty"),
-        (lambda player: player.add(Uri(uri=ALONE)), "is not added"),  # the queue ends with it
+        (lambda player: player.clear_queue(), "its queue is not empty"),
+        (lambda player: player.add_source(Uri(uri=ALONE)), "is not added"),  # the queue ends with it
     ]
     for button, why in buttons:
         with pytest.raises(Refused, match=f"^Volumio said Success, but .*{why}"):
@@ -294,14 +298,14 @@ def test_repeating_one_track_can_be_ended_and_not_begun(three: VolumioServer) ->
 def test_without_a_mixer_there_is_no_volume(server: VolumioServer) -> None:
     server.box.no_mixer = True
     assert ask(server, lambda player: player.state()).volume is None
-    assert not {Capability.VOLUME, Capability.MUTE} & ask(server, lambda player: player.abilities())
+    assert not {Capability.VOLUME, Capability.MUTE} & ask(server, lambda player: player.capabilities())
     for button in (lambda player: player.set_volume(3), lambda player: player.set_mute(True)):
         with pytest.raises(Refused, match="has its volume control switched off; choose a mixer in Settings"):
             ask(server, button)
 
 
 def test_what_it_can_is_told_and_what_it_cannot_is_refused_with_a_way_out(three: VolumioServer) -> None:
-    can = ask(three, lambda player: player.abilities())
+    can = ask(three, lambda player: player.capabilities())
     seen = {
         Capability.VOLUME,
         Capability.MUTE,
@@ -318,29 +322,29 @@ def test_what_it_can_is_told_and_what_it_cannot_is_refused_with_a_way_out(three:
         Capability.CONSUME: [lambda player: player.set_modes(consume=Mode.ON)],
         Capability.CROSSFADE: [lambda player: player.set_crossfade(3)],
         Capability.REPLAY_GAIN: [lambda player: player.set_replay_gain(ReplayGainMode.ALBUM)],
-        Capability.OUTPUTS: [lambda player: player.outputs(), lambda player: player.set_output(0, True)],
-        Capability.NEXT: [lambda player: player.add(Uri(uri=ONE), QueuePosition.NEXT)],
-        Capability.MOVE: [lambda player: player.move(1, 2)],
-        Capability.REMOVE: [lambda player: player.remove([1])],
-        Capability.SHUFFLE: [lambda player: player.shuffle()],
-        Capability.SAVE: [lambda player: player.save("x")],
+        Capability.OUTPUTS: [lambda player: player.list_outputs(), lambda player: player.set_output(0, True)],
+        Capability.NEXT: [lambda player: player.add_source(Uri(uri=ONE), QueuePosition.NEXT)],
+        Capability.MOVE: [lambda player: player.move_track(1, 2)],
+        Capability.REMOVE: [lambda player: player.remove_tracks([1])],
+        Capability.SHUFFLE: [lambda player: player.shuffle_queue()],
+        Capability.SAVE: [lambda player: player.save_queue("x")],
         Capability.EDIT_PLAYLISTS: [
-            lambda player: player.playlist_add("x", Uri(uri=ONE)),
-            lambda player: player.playlist_remove("x", [0]),
-            lambda player: player.playlist_move("x", 0, 1),
+            lambda player: player.add_to_playlist("x", Uri(uri=ONE)),
+            lambda player: player.remove_from_playlist("x", [0]),
+            lambda player: player.move_in_playlist("x", 0, 1),
             lambda player: player.rename_playlist("x", "y"),
             lambda player: player.delete_playlist("x"),
         ],
         Capability.STICKERS: [
-            lambda player: player.opinions([ONE]),
-            lambda player: player.set_opinion(ONE, TrackRating(rating=3)),
-            lambda player: player.favourites(),
+            lambda player: player.ratings([ONE]),
+            lambda player: player.set_rating(ONE, TrackRating(rating=3)),
+            lambda player: player.list_favourites(),
         ],
-        Capability.UPDATE: [lambda player: player.update()],
+        Capability.UPDATE: [lambda player: player.update_library()],
         Capability.PARTITIONS: [
-            lambda player: player.partitions(),
+            lambda player: player.list_partitions(),
             lambda player: player.use_partition("x"),
-            lambda player: player.new_partition("x"),
+            lambda player: player.create_partition("x"),
             lambda player: player.delete_partition("x"),
             lambda player: player.move_output("x"),
         ],
@@ -353,25 +357,25 @@ def test_what_it_can_is_told_and_what_it_cannot_is_refused_with_a_way_out(three:
 
 
 def test_the_library_is_folders_and_tracks(server: VolumioServer) -> None:
-    top = ask(server, lambda player: player.folder())
+    top = ask(server, lambda player: player.list_directory())
     assert [(entry.kind, entry.name) for entry in top.items] == [
         (EntryType.FOLDER, name) for name in ("INTERNAL", "NAS", "USB")
     ]
     for path in ("USB/Ärzte", "music-library/USB/Ärzte/", top.items[2].uri + "/Ärzte"):
-        inside = ask(server, lambda player, path=path: player.folder(path))
+        inside = ask(server, lambda player, path=path: player.list_directory(path))
         assert [entry.track and entry.track.uri for entry in inside.items] == [EINS, ZWEI]
-    part = ask(server, lambda player: player.folder("USB/Blue", 1, 1))
-    assert ([entry.name for entry in part.items], part.start, part.length, part.more) == (["Two"], 1, 2, False)
-    assert ask(server, lambda player: player.folder("USB/Blue", 0, 1)).more
-    saved = ask(server, lambda player: player.folder("playlists"))
+    part = ask(server, lambda player: player.list_directory("USB/Blue", 1, 1))
+    assert ([entry.name for entry in part.items], part.start, part.length, part.has_more) == (["Two"], 1, 2, False)
+    assert ask(server, lambda player: player.list_directory("USB/Blue", 0, 1)).has_more
+    saved = ask(server, lambda player: player.list_directory("playlists"))
     assert [(entry.kind, entry.name) for entry in saved.items] == [
         (EntryType.PLAYLIST, MORNING),
         (EntryType.PLAYLIST, ROADS),
     ]
-    assert ask(server, lambda player: player.folder("INTERNAL")).length == 0
+    assert ask(server, lambda player: player.list_directory("INTERNAL")).length == 0
     for path in ("USB/none", "none"):
         with pytest.raises(Refused, match="the library has no folder"):
-            ask(server, lambda player, path=path: player.folder(path))
+            ask(server, lambda player, path=path: player.list_directory(path))
 
 
 @pytest.mark.parametrize(
@@ -400,16 +404,16 @@ def test_the_library_is_folders_and_tracks(server: VolumioServer) -> None:
 def test_the_library_is_found_by_tags_and_words(
     server: VolumioServer, kind: EntryType, wanted: LibraryFilter, names: list[str]
 ) -> None:
-    found = ask(server, lambda player: player.library(kind, wanted))
-    assert ([entry.name for entry in found.items], found.length, found.more) == (names, len(names), False)
+    found = ask(server, lambda player: player.list_library(kind, wanted))
+    assert ([entry.name for entry in found.items], found.length, found.has_more) == (names, len(names), False)
     assert {entry.kind for entry in found.items} <= {kind}
 
 
 def test_an_album_says_whose_it_is_and_a_track_how_long(server: VolumioServer) -> None:
-    (album,) = ask(server, lambda player: player.library(EntryType.ALBUM, LibraryFilter(album="Blue"))).items
+    (album,) = ask(server, lambda player: player.list_library(EntryType.ALBUM, LibraryFilter(album="Blue"))).items
     assert (album.artist, album.date) == ("AC/DC", "1999")
     one, _ = ask(
-        server, lambda player: player.library(EntryType.TRACK, LibraryFilter(album="Blue", artist="AC/DC"))
+        server, lambda player: player.list_library(EntryType.TRACK, LibraryFilter(album="Blue", artist="AC/DC"))
     ).items
     assert one.track is not None
     assert (one.track.duration, one.track.artist) == (100, "AC/DC")
@@ -417,7 +421,7 @@ def test_an_album_says_whose_it_is_and_a_track_how_long(server: VolumioServer) -
 
 def test_paging_through_a_list_asks_volumio_once(server: VolumioServer) -> None:
     async def page(player: Player) -> list[str]:
-        return [(await player.library(EntryType.ALBUM, start=start, count=1)).items[0].name for start in range(3)]
+        return [(await player.list_library(EntryType.ALBUM, start=start, count=1)).items[0].name for start in range(3)]
 
     assert ask(server, page) == ["Blue", "Solo", "Ünï"]
     assert server.count("GET browse") == 1
@@ -425,41 +429,41 @@ def test_paging_through_a_list_asks_volumio_once(server: VolumioServer) -> None:
 
 def test_what_volumio_has_no_page_for_is_refused(server: VolumioServer) -> None:
     for question, why in (
-        (lambda player: player.library(EntryType.TRACK), "does not list all its tracks at once"),
+        (lambda player: player.list_library(EntryType.TRACK), "does not list all its tracks at once"),
         (
-            lambda player: player.library(EntryType.GENRE, LibraryFilter(artist="Björk")),
+            lambda player: player.list_library(EntryType.GENRE, LibraryFilter(artist="Björk")),
             "the genres of its whole library only",
         ),
-        (lambda player: player.library(EntryType.FOLDER), "not sorted by folder"),
-        (lambda player: player.counts("USB"), "counts its whole library only"),
+        (lambda player: player.list_library(EntryType.FOLDER), "not sorted by folder"),
+        (lambda player: player.library_stats("USB"), "counts its whole library only"),
     ):
         with pytest.raises(Refused, match=why):
             ask(server, question)
 
 
 def test_the_library_is_counted(server: VolumioServer) -> None:
-    counts = ask(server, lambda player: player.counts())
+    counts = ask(server, lambda player: player.library_stats())
     assert (counts.artists, counts.albums, counts.tracks) == (3, 3, len(SONGS))
     assert counts.seconds == sum(song.seconds for song in SONGS)
 
 
 def test_saved_playlists_are_listed_and_read(server: VolumioServer) -> None:
-    assert [each.name for each in ask(server, lambda player: player.playlists())] == [MORNING, ROADS]
-    entries = ask(server, lambda player: player.playlist(MORNING, 1, 5))
+    assert [each.name for each in ask(server, lambda player: player.list_playlists())] == [MORNING, ROADS]
+    entries = ask(server, lambda player: player.list_playlist(MORNING, 1, 5))
     assert ([entry.name for entry in entries.items], entries.length) == (["Alone"], 2)
     with pytest.raises(Refused, match=f"there is no playlist 'none'; there are: {MORNING}, {ROADS}"):
-        ask(server, lambda player: player.playlist("none"))
+        ask(server, lambda player: player.list_playlist("none"))
 
 
 def test_a_picture_comes_and_the_one_for_want_of_any_does_not(three: VolumioServer) -> None:
     for uri in (ONE, TWO):  # one in the queue, one not
-        art = ask(three, lambda player, uri=uri: player.art(uri))
+        art = ask(three, lambda player, uri=uri: player.album_art(uri))
         assert art is not None
         assert (art.data, art.mime) == (PICTURE, "image/png")
     for uri in (ALONE, "http://127.0.0.1:9/fm", "nothing"):
-        assert ask(three, lambda player, uri=uri: player.art(uri)) is None
+        assert ask(three, lambda player, uri=uri: player.album_art(uri)) is None
     three.box.queue[0]["albumart"] = "https://elsewhere.test/cover.png"
-    assert ask(three, lambda player: player.art(ONE)) is None
+    assert ask(three, lambda player: player.album_art(ONE)) is None
 
 
 def test_changes_begin_at_once_and_name_what_happened(three: VolumioServer) -> None:
@@ -472,7 +476,7 @@ def test_changes_begin_at_once_and_name_what_happened(three: VolumioServer) -> N
     ]
 
     async def hear(player: Player) -> None:
-        changes = player.changes()
+        changes = player.watch_changes()
         async with asyncio.timeout(20):
             assert {"player", "mixer", "playlist", "options", "database"} <= await anext(changes)
             for do, names in doings:
@@ -486,7 +490,7 @@ def test_changes_begin_at_once_and_name_what_happened(three: VolumioServer) -> N
 
 def test_a_change_made_while_nobody_looked_is_not_lost(three: VolumioServer) -> None:
     async def look_away(player: Player) -> frozenset[str]:
-        changes = player.changes()
+        changes = player.watch_changes()
         await anext(changes)
         with three.lock:
             three.box.set_volume("50")
@@ -499,7 +503,7 @@ def test_a_change_made_while_nobody_looked_is_not_lost(three: VolumioServer) -> 
 
 def test_an_update_that_ends_is_a_change_of_the_library(three: VolumioServer) -> None:
     async def hear(player: Player) -> list[frozenset[str]]:
-        changes, heard = player.changes(), []
+        changes, heard = player.watch_changes(), []
         await anext(changes)
         async with asyncio.timeout(10):
             for updating in (True, False):

@@ -14,7 +14,7 @@ import pytest
 from zeroconf import IPVersion, ServiceStateChange
 from zeroconf.asyncio import AsyncServiceBrowser, AsyncServiceInfo, AsyncZeroconf
 
-from pi_appliance.config.model import Config, MpdPort, Web
+from pi_appliance.config.model import Config, MpdProxy, Web
 from pi_appliance.discovery import DiscoveryService, offered
 
 KINDS = ["_http._tcp.local.", "_mpd._tcp.local."]
@@ -25,7 +25,7 @@ def config(host: str = EVERYWHERE, mpd_host: str = EVERYWHERE, *, discovery: boo
     return Config(
         state=Path("/nowhere"),
         web=Web(host=host, port=8080),
-        mpd_port=MpdPort(host=mpd_host, port=6601),
+        mpd_proxy=MpdProxy(host=mpd_host, port=6601),
         discovery=discovery,
     )
 
@@ -81,7 +81,7 @@ def name() -> str:
     return f"pi-{uuid.uuid4().hex[:8]}"
 
 
-def test_a_phone_finds_the_page_and_the_mpd_port_and_hears_them_go(name: str) -> None:
+def test_a_phone_finds_the_page_and_the_mpd_proxy_and_hears_them_go(name: str) -> None:
     async def scene() -> None:
         async with phone() as found:
             both = [f"{name}.{kind}" for kind in KINDS]

@@ -26,15 +26,15 @@ BACK = 2.0  # seconds after MPD's return
 LOG = "log"  # a playlist, in which each thing that was done stands once
 ELSE: list[Callable[[Player], Awaitable[object]]] = [
     lambda player: player.state(),
-    lambda player: player.abilities(),
-    lambda player: player.queue(),
-    lambda player: player.folder("Ärzte"),
-    lambda player: player.library(EntryType.ALBUM),
-    lambda player: player.library(EntryType.TRACK, LibraryFilter(text="ei")),
-    lambda player: player.art("one.wav"),
-    lambda player: player.playlist(LOG),
-    lambda player: player.add(Uri(uri="Ärzte"), QueuePosition.INSTEAD, play=True),
-    lambda player: player.add(LibraryFilter(album="Ünï"), QueuePosition.NEXT),
+    lambda player: player.capabilities(),
+    lambda player: player.list_queue(),
+    lambda player: player.list_directory("Ärzte"),
+    lambda player: player.list_library(EntryType.ALBUM),
+    lambda player: player.list_library(EntryType.TRACK, LibraryFilter(text="ei")),
+    lambda player: player.album_art("one.wav"),
+    lambda player: player.list_playlist(LOG),
+    lambda player: player.add_source(Uri(uri="Ärzte"), QueuePosition.REPLACE, play=True),
+    lambda player: player.add_source(LibraryFilter(album="Ünï"), QueuePosition.NEXT),
     lambda player: player.next(),
     lambda player: player.set_volume(40),
 ]
@@ -54,7 +54,7 @@ class Client:
         while True:
             uri = f"http://127.0.0.1:9/{self.number}/{len(self.told)}"
             try:
-                await self.player.playlist_add(LOG, Uri(uri=uri))
+                await self.player.add_to_playlist(LOG, Uri(uri=uri))
                 self.told[uri], self.reached = "done", time.monotonic()
             except Unavailable:
                 self.told[uri] = "not done"
@@ -68,7 +68,7 @@ class Client:
         """Listen, and begin anew whenever MPD is lost."""
         while True:
             with contextlib.suppress(Unavailable):
-                async for _ in self.player.changes():
+                async for _ in self.player.watch_changes():
                     self.heard = time.monotonic()
             await asyncio.sleep(0.02)
 

@@ -57,19 +57,19 @@ def test_where_nothing_listens_the_owner_is_told_where_and_what_to_do(tmp_path: 
 def test_a_killed_mpd_is_unavailable_until_it_is_back(server: MpdServer) -> None:
     async def scene() -> None:
         player = connect(server.address)
-        await player.add(Uri(uri="one.wav"))
+        await player.add_source(Uri(uri="one.wav"))
         server.kill()
         for call in (
             player.state(),
             player.next(),
-            player.add(Uri(uri="one.wav")),
-            player.add(Uri(uri="one.wav"), QueuePosition.INSTEAD, play=True),
-            player.folder(),
-            player.library(EntryType.ALBUM),
-            player.playlists(),
-            player.playlist_add("x", Uri(uri="one.wav")),
-            player.art("one.wav"),
-            player.partitions(),
+            player.add_source(Uri(uri="one.wav")),
+            player.add_source(Uri(uri="one.wav"), QueuePosition.REPLACE, play=True),
+            player.list_directory(),
+            player.list_library(EntryType.ALBUM),
+            player.list_playlists(),
+            player.add_to_playlist("x", Uri(uri="one.wav")),
+            player.album_art("one.wav"),
+            player.list_partitions(),
         ):
             assert isinstance(await fails(call), Unavailable)
         await asyncio.to_thread(server.start)
@@ -87,9 +87,9 @@ def test_a_hung_mpd_is_unavailable_and_did_nothing(server: MpdServer) -> None:
         calls = [
             player.state(),
             player.next(),
-            player.add(Uri(uri="one.wav")),
+            player.add_source(Uri(uri="one.wav")),
             player.set_volume(3),
-            player.add(Uri(uri="one.wav"), QueuePosition.INSTEAD, play=True),
+            player.add_source(Uri(uri="one.wav"), QueuePosition.REPLACE, play=True),
         ]
         for error in await asyncio.gather(*map(fails, calls)):  # together, and no slower for it
             assert isinstance(error, Unavailable)
@@ -103,7 +103,7 @@ def test_who_waits_for_changes_learns_that_mpd_was_killed(
     server: MpdServer, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
 ) -> None:
     async def scene() -> None:
-        changes = connect(server.address).changes()
+        changes = connect(server.address).watch_changes()
         await anext(changes)
         waiting = asyncio.create_task(fails(anext(changes)))
         await asyncio.to_thread(server.mpc, "status")  # by now it waits
@@ -120,7 +120,7 @@ def test_who_waits_for_changes_learns_that_mpd_was_killed(
 def test_closing_the_player_ends_the_waiting_for_changes(server: MpdServer) -> None:
     async def scene() -> None:
         player = connect(server.address)
-        changes = player.changes()
+        changes = player.watch_changes()
         await anext(changes)
         waiting = asyncio.create_task(fails(anext(changes)))
         await player.state()  # by now it waits
@@ -135,7 +135,7 @@ def test_the_kernel_watches_over_a_connection_that_waits(server: MpdServer) -> N
     """A machine that lost its power says nothing; only probes find out."""
 
     async def scene() -> None:
-        changes = connect(server.address).changes()
+        changes = connect(server.address).watch_changes()
         await anext(changes)
         rows = [line.split() for line in Path("/proc/net/tcp").read_text("ascii").splitlines()[1:]]
         timers = [row[5][:2] for row in rows if row[2].endswith(f":{server.port:04X}") and row[3] == "01"]
@@ -200,30 +200,30 @@ def test_an_answer_cut_short_or_out_of_its_senses_is_unavailable(answers: bytes)
     [
         (lambda player: player.next(), Uncertain),
         (lambda player: player.previous(), Uncertain),
-        (lambda player: player.move(3, 0), Uncertain),
-        (lambda player: player.remove([3]), Uncertain),
-        (lambda player: player.save("x"), Uncertain),
-        (lambda player: player.playlist_add("x", Uri(uri="one.wav")), Uncertain),
+        (lambda player: player.move_track(3, 0), Uncertain),
+        (lambda player: player.remove_tracks([3]), Uncertain),
+        (lambda player: player.save_queue("x"), Uncertain),
+        (lambda player: player.add_to_playlist("x", Uri(uri="one.wav")), Uncertain),
         (lambda player: player.rename_playlist("x", "y"), Uncertain),
         (lambda player: player.delete_playlist("x"), Uncertain),
-        (lambda player: player.new_partition("x"), Uncertain),
+        (lambda player: player.create_partition("x"), Uncertain),
         (lambda player: player.delete_partition("x"), Uncertain),
-        (lambda player: player.add(Uri(uri="one.wav")), Unavailable),  # it was asked only whether there is one
-        (lambda player: player.playlist_remove("x", [0]), Unavailable),  # the same
-        (lambda player: player.set_opinion("one.wav", TrackRating(rating=3)), Unavailable),
+        (lambda player: player.add_source(Uri(uri="one.wav")), Unavailable),  # it was asked only whether there is one
+        (lambda player: player.remove_from_playlist("x", [0]), Unavailable),  # the same
+        (lambda player: player.set_rating("one.wav", TrackRating(rating=3)), Unavailable),
         (lambda player: player.toggle(), Unavailable),  # it was asked only whether it plays
         (lambda player: player.pause(), Unavailable),  # doing it again does no harm
         (lambda player: player.seek(3), Unavailable),
-        (lambda player: player.clear(), Unavailable),
-        (lambda player: player.shuffle(), Unavailable),
+        (lambda player: player.clear_queue(), Unavailable),
+        (lambda player: player.shuffle_queue(), Unavailable),
         (lambda player: player.play_id(3), Unavailable),
         (lambda player: player.set_modes(random=True), Unavailable),
         (lambda player: player.set_output(0, on=True), Unavailable),
-        (lambda player: player.update(), Unavailable),
+        (lambda player: player.update_library(), Unavailable),
         (lambda player: player.use_partition("x"), Unavailable),
-        (lambda player: player.favourites(), Unavailable),
-        (lambda player: player.folder(), Unavailable),
-        (lambda player: player.art("one.wav"), Unavailable),
+        (lambda player: player.list_favourites(), Unavailable),
+        (lambda player: player.list_directory(), Unavailable),
+        (lambda player: player.album_art("one.wav"), Unavailable),
     ],
 )
 def test_a_command_that_was_sent_and_not_answered_is_uncertain_if_it_would_act_twice(
@@ -240,11 +240,14 @@ def test_a_command_that_was_sent_and_not_answered_is_uncertain_if_it_would_act_t
     ("button", "answers"),
     [
         (lambda player: player.toggle(), [b"state: play\nplaylistlength: 3\nOK\n"]),
-        (lambda player: player.add(Uri(uri="one.wav")), [b"file: one.wav\nOK\n"]),
-        (lambda player: player.add(SavedPlaylist(playlist="x"), QueuePosition.INSTEAD), [b"file: http://x/\nOK\n"]),
-        (lambda player: player.playlist_remove("x", [0]), [b"file: one.wav\nOK\n"]),
-        (lambda player: player.playlist_move("x", 0, 1), [b"file: one.wav\nfile: two.wav\nOK\n"]),
-        (lambda player: player.playlist_add("x", LibraryFilter(album="x")), [b"file: one.wav\nOK\n"]),
+        (lambda player: player.add_source(Uri(uri="one.wav")), [b"file: one.wav\nOK\n"]),
+        (
+            lambda player: player.add_source(SavedPlaylist(playlist="x"), QueuePosition.REPLACE),
+            [b"file: http://x/\nOK\n"],
+        ),
+        (lambda player: player.remove_from_playlist("x", [0]), [b"file: one.wav\nOK\n"]),
+        (lambda player: player.move_in_playlist("x", 0, 1), [b"file: one.wav\nfile: two.wav\nOK\n"]),
+        (lambda player: player.add_to_playlist("x", LibraryFilter(album="x")), [b"file: one.wav\nOK\n"]),
     ],
 )
 def test_what_begins_with_a_question_is_uncertain_as_soon_as_it_is_more(

@@ -9,12 +9,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from pi_appliance.config.model import MpdPort, PluginConfig, VolumePolicy
+from pi_appliance.config.model import MpdProxy, PluginConfig, VolumePolicy
 from pi_appliance.errors import Refused, Unavailable
-from pi_appliance.music.hub import Hub, ReconnectPolicy
+from pi_appliance.music.hub import PlayerHub, ReconnectPolicy
 from pi_appliance.music.limited_player import PlayerPolicy
 from pi_appliance.music.mpd import player
-from pi_appliance.music.mpd.proxy import MpdPortService, Relay
+from pi_appliance.music.mpd.proxy import MpdProxyService, Relay
 from tests.fakes.mpd_server import PICTURE, MpdServer, free_port, needs_mpd, running_mpd
 
 HOST = "127.0.0.1"
@@ -27,9 +27,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MpdServer]:
         yield running
 
 
-def hub_for(address: str, policy: VolumePolicy | None = None) -> Hub:
-    part = PluginConfig(kind="mpd", with_=player.Options(address=address, stand_in=False))
-    return Hub(part, Path("/nowhere"), {}, house=PlayerPolicy(policy=policy))
+def hub_for(address: str, policy: VolumePolicy | None = None) -> PlayerHub:
+    part = PluginConfig(kind="mpd", with_=player.Options(address=address, fallback_mpd=False))
+    return PlayerHub(part, Path("/nowhere"), {}, policy=PlayerPolicy(volume_policy=policy))
 
 
 @contextlib.asynccontextmanager
@@ -38,8 +38,8 @@ async def relayed(
 ) -> AsyncIterator[int]:
     """Give the port of a relay to the MPD at ADDRESS; a hub that is never run has it at hand from the start."""
     hub = hub_for(address, policy)
-    hub.upstream = hub.configured
-    relay = Relay(hub, MpdPort(port=0), clients=clients, patience=patience)
+    hub.upstream = hub.mpd_address
+    relay = Relay(hub, MpdProxy(port=0), clients=clients, patience=patience)
     port = await relay.start()
     try:
         yield port
@@ -165,13 +165,13 @@ def test_no_app_turns_it_up_beyond_what_is_allowed(server: MpdServer) -> None:
 
 def test_over_a_player_that_is_no_mpd_it_says_so_and_keeps_nobody_from_starting() -> None:
     async def scene() -> None:
-        service = MpdPortService()
-        config = SimpleNamespace(mpd_port=MpdPort(port=free_port()))
-        hub = Hub(PluginConfig(kind="volumio", with_=None), Path("/nowhere"), {})
+        service = MpdProxyService()
+        config = SimpleNamespace(mpd_proxy=MpdProxy(port=free_port()))
+        hub = PlayerHub(PluginConfig(kind="volumio", with_=None), Path("/nowhere"), {})
         where = await service.start(SimpleNamespace(hub=hub, appliance=SimpleNamespace(config=config)))
-        assert where == "MPD apps: none, for a player of kind volumio has no MPD for them; take mpd-port: away"
+        assert where == "MPD apps: none, for a player of kind volumio has no MPD for them; take mpd-proxy: away"
         with pytest.raises(OSError, match="onnect"):
-            await asyncio.open_connection(HOST, config.mpd_port.port)
+            await asyncio.open_connection(HOST, config.mpd_proxy.port)
         await service.stop()
 
     asyncio.run(scene())
@@ -303,7 +303,7 @@ def test_when_mpd_dies_its_clients_are_let_go_and_may_come_back(tmp_path: Path) 
 
 def test_without_an_mpd_a_client_is_let_go_at_once() -> None:
     async def scene() -> None:
-        relay = Relay(hub_for(f"{HOST}:{free_port()}"), MpdPort(port=0))
+        relay = Relay(hub_for(f"{HOST}:{free_port()}"), MpdProxy(port=0))
         port = await relay.start()
         async with client(port) as (reader, _), asyncio.timeout(15):
             assert await reader.read(-1) == b""
@@ -329,17 +329,17 @@ def test_more_clients_than_it_takes_are_turned_away(server: MpdServer) -> None:
 def test_it_follows_the_hub_to_the_stand_in_and_away_from_it(tmp_path: Path) -> None:
     async def scene() -> None:
         settings = player.Options(address=f"{HOST}:{free_port()}")
-        hub = Hub(PluginConfig(kind="mpd", with_=settings), tmp_path, {}, patience=ReconnectPolicy())
+        hub = PlayerHub(PluginConfig(kind="mpd", with_=settings), tmp_path, {}, reconnect=ReconnectPolicy())
         running = asyncio.create_task(hub.run())
-        service = MpdPortService()
-        config = SimpleNamespace(mpd_port=MpdPort(port=free_port()))
+        service = MpdProxyService()
+        config = SimpleNamespace(mpd_proxy=MpdProxy(port=free_port()))
         where = await service.start(SimpleNamespace(hub=hub, appliance=SimpleNamespace(config=config)))
-        assert where == f"MPD apps: {HOST}:{config.mpd_port.port}"
+        assert where == f"MPD apps: {HOST}:{config.mpd_proxy.port}"
         async with asyncio.timeout(10):
-            async for _ in hub.watch():
-                if hub.stand_in:
+            async for _ in hub.watch_changes():
+                if hub.uses_fallback:
                     break
-        async with client(config.mpd_port.port) as (reader, writer):
+        async with client(config.mpd_proxy.port) as (reader, writer):
             assert (await reader.readline()).startswith(b"OK MPD")
             running.cancel()
             await asyncio.gather(running, return_exceptions=True)
@@ -353,9 +353,9 @@ def test_it_follows_the_hub_to_the_stand_in_and_away_from_it(tmp_path: Path) -> 
 
 def test_the_service_listens_only_where_it_is_wanted() -> None:
     async def scene() -> None:
-        service = MpdPortService()
+        service = MpdProxyService()
         daemon = SimpleNamespace(
-            hub=hub_for("localhost:6600"), appliance=SimpleNamespace(config=SimpleNamespace(mpd_port=None))
+            hub=hub_for("localhost:6600"), appliance=SimpleNamespace(config=SimpleNamespace(mpd_proxy=None))
         )
         assert await service.start(daemon) == ""
         await service.stop()
@@ -366,11 +366,11 @@ def test_the_service_listens_only_where_it_is_wanted() -> None:
 def test_a_port_that_is_taken_is_told(server: MpdServer) -> None:
     async def scene() -> None:
         with pytest.raises(Unavailable, match=f"cannot listen on 127.0.0.1:{server.port}"):
-            await Relay(hub_for("elsewhere:6600"), MpdPort(port=server.port)).start()
+            await Relay(hub_for("elsewhere:6600"), MpdProxy(port=server.port)).start()
         with pytest.raises(Unavailable, match="cannot listen on no-such-host"):
-            await Relay(hub_for("elsewhere:6600"), MpdPort(host="no-such-host.invalid")).start()
+            await Relay(hub_for("elsewhere:6600"), MpdProxy(host="no-such-host.invalid")).start()
         with pytest.raises(Unavailable, match="cannot listen on xxx"):
-            await Relay(hub_for("elsewhere:6600"), MpdPort(host="x" * 64 + ".home")).start()
+            await Relay(hub_for("elsewhere:6600"), MpdProxy(host="x" * 64 + ".home")).start()
 
     asyncio.run(scene())
 
@@ -378,8 +378,8 @@ def test_a_port_that_is_taken_is_told(server: MpdServer) -> None:
 @pytest.mark.parametrize("address", ["localhost:6601", "127.0.0.1:6601", "[::1]:6601", "192.168.1.5:6601"])
 def test_a_relay_to_itself_is_refused(address: str) -> None:
     with pytest.raises(Refused, match="6601 is the port of the player itself"):
-        asyncio.run(Relay(hub_for(address), MpdPort(host="192.168.1.5")).start())
+        asyncio.run(Relay(hub_for(address), MpdProxy(host="192.168.1.5")).start())
 
 
 def test_it_listens_on_this_machine_only_unless_told() -> None:
-    assert MpdPort().host == "127.0.0.1"
+    assert MpdProxy().host == "127.0.0.1"

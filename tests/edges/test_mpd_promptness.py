@@ -18,7 +18,7 @@ def test_a_page_of_a_playlist_waits_for_no_acknowledgement(tmp_path: Path) -> No
         player, taken = mpd.connect(mpd.Options(address=address), {}), []
         for _ in range(TRIES):
             began = time.perf_counter()
-            window = await player.playlist("all")
+            window = await player.list_playlist("all")
             taken.append(time.perf_counter() - began)
             assert len(window.items) == 100
         await player.close()

@@ -15,17 +15,17 @@ import pytest
 
 from pi_appliance.config.model import PluginConfig
 from pi_appliance.errors import Unavailable
-from pi_appliance.music.hub import Hub, ReconnectPolicy
-from pi_appliance.music.model import Play, QueuePosition, Uri
+from pi_appliance.music.hub import PlayerHub, ReconnectPolicy
+from pi_appliance.music.model import PlaybackState, QueuePosition, Uri
 from pi_appliance.music.volumio import player as volumio
 from pi_appliance.music.volumio import push as _volumio_ear
-from pi_appliance.music.volumio.playback import Volumio
+from pi_appliance.music.volumio.playback import VolumioPlayer
 from tests.fakes.mpd_server import free_port
 from tests.fakes.volumio_server import VolumioServer, running_volumio
 from tests.house import House
 
 NEVER = timedelta(hours=1)
-QUICK = ReconnectPolicy(first=timedelta(milliseconds=20), longest=timedelta(milliseconds=200))
+QUICK = ReconnectPolicy(first_delay=timedelta(milliseconds=20), max_delay=timedelta(milliseconds=200))
 
 
 @pytest.fixture
@@ -35,9 +35,9 @@ def server() -> Iterator[VolumioServer]:
         yield running
 
 
-def connect(server: VolumioServer, poll: timedelta, listen: int = 0) -> Volumio:
+def connect(server: VolumioServer, poll: timedelta, listen: int = 0) -> VolumioPlayer:
     """Return the player; a POLL shorter than Options allow makes for a short test."""
-    return Volumio(server.address, ("127.0.0.1", server.port), poll=poll, listen=listen)
+    return VolumioPlayer(server.address, ("127.0.0.1", server.port), poll=poll, listen=listen)
 
 
 def turn(server: VolumioServer, volume: int) -> None:
@@ -47,9 +47,9 @@ def turn(server: VolumioServer, volume: int) -> None:
 
 
 @contextlib.asynccontextmanager
-async def waiting(player: Volumio) -> AsyncIterator[AsyncIterator[frozenset[str]]]:
+async def waiting(player: VolumioPlayer) -> AsyncIterator[AsyncIterator[frozenset[str]]]:
     """Give the changes behind the first item; nothing takes longer than ten seconds."""
-    changes = player.changes()
+    changes = player.watch_changes()
     async with asyncio.timeout(10):
         await anext(changes)
         try:
@@ -200,7 +200,7 @@ def test_a_hung_volumio_is_found_out_by_looking(server: VolumioServer) -> None:
 def test_closing_the_player_ends_the_waiting(server: VolumioServer) -> None:
     async def scene() -> None:
         player = connect(server, NEVER)
-        changes = player.changes()
+        changes = player.watch_changes()
         await anext(changes)
         waits = asyncio.create_task(anext(changes))
         await player.state()
@@ -353,7 +353,7 @@ def hung_up(line: socket.socket) -> bool:
 
 
 @contextlib.asynccontextmanager
-async def living(hub: Hub) -> AsyncIterator[Hub]:
+async def living(hub: PlayerHub) -> AsyncIterator[PlayerHub]:
     running = asyncio.create_task(hub.run())
     try:
         yield hub
@@ -362,19 +362,21 @@ async def living(hub: Hub) -> AsyncIterator[Hub]:
         await asyncio.gather(running, return_exceptions=True)
 
 
-def new_hub(folder: Path, server: VolumioServer) -> Hub:
+def new_hub(folder: Path, server: VolumioServer) -> PlayerHub:
     part = PluginConfig(kind="volumio", with_=volumio.Options(address=server.address))
-    return Hub(part, folder, {}, patience=QUICK)
+    return PlayerHub(part, folder, {}, reconnect=QUICK)
 
 
 def test_the_hub_plays_tells_loses_and_finds_volumio_again(server: VolumioServer, tmp_path: Path) -> None:
     async def scene() -> None:
         async with living(new_hub(tmp_path, server)) as hub:
             await until(lambda: hub.state is not None)
-            assert (hub.trouble, hub.upstream, hub.stand_in) == ("", None, False)
+            assert (hub.error, hub.upstream, hub.uses_fallback) == ("", None, False)
             player = await hub.player()
-            await player.add(Uri(uri="NAS"), QueuePosition.INSTEAD, play=True)
-            await until(lambda: hub.state and hub.state.play is Play.PLAYING and hub.state.queue_length == 1)
+            await player.add_source(Uri(uri="NAS"), QueuePosition.REPLACE, play=True)
+            await until(
+                lambda: hub.state and hub.state.playback is PlaybackState.PLAYING and hub.state.queue_length == 1
+            )
             for volume in (31, 32):
                 turn(server, volume)
                 await until(lambda volume=volume: hub.state and hub.state.volume == volume)

@@ -45,7 +45,7 @@ async def fails(call: Awaitable[object], within: float = SOON) -> ApplianceError
 
 EVERYTHING: list[Button] = [
     lambda player: player.state(),
-    lambda player: player.abilities(),
+    lambda player: player.capabilities(),
     lambda player: player.play(2),
     lambda player: player.pause(),
     lambda player: player.toggle(),
@@ -56,15 +56,15 @@ EVERYTHING: list[Button] = [
     lambda player: player.set_volume(3),
     lambda player: player.set_mute(True),
     lambda player: player.set_modes(random=True),
-    lambda player: player.clear(),
-    lambda player: player.add(ONE),
-    lambda player: player.add(SavedPlaylist(playlist=MORNING), QueuePosition.INSTEAD, play=True),
-    lambda player: player.folder("USB"),
-    lambda player: player.library(EntryType.ALBUM),
-    lambda player: player.counts(),
-    lambda player: player.playlists(),
-    lambda player: player.playlist(MORNING),
-    lambda player: player.art(ONE.uri),
+    lambda player: player.clear_queue(),
+    lambda player: player.add_source(ONE),
+    lambda player: player.add_source(SavedPlaylist(playlist=MORNING), QueuePosition.REPLACE, play=True),
+    lambda player: player.list_directory("USB"),
+    lambda player: player.list_library(EntryType.ALBUM),
+    lambda player: player.library_stats(),
+    lambda player: player.list_playlists(),
+    lambda player: player.list_playlist(MORNING),
+    lambda player: player.album_art(ONE.uri),
 ]
 
 
@@ -125,11 +125,11 @@ def test_a_hung_volumio_is_unavailable_and_did_nothing(server: VolumioServer) ->
         (lambda player: player.next(), "next", Uncertain),
         (lambda player: player.previous(), "prev", Uncertain),
         (lambda player: player.toggle(), "pause", Uncertain),
-        (lambda player: player.add(ONE), "addToQueue", Uncertain),
-        (lambda player: player.add(ONE, play=True), "addPlay", Uncertain),
-        (lambda player: player.add(ONE, QueuePosition.INSTEAD, play=True), "replaceAndPlay", Uncertain),
-        (lambda player: player.add(ONE, QueuePosition.INSTEAD), "addToQueue", Uncertain),
-        (lambda player: player.add(ONE, QueuePosition.INSTEAD), "clearQueue", Unavailable),
+        (lambda player: player.add_source(ONE), "addToQueue", Uncertain),
+        (lambda player: player.add_source(ONE, play=True), "addPlay", Uncertain),
+        (lambda player: player.add_source(ONE, QueuePosition.REPLACE, play=True), "replaceAndPlay", Uncertain),
+        (lambda player: player.add_source(ONE, QueuePosition.REPLACE), "addToQueue", Uncertain),
+        (lambda player: player.add_source(ONE, QueuePosition.REPLACE), "clearQueue", Unavailable),
         (lambda player: player.play(2), "play", Unavailable),  # doing it again does no harm
         (lambda player: player.pause(), "pause", Unavailable),
         (lambda player: player.stop(), "stop", Unavailable),
@@ -138,11 +138,11 @@ def test_a_hung_volumio_is_unavailable_and_did_nothing(server: VolumioServer) ->
         (lambda player: player.set_mute(True), "volume", Unavailable),
         (lambda player: player.set_modes(random=True), "random", Unavailable),
         (lambda player: player.set_modes(repeat=True), "repeat", Unavailable),
-        (lambda player: player.clear(), "clearQueue", Unavailable),
-        (lambda player: player.folder("USB"), "browse", Unavailable),
-        (lambda player: player.playlists(), "listplaylists", Unavailable),
-        (lambda player: player.counts(), "collectionstats", Unavailable),
-        (lambda player: player.art(ONE.uri), "/albumart", Unavailable),
+        (lambda player: player.clear_queue(), "clearQueue", Unavailable),
+        (lambda player: player.list_directory("USB"), "browse", Unavailable),
+        (lambda player: player.list_playlists(), "listplaylists", Unavailable),
+        (lambda player: player.library_stats(), "collectionstats", Unavailable),
+        (lambda player: player.album_art(ONE.uri), "/albumart", Unavailable),
         (lambda player: player.state(), "getQueue", Unavailable),
     ],
 )
@@ -160,7 +160,7 @@ def test_a_line_that_breaks_is_uncertain_only_for_what_would_act_twice(
 
 def test_what_was_added_before_volumio_died_is_uncertain(server: VolumioServer) -> None:
     server.box.push = lambda item, _data: server.faults.update(getQueue=["lost"]) if item == "queue" else None
-    error = asyncio.run(fails(connect(server.address).add(ONE)))
+    error = asyncio.run(fails(connect(server.address).add_source(ONE)))
     assert str(error) == f"Volumio at {server.address} did not answer 'add'; see if it was done, then go on"
     assert len(server.box.queue) == 5
 
@@ -231,9 +231,9 @@ STRANGE: list[tuple[str, Any]] = [
 def test_nonsense_elsewhere_is_no_volumio_either(server: VolumioServer, route: str, says: bytes) -> None:
     server.faults[route] = [says]
     calls: dict[str, Button] = {
-        "getQueue": lambda player: player.queue(),
-        "browse": lambda player: player.folder("USB"),
-        "listplaylists": lambda player: player.playlists(),
+        "getQueue": lambda player: player.list_queue(),
+        "browse": lambda player: player.list_directory("USB"),
+        "listplaylists": lambda player: player.list_playlists(),
     }
     error = asyncio.run(fails(calls[route](connect(server.address))))
     assert "what answers there is no Volumio" in str(error)
@@ -241,10 +241,10 @@ def test_nonsense_elsewhere_is_no_volumio_either(server: VolumioServer, route: s
 
 def test_items_of_any_shape_are_taken_for_what_they_are(server: VolumioServer) -> None:
     server.faults["getQueue"] = [b'{"queue": [1, null, [], {}, {"uri": 7, "name": ["x"], "duration": "1:00"}]}']
-    queue = asyncio.run(connect(server.address).queue())
+    queue = asyncio.run(connect(server.address).list_queue())
     assert [(track.uri, track.title, track.duration) for track in queue.tracks] == [("", "", None), ("7", "", None)]
     server.faults["browse"] = [b'{"navigation": {"lists": [1, {"items": [null, {"title": 1, "uri": "x"}]}, {}]}}']
-    window = asyncio.run(connect(server.address).folder("USB"))
+    window = asyncio.run(connect(server.address).list_directory("USB"))
     assert [(entry.kind, entry.name) for entry in window.items] == [(EntryType.FOLDER, "1")]
     for odd in (
         b'{"status":"play","uri":"x","seek":NaN,"volume":"loud","duration":{},"position":"0"}',
@@ -331,9 +331,9 @@ def test_a_command_that_is_cancelled_ends_at_once(server: VolumioServer) -> None
 def test_nothing_inside_an_address_or_a_name_becomes_a_command(server: VolumioServer) -> None:
     for attack in ("x&cmd=stop", "x\r\nHost: y\r\n\r\nGET /", "x?cmd=stop#", "%0d%0a", "../../etc"):
         for call in (
-            lambda player, attack=attack: player.folder(attack),
-            lambda player, attack=attack: player.playlist(attack),
-            lambda player, attack=attack: player.add(Uri(uri=attack)),
+            lambda player, attack=attack: player.list_directory(attack),
+            lambda player, attack=attack: player.list_playlist(attack),
+            lambda player, attack=attack: player.add_source(Uri(uri=attack)),
         ):
             assert type(asyncio.run(fails(call(connect(server.address))))) is Refused
     assert server.box.status == "play"

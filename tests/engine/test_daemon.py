@@ -229,7 +229,7 @@ def test_without_any_mpd_everything_else_works(house):
 def test_no_process_of_it_is_left_when_it_has_stopped(house):
     house.write(TICK, f"{QUIET}\nplayer: {{kind: mpd, with: {{address: '127.0.0.1:9'}}}}")
     with up(house) as daemon:
-        until(lambda: "a silent stand-in plays" in daemon.said or "mpd is not installed" in daemon.said)
+        until(lambda: "the built-in silent player is used" in daemon.said or "mpd is not installed" in daemon.said)
         daemon.hears(signal.SIGTERM)
         daemon.status()
 

@@ -13,8 +13,8 @@ import pytest
 
 from pi_appliance.config.model import Config, PluginConfig, Radio, VolumePolicy
 from pi_appliance.music import services
-from pi_appliance.music.hub import Hub
-from pi_appliance.music.model import Mode, Play, PlayerState, QueuePosition, Uri
+from pi_appliance.music.hub import PlayerHub
+from pi_appliance.music.model import Mode, PlaybackState, PlayerState, QueuePosition, Uri
 from pi_appliance.music.mpd import player as mpd
 from pi_appliance.storage.runs import Store
 from tests.fakes.mpd_server import MpdServer, free_port, needs_mpd, running_mpd
@@ -32,17 +32,17 @@ def server(tmp_path: Path) -> Iterator[MpdServer]:
 
 
 def config_of(server: MpdServer, state: Path, **more: object) -> Config:
-    part = PluginConfig(kind="mpd", with_=mpd.Options(address=server.address, stand_in=False))
+    part = PluginConfig(kind="mpd", with_=mpd.Options(address=server.address, fallback_mpd=False))
     return Config(player=part, state_dir=state, **more)  # type: ignore[arg-type]
 
 
 @contextlib.asynccontextmanager
-async def living(config: Config) -> AsyncIterator[Hub]:
+async def living(config: Config) -> AsyncIterator[PlayerHub]:
     """Have all that looks after the music live within the block."""
     config.state_dir.mkdir(exist_ok=True)
     with Store(config.state_dir / "history.db") as store:
-        hub = services.new_hub(config, store, {})
-        task = asyncio.create_task(services.run(hub, config))
+        hub = services.create_hub(config, store, {})
+        task = asyncio.create_task(services.run_services(hub, config))
         try:
             await until(hub, lambda _: True)
             yield hub
@@ -51,7 +51,7 @@ async def living(config: Config) -> AsyncIterator[Hub]:
             await asyncio.gather(task, return_exceptions=True)
 
 
-async def until(hub: Hub, true: Callable[[PlayerState], object], seconds: float = 60) -> None:
+async def until(hub: PlayerHub, true: Callable[[PlayerState], object], seconds: float = 60) -> None:
     """Wait until the state of the player is as TRUE wants it. Time goes on without news, so it is looked at often."""
     async with asyncio.timeout(seconds):
         while hub.state is None or not true(hub.state):
@@ -59,7 +59,7 @@ async def until(hub: Hub, true: Callable[[PlayerState], object], seconds: float 
 
 
 def plays(uri: str) -> Callable[[PlayerState], bool]:
-    return lambda state: state.play is Play.PLAYING and state.track is not None and state.track.uri == uri
+    return lambda state: state.playback is PlaybackState.PLAYING and state.track is not None and state.track.uri == uri
 
 
 def test_whoever_turns_it_up_it_comes_down(server: MpdServer, tmp_path: Path) -> None:
@@ -84,20 +84,20 @@ def test_whoever_turns_it_up_it_comes_down(server: MpdServer, tmp_path: Path) ->
 @pytest.mark.parametrize("how", ["hangs up", "falls silent"])
 def test_a_radio_that_breaks_off_comes_back(how: str, server: MpdServer, tmp_path: Path) -> None:
     async def scene() -> None:
-        config = config_of(server, tmp_path / "state", radio=Radio(patience=timedelta(seconds=2)))
+        config = config_of(server, tmp_path / "state", radio=Radio(silence_timeout=timedelta(seconds=2)))
         async with on_air() as radio, living(config) as hub:
-            await (await hub.player()).add(Uri(uri=radio.address, title="One"), QueuePosition.INSTEAD, play=True)
+            await (await hub.player()).add_source(Uri(uri=radio.address, title="One"), QueuePosition.REPLACE, play=True)
             await until(hub, lambda state: plays(radio.address)(state) and state.elapsed and radio.listeners)
             if how == "hangs up":
                 radio.hang_up()
             else:
                 radio.mute = True
-                await until(hub, lambda _: "nothing comes any more" in hub.note)
+                await until(hub, lambda _: "no data is received" in hub.status_text)
                 radio.mute = False
             async with asyncio.timeout(60):
                 while radio.listeners < 2:
                     await asyncio.sleep(0.1)
-            await until(hub, lambda state: plays(radio.address)(state) and not hub.note)
+            await until(hub, lambda state: plays(radio.address)(state) and not hub.status_text)
             assert await asyncio.to_thread(server.mpc, "playlist", "-f", "%file%") == radio.address
 
     asyncio.run(scene())
@@ -105,15 +105,15 @@ def test_a_radio_that_breaks_off_comes_back(how: str, server: MpdServer, tmp_pat
 
 def test_a_radio_that_is_gone_is_replaced_and_returned_to(server: MpdServer, tmp_path: Path) -> None:
     async def scene() -> None:
-        settings = Radio(patience=timedelta(seconds=2), fallback=["one.wav"], back=timedelta(seconds=3))
+        settings = Radio(silence_timeout=timedelta(seconds=2), fallback=["one.wav"], retry_every=timedelta(seconds=3))
         async with on_air() as radio, living(config_of(server, tmp_path / "state", radio=settings)) as hub:
-            await (await hub.player()).add(Uri(uri=radio.address, title="One"), QueuePosition.INSTEAD, play=True)
+            await (await hub.player()).add_source(Uri(uri=radio.address, title="One"), QueuePosition.REPLACE, play=True)
             await until(hub, lambda state: plays(radio.address)(state) and state.elapsed and radio.listeners)
             radio.gone = True
             radio.hang_up()
-            await until(hub, lambda state: plays("one.wav")(state) and "plays while" in hub.note)
+            await until(hub, lambda state: plays("one.wav")(state) and "plays instead of" in hub.status_text)
             radio.gone = False
-            await until(hub, lambda state: plays(radio.address)(state) and not hub.note)
+            await until(hub, lambda state: plays(radio.address)(state) and not hub.status_text)
             assert await asyncio.to_thread(server.mpc, "playlist", "-f", "%file%") == radio.address
 
     asyncio.run(scene())
@@ -122,14 +122,14 @@ def test_a_radio_that_is_gone_is_replaced_and_returned_to(server: MpdServer, tmp
 @pytest.mark.parametrize("command", ["stop", "pause", "clear"])
 def test_a_radio_that_mpc_stops_stays_stopped(command: str, server: MpdServer, tmp_path: Path) -> None:
     async def scene() -> None:
-        config = config_of(server, tmp_path / "state", radio=Radio(patience=timedelta(seconds=1)))
+        config = config_of(server, tmp_path / "state", radio=Radio(silence_timeout=timedelta(seconds=1)))
         async with on_air() as radio, living(config) as hub:
-            await (await hub.player()).add(Uri(uri=radio.address, title="One"), QueuePosition.INSTEAD, play=True)
+            await (await hub.player()).add_source(Uri(uri=radio.address, title="One"), QueuePosition.REPLACE, play=True)
             await until(hub, lambda state: plays(radio.address)(state) and state.elapsed and radio.listeners)
             await asyncio.to_thread(server.mpc, command)
-            await until(hub, lambda state: state.play is not Play.PLAYING)
+            await until(hub, lambda state: state.playback is not PlaybackState.PLAYING)
             with pytest.raises(TimeoutError):  # the quiet that is looked at
-                await until(hub, lambda state: state.play is Play.PLAYING or hub.note, seconds=3)
+                await until(hub, lambda state: state.playback is PlaybackState.PLAYING or hub.status_text, seconds=3)
 
     asyncio.run(scene())
 
@@ -139,15 +139,15 @@ def test_a_killed_mpd_gets_its_queue_and_its_place_back(server: MpdServer, tmp_p
         config = config_of(server, tmp_path / "state", volume=VolumePolicy(maximum=70))
         async with living(config) as hub:
             player = await hub.player()
-            await player.add(Uri(uri="Ärzte/"))
-            await player.add(Uri(uri="one.wav"))
+            await player.add_source(Uri(uri="Ärzte/"))
+            await player.add_source(Uri(uri="one.wav"))
             await player.set_modes(repeat=True, single=Mode.ON)
             await player.set_volume(40)
             await player.play(2)
             await player.seek(7)
             await until(hub, lambda state: (state.elapsed or 0) >= 7)
             async with asyncio.timeout(20):
-                while not (tmp_path / "state" / "resume" / "place.json").exists():
+                while not (tmp_path / "state" / "resume" / "playback.json").exists():
                     await asyncio.sleep(0.1)
             before = await asyncio.to_thread(server.mpc, "playlist", "-f", "%file%")
             server.kill()
@@ -178,7 +178,7 @@ def test_who_looks_after_an_idle_player_sleeps(server: MpdServer, tmp_path: Path
     async def scene() -> int:
         async with living(config_of(server, folder, volume=VolumePolicy(start=20, maximum=60))):
             async with asyncio.timeout(20):
-                while not (folder / "resume" / "place.json").exists():  # what there is to write is written
+                while not (folder / "resume" / "playback.json").exists():  # what there is to write is written
                     await asyncio.sleep(0.1)
             before = selector.wakes
             await asyncio.sleep(1)  # the quiet that is looked at
@@ -195,7 +195,7 @@ def test_another_policy_is_taken_over_by_the_daemon_that_runs(server: MpdServer,
         house.write(
             "",
             f"player: {{kind: mpd, with: {{address: '{server.address}'}}}}\n"
-            f"volume: {{maximum: {loudest}}}\nweb: {{port: 0}}\nmpd-port: {{port: {port}}}",
+            f"volume: {{maximum: {loudest}}}\nweb: {{port: 0}}\nmpd-proxy: {{port: {port}}}",
         )
 
     def turned_up(by: int) -> int:

@@ -19,15 +19,17 @@ import pytest
 
 from pi_appliance.config.model import Config, PluginConfig, VolumePolicy
 from pi_appliance.errors import Refused, Unavailable
-from pi_appliance.music.hub import CONNECTION, Hub, ReconnectPolicy, open_player
-from pi_appliance.music.model import Capability, Play, QueuePosition, Uri
+from pi_appliance.music.hub import CONNECTION, PlayerHub, ReconnectPolicy, open_player
+from pi_appliance.music.model import Capability, PlaybackState, QueuePosition, Uri
 from pi_appliance.music.mpd import player as mpd
 from pi_appliance.music.player import Player
 from tests.fakes.mpd_server import MpdServer, free_port, make_music, needs_mpd, running_mpd
 from tests.house import until as eventually
 
 QUICK = ReconnectPolicy(
-    first=timedelta(milliseconds=20), longest=timedelta(milliseconds=200), on_stand_in=timedelta(milliseconds=100)
+    first_delay=timedelta(milliseconds=20),
+    max_delay=timedelta(milliseconds=200),
+    fallback_max_delay=timedelta(milliseconds=100),
 )
 
 
@@ -38,7 +40,7 @@ def server(tmp_path: Path) -> Iterator[MpdServer]:
 
 
 def part(address: str, *, stand_in: bool = False, music: Path | None = None) -> PluginConfig:
-    return PluginConfig(kind="mpd", with_=mpd.Options(address=address, stand_in=stand_in, music=music))
+    return PluginConfig(kind="mpd", with_=mpd.Options(address=address, fallback_mpd=stand_in, music=music))
 
 
 def config(player: PluginConfig | None, state: Path, volume: VolumePolicy | None = None) -> Config:
@@ -46,7 +48,7 @@ def config(player: PluginConfig | None, state: Path, volume: VolumePolicy | None
 
 
 @contextlib.asynccontextmanager
-async def living(hub: Hub) -> AsyncIterator[Hub]:
+async def living(hub: PlayerHub) -> AsyncIterator[PlayerHub]:
     """Have HUB run within the block."""
     running = asyncio.create_task(hub.run())
     try:
@@ -56,19 +58,19 @@ async def living(hub: Hub) -> AsyncIterator[Hub]:
         await asyncio.gather(running, return_exceptions=True)
 
 
-def new_hub(folder: Path, player: PluginConfig | None, secrets: Mapping[str, str] | None = None) -> Hub:
-    return Hub(player, folder, secrets or {}, patience=QUICK)
+def new_hub(folder: Path, player: PluginConfig | None, secrets: Mapping[str, str] | None = None) -> PlayerHub:
+    return PlayerHub(player, folder, secrets or {}, reconnect=QUICK)
 
 
-async def until(hub: Hub, true: Callable[[], object]) -> None:
+async def until(hub: PlayerHub, true: Callable[[], object]) -> None:
     """Wait until TRUE() is, looking at each of the hub's news."""
-    async with asyncio.timeout(10), contextlib.aclosing(hub.watch()) as news:
+    async with asyncio.timeout(10), contextlib.aclosing(hub.watch_changes()) as news:
         async for _ in news:
             if true():
                 return
 
 
-def connected(hub: Hub) -> Callable[[], object]:
+def connected(hub: PlayerHub) -> Callable[[], object]:
     return lambda: hub.state is not None
 
 
@@ -86,8 +88,8 @@ def test_without_a_player_the_hub_says_so_and_rests(tmp_path: Path) -> None:
         async with living(new_hub(tmp_path, None)) as hub:
             with pytest.raises(Unavailable, match="no player is configured"):
                 await hub.player()
-            assert (hub.state, hub.upstream, hub.configured, hub.stand_in) == (None, None, None, False)
-            assert hub.trouble.startswith("no player is configured; write")
+            assert (hub.state, hub.upstream, hub.mpd_address, hub.uses_fallback) == (None, None, None, False)
+            assert hub.error.startswith("no player is configured; write")
 
     asyncio.run(scene())
 
@@ -97,13 +99,13 @@ def test_what_another_app_does_reaches_everyone_who_watches(server: MpdServer, t
     async def scene() -> None:
         async with living(new_hub(tmp_path, part(server.address))) as hub:
             await until(hub, connected(hub))
-            assert (hub.trouble, hub.stand_in, hub.upstream) == ("", False, ("127.0.0.1", server.port))
+            assert (hub.error, hub.uses_fallback, hub.upstream) == ("", False, ("127.0.0.1", server.port))
             watchers = [asyncio.create_task(until(hub, lambda: hub.state and hub.state.volume == 33)) for _ in range(5)]
             await asyncio.to_thread(server.mpc, "volume", "33")
             await asyncio.gather(*watchers)
             player = await hub.player()
-            await player.add(Uri(uri="one.wav"), QueuePosition.INSTEAD, play=True)
-            await until(hub, lambda: hub.state and hub.state.play is Play.PLAYING)
+            await player.add_source(Uri(uri="one.wav"), QueuePosition.REPLACE, play=True)
+            await until(hub, lambda: hub.state and hub.state.playback is PlaybackState.PLAYING)
             assert "[playing] #1/1" in await asyncio.to_thread(server.mpc, "status")
 
     asyncio.run(scene())
@@ -114,7 +116,7 @@ def test_who_listens_slowly_gets_all_that_changed_in_one(server: MpdServer, tmp_
     async def scene() -> None:
         async with living(new_hub(tmp_path, part(server.address))) as hub:
             await until(hub, connected(hub))
-            async with contextlib.aclosing(hub.watch()) as slow:
+            async with contextlib.aclosing(hub.watch_changes()) as slow:
                 assert await anext(slow) == {CONNECTION}
                 await asyncio.to_thread(server.mpc, "volume", "33")
                 await until(hub, lambda: hub.state and hub.state.volume == 33)
@@ -140,10 +142,10 @@ def test_a_killed_mpd_is_told_at_once_and_taken_back_when_it_returns(server: Mpd
                 await player.next()
             assert time.monotonic() - began < 1
             assert hub.upstream is None
-            assert not hub.stand_in, "a silent player would only hide the outage"
+            assert not hub.uses_fallback, "a silent player would only hide the outage"
             await asyncio.to_thread(server.start)
             await until(hub, connected(hub))
-            await (await hub.player()).add(Uri(uri="one.wav"))
+            await (await hub.player()).add_source(Uri(uri="one.wav"))
             assert not (tmp_path / "mpd").exists()
 
     asyncio.run(scene())
@@ -157,26 +159,28 @@ def test_where_nothing_answers_a_stand_in_plays_until_the_hub_ends(tmp_path: Pat
     async def scene() -> Path:
         async with living(new_hub(tmp_path, part(address, stand_in=True, music=music))) as hub:
             await until(hub, connected(hub))
-            assert hub.stand_in
-            assert f"MPD at {address} is not reached: nothing listens there" in hub.trouble
-            assert hub.trouble.endswith("Until then a silent stand-in plays")
+            assert hub.uses_fallback
+            assert f"MPD at {address} is not reached: nothing listens there" in hub.error
+            assert hub.error.endswith("Until then the built-in silent player is used")
             place = hub.upstream
             assert isinstance(place, Path)
             assert stat.S_IMODE(place.stat().st_mode) == 0o600
             assert stat.S_IMODE(place.parent.stat().st_mode) == 0o700
             player = await hub.player()
             await until_in_library(player)
-            await player.add(Uri(uri="Ärzte/"), QueuePosition.INSTEAD, play=True)
+            await player.add_source(Uri(uri="Ärzte/"), QueuePosition.REPLACE, play=True)
             await player.set_volume(20)
-            await until(hub, lambda: hub.state and (hub.state.play, hub.state.volume) == (Play.PLAYING, 20))
+            await until(
+                hub, lambda: hub.state and (hub.state.playback, hub.state.volume) == (PlaybackState.PLAYING, 20)
+            )
             assert answers(place)
             return place
 
     async def until_in_library(player: Player) -> None:
         async with asyncio.timeout(10):
-            changes = player.changes()
+            changes = player.watch_changes()
             async for _ in changes:
-                if "one.wav" in [entry.uri for entry in (await player.folder()).items]:
+                if "one.wav" in [entry.uri for entry in (await player.list_directory()).items]:
                     return
 
     assert not answers(asyncio.run(scene())), "the stand-in ended with the hub"
@@ -189,12 +193,12 @@ def test_the_hub_moves_over_when_the_configured_mpd_appears(tmp_path: Path) -> N
 
         async def scene() -> None:
             async with living(new_hub(tmp_path, part(server.address, stand_in=True))) as hub:
-                await until(hub, lambda: hub.stand_in)
+                await until(hub, lambda: hub.uses_fallback)
                 place = hub.upstream
                 assert isinstance(place, Path)
                 await asyncio.to_thread(server.start)
-                await until(hub, lambda: hub.state is not None and not hub.stand_in)
-                assert (hub.upstream, hub.trouble) == (("127.0.0.1", server.port), "")
+                await until(hub, lambda: hub.state is not None and not hub.uses_fallback)
+                assert (hub.upstream, hub.error) == (("127.0.0.1", server.port), "")
                 assert not answers(place), "the stand-in is not needed any more"
 
         asyncio.run(scene())
@@ -228,12 +232,12 @@ def pids_of(folder: Path) -> list[int]:
 @needs_mpd
 def test_no_orphan_stays_when_the_appliance_is_killed(tmp_path: Path) -> None:
     program = (
-        "import asyncio, sys; from pathlib import Path; from pi_appliance.music.hub import Hub\n"
+        "import asyncio, sys; from pathlib import Path; from pi_appliance.music.hub import PlayerHub\n"
         "from pi_appliance.config.model import PluginConfig; from pi_appliance.music.mpd import player as mpd\n"
         f"part = PluginConfig(kind='mpd', with_=mpd.Options(address='127.0.0.1:{free_port()}'))\n"
         "async def main():\n"
-        "    hub = Hub(part, Path(sys.argv[1]), {}); task = asyncio.create_task(hub.run())\n"
-        "    async for _ in hub.watch():\n"
+        "    hub = PlayerHub(part, Path(sys.argv[1]), {}); task = asyncio.create_task(hub.run())\n"
+        "    async for _ in hub.watch_changes():\n"
         "        if hub.state: print(hub.upstream, flush=True)\n"
         "asyncio.run(main())\n"
     )
@@ -251,8 +255,11 @@ def test_no_orphan_stays_when_the_appliance_is_killed(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("trap", "told"),
     [
-        ("not installed", "There is no stand-in: setpriv is not installed; run: sudo apt install util-linux"),
-        ("mpd missing", "There is no stand-in: mpd is not installed; run: sudo apt install mpd"),
+        (
+            "not installed",
+            "The built-in silent player cannot start: setpriv is not installed; run: sudo apt install util-linux",
+        ),
+        ("mpd missing", "The built-in silent player cannot start: mpd is not installed; run: sudo apt install mpd"),
         ("no music", "music folder /nowhere is not there; correct `music` under `player:`"),
         ("deep", "is too long for a socket; choose a shorter `state` folder"),
         ("file", "mpd cannot be written: Not a directory"),
@@ -275,8 +282,8 @@ def test_a_stand_in_that_cannot_start_says_why_and_the_rest_goes_on(
 
     async def scene() -> None:
         async with living(new_hub(state, part(f"127.0.0.1:{free_port()}", stand_in=True, music=music))) as hub:
-            await until(hub, lambda: "not reached: nothing" in hub.trouble)
-            assert told in hub.trouble
+            await until(hub, lambda: "not reached: nothing" in hub.error)
+            assert told in hub.error
             with pytest.raises(Unavailable):
                 await hub.player()
 
@@ -293,8 +300,8 @@ def test_a_stand_in_that_ends_at_once_says_its_last_words(tmp_path: Path, monkey
 
     async def scene() -> None:
         async with living(new_hub(tmp_path, part(f"127.0.0.1:{free_port()}", stand_in=True))) as hub:
-            await until(hub, lambda: "not reached: nothing" in hub.trouble)
-            assert f"ended at once: no such output plugin; see {tmp_path}/mpd/mpd.log" in hub.trouble
+            await until(hub, lambda: "not reached: nothing" in hub.error)
+            assert f"ended at once: no such output plugin; see {tmp_path}/mpd/mpd.log" in hub.error
 
     asyncio.run(scene())
 
@@ -302,7 +309,7 @@ def test_a_stand_in_that_ends_at_once_says_its_last_words(tmp_path: Path, monkey
 def test_without_a_stand_in_the_hub_tells_the_trouble_and_keeps_trying(tmp_path: Path) -> None:
     async def scene() -> None:
         async with living(new_hub(tmp_path, part(f"127.0.0.1:{free_port()}"))) as hub:
-            await until(hub, lambda: "nothing listens there" in hub.trouble)
+            await until(hub, lambda: "nothing listens there" in hub.error)
         assert list(tmp_path.iterdir()) == []
 
     asyncio.run(scene())
@@ -315,7 +322,7 @@ def test_a_wrong_password_is_told_and_no_stand_in_hides_it(tmp_path: Path) -> No
         async def scene() -> None:
             player = part(server.address, stand_in=True)
             async with living(new_hub(tmp_path, player, {"MPD_PASSWORD": "wrong"})) as hub:
-                await until(hub, lambda: "put the right MPD_PASSWORD" in hub.trouble)
+                await until(hub, lambda: "put the right MPD_PASSWORD" in hub.error)
                 assert hub.state is None
             async with living(new_hub(tmp_path, player, {"MPD_PASSWORD": "secret"})) as hub:
                 await until(hub, connected(hub))
@@ -327,7 +334,7 @@ def test_a_wrong_password_is_told_and_no_stand_in_hides_it(tmp_path: Path) -> No
 def test_a_fault_of_the_program_is_told_as_trouble_and_ends_nothing(tmp_path: Path) -> None:
     async def scene() -> None:
         async with living(new_hub(tmp_path, PluginConfig(kind="mpd", with_="no options at all"))) as hub:
-            await until(hub, lambda: "a fault of the program: AttributeError" in hub.trouble)
+            await until(hub, lambda: "internal error: AttributeError" in hub.error)
 
     asyncio.run(scene())
 
@@ -335,13 +342,13 @@ def test_a_fault_of_the_program_is_told_as_trouble_and_ends_nothing(tmp_path: Pa
 @needs_mpd
 def test_elapsed_goes_on_without_asking_the_player_and_ends_with_the_track(server: MpdServer, tmp_path: Path) -> None:
     now = [100.0]
-    hub = Hub(part(server.address), tmp_path, {}, patience=QUICK, clock=lambda: now[0])
+    hub = PlayerHub(part(server.address), tmp_path, {}, reconnect=QUICK, clock=lambda: now[0])
 
     async def scene() -> None:
         async with living(hub):
             await until(hub, connected(hub))
-            await (await hub.player()).add(Uri(uri="one.wav"), QueuePosition.INSTEAD, play=True)
-            await until(hub, lambda: hub.state and hub.state.play is Play.PLAYING)
+            await (await hub.player()).add_source(Uri(uri="one.wav"), QueuePosition.REPLACE, play=True)
+            await until(hub, lambda: hub.state and hub.state.playback is PlaybackState.PLAYING)
             assert elapsed() < 5
             before = elapsed()
             now[0] += 4
@@ -349,7 +356,7 @@ def test_elapsed_goes_on_without_asking_the_player_and_ends_with_the_track(serve
             now[0] += 1000
             assert elapsed() == 20
             await (await hub.player()).pause()
-            await until(hub, lambda: hub.state and hub.state.play is Play.PAUSED)
+            await until(hub, lambda: hub.state and hub.state.playback is PlaybackState.PAUSED)
             before = elapsed()
             now[0] += 4
             assert elapsed() == before
@@ -401,8 +408,8 @@ def test_a_short_visit_finds_the_player_or_the_stand_in(tmp_path: Path) -> None:
         told: list[str] = []
 
         async def visit() -> None:
-            player = await open_player(config(settings, tmp_path), {}, tell=told.append)
-            assert (await player.state()).play is Play.STOPPED
+            player = await open_player(config(settings, tmp_path), {}, notify=told.append)
+            assert (await player.state()).playback is PlaybackState.STOPPED
             await player.close()
 
         async def scene() -> None:
@@ -412,10 +419,10 @@ def test_a_short_visit_finds_the_player_or_the_stand_in(tmp_path: Path) -> None:
             with pytest.raises(Unavailable, match="nothing listens there"):
                 await visit()
             async with living(new_hub(tmp_path, settings)) as hub:
-                await until(hub, lambda: hub.stand_in)
+                await until(hub, lambda: hub.uses_fallback)
                 await visit()
-                assert told == [hub.trouble]
-                never = PluginConfig(kind="mpd", with_=dataclasses.replace(settings.with_, stand_in=False))
+                assert told == [hub.error]
+                never = PluginConfig(kind="mpd", with_=dataclasses.replace(settings.with_, fallback_mpd=False))
                 with pytest.raises(Unavailable):
                     await open_player(config(never, tmp_path), {})
 
@@ -435,7 +442,7 @@ def test_a_short_visit_is_within_the_policy_and_opens_the_history_only_to_rememb
         visit = await open_player(config(part(server.address), tmp_path, VolumePolicy(maximum=40)), {})
         try:
             await visit.state()
-            await visit.add(Uri(uri="one.wav"), play=True)
+            await visit.add_source(Uri(uri="one.wav"), play=True)
             assert (await visit.state()).volume == 40, "MPD began with 100"
             assert list(tmp_path.glob("history*")) == []
             await visit.set_mute(True)
@@ -451,12 +458,12 @@ def test_a_short_visit_is_within_the_policy_and_opens_the_history_only_to_rememb
 def test_what_the_player_can_is_known_while_it_is_there(server: MpdServer, tmp_path: Path) -> None:
     async def scene() -> None:
         async with living(new_hub(tmp_path, part(server.address))) as hub:
-            assert hub.abilities == frozenset()
+            assert hub.capabilities == frozenset()
             await until(hub, connected(hub))
-            assert {Capability.VOLUME, Capability.MUTE, Capability.SEARCH, Capability.STICKERS} <= hub.abilities
+            assert {Capability.VOLUME, Capability.MUTE, Capability.SEARCH, Capability.STICKERS} <= hub.capabilities
             server.kill()
             await until(hub, lambda: hub.state is None)
-            assert hub.abilities == frozenset()
+            assert hub.capabilities == frozenset()
 
     asyncio.run(scene())
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pi_appliance.errors import Unavailable
-from pi_appliance.music.hub import Hub
+from pi_appliance.music.hub import PlayerHub
 from pi_appliance.music.model import Capability
 from tests.fakes.driven_time import DrivenTime
 from tests.fakes.soft_player import SoftPlayer, soft_kind, soft_part
@@ -25,11 +25,11 @@ class Slow(SoftPlayer):
     lost = False
     told: asyncio.Event
 
-    async def abilities(self) -> frozenset[Capability]:
+    async def capabilities(self) -> frozenset[Capability]:
         await self.told.wait()
         if self.lost:
             raise Unavailable("the player went while it was asked")
-        return await super().abilities()
+        return await super().capabilities()
 
 
 @pytest.mark.parametrize("lost", [False, True])
@@ -37,14 +37,14 @@ def test_what_plays_is_known_with_the_player_and_not_before(lost: bool) -> None:
     async def scene() -> None:
         player = Slow(DrivenTime())
         player.told, player.lost = asyncio.Event(), lost
-        hub = Hub(soft_part(player), Path("/nowhere"), {})
+        hub = PlayerHub(soft_part(player), Path("/nowhere"), {})
         living = asyncio.ensure_future(hub.run())
         try:
             await player.time.settle()
-            assert (hub.state, bool(hub.trouble)) == (None, True)
+            assert (hub.state, bool(hub.error)) == (None, True)
             player.told.set()
             await player.time.settle()
-            assert (hub.state is None, bool(hub.trouble)) == (lost, lost)
+            assert (hub.state is None, bool(hub.error)) == (lost, lost)
         finally:
             living.cancel()
 

@@ -11,10 +11,10 @@ import pytest
 
 from pi_appliance.config.model import Config, QuietHours, VolumePolicy
 from pi_appliance.music.alarms.active import ActiveSessions
-from pi_appliance.music.hub import Hub
+from pi_appliance.music.hub import PlayerHub
 from pi_appliance.music.limited_player import PlayerPolicy
-from pi_appliance.music.model import Mode, Play, Uri
-from pi_appliance.music.resume import Resume
+from pi_appliance.music.model import Mode, PlaybackState, Uri
+from pi_appliance.music.resume import PlaybackResumer
 from pi_appliance.storage.runs import Store
 from tests.fakes.driven_time import DrivenTime
 from tests.fakes.soft_player import SoftPlayer, soft_kind, soft_part
@@ -43,12 +43,12 @@ async def kept(
     boot: str = "first",
     policy: VolumePolicy | None = None,
     work: ActiveSessions | None = None,
-) -> AsyncIterator[Hub]:
+) -> AsyncIterator[PlayerHub]:
     """Have a hub and what keeps its place live within the block, which ends as in a power cut."""
     driven = player.time
-    house = PlayerPolicy(policy=policy, now=driven.now)
-    hub = Hub(soft_part(player), Path("/nowhere"), {}, house=house, clock=driven.monotonic)
-    keeper = Resume(hub, folder, boot=boot, work=work, nap=driven.nap, clock=driven.monotonic)
+    house = PlayerPolicy(volume_policy=policy, now=driven.now)
+    hub = PlayerHub(soft_part(player), Path("/nowhere"), {}, policy=house, clock=driven.monotonic)
+    keeper = PlaybackResumer(hub, folder, boot=boot, sessions=work, sleep=driven.nap, clock=driven.monotonic)
     tasks = [asyncio.ensure_future(hub.run()), asyncio.ensure_future(keeper.run())]
     try:
         await driven.settle()
@@ -62,30 +62,30 @@ async def kept(
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def remember(driven: DrivenTime, folder: Path, uris: list[str], play: Play, *, volume: int = 50) -> None:
+async def remember(driven: DrivenTime, folder: Path, uris: list[str], play: PlaybackState, *, volume: int = 50) -> None:
     """Let there have been a queue, of which the second track played for 42 seconds."""
     player = SoftPlayer(driven, uris, volume=volume)
     async with kept(player, folder):
         await player.play(1)
         await driven.go(42)
-        if play is not Play.PLAYING:
+        if play is not PlaybackState.PLAYING:
             player.press(play)
         await driven.go(200)
 
 
-@pytest.mark.parametrize("play", Play)
-def test_after_a_power_cut_it_goes_on_where_it_was(play: Play, driven: DrivenTime, tmp_path: Path) -> None:
+@pytest.mark.parametrize("play", PlaybackState)
+def test_after_a_power_cut_it_goes_on_where_it_was(play: PlaybackState, driven: DrivenTime, tmp_path: Path) -> None:
     async def scene() -> None:
         await remember(driven, tmp_path, FILES, play)
         player = SoftPlayer(driven, volume=100)
         async with kept(player, tmp_path, boot="second"):
             assert [track.uri for track in player.tracks] == FILES
             assert (player.play_state, player.volume) == (play, 50)
-            if play is not Play.STOPPED:
+            if play is not PlaybackState.STOPPED:
                 assert player.current == 1
                 at = (await player.state()).elapsed or 0
-                assert at == pytest.approx(125 if play is Play.PLAYING else 42), "written every two minutes"
-            if play is Play.PAUSED:
+                assert at == pytest.approx(125 if play is PlaybackState.PLAYING else 42), "written every two minutes"
+            if play is PlaybackState.PAUSED:
                 assert player.loudest == 0, "what has to play for a moment is not heard"
 
     asyncio.run(scene())
@@ -95,12 +95,12 @@ def test_a_stream_comes_back_with_its_name_and_plays(driven: DrivenTime, tmp_pat
     async def scene() -> None:
         before = SoftPlayer(driven)
         async with kept(before, tmp_path):
-            await before.add(Uri(uri=RADIO, title="One"), play=True)
+            await before.add_source(Uri(uri=RADIO, title="One"), play=True)
             await driven.go(60)
         player = SoftPlayer(driven)
         async with kept(player, tmp_path, boot="second"):
             assert [(track.uri, track.title) for track in player.tracks] == [(RADIO, "One")]
-            assert player.play_state is Play.PLAYING
+            assert player.play_state is PlaybackState.PLAYING
             assert not [word for word in player.heard if word.startswith("seek")]
 
     asyncio.run(scene())
@@ -108,7 +108,7 @@ def test_a_stream_comes_back_with_its_name_and_plays(driven: DrivenTime, tmp_pat
 
 def test_who_has_a_queue_of_his_own_keeps_it(driven: DrivenTime, tmp_path: Path) -> None:
     async def scene() -> None:
-        await remember(driven, tmp_path, FILES, Play.PLAYING)
+        await remember(driven, tmp_path, FILES, PlaybackState.PLAYING)
         player = SoftPlayer(driven, ["mine.ogg"])
         async with kept(player, tmp_path, boot="second"):
             assert player.heard == []
@@ -118,13 +118,13 @@ def test_who_has_a_queue_of_his_own_keeps_it(driven: DrivenTime, tmp_path: Path)
 
 def test_an_emptied_queue_stays_empty(driven: DrivenTime, tmp_path: Path) -> None:
     async def scene() -> None:
-        await remember(driven, tmp_path, FILES, Play.PLAYING)
+        await remember(driven, tmp_path, FILES, PlaybackState.PLAYING)
         player = SoftPlayer(driven)
         async with kept(player, tmp_path, boot="first"):  # the appliance alone was started again
             assert player.heard == []
         player = SoftPlayer(driven, FILES)
         async with kept(player, tmp_path, boot="second"):
-            await player.clear()
+            await player.clear_queue()
             await driven.go(60)
         player = SoftPlayer(driven)
         async with kept(player, tmp_path, boot="third"):
@@ -145,8 +145,8 @@ def test_an_mpd_that_was_started_anew_is_known_by_its_count(driven: DrivenTime, 
             await driven.settle()
             player.restart()
             player.version = version
-            hub.seek()
-            async with asyncio.timeout(5), contextlib.aclosing(hub.watch()) as news:
+            hub.reconnect_now()
+            async with asyncio.timeout(5), contextlib.aclosing(hub.watch_changes()) as news:
                 async for _ in news:
                     if hub.state is not None:
                         break
@@ -160,14 +160,14 @@ def test_an_mpd_that_was_started_anew_is_known_by_its_count(driven: DrivenTime, 
 @pytest.mark.parametrize(
     ("hour", "volume", "play", "becomes"),
     [
-        (12, 100, Play.PLAYING, (Play.PLAYING, 30)),
-        (12, 10, Play.PLAYING, (Play.PLAYING, 10)),
-        (23, 100, Play.PLAYING, (Play.PAUSED, 20)),
-        (23, 100, Play.PAUSED, (Play.PAUSED, 20)),
+        (12, 100, PlaybackState.PLAYING, (PlaybackState.PLAYING, 30)),
+        (12, 10, PlaybackState.PLAYING, (PlaybackState.PLAYING, 10)),
+        (23, 100, PlaybackState.PLAYING, (PlaybackState.PAUSED, 20)),
+        (23, 100, PlaybackState.PAUSED, (PlaybackState.PAUSED, 20)),
     ],
 )
 def test_it_is_within_the_policy_and_silent_in_quiet_hours(
-    hour: int, volume: int, play: Play, becomes: tuple[Play, int], driven: DrivenTime, tmp_path: Path
+    hour: int, volume: int, play: PlaybackState, becomes: tuple[PlaybackState, int], driven: DrivenTime, tmp_path: Path
 ) -> None:
     async def scene() -> None:
         await remember(driven, tmp_path, FILES, play, volume=volume)
@@ -182,7 +182,7 @@ def test_it_is_within_the_policy_and_silent_in_quiet_hours(
 
 def test_what_is_gone_is_left_out_and_the_place_moves_along(driven: DrivenTime, tmp_path: Path) -> None:
     async def scene() -> None:
-        await remember(driven, tmp_path, FILES, Play.PLAYING)
+        await remember(driven, tmp_path, FILES, PlaybackState.PLAYING)
         player = SoftPlayer(driven)
         player.unknown = {"a.ogg"}
         async with kept(player, tmp_path, boot="second"):
@@ -223,38 +223,38 @@ def test_there_are_few_writes(driven: DrivenTime, tmp_path: Path) -> None:
     async def scene() -> None:
         player = SoftPlayer(driven, FILES)
         async with kept(player, tmp_path):
-            assert await through(3600) == {"place.json": 1, "queue.json": 1}, "an idle player"
+            assert await through(3600) == {"playback.json": 1, "queue.json": 1}, "an idle player"
             for number in range(100):
-                await player.add(Uri(uri=f"{number}.ogg"))
-            assert await through(60) == {"place.json": 1, "queue.json": 1}, "a hundred changes at once"
+                await player.add_source(Uri(uri=f"{number}.ogg"))
+            assert await through(60) == {"playback.json": 1, "queue.json": 1}, "a hundred changes at once"
             await player.play(0)
-            assert await through(3600) == {"place.json": 30, "queue.json": 0}, "a file that plays for an hour"
+            assert await through(3600) == {"playback.json": 30, "queue.json": 0}, "a file that plays for an hour"
             for volume in range(60):
                 player.turn(volume)
                 await driven.go(1)
-            assert (await through(30))["place.json"] <= 1
-            await player.add(Uri(uri=RADIO), play=True)
-            assert (await through(3600)) == {"place.json": 1, "queue.json": 1}, "a stream that plays for an hour"
+            assert (await through(30))["playback.json"] <= 1
+            await player.add_source(Uri(uri=RADIO), play=True)
+            assert (await through(3600)) == {"playback.json": 1, "queue.json": 1}, "a stream that plays for an hour"
 
     asyncio.run(scene())
 
 
-@pytest.mark.parametrize("damage", [b"", b"[]", b'{"tracks": 5}', b'{"play": "loud"}', b"\xff"])
+@pytest.mark.parametrize("damage", [b"", b"[]", b'{"tracks": 5}', b'{"playback": "loud"}', b"\xff"])
 def test_what_cannot_be_read_is_nothing_to_take_up(damage: bytes, driven: DrivenTime, tmp_path: Path) -> None:
     async def scene() -> None:
-        for name in ("queue.json", "place.json"):
+        for name in ("queue.json", "playback.json"):
             (tmp_path / name).write_bytes(damage)
         player = SoftPlayer(driven)
         async with kept(player, tmp_path, boot="second"):
             assert player.heard == []
-            await player.add(Uri(uri="a.ogg"))
+            await player.add_source(Uri(uri="a.ogg"))
             await driven.go(60)
         assert json.loads((tmp_path / "queue.json").read_text())["tracks"] == [["a.ogg", ""]]
 
     asyncio.run(scene())
 
 
-GOOD = {"version": 9, "boot": "first", "play": "play", "position": 0, "uri": "a.ogg", "elapsed": 4.0, "volume": 50}
+GOOD = {"version": 9, "boot": "first", "playback": "play", "position": 0, "uri": "a.ogg", "elapsed": 4.0, "volume": 50}
 GOOD |= {"repeat": False, "random": False, "single": "off", "consume": "off"}
 BAD = [
     "[" * 100_000,
@@ -271,37 +271,37 @@ BAD = [
 
 
 @pytest.mark.parametrize("text", BAD, ids=range(len(BAD)))
-@pytest.mark.parametrize("file", ["place.json", "queue.json"])
+@pytest.mark.parametrize("file", ["playback.json", "queue.json"])
 def test_a_damaged_file_is_as_none_and_the_next_one_is_whole(
     file: str, text: str, driven: DrivenTime, tmp_path: Path
 ) -> None:
     async def scene() -> None:
         (tmp_path / "queue.json").write_text(json.dumps({"tracks": [["a.ogg", ""]]}))
-        (tmp_path / "place.json").write_text(json.dumps(GOOD))
+        (tmp_path / "playback.json").write_text(json.dumps(GOOD))
         (tmp_path / file).write_text(text)
         player = SoftPlayer(driven, volume=100)
         async with kept(player, tmp_path, boot="second"):
             assert (player.tracks, player.volume) == ([], 100)
-            await player.add(Uri(uri="b.ogg"))
+            await player.add_source(Uri(uri="b.ogg"))
             await driven.go(60)
         assert json.loads((tmp_path / "queue.json").read_text()) == {"tracks": [["b.ogg", ""]]}
-        assert json.loads((tmp_path / "place.json").read_text())["volume"] == 100
+        assert json.loads((tmp_path / "playback.json").read_text())["volume"] == 100
 
 
 @pytest.mark.parametrize(
     ("phase", "queue", "play", "volume"),
     [
-        ("ringing", [], Play.STOPPED, 100),  # the alarm plays its own
-        ("fading-out", FILES, Play.PAUSED, 50),
-        ("waiting", FILES, Play.PLAYING, 50),
-        ("nonsense", FILES, Play.PLAYING, 50),
+        ("ringing", [], PlaybackState.STOPPED, 100),  # the alarm plays its own
+        ("fading-out", FILES, PlaybackState.PAUSED, 50),
+        ("waiting", FILES, PlaybackState.PLAYING, 50),
+        ("nonsense", FILES, PlaybackState.PLAYING, 50),
     ],
 )
 def test_who_is_woken_or_falls_asleep_hears_nothing_of_yesterday(
-    phase: str, queue: list[str], play: Play, volume: int, driven: DrivenTime, tmp_path: Path
+    phase: str, queue: list[str], play: PlaybackState, volume: int, driven: DrivenTime, tmp_path: Path
 ) -> None:
     async def scene() -> None:
-        await remember(driven, tmp_path, FILES, Play.PLAYING)
+        await remember(driven, tmp_path, FILES, PlaybackState.PLAYING)
         with Store(tmp_path / "history.db") as store:
             store.asks.hold("one", json.dumps({"session": {"phase": phase}}), now=driven.now())
             work = ActiveSessions(Config(state_dir=tmp_path), lambda: store)

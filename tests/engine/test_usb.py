@@ -11,7 +11,7 @@ import pytest
 
 from pi_appliance.config.model import Usb
 from pi_appliance.errors import Refused, Unavailable, UnknownName
-from pi_appliance.music.model import Capability, LibraryStats, Play, PlayerState, Queue, Track
+from pi_appliance.music.model import Capability, LibraryStats, PlaybackState, PlayerState, Queue, Track
 from pi_appliance.music.usb import root_helper
 from pi_appliance.music.usb.drives import Places, StickState, UsbDrives
 
@@ -27,13 +27,13 @@ class Shelf:
         self.left = 0  # questions until it has looked through all
         self.cans = frozenset({Capability.UPDATE})
         self.queued: Sequence[str] = ()
-        self.now = PlayerState(play=Play.STOPPED)
+        self.now = PlayerState(playback=PlaybackState.STOPPED)
         self.pressed: list[object] = []
 
-    async def abilities(self) -> frozenset[Capability]:
+    async def capabilities(self) -> frozenset[Capability]:
         return self.cans
 
-    async def update(self, folder: str = "") -> None:
+    async def update_library(self, folder: str = "") -> None:
         self.updates.append(folder)
         self.left = 3
 
@@ -42,13 +42,13 @@ class Shelf:
         self.known += 1 if self.left else 0
         return dataclasses.replace(self.now, updating=7 if self.left else None)
 
-    async def counts(self, folder: str = "") -> LibraryStats:
+    async def library_stats(self, folder: str = "") -> LibraryStats:
         assert folder in self.updates
         if not self.known:
             raise Refused("No such directory")  # as MPD says of a folder that it has not come to yet
         return LibraryStats(artists=0, albums=0, tracks=self.known, seconds=0)
 
-    async def queue(self, start: int = 0, count: int = 100) -> Queue:
+    async def list_queue(self, start: int = 0, count: int = 100) -> Queue:
         tracks = [Track(uri=uri, position=position) for position, uri in enumerate(self.queued)]
         return Queue(tracks=tracks[start : start + count], start=start, length=len(tracks))
 
@@ -58,11 +58,11 @@ class Shelf:
     async def stop(self) -> None:
         self.pressed.append("stop")
 
-    def plays(self, position: int, *uris: str, play: Play = Play.PLAYING) -> None:
+    def plays(self, position: int, *uris: str, play: PlaybackState = PlaybackState.PLAYING) -> None:
         """Let the queue be URIS, of which the one at POSITION is the current one."""
         self.queued = uris
         track = Track(uri=uris[position], position=position)
-        self.now = PlayerState(play=play, track=track, queue_length=len(uris))
+        self.now = PlayerState(playback=play, track=track, queue_length=len(uris))
 
 
 class Music:
@@ -80,7 +80,7 @@ class Music:
             raise Unavailable("the player is not reached yet")
         return self._player
 
-    async def watch(self) -> AsyncIterator[frozenset[str]]:
+    async def watch_changes(self) -> AsyncIterator[frozenset[str]]:
         while True:
             yield frozenset({"connection"})
             await self._news.wait()
@@ -259,17 +259,17 @@ def test_the_file_read_again_may_name_another_folder_or_none(home: Home, player:
 @pytest.mark.parametrize(
     ("current", "queue", "play", "pressed"),
     [
-        (0, ("USB/Blue/a", "USB/Blue/b", "Home/c"), Play.PLAYING, [2]),
-        (0, ("USB/Blue/a", "USB/Bluebird/b"), Play.PLAYING, [1]),
-        (1, ("Home/c", "USB/Blue/a"), Play.PLAYING, ["stop"]),
-        (0, ("USB/Blue/a", *["USB/Blue/b"] * 500, "Home/c"), Play.PLAYING, [501]),
-        (0, ("USB/Blue/a", "Home/c"), Play.PAUSED, ["stop"]),
-        (1, ("USB/Blue/a", "Home/c"), Play.PLAYING, []),
-        (0, ("USB/Blue/a", "Home/c"), Play.STOPPED, []),
+        (0, ("USB/Blue/a", "USB/Blue/b", "Home/c"), PlaybackState.PLAYING, [2]),
+        (0, ("USB/Blue/a", "USB/Bluebird/b"), PlaybackState.PLAYING, [1]),
+        (1, ("Home/c", "USB/Blue/a"), PlaybackState.PLAYING, ["stop"]),
+        (0, ("USB/Blue/a", *["USB/Blue/b"] * 500, "Home/c"), PlaybackState.PLAYING, [501]),
+        (0, ("USB/Blue/a", "Home/c"), PlaybackState.PAUSED, ["stop"]),
+        (1, ("USB/Blue/a", "Home/c"), PlaybackState.PLAYING, []),
+        (0, ("USB/Blue/a", "Home/c"), PlaybackState.STOPPED, []),
     ],
 )
 def test_what_plays_from_a_stick_that_is_to_go_ends(
-    home: Home, player: Shelf, current: int, queue: tuple[str, ...], play: Play, pressed: list[object]
+    home: Home, player: Shelf, current: int, queue: tuple[str, ...], play: PlaybackState, pressed: list[object]
 ) -> None:
     player.plays(current, *queue, play=play)
 

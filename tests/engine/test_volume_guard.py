@@ -11,9 +11,9 @@ import pytest
 
 from pi_appliance.config.model import QuietHours, VolumePolicy
 from pi_appliance.errors import Refused
-from pi_appliance.music.hub import Hub
+from pi_appliance.music.hub import PlayerHub
 from pi_appliance.music.limited_player import PlayerPolicy, apply_policy
-from pi_appliance.music.model import Capability, Play, QueuePosition, TrackRating, Uri
+from pi_appliance.music.model import Capability, PlaybackState, QueuePosition, TrackRating, Uri
 from pi_appliance.music.player import Player
 from pi_appliance.music.volume_limiter import VolumeLimiter
 from pi_appliance.storage.runs import Store
@@ -42,14 +42,14 @@ def kind() -> Iterator[None]:
 
 
 def house_of(driven: DrivenTime, store: Store, policy: VolumePolicy | None = QUIET) -> PlayerPolicy:
-    return PlayerPolicy(policy=policy, zone=ZoneInfo("UTC"), now=driven.now, store=lambda: store)
+    return PlayerPolicy(volume_policy=policy, time_zone=ZoneInfo("UTC"), now=driven.now, open_store=lambda: store)
 
 
 @contextlib.asynccontextmanager
-async def guarded(player: SoftPlayer, house: PlayerPolicy, *, boot: str = "first") -> AsyncIterator[Hub]:
+async def guarded(player: SoftPlayer, house: PlayerPolicy, *, boot: str = "first") -> AsyncIterator[PlayerHub]:
     """Have a hub and its guard live within the block, and both have met the player."""
-    hub = Hub(soft_part(player), Path("/nowhere"), {}, house=house, clock=player.time.monotonic)
-    work = [hub.run(), VolumeLimiter(hub, boot=boot, nap=player.time.nap).run()]
+    hub = PlayerHub(soft_part(player), Path("/nowhere"), {}, policy=house, clock=player.time.monotonic)
+    work = [hub.run(), VolumeLimiter(hub, boot=boot, sleep=player.time.nap).run()]
     tasks = [asyncio.ensure_future(each) for each in work]
     try:
         await player.time.settle()
@@ -66,8 +66,8 @@ LOUD_WAYS: dict[str, Callable[[Player], Awaitable[object]]] = {
     "play_id": lambda player: player.play_id(1),
     "toggle": lambda player: player.toggle(),
     "next": lambda player: player.next(),
-    "add": lambda player: player.add(STATION, play=True),
-    "add instead": lambda player: player.add(STATION, QueuePosition.INSTEAD, play=True),
+    "add": lambda player: player.add_source(STATION, play=True),
+    "add instead": lambda player: player.add_source(STATION, QueuePosition.REPLACE, play=True),
 }
 
 
@@ -77,7 +77,7 @@ def test_no_way_of_playing_is_ever_louder_than_allowed(way: str, driven: DrivenT
 
     async def scene() -> None:
         await LOUD_WAYS[way](apply_policy(player, house_of(driven, store)))
-        assert player.play_state is Play.PLAYING
+        assert player.play_state is PlaybackState.PLAYING
         assert player.loudest == 80
 
     asyncio.run(scene())
@@ -147,7 +147,7 @@ def test_a_player_without_a_mixer_is_not_muted_but_says_so(driven: DrivenTime, s
 
     async def scene() -> None:
         governed = apply_policy(player, house_of(driven, store))
-        assert Capability.MUTE not in await governed.abilities()
+        assert Capability.MUTE not in await governed.capabilities()
         with pytest.raises(Refused, match="no volume to mute"):
             await governed.set_mute(True)
         await governed.play()
@@ -159,23 +159,23 @@ def test_a_player_without_a_mixer_is_not_muted_but_says_so(driven: DrivenTime, s
 def test_opinions_are_kept_where_the_player_keeps_none(driven: DrivenTime, store: Store) -> None:
     async def scene() -> None:
         governed = apply_policy(SoftPlayer(driven), house_of(driven, store))
-        assert {Capability.STICKERS, Capability.MUTE} <= await governed.abilities()
+        assert {Capability.STICKERS, Capability.MUTE} <= await governed.capabilities()
         for uri, opinion in (
             ("b.ogg", TrackRating(rating=7, favourite=True)),
             ("http://radio/a", TrackRating(favourite=True)),
             ("a.ogg", TrackRating(favourite=True)),
             ("c.ogg", TrackRating(rating=2)),
         ):
-            await governed.set_opinion(uri, opinion)
-        assert await governed.opinions(["b.ogg", "c.ogg", "nothing.ogg"]) == {
+            await governed.set_rating(uri, opinion)
+        assert await governed.ratings(["b.ogg", "c.ogg", "nothing.ogg"]) == {
             "b.ogg": TrackRating(rating=7, favourite=True),
             "c.ogg": TrackRating(rating=2),
         }
-        window = await governed.favourites(1, 1)
-        assert ([entry.uri for entry in window.items], window.length, window.more) == (["b.ogg"], 3, True)
-        await governed.set_opinion("b.ogg", TrackRating())
-        window = await governed.favourites()
-        assert ([entry.uri for entry in window.items], window.more) == (["a.ogg", "http://radio/a"], False)
+        window = await governed.list_favourites(1, 1)
+        assert ([entry.uri for entry in window.items], window.length, window.has_more) == (["b.ogg"], 3, True)
+        await governed.set_rating("b.ogg", TrackRating())
+        window = await governed.list_favourites()
+        assert ([entry.uri for entry in window.items], window.has_more) == (["a.ogg", "http://radio/a"], False)
 
     asyncio.run(scene())
 
@@ -264,7 +264,7 @@ def test_a_hand_that_turns_it_down_during_the_fade_has_its_way(driven: DrivenTim
 
 
 def test_nobody_wakes_while_nothing_is_to_come(driven: DrivenTime, store: Store) -> None:
-    async def scene(policy: VolumePolicy | None, play: Play) -> list[float]:
+    async def scene(policy: VolumePolicy | None, play: PlaybackState) -> list[float]:
         player = SoftPlayer(driven, ["a.ogg"], volume=10)
         player.play_state, player.current = play, 0
         driven.naps.clear()
@@ -272,13 +272,13 @@ def test_nobody_wakes_while_nothing_is_to_come(driven: DrivenTime, store: Store)
             await driven.go(3600)
         return driven.naps
 
-    assert asyncio.run(scene(None, Play.PLAYING)) == []
-    assert asyncio.run(scene(VolumePolicy(maximum=50), Play.PLAYING)) == []
-    assert len(asyncio.run(scene(QUIET, Play.STOPPED))) == 1, "the timer for tonight"
+    assert asyncio.run(scene(None, PlaybackState.PLAYING)) == []
+    assert asyncio.run(scene(VolumePolicy(maximum=50), PlaybackState.PLAYING)) == []
+    assert len(asyncio.run(scene(QUIET, PlaybackState.STOPPED))) == 1, "the timer for tonight"
 
 
 def test_at_the_start_of_the_machine_it_is_not_louder_than_the_start_volume(driven: DrivenTime, store: Store) -> None:
-    async def scene(volume: int, boot: str, play: Play = Play.STOPPED) -> int | None:
+    async def scene(volume: int, boot: str, play: PlaybackState = PlaybackState.STOPPED) -> int | None:
         player = SoftPlayer(driven, ["a.ogg"], volume=volume)
         player.play_state, player.current = play, 0
         async with guarded(player, house_of(driven, store), boot=boot):
@@ -287,8 +287,8 @@ def test_at_the_start_of_the_machine_it_is_not_louder_than_the_start_volume(driv
     assert asyncio.run(scene(70, "first")) == 30
     assert asyncio.run(scene(70, "first")) == 70, "the daemon alone was started again: somebody wants it so"
     assert asyncio.run(scene(10, "second")) == 10
-    assert asyncio.run(scene(70, "third", Play.PLAYING)) == 70
-    assert asyncio.run(scene(100, "fourth", Play.PLAYING)) == 80
+    assert asyncio.run(scene(70, "third", PlaybackState.PLAYING)) == 70
+    assert asyncio.run(scene(100, "fourth", PlaybackState.PLAYING)) == 80
 
 
 def test_a_player_that_comes_back_louder_is_turned_down_to_the_start_volume(driven: DrivenTime, store: Store) -> None:
@@ -300,15 +300,15 @@ def test_a_player_that_comes_back_louder_is_turned_down_to_the_start_volume(driv
             player.lose()
             await driven.settle()
             assert hub.state is None
-            assert hub.abilities == frozenset()
+            assert hub.capabilities == frozenset()
             player.restart(volume=after)
-            hub.seek()
-            async with asyncio.timeout(5), contextlib.aclosing(hub.watch()) as news:
+            hub.reconnect_now()
+            async with asyncio.timeout(5), contextlib.aclosing(hub.watch_changes()) as news:
                 async for _ in news:
                     if hub.state is not None:
                         break
             await driven.settle()
-            assert Capability.VOLUME in hub.abilities
+            assert Capability.VOLUME in hub.capabilities
             return player.volume
 
     assert asyncio.run(scene(20, 100)) == 30

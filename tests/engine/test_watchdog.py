@@ -10,14 +10,14 @@ from random import Random
 import pytest
 
 from pi_appliance.config.model import Radio
-from pi_appliance.music.hub import Hub
-from pi_appliance.music.model import Play, Uri
-from pi_appliance.music.reconnect import Watchdog
+from pi_appliance.music.hub import PlayerHub
+from pi_appliance.music.model import PlaybackState, Uri
+from pi_appliance.music.reconnect import RadioWatchdog
 from tests.fakes.driven_time import DrivenTime
 from tests.fakes.soft_player import SoftPlayer, soft_kind, soft_part
 
 ONE, TWO, THREE = (f"http://radio/{name}" for name in ("one", "two", "three"))
-RADIO = Radio(patience=timedelta(seconds=20), back=timedelta(minutes=5))
+RADIO = Radio(silence_timeout=timedelta(seconds=20), retry_every=timedelta(minutes=5))
 
 
 @pytest.fixture
@@ -32,15 +32,17 @@ def kind() -> Iterator[None]:
 
 
 @contextlib.asynccontextmanager
-async def watched(player: SoftPlayer, *fallback: str, jobs: Callable[[], int | None] = lambda: 0) -> AsyncIterator[Hub]:
+async def watched(
+    player: SoftPlayer, *fallback: str, jobs: Callable[[], int | None] = lambda: 0
+) -> AsyncIterator[PlayerHub]:
     """Have a hub and its watchdog live within the block, and the first track play."""
-    hub = Hub(soft_part(player), Path("/nowhere"), {}, clock=player.time.monotonic)
+    hub = PlayerHub(soft_part(player), Path("/nowhere"), {}, clock=player.time.monotonic)
     sources = [Uri(uri=uri, title=uri.rpartition("/")[2]) for uri in fallback]
 
     async def instead() -> list[Uri]:
         return sources
 
-    dog = Watchdog(hub, RADIO, instead, jobs=jobs, nap=player.time.nap, random=Random(1))
+    dog = RadioWatchdog(hub, RADIO, instead, job_generation=jobs, sleep=player.time.nap, random=Random(1))
     tasks = [asyncio.ensure_future(hub.run()), asyncio.ensure_future(dog.run())]
     try:
         await player.time.settle()
@@ -61,7 +63,11 @@ def uris(player: SoftPlayer) -> list[str]:
 
 
 def now(player: SoftPlayer) -> str:
-    return player.tracks[player.current].uri if player.play_state is Play.PLAYING and player.current is not None else ""
+    return (
+        player.tracks[player.current].uri
+        if player.play_state is PlaybackState.PLAYING and player.current is not None
+        else ""
+    )
 
 
 @pytest.mark.parametrize("falls_silent", [SoftPlayer.fail, SoftPlayer.end, SoftPlayer.stall])
@@ -76,7 +82,7 @@ def test_a_stream_that_falls_silent_is_connected_anew(
             await driven.go(24)
             assert player.heard == ["play_id 1"]
             await driven.go(30)
-            assert (now(player), uris(player), hub.note) == (ONE, [ONE], "")
+            assert (now(player), uris(player), hub.status_text) == (ONE, [ONE], "")
             assert player.heard == ["play_id 1"], "it plays, so nothing more is done"
 
     asyncio.run(scene())
@@ -96,9 +102,9 @@ def test_a_stream_that_plays_is_left_alone(driven: DrivenTime) -> None:
 @pytest.mark.parametrize(
     "hand",
     [
-        lambda player: player.press(Play.STOPPED),
-        lambda player: player.press(Play.PAUSED),
-        lambda player: asyncio.ensure_future(player.clear()),
+        lambda player: player.press(PlaybackState.STOPPED),
+        lambda player: player.press(PlaybackState.PAUSED),
+        lambda player: asyncio.ensure_future(player.clear_queue()),
     ],
 )
 def test_what_a_person_stops_stays_stopped(hand: Callable[[SoftPlayer], object], driven: DrivenTime) -> None:
@@ -142,7 +148,7 @@ def test_after_three_tries_the_next_that_plays_takes_its_place_and_leaves_it_aga
             await driven.go(30)
             assert now(player) == THREE
             assert uris(player) == [ONE, "a.ogg", THREE], "what did not play is taken out again"
-            assert "three plays while one is away" in hub.note
+            assert "three plays instead of one" in hub.status_text
             player.heard.clear()
             await driven.go(300)
             assert player.heard == ["play_id 1", "remove [4]", f"add {THREE} end play"], "it was tried, in vain"
@@ -152,7 +158,7 @@ def test_after_three_tries_the_next_that_plays_takes_its_place_and_leaves_it_aga
             assert player.heard == [], "the next try is twice as far away"
             player.dead.clear()
             await driven.go(150)
-            assert (now(player), uris(player), hub.note) == (ONE, [ONE, "a.ogg"], "")
+            assert (now(player), uris(player), hub.status_text) == (ONE, [ONE, "a.ogg"], "")
 
     asyncio.run(scene())
 
@@ -184,7 +190,7 @@ def test_without_anything_to_fall_back_to_it_is_tried_for_ever_more_and_more_sel
             await driven.go(1800)
             assert set(player.heard) == {"play_id 1"}
             assert 25 < len(player.heard) < 60
-            assert hub.note == "one fell silent (no internet); it is tried again"
+            assert hub.status_text == "one broke off (no internet); reconnecting"
             player.dead.clear()
             await driven.go(100)
             assert (now(player), uris(player)) == (ONE, [ONE])
@@ -192,7 +198,7 @@ def test_without_anything_to_fall_back_to_it_is_tried_for_ever_more_and_more_sel
     asyncio.run(scene())
 
 
-@pytest.mark.parametrize("command", ["stop", "play", "clear", "pause"])
+@pytest.mark.parametrize("command", ["stop", "play", "clear_queue", "pause"])
 def test_a_command_of_a_person_ends_it_at_any_time(command: str, driven: DrivenTime) -> None:
     async def scene(after: float) -> None:
         player = SoftPlayer(driven, [ONE, "a.ogg"])
@@ -208,7 +214,7 @@ def test_a_command_of_a_person_ends_it_at_any_time(command: str, driven: DrivenT
             await driven.go(4000)
             assert player.heard == []
             assert uris(player) == before
-            assert hub.note == ""
+            assert hub.status_text == ""
 
     for after in (0.5, 3, 60, 310):
         asyncio.run(scene(after))
@@ -259,6 +265,6 @@ def test_what_a_job_does_with_the_music_is_left_to_the_job(turns: list[int | Non
         async with watched(player, TWO, jobs=lambda: said.pop(0) if len(said) > 1 else said[0]) as hub:
             player.fail()
             await driven.go(600)
-            assert (player.heard, hub.note) == ([], "")
+            assert (player.heard, hub.status_text) == ([], "")
 
     asyncio.run(scene())

@@ -16,7 +16,7 @@ from pi_appliance.music.model import (
     AddResult,
     Capability,
     Mode,
-    Play,
+    PlaybackState,
     PlayerState,
     Queue,
     QueuePosition,
@@ -37,7 +37,7 @@ class SoftPlayer:
         self.time, self.volume, self.can = time, volume, ALL
         self.tracks = list[Track]()
         self.version, self._ids = 1, 0
-        self.play_state, self.current, self.error = Play.STOPPED, None, ""
+        self.play_state, self.current, self.error = PlaybackState.STOPPED, None, ""
         self.modes: dict[str, Any] = {"repeat": False, "random": False, "single": Mode.OFF, "consume": Mode.OFF}
         self.dead, self.unknown = set[str](), set[str]()
         self.down, self.stalled = False, False
@@ -70,15 +70,15 @@ class SoftPlayer:
 
     def fail(self, why: str = "the stream broke") -> None:
         """Lose the stream, with an error."""
-        self.play_state, self.error = Play.STOPPED, why
+        self.play_state, self.error = PlaybackState.STOPPED, why
         self.tell("player")
 
     def end(self) -> None:
         """Come to the end of the last track."""
-        self.play_state, self.current = Play.STOPPED, None
+        self.play_state, self.current = PlaybackState.STOPPED, None
         self.tell("player")
 
-    def press(self, play: Play) -> None:
+    def press(self, play: PlaybackState) -> None:
         """Be paused, played or stopped by another program."""
         self._began, self._at = self._elapsed() or 0.0, self.time.steady
         self.play_state, self.error = play, ""
@@ -93,7 +93,7 @@ class SoftPlayer:
 
     def restart(self, *, volume: int | None = None) -> None:
         """Come back, and know nothing any more."""
-        self.tracks, self.version, self.play_state, self.current, self.error = [], 1, Play.STOPPED, None, ""
+        self.tracks, self.version, self.play_state, self.current, self.error = [], 1, PlaybackState.STOPPED, None, ""
         self.volume, self.down = self.volume if volume is None else volume, False
 
     # What a Player is asked.
@@ -102,7 +102,7 @@ class SoftPlayer:
         self._here()
         track = None if self.current is None else self.tracks[self.current]
         return PlayerState(
-            play=self.play_state,
+            playback=self.play_state,
             track=track,
             elapsed=self._elapsed(),
             volume=self.volume,
@@ -112,7 +112,7 @@ class SoftPlayer:
             **self.modes,
         )
 
-    async def abilities(self) -> frozenset[Capability]:
+    async def capabilities(self) -> frozenset[Capability]:
         self._here()
         return self.can
 
@@ -120,8 +120,8 @@ class SoftPlayer:
         self._do(f"play {position}" if position is not None else "play")
         if not self.tracks:
             raise Refused("the queue is empty")
-        if position is None and self.play_state is Play.PAUSED:
-            self.press(Play.PLAYING)
+        if position is None and self.play_state is PlaybackState.PAUSED:
+            self.press(PlaybackState.PLAYING)
         else:
             self._play(position if position is not None else self.current or 0)
         if at:
@@ -133,16 +133,16 @@ class SoftPlayer:
 
     async def pause(self) -> None:
         self._do("pause")
-        if self.play_state is Play.PLAYING:
-            self.press(Play.PAUSED)
+        if self.play_state is PlaybackState.PLAYING:
+            self.press(PlaybackState.PAUSED)
 
     async def toggle(self) -> None:
         self._do("toggle")
-        self.press(Play.PAUSED if self.play_state is Play.PLAYING else Play.PLAYING)
+        self.press(PlaybackState.PAUSED if self.play_state is PlaybackState.PLAYING else PlaybackState.PLAYING)
 
     async def stop(self) -> None:
         self._do("stop")
-        self.press(Play.STOPPED)
+        self.press(PlaybackState.STOPPED)
 
     async def next(self) -> None:
         self._do("next")
@@ -165,17 +165,19 @@ class SoftPlayer:
         self.modes.update({name: value for name, value in modes.items() if value is not None})
         self.tell("options")
 
-    async def queue(self, start: int = 0, count: int = 100) -> Queue:
+    async def list_queue(self, start: int = 0, count: int = 100) -> Queue:
         self._here()
         tracks = self.tracks[start : start + count]
         return Queue(tracks=tracks, start=start, length=len(self.tracks), version=self.version)
 
-    async def add(self, source: Source, where: QueuePosition = QueuePosition.END, *, play: bool = False) -> AddResult:
+    async def add_source(
+        self, source: Source, where: QueuePosition = QueuePosition.END, *, play: bool = False
+    ) -> AddResult:
         assert isinstance(source, Uri)
         self._do(f"add {source.uri} {where}{' play' if play else ''}")
         if source.uri in self.unknown:
             raise Refused(f"there is no {source.uri}")
-        if where is QueuePosition.INSTEAD:
+        if where is QueuePosition.REPLACE:
             self.tracks, self.current = [], None
         position = len(self.tracks) if where is not QueuePosition.NEXT else (self.current or 0) + 1
         self._append(source.uri, source.title, position)
@@ -184,20 +186,20 @@ class SoftPlayer:
         self.tell("playlist")
         return AddResult(name=source.title or source.uri, position=position, count=1)
 
-    async def remove(self, ids: Collection[int]) -> None:
+    async def remove_tracks(self, ids: Collection[int]) -> None:
         self._do(f"remove {sorted(ids)}")
         now = None if self.current is None else self.tracks[self.current].id
         self._hold([track for track in self.tracks if track.id not in ids])
         self.current = next((track.position for track in self.tracks if track.id == now), None)
         self.tell("playlist")
 
-    async def clear(self) -> None:
+    async def clear_queue(self) -> None:
         self._do("clear")
         self._hold([])
-        self.play_state, self.current = Play.STOPPED, None
+        self.play_state, self.current = PlaybackState.STOPPED, None
         self.tell("playlist", "player")
 
-    async def changes(self) -> AsyncIterator[frozenset[str]]:
+    async def watch_changes(self) -> AsyncIterator[frozenset[str]]:
         self._here()
         news = asyncio.Queue[frozenset[str] | None]()
         self._listeners.append(news)
@@ -229,14 +231,14 @@ class SoftPlayer:
             if self.fails_at_once:
                 raise Refused("cannot connect")
             return None
-        self.play_state, self.error, self._began, self._at = Play.PLAYING, "", 0.0, self.time.steady
+        self.play_state, self.error, self._began, self._at = PlaybackState.PLAYING, "", 0.0, self.time.steady
         self._note_loudness()
         return self.tell("player")
 
     def _elapsed(self) -> float | None:
-        if self.play_state is Play.STOPPED:
+        if self.play_state is PlaybackState.STOPPED:
             return None
-        if self.play_state is Play.PAUSED or self.stalled:
+        if self.play_state is PlaybackState.PAUSED or self.stalled:
             return self._began
         return self._began + self.time.steady - self._at
 
@@ -257,7 +259,7 @@ class SoftPlayer:
         raise Refused("it is gone from the queue")
 
     def _note_loudness(self) -> None:
-        if self.play_state is Play.PLAYING:
+        if self.play_state is PlaybackState.PLAYING:
             self.loudest = max(self.loudest, self.volume or 0)
 
 

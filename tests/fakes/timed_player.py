@@ -9,7 +9,7 @@ from pi_appliance.music.model import (
     AddResult,
     Capability,
     Mode,
-    Play,
+    PlaybackState,
     PlayerState,
     Queue,
     QueuePosition,
@@ -94,7 +94,7 @@ class TimedPlayer:
         self.did: list[str] = []
         self.tracks: list[Track] = []
         self.current: int | None = None
-        self.now = PlayerState(play=Play.STOPPED, volume=volume)
+        self.now = PlayerState(playback=PlaybackState.STOPPED, volume=volume)
         self._ids = 0
         self._unmuted = volume
         self._elapsed, self._since = 0.0, time.steady
@@ -110,16 +110,16 @@ class TimedPlayer:
         """Have URIS in the queue, and the first of them play."""
         self.tracks = [self._track(uri) for uri in uris]
         self.current = 0 if uris else None
-        self._go(Play.PLAYING if play else Play.STOPPED, elapsed)
+        self._go(PlaybackState.PLAYING if play else PlaybackState.STOPPED, elapsed)
 
-    def press(self, play: Play) -> None:
+    def press(self, play: PlaybackState) -> None:
         """Press a button by hand."""
-        self._go(play, self._position() if play is not Play.STOPPED else 0.0)
+        self._go(play, self._position() if play is not PlaybackState.STOPPED else 0.0)
 
     def restart(self, *, volume: int = 100) -> None:
         """Be as a player that was started anew without a memory."""
         self.tracks, self.current, self.away = [], None, False
-        self.now = PlayerState(play=Play.STOPPED, volume=volume)
+        self.now = PlayerState(playback=PlaybackState.STOPPED, volume=volume)
 
     # The port
 
@@ -127,10 +127,10 @@ class TimedPlayer:
         self._reach()
         self._pass()
         track = None if self.current is None else replace(self.tracks[self.current], position=self.current)
-        elapsed = None if track is None or self.now.play is Play.STOPPED else self._position()
+        elapsed = None if track is None or self.now.playback is PlaybackState.STOPPED else self._position()
         return replace(self.now, track=track, elapsed=elapsed, queue_length=len(self.tracks))
 
-    async def abilities(self) -> frozenset[Capability]:
+    async def capabilities(self) -> frozenset[Capability]:
         self._reach()
         return self.can
 
@@ -138,11 +138,11 @@ class TimedPlayer:
         self._reach()
         if not self.tracks:
             raise Refused("the queue is empty")
-        again = position is None and self.now.play is Play.PAUSED
+        again = position is None and self.now.playback is PlaybackState.PAUSED
         elapsed = self._position() if again else at
         self.current = self.current or 0 if position is None else position
         self.did.append("play")
-        self._go(Play.PLAYING, elapsed)
+        self._go(PlaybackState.PLAYING, elapsed)
 
     async def play_id(self, id: int) -> None:  # noqa: A002 - the port's word
         self._reach()
@@ -151,14 +151,14 @@ class TimedPlayer:
     async def pause(self) -> None:
         self._reach()
         self._pass()
-        if self.now.play is Play.PLAYING:
+        if self.now.playback is PlaybackState.PLAYING:
             self.did.append("pause")
-            self._go(Play.PAUSED, self._position())
+            self._go(PlaybackState.PAUSED, self._position())
 
     async def stop(self) -> None:
         self._reach()
         self.did.append("stop")
-        self._go(Play.STOPPED, 0.0)
+        self._go(PlaybackState.STOPPED, 0.0)
 
     async def seek(self, seconds: float) -> None:
         self._reach()
@@ -191,40 +191,42 @@ class TimedPlayer:
         wanted = {"repeat": repeat, "random": random, "single": single, "consume": consume}
         self.now = replace(self.now, **{name: mode for name, mode in wanted.items() if mode is not None})
 
-    async def queue(self, start: int = 0, count: int = 100) -> Queue:
+    async def list_queue(self, start: int = 0, count: int = 100) -> Queue:
         self._reach()
         tracks = [replace(each, position=number) for number, each in enumerate(self.tracks)]
         return Queue(tracks=tracks[start : start + count], start=start, length=len(tracks))
 
-    async def add(self, source: Source, where: QueuePosition = QueuePosition.END, *, play: bool = False) -> AddResult:
+    async def add_source(
+        self, source: Source, where: QueuePosition = QueuePosition.END, *, play: bool = False
+    ) -> AddResult:
         self._reach()
         self._pass()
         uri = source.uri if isinstance(source, Uri) else str(source)
         if isinstance(source, SavedPlaylist):
             raise Refused(f"there is no playlist {source.playlist}")
-        if where is QueuePosition.INSTEAD:
+        if where is QueuePosition.REPLACE:
             self.tracks, self.current = [], None
         self.tracks.append(self._track(uri))
         self.now = replace(self.now, queue_version=self.now.queue_version + 1)
         self.did.append(f"add {uri}")
         if play:
             self.current = len(self.tracks) - 1
-            self._go(Play.PLAYING, 0.0)
+            self._go(PlaybackState.PLAYING, 0.0)
         return AddResult(name=uri, position=len(self.tracks) - 1, count=1)
 
-    async def remove(self, ids: Collection[int]) -> None:
+    async def remove_tracks(self, ids: Collection[int]) -> None:
         self._reach()
         here = None if self.current is None else self.tracks[self.current].id
         self.tracks = [each for each in self.tracks if each.id not in ids]
         places = [number for number, each in enumerate(self.tracks) if each.id == here]
         if here is not None and not places:
-            self._go(Play.STOPPED, 0.0)
+            self._go(PlaybackState.STOPPED, 0.0)
         self.current = places[0] if places else None
 
     async def close(self) -> None:
         self.did.append("close")
 
-    def changes(self) -> AsyncIterator[frozenset[str]]:
+    def watch_changes(self) -> AsyncIterator[frozenset[str]]:
         raise NotImplementedError
 
     # Its insides
@@ -241,17 +243,17 @@ class TimedPlayer:
         if self.away:
             raise Unavailable("the player does not answer")
 
-    def _go(self, play: Play, elapsed: float) -> None:
+    def _go(self, play: PlaybackState, elapsed: float) -> None:
         self._elapsed, self._since = elapsed, self.time.steady
-        self.now = replace(self.now, play=play, error="")
+        self.now = replace(self.now, playback=play, error="")
         self._note()
 
     def _note(self) -> None:
         if self.now.volume is not None:
-            self.volumes.append((self.time.steady, self.now.volume, self.now.play is Play.PLAYING))
+            self.volumes.append((self.time.steady, self.now.volume, self.now.playback is PlaybackState.PLAYING))
 
     def _position(self) -> float:
-        if self.now.play is not Play.PLAYING or self.current is None:
+        if self.now.playback is not PlaybackState.PLAYING or self.current is None:
             return self._elapsed
         sound = self.sound(self.tracks[self.current].uri)
         if sound.silent:
@@ -261,10 +263,10 @@ class TimedPlayer:
 
     def _pass(self) -> None:
         """Let come what has come since the last look: ends, the next track, deaths."""
-        while self.now.play is Play.PLAYING and self.current is not None:
+        while self.now.playback is PlaybackState.PLAYING and self.current is not None:
             sound = self.sound(self.tracks[self.current].uri)
             if sound.dead:
-                self._go(Play.STOPPED, 0.0)
+                self._go(PlaybackState.STOPPED, 0.0)
                 self.now = replace(self.now, error=sound.dead)
                 return
             end = sound.duration if sound.dies is None else sound.dies
@@ -276,8 +278,8 @@ class TimedPlayer:
             if not ends and following >= len(self.tracks) and self.now.repeat:
                 following = 0
             if ends or following >= len(self.tracks):
-                self._go(Play.STOPPED, 0.0)
+                self._go(PlaybackState.STOPPED, 0.0)
                 self.current = None
                 return
             self.current = following
-            self._go(Play.PLAYING, over)
+            self._go(PlaybackState.PLAYING, over)

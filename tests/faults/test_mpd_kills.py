@@ -17,10 +17,10 @@ from random import Random
 import mpd as python_mpd2
 import pytest
 
-from pi_appliance.config.model import Config, MpdPort, PluginConfig, VolumePolicy
+from pi_appliance.config.model import Config, MpdProxy, PluginConfig, VolumePolicy
 from pi_appliance.errors import Unavailable, Uncertain
 from pi_appliance.music import services
-from pi_appliance.music.hub import Hub
+from pi_appliance.music.hub import PlayerHub
 from pi_appliance.music.model import Uri
 from pi_appliance.music.mpd import player
 from pi_appliance.music.mpd.proxy import Relay
@@ -66,14 +66,14 @@ class Client:
                 await asyncio.sleep(_AGAIN)
 
 
-def adder(hub: Hub) -> Callable[[Client], Awaitable[None]]:
+def adder(hub: PlayerHub) -> Callable[[Client], Awaitable[None]]:
     """One who keeps addresses by the player of the hub."""
 
     async def act(client: Client) -> None:
         uri = client.new_uri()
         client.outcomes[uri] = "not done"
         try:
-            await (await hub.player()).playlist_add(client.name, Uri(uri=uri))
+            await (await hub.player()).add_to_playlist(client.name, Uri(uri=uri))
             client.outcomes[uri] = "done"
         except Uncertain:
             client.outcomes[uri] = "uncertain"
@@ -123,36 +123,36 @@ def connect(app: python_mpd2.MPDClient, port: int) -> None:
     app.connect("127.0.0.1", port)
 
 
-def picture_reader(hub: Hub) -> Callable[[Client], Awaitable[None]]:
+def picture_reader(hub: PlayerHub) -> Callable[[Client], Awaitable[None]]:
     """One who looks at pictures."""
 
     async def act(_: Client) -> None:
-        art = await (await hub.player()).art("one.wav")
+        art = await (await hub.player()).album_art("one.wav")
         assert art is not None
         assert art.data == PICTURE
 
     return act
 
 
-def list_reader(hub: Hub) -> Callable[[Client], Awaitable[None]]:
+def list_reader(hub: PlayerHub) -> Callable[[Client], Awaitable[None]]:
     """One who reads a long list."""
 
     async def act(_: Client) -> None:
-        window = await (await hub.player()).playlist("long", 0, 1000)
+        window = await (await hub.player()).list_playlist("long", 0, 1000)
         assert len(window.items) == LONG
 
     return act
 
 
-def listener(hub: Hub) -> Callable[[Client], Awaitable[None]]:
+def listener(hub: PlayerHub) -> Callable[[Client], Awaitable[None]]:
     """One who never asks and only hears: served when news come and there is a player."""
-    news = hub.watch()
+    news = hub.watch_changes()
 
     async def act(client: Client) -> None:
         client.sent += 1
         await anext(news)
         if hub.state is None:
-            raise Unavailable(hub.trouble)
+            raise Unavailable(hub.error)
 
     return act
 
@@ -166,13 +166,13 @@ def server(tmp_path: Path) -> Iterator[MpdServer]:
 
 
 @contextlib.asynccontextmanager
-async def living(config: Config) -> AsyncIterator[tuple[Hub, int]]:
+async def living(config: Config) -> AsyncIterator[tuple[PlayerHub, int]]:
     """Have the hub, all that looks after the music, and the MPD port live within the block."""
     config.state_dir.mkdir()
     with Store(config.state_dir / "history.db") as store:
-        hub = services.new_hub(config, store, {})
-        task = asyncio.create_task(services.run(hub, config))
-        relay = Relay(hub, MpdPort(port=0))
+        hub = services.create_hub(config, store, {})
+        task = asyncio.create_task(services.run_services(hub, config))
+        relay = Relay(hub, MpdProxy(port=0))
         try:
             yield hub, await relay.start()
         finally:
@@ -182,7 +182,7 @@ async def living(config: Config) -> AsyncIterator[tuple[Hub, int]]:
 
 
 def test_whatever_mpd_dies_of_everybody_comes_back_and_nothing_is_done_twice(server: MpdServer, tmp_path: Path) -> None:
-    part = PluginConfig(kind="mpd", with_=player.Options(address=server.address, stand_in=False))
+    part = PluginConfig(kind="mpd", with_=player.Options(address=server.address, fallback_mpd=False))
     config = Config(player=part, state_dir=tmp_path / "state", volume=VolumePolicy(maximum=90))
     random = Random(SEED)
     late = list[tuple[float, str]]()  # of each kill: seconds until all were served again, and who was the last
@@ -220,7 +220,7 @@ def test_whatever_mpd_dies_of_everybody_comes_back_and_nothing_is_done_twice(ser
                     app.disconnect()
             return clients
 
-    async def everybody_hears(hub: Hub, listeners: list[Client], volume: int) -> None:
+    async def everybody_hears(hub: PlayerHub, listeners: list[Client], volume: int) -> None:
         """Let something happen that all listeners must hear of."""
         heard = [listener.sent for listener in listeners]
         await asyncio.to_thread(server.mpc, "volume", str(volume))

@@ -93,7 +93,7 @@ class Night(House):
         self.server, self.ear = server, ear
 
     def furnish(self, jobs: str = JOBS, play: str = "one.wav", rest: str = "") -> None:
-        player = f"player: {{kind: mpd, with: {{address: '{self.server.address}', stand-in: false}}}}"
+        player = f"player: {{kind: mpd, with: {{address: '{self.server.address}', fallback-mpd: false}}}}"
         volume = "volume: {start: 20, maximum: 50}"
         self.write(jobs.replace("PLAY", play), f"web: {{port: 0}}\nstop-grace: 5s\n{player}\n{volume}\n{rest}")
 
@@ -248,7 +248,7 @@ def test_a_radio_that_dies_in_the_fade_is_left_to_the_alarm(night: Night) -> Non
     with station() as radio, running_radio(night.folder) as web:
         (night.folder / "one.m3u").write_text(radio.address, "utf-8")
         (night.folder / "stations.yaml").write_text(f"- {{name: One, url: '{web}/one.m3u'}}", "utf-8")
-        rest = "stations: stations.yaml\nradio: {patience: 1s, fallback: [two.wav]}"
+        rest = "stations: stations.yaml\nradio: {silence-timeout: 1s, fallback: [two.wav]}"
         night.furnish(play="one, one.wav", rest=rest)
         with up(night) as daemon:
             until(lambda: night.ear.heard and night.volume == 20)

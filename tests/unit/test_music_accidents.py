@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pi_appliance.errors import Unavailable
-from pi_appliance.music.model import Play
+from pi_appliance.music.model import PlaybackState
 from tests.fakes.bedroom import FIP, RADIO, Bedroom
 from tests.fakes.timed_player import CutOff, Sound
 
@@ -84,7 +84,7 @@ def test_an_alarm_with_an_end(first, second, accidents):
     assert all(volume <= TARGET for _, volume, plays in room.player.volumes if plays)
     state = room.player.now
     # A player that goes away during the last fade, and stays away, is given up after half a minute.
-    assert state.volume == MOST or state.play is Play.STOPPED or room.player.away
+    assert state.volume == MOST or state.playback is PlaybackState.STOPPED or room.player.away
 
 
 @settings(deadline=None, max_examples=60)
@@ -95,7 +95,7 @@ def test_an_alarm_and_hands(sound, accidents, hands):
     for at, volume in hands:
 
         def turn(volume: int = volume) -> None:
-            if room.player.now.play is Play.PLAYING and not room.player.away:
+            if room.player.now.playback is PlaybackState.PLAYING and not room.player.away:
                 room.player.hand(volume)
                 turned.append(volume)
 
@@ -112,4 +112,4 @@ def test_a_sleep(accidents):
     lived_through(room, accidents, lambda: room.run("sleep", in_="10m", fade="2m"))
     played = [volume for _, volume, plays in room.player.volumes if plays]
     assert max(played) <= MOST
-    assert room.player.now.volume == MOST or room.player.now.play is Play.PLAYING
+    assert room.player.now.volume == MOST or room.player.now.playback is PlaybackState.PLAYING

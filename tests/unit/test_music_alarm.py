@@ -8,7 +8,7 @@ import pytest
 
 from pi_appliance.errors import Unavailable
 from pi_appliance.music.alarms.session import Phase
-from pi_appliance.music.model import Play, Station
+from pi_appliance.music.model import PlaybackState, Station
 from pi_appliance.storage.model import PREEMPT
 from tests.fakes.bedroom import FIP, RADIO, Bedroom
 from tests.fakes.timed_player import Sound
@@ -88,7 +88,7 @@ def test_without_any_source_the_bundled_sound_goes_on_until_somebody_stops_it(ro
     assert result.summary.startswith("the built-in sound: stopped on request (failed: FIP: gone")
     assert any(did.startswith("add http://127.0.0.1:") and did.endswith("/chime.wav") for did in room.player.did)
     assert room.player.now.repeat is False
-    assert (room.player.now.volume, room.player.now.play) == (60, Play.STOPPED)
+    assert (room.player.now.volume, room.player.now.playback) == (60, PlaybackState.STOPPED)
 
 
 def test_the_bundled_sound_repeats_and_ends_after_half_an_hour(room):
@@ -109,19 +109,19 @@ def test_a_hand_on_the_volume_ends_the_fade(room):
     assert room.time.steady - 1000 < 110
 
 
-@pytest.mark.parametrize(("button", "word"), [(Play.PAUSED, "paused"), (Play.STOPPED, "stopped")])
+@pytest.mark.parametrize(("button", "word"), [(PlaybackState.PAUSED, "paused"), (PlaybackState.STOPPED, "stopped")])
 def test_a_hand_on_a_button_ends_the_alarm(room, button, word):
     room.time.at(100, lambda: room.player.press(button))
     result = room.run("alarm", play=["FIP", RADIO], fade="5m")
     assert result.summary == f"FIP: {word} by the user"
-    assert (room.player.now.play, room.player.now.volume) == (button, 60)
+    assert (room.player.now.playback, room.player.now.volume) == (button, 60)
     assert f"add {RADIO}" not in room.player.did
 
 
 def test_for_a_while_it_plays_then_falls_silent_and_the_volume_is_as_it_was(room):
     result = room.run("alarm", play="FIP", volume=40, fade="1m", duration="30m")
     assert result.summary == "FIP: its duration is over"
-    assert (room.player.now.play, room.player.now.volume) == (Play.STOPPED, 60)
+    assert (room.player.now.playback, room.player.now.volume) == (PlaybackState.STOPPED, 60)
     assert room.time.steady - 1000 == pytest.approx(1830, abs=5)
     assert room.loud[-1][1] <= 2
     assert max(volume for _, volume in room.loud) == 40
@@ -130,7 +130,7 @@ def test_for_a_while_it_plays_then_falls_silent_and_the_volume_is_as_it_was(room
 def test_with_for_a_hand_on_the_volume_stands_when_it_is_over(room):
     room.time.at(30, lambda: room.player.hand(25))
     room.run("alarm", play="FIP", volume=40, fade="1m", duration="30m")
-    assert (room.player.now.play, room.player.now.volume) == (Play.STOPPED, 25)
+    assert (room.player.now.playback, room.player.now.volume) == (PlaybackState.STOPPED, 25)
     assert max(volume for _, volume in room.loud) == 25
 
 
@@ -148,10 +148,10 @@ def test_an_album_shorter_than_the_alarm_begins_anew(room):
 
 def test_snooze_hushes_it_and_it_comes_again_from_the_beginning(room):
     room.say(150, "snooze")
-    room.time.at(180, lambda: seen.append((room.player.now.play, room.player.now.volume)))
+    room.time.at(180, lambda: seen.append((room.player.now.playback, room.player.now.volume)))
     seen: list[object] = []
     room.run("alarm", play="song.flac", volume=40, fade="4m", snooze="9m")
-    assert seen == [(Play.PAUSED, 60)]
+    assert seen == [(PlaybackState.PAUSED, 60)]
     again = [(at, volume) for at, volume in room.loud if at > 650]
     assert again[0] == (pytest.approx(694, abs=3), 5)
     assert again[-1] == (pytest.approx(937, abs=5), 40)
@@ -164,13 +164,13 @@ def test_stop_and_snooze_while_it_snoozes(room):
     room.say(300 + 500, "stop")
     result = room.run("alarm", play="FIP", fade="1m", snooze="9m")
     assert result.summary == "FIP: stopped during the snooze"
-    assert (room.player.now.play, room.player.now.volume, room.held) == (Play.STOPPED, 60, None)
+    assert (room.player.now.playback, room.player.now.volume, room.held) == (PlaybackState.STOPPED, 60, None)
 
 
 def test_stop_ends_it_and_restores_the_volume(room):
     room.say(60, "stop")
     room.run("alarm", play="FIP", fade="5m")
-    assert (room.player.now.play, room.player.now.volume, room.held) == (Play.STOPPED, 60, None)
+    assert (room.player.now.playback, room.player.now.volume, room.held) == (PlaybackState.STOPPED, 60, None)
 
 
 def test_a_player_that_comes_back_in_mid_fade_plays_on_where_the_fade_is_by_then(room):
@@ -252,10 +252,10 @@ def test_a_hand_that_turned_it_down_between_two_runs_keeps_the_volume(room):
 
 def test_a_hand_that_stopped_it_between_two_runs_has_stopped_it(room):
     room.cut(150, "alarm", play="FIP", volume=40, fade="5m")
-    room.player.press(Play.STOPPED)
+    room.player.press(PlaybackState.STOPPED)
     room.time.go(20)
     assert room.go_on().summary == "FIP: stopped by the user"
-    assert (room.player.now.play, room.player.now.volume) == (Play.STOPPED, 60)
+    assert (room.player.now.playback, room.player.now.volume) == (PlaybackState.STOPPED, 60)
 
 
 def test_after_a_power_cut_the_silent_house_is_woken_from_the_beginning(room):
@@ -285,7 +285,7 @@ def test_cut_off_while_it_falls_silent_it_falls_silent(room):
     room.cut(620, "alarm", play="FIP", volume=40, fade="1m", duration="10m")
     room.time.go(100)
     room.go_on()
-    assert (room.player.now.play, room.player.now.volume, room.held) == (Play.STOPPED, 60, None)
+    assert (room.player.now.playback, room.player.now.volume, room.held) == (PlaybackState.STOPPED, 60, None)
 
 
 def test_cut_off_while_the_bundled_sound_plays_it_is_served_again(room):
@@ -303,7 +303,7 @@ def test_what_was_cut_off_long_ago_wakes_nobody_and_the_volume_is_as_it_was(room
     room.reboot(8 * 3600)
     room.player.restart(volume=12)
     assert room.go_on().summary == "FIP: interrupted too long ago to ring now"
-    assert (room.player.now.volume, room.player.now.play, room.held) == (60, Play.STOPPED, None)
+    assert (room.player.now.volume, room.player.now.playback, room.held) == (60, PlaybackState.STOPPED, None)
 
 
 def test_what_another_release_has_left_is_let_go(room):
@@ -337,7 +337,7 @@ def test_it_makes_room_for_another_alarm_as_if_it_had_not_rung(room):
     room.say(100, PREEMPT)
     result = room.run("alarm", play="FIP", volume=40, fade="5m")
     assert result.summary == "FIP: another alarm rings now"
-    assert (room.player.now.play, room.player.now.volume) == (Play.STOPPED, 60)
+    assert (room.player.now.playback, room.player.now.volume) == (PlaybackState.STOPPED, 60)
 
 
 def test_what_rings_already_is_not_touched_by_what_was_to_make_room(room):
@@ -345,7 +345,7 @@ def test_what_rings_already_is_not_touched_by_what_was_to_make_room(room):
     room.player.did.clear()
     room.words.append(PREEMPT)
     room.go_on()
-    assert (room.player.did, room.player.now.play, room.held) == (["close"], Play.PLAYING, None)
+    assert (room.player.did, room.player.now.playback, room.held) == (["close"], PlaybackState.PLAYING, None)
 
 
 def test_an_mpd_that_is_back_between_two_looks_plays_the_same_source_again(room):

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from pi_appliance.errors import Refused, Unavailable
-from pi_appliance.music.model import Capability, Mode, Play
+from pi_appliance.music.model import Capability, Mode, PlaybackState
 from tests.fakes.bedroom import FIP, Bedroom
 from tests.fakes.timed_player import ALL, Sound
 
@@ -24,7 +24,7 @@ def picture(room: Bedroom) -> tuple[object, ...]:
     """Return all that must be as it was, but for the second."""
     player = room.player
     modes = (player.now.repeat, player.now.random, player.now.single, player.now.consume)
-    return [each.id for each in player.tracks], player.current, player.now.play, player.now.volume, modes
+    return [each.id for each in player.tracks], player.current, player.now.playback, player.now.volume, modes
 
 
 MODES = [
@@ -39,7 +39,7 @@ MODES = [
 
 
 @pytest.mark.parametrize("modes", MODES, ids=str)
-@pytest.mark.parametrize("play", list(Play))
+@pytest.mark.parametrize("play", list(PlaybackState))
 def test_everything_is_as_it_was(room, modes, play):
     room.player.now = replace(room.player.now, **modes)
     room.player.press(play)
@@ -48,8 +48,8 @@ def test_everything_is_as_it_was(room, modes, play):
     result = room.run("announce", source=GONG, volume=45)
     assert result.summary == "announced"
     assert picture(room) == before
-    if play is not Play.STOPPED:
-        assert room.player._position() == pytest.approx(seconds + 2 * (play is Play.PLAYING), abs=0.6)
+    if play is not PlaybackState.STOPPED:
+        assert room.player._position() == pytest.approx(seconds + 2 * (play is PlaybackState.PLAYING), abs=0.6)
     assert {volume for at, volume in room.loud if 1.5 <= at <= 4.5} <= {0, 45}
     assert room.held is None
 
@@ -80,14 +80,14 @@ def test_no_louder_than_is_allowed(room):
 def test_into_an_empty_queue(tmp_path):
     room = Bedroom(tmp_path, sounds={GONG: Sound(duration=4.0)})
     room.run("announce", source=GONG)
-    assert (room.player.tracks, room.player.now.play, room.player.now.volume) == ([], Play.STOPPED, 60)
+    assert (room.player.tracks, room.player.now.playback, room.player.now.volume) == ([], PlaybackState.STOPPED, 60)
 
 
 def test_a_radio_plays_on(tmp_path):
     room = Bedroom(tmp_path, sounds={GONG: Sound(duration=4.0)})
     room.player.fill(FIP, elapsed=500.0)
     room.run("announce", source=GONG)
-    assert (room.player.now.play, room.player.current, len(room.player.tracks)) == (Play.PLAYING, 0, 1)
+    assert (room.player.now.playback, room.player.current, len(room.player.tracks)) == (PlaybackState.PLAYING, 0, 1)
 
 
 def test_a_sound_that_is_in_the_queue_already_stays_there(room):
@@ -117,11 +117,11 @@ def test_a_radio_is_no_announcement_and_ends_after_a_while(room):
 def test_somebody_who_chooses_something_meanwhile_hears_that(room):
     def choose() -> None:
         room.player.current = 2
-        room.player.press(Play.PLAYING)
+        room.player.press(PlaybackState.PLAYING)
 
     room.time.at(3, choose)
     room.run("announce", source=GONG, volume=20)
-    assert (room.player.current, room.player.now.play, room.player.now.volume) == (2, Play.PLAYING, 60)
+    assert (room.player.current, room.player.now.playback, room.player.now.volume) == (2, PlaybackState.PLAYING, 60)
     assert len(room.player.tracks) == 3
 
 
@@ -133,7 +133,7 @@ def test_a_player_that_cannot_take_it_out_again_is_not_asked(room):
 
 
 @pytest.mark.parametrize("cut", [0, 0.3, 0.9, 1.1, 1.3, 3, 5.0, 5.4, 5.9])
-@pytest.mark.parametrize("play", list(Play))
+@pytest.mark.parametrize("play", list(PlaybackState))
 def test_cut_off_anywhere_everything_is_put_back_and_nothing_said_again(room, cut, play):
     room.player.now = replace(room.player.now, consume=Mode.ON)
     room.player.press(play)
@@ -141,13 +141,13 @@ def test_cut_off_anywhere_everything_is_put_back_and_nothing_said_again(room, cu
     try:
         room.cut(cut, "announce", source=GONG, volume=45)
     except AssertionError:  # it takes a second less where nothing plays
-        assert play is not Play.PLAYING
+        assert play is not PlaybackState.PLAYING
         return
     said = room.player.did.count(f"add {GONG}")
     room.go_on()
     assert room.player.did.count(f"add {GONG}") == said
     assert picture(room) == before
-    if play is not Play.STOPPED:
+    if play is not PlaybackState.STOPPED:
         assert room.player._position() == pytest.approx(102, abs=2.5)
     assert room.held is None
 

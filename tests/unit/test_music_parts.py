@@ -23,7 +23,7 @@ from pi_appliance.music.alarms.playback import PlaybackMonitor, PlaybackStatus
 from pi_appliance.music.alarms.session import Checkpoint, Phase, PlaybackPosition, QueueModes
 from pi_appliance.music.alarms.sounds import SoundServer
 from pi_appliance.music.alarms.volume import Fade, amplitude, decibels
-from pi_appliance.music.model import Mode, Play, PlayerState, Track
+from pi_appliance.music.model import Mode, PlaybackState, PlayerState, Track
 from pi_appliance.scheduling import schedule
 from pi_appliance.system.clock import Timestamp
 from tests.fakes.bedroom import options
@@ -103,10 +103,10 @@ def test_it_is_served_under_its_name_only_in_parts_if_that_is_wanted():
 
 
 def state(
-    play: Play = Play.PLAYING, elapsed: float = 0.0, *, number: int = 1, file: bool = False, error: str = ""
+    play: PlaybackState = PlaybackState.PLAYING, elapsed: float = 0.0, *, number: int = 1, file: bool = False, error: str = ""
 ) -> PlayerState:
     track = Track(uri=f"t{number}", id=number, duration=100.0 if file else None)
-    return PlayerState(play=play, track=track, elapsed=elapsed, error=error)
+    return PlayerState(playback=play, track=track, elapsed=elapsed, error=error)
 
 
 def hear(looks: list[tuple[float, PlayerState]]) -> list[PlaybackStatus]:
@@ -137,22 +137,22 @@ def test_dead_tracks_one_after_the_other_are_no_sound():
 
 def test_a_hand_and_a_failure_are_told_apart():
     plays = [(each, state(elapsed=each)) for each in range(5)]
-    assert hear([*plays, (5, state(Play.PAUSED, 5))])[-1] is PlaybackStatus.PAUSED
-    assert hear([*plays, (5, state(Play.STOPPED))])[-1] is PlaybackStatus.STOPPED
-    assert hear([*plays, (5, state(Play.STOPPED, error="no more"))])[-1] is PlaybackStatus.SILENCE
-    assert hear([*plays, (5, state(Play.PAUSED, error="no sound card"))])[-1] is PlaybackStatus.SILENCE
-    assert hear([*plays, (5, PlayerState(play=Play.STOPPED))])[-1] is PlaybackStatus.SILENCE
+    assert hear([*plays, (5, state(PlaybackState.PAUSED, 5))])[-1] is PlaybackStatus.PAUSED
+    assert hear([*plays, (5, state(PlaybackState.STOPPED))])[-1] is PlaybackStatus.STOPPED
+    assert hear([*plays, (5, state(PlaybackState.STOPPED, error="no more"))])[-1] is PlaybackStatus.SILENCE
+    assert hear([*plays, (5, state(PlaybackState.PAUSED, error="no sound card"))])[-1] is PlaybackStatus.SILENCE
+    assert hear([*plays, (5, PlayerState(playback=PlaybackState.STOPPED))])[-1] is PlaybackStatus.SILENCE
     files = [(each, state(elapsed=each, file=True)) for each in range(5)]
-    assert hear([*files, (5, PlayerState(play=Play.STOPPED))])[-1] is PlaybackStatus.ENDED
+    assert hear([*files, (5, PlayerState(playback=PlaybackState.STOPPED))])[-1] is PlaybackStatus.ENDED
 
 
 def test_an_old_error_is_no_failure():
     plays = [(each, state(elapsed=each, error="track 1 was left out")) for each in range(5)]
-    assert hear([*plays, (5, state(Play.PAUSED, 5, error="track 1 was left out"))])[-1] is PlaybackStatus.PAUSED
+    assert hear([*plays, (5, state(PlaybackState.PAUSED, 5, error="track 1 was left out"))])[-1] is PlaybackStatus.PAUSED
 
 
 def test_what_does_not_begin_to_play_is_silent_soon():
-    looks = [(each, PlayerState(play=Play.STOPPED)) for each in range(5)]
+    looks = [(each, PlayerState(playback=PlaybackState.STOPPED)) for each in range(5)]
     assert hear(looks)[2:4] == [PlaybackStatus.STARTING, PlaybackStatus.SILENCE]
 
 

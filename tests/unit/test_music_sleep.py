@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from pi_appliance.errors import Refused, Unavailable
-from pi_appliance.music.model import Play
+from pi_appliance.music.model import PlaybackState
 from tests.fakes.bedroom import FIP, Bedroom
 from tests.fakes.timed_player import Sound
 
@@ -39,7 +39,7 @@ def test_it_stops_soon_when_the_time_is_over_and_the_volume_is_as_it_was(room):
     assert fall[0][0] == pytest.approx(1740, abs=3)
     assert fall[-1][1] <= 1
     assert falls(room.loud)
-    assert (room.player.now.play, room.player.now.volume, room.held) == (Play.STOPPED, 60, None)
+    assert (room.player.now.playback, room.player.now.volume, room.held) == (PlaybackState.STOPPED, 60, None)
     assert (None, "asleep in 12 min") in room.notes
 
 
@@ -47,7 +47,7 @@ def test_a_file_is_paused_so_that_it_can_go_on(room):
     room.player.sounds["book.mp3"] = Sound(duration=20_000.0)
     room.player.fill("book.mp3", elapsed=100.0)
     room.run("sleep", in_="10m", fade="1m")
-    assert room.player.now.play is Play.PAUSED
+    assert room.player.now.playback is PlaybackState.PAUSED
     assert room.player._elapsed == pytest.approx(700, abs=2)
 
 
@@ -91,7 +91,7 @@ def test_at_the_end_of_the_track_the_fade_ends_with_it(room):
     room.run("sleep", play_out="track", fade="30s")
     assert asleep_at(room) == pytest.approx(149.5, abs=0.6)
     assert {volume for at, volume in room.loud if at < 118} == {60}
-    assert (room.player.now.play, room.player.current) == (Play.PAUSED, 0)
+    assert (room.player.now.playback, room.player.current) == (PlaybackState.PAUSED, 0)
 
 
 def test_at_the_end_of_the_album(room):
@@ -124,31 +124,31 @@ def test_a_hand_that_makes_it_louder_is_awake(room):
     room.time.at(1770, lambda: room.player.hand(50))
     result = room.run("sleep", in_="30m", fade="1m")
     assert result.summary == "the user raised the volume; the music continues"
-    assert (room.player.now.play, room.player.now.volume, room.held) == (Play.PLAYING, 50, None)
+    assert (room.player.now.playback, room.player.now.volume, room.held) == (PlaybackState.PLAYING, 50, None)
 
 
 def test_a_hand_that_makes_it_more_silent_is_followed(room):
     room.time.at(1741.5, lambda: room.player.hand(10))
     room.run("sleep", in_="30m", fade="1m")
     assert falls(room.loud)
-    assert (room.player.now.play, room.player.now.volume) == (Play.STOPPED, 60)
+    assert (room.player.now.playback, room.player.now.volume) == (PlaybackState.STOPPED, 60)
 
 
 def test_a_turn_of_the_volume_before_the_fade_is_nobodys_business(room):
     room.time.at(600, lambda: room.player.hand(30))
     room.run("sleep", in_="30m", fade="1m")
-    assert (room.player.now.play, room.player.now.volume) == (Play.STOPPED, 30)
+    assert (room.player.now.playback, room.player.now.volume) == (PlaybackState.STOPPED, 30)
 
 
 @pytest.mark.parametrize("seconds", [600, 1770])
 def test_it_can_be_cancelled(room, seconds):
     room.say(seconds, "stop")
     assert room.run("sleep", in_="30m", fade="1m").summary == "cancelled; the music continues"
-    assert (room.player.now.play, room.player.now.volume, room.held) == (Play.PLAYING, 60, None)
+    assert (room.player.now.playback, room.player.now.volume, room.held) == (PlaybackState.PLAYING, 60, None)
 
 
 def test_where_nothing_plays_nothing_is_touched(room):
-    room.player.press(Play.STOPPED)
+    room.player.press(PlaybackState.STOPPED)
     assert room.run("sleep", in_="10m").summary == "nothing was playing"
     assert room.player.now.volume == 60
 
@@ -160,7 +160,7 @@ def test_cut_off_anywhere_it_sleeps_at_its_time(room, cut):
     room.go_on()
     assert asleep_at(room) == pytest.approx(1800, abs=2)
     assert falls(room.loud)
-    assert (room.player.now.play, room.player.now.volume, room.held) == (Play.STOPPED, 60, None)
+    assert (room.player.now.playback, room.player.now.volume, room.held) == (PlaybackState.STOPPED, 60, None)
 
 
 @pytest.mark.parametrize("cut", [600, 1760])
@@ -170,7 +170,7 @@ def test_a_time_that_passed_meanwhile_ends_it_at_once(room, cut):
     went = room.time.steady
     room.go_on()
     assert room.time.steady - went < 5
-    assert (room.player.now.play, room.player.now.volume, room.held) == (Play.STOPPED, 60, None)
+    assert (room.player.now.playback, room.player.now.volume, room.held) == (PlaybackState.STOPPED, 60, None)
 
 
 def test_after_hours_the_music_is_left_alone_and_nothing_gets_louder(room):
@@ -178,7 +178,7 @@ def test_after_hours_the_music_is_left_alone_and_nothing_gets_louder(room):
     room.reboot(8 * 3600)
     low = room.player.now.volume
     assert room.go_on().summary == "interrupted too long ago; the music continues"
-    assert (room.player.now.play, room.player.now.volume, room.held) == (Play.PLAYING, low, None)
+    assert (room.player.now.playback, room.player.now.volume, room.held) == (PlaybackState.PLAYING, low, None)
 
 
 def test_a_player_that_goes_away_for_a_while_sleeps_at_its_time(room):
@@ -197,13 +197,13 @@ def test_stop_stops_after_its_fade_and_restores_the_volume(room):
     result = room.run("stop", fade="20s")
     assert result.summary == "stopped"
     assert asleep_at(room) == pytest.approx(20, abs=1)
-    assert (room.player.now.play, room.player.now.volume) == (Play.STOPPED, 60)
+    assert (room.player.now.playback, room.player.now.volume) == (PlaybackState.STOPPED, 60)
 
 
 def test_stop_stops_at_once(room):
     room.run("stop")
     assert room.time.steady == 1000
-    assert room.player.now.play is Play.STOPPED
+    assert room.player.now.playback is PlaybackState.STOPPED
 
 
 def test_the_volume_at_once_and_within_a_while(room):

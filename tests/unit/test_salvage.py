@@ -22,7 +22,7 @@ def write(folder: Path, text: str) -> Path:
         "jobs: [\n",
         "jobs:\n  a: {kind: command, kind: tweet}\n",
         "nonsense: 1\n",
-        "mpd-port: {port: many}\n",
+        "mpd-proxy: {port: many}\n",
         "retention: {max-age: long}\n",
         "jobs:\n\tb: 1\n",
         '"\n',

@@ -4,7 +4,7 @@ import pytest
 
 from pi_appliance.errors import UnknownName
 from pi_appliance.music.model import LibraryFilter, SavedPlaylist, Source, Station, Uri
-from pi_appliance.music.sources import describe, in_words, parse
+from pi_appliance.music.sources import describe_source, describe_text, parse_source
 
 FIP = Station(name="FIP", url="http://radio.example/fip")
 
@@ -25,8 +25,8 @@ FIP = Station(name="FIP", url="http://radio.example/fip")
     ],
 )
 def test_each_form_is_read_and_called_by_its_name(text: str, source: Source, called: str) -> None:
-    assert parse(text, [FIP]) == source
-    assert describe(parse(text, [FIP])) == called
+    assert parse_source(text, [FIP]) == source
+    assert describe_source(parse_source(text, [FIP])) == called
 
 
 @pytest.mark.parametrize(
@@ -39,15 +39,15 @@ def test_each_form_is_read_and_called_by_its_name(text: str, source: Source, cal
     ],
 )
 def test_each_form_has_words_for_it_whether_it_is_there_or_not(text: str, words: str) -> None:
-    assert in_words(text) == words
+    assert describe_text(text) == words
 
 
 @pytest.mark.parametrize("text", ["", "  ", "album:", "station: "])
 def test_naming_nothing_is_told(text: str) -> None:
     with pytest.raises(ValueError, match=r"nothing is named to play; write a station, playlist:NAME"):
-        parse(text, [FIP])
+        parse_source(text, [FIP])
 
 
 def test_a_station_that_is_none_is_told_with_the_nearest() -> None:
     with pytest.raises(UnknownName, match="FIP"):
-        parse("station:FIB", [FIP])
+        parse_source("station:FIB", [FIP])

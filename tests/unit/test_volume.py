@@ -10,7 +10,7 @@ from pi_appliance.config.loader import load
 from pi_appliance.config.model import QuietHours, VolumePolicy
 from pi_appliance.config.units import Days
 from pi_appliance.errors import ConfigError
-from pi_appliance.music.limited_player import allowed, next_change
+from pi_appliance.music.limited_player import max_volume, next_limit_change
 
 BERLIN = ZoneInfo("Europe/Berlin")
 NIGHT = QuietHours(from_=time(22), to=time(7), maximum=20)
@@ -26,50 +26,50 @@ def at(text: str) -> datetime:
     [("21:59:59", 80), ("22:00:00", 20), ("23:59:59", 20), ("00:00:00", 20), ("06:59:59", 20), ("07:00:00", 80)],
 )
 def test_quiet_hours_go_over_midnight(shown: str, loudest: int) -> None:
-    assert allowed(POLICY, at(f"2026-05-01 {shown}")) == loudest
+    assert max_volume(POLICY, at(f"2026-05-01 {shown}")) == loudest
 
 
 def test_without_a_policy_everything_is_allowed() -> None:
     now = at("2026-05-01 23:00")
-    assert (allowed(None, now), next_change(None, now, BERLIN)) == (100, None)
-    assert next_change(VolumePolicy(maximum=50), now, BERLIN) is None
+    assert (max_volume(None, now), next_limit_change(None, now, BERLIN)) == (100, None)
+    assert next_limit_change(VolumePolicy(maximum=50), now, BERLIN) is None
 
 
 def test_the_night_of_a_day_belongs_to_the_day_on_which_it_began() -> None:
     friday = VolumePolicy(quiet=[QuietHours(from_=time(23), to=time(5), maximum=10, days=Days([5]))])
-    nights = [allowed(friday, at(f"2026-05-{day:02} {hour}")) for day in (1, 2, 3) for hour in ("04:00", "23:30")]
+    nights = [max_volume(friday, at(f"2026-05-{day:02} {hour}")) for day in (1, 2, 3) for hour in ("04:00", "23:30")]
     assert nights == [100, 10, 10, 100, 100, 100]  # 1 May 2026 is a Friday
-    assert next_change(friday, at("2026-05-02 06:00"), BERLIN) == at("2026-05-08 23:00")
+    assert next_limit_change(friday, at("2026-05-02 06:00"), BERLIN) == at("2026-05-08 23:00")
 
 
 def test_where_two_hold_the_lower_counts_and_each_edge_is_a_change() -> None:
     policy = VolumePolicy(maximum=80, quiet=[NIGHT, QuietHours(from_=time(5), to=time(9), maximum=40)])
     edges, now = [], at("2026-05-01 12:00")
     for _ in range(3):
-        found = next_change(policy, now, BERLIN)
+        found = next_limit_change(policy, now, BERLIN)
         assert found is not None
         now = found
-        edges.append((f"{now.astimezone(BERLIN):%H:%M}", allowed(policy, now.astimezone(BERLIN))))
+        edges.append((f"{now.astimezone(BERLIN):%H:%M}", max_volume(policy, now.astimezone(BERLIN))))
     assert edges == [("22:00", 20), ("07:00", 40), ("09:00", 80)]
 
 
 def test_an_edge_that_changes_nothing_is_no_change() -> None:
     policy = VolumePolicy(maximum=10, quiet=[NIGHT])
-    assert next_change(policy, at("2026-05-01 12:00"), BERLIN) is None
+    assert next_limit_change(policy, at("2026-05-01 12:00"), BERLIN) is None
 
 
 def test_quiet_hours_begin_late_where_the_clock_leaves_their_beginning_out() -> None:
     policy = VolumePolicy(quiet=[QuietHours(from_=time(2, 30), to=time(4), maximum=10)])
-    change = next_change(policy, at("2026-03-29 01:00"), BERLIN)  # 02:00 to 03:00 is left out
+    change = next_limit_change(policy, at("2026-03-29 01:00"), BERLIN)  # 02:00 to 03:00 is left out
     assert change == datetime(2026, 3, 29, 1, tzinfo=UTC)  # 03:00
-    assert allowed(policy, change.astimezone(BERLIN)) == 10
+    assert max_volume(policy, change.astimezone(BERLIN)) == 10
 
 
 def test_quiet_hours_that_come_twice_hold_twice() -> None:
     policy = VolumePolicy(quiet=[QuietHours(from_=time(2), to=time(2, 30), maximum=10)])
     now, edges = at("2026-10-25 00:00"), []
     for _ in range(4):
-        found = next_change(policy, now, BERLIN)
+        found = next_limit_change(policy, now, BERLIN)
         assert found is not None
         now = found
         edges.append(f"{now:%H:%M}")
@@ -91,14 +91,14 @@ def test_between_two_changes_nothing_changes(zone: str) -> None:
         datetime(2026, 4, 1, tzinfo=UTC),
         datetime(2026, 10, 24, tzinfo=UTC),
     ):
-        now, coming = begin, next_change(policy, begin, here)
+        now, coming = begin, next_limit_change(policy, begin, here)
         while now < begin + timedelta(days=12):
-            loudest = allowed(policy, now.astimezone(here))
+            loudest = max_volume(policy, now.astimezone(here))
             now += timedelta(minutes=5)
-            changed = allowed(policy, now.astimezone(here)) != loudest
+            changed = max_volume(policy, now.astimezone(here)) != loudest
             assert changed == (now == coming), now
             if changed:
-                coming = next_change(policy, now, here)
+                coming = next_limit_change(policy, now, here)
 
 
 def problems_of(tmp_path: Path, section: str) -> list[str]:
@@ -146,8 +146,8 @@ def test_a_policy_is_read_with_all_its_forms(tmp_path: Path) -> None:
             "2:65: 'lundi' is not a day; ",
         ),
         ('volume: {quiet: [{from: "07:00", to: "08:00", maximum: 200}]}', "2:56: 200 is no volume; write 0 to 100"),
-        ("radio: {patience: 0s}", "2:19: no station begins in no time; write 5s or more"),
-        ("radio: {back: 1s}", "2:15: music could not be heard between two tries; write 10s or more"),
+        ("radio: {silence-timeout: 0s}", "2:26: a station needs longer than that to start; write 5s or more"),
+        ("radio: {retry-every: 1s}", "2:22: that leaves no time for music between two attempts; write 10s or more"),
         ("radio: {fallback: ['fip', ' ']}", "2:27: nothing is named to play; write the name of a station"),
         ("resume: maybe", "2:9: 'maybe' is not true or false"),
     ],

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pi_appliance.music.mpd.proxy import LONGEST, VolumeLines
+from pi_appliance.music.mpd.proxy import LONGEST, VolumeFilter
 
 
 def passed(data: bytes, allowed: int = 30) -> bytes:
-    lines = VolumeLines(lambda: allowed)
+    lines = VolumeFilter(lambda: allowed)
     return lines.feed(data) + lines.rest()
 
 
@@ -36,7 +36,7 @@ def passed(data: bytes, allowed: int = 30) -> bytes:
 )
 def test_a_volume_that_is_too_loud_becomes_what_is_allowed(sent: bytes, goes_on: bytes) -> None:
     assert passed(sent) == goes_on
-    lines = VolumeLines(lambda: 30)
+    lines = VolumeFilter(lambda: 30)
     one_by_one = b"".join(lines.feed(bytes([byte])) for byte in sent)
     assert one_by_one == goes_on, "the same where each byte comes by itself"
 
@@ -66,7 +66,7 @@ def test_what_is_no_loud_volume_stays_as_it_is(sent: bytes) -> None:
 
 
 def test_what_is_none_of_ours_does_not_wait_for_the_end_of_its_line() -> None:
-    lines = VolumeLines(lambda: 30)
+    lines = VolumeFilter(lambda: 30)
     assert lines.feed(b'add "a very lo') == b'add "a very lo'
     assert lines.feed(b"se") == b"se", "in the middle of a line"
     assert lines.feed(b'ng name"\nse') == b'ng name"\n'
@@ -74,7 +74,7 @@ def test_what_is_none_of_ours_does_not_wait_for_the_end_of_its_line() -> None:
 
 
 def test_no_line_is_held_without_end() -> None:
-    lines = VolumeLines(lambda: 30)
+    lines = VolumeFilter(lambda: 30)
     sent, out = b"setvol " + b" " * (LONGEST + 70_000) + b"100\n", b""
     for start in range(0, len(sent), 1000):
         out += lines.feed(sent[start : start + 1000])
@@ -86,7 +86,7 @@ def test_no_line_is_held_without_end() -> None:
 def test_two_million_bytes_pass_as_they_are() -> None:
     random_source = random.Random(5)
     sent = b"command_list_begin\n" + b"".join(b'add "%d"\n' % random_source.randrange(10**12) for _ in range(150_000))
-    lines, out = VolumeLines(lambda: 0), bytearray()
+    lines, out = VolumeFilter(lambda: 0), bytearray()
     for start in range(0, len(sent), 65_536):
         out += lines.feed(sent[start : start + 65_536])
     assert bytes(out) == sent
@@ -100,7 +100,7 @@ WORDS = st.sampled_from(
 @given(st.lists(WORDS, max_size=30).map(b"".join), st.lists(st.integers(0, 60), max_size=6))
 def test_however_it_is_cut_into_packets_the_same_goes_on(sent: bytes, cuts: list[int]) -> None:
     edges = [0, *sorted(cut for cut in cuts if cut < len(sent)), len(sent)]
-    lines = VolumeLines(lambda: 10)
+    lines = VolumeFilter(lambda: 10)
     pieces = b"".join(lines.feed(sent[low:high]) for low, high in pairwise(edges))
     assert pieces + lines.rest() == passed(sent, 10)
 

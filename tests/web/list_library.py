@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 
 from pi_appliance.errors import Refused
 from pi_appliance.music.model import (
-    Art,
     Capability,
+    CoverArt,
     Entry,
     EntryType,
     LibraryFilter,
@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 def window(items: Sequence[T], start: int, count: int) -> Page[T]:
     found = items[start : start + count]
-    return Page(items=found, start=start, length=len(items), more=start + len(found) < len(items))
+    return Page(items=found, start=start, length=len(items), has_more=start + len(found) < len(items))
 
 
 class ListLibrary:
@@ -43,23 +43,26 @@ class ListLibrary:
         self.can = set(Capability)
         self.saved: dict[str, list[Track]] = {}
         self.thought: dict[str, TrackRating] = {}
-        self.pictures: dict[str, Art] = {}
+        self.pictures: dict[str, CoverArt] = {}
         self.art_asked: list[str] = []
         self.updated: list[str] = []
-        self.sockets = [Output(id=0, name="Kitchen", on=True, plugin="alsa"), Output(id=1, name="Garden", on=False)]
+        self.sockets = [
+            Output(id=0, name="Kitchen", enabled=True, plugin="alsa"),
+            Output(id=1, name="Garden", enabled=False),
+        ]
         self.rooms = ["default"]
 
     def changed(self, *names: str, **state: Any) -> None:
         raise NotImplementedError
 
-    async def abilities(self) -> frozenset[Capability]:
+    async def capabilities(self) -> frozenset[Capability]:
         return frozenset(self.can)
 
     def need(self, can: Capability) -> None:
         if can not in self.can:
             raise Refused(f"this player cannot do that: it lacks {can.value!r}")
 
-    async def outputs(self) -> Sequence[Output]:
+    async def list_outputs(self) -> Sequence[Output]:
         self.need(Capability.OUTPUTS)
         return list(self.sockets)
 
@@ -67,10 +70,10 @@ class ListLibrary:
         self.need(Capability.OUTPUTS)
         if id not in {each.id for each in self.sockets}:
             raise Refused(f"there is no output {id}")
-        self.sockets = [dataclasses.replace(each, on=on) if each.id == id else each for each in self.sockets]
+        self.sockets = [dataclasses.replace(each, enabled=on) if each.id == id else each for each in self.sockets]
         self.changed("output")
 
-    async def folder(self, path: str = "", start: int = 0, count: int = 100) -> Page[Entry]:
+    async def list_directory(self, path: str = "", start: int = 0, count: int = 100) -> Page[Entry]:
         self.need(Capability.FOLDERS)
         inside = [track for track in self.shelf if path == "" or track.uri.startswith(f"{path}/")]
         if path and not inside:
@@ -80,7 +83,7 @@ class ListLibrary:
         entries = [Entry(kind=EntryType.FOLDER, name=name, uri=str(PurePosixPath(path, name))) for name in folders]
         return window(entries + [_entry(track) for rest, track in rests if "/" not in rest], start, count)
 
-    async def library(
+    async def list_library(
         self,
         kind: EntryType,
         wanted: LibraryFilter = LibraryFilter(),  # noqa: B008 - it never changes
@@ -102,36 +105,36 @@ class ListLibrary:
                 raise Refused(f"the library is not sorted by {kind.value}")
         return window(entries, start, count)
 
-    async def counts(self, folder: str = "") -> LibraryStats:
+    async def library_stats(self, folder: str = "") -> LibraryStats:
         inside = [track for track in self.shelf if track.uri.startswith(folder)]
         artists, albums = {track.artist for track in inside}, {track.album for track in inside}
         seconds = round(sum(track.duration or 0 for track in inside))
         return LibraryStats(artists=len(artists), albums=len(albums), tracks=len(inside), seconds=seconds)
 
-    async def update(self, folder: str = "") -> None:
+    async def update_library(self, folder: str = "") -> None:
         self.need(Capability.UPDATE)
         self.updated.append(folder)
         self.changed("update", updating=(self.now.updating or 0) + 1)
 
-    async def playlists(self) -> Sequence[Playlist]:
+    async def list_playlists(self) -> Sequence[Playlist]:
         self.need(Capability.PLAYLISTS)
         return [Playlist(name=name) for name in sorted(self.saved)]
 
-    async def playlist(self, name: str, start: int = 0, count: int = 100) -> Page[Entry]:
+    async def list_playlist(self, name: str, start: int = 0, count: int = 100) -> Page[Entry]:
         self.need(Capability.PLAYLISTS)
         return window([_entry(track) for track in self._list(name)], start, count)
 
-    async def playlist_add(self, name: str, source: Source) -> None:
+    async def add_to_playlist(self, name: str, source: Source) -> None:
         self.need(Capability.EDIT_PLAYLISTS)
         self.saved[name] = [*self.saved.get(name, []), *self.tracks_of(source)]
         self.changed("stored_playlist")
 
-    async def playlist_remove(self, name: str, positions: Collection[int]) -> None:
+    async def remove_from_playlist(self, name: str, positions: Collection[int]) -> None:
         self.need(Capability.EDIT_PLAYLISTS)
         self.saved[name] = [track for place, track in enumerate(self._list(name)) if place not in positions]
         self.changed("stored_playlist")
 
-    async def playlist_move(self, name: str, position: int, to: int) -> None:
+    async def move_in_playlist(self, name: str, position: int, to: int) -> None:
         self.need(Capability.EDIT_PLAYLISTS)
         tracks = self._list(name)
         if not (position < len(tracks) and to < len(tracks)):
@@ -153,27 +156,27 @@ class ListLibrary:
         del self.saved[name]
         self.changed("stored_playlist")
 
-    async def opinions(self, uris: Collection[str]) -> Mapping[str, TrackRating]:
+    async def ratings(self, uris: Collection[str]) -> Mapping[str, TrackRating]:
         self.need(Capability.STICKERS)
         return {uri: self.thought[uri] for uri in uris if uri in self.thought}
 
-    async def set_opinion(self, uri: str, opinion: TrackRating) -> None:
+    async def set_rating(self, uri: str, opinion: TrackRating) -> None:
         self.need(Capability.STICKERS)
         self.thought[uri] = opinion
         self.changed("sticker")
 
-    async def favourites(self, start: int = 0, count: int = 100) -> Page[Entry]:
+    async def list_favourites(self, start: int = 0, count: int = 100) -> Page[Entry]:
         self.need(Capability.STICKERS)
         liked = [uri for uri in sorted(self.thought) if self.thought[uri].favourite]
         known = {track.uri: track for track in self.shelf}
         return window([_entry(known.get(uri, Track(uri=uri))) for uri in liked], start, count)
 
-    async def art(self, uri: str) -> Art | None:
+    async def album_art(self, uri: str) -> CoverArt | None:
         self.need(Capability.ART)
         self.art_asked.append(uri)
         return self.pictures.get(uri) or self.pictures.get(uri.rpartition("/")[0])
 
-    async def partitions(self) -> Sequence[Partition]:
+    async def list_partitions(self) -> Sequence[Partition]:
         self.need(Capability.PARTITIONS)
         return [Partition(name=name) for name in self.rooms]
 
@@ -181,7 +184,7 @@ class ListLibrary:
         self._room(name)
         self.changed("partition", partition=name)
 
-    async def new_partition(self, name: str) -> None:
+    async def create_partition(self, name: str) -> None:
         self.need(Capability.PARTITIONS)
         if name in self.rooms:
             raise Refused(f"there is a partition {name!r} already")

@@ -12,7 +12,7 @@ from pi_appliance.music.model import (
     AddResult,
     Capability,
     Mode,
-    Play,
+    PlaybackState,
     PlayerState,
     Queue,
     QueuePosition,
@@ -45,7 +45,12 @@ class ListPlayer(ListLibrary):
         self._ids = itertools.count(max((track.id or 0 for track in tracks), default=0) + 1)
         first = self.tracks[0] if self.tracks else None
         self.now = PlayerState(
-            play=Play.PLAYING, track=first, elapsed=61.0, volume=40, queue_length=len(tracks), partition="default"
+            playback=PlaybackState.PLAYING,
+            track=first,
+            elapsed=61.0,
+            volume=40,
+            queue_length=len(tracks),
+            partition="default",
         )
         self.on_change: Callable[[frozenset[str]], None] = lambda _: None
 
@@ -66,20 +71,20 @@ class ListPlayer(ListLibrary):
         if place >= len(self.tracks):
             raise Refused(f"there is nothing at position {place}; the queue holds {len(self.tracks)}")
         elapsed = self.now.elapsed if position is None else at
-        self.become(play=Play.PLAYING, track=self.tracks[place], elapsed=elapsed or 0.0)
+        self.become(playback=PlaybackState.PLAYING, track=self.tracks[place], elapsed=elapsed or 0.0)
 
     async def play_id(self, id: int) -> None:  # noqa: A002 - MPD's word
         await self.play(self._at_id(id))
 
     async def pause(self) -> None:
-        if self.now.play is Play.PLAYING:
-            self.become(play=Play.PAUSED)
+        if self.now.playback is PlaybackState.PLAYING:
+            self.become(playback=PlaybackState.PAUSED)
 
     async def toggle(self) -> None:
-        await (self.pause() if self.now.play is Play.PLAYING else self.play())
+        await (self.pause() if self.now.playback is PlaybackState.PLAYING else self.play())
 
     async def stop(self) -> None:
-        self.become(play=Play.STOPPED, elapsed=None)
+        self.become(playback=PlaybackState.STOPPED, elapsed=None)
 
     async def next(self) -> None:
         await self._go(1)
@@ -119,22 +124,24 @@ class ListPlayer(ListLibrary):
         self.need(Capability.REPLAY_GAIN)
         self.changed("options", replay_gain=gain)
 
-    async def queue(self, start: int = 0, count: int = 100) -> Queue:
+    async def list_queue(self, start: int = 0, count: int = 100) -> Queue:
         found = self.tracks[start : start + count]
         return Queue(tracks=found, start=start, length=len(self.tracks), version=self.now.queue_version)
 
-    async def add(self, source: Source, where: QueuePosition = QueuePosition.END, *, play: bool = False) -> AddResult:
+    async def add_source(
+        self, source: Source, where: QueuePosition = QueuePosition.END, *, play: bool = False
+    ) -> AddResult:
         if where is QueuePosition.NEXT:
             self.need(Capability.NEXT)
         new = [dataclasses.replace(track, id=next(self._ids)) for track in self.tracks_of(source)]
-        old = [] if where is QueuePosition.INSTEAD else self.tracks
+        old = [] if where is QueuePosition.REPLACE else self.tracks
         place = self._place + 1 if where is QueuePosition.NEXT and self.now.track else len(old)
         self._lay([*old[:place], *new, *old[place:]])
         if play:
             await self.play(place)
-        return AddResult(name=sources.describe(source), position=place, count=len(new))
+        return AddResult(name=sources.describe_source(source), position=place, count=len(new))
 
-    async def move(self, id: int, to: int) -> None:  # noqa: A002 - MPD's word
+    async def move_track(self, id: int, to: int) -> None:  # noqa: A002 - MPD's word
         self.need(Capability.MOVE)
         tracks = list(self.tracks)
         track = tracks.pop(self._at_id(id))
@@ -143,25 +150,25 @@ class ListPlayer(ListLibrary):
         tracks.insert(to, track)
         self._lay(tracks)
 
-    async def remove(self, ids: Collection[int]) -> None:
+    async def remove_tracks(self, ids: Collection[int]) -> None:
         self.need(Capability.REMOVE)
         self._lay([track for track in self.tracks if track.id not in ids])
 
-    async def clear(self) -> None:
+    async def clear_queue(self) -> None:
         self._lay([])
 
-    async def shuffle(self) -> None:
+    async def shuffle_queue(self) -> None:
         self.need(Capability.SHUFFLE)
         self._lay(self.tracks[::-1])  # an order that no dice chose is one, too
 
-    async def save(self, name: str, *, replace: bool = False) -> None:
+    async def save_queue(self, name: str, *, replace: bool = False) -> None:
         self.need(Capability.SAVE)
         if name in self.saved and not replace:
             raise Refused(f"there is a playlist {name!r} already")
         self.saved[name] = list(self.tracks)
         self.changed("stored_playlist")
 
-    async def changes(self) -> AsyncIterator[frozenset[str]]:
+    async def watch_changes(self) -> AsyncIterator[frozenset[str]]:
         yield frozenset({"player"})
 
     async def close(self) -> None:
@@ -181,7 +188,7 @@ class ListPlayer(ListLibrary):
         """Let the queue be TRACKS, each at its place; what plays goes on if it is still among them."""
         self.tracks = [dataclasses.replace(track, position=place) for place, track in enumerate(tracks)]
         current = next((each for each in self.tracks if self.now.track and each.id == self.now.track.id), None)
-        gone = {} if current or not self.now.track else {"play": Play.STOPPED, "elapsed": None}
+        gone = {} if current or not self.now.track else {"playback": PlaybackState.STOPPED, "elapsed": None}
         version = self.now.queue_version + 1
         self.changed("playlist", "player", track=current, queue_length=len(self.tracks), queue_version=version, **gone)
 
@@ -193,10 +200,10 @@ _: type[Player] = ListPlayer  # whoever adds to the port adds it here
 
 
 class ListMusic:
-    """What the daemon's hub is to the page, over a ListPlayer; without one it says `trouble`."""
+    """What the daemon's hub is to the page, over a ListPlayer; without one it has an `error`."""
 
-    def __init__(self, player: ListPlayer | None, trouble: str = "") -> None:
-        self.trouble, self.note, self.stand_in = trouble, "", False
+    def __init__(self, player: ListPlayer | None, error: str = "") -> None:
+        self.error, self.status_text, self.uses_fallback = error, "", False
         self.list_player = player
         self.watchers: dict[asyncio.Event, set[str]] = {}
         if player:
@@ -207,12 +214,12 @@ class ListMusic:
         return self.list_player.now if self.list_player else None
 
     @property
-    def abilities(self) -> frozenset[Capability]:
+    def capabilities(self) -> frozenset[Capability]:
         return frozenset(self.list_player.can if self.list_player else ())
 
     async def player(self) -> ListPlayer:
         if self.list_player is None:
-            raise Unavailable(self.trouble)
+            raise Unavailable(self.error)
         return self.list_player
 
     def tell(self, names: frozenset[str] = frozenset({"connection"})) -> None:
@@ -220,7 +227,7 @@ class ListMusic:
             heard.update(names)
             event.set()
 
-    async def watch(self) -> AsyncIterator[frozenset[str]]:
+    async def watch_changes(self) -> AsyncIterator[frozenset[str]]:
         news, heard = asyncio.Event(), {"connection"}
         news.set()
         self.watchers[news] = heard

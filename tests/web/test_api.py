@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from pi_appliance.errors import Unavailable
-from pi_appliance.music.model import Play
+from pi_appliance.music.model import PlaybackState
 from tests.web.list_player import ListMusic
 from tests.web.test_pages import STATIONS, report
 from tests.web.world import World, configuration, job, served
@@ -84,7 +84,7 @@ WRONG = [
 def test_every_no_is_one_sentence_and_a_status(world: World, path: str, body: Any, status: int, sentence: str) -> None:
     answer = world.ask(path, body)
     assert (answer.status, answer.json) == (status, {"error": sentence})
-    assert (world.player.now.volume, world.player.now.play) == (40, Play.PLAYING)
+    assert (world.player.now.volume, world.player.now.playback) == (40, PlaybackState.PLAYING)
 
 
 def test_a_player_that_is_away_is_503(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from PIL import Image
 
 from pi_appliance.errors import Refused
 from pi_appliance.music import thumbnails
-from pi_appliance.music.model import Art
+from pi_appliance.music.model import CoverArt
 from tests.web.world import Answer, World
 
 PATH = "/api/v1/player/art"
@@ -24,7 +24,7 @@ def drawn(kind: str = "PNG", size: tuple[int, int] = (600, 400), mode: str = "RG
 
 
 def cover(world: World, data: bytes, uri: str = "a.ogg") -> None:
-    world.in_loop(lambda: world.player.pictures.update({uri: Art(data=data, mime="text/html")}))
+    world.in_loop(lambda: world.player.pictures.update({uri: CoverArt(data=data, mime="text/html")}))
     world.in_loop(lambda: world.player.changed("database"))
 
 
@@ -146,7 +146,7 @@ def test_a_jpeg_that_lies_on_its_side_is_put_upright() -> None:
     exif[0x0112] = 6
     file = io.BytesIO()
     image.save(file, "JPEG", exif=exif)
-    found = thumbnails.scaled(file.getvalue(), 64)
+    found = thumbnails.make_thumbnail(file.getvalue(), 64)
     assert found is not None
     with Image.open(io.BytesIO(found)) as upright:
         assert upright.size == (32, 64)
@@ -157,9 +157,9 @@ def test_what_is_small_on_the_disk_and_huge_in_memory_is_left_alone(kind: str, s
     data = drawn(kind, (side, side))
     assert len(data) < 400_000
     with pytest.raises(Refused, match="too large to show"):
-        thumbnails.scaled(data, 64)
+        thumbnails.make_thumbnail(data, 64)
 
 
 def test_one_of_far_too_many_pixels_is_not_even_unpacked() -> None:
     with pytest.raises(Refused, match="30000 by 30000 pixels is too large"):
-        thumbnails.scaled(huge(), 64)
+        thumbnails.make_thumbnail(huge(), 64)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Dialog, Page, Route, expect, sync_playwright
 
-from pi_appliance.music.model import Play
+from pi_appliance.music.model import PlaybackState
 from pi_appliance.posting.model import State
 from pi_appliance.scheduling.due import dump
 from pi_appliance.storage.model import Outcome
@@ -74,7 +74,7 @@ def test_a_press_on_pause_pauses_and_the_button_becomes_play(browser: Browser, w
     with phone(browser, world) as page:
         page.get_by_role("button", name="Pause").tap()
         expect(page.get_by_role("button", name="Play", exact=True)).to_be_visible()
-        assert world.player.now.play is Play.PAUSED
+        assert world.player.now.playback is PlaybackState.PAUSED
         page.get_by_role("button", name="Next").tap()
         expect(page.locator("#title")).to_have_text("Moment's Notice")
         assert page.url == f"{world.origin}/"
@@ -99,7 +99,7 @@ def test_an_answer_that_is_older_than_the_last_event_is_not_shown(browser: Brows
 def test_what_others_do_shows_by_itself(browser: Browser, world: World) -> None:
     with phone(browser, world) as page:
         expect(page.locator("#elapsed")).to_have_text("1:02", timeout=10_000)  # it ticks by itself
-        world.in_loop(lambda: world.player.become(volume=90, play=Play.STOPPED))
+        world.in_loop(lambda: world.player.become(volume=90, playback=PlaybackState.STOPPED))
         expect(page.locator("#volume-line")).to_have_value("90")
         expect(page.get_by_role("button", name="Play", exact=True)).to_be_visible()
 
@@ -338,7 +338,7 @@ def test_without_a_script_everything_works_by_reloading(browser: Browser, world:
     with phone(browser, world, script=False) as page:
         page.get_by_role("button", name="Pause").tap()
         expect(page.get_by_role("button", name="Play", exact=True)).to_be_visible()
-        assert world.player.now.play is Play.PAUSED
+        assert world.player.now.playback is PlaybackState.PAUSED
         page.locator("#volume-line").fill("15")
         page.get_by_role("button", name="Set").tap()
         page.wait_for_load_state()

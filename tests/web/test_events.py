@@ -36,7 +36,7 @@ def test_a_change_of_the_player_arrives(world: World) -> None:
 def test_a_player_that_is_lost_is_told(world: World) -> None:
     def lose() -> None:
         hub = world.daemon.hub
-        hub.list_player, hub.trouble = None, "MPD does not answer"
+        hub.list_player, hub.error = None, "MPD does not answer"
         hub.tell()
 
     with world.events() as events:

@@ -4,7 +4,7 @@ import socket
 
 import pytest
 
-from pi_appliance.music.model import Play
+from pi_appliance.music.model import PlaybackState
 from tests.web.world import World
 
 ANNOUNCED = f"{socket.gethostname().partition('.')[0]}-appliance.local"
@@ -48,19 +48,19 @@ FROM_ELSEWHERE = [
 @pytest.mark.parametrize("path", ["/player/pause", "/api/v1/player/pause", "/jobs/hello/run", "/sign-in"])
 def test_a_form_on_another_site_does_nothing(world: World, path: str, headers: dict[str, str]) -> None:
     answer = world.ask(path, "", **headers)
-    assert (answer.status, world.player.now.play) == (403, Play.PLAYING)
+    assert (answer.status, world.player.now.playback) == (403, PlaybackState.PLAYING)
     assert world.ask("/api/v1/runs").json == []
 
 
 def test_our_own_form_is_taken(world: World) -> None:
     answer = world.ask("/player/pause", "", Origin=world.origin, Sec_Fetch_Site="same-origin")
-    assert (answer.status, answer.headers["location"], world.player.now.play) == (303, "/", Play.PAUSED)
+    assert (answer.status, answer.headers["location"], world.player.now.playback) == (303, "/", PlaybackState.PAUSED)
 
 
 def test_other_methods_change_nothing_either(world: World) -> None:
     assert world.ask("/player/pause").status == 405
     assert world.ask("/api/v1/player/pause", method="PUT", Origin="http://evil.example").status == 403
-    assert world.player.now.play is Play.PLAYING
+    assert world.player.now.playback is PlaybackState.PLAYING
 
 
 @pytest.mark.parametrize("path", ["/", "/nowhere", "/api/v1/state", "/static/page.js", "/health", "/sign-in"])

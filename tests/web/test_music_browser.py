@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from pi_appliance.music.model import Art, Play, Track
+from pi_appliance.music.model import CoverArt, PlaybackState, Track
 from pi_appliance.storage.model import Trigger
 from pi_appliance.system import clock, locks
 from tests.web.list_player import SHELF, SONG, ListMusic, ListPlayer
@@ -102,7 +102,7 @@ def test_the_bar_pauses_and_says_so(browser: Browser, world: World) -> None:
         page.goto(f"{world.origin}/music/radio")
         page.get_by_role("button", name="Pause").tap()
         expect(page.get_by_role("button", name="Play", exact=True)).to_be_visible()
-        assert world.player.now.play is Play.PAUSED
+        assert world.player.now.playback is PlaybackState.PAUSED
         expect(page).to_have_url(re.compile("/music/radio$"))
 
 
@@ -134,7 +134,7 @@ def test_a_station_is_added_and_the_sleep_timer_is_set(browser: Browser, world: 
 
 
 def test_the_cover_shows_where_there_is_one(browser: Browser, world: World) -> None:
-    world.player.pictures["a.ogg"] = Art(data=drawn(), mime="image/png")
+    world.player.pictures["a.ogg"] = CoverArt(data=drawn(), mime="image/png")
     with phone(browser, world) as page:
         expect(page.locator("#cover")).to_be_visible()
         assert page.evaluate("document.getElementById('cover').naturalWidth") > 0

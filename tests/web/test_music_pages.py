@@ -195,7 +195,7 @@ def test_how_it_sounds_is_set(world: World) -> None:
         5,
         ReplayGainMode.ALBUM,
     )
-    assert [output.on for output in world.player.sockets] == [True, True]
+    assert [output.enabled for output in world.player.sockets] == [True, True]
     press(world, "sound/set", {"update": "all"})
     assert world.player.updated == [""]
 

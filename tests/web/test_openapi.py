@@ -12,7 +12,7 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 from pi_appliance.app import Api
 from pi_appliance.music.covers import Covers
 from pi_appliance.music.events import PlayerEvents
-from pi_appliance.music.model import Art
+from pi_appliance.music.model import CoverArt
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.scheduling.child_runs import Runs
 from pi_appliance.system import clock
@@ -77,7 +77,7 @@ def prepare(world: World, path: str) -> None:
     """Let there be all that the examples name."""
     player = world.player
     player.saved = {"Evening": list(player.tracks)}
-    player.pictures["a.ogg"] = Art(data=drawn(), mime="image/png")
+    player.pictures["a.ogg"] = CoverArt(data=drawn(), mime="image/png")
     player.rooms.append("garden")
     world.daemon.sticks = TheSticks("MUSIC")
     world.ask("/api/v1/stations/Quiet", method="DELETE")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from pi_appliance.jobs import reports
-from pi_appliance.music.model import Play, PlayerState
+from pi_appliance.music.model import PlaybackState, PlayerState
 from pi_appliance.storage.model import Outcome, Trigger
 from pi_appliance.system import clock
 from tests.web.list_player import SONG, ListMusic
@@ -48,15 +48,15 @@ def test_each_button_does_what_it_says(world: World) -> None:
         assert world.ask(path, body).status == 303
         return world.player.now
 
-    assert press("/player/toggle").play is Play.PAUSED
-    assert press("/player/toggle").play is Play.PLAYING
+    assert press("/player/toggle").playback is PlaybackState.PAUSED
+    assert press("/player/toggle").playback is PlaybackState.PLAYING
     assert press("/player/next").track != SONG
     assert press("/player/previous").track == SONG
     assert press("/player/volume", "change=5").volume == 45
     assert press("/player/volume", "change=-50").volume == 0
     assert press("/player/volume", "volume=70").volume == 70
     assert press("/player/seek", "seconds=12").elapsed == 12
-    assert press("/player/stop").play is Play.STOPPED
+    assert press("/player/stop").playback is PlaybackState.STOPPED
 
 
 def test_a_station_is_played_and_marked(tmp_path: Path) -> None:
@@ -95,12 +95,12 @@ def test_without_a_player_it_says_why_and_shows_the_jobs(tmp_path: Path) -> None
 
 
 def test_the_silent_stand_in_is_told(world: World) -> None:
-    world.daemon.hub.trouble, world.daemon.hub.stand_in = "a silent stand-in plays", True
-    assert '<p class="note" id="trouble" >a silent stand-in plays</p>' in world.ask("/").text
+    world.daemon.hub.error, world.daemon.hub.uses_fallback = "the silent player is used", True
+    assert '<p class="note" id="trouble" >the silent player is used</p>' in world.ask("/").text
 
 
 def test_an_empty_queue_is_said(world: World) -> None:
-    world.in_loop(lambda: world.player.become(play=Play.STOPPED, track=None, elapsed=None))
+    world.in_loop(lambda: world.player.become(playback=PlaybackState.STOPPED, track=None, elapsed=None))
     assert "Nothing is playing" in world.ask("/").text
     assert world.ask("/api/v1/player").json["player"]["track"] is None
 

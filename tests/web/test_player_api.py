@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from pi_appliance.music.model import Capability, Mode, Play, ReplayGainMode, Track
+from pi_appliance.music.model import Capability, Mode, PlaybackState, ReplayGainMode, Track
 from tests.web.list_player import COLTRANE, ListMusic, ListPlayer
 from tests.web.test_pages import STATIONS
 from tests.web.world import World, configuration, served
@@ -98,8 +98,8 @@ def test_the_queue_is_filled_at_its_end_behind_the_current_track_and_anew(world:
     assert do(world, "/queue/add", {"album": "Kind of Blue", "where": "next"})["position"] == 1
     assert labels(world) == ["Blue Train", "So What", "Blue in Green", "Moment's Notice", "So What"]
     assert get(world, "/queue")["version"] > first["version"]
-    assert do(world, "/queue/add", {"artist": COLTRANE, "where": "instead", "play": True})["count"] == 2
-    assert (labels(world), world.player.now.play) == (["Blue Train", "Moment's Notice"], Play.PLAYING)
+    assert do(world, "/queue/add", {"artist": COLTRANE, "where": "replace", "play": True})["count"] == 2
+    assert (labels(world), world.player.now.playback) == (["Blue Train", "Moment's Notice"], PlaybackState.PLAYING)
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_the_queue_is_filled_at_its_end_behind_the_current_track_and_anew(world:
 def test_what_is_added_may_be_named_in_many_ways(tmp_path: Path, body: Any, found: list[str]) -> None:
     with served(configuration(tmp_path, stations=STATIONS)) as world:
         world.player.saved["Evening"] = [world.player.tracks[1]]
-        do(world, "/queue/add", {**body, "where": "instead"})
+        do(world, "/queue/add", {**body, "where": "replace"})
         assert labels(world) == found
 
 
@@ -128,7 +128,7 @@ def test_what_is_added_may_be_named_in_many_ways(tmp_path: Path, body: Any, foun
         ({}, 400, 'name one thing: by "source", "uri", "playlist", or by tags such as "album"'),
         ({"uri": "a", "album": "b"}, 400, 'name one thing: by "source", "uri", "playlist", or by tags such as "album"'),
         ({"album": "a", "title": "b"}, 400, '"title" goes with "uri"'),
-        ({"uri": "a.ogg", "where": "nowhere"}, 400, "'where' must be one of end, next, instead"),
+        ({"uri": "a.ogg", "where": "nowhere"}, 400, "'where' must be one of end, next, replace"),
         ({"uri": "a.ogg", "play": 1}, 400, "'play' must be true or false"),
         ({"uri": "a\nstop"}, 400, "'uri' must be a line of at most 1000 characters"),
         ({"url": "a"}, 400, "add takes no 'url'; did you mean 'uri'?"),
@@ -218,7 +218,7 @@ def test_playlists_are_made_edited_renamed_and_deleted(world: World) -> None:
     do(world, "/playlists/To%20come/remove", {"positions": [0, 2]})
     assert names() == ["So What"]
     assert do(world, "/playlists/To%20come/play")["count"] == 1
-    assert (labels(world), world.player.now.play) == (["So What"], Play.PLAYING)
+    assert (labels(world), world.player.now.playback) == (["So What"], PlaybackState.PLAYING)
     do(world, "/playlists/To%20come/play", {"where": "end"})
     assert labels(world) == ["So What", "So What"]
     assert do(world, "/playlists/To%20come/rename", {"to": "Done"}) == {"playlist": "Done"}

@@ -69,11 +69,11 @@ def test_a_player_that_is_lost_and_found_is_told(world: World) -> None:
         settled(events)
 
         def lose() -> None:
-            hub.list_player, hub.trouble = None, "MPD does not answer"
+            hub.list_player, hub.error = None, "MPD does not answer"
             hub.tell()
 
         def find() -> None:
-            hub.list_player, hub.trouble = player, ""
+            hub.list_player, hub.error = player, ""
             hub.tell()
 
         world.in_loop(lose)

@@ -158,7 +158,7 @@ def test_the_queue(home: Home) -> None:
     assert home.mpd.mpc("current", "-f", "%file%") == ZWEI
     home.do("/queue/shuffle")
     assert sorted(queue(home)) == sorted([ONE, EINS, ZWEI, EINS, ZWEI])
-    home.do("/queue/add", {"uri": "Ärzte", "where": "instead", "play": True})
+    home.do("/queue/add", {"uri": "Ärzte", "where": "replace", "play": True})
     assert sorted(queue(home)) == sorted([EINS, ZWEI])
     assert "[playing] #1/2" in home.mpd.mpc("status")
     home.do("/queue/clear")
@@ -260,7 +260,7 @@ def test_partitions(home: Home) -> None:
 
 
 def test_a_wrong_address_leaves_the_queue_and_is_a_sentence(home: Home) -> None:
-    answer = home.ask("/player/queue/add", {"uri": "nothing.wav", "where": "instead"})
+    answer = home.ask("/player/queue/add", {"uri": "nothing.wav", "where": "replace"})
     assert (answer.status, answer.json["error"].count("\n")) == (409, 0)
     assert len(queue(home)) == 3
 

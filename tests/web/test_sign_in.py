@@ -75,7 +75,7 @@ def test_programs_are_told_401(locked: World, path: str) -> None:
 @pytest.mark.parametrize("path", ["/player/pause", "/api/v1/player/pause", "/api/v1/jobs/hello/run", "/jobs/hello/run"])
 def test_nothing_is_done_for_strangers(locked: World, path: str) -> None:
     assert locked.ask(path, "").status in (303, 401)
-    assert locked.player.now.play == "play"
+    assert locked.player.now.playback == "play"
 
 
 def test_the_password_opens_and_signing_out_closes(locked: World) -> None:

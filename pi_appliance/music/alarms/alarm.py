@@ -22,7 +22,7 @@ from pi_appliance.music.alarms.session import (
 from pi_appliance.music.alarms.sounds import SoundServer
 from pi_appliance.music.alarms.volume import Fade
 from pi_appliance.music.context import MusicContext
-from pi_appliance.music.model import Mode, Play, PlayerState, QueuePosition, Source, Uri
+from pi_appliance.music.model import Mode, PlaybackState, PlayerState, QueuePosition, Source, Uri
 from pi_appliance.music.player import Player
 from pi_appliance.storage.model import PREEMPT, Result
 
@@ -92,7 +92,7 @@ class SourceList:
                 if not self._names[index].startswith(("http://", "https://", "playlist:", "album:")):
                     raise
                 stations = ()
-            return self._context.resolve_stream(sources.parse(self._names[index], stations))
+            return self._context.resolve_stream(sources.parse_source(self._names[index], stations))
         if self._server is None:
             self._server = self._stack.enter_context(SoundServer(chime.wav(chime.chime()), "chime"))
             self._hosts = self._server.hosts
@@ -192,7 +192,7 @@ class AlarmSession(MusicSession):
         monitor = self._monitor or await self._set_up(state)
         if monitor is None:
             return
-        if state.play is Play.PLAYING and not self.checkpoint.user_took_volume and not self.volume.is_ours(state):
+        if state.playback is PlaybackState.PLAYING and not self.checkpoint.user_took_volume and not self.volume.is_ours(state):
             self.save(user_took_volume=True, previous_volume=state.volume)
         match monitor.observe(self.now(), state):
             case PlaybackStatus.PAUSED:
@@ -209,7 +209,7 @@ class AlarmSession(MusicSession):
     def _player_restarted(self, state: PlayerState) -> bool:
         """Return whether the player restarted and lost its queue between two polls."""
         previous, self._queue_version = self._queue_version, state.queue_version
-        return state.play is Play.STOPPED and state.queue_length == 0 and state.queue_version < previous
+        return state.playback is PlaybackState.STOPPED and state.queue_length == 0 and state.queue_version < previous
 
     async def _set_up(self, state: PlayerState) -> PlaybackMonitor | None:
         """Make the source play at the current level.
@@ -248,7 +248,7 @@ class AlarmSession(MusicSession):
             source = self._sources.resolve(self.checkpoint.source)
             if self._plays_built_in and self.checkpoint.modes is not None:
                 await self.set_modes(replace(self.checkpoint.modes, repeat=True, single=Mode.OFF, consume=Mode.OFF))
-            await self.player.add(source, QueuePosition.INSTEAD, play=True)
+            await self.player.add_source(source, QueuePosition.REPLACE, play=True)
         except Unavailable:
             raise
         except Uncertain:
@@ -260,7 +260,7 @@ class AlarmSession(MusicSession):
 
     def _still_plays(self, state: PlayerState) -> bool:
         """Return whether our music continued while the run or the player was away."""
-        if not self._owns_playback or self._plays_built_in or state.play is not Play.PLAYING:
+        if not self._owns_playback or self._plays_built_in or state.playback is not PlaybackState.PLAYING:
             return False
         if self._resumed:
             if self.context.timestamp().boot != self.checkpoint.phase_started.boot:
@@ -277,12 +277,12 @@ class AlarmSession(MusicSession):
     def _stopped_by_user(self, state: PlayerState) -> bool:
         """Return whether the user stopped it while the run was away; after a reboot silence is expected."""
         same_boot = self.context.timestamp().boot == self.checkpoint.phase_started.boot
-        silent = state.play is not Play.PLAYING and state.track is not None and not state.error
+        silent = state.playback is not PlaybackState.PLAYING and state.track is not None and not state.error
         return same_boot and silent and self.checkpoint.heard
 
     async def _unmute(self, state: PlayerState) -> PlayerState:
         """Unmute the player; stop it first, because its music would be loud at once."""
-        if state.play is Play.PLAYING:
+        if state.playback is PlaybackState.PLAYING:
             await self.player.stop()
         with contextlib.suppress(Refused):
             await self.player.set_mute(False)
@@ -374,7 +374,7 @@ class AlarmSession(MusicSession):
         checkpoint, state = self.checkpoint, await self.poll_player()
         if state is None:
             return
-        if state.play is Play.PLAYING and self.phase_age() < checkpoint.seconds:
+        if state.playback is PlaybackState.PLAYING and self.phase_age() < checkpoint.seconds:
             if self.volume.raised_by_user(state):
                 self.finish("the user raised the volume, so the music continues")
                 return

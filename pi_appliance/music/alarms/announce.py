@@ -19,7 +19,7 @@ from pi_appliance.music.alarms.session import (
 from pi_appliance.music.alarms.sounds import SoundServer
 from pi_appliance.music.alarms.volume import Fade
 from pi_appliance.music.context import MusicContext
-from pi_appliance.music.model import Capability, Mode, Play, PlayerState, QueuePosition, Uri
+from pi_appliance.music.model import Capability, Mode, PlaybackState, PlayerState, QueuePosition, Uri
 from pi_appliance.storage.model import Result
 
 _FADE_TIME = 1.0  # seconds, out before the announcement and in after it
@@ -56,7 +56,7 @@ class AnnouncementSession(MusicSession):
 
     async def run(self, stack: ExitStack) -> Result:
         """Announce and restore. `stack` closes the server of the spoken text."""
-        if Capability.REMOVE not in await self.player.abilities():
+        if Capability.REMOVE not in await self.player.capabilities():
             raise Refused("this player cannot remove tracks from its queue, so an announcement would destroy the queue")
         wav = None if self.options.text is None else await sounds.synthesize(self.options.text)
         uris = [self.options.source or ""]
@@ -91,13 +91,13 @@ class AnnouncementSession(MusicSession):
         return state or await self.player.state()
 
     async def _announce_first(self, state: PlayerState, uris: list[str]) -> None:
-        """Play the first of `uris` that works; all address the same sound.
+        """PlaybackState the first of `uris` that works; all address the same sound.
 
         Raises:
             Refused: None was heard.
 
         """
-        if state.play is Play.PLAYING:
+        if state.playback is PlaybackState.PLAYING:
             await self._fade(Fade(start=state.volume or 0, end=0, seconds=_FADE_TIME))
             await self.player.pause()
             self._save_elapsed(await self.player.state())
@@ -111,7 +111,7 @@ class AnnouncementSession(MusicSession):
             reason = await self._play(uri)
             if not reason:
                 return
-            await self.player.remove(await self._queue_ids())
+            await self.player.remove_tracks(await self._queue_ids())
         raise Refused(f"the announcement was not heard ({reason}); the music is as before")
 
     def _save_elapsed(self, state: PlayerState) -> None:
@@ -120,10 +120,10 @@ class AnnouncementSession(MusicSession):
             self.save(player_position=replace(position, elapsed=state.elapsed))
 
     async def _play(self, uri: str) -> str:
-        """Play `uri` from the end of the queue; return '', or the reason why it was not heard."""
+        """PlaybackState `uri` from the end of the queue; return '', or the reason why it was not heard."""
         self.save(uri=uri, queue_id=None)
-        added = await self.player.add(Uri(uri=uri, title="Announcement"), QueuePosition.END)
-        track = (await self.player.queue(added.position, 1)).tracks[0]
+        added = await self.player.add_source(Uri(uri=uri, title="Announcement"), QueuePosition.END)
+        track = (await self.player.list_queue(added.position, 1)).tracks[0]
         if added.count != 1 or track.id is None:
             raise Refused(f"{added.name} has {added.count} tracks; announce one of them")
         self.save(queue_id=track.id)
@@ -134,13 +134,13 @@ class AnnouncementSession(MusicSession):
             await self.context.sleep(_POLL_INTERVAL)
             state, elapsed = await self.player.state(), self.now() - started
             is_current = state.track is not None and state.track.id == track.id
-            if is_current and state.play is Play.PLAYING:
+            if is_current and state.playback is PlaybackState.PLAYING:
                 heard = heard or bool(state.elapsed)
                 if elapsed < (_MAX_LENGTH if heard else _START_TIMEOUT) and self.context.next_signal() != "stop":
                     continue
             if heard or not state.error:
                 # A sound may be so short that it started and ended between two polls.
-                return "" if heard or not is_current or state.play is Play.STOPPED else "it did not start"
+                return "" if heard or not is_current or state.playback is PlaybackState.STOPPED else "it did not start"
             return state.error
 
     async def _fade(self, fade: Fade) -> None:
@@ -177,22 +177,22 @@ class AnnouncementSession(MusicSession):
         if position is None:  # nothing was changed yet
             return
         announcement_ids = await self._queue_ids()
-        playing_id = state.track.id if state.track is not None and state.play is Play.PLAYING else None
+        playing_id = state.track.id if state.track is not None and state.playback is PlaybackState.PLAYING else None
         # The user has chosen other music meanwhile, or the fade has not ended.
         other_music = playing_id is not None and playing_id not in announcement_ids
         if not other_music:
             await self.volume.set(0)
-            if state.play is not Play.STOPPED:  # MPD pauses at the end of a track that is not the last
+            if state.playback is not PlaybackState.STOPPED:  # MPD pauses at the end of a track that is not the last
                 await self.player.stop()
         # While nothing plays, because MPD would open the announcement again as the next track.
-        await self.player.remove(announcement_ids)
+        await self.player.remove_tracks(announcement_ids)
         if checkpoint.modes is not None:
             await self.set_modes(checkpoint.modes)
         if not other_music:
             await self._restore_position(position)
         if checkpoint.previous_volume is not None:
             start = state.volume or 0 if other_music else 0
-            audible = other_music or position.play == Play.PLAYING
+            audible = other_music or position.play == PlaybackState.PLAYING
             await self._fade(Fade(start=start, end=checkpoint.previous_volume, seconds=_FADE_TIME if audible else 0))
 
     async def _queue_ids(self) -> list[int]:
@@ -200,7 +200,7 @@ class AnnouncementSession(MusicSession):
         checkpoint, position = self.checkpoint, self.checkpoint.player_position
         if position is None or not checkpoint.uri:
             return []
-        added_tracks = (await self.player.queue(position.queue_length, 100)).tracks
+        added_tracks = (await self.player.list_queue(position.queue_length, 100)).tracks
         ids = {each.id for each in added_tracks if each.uri == checkpoint.uri and each.id is not None}
         if checkpoint.queue_id is not None:
             ids.add(checkpoint.queue_id)
@@ -212,16 +212,16 @@ class AnnouncementSession(MusicSession):
             await self.player.stop()
             return
         await self.player.play(number, at=position.elapsed if position.is_file and position.elapsed else 0.0)
-        if position.play == Play.STOPPED:
+        if position.play == PlaybackState.STOPPED:
             await self.player.stop()
-        elif position.play == Play.PAUSED:
+        elif position.play == PlaybackState.PAUSED:
             await self.player.pause()
 
     async def _find_position(self, position: PlaybackPosition) -> int | None:
         """Return the current queue position of the track that played before."""
         if position.position is None:
             return None
-        nearby = (await self.player.queue(max(0, position.position - 50), 100)).tracks
+        nearby = (await self.player.list_queue(max(0, position.position - 50), 100)).tracks
         matches = [each.position for each in nearby if each.id == position.id and each.uri == position.uri]
         matches += [each.position for each in nearby if each.position == position.position and each.uri == position.uri]
         return next((each for each in matches if each is not None), None)
@@ -230,7 +230,7 @@ class AnnouncementSession(MusicSession):
 def _position_of(state: PlayerState) -> PlaybackPosition:
     track = state.track
     return PlaybackPosition(
-        play=state.play,
+        play=state.playback,
         id=track.id if track else None,
         position=track.position if track else None,
         uri=track.uri if track else "",

@@ -157,7 +157,7 @@ class Options:
 
 def _source_errors(text: str) -> list[str]:
     try:
-        sources.parse(text, ())
+        sources.parse_source(text, ())
     except UnknownName:  # a station name: the stations file is not read here
         return []
     except ValueError as error:

@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 
-from pi_appliance.music.model import Play, PlayerState
+from pi_appliance.music.model import PlaybackState, PlayerState
 
 MIN_ADVANCE = 3.0  # seconds that the elapsed time must have advanced
 SILENCE_TIMEOUT = 12.0  # seconds without advance that count as silence; includes buffering
@@ -40,11 +40,11 @@ class PlaybackMonitor:
     def observe(self, now: float, state: PlayerState) -> PlaybackStatus:
         """Evaluate the player's `state`. Call it about once a second."""
         failed = state.error not in ("", self._old_error)
-        match state.play:
-            case Play.PLAYING:
+        match state.playback:
+            case PlaybackState.PLAYING:
                 self._old_error = state.error
                 return self._observe_playing(now, state)
-            case Play.PAUSED:
+            case PlaybackState.PAUSED:
                 # A player whose sound card is gone pauses without the user, and reports an error.
                 return PlaybackStatus.SILENCE if failed else PlaybackStatus.PAUSED
         if failed:

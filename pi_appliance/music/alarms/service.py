@@ -204,7 +204,7 @@ def _next_ring(appliance: Appliance, job: Job, pause: Pause | None, now: datetim
 def describe(job: Job) -> str:
     """Describe the sources, volume and duration of an alarm."""
     options: Any = job.with_
-    names = ", else ".join(sources.in_words(each) for each in options.play or ())
+    names = ", else ".join(sources.describe_text(each) for each in options.play or ())
     fade = f" in {units.format_duration(options.fade_time)}" if options.fade_time else ""
     duration = f", for {units.format_duration(options.duration)}" if options.duration else ""
     return f"{names}; up to volume {options.final_volume}{fade}{duration}"

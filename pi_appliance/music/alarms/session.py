@@ -17,7 +17,7 @@ from pi_appliance.errors import Refused, Unavailable
 from pi_appliance.music.alarms.options import Action, Options, PlayOut
 from pi_appliance.music.alarms.volume import VolumeControl
 from pi_appliance.music.context import MusicContext
-from pi_appliance.music.model import Mode, Play, PlayerState
+from pi_appliance.music.model import Mode, PlaybackState, PlayerState
 from pi_appliance.music.player import Player
 from pi_appliance.system.clock import Timestamp
 
@@ -205,9 +205,9 @@ class MusicSession:
 
     async def silence(self, state: PlayerState) -> None:
         """Pause a file, so that it can continue; stop a stream, which would fall behind."""
-        if state.play is Play.PLAYING and state.track is not None and state.track.duration is not None:
+        if state.playback is PlaybackState.PLAYING and state.track is not None and state.track.duration is not None:
             await self.player.pause()
-        elif state.play is not Play.STOPPED:
+        elif state.playback is not PlaybackState.STOPPED:
             await self.player.stop()
 
     async def restore(self) -> None:
@@ -218,7 +218,7 @@ class MusicSession:
     async def end_outdated(self, reason: str) -> None:
         """End a session that was interrupted too long ago; restore the volume unless playing music would get louder."""
         state, previous = await self.player.state(), self.checkpoint.previous_volume
-        if previous is not None and (state.play is not Play.PLAYING or previous < (state.volume or 0)):
+        if previous is not None and (state.playback is not PlaybackState.PLAYING or previous < (state.volume or 0)):
             await self.restore()
         self.finish(reason)
 

@@ -19,7 +19,7 @@ from pi_appliance.music.alarms.session import (
 )
 from pi_appliance.music.alarms.volume import Fade
 from pi_appliance.music.context import MusicContext
-from pi_appliance.music.model import Play, PlayerState, Track
+from pi_appliance.music.model import PlaybackState, PlayerState, Track
 from pi_appliance.scheduling import schedule
 from pi_appliance.storage.model import PREEMPT, Result
 
@@ -137,10 +137,10 @@ class SleepSession(MusicSession):
         if state is None:
             return POLL_INTERVAL
         track = state.track
-        if state.play is Play.STOPPED or track is None or track.duration is None or self._is_past(track):
+        if state.playback is PlaybackState.STOPPED or track is None or track.duration is None or self._is_past(track):
             return await self._start_fade_out(state, 0.0)
         remaining = track.duration - (state.elapsed or 0.0) if await self._is_last(state, track) else None
-        if remaining is not None and remaining <= self.options.fade_time.total_seconds() and state.play is Play.PLAYING:
+        if remaining is not None and remaining <= self.options.fade_time.total_seconds() and state.playback is PlaybackState.PLAYING:
             return await self._start_fade_out(state, max(remaining - _END_MARGIN, 0.0))
         when = f"in {format_seconds(remaining)}" if remaining else f"after this {self.options.play_out}"
         self.context.progress(None, f"asleep {when}")
@@ -161,7 +161,7 @@ class SleepSession(MusicSession):
             case PlayOut.QUEUE:
                 return not state.random and position + 1 >= state.queue_length
             case PlayOut.ALBUM if not state.random:
-                next_tracks = (await self.player.queue(position + 1, 1)).tracks
+                next_tracks = (await self.player.list_queue(position + 1, 1)).tracks
                 return not next_tracks or next_tracks[0].album != track.album
         return True
 
@@ -174,9 +174,9 @@ class SleepSession(MusicSession):
         checkpoint, state, age = self.checkpoint, await self.poll_player(), self.phase_age()
         if state is None:
             return POLL_INTERVAL
-        if state.play is Play.STOPPED and (state.error or state.track is None) and age < checkpoint.seconds:
+        if state.playback is PlaybackState.STOPPED and (state.error or state.track is None) and age < checkpoint.seconds:
             return POLL_INTERVAL  # the stream broke off; reconnecting waits until this session ends
-        if state.play is not Play.PLAYING:
+        if state.playback is not PlaybackState.PLAYING:
             await self._end("nothing was playing")
             return POLL_INTERVAL
         if self.volume.raised_by_user(state):

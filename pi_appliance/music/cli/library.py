@@ -25,7 +25,7 @@ from pi_appliance.music.cli.group import music_command
 from pi_appliance.music.cli.player_text import called, entry_row, format_time, plain, track_row
 from pi_appliance.music.cli.session import chosen, query
 from pi_appliance.music.cli.sources import wanted_options
-from pi_appliance.music.model import Art, Entry, EntryType, LibraryFilter, LibraryStats, Page, Track, TrackRating
+from pi_appliance.music.model import CoverArt, Entry, EntryType, LibraryFilter, LibraryStats, Page, Track, TrackRating
 from pi_appliance.music.player import Player
 
 T = TypeVar("T")
@@ -83,7 +83,7 @@ async def tell(
         window = await fetch(start, _STEP if wish.whole else wish.count)
         paper.put(window)
         start += len(window.items)
-        more = wish.whole and window.more and bool(window.items)
+        more = wish.whole and window.has_more and bool(window.items)
     paper.end(wish.start, start, window)
 
 
@@ -106,8 +106,8 @@ class _Json(Generic[T]):
             self._before = ", "
 
     def end(self, start: int, end: int, last: Page[T]) -> None:
-        length = last.length if last.more or last.length is not None or end == start else end
-        values = json.dumps({"start": start, "length": length, "more": last.more})
+        length = last.length if last.has_more or last.length is not None or end == start else end
+        values = json.dumps({"start": start, "length": length, "more": last.has_more})
         click.echo(f"{self._before.rstrip(', ')}], {values[1:]}")
 
 
@@ -125,7 +125,7 @@ class _Table(Generic[T]):
         self._begun = True
 
     def end(self, start: int, end: int, last: Page[T]) -> None:
-        if last.more and last.items:
+        if last.has_more and last.items:
             left = f"{last.length - end:,} more" if last.length is not None else "more"
             click.echo(f"… {left}; --start {end + 1}")
         elif not self._begun:
@@ -138,7 +138,7 @@ class _Table(Generic[T]):
 def stats(config: Path, folder: str, as_json: bool) -> None:
     """Say how big the library is, or what of it is in FOLDER."""
     settings = load(config)
-    counts = query(settings, lambda player: player.counts(folder))
+    counts = query(settings, lambda player: player.library_stats(folder))
     if as_json:
         click.echo(json.dumps(dataclasses.asdict(counts)))
         return
@@ -158,7 +158,7 @@ def _size(counts: LibraryStats) -> str:
 def update(config: Path, folder: str, wait: bool) -> None:
     """Look for what is new, other or gone in the library, or in FOLDER of it."""
     if not wait:
-        query(load(config), lambda player: player.update(folder))
+        query(load(config), lambda player: player.update_library(folder))
         click.echo(f"{plain(folder) or 'the library'} is being updated; status tells when it is done")
         return
 
@@ -175,9 +175,9 @@ def update(config: Path, folder: str, wait: bool) -> None:
 def art(config: Path, what: str, target: str | None, as_json: bool) -> None:
     """Say what picture the current track, track N of the queue, or FILE of the library has, or write it to a file."""
 
-    async def looked(player: Player) -> tuple[Track, Art]:
+    async def looked(player: Player) -> tuple[Track, CoverArt]:
         track = await chosen(player, what)
-        picture = await player.art(track.uri)
+        picture = await player.album_art(track.uri)
         if picture is None:
             raise Refused(f"there is no picture of {called(track)}, neither in the file nor in its folder")
         return track, picture
@@ -214,7 +214,7 @@ def browse(config: Path, folder: str, wish: PageOptions) -> None:
     async def listed(player: Player) -> None:
         await tell(
             wish,
-            partial(player.folder, folder),
+            partial(player.list_directory, folder),
             _ENTRIES,
             lambda _, entry: entry_row(entry),
             empty="the folder is empty",
@@ -267,7 +267,7 @@ def search(config: Path, words: tuple[str, ...], wanted: LibraryFilter, wish: Pa
 
 def _tell(config: Path, kind: EntryType, wanted: LibraryFilter, wish: PageOptions) -> None:
     async def listed(player: Player) -> None:
-        fetch = partial(player.library, kind, wanted)
+        fetch = partial(player.list_library, kind, wanted)
         await tell(wish, fetch, _HEADS[kind], lambda _, entry: _row(kind, entry), empty=_NOTHING)
 
     query(load(config), listed)
@@ -294,9 +294,9 @@ def favourites(config: Path, wish: PageOptions) -> None:
         known: dict[str, TrackRating] = {}
 
         async def fetch(start: int, count: int) -> Page[Entry]:
-            window = await player.favourites(start, count)
+            window = await player.list_favourites(start, count)
             if not wish.as_json:
-                known.update(await player.opinions([_uri(entry) for entry in window.items]))
+                known.update(await player.ratings([_uri(entry) for entry in window.items]))
             return window
 
         def row(_: int, entry: Entry) -> tuple[str, ...]:
@@ -339,8 +339,8 @@ def rate(config: Path, rating: str, what: str) -> None:
 def _change(config: Path, what: str, change: Callable[[TrackRating], TrackRating], told: str) -> None:
     async def changed(player: Player) -> str:
         track = await chosen(player, what)
-        before = (await player.opinions([track.uri])).get(track.uri, TrackRating())
-        await player.set_opinion(track.uri, change(before))
+        before = (await player.ratings([track.uri])).get(track.uri, TrackRating())
+        await player.set_rating(track.uri, change(before))
         return called(track)
 
     click.echo(f"{query(load(config), changed)} {told}")
@@ -351,12 +351,12 @@ _LOOK = 1.0  # seconds between two looks
 
 async def updated(player: Player, folder: str) -> tuple[LibraryStats, LibraryStats]:
     """Update FOLDER to the end, and return how big the library was and is. How much is still to come, no MPD tells."""
-    before = await player.counts()
-    changes = player.changes()
+    before = await player.library_stats()
+    changes = player.watch_changes()
     await anext(changes)  # from here on nothing is missed
-    await player.update(folder)
+    await player.update_library(folder)
     await _until_done(player, folder, changes)
-    return before, await player.counts()
+    return before, await player.library_stats()
 
 
 async def _until_done(player: Player, folder: str, changes: AsyncIterator[frozenset[str]]) -> None:
@@ -381,5 +381,5 @@ async def _so_far(player: Player, folder: str) -> str:
     if not folder:
         return ""
     with suppress(Refused):  # the folder itself is still to be found
-        return f", {(await player.counts(folder)).tracks:,} tracks by now"
+        return f", {(await player.library_stats(folder)).tracks:,} tracks by now"
     return ""

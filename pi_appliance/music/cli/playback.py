@@ -99,7 +99,7 @@ def gain(config: Path, by: str | None) -> None:
 @json_option
 def abilities(config: Path, as_json: bool) -> None:
     """Say what the player can, as it is set up now, and what not."""
-    can = query(load(config), lambda player: player.abilities())
+    can = query(load(config), lambda player: player.capabilities())
     if as_json:
         click.echo(json.dumps({str(each): each in can for each in Capability}))
         return
@@ -129,7 +129,7 @@ def status(config: Path, as_json: bool) -> None:
         if as_json or state.track is None:
             return state, TrackRating()
         uri = state.track.uri
-        return state, (await player.opinions([uri])).get(uri, TrackRating())
+        return state, (await player.ratings([uri])).get(uri, TrackRating())
 
     state, opinion = query(load(config), asked)
     if as_json:
@@ -242,7 +242,7 @@ _partitions = music_group("partitions", "Players within the player: a queue, a v
 def list_(config: Path, as_json: bool) -> None:
     """List the partitions of the player; > marks the one that these commands speak of."""
     settings = load(config)
-    found = query(settings, lambda player: player.partitions(), anywhere=True)
+    found = query(settings, lambda player: player.list_partitions(), anywhere=True)
     if as_json:
         click.echo(json.dumps([dataclasses.asdict(each) for each in found]))
         return
@@ -254,7 +254,7 @@ def list_(config: Path, as_json: bool) -> None:
 @click.argument("name")
 def new(config: Path, name: str) -> None:
     """Make the partition NAME. It has no outputs yet: move-output gives it some."""
-    query(load(config), lambda player: player.new_partition(name), anywhere=True)
+    query(load(config), lambda player: player.create_partition(name), anywhere=True)
     click.echo(f"made the partition {plain(name)}")
 
 
@@ -264,7 +264,7 @@ def use(config: Path, name: str) -> None:
     """Let all commands of `music` speak of the partition NAME from now on; `default` is the one there always is."""
     settings = load(config)
     if name != DEFAULT:
-        _require(query(settings, lambda player: player.partitions(), anywhere=True), name)
+        _require(query(settings, lambda player: player.list_partitions(), anywhere=True), name)
     remember_partition(settings, name)
     click.echo(f"the commands speak of the partition {plain(name)} now")
 
@@ -289,7 +289,7 @@ def move_output(config: Path, output: str, name: str | None) -> None:
     target = partition_of(settings) if name is None else name
 
     async def moved(player: Player) -> None:
-        _require(await player.partitions(), target)
+        _require(await player.list_partitions(), target)
         await player.use_partition(target)
         await player.move_output(output)
 
@@ -312,7 +312,7 @@ _HEAD = ("N", "NAME", "SOUNDS", "PLUGIN")
 @json_option
 def list_outputs(config: Path, as_json: bool) -> None:
     """List the outputs of the player, and which of them sound."""
-    _tell(query(load(config), lambda player: player.outputs()), as_json=as_json)
+    _tell(query(load(config), lambda player: player.list_outputs()), as_json=as_json)
 
 
 @music_command("on", "Let an output sound.", group=_outputs)
@@ -331,8 +331,8 @@ def off(config: Path, name: tuple[str, ...]) -> None:
 
 def _switch(config: Path, name: str, *, on: bool) -> None:
     async def switched(player: Player) -> Sequence[Output]:
-        await player.set_output(_named(await player.outputs(), name).id, on)
-        return await player.outputs()
+        await player.set_output(_named(await player.list_outputs(), name).id, on)
+        return await player.list_outputs()
 
     _tell(query(load(config), switched), as_json=False)
 
@@ -352,7 +352,7 @@ def _tell(found: Sequence[Output], *, as_json: bool) -> None:
         click.echo(json.dumps([dataclasses.asdict(each) for each in found]))
     elif found:
         rows = [
-            (str(number), plain(each.name), "yes" if each.on else "no", each.plugin)
+            (str(number), plain(each.name), "yes" if each.enabled else "no", each.plugin)
             for number, each in enumerate(found, start=1)
         ]
         click.echo(table(_HEAD, rows))

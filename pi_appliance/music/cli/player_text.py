@@ -1,13 +1,22 @@
 """What plays, and lists of music, as people read it on a terminal."""
 
-from pi_appliance.music.model import Entry, EntryType, Mode, Play, PlayerState, ReplayGainMode, Track, TrackRating
+from pi_appliance.music.model import (
+    Entry,
+    EntryType,
+    Mode,
+    PlaybackState,
+    PlayerState,
+    ReplayGainMode,
+    Track,
+    TrackRating,
+)
 
-_WORDS = {Play.PLAYING: "playing", Play.PAUSED: "paused", Play.STOPPED: "stopped"}
+_WORDS = {PlaybackState.PLAYING: "playing", PlaybackState.PAUSED: "paused", PlaybackState.STOPPED: "stopped"}
 
 
 def line(state: PlayerState) -> str:
     """Return STATE in one line."""
-    parts = [_WORDS[state.play]]
+    parts = [_WORDS[state.playback]]
     if (track := state.track) is not None:
         parts[0] += f": {called(track)}"
         parts.append(f"{(track.position or 0) + 1} of {state.queue_length}")
@@ -24,7 +33,7 @@ def details(state: PlayerState, opinion: TrackRating) -> list[tuple[str, str]]:
     """Return what else there is to know of STATE, and OPINION of its track: pairs of a word and what it is."""
     track = state.track
     album = ", ".join(part for part in (track.album, track.album_artist, track.date) if part) if track else ""
-    sound = ", ".join(part for part in (state.audio, f"{state.bitrate} kbit/s" if state.bitrate else "") if part)
+    sound = ", ".join(part for part in (state.audio_format, f"{state.bitrate} kbit/s" if state.bitrate else "") if part)
     found = [
         ("album", album),
         ("genre", track.genre if track else ""),

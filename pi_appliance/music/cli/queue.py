@@ -34,7 +34,7 @@ from pi_appliance.music.model import (
     Track,
 )
 from pi_appliance.music.player import Player
-from pi_appliance.music.sources import describe
+from pi_appliance.music.sources import describe_source
 
 _STEP = 500  # tracks asked for at a time
 _PLACES = click.Choice([str(where) for where in QueuePosition])
@@ -61,9 +61,9 @@ _HEAD = (" ", "N", "TITLE", "ARTIST", "ALBUM", "TIME", "FILE")
 
 
 async def _window(player: Player, start: int, count: int) -> Page[Track]:
-    part = await player.queue(start, count)
+    part = await player.list_queue(start, count)
     more = part.start + len(part.tracks) < part.length
-    return Page(items=part.tracks, start=part.start, length=part.length, more=more)
+    return Page(items=part.tracks, start=part.start, length=part.length, has_more=more)
 
 
 @music_command("add", "Put something into the queue.")
@@ -90,7 +90,7 @@ def insert(config: Path, words: tuple[str, ...], wanted: LibraryFilter) -> None:
 @source_arguments
 def play_now(config: Path, words: tuple[str, ...], wanted: LibraryFilter) -> None:
     """Play each SOURCE, as for add, instead of all that is in the queue."""
-    _add(config, words, wanted, QueuePosition.INSTEAD, play=True)
+    _add(config, words, wanted, QueuePosition.REPLACE, play=True)
 
 
 def _add(config: Path, words: Sequence[str], wanted: LibraryFilter, where: QueuePosition, *, play: bool) -> None:
@@ -100,7 +100,7 @@ def _add(config: Path, words: Sequence[str], wanted: LibraryFilter, where: Queue
     async def added(player: Player) -> None:
         for source, to, plays in _in_turn(wishes, where, play=play):
             with _music_sources.hints(settings, source):
-                came = await player.add(source, to, play=plays)
+                came = await player.add_source(source, to, play=plays)
             click.echo(_told(came, to, play=plays))
 
     query(settings, added)
@@ -133,7 +133,7 @@ def move(config: Path, number: int, to: int) -> None:
         track = await track_at(player, number)
         await track_at(player, to)  # told in our words, as the other
         assert track.id is not None, "a track of the queue has an id"
-        await player.move(track.id, to - 1)
+        await player.move_track(track.id, to - 1)
         return track
 
     click.echo(f"moved {plain(query(load(config), moved).label)} to {to}")
@@ -146,15 +146,15 @@ def remove(config: Path, which: tuple[str, ...]) -> None:
     spans = [_span(each) for each in which]
 
     async def removed(player: Player) -> tuple[int, Queue]:
-        before = await player.queue(0, 0)
+        before = await player.list_queue(0, 0)
         ids: set[int] = set()
         for start, end in spans:
             await track_at(player, start + 1)
             if end is not None and end > before.length:
                 raise Refused(f"there is no track {end} in the queue; it ends with {before.length}")
             ids |= await _ids(player, start, before.length if end is None else end)
-        await player.remove(ids)
-        return len(ids), await player.queue(0, 0)
+        await player.remove_tracks(ids)
+        return len(ids), await player.list_queue(0, 0)
 
     count, left = query(load(config), removed)
     click.echo(f"removed {count} {'track' if count == 1 else 'tracks'}; {left.length} left in the queue")
@@ -172,7 +172,7 @@ def _span(text: str) -> tuple[int, int | None]:
 async def _ids(player: Player, start: int, end: int) -> set[int]:
     found: set[int] = set()
     while start < end:
-        part = await player.queue(start, min(_STEP, end - start))
+        part = await player.list_queue(start, min(_STEP, end - start))
         if not part.tracks:
             break
         found |= {track.id for track in part.tracks if track.id is not None}
@@ -183,13 +183,13 @@ async def _ids(player: Player, start: int, end: int) -> set[int]:
 @music_command("clear", "Empty the queue.")
 def clear(config: Path) -> None:
     """Empty the queue."""
-    run_command(load(config), lambda player: player.clear())
+    run_command(load(config), lambda player: player.clear_queue())
 
 
 @music_command("shuffle", "Put the queue into a random order.")
 def shuffle(config: Path) -> None:
     """Put the queue into a random order, once and for all; `random` only plays it so."""
-    run_command(load(config), lambda player: player.shuffle())
+    run_command(load(config), lambda player: player.shuffle_queue())
 
 
 @music_command("save", "Keep the queue as a playlist.")
@@ -199,8 +199,8 @@ def save(config: Path, name: str, replace: bool) -> None:
     """Keep the queue as the playlist NAME."""
 
     async def saved(player: Player) -> Queue:
-        await player.save(name, replace=replace)
-        return await player.queue(0, 0)
+        await player.save_queue(name, replace=replace)
+        return await player.list_queue(0, 0)
 
     click.echo(f"saved {plain(name)}, {query(load(config), saved).length} tracks")
 
@@ -214,7 +214,7 @@ _NUMBER = Number(min=1)
 def list_(config: Path, as_json: bool) -> None:
     """List the playlists, and when each was changed."""
     settings = load(config)
-    found = query(settings, lambda player: player.playlists())
+    found = query(settings, lambda player: player.list_playlists())
     if as_json:
         click.echo(json.dumps([dataclasses.asdict(each) for each in found]))
     elif found:
@@ -225,7 +225,7 @@ def list_(config: Path, as_json: bool) -> None:
 
 
 def _changed(each: Playlist, zone: ZoneInfo) -> str:
-    return instant(datetime.fromisoformat(each.changed), zone) if each.changed else "-"
+    return instant(datetime.fromisoformat(each.modified), zone) if each.modified else "-"
 
 
 @music_command("show", "List what is in a playlist.", group=_playlists)
@@ -237,7 +237,7 @@ def show(config: Path, name: str, wish: PageOptions) -> None:
     async def listed(player: Player) -> None:
         await library.tell(
             wish,
-            partial(player.playlist, name),
+            partial(player.list_playlist, name),
             ("N", "KIND", "NAME", "ARTIST", "TIME", "FILE"),
             lambda number, entry: (str(number), *entry_row(entry)),
             empty=f"the playlist {plain(name)} is empty",
@@ -250,7 +250,9 @@ def show(config: Path, name: str, wish: PageOptions) -> None:
 @click.argument("name")
 def play(config: Path, name: str) -> None:
     """Play the playlist NAME instead of all that is in the queue."""
-    run_command(load(config), lambda player: player.add(SavedPlaylist(playlist=name), QueuePosition.INSTEAD, play=True))
+    run_command(
+        load(config), lambda player: player.add_source(SavedPlaylist(playlist=name), QueuePosition.REPLACE, play=True)
+    )
 
 
 @music_command("add", "Put something at the end of a playlist.", group=_playlists)
@@ -263,8 +265,8 @@ def playlist_add(config: Path, name: str, words: tuple[str, ...], wanted: Librar
 
     async def added(player: Player) -> None:
         for source in wishes:
-            await player.playlist_add(name, source)
-            click.echo(f"added {plain(describe(source))} to {plain(name)}")
+            await player.add_to_playlist(name, source)
+            click.echo(f"added {plain(describe_source(source))} to {plain(name)}")
 
     query(settings, added)
 
@@ -278,7 +280,7 @@ def playlist_remove(config: Path, name: str, numbers: tuple[int, ...]) -> None:
 
     async def removed(player: Player) -> None:
         await _check(player, name, *positions)
-        await player.playlist_remove(name, positions)
+        await player.remove_from_playlist(name, positions)
 
     query(load(config), removed)
     click.echo(f"removed {len(positions)} {'entry' if len(positions) == 1 else 'entries'} from {plain(name)}")
@@ -293,7 +295,7 @@ def playlist_move(config: Path, name: str, number: int, to: int) -> None:
 
     async def moved(player: Player) -> None:
         await _check(player, name, number - 1, to - 1)
-        await player.playlist_move(name, number - 1, to - 1)
+        await player.move_in_playlist(name, number - 1, to - 1)
 
     query(load(config), moved)
     click.echo(f"moved {number} to {to} in {plain(name)}")
@@ -319,5 +321,5 @@ def delete(config: Path, name: str) -> None:
 async def _check(player: Player, name: str, *positions: int) -> None:
     """Raise Refused, in positions as people count them, if one of POSITIONS is not in the playlist NAME."""
     for position in sorted(positions):
-        if not (await player.playlist(name, position, 1)).items:
+        if not (await player.list_playlist(name, position, 1)).items:
             raise Refused(f"there is no entry {position + 1} in the playlist {name!r}")

@@ -54,9 +54,9 @@ async def opened(settings: Config, partition: str) -> AsyncIterator[Player]:
     address = getattr(settings.player and settings.player.with_, "address", "its address")
 
     def tell(_: str) -> None:  # all of why stands on the page and in the log; here it would come with each button
-        click.echo(f"MPD at {address} is not reached; this is the silent stand-in", err=True)
+        click.echo(f"MPD at {address} is not reached; this is the built-in silent player", err=True)
 
-    player = await open_player(settings, known, tell=tell)
+    player = await open_player(settings, known, notify=tell)
     try:
         if partition != DEFAULT:
             await _enter(player, partition)
@@ -95,7 +95,7 @@ def stations(settings: Config) -> Stations:
 
 async def track_at(player: Player, number: int) -> Track:
     """Return the track that is number NUMBER of the queue, from 1. Raises Refused if there is none."""
-    queue = await player.queue(number - 1, 1)
+    queue = await player.list_queue(number - 1, 1)
     if not queue.tracks:
         raise Refused(
             f"there is no track {number} in the queue; it ends with {queue.length}"

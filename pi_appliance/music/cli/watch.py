@@ -22,7 +22,7 @@ from pi_appliance.errors import Unavailable
 from pi_appliance.music.cli import player_text
 from pi_appliance.music.cli.group import music_command
 from pi_appliance.music.cli.session import opened, partition_of
-from pi_appliance.music.model import Play, PlayerState
+from pi_appliance.music.model import PlaybackState, PlayerState
 from pi_appliance.system import backoff
 
 CONNECTION = "connection"  # among what changed: the player is there, or there again
@@ -114,7 +114,7 @@ class Screen:
     def tick(self) -> None:
         """Draw the line with the time it is in the track now."""
         state = self._state
-        if state is None or state.play is not Play.PLAYING or state.elapsed is None:
+        if state is None or state.playback is not PlaybackState.PLAYING or state.elapsed is None:
             return
         elapsed = state.elapsed + time.monotonic() - self._read_at
         if state.track is not None and state.track.duration is not None:
@@ -152,7 +152,7 @@ async def _follow(settings: Config, shown: Shown) -> None:
         fresh, why = True, "the player hung up"
         try:
             async with opened(settings, partition_of(settings)) as player:
-                async for names in player.changes():
+                async for names in player.watch_changes():
                     shown.changed({CONNECTION} if fresh else names, await player.state())
                     attempt, fresh = 1, False
         except Unavailable as error:

@@ -62,7 +62,7 @@ class MpdConnection:
         self.partition = ""  # what it was told to speak of
 
     @classmethod
-    async def open(cls, place: player.Place) -> Self:
+    async def open(cls, place: player.MpdAddress) -> Self:
         """Connect and hear the greeting. Raises OSError, NoMpd, HungUp."""
         match place:
             case Path():
@@ -230,7 +230,7 @@ ANSWER = 5.0  # seconds that an MPD which has just greeted may keep silent; a bi
 class MpdClientBase:
     """Where an MPD is and how to come in. What a command does stands in the files that build on this one."""
 
-    def __init__(self, name: str, place: player.Place, password: str, partition: str = "") -> None:
+    def __init__(self, name: str, place: player.MpdAddress, password: str, partition: str = "") -> None:
         """NAME is how the owner wrote PLACE; PARTITION is the one to speak of, '' for MPD's own first one."""
         self._name, self._place, self._password, self._partition = name, place, password, partition
         self._adding = asyncio.Lock()  # two that fill the queue at once would mix what they bring

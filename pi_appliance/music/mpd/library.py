@@ -28,7 +28,7 @@ _STARTS = ("directory", "file", "playlist")
 class LibraryCommands(MpdClientBase):
     """The part of ports_player.Player that is about the library."""
 
-    async def folder(self, path: str = "", start: int = 0, count: int = 100) -> Page[Entry]:
+    async def list_directory(self, path: str = "", start: int = 0, count: int = 100) -> Page[Entry]:
         """Return folders, tracks and playlist files in the folder PATH of the library, '' for its top."""
         path = path.strip("/")
         async with self._session() as line:
@@ -42,7 +42,7 @@ class LibraryCommands(MpdClientBase):
         async with self._session() as line:  # another one: MPD hangs up on who asks for more than its buffer holds
             return await _big_folder(line, path, start, count)
 
-    async def library(
+    async def list_library(
         self,
         kind: EntryType,
         wanted: LibraryFilter = LibraryFilter(),  # noqa: B008 - it never changes
@@ -65,7 +65,7 @@ class LibraryCommands(MpdClientBase):
                     return _albums(await _list(line, wanted, "album", "date", "albumartist"), start, count)
         raise Refused(f"the library has no list of each {kind}")
 
-    async def counts(self, folder: str = "") -> LibraryStats:
+    async def library_stats(self, folder: str = "") -> LibraryStats:
         """Return how big the library is, or what of it is in FOLDER (then only its tracks and seconds are counted)."""
         async with self._session() as line:
             if folder.strip("/"):
@@ -80,7 +80,7 @@ class LibraryCommands(MpdClientBase):
                 updated=int(said["db_update"]) if "db_update" in said else None,
             )
 
-    async def update(self, folder: str = "") -> None:
+    async def update_library(self, folder: str = "") -> None:
         """Look for what is new in FOLDER, '' for all. It goes on by itself: `PlayerState.updating`."""
         async with self._session() as line:
             await line.ask("update", folder.strip("/"))
@@ -152,7 +152,7 @@ async def _big_folder(line: MpdConnection, path: str, start: int, count: int) ->
         *(_place(EntryType.PLAYLIST, name) for name in _behind(playlists, start - len(folders) - songs, count)),
     ]
     whole = len(folders) + songs + len(playlists)
-    return Page(items=items, start=start, length=whole, more=start + count < whole)
+    return Page(items=items, start=start, length=whole, has_more=start + count < whole)
 
 
 def _behind(names: list[str], start: int, count: int) -> list[str]:
@@ -170,7 +170,7 @@ async def _songs(line: MpdConnection, wanted: LibraryFilter, start: int, count: 
     found = [parsing.entry(track) for track in parsing.tracks(answer)]
     more, items = len(found) > count, found[:count]
     counted = not more and bool(items or start == 0)
-    return Page(items=items, start=start, length=start + len(items) if counted else None, more=more)
+    return Page(items=items, start=start, length=start + len(items) if counted else None, has_more=more)
 
 
 async def _list(line: MpdConnection, wanted: LibraryFilter, tag: str, *groups: str) -> bytes:
@@ -216,7 +216,7 @@ _RATING, _LIKE, _LOVED = "rating", "like", "2"
 class RatingCommands(MpdClientBase):
     """The part of ports_player.Player that is about ratings and favourites."""
 
-    async def opinions(self, uris: Collection[str]) -> Mapping[str, TrackRating]:
+    async def ratings(self, uris: Collection[str]) -> Mapping[str, TrackRating]:
         """Return what is thought of those of URIS that something is thought of."""
         asked = [uri for uri in dict.fromkeys(uris) if parsing.is_inside(uri)]
         async with self._session() as line:
@@ -224,7 +224,7 @@ class RatingCommands(MpdClientBase):
         found = {uri: _opinion(answer) for uri, answer in zip(asked, answers, strict=True) if answer}
         return {uri: opinion for uri, opinion in found.items() if opinion != TrackRating()}
 
-    async def set_opinion(self, uri: str, opinion: TrackRating) -> None:
+    async def set_rating(self, uri: str, opinion: TrackRating) -> None:
         """Keep what is thought of the track URI, in place of what was thought before."""
         if opinion.rating is not None and not 1 <= opinion.rating <= 10:
             raise Refused(f"a rating is from 1 to 10, not {opinion.rating}")
@@ -240,7 +240,7 @@ class RatingCommands(MpdClientBase):
             if commands := _changes(uri, before, opinion):
                 await line.ask_all(*commands)
 
-    async def favourites(self, start: int = 0, count: int = 100) -> Page[Entry]:
+    async def list_favourites(self, start: int = 0, count: int = 100) -> Page[Entry]:
         """Return the favourite tracks, in the order of their addresses."""
         async with self._session() as line:
             answer = await line.ask("sticker", "find", "song", "", _LIKE, "=", _LOVED)

@@ -13,7 +13,7 @@ from pi_appliance.music.model import (
     Mode,
     Output,
     Page,
-    Play,
+    PlaybackState,
     PlayerState,
     ReplayGainMode,
     Track,
@@ -68,7 +68,7 @@ def state(status: Answer, song: Answer, gain: Answer) -> PlayerState:
     """Return what `status`, `currentsong` and `replay_gain_status` say together."""
     volume = int(status.get("volume", -1))
     return PlayerState(
-        play=Play(status["state"]),
+        playback=PlaybackState(status["state"]),
         track=track(song) if song else None,
         elapsed=_seconds(status.get("elapsed")),
         volume=volume if volume >= 0 else None,
@@ -82,7 +82,7 @@ def state(status: Answer, song: Answer, gain: Answer) -> PlayerState:
         queue_version=int(status["playlist"]),
         updating=_number(status.get("updating_db")),
         bitrate=_number(status.get("bitrate")) or None,
-        audio=status.get("audio", ""),
+        audio_format=status.get("audio", ""),
         partition=status.get("partition", ""),
         error=status.get("error", ""),
     )
@@ -128,7 +128,7 @@ def outputs(answer: bytes) -> Sequence[Output]:
         Output(
             id=int(each["outputid"]),
             name=each["outputname"],
-            on=each["outputenabled"] == "1",
+            enabled=each["outputenabled"] == "1",
             plugin=each.get("plugin", ""),
         )
         for each in records(answer, {"outputid"})
@@ -138,12 +138,12 @@ def outputs(answer: bytes) -> Sequence[Output]:
 
 def window(items: Sequence[T], start: int, count: int) -> Page[T]:
     """Return COUNT of ITEMS, which are the whole list, from START on."""
-    return Page(items=items[start : start + count], start=start, length=len(items), more=start + count < len(items))
+    return Page(items=items[start : start + count], start=start, length=len(items), has_more=start + count < len(items))
 
 
 def pad_page(place: Page[Any], items: Sequence[T]) -> Page[T]:
     """Return the window at PLACE with ITEMS in it."""
-    return Page(items=items, start=place.start, length=place.length, more=place.more)
+    return Page(items=items, start=place.start, length=place.length, has_more=place.has_more)
 
 
 def order(name: str) -> str:

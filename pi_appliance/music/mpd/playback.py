@@ -8,7 +8,7 @@ import contextlib
 from collections.abc import AsyncIterator, Sequence
 
 from pi_appliance.errors import Refused, Unavailable
-from pi_appliance.music.model import Art, Capability, Mode, Output, Partition, PlayerState, ReplayGainMode
+from pi_appliance.music.model import Capability, CoverArt, Mode, Output, Partition, PlayerState, ReplayGainMode
 from pi_appliance.music.mpd import parsing
 from pi_appliance.music.mpd.connection import (
     EXISTS,
@@ -37,7 +37,7 @@ _BEGINNINGS = {
 class AlbumArtCommands(MpdClientBase):
     """The part of ports_player.Player that is about album art."""
 
-    async def art(self, uri: str) -> Art | None:
+    async def album_art(self, uri: str) -> CoverArt | None:
         """Return the picture in the file URI, else that of its folder; None if there is neither."""
         if not parsing.is_inside(uri):
             return None
@@ -57,7 +57,7 @@ async def _larger_parts(line: MpdConnection) -> None:
             raise
 
 
-async def _picture(line: MpdConnection, command: str, uri: str) -> Art | None:
+async def _picture(line: MpdConnection, command: str, uri: str) -> CoverArt | None:
     try:
         said, data = await line.picture(command, uri, 0)
         size = int(said.get("size", 0))
@@ -73,7 +73,7 @@ async def _picture(line: MpdConnection, command: str, uri: str) -> Art | None:
         if no.code in NOT_ALLOWED:
             raise
         return None  # there is none, or it cannot be read; before 0.22, MPD does not look into the file at all
-    return Art(data=bytes(picture), mime=_mime(said.get("type", ""), bytes(picture[:12])))
+    return CoverArt(data=bytes(picture), mime=_mime(said.get("type", ""), bytes(picture[:12])))
 
 
 def _mime(said: str, beginning: bytes) -> str:
@@ -87,7 +87,7 @@ def _mime(said: str, beginning: bytes) -> str:
 class PartitionCommands(MpdClientBase):
     """The part of ports_player.Player that is about partitions. None of it is done from within one that may be gone."""
 
-    async def partitions(self) -> Sequence[Partition]:
+    async def list_partitions(self) -> Sequence[Partition]:
         """Return the partitions there are."""
         async with self._session(partition=False) as line:
             return [Partition(name=name) for name in parsing.values(await line.ask("listpartitions"), "partition")]
@@ -100,7 +100,7 @@ class PartitionCommands(MpdClientBase):
         for each in self._open:
             each.wake()  # who waits for changes waits for those of this partition now
 
-    async def new_partition(self, name: str) -> None:
+    async def create_partition(self, name: str) -> None:
         """Make a partition."""
         told = {
             EXISTS: f"there is a partition called {name!r} already",
@@ -167,7 +167,7 @@ class PlaybackCommands(MpdClientBase):
             answers = await line.ask_all(("status",), ("currentsong",), ("replay_gain_status",))
             return parsing.state(*map(parsing.fields, answers))
 
-    async def abilities(self) -> frozenset[Capability]:
+    async def capabilities(self) -> frozenset[Capability]:
         """Return what it can, as it is set up at this moment, with the permissions that the password gives."""
         async with self._session() as line:
             commands, status, stats = await line.ask_all(("commands",), ("status",), ("stats",))
@@ -273,7 +273,7 @@ class PlaybackCommands(MpdClientBase):
         async with self._session() as line:
             await line.ask("replay_gain_mode", gain.value)
 
-    async def outputs(self) -> Sequence[Output]:
+    async def list_outputs(self) -> Sequence[Output]:
         """Return where sound comes out."""
         async with self._session() as line:
             return parsing.outputs(await line.ask("outputs"))
@@ -284,7 +284,7 @@ class PlaybackCommands(MpdClientBase):
             await line.ask("enableoutput" if on else "disableoutput", id)
 
 
-class Mpd(
+class MpdPlayer(
     PlaybackCommands,
     QueueCommands,
     LibraryCommands,
@@ -295,7 +295,7 @@ class Mpd(
 ):
     """An MPD, all of it."""
 
-    async def changes(self) -> AsyncIterator[frozenset[str]]:
+    async def watch_changes(self) -> AsyncIterator[frozenset[str]]:
         """Yield the names of what changed, as MPD calls them; at first all. Raises Unavailable when it is lost."""
         async with self._session() as line:
             line.keep_alive()

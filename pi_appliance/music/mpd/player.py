@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 if TYPE_CHECKING:
-    from pi_appliance.music.mpd.playback import Mpd
+    from pi_appliance.music.mpd.playback import MpdPlayer
 
 
-Place = Path | tuple[str, int]
+MpdAddress = Path | tuple[str, int]
 
 
-def parse(text: str) -> Place:
+def parse_address(text: str) -> MpdAddress:
     """Read TEXT such as localhost:6600, [::1]:6600 or /run/mpd/socket. Raises ValueError with what would be right."""
     if text.startswith(("/", "~")):
         return Path(text).expanduser()
@@ -37,27 +37,27 @@ class Options:
     address: Annotated[str, "host:port or the path of a socket; a password goes among the secrets, as MPD_PASSWORD"] = (
         "localhost:6600"
     )
-    stand_in: Annotated[bool, "start a private, silent MPD when none answers"] = True
-    music: Annotated[Path | None, "the music folder of the stand-in; without it, an empty one"] = None
+    fallback_mpd: Annotated[bool, "use a built-in silent MPD while none answers"] = True
+    music: Annotated[Path | None, "the music folder of the silent player; without it, an empty one"] = None
     partition: Annotated[str, "the partition of MPD to speak of; without it, MPD's first one"] = ""
 
     def check(self) -> list[tuple[tuple[str | int, ...], str, str]]:
         """Return what is wrong with the address: where, what, and what would be right."""
         try:
-            parse(self.address)
+            parse_address(self.address)
         except ValueError as error:
             shown = "this" if "@" in self.address else repr(self.address)  # never a password
             return [(("address",), f"{shown} is not an address of MPD", str(error))]
         return []
 
     @property
-    def place(self) -> Place:
+    def place(self) -> MpdAddress:
         """Where it is: the path of a socket, or host and port."""
-        return parse(self.address)
+        return parse_address(self.address)
 
 
-def connect(options: Options, secrets: Mapping[str, str]) -> "Mpd":
+def connect(options: Options, secrets: Mapping[str, str]) -> "MpdPlayer":
     """Return the player. Nothing is sent before the first command; each command finds out for itself who is there."""
-    from pi_appliance.music.mpd.playback import Mpd  # noqa: PLC0415 - asyncio is as big as all the rest
+    from pi_appliance.music.mpd.playback import MpdPlayer  # noqa: PLC0415 - asyncio is as big as all the rest
 
-    return Mpd(options.address, options.place, secrets.get("MPD_PASSWORD", ""), options.partition)
+    return MpdPlayer(options.address, options.place, secrets.get("MPD_PASSWORD", ""), options.partition)

@@ -38,18 +38,18 @@ audio_output {{
 """
 
 
-def socket_in(folder: Path) -> Path:
+def socket_path(folder: Path) -> Path:
     """Return where the private MPD of FOLDER listens, if it runs."""
     return folder / "socket"
 
 
 @contextlib.asynccontextmanager
-async def running(folder: Path, music: Path | None) -> AsyncIterator[Path]:
+async def run_private_mpd(folder: Path, music: Path | None) -> AsyncIterator[Path]:
     """Have it run within the block, which gets its socket once it answers. Raises Unavailable.
 
     All its files are in FOLDER. One that runs there already is used and left as it is.
     """
-    socket = socket_in(folder)
+    socket = socket_path(folder)
     if await _answers(socket):
         yield socket
         return
@@ -71,7 +71,7 @@ async def running(folder: Path, music: Path | None) -> AsyncIterator[Path]:
 
 def _prepare(folder: Path, music: Path | None) -> Path:
     """Write what it needs into FOLDER and return its configuration."""
-    socket = socket_in(folder)
+    socket = socket_path(folder)
     if len(os.fsencode(socket)) > LONGEST:
         raise Unavailable(f"{socket} is too long for a socket; choose a shorter `state-dir`")
     if music is not None and not music.is_dir():

@@ -13,10 +13,10 @@ import socket
 from collections.abc import Callable
 from pathlib import Path
 
-from pi_appliance.config.model import MpdPort
+from pi_appliance.config.model import MpdProxy
 from pi_appliance.daemon import Daemon
 from pi_appliance.errors import Refused, Unavailable
-from pi_appliance.music.hub import Hub, Upstream
+from pi_appliance.music.hub import PlayerHub, Upstream
 
 LONGEST = 16_384  # bytes of one line; MPD closes the connection where one is longer
 _COMMAND = b"setvol"
@@ -33,7 +33,7 @@ _WORDS = (1 << 32, 1 << 64)
 _LOUDEST = 100
 
 
-class VolumeLines:
+class VolumeFilter:
     """The lines of one client. ALLOWED tells the loudest that is allowed when a line goes by."""
 
     def __init__(self, allowed: Callable[[], int]) -> None:
@@ -99,7 +99,7 @@ _HERE = {"localhost", "127.0.0.1", "::1"}
 _log = logging.getLogger(__name__)
 
 
-class MpdPortService:
+class MpdProxyService:
     """The MPD port as a part of the daemon."""
 
     def __init__(self) -> None:
@@ -107,11 +107,11 @@ class MpdPortService:
 
     async def start(self, daemon: Daemon) -> str:
         """Begin to listen, if the configuration wants it; return where. Raises Unavailable, or Refused."""
-        settings = daemon.appliance.config.mpd_port
+        settings = daemon.appliance.config.mpd_proxy
         if settings is None:
             return ""
-        if daemon.hub.kind and daemon.hub.configured is None:
-            return f"MPD apps: none, for a player of kind {daemon.hub.kind} has no MPD for them; take mpd-port: away"
+        if daemon.hub.kind and daemon.hub.mpd_address is None:
+            return f"MPD apps: none, for a player of kind {daemon.hub.kind} has no MPD for them; take mpd-proxy: away"
         relay = Relay(daemon.hub, settings)
         port = await relay.start()
         self._relay = relay
@@ -126,7 +126,9 @@ class MpdPortService:
 class Relay:
     """Listens, and relays for each client until either side closes."""
 
-    def __init__(self, hub: Hub, settings: MpdPort, *, clients: int = CLIENTS, patience: float = GREETING) -> None:
+    def __init__(
+        self, hub: PlayerHub, settings: MpdProxy, *, clients: int = CLIENTS, patience: float = GREETING
+    ) -> None:
         self._hub, self._settings, self._clients, self._patience = hub, settings, clients, patience
         self._server: asyncio.Server | None = None
         self._now: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
@@ -134,13 +136,13 @@ class Relay:
     async def start(self) -> int:
         """Begin to listen and return the port. Raises Unavailable if it is taken, Refused if it is the player's own."""
         host, port = self._settings.host, self._settings.port
-        if _is_itself(self._hub.configured, self._settings):
-            raise Refused(f"mpd-port: {port} is the port of the player itself; write another one")
+        if _is_itself(self._hub.mpd_address, self._settings):
+            raise Refused(f"mpd-proxy: {port} is the port of the player itself; write another one")
         try:
             self._server = await asyncio.start_server(self._serve, host, port)
         except (OSError, UnicodeError) as error:  # UnicodeError: what no host can be called
             why = getattr(error, "strerror", None) or str(error)
-            raise Unavailable(f"the MPD port cannot listen on {host}:{port}: {why}; correct `mpd-port`") from None
+            raise Unavailable(f"the MPD port cannot listen on {host}:{port}: {why}; correct `mpd-proxy`") from None
         return int(self._server.sockets[0].getsockname()[1])
 
     async def stop(self) -> None:
@@ -168,16 +170,16 @@ class Relay:
         client = writer.get_extra_info("peername")[0]
         upstream = self._hub.upstream
         if len(self._now) > self._clients:
-            return _log.warning("mpd-port client=%s turned away: there are %d already", client, self._clients)
+            return _log.warning("mpd-proxy client=%s turned away: there are %d already", client, self._clients)
         if upstream is None:
-            self._hub.seek()
-            return _log.info("mpd-port client=%s turned away: %s", client, self._hub.trouble)
+            self._hub.reconnect_now()
+            return _log.info("mpd-proxy client=%s turned away: %s", client, self._hub.error)
         try:
             greeting, from_mpd, to_mpd = await self._greeted(upstream)
         except OSError as error:
-            return _log.info("mpd-port client=%s turned away: MPD is not reached: %s", client, error)
-        house = self._hub.house
-        lines = VolumeLines(house.allowed) if house.policy is not None else None
+            return _log.info("mpd-proxy client=%s turned away: MPD is not reached: %s", client, error)
+        house = self._hub.policy
+        lines = VolumeFilter(house.max_volume) if house.volume_policy is not None else None
         try:
             writer.write(greeting)
             await _both_ways(reader, writer, from_mpd, to_mpd, lines)
@@ -212,7 +214,7 @@ async def _both_ways(
     to_client: asyncio.StreamWriter,
     from_mpd: asyncio.StreamReader,
     to_mpd: asyncio.StreamWriter,
-    lines: VolumeLines | None,
+    lines: VolumeFilter | None,
 ) -> None:
     """Copy both ways until MPD has said its last, or either side breaks; what the client says goes through LINES."""
     asking = asyncio.create_task(_copy(from_client, to_mpd, lines))
@@ -227,7 +229,7 @@ async def _both_ways(
         await asyncio.gather(asking, answering, return_exceptions=True)
 
 
-async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, lines: VolumeLines | None = None) -> bool:
+async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, lines: VolumeFilter | None = None) -> bool:
     """Copy until READER ends, and hand the end on. False if either side broke."""
     try:
         while data := await reader.read(CHUNK):
@@ -257,5 +259,5 @@ def _keep_alive(writer: asyncio.StreamWriter) -> None:
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 20)
 
 
-def _is_itself(upstream: Upstream | None, settings: MpdPort) -> bool:
+def _is_itself(upstream: Upstream | None, settings: MpdProxy) -> bool:
     return isinstance(upstream, tuple) and upstream[1] == settings.port and upstream[0] in {*_HERE, settings.host}

@@ -50,13 +50,13 @@ def name_of(source: Source) -> str:
         case SavedPlaylist():
             return source.playlist
         case LibraryFilter():
-            return sources.describe(source)
+            return sources.describe_source(source)
 
 
 async def add(line: MpdConnection, source: Source, where: QueuePosition, *, play: bool) -> Came:
     """Put SOURCE into the queue. Raises Refused, and leaves the queue as it was, if there is no such thing."""
     command = await _how(line, source)
-    if where is QueuePosition.INSTEAD:
+    if where is QueuePosition.REPLACE:
         return await _instead(line, source, command, play=play)
     status, answer, count = await _append(line, source, command)
     position, then = _places(where, status, count)
@@ -86,7 +86,7 @@ async def _how(line: MpdConnection, source: Source) -> Command:
         case LibraryFilter():
             find, expression = parsing.songs(source)
             if not await line.ask(find, expression, "window", "0:1"):
-                raise Refused(f"nothing in the library is {sources.describe(source)}")
+                raise Refused(f"nothing in the library is {sources.describe_source(source)}")
             return (f"{find}add", expression)
 
 
@@ -196,21 +196,21 @@ def _title(source: Source, answer: bytes) -> list[Command]:
 class PlaylistCommands(MpdClientBase):
     """The part of ports_player.Player that is about saved playlists."""
 
-    async def playlists(self) -> Sequence[Playlist]:
+    async def list_playlists(self) -> Sequence[Playlist]:
         """Return the saved playlists, in the order of their names."""
         async with self._session() as line:
             found = parsing.records(await line.ask("listplaylists"), {"playlist"})
-            lists = [Playlist(name=each["playlist"], changed=each.get("last-modified", "")) for each in found]
+            lists = [Playlist(name=each["playlist"], modified=each.get("last-modified", "")) for each in found]
             return sorted(lists, key=lambda each: parsing.order(each.name))
 
-    async def playlist(self, name: str, start: int = 0, count: int = 100) -> Page[Entry]:
+    async def list_playlist(self, name: str, start: int = 0, count: int = 100) -> Page[Entry]:
         """Return COUNT entries of the playlist NAME. Raises Refused if there is none."""
         async with self._session() as line:
             # MPD cuts no window before 0.24, and the tags of many are more than it says at once. Names are little.
             cut = parsing.window(await _uris(line, name), start, count)
             return parsing.pad_page(cut, await entries(line, cut.items))
 
-    async def playlist_add(self, name: str, source: Source) -> None:
+    async def add_to_playlist(self, name: str, source: Source) -> None:
         """Put SOURCE at the end of the playlist NAME, which is made if it is not there."""
         async with self._session() as line:
             match source:
@@ -225,7 +225,7 @@ class PlaylistCommands(MpdClientBase):
                     await _must_be_there(line, source)
                     await _change(line, "add", ("searchaddpl", name, parsing.songs(source)[1]))
 
-    async def playlist_remove(self, name: str, positions: Collection[int]) -> None:
+    async def remove_from_playlist(self, name: str, positions: Collection[int]) -> None:
         """Take the entries at POSITIONS out of the playlist NAME."""
         last_first = sorted(set(positions), reverse=True)  # so that the others stay where they are
         async with self._session() as line:
@@ -233,7 +233,7 @@ class PlaylistCommands(MpdClientBase):
             if last_first:
                 await _change(line, "remove", *(("playlistdelete", name, position) for position in last_first))
 
-    async def playlist_move(self, name: str, position: int, to: int) -> None:
+    async def move_in_playlist(self, name: str, position: int, to: int) -> None:
         """Move one entry of the playlist NAME."""
         async with self._session() as line:
             await _must_have(line, name, [position, to])
@@ -301,7 +301,7 @@ async def _must_be_there(line: MpdConnection, wanted: LibraryFilter) -> None:
     """Raise Refused if nothing is WANTED: MPD would make an empty list and say nothing."""
     find, expression = parsing.songs(wanted)
     if not await line.ask(find, expression, "window", "0:1"):
-        raise Refused(f"nothing in the library is {sources.describe(wanted)}")
+        raise Refused(f"nothing in the library is {sources.describe_source(wanted)}")
 
 
 def _one(name: str, source: Uri) -> Command:
@@ -316,7 +316,7 @@ _UNDER_WAY = "pi-appliance is saving"  # a playlist that is only there while ano
 class QueueCommands(MpdClientBase):
     """The part of ports_player.Player that is about the queue."""
 
-    async def queue(self, start: int = 0, count: int = 100) -> Queue:
+    async def list_queue(self, start: int = 0, count: int = 100) -> Queue:
         """Return COUNT tracks of the queue from position START."""
         async with self._session() as line:
             try:
@@ -333,7 +333,9 @@ class QueueCommands(MpdClientBase):
                 version=int(said["playlist"]),
             )
 
-    async def add(self, source: Source, where: QueuePosition = QueuePosition.END, *, play: bool = False) -> AddResult:
+    async def add_source(
+        self, source: Source, where: QueuePosition = QueuePosition.END, *, play: bool = False
+    ) -> AddResult:
         """Put SOURCE into the queue, and PLAY it from its first track. What is not known leaves the queue as it was."""
         async with self._session() as line, self._adding:
             position, count = await add(line, source, where, play=play)
@@ -343,28 +345,28 @@ class QueueCommands(MpdClientBase):
                 name = track.label
             return AddResult(name=name, position=position, count=count)
 
-    async def move(self, id: int, to: int) -> None:  # noqa: A002 - MPD's word
+    async def move_track(self, id: int, to: int) -> None:  # noqa: A002 - MPD's word
         """Move the track that has ID to position TO."""
         async with self._session() as line:
             # Twice would be harmless, were the ids the same ones after a restart of MPD.
             await line.act("move", ("moveid", id, to))
 
-    async def remove(self, ids: Collection[int]) -> None:
+    async def remove_tracks(self, ids: Collection[int]) -> None:
         """Take the tracks that have IDS out of the queue. Those that are gone already do not count."""
         async with self._session() as line:
             await line.ask_each([("deleteid", each) for each in ids], "remove")
 
-    async def clear(self) -> None:
+    async def clear_queue(self) -> None:
         """Empty the queue."""
         async with self._session() as line:
             await line.ask("clear")
 
-    async def shuffle(self) -> None:
+    async def shuffle_queue(self) -> None:
         """Put the queue into a random order."""
         async with self._session() as line:
             await line.ask("shuffle")
 
-    async def save(self, name: str, *, replace: bool = False) -> None:
+    async def save_queue(self, name: str, *, replace: bool = False) -> None:
         """Keep the queue as the playlist NAME. Raises Refused if there is one and it is not to be REPLACEd."""
         async with self._session() as line:
             try:

@@ -97,7 +97,8 @@ def play_station(config: Path, name: tuple[str, ...]) -> None:
     settings = load(config)
     station = _found(" ".join(name), stations(settings))
     run_command(
-        settings, lambda player: player.add(Uri(uri=station.url, title=station.name), QueuePosition.INSTEAD, play=True)
+        settings,
+        lambda player: player.add_source(Uri(uri=station.url, title=station.name), QueuePosition.REPLACE, play=True),
     )
 
 

@@ -18,7 +18,7 @@ from typing import Protocol
 
 from pi_appliance.config.model import Usb
 from pi_appliance.errors import ApplianceError, Refused, Unavailable, UnknownName
-from pi_appliance.music.model import Capability, Play
+from pi_appliance.music.model import Capability, PlaybackState
 from pi_appliance.music.player import Player
 from pi_appliance.music.usb import mounted, root_helper
 from pi_appliance.system import files, mounts
@@ -60,11 +60,11 @@ async def eject(name: str, usb: Usb, player: Player | None, places: Places) -> N
 async def _stop_playback_from(player: Player, prefix: str) -> None:
     """Go on to the next track that is not below PREFIX if the current one is; stop where there is none."""
     state = await player.state()
-    if state.track is None or state.play is Play.STOPPED or not state.track.uri.startswith(prefix):
+    if state.track is None or state.playback is PlaybackState.STOPPED or not state.track.uri.startswith(prefix):
         return None
     position = (state.track.position or 0) + 1
-    while state.play is Play.PLAYING and position < state.queue_length:
-        tracks = (await player.queue(position, _WINDOW)).tracks
+    while state.playback is PlaybackState.PLAYING and position < state.queue_length:
+        tracks = (await player.list_queue(position, _WINDOW)).tracks
         other = next((each for each in tracks if not each.uri.startswith(prefix)), None)
         if other is not None:
             return await player.play(other.position)
@@ -128,7 +128,7 @@ class Music(Protocol):
     async def player(self) -> Player:
         """Return the player. Raises Unavailable if there is none."""
 
-    def watch(self) -> AsyncIterator[frozenset[str]]:
+    def watch_changes(self) -> AsyncIterator[frozenset[str]]:
         """Yield what changed. The first item comes at once."""
 
 
@@ -247,7 +247,7 @@ class _Scan:
 
     async def _until_ready(self) -> None:
         self.files = await asyncio.to_thread(mounted.count_sound, self.mount.folder)
-        async for _ in self.music.watch():  # each time that something changes: perhaps the player is there now
+        async for _ in self.music.watch_changes():  # each time that something changes: perhaps the player is there now
             try:
                 await self._scan(await self.music.player())
             except Unavailable as error:
@@ -259,11 +259,11 @@ class _Scan:
                 return
 
     async def _scan(self, player: Player) -> None:
-        if Capability.UPDATE not in await player.abilities():
+        if Capability.UPDATE not in await player.capabilities():
             self.state, self.note = StickState.READY, "this player looks for what is new by itself"
             return
         self.state, self.note = StickState.SCANNING, ""
-        await player.update(self.uri)
+        await player.update_library(self.uri)
         while (await player.state()).updating is not None:
             self.tracks = await _tracks(player, self.uri)
             await asyncio.sleep(self._tick)
@@ -290,7 +290,7 @@ def found(usb: Usb, places: Places) -> list[mounted.Found]:
 async def _tracks(player: Player, uri: str) -> int:
     """Return how many tracks PLAYER knows below URI. It refuses to count in a folder that it has not come to yet."""
     try:
-        return (await player.counts(uri)).tracks
+        return (await player.library_stats(uri)).tracks
     except Refused:
         return 0
 

@@ -137,7 +137,7 @@ _STATE = 1_000_000  # bytes
 _BIG = 200_000  # bytes from which on reading JSON is left to a thread, or the music would stop for the page
 
 
-class Rest:
+class VolumioClient:
     """Volumio at PLACE, which the owner wrote as NAME. Every answer is an object or a list, or one of our errors."""
 
     def __init__(self, name: str, place: tuple[str, int]) -> None:

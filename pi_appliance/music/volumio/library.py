@@ -20,7 +20,7 @@ from pi_appliance.music.model import (
     LibraryStats,
     Mode,
     Page,
-    Play,
+    PlaybackState,
     PlayerState,
     Playlist,
     SavedPlaylist,
@@ -28,7 +28,7 @@ from pi_appliance.music.model import (
     Track,
     Uri,
 )
-from pi_appliance.music.volumio.client import Rest, objects
+from pi_appliance.music.volumio.client import VolumioClient, objects
 
 ROOT = "music-library"
 Item = Mapping[str, Any]
@@ -42,12 +42,12 @@ _TAGS = {  # what a page is of, by how many names its address has
 
 def state(said: Item, queue: Sequence[Track], version: int) -> PlayerState:
     """Return what getState says (seek in ms, duration in s), beside the whole QUEUE."""
-    play, mixer = Play(said["status"]), not said.get("disableVolumeControl")
+    play, mixer = PlaybackState(said["status"]), not said.get("disableVolumeControl")
     seek, volume = _number(said.get("seek")), _number(said.get("volume"))
     return PlayerState(
-        play=play,
+        playback=play,
         track=_current(said, queue),
-        elapsed=None if seek is None or play is Play.STOPPED else seek / 1000,
+        elapsed=None if seek is None or play is PlaybackState.STOPPED else seek / 1000,
         volume=min(100, max(0, round(volume))) if mixer and volume is not None else None,
         muted=said.get("mute") is True,
         repeat=said.get("repeat") is True,  # null until somebody sets it
@@ -58,7 +58,7 @@ def state(said: Item, queue: Sequence[Track], version: int) -> PlayerState:
         queue_version=version,
         updating=1 if said.get("updatedb") is True else None,
         bitrate=_whole(said.get("bitrate")),
-        audio=_audio(said),
+        audio_format=_audio(said),
     )
 
 
@@ -186,14 +186,14 @@ class Found(NamedTuple):
     items: Sequence[Mapping[str, Any]]
 
 
-class Library:
+class VolumioLibrary:
     """What can be played."""
 
-    def __init__(self, rest: Rest) -> None:
+    def __init__(self, rest: VolumioClient) -> None:
         self._rest = rest
         self._kept: tuple[str, list[Mapping[str, Any]]] | None = None
 
-    async def folder(self, path: str, start: int, count: int) -> Page[Entry]:
+    async def list_directory(self, path: str, start: int, count: int) -> Page[Entry]:
         """Return what is in the folder PATH. Raises Refused if there is none."""
         uri = _uri(path)
         items = await self._page(uri)
@@ -219,7 +219,7 @@ class Library:
         unique = {(entry.name, entry.artist): entry for entry in found}
         return _window(sorted(unique.values(), key=lambda entry: entry.name.casefold()), start, count)
 
-    async def counts(self) -> LibraryStats:
+    async def library_stats(self) -> LibraryStats:
         """Return how big the library is."""
         said = await self._rest.get("collectionstats")
         if not isinstance(said, dict):
@@ -227,13 +227,13 @@ class Library:
         artists, albums, songs = (_count(said.get(key)) for key in ("artists", "albums", "songs"))
         return LibraryStats(artists=artists, albums=albums, tracks=songs, seconds=seconds(said.get("playtime")))
 
-    async def playlists(self) -> list[Playlist]:
+    async def list_playlists(self) -> list[Playlist]:
         """Return the saved playlists, in the order of their names."""
         names = await self._rest.get("listplaylists")
         listed = [name for name in names if isinstance(name, str)] if isinstance(names, list) else []
         return [Playlist(name=name) for name in sorted(listed, key=str.casefold)]
 
-    async def playlist(self, name: str, start: int, count: int) -> Page[Entry]:
+    async def list_playlist(self, name: str, start: int, count: int) -> Page[Entry]:
         """Return COUNT entries of the playlist NAME. Raises Refused if there is none."""
         return _window(_entries(await self._saved(name)), start, count)
 
@@ -299,7 +299,7 @@ class Library:
         return await self._page(f"{'genres' if wanted.genre else 'artists'}://{'/'.join(parts)}")
 
     async def _saved(self, name: str) -> list[Mapping[str, Any]]:
-        known = [each.name for each in await self.playlists()]
+        known = [each.name for each in await self.list_playlists()]
         if name not in known:
             raise Refused(f"there is no playlist {name!r}; there are: {', '.join(known) or 'none'}")
         return await self._page(f"playlists/{name}")
@@ -375,7 +375,7 @@ def _coded(text: str) -> str:
 def _window(entries: Sequence[Entry], start: int, count: int) -> Page[Entry]:
     start = max(0, start)
     end = start + max(0, count)
-    return Page(items=entries[start:end], start=start, length=len(entries), more=end < len(entries))
+    return Page(items=entries[start:end], start=start, length=len(entries), has_more=end < len(entries))
 
 
 def _count(value: Any) -> int:

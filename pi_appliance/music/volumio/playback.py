@@ -15,8 +15,8 @@ from urllib.parse import quote
 from pi_appliance.errors import Refused, Unavailable
 from pi_appliance.music.model import (
     AddResult,
-    Art,
     Capability,
+    CoverArt,
     Entry,
     EntryType,
     LibraryFilter,
@@ -31,10 +31,10 @@ from pi_appliance.music.model import (
     Track,
 )
 from pi_appliance.music.volumio import library as words
-from pi_appliance.music.volumio.client import Rest
-from pi_appliance.music.volumio.library import Library
+from pi_appliance.music.volumio.client import VolumioClient
+from pi_appliance.music.volumio.library import VolumioLibrary
 from pi_appliance.music.volumio.player import UnsupportedCommands, refuse
-from pi_appliance.music.volumio.push import Watch
+from pi_appliance.music.volumio.push import ChangeWatcher
 
 SETTLES = 1.0  # seconds in which the effect of a command must show
 AGAIN = 0.1  # seconds until the next look
@@ -43,11 +43,13 @@ AGAIN = 0.1  # seconds until the next look
 class Adding:
     """Puts things into the queue, which TRACKS reads."""
 
-    def __init__(self, rest: Rest, library: Library, tracks: Callable[[], Awaitable[list[Track]]]) -> None:
+    def __init__(
+        self, rest: VolumioClient, library: VolumioLibrary, tracks: Callable[[], Awaitable[list[Track]]]
+    ) -> None:
         self._rest, self._library, self._tracks = rest, library, tracks
         self._one = asyncio.Lock()  # two stations at once would mix their queues
 
-    async def add(self, source: Source, where: QueuePosition, play: bool) -> AddResult:
+    async def add_source(self, source: Source, where: QueuePosition, play: bool) -> AddResult:
         """Put SOURCE into the queue and return what came. Raises Refused for the unknown, before anything is done."""
         if where is QueuePosition.NEXT:
             refuse("put something behind the current track", "add it to the end, or do it on Volumio's own page")
@@ -55,7 +57,7 @@ class Adding:
         async with self._one:
             found = await self._library.find(source)
             before = len(await self._tracks()) if where is QueuePosition.END else 0
-            if where is QueuePosition.INSTEAD and not play:
+            if where is QueuePosition.REPLACE and not play:
                 await self._rest.command("clearQueue")
             try:
                 await self._send(found.items, where, play)
@@ -74,7 +76,7 @@ class Adding:
 
     async def _send(self, items: Sequence[Mapping[str, Any]], where: QueuePosition, play: bool) -> None:
         data: Any = items[0] if len(items) == 1 else list(items)
-        if where is QueuePosition.INSTEAD and play:
+        if where is QueuePosition.REPLACE and play:
             instead = data if len(items) == 1 else {"list": data, "index": 0}
             await self._rest.post("replaceAndPlay", instead, once="add")
         else:
@@ -97,11 +99,11 @@ def _now() -> float:
 class Pictures:
     """The pictures of one Volumio."""
 
-    def __init__(self, rest: Rest) -> None:
+    def __init__(self, rest: VolumioClient) -> None:
         self._rest = rest
         self._none: bytes | None = None  # the picture it shows for want of any
 
-    async def of(self, uri: str) -> Art | None:
+    async def of(self, uri: str) -> CoverArt | None:
         """Return the picture that Volumio shows for URI; None if there is none, or it is elsewhere in the world."""
         target = await self._where(uri)
         if not target.startswith("/albumart?"):
@@ -111,7 +113,7 @@ class Pictures:
         picture = await self._rest.picture(quote(target, safe="/?&=%+:,~", errors="replace"))
         if picture.status != 200 or not picture.mime.startswith("image/") or picture.body in (b"", self._none):
             return None
-        return Art(data=picture.body, mime=picture.mime)
+        return CoverArt(data=picture.body, mime=picture.mime)
 
     async def _where(self, uri: str) -> str:
         """Return where Volumio has the picture for URI: that of the queue, else that of its folder; '' for neither."""
@@ -129,7 +131,7 @@ _EMPTY = "the queue is empty; add something to it first"
 _NO_MIXER = "has its volume control switched off; choose a mixer in Settings, Playback Options, on its own page"
 
 
-class Volumio(UnsupportedCommands):
+class VolumioPlayer(UnsupportedCommands):
     """A Volumio, as ports_player.Player describes it. After `next`, `add` and the like a lost answer is Uncertain."""
 
     def __init__(
@@ -142,12 +144,12 @@ class Volumio(UnsupportedCommands):
         clock: Callable[[], float] = time.time,
     ) -> None:
         """NAME is how the owner wrote PLACE; LISTEN is the port on which pushes are heard, 0 for any."""
-        self._rest = Rest(name, place)
-        self._library = Library(self._rest)
+        self._rest = VolumioClient(name, place)
+        self._library = VolumioLibrary(self._rest)
         self._listen, self._poll = listen, poll
         self._adding = Adding(self._rest, self._library, self._tracks)
         self._pictures = Pictures(self._rest)
-        self._watches: set[Watch] = set()
+        self._watches: set[ChangeWatcher] = set()
         self._uris: list[str] | None = None  # of the queue as it was read last
         self._version = int(clock())  # a player made later begins higher
 
@@ -161,7 +163,7 @@ class Volumio(UnsupportedCommands):
                 break
         return state
 
-    async def abilities(self) -> frozenset[Capability]:
+    async def capabilities(self) -> frozenset[Capability]:
         """Return what it can, as it is set up at this moment."""
         can = {
             Capability.SEEK,
@@ -277,33 +279,35 @@ class Volumio(UnsupportedCommands):
             await self._rest.command("repeat", value=_word(wanted))
             await self._until(lambda said: (said.get("repeat") is True) is wanted, "repeat is as it was")
 
-    async def queue(self, start: int = 0, count: int = 100) -> Queue:
+    async def list_queue(self, start: int = 0, count: int = 100) -> Queue:
         """Return COUNT tracks of the queue from position START."""
         tracks = await self._tracks()
         start = max(0, start)
         part = tracks[start : start + max(0, count)]
         return Queue(tracks=part, start=start, length=len(tracks), version=self._version)
 
-    async def add(self, source: Source, where: QueuePosition = QueuePosition.END, *, play: bool = False) -> AddResult:
+    async def add_source(
+        self, source: Source, where: QueuePosition = QueuePosition.END, *, play: bool = False
+    ) -> AddResult:
         """Put SOURCE into the queue, and PLAY it from its first track. What is not known leaves the queue as it was."""
-        return await self._adding.add(source, where, play)
+        return await self._adding.add_source(source, where, play)
 
-    async def clear(self) -> None:
+    async def clear_queue(self) -> None:
         """Empty the queue."""
         await self._rest.state()
         await self._rest.command("clearQueue")
         if await self._adding.length(lambda length: length == 0):
             raise Refused("Volumio said Success, but its queue is not empty; try it on Volumio's own page")
 
-    async def folder(self, path: str = "", start: int = 0, count: int = 100) -> Page[Entry]:
+    async def list_directory(self, path: str = "", start: int = 0, count: int = 100) -> Page[Entry]:
         """Return folders, tracks and playlist files in the folder PATH of the library, '' for its top.
 
         Volumio's other sources, such as `radio` and `favourites`, are folders as well.
         """
         await self._rest.state()
-        return await self._library.folder(path, start, count)
+        return await self._library.list_directory(path, start, count)
 
-    async def library(
+    async def list_library(
         self,
         kind: EntryType,
         wanted: LibraryFilter = LibraryFilter(),  # noqa: B008 - it never changes
@@ -317,31 +321,31 @@ class Volumio(UnsupportedCommands):
         await self._rest.state()
         return await self._library.entries(kind, wanted, start, count)
 
-    async def counts(self, folder: str = "") -> LibraryStats:
+    async def library_stats(self, folder: str = "") -> LibraryStats:
         """Return how big the library is. Raises Refused for a folder: Volumio does not count it."""
         if folder:
             raise Refused("Volumio counts its whole library only; ask without a folder")
         await self._rest.state()
-        return await self._library.counts()
+        return await self._library.library_stats()
 
-    async def playlists(self) -> Sequence[Playlist]:
+    async def list_playlists(self) -> Sequence[Playlist]:
         """Return the saved playlists, in the order of their names."""
         await self._rest.state()
-        return await self._library.playlists()
+        return await self._library.list_playlists()
 
-    async def playlist(self, name: str, start: int = 0, count: int = 100) -> Page[Entry]:
+    async def list_playlist(self, name: str, start: int = 0, count: int = 100) -> Page[Entry]:
         """Return COUNT entries of the playlist NAME. Raises Refused if there is none."""
         await self._rest.state()
-        return await self._library.playlist(name, start, count)
+        return await self._library.list_playlist(name, start, count)
 
-    async def art(self, uri: str) -> Art | None:
+    async def album_art(self, uri: str) -> CoverArt | None:
         """Return the picture that Volumio shows for URI; None where that is the one it shows for want of any."""
         await self._rest.state()
         return await self._pictures.of(uri)
 
-    async def changes(self) -> AsyncIterator[frozenset[str]]:
+    async def watch_changes(self) -> AsyncIterator[frozenset[str]]:
         """Yield the names of what changed, as MPD calls them; at first all. Raises Unavailable when it is lost."""
-        watch = Watch(self._rest, self.state, listen=self._listen, poll=self._poll.total_seconds())
+        watch = ChangeWatcher(self._rest, self.state, listen=self._listen, poll=self._poll.total_seconds())
         self._watches.add(watch)
         try:
             async for names in watch.changes():

@@ -11,7 +11,7 @@ from pi_appliance.music.model import Entry, Output, Page, Partition, ReplayGainM
 from pi_appliance.music.mpd import player
 
 if TYPE_CHECKING:
-    from pi_appliance.music.volumio.playback import Volumio
+    from pi_appliance.music.volumio.playback import VolumioPlayer
 
 
 _PAGE = "do it on Volumio's own page"
@@ -33,45 +33,45 @@ class UnsupportedCommands:
         """Refuse: Volumio has it switched off."""
         raise Refused("Volumio has no ReplayGain; an MPD has")
 
-    async def outputs(self) -> Sequence[Output]:
+    async def list_outputs(self) -> Sequence[Output]:
         """Refuse: outputs are chosen in its settings."""
         refuse("see or choose where its sound comes out", "see Settings, Playback Options, on its own page")
 
     async def set_output(self, id: int, on: bool) -> None:  # noqa: A002, ARG002
         """Refuse: outputs are chosen in its settings."""
-        await self.outputs()
+        await self.list_outputs()
 
-    async def move(self, id: int, to: int) -> None:  # noqa: A002, ARG002
+    async def move_track(self, id: int, to: int) -> None:  # noqa: A002, ARG002
         """Refuse: the REST API cannot."""
         refuse("move tracks of its queue")
 
-    async def remove(self, ids: Collection[int]) -> None:  # noqa: ARG002
+    async def remove_tracks(self, ids: Collection[int]) -> None:  # noqa: ARG002
         """Refuse: the REST API cannot."""
         refuse("take single tracks out of its queue", f"clear all of it, or {_PAGE}")
 
-    async def shuffle(self) -> None:
+    async def shuffle_queue(self) -> None:
         """Refuse: the REST API cannot."""
         refuse("shuffle its queue", "switch random on instead")
 
-    async def save(self, name: str, *, replace: bool = False) -> None:  # noqa: ARG002
+    async def save_queue(self, name: str, *, replace: bool = False) -> None:  # noqa: ARG002
         """Refuse: the REST API cannot."""
         refuse("save its queue")
 
-    async def update(self, folder: str = "") -> None:  # noqa: ARG002
+    async def update_library(self, folder: str = "") -> None:  # noqa: ARG002
         """Refuse: the REST API cannot."""
         refuse(
             "start a scan of its library", "it scans a stick that is put in; else see Settings, Sources, on its page"
         )
 
-    async def playlist_add(self, name: str, source: Source) -> None:  # noqa: ARG002
+    async def add_to_playlist(self, name: str, source: Source) -> None:  # noqa: ARG002
         """Refuse: the REST API cannot."""
         refuse("edit its playlists")
 
-    async def playlist_remove(self, name: str, positions: Collection[int]) -> None:  # noqa: ARG002
+    async def remove_from_playlist(self, name: str, positions: Collection[int]) -> None:  # noqa: ARG002
         """Refuse: the REST API cannot."""
         refuse("edit its playlists")
 
-    async def playlist_move(self, name: str, position: int, to: int) -> None:  # noqa: ARG002
+    async def move_in_playlist(self, name: str, position: int, to: int) -> None:  # noqa: ARG002
         """Refuse: the REST API cannot."""
         refuse("edit its playlists")
 
@@ -83,37 +83,37 @@ class UnsupportedCommands:
         """Refuse: the REST API cannot."""
         refuse("delete its playlists")
 
-    async def opinions(self, uris: Collection[str]) -> Mapping[str, TrackRating]:  # noqa: ARG002
+    async def ratings(self, uris: Collection[str]) -> Mapping[str, TrackRating]:  # noqa: ARG002
         """Refuse: there are no stickers."""
         refuse("keep ratings in it", "the appliance keeps them itself")
 
-    async def set_opinion(self, uri: str, opinion: TrackRating) -> None:  # noqa: ARG002
+    async def set_rating(self, uri: str, opinion: TrackRating) -> None:  # noqa: ARG002
         """Refuse: there are no stickers."""
         refuse("keep ratings in it", "the appliance keeps them itself")
 
-    async def favourites(self, start: int = 0, count: int = 100) -> Page[Entry]:  # noqa: ARG002
+    async def list_favourites(self, start: int = 0, count: int = 100) -> Page[Entry]:  # noqa: ARG002
         """Refuse: there are no stickers. Volumio's own favourites can be browsed as the folder `favourites`."""
         refuse("keep favourites in it", "its own are in the folder `favourites`; the appliance keeps others itself")
 
-    async def partitions(self) -> Sequence[Partition]:
+    async def list_partitions(self) -> Sequence[Partition]:
         """Refuse: there are none."""
         raise Refused("Volumio has no partitions; an MPD has")
 
     async def use_partition(self, name: str) -> None:  # noqa: ARG002
         """Refuse: there are none."""
-        await self.partitions()
+        await self.list_partitions()
 
-    async def new_partition(self, name: str) -> None:  # noqa: ARG002
+    async def create_partition(self, name: str) -> None:  # noqa: ARG002
         """Refuse: there are none."""
-        await self.partitions()
+        await self.list_partitions()
 
     async def delete_partition(self, name: str) -> None:  # noqa: ARG002
         """Refuse: there are none."""
-        await self.partitions()
+        await self.list_partitions()
 
     async def move_output(self, name: str) -> None:  # noqa: ARG002
         """Refuse: there are none."""
-        await self.partitions()
+        await self.list_partitions()
 
 
 PORT = 3000
@@ -148,17 +148,17 @@ class Options:
         return _place(self.address)
 
 
-def connect(options: Options, secrets: Mapping[str, str]) -> "Volumio":  # noqa: ARG001 - Volumio has no password
+def connect(options: Options, secrets: Mapping[str, str]) -> "VolumioPlayer":  # noqa: ARG001 - Volumio has no password
     """Return the player. Nothing is sent before the first command; each command finds out for itself who is there."""
-    from pi_appliance.music.volumio.playback import Volumio  # noqa: PLC0415 - asyncio is as big as all the rest
+    from pi_appliance.music.volumio.playback import VolumioPlayer  # noqa: PLC0415 - asyncio is as big as all the rest
 
-    return Volumio(options.address, options.server, listen=options.listen, poll=options.poll)
+    return VolumioPlayer(options.address, options.server, listen=options.listen, poll=options.poll)
 
 
 def _place(text: str) -> tuple[str, int]:
     bare = ":" not in text or (text.startswith("[") and text.endswith("]"))
     with contextlib.suppress(ValueError):
-        place = player.parse(f"{text}:{PORT}" if bare else text)
+        place = player.parse_address(f"{text}:{PORT}" if bare else text)
         if isinstance(place, tuple) and not any(character in text for character in "/@ "):
             return place
     raise ValueError("write a name or an address such as volumio.local, with :port if that is not 3000")

@@ -15,7 +15,7 @@ import h11
 
 from pi_appliance.errors import ApplianceError, Unavailable
 from pi_appliance.music.model import PlayerState
-from pi_appliance.music.volumio.client import Cut, Rest, connect
+from pi_appliance.music.volumio.client import Cut, VolumioClient, connect
 
 LONGEST = 4_000_000  # bytes of a push; that of a queue of some thousand tracks
 PREFIX = "/pi-appliance/"
@@ -95,10 +95,12 @@ _JUMP = 2.0  # seconds by which the place in a track may differ from where it wo
 _log = logging.getLogger(__name__)
 
 
-class Watch:
+class ChangeWatcher:
     """One who waits for changes. LOOK reads the state; POLL is in seconds; LISTEN is the port of the ear, 0 for any."""
 
-    def __init__(self, rest: Rest, look: Callable[[], Awaitable[PlayerState]], *, listen: int, poll: float) -> None:
+    def __init__(
+        self, rest: VolumioClient, look: Callable[[], Awaitable[PlayerState]], *, listen: int, poll: float
+    ) -> None:
         self._rest, self._look, self._listen, self._poll = rest, look, listen, poll
         self._called = asyncio.Event()
         self._ear = PushServer(self._called.set)
@@ -208,7 +210,7 @@ def changed_subsystems(before: PlayerState, after: PlayerState, seconds: float) 
     """Return what differs, as MPD calls it, where SECONDS lie between the two."""
     names = {
         "playlist": ("queue_version", "queue_length"),
-        "player": ("play", "track", "bitrate", "audio", "error"),
+        "player": ("playback", "track", "bitrate", "audio_format", "error"),
         "mixer": ("volume", "muted"),
         "options": ("repeat", "random", "single", "consume"),
         "update": ("updating",),
@@ -216,8 +218,8 @@ def changed_subsystems(before: PlayerState, after: PlayerState, seconds: float) 
     found = {name for name, keys in names.items() if any(getattr(before, key) != getattr(after, key) for key in keys)}
     if "update" in found and after.updating is None:
         found.add("database")
-    if before.play is after.play and before.elapsed is not None and after.elapsed is not None:
-        moved = seconds if after.play == "play" else 0.0
+    if before.playback is after.playback and before.elapsed is not None and after.elapsed is not None:
+        moved = seconds if after.playback == "play" else 0.0
         if abs(after.elapsed - before.elapsed - moved) > _JUMP:
             found.add("player")
     return frozenset(found)
