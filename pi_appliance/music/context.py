@@ -33,7 +33,9 @@ class MusicContext(JobContext):
         keys = secrets.load(self.config.path, self.parameters.environment, secret_names(self.config))
         player: Player = plugins.load("players", part.kind).connect(part.with_, keys)
         zone = self.config.time_zone
-        return apply_policy(player, PlayerPolicy(volume_policy=self.config.volume, time_zone=zone, open_store=lambda: self.store))
+        return apply_policy(
+            player, PlayerPolicy(volume_policy=self.config.volume, time_zone=zone, open_store=lambda: self.store)
+        )
 
     def stations(self) -> Sequence[Station]:
         """Return the web radio stations, the owner's first. Raises `ConfigError` if the file is invalid."""

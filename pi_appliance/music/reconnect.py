@@ -88,9 +88,9 @@ class RadioWatchdog:
     async def _wait_for_stream(self, changes: Subscription) -> Track:
         while True:
             state = self._hub.state
-            if state is not None and state.playback is PlaybackState.PLAYING and state.track:
-                if _is_stream(state.track):
-                    return state.track
+            is_playing = state is not None and state.playback is PlaybackState.PLAYING
+            if state is not None and is_playing and state.track and _is_stream(state.track):
+                return state.track
             await changes.changes()
 
     async def _wait_for_silence(self, stream: Track, changes: Subscription) -> str:

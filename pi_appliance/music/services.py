@@ -70,9 +70,7 @@ def music_settings(config: Config) -> tuple[object, ...]:
     return (config.player, config.volume, config.radio, config.resume, config.time_zone, config.stations)
 
 
-async def keep_running(
-    name: str, service: Callable[[], Awaitable[None]], fault_delay: float = _FAULT_DELAY
-) -> None:
+async def keep_running(name: str, service: Callable[[], Awaitable[None]], fault_delay: float = _FAULT_DELAY) -> None:
     """Run `service` until cancelled and restart it after errors, such as a lost player."""
     last_error = ""
     while True:

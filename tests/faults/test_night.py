@@ -173,7 +173,7 @@ def test_three_announcements_one_after_the_other_and_the_music_goes_on(night: Ni
         for text in odd:
             night.begin("announce", say=text, volume=30)
         until(lambda: night.outcomes().count(Outcome.SUCCEEDED) == 3, 30)
-        assert "fell silent" not in daemon.said
+        assert "broke off" not in daemon.said
     assert (night.folder / "said.text").read_text("utf-8") == "".join(odd)
     assert set(re.findall(r"(?m)^-.*", (night.folder / "said.args").read_text("utf-8"))) == {"-f", "-w"}
     assert night.status("%state% %songpos% %length% %repeat% %single% %volume%") == "playing 2 3 on off  45%"
@@ -257,7 +257,7 @@ def test_a_radio_that_dies_in_the_fade_is_left_to_the_alarm(night: Night) -> Non
             radio.gone = True
             radio.hang_up()
             wake = night.ended("wake")
-            assert "fell silent" not in daemon.said
+            assert "broke off" not in daemon.said
     assert wake["summary"].startswith("one.wav: the music continues")
     assert radio.listeners == 1
     assert night.server.mpc("playlist", "-f", "%file%") == "one.wav"

@@ -103,7 +103,12 @@ def test_it_is_served_under_its_name_only_in_parts_if_that_is_wanted():
 
 
 def state(
-    play: PlaybackState = PlaybackState.PLAYING, elapsed: float = 0.0, *, number: int = 1, file: bool = False, error: str = ""
+    play: PlaybackState = PlaybackState.PLAYING,
+    elapsed: float = 0.0,
+    *,
+    number: int = 1,
+    file: bool = False,
+    error: str = "",
 ) -> PlayerState:
     track = Track(uri=f"t{number}", id=number, duration=100.0 if file else None)
     return PlayerState(playback=play, track=track, elapsed=elapsed, error=error)
@@ -148,7 +153,9 @@ def test_a_hand_and_a_failure_are_told_apart():
 
 def test_an_old_error_is_no_failure():
     plays = [(each, state(elapsed=each, error="track 1 was left out")) for each in range(5)]
-    assert hear([*plays, (5, state(PlaybackState.PAUSED, 5, error="track 1 was left out"))])[-1] is PlaybackStatus.PAUSED
+    assert (
+        hear([*plays, (5, state(PlaybackState.PAUSED, 5, error="track 1 was left out"))])[-1] is PlaybackStatus.PAUSED
+    )
 
 
 def test_what_does_not_begin_to_play_is_silent_soon():

@@ -192,7 +192,11 @@ class AlarmSession(MusicSession):
         monitor = self._monitor or await self._set_up(state)
         if monitor is None:
             return
-        if state.playback is PlaybackState.PLAYING and not self.checkpoint.user_took_volume and not self.volume.is_ours(state):
+        if (
+            state.playback is PlaybackState.PLAYING
+            and not self.checkpoint.user_took_volume
+            and not self.volume.is_ours(state)
+        ):
             self.save(user_took_volume=True, previous_volume=state.volume)
         match monitor.observe(self.now(), state):
             case PlaybackStatus.PAUSED:

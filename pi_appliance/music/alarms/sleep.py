@@ -140,7 +140,11 @@ class SleepSession(MusicSession):
         if state.playback is PlaybackState.STOPPED or track is None or track.duration is None or self._is_past(track):
             return await self._start_fade_out(state, 0.0)
         remaining = track.duration - (state.elapsed or 0.0) if await self._is_last(state, track) else None
-        if remaining is not None and remaining <= self.options.fade_time.total_seconds() and state.playback is PlaybackState.PLAYING:
+        if (
+            remaining is not None
+            and remaining <= self.options.fade_time.total_seconds()
+            and state.playback is PlaybackState.PLAYING
+        ):
             return await self._start_fade_out(state, max(remaining - _END_MARGIN, 0.0))
         when = f"in {format_seconds(remaining)}" if remaining else f"after this {self.options.play_out}"
         self.context.progress(None, f"asleep {when}")
@@ -174,7 +178,11 @@ class SleepSession(MusicSession):
         checkpoint, state, age = self.checkpoint, await self.poll_player(), self.phase_age()
         if state is None:
             return POLL_INTERVAL
-        if state.playback is PlaybackState.STOPPED and (state.error or state.track is None) and age < checkpoint.seconds:
+        if (
+            state.playback is PlaybackState.STOPPED
+            and (state.error or state.track is None)
+            and age < checkpoint.seconds
+        ):
             return POLL_INTERVAL  # the stream broke off; reconnecting waits until this session ends
         if state.playback is not PlaybackState.PLAYING:
             await self._end("nothing was playing")
