@@ -23,7 +23,7 @@ LOOPBACK, EVERYWHERE = "127.0.0.1", "0.0.0.0"  # noqa: S104 - only over loopback
 
 def config(host: str = EVERYWHERE, mpd_host: str = EVERYWHERE, *, discovery: bool = True) -> Any:
     return Config(
-        state=Path("/nowhere"),
+        state_dir=Path("/nowhere"),
         web=Web(host=host, port=8080),
         mpd_proxy=MpdProxy(host=mpd_host, port=6601),
         discovery=discovery,

@@ -31,7 +31,7 @@ def write(folder: Path, text: str) -> Path:
 def test_the_sections_that_are_good_are_used(tmp_path: Path, wrong: str) -> None:
     found = load_partial(write(tmp_path, GOOD + wrong))
     assert found is not None
-    assert (found.state, found.web.port, found.time_zone.key) == (tmp_path / "here", 8123, "Europe/London")
+    assert (found.state_dir, found.web.port, found.time_zone.key) == (tmp_path / "here", 8123, "Europe/London")
     assert found.jobs == {}
 
 
