@@ -1,5 +1,5 @@
 #!/bin/sh
-# Checks everything: format, rules, types, tests. deploy/test.sh [options of pytest]
+# Checks format, lint, types and tests. deploy/test.sh [--all] [options of pytest]
 # As root on Debian it installs the real programs that tests use; else tests that miss one say so and are skipped.
 set -eu
 clone=$(dirname -- "$(dirname -- "$(readlink -f -- "$0")")")
@@ -8,11 +8,18 @@ export PATH
 unset PYTHONDONTWRITEBYTECODE # or each of some thousand processes would compile what it reads once more
 . "$clone/deploy/lib.sh"
 
+selection="not slow and not faults"
+if [ "${1:-}" = --all ]; then
+    selection=""
+    shift
+fi
+
 case ${1:-} in
     -h | --help)
         cat <<'TEXT'
-Usage: deploy/test.sh [options of pytest]
-  Checks format, rules, types and tests in an environment of its own, .venv-test.
+Usage: deploy/test.sh [--all] [options of pytest]
+  Checks format, lint, types and tests in an environment of its own, .venv-test, in about five minutes.
+  --all also runs the tests marked `slow` and `faults`: kill campaigns, full disks, long searches.
   PI_APPLIANCE_BOTH=1 runs the tests of puzzles a second time, on plain Python.
   Words after it go to pytest: deploy/test.sh -x tests/cli
 Exit status: 0 all is well, 1 something is not
@@ -36,7 +43,7 @@ failed=
 "$bin/ruff" format --check . || failed="$failed format"
 "$bin/ruff" check . || failed="$failed rules"
 "$bin/mypy" || failed="$failed types"
-"$bin/python" -m pytest --numprocesses auto --maxprocesses 4 "$@" || failed="$failed tests"
+"$bin/python" -m pytest --numprocesses auto --maxprocesses 4 -m "$selection" "$@" || failed="$failed tests"
 # Each kernel is compared in its two ways above; here all tests of the puzzles run on plain Python, which takes minutes.
 if [ "${PI_APPLIANCE_BOTH:-}" = 1 ]; then
     PI_APPLIANCE_PLAIN=1 "$bin/python" -m pytest --numprocesses auto --maxprocesses 4 tests/puzzles ||

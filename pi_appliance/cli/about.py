@@ -11,7 +11,12 @@ from pi_appliance.operations import DAEMON_MODULE, operations_in
 
 @click.command("version", short_help="Show the version of the program and of the running appliance.")
 def version() -> None:
-    """Show the version of this program, and of the appliance where one runs."""
+    """Show the version of this program, and of the appliance if another version runs.
+
+    \b
+    Exit status:
+      0  always
+    """
     click.echo(f"pi-appliance {__version__}")
     status = next(each for each in operations_in(DAEMON_MODULE) if each.command == "status")
     try:
@@ -28,6 +33,11 @@ def completion(shell: str) -> None:
     """Print the completion script of a shell.
 
     For bash, add this line to ~/.bashrc:  eval "$(pi-appliance completion bash)"
+
+    \b
+    Exit status:
+      0  it was printed
+      2  the shell is not known
     """
     from pi_appliance.cli.program import cli  # noqa: PLC0415 - it imports this module
 
