@@ -95,7 +95,7 @@ class Daemon:
             await self._live()
 
     async def _live(self) -> None:
-        self.appliance.store.require_whole()  # here, once: a power cut may have damaged what is read next in a month
+        self.appliance.store.ensure_intact()  # here, once: a power cut may have damaged what is read next in a month
         self.appliance.sweep()
         music = asyncio.create_task(household.run_services(self.hub, self.appliance.config))
         sticks = asyncio.create_task(self.sticks.run())

@@ -20,7 +20,7 @@ async def status(services: Services, _: Values) -> object:
         "started_at": instant(daemon.started_at),
         "addresses": list(daemon.addresses),
         "clock": daemon.scheduler.clock_state,
-        "running": [{"job": run.job, "run": run.id} for run in appliance.store.going_on()],
+        "running": [{"job": run.job, "run": run.id} for run in appliance.store.active_runs()],
         "next": {"job": upcoming[1], "at": instant(upcoming[0])} if upcoming else None,
         "player_error": daemon.hub.error or None,
         "scheduler_error": daemon.scheduler.trouble or None,

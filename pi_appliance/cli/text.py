@@ -47,9 +47,9 @@ def outcome(run: Run | None) -> str:
 def one_run(run: Run) -> str:
     """Return RUN in one line."""
     how = outcome(run)
-    took = f" in {length(run.took)}" if run.attempts else ""
+    took = f" in {length(run.duration)}" if run.attempts else ""
     tries = f" at try {run.attempts}" if run.attempts > 1 else ""
-    return f"{run.job}: {how}{took}{tries}: {run.summary or run.note or 'nothing to say'}"
+    return f"{run.job}: {how}{took}{tries}: {run.summary or run.status_text or 'nothing to say'}"
 
 
 def history(runs: Iterable[Run], zone: ZoneInfo) -> str:
@@ -62,9 +62,9 @@ def history(runs: Iterable[Run], zone: ZoneInfo) -> str:
                 run.job,
                 instant(run.started, zone),
                 str(run.trigger),
-                length(run.took) if run.attempts else "-",
+                length(run.duration) if run.attempts else "-",
                 outcome(run),
-                run.summary or run.note,
+                run.summary or run.status_text,
             )
             for run in runs
         ),

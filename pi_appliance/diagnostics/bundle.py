@@ -122,8 +122,8 @@ def _crontab(patient: DiagnosticContext) -> Iterator[tuple[str, object]]:
         try:
             text = (table.read() or b"").decode("utf-8", "replace")
         except ApplianceError as error:
-            text = f"--by cron {error}"
-        ours = [line for line in text.splitlines() if "--by cron " in line]
+            text = f"--trigger cron {error}"
+        ours = [line for line in text.splitlines() if "--trigger cron " in line]
         if ours:
             yield f"crontab/{'system' if isinstance(table, SystemCrontab) else 'user'}.txt", "\n".join(ours) + "\n"
 

@@ -187,10 +187,10 @@ def jobs(patient: DiagnosticContext) -> Iterator[CheckResult]:
 
 def _all(patient: DiagnosticContext, config: Config, store: Store | None) -> Iterator[CheckResult]:
     newest = store.newest() if store else []
-    going_on = {run.job for run in store.going_on()} if store else set()
+    going_on = {run.job for run in store.active_runs()} if store else set()
     now = patient.clock.now()
     pauses = store.slots.pauses() if store else {}
-    paused = {name for name, pause in pauses.items() if pause.holds(now)}
+    paused = {name for name, pause in pauses.items() if pause.is_active(now)}
     for job in config.jobs.values():
         runs = [run for run in newest if run.job == job.name]
         yield from _outcome(patient, job, runs, now)
@@ -241,6 +241,6 @@ def _left_out(patient: DiagnosticContext, config: Config, job: Job, runs: Sequen
     if until <= since:
         return None
     slot = cron.last_slot(job.schedule, until, config.zone_of(job), within=until - since)
-    if slot is None or any(run.started >= slot or (run.due or "") >= cron.slot_key(slot) for run in runs):
+    if slot is None or any(run.started >= slot or (run.scheduled_for or "") >= cron.slot_key(slot) for run in runs):
         return None
     return slot

@@ -44,7 +44,7 @@ class Total(Protocol):
         """How long they took together."""
 
     @property
-    def late(self) -> float:
+    def delay_seconds(self) -> float:
         """How many seconds after their slots they began, together."""
 
 
@@ -102,7 +102,7 @@ def _of_runs(facts: Facts) -> Iterable[_Family]:
         if each.outcome not in _NEVER_BEGAN:
             begun.setdefault(each.job, []).append(each)
     took = {job: sum(each.seconds for each in found) for job, found in begun.items()}
-    late = {job: sum(each.late for each in found) for job, found in begun.items()}
+    late = {job: sum(each.delay_seconds for each in found) for job, found in begun.items()}
     counts = {job: sum(each.runs for each in found) for job, found in begun.items()}
     yield _summary("run_seconds", "How long runs took.", took, counts)
     yield _summary("late_seconds", "How long after their slots runs began; by hand counts as 0.", late, counts)
@@ -195,7 +195,7 @@ class Metrics:
         appliance.sweep()
         config, store = appliance.config, appliance.store
         newest = store.newest()
-        paused = {name for name, pause in store.slots.pauses().items() if pause.holds(now)}
+        paused = {name for name, pause in store.slots.pauses().items() if pause.is_active(now)}
         power = self._sensors.power()
         next_slots = {
             name: slot.timestamp()
@@ -212,7 +212,7 @@ class Metrics:
             next_slots=next_slots,
             failing={name: is_failing(run for run in newest if run.job == name) for name in config.jobs},
             paused={name: name in paused for name in config.jobs},
-            going_on=len(store.going_on()),
+            going_on=len(store.active_runs()),
             waiting=scheduler.waiting,
             notices=store.undelivered(),
             clock_state=scheduler.clock_state,

@@ -46,8 +46,8 @@ class AttemptResult:
 
     outcome: Outcome
     summary: str
-    facts: dict[str, Any]
-    again_after: float | None = None  # seconds; set where trying again may help
+    details: dict[str, Any]
+    retry_after: float | None = None  # seconds; set where trying again may help
     so_far: str = ""  # the end of the summary, where it heard that it must end and said how far it is
 
 
@@ -88,10 +88,10 @@ class Attempts:
             while not self.stop.signal:
                 self.count += 1
                 verdict = self._try(give_up + self.held - time.monotonic(), hold)
-                if verdict.again_after is None or self.count > retry.max_retries:
+                if verdict.retry_after is None or self.count > retry.max_retries:
                     return self._with_facts(verdict)
                 own = backoff.wait(self.count, first=retry.delay, at_most=retry.max_delay, random=random)
-                pause = max(own.total_seconds(), verdict.again_after)
+                pause = max(own.total_seconds(), verdict.retry_after)
                 if time.monotonic() + pause >= give_up + self.held:
                     return self._with_facts(verdict)
                 self._say(None, f"try {self.count + 1} in {units.format_duration(timedelta(seconds=int(pause)))}")
@@ -129,7 +129,7 @@ class Attempts:
 
     def _verdict(self, ended: process.ProcessResult, *, out_of_memory: bool) -> AttemptResult:
         if "summary" in self.told:
-            return AttemptResult(Outcome.SUCCEEDED, self._quoting(self.told["summary"]), self.told["facts"])
+            return AttemptResult(Outcome.SUCCEEDED, self._quoting(self.told["summary"]), self.told["details"])
         kind, message = self.told.get("error"), self.told.get("message", "")
         if out_of_memory or kind == "memory":
             limit = f"over its memory of {units.render_size(self.job.memory)}" if self.job.memory else "out of memory"
@@ -153,7 +153,7 @@ class Attempts:
     def _with_facts(self, verdict: AttemptResult) -> AttemptResult:
         if self.held:
             self.facts["paused-seconds"] = round(self.held)
-        return replace(verdict, facts={**verdict.facts, **self.facts})
+        return replace(verdict, details={**verdict.details, **self.facts})
 
     def _quoting(self, summary: str) -> str:
         """Return SUMMARY with the last line that was printed, where the kind of job wants that."""
@@ -177,7 +177,7 @@ class Attempts:
             return
         self.facts["no-sensor"] = " ".join(missing)
         before = self.appliance.store.history(job=self.job.name, limit=_KNOWN, before=self.number)
-        if all(run.facts.get("no-sensor") != self.facts["no-sensor"] for run in before):
+        if all(run.details.get("no-sensor") != self.facts["no-sensor"] for run in before):
             self._note(f"no sensor of {' and '.join(missing)} here; what asks for it counts as met")
 
     def _note(self, text: str) -> None:

@@ -112,4 +112,4 @@ def run(options: Options, context: JobContext) -> Result:
         raise Refused(explain_missing(name, program, options.directory, error)) from None
     if status not in options.success_exit_codes:
         raise Refused(f"{name} {describe_exit_status(status)}")
-    return Result(f"{name} ended well", facts={"status": status})
+    return Result(f"{name} ended well", details={"status": status})

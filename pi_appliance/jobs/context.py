@@ -98,8 +98,8 @@ class JobContext:
     @property
     def manual(self) -> bool:
         """Whether a person started the run, and so waits for it."""
-        row = self.store.run(self.run_id)
-        return row is not None and row.trigger is Trigger.HAND
+        row = self.store.find_run(self.run_id)
+        return row is not None and row.trigger is Trigger.MANUAL
 
     @property
     def hostname(self) -> str:
@@ -171,7 +171,7 @@ class JobContext:
 
     def load_checkpoint(self) -> str | None:
         """Return the checkpoint of this job, saved by any run, or None."""
-        checkpoint = self.store.asks.held(self.job)
+        checkpoint = self.store.requests.checkpoint(self.job)
         return checkpoint.text if checkpoint else None
 
     def save_checkpoint(self, text: str) -> None:
@@ -180,18 +180,18 @@ class JobContext:
         While there is a checkpoint and no run of the job, the daemon starts one with `resume_only`.
         Raises `Unavailable`.
         """
-        self.store.asks.hold(self.job, text, now=clock.now())
+        self.store.requests.save_checkpoint(self.job, text, now=clock.now())
 
     def clear_checkpoint(self) -> None:
         """Delete the checkpoint: the work is finished."""
-        self.store.asks.let_go(self.job)
+        self.store.requests.delete_checkpoint(self.job)
 
     def active_checkpoints(self) -> Mapping[str, str]:
         """Return the checkpoints of other jobs by job. Cheap: reads only after the database changed."""
         with contextlib.suppress(Unavailable):
             version = self.store.version()
             if version != self._active_checkpoints[0]:
-                checkpoints = self.store.asks.all_held()
+                checkpoints = self.store.requests.checkpoints()
                 others = {checkpoint.job: checkpoint.text for checkpoint in checkpoints if checkpoint.job != self.job}
                 self._active_checkpoints = (version, others)
             return self._active_checkpoints[1]
@@ -205,7 +205,7 @@ class JobContext:
         with contextlib.suppress(Unavailable):
             version = self.store.version()
             if version != self._signal_version:
-                signal = self.store.asks.hear(self.job)
+                signal = self.store.requests.take_signal(self.job)
                 self._signal_version = version
                 return signal
         return ""

@@ -75,6 +75,6 @@ def _bar(place: int, what: str, title: str) -> str:
 
 
 def _title(run: Run, zone: ZoneInfo) -> str:
-    took = f" in {text.length(run.took)}" if run.attempts else ""
+    took = f" in {text.length(run.duration)}" if run.attempts else ""
     summary = f": {run.summary}" if run.summary else ""
     return f"{text.instant(run.started, zone)}: {text.outcome(run)}{took}{summary}"

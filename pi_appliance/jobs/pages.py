@@ -59,7 +59,7 @@ def shown(appliance: Appliance, name: str, now: datetime) -> Slots:
     """Return what the page of the job NAME shows of its slots. Raises UnknownName."""
     found, zone = list(islice(newest(appliance, name, now), _SLOT_STRIP)), appliance.config.time_zone
     bars = [
-        (each.what, f"{text.instant(each.at, zone)}: {each.what}" + (f": {each.reason}" if each.reason else ""))
+        (each.status, f"{text.instant(each.at, zone)}: {each.status}" + (f": {each.reason}" if each.reason else ""))
         for each in found
     ]
     legend = [(what, _markup(history_svg.mark(what))) for what in dict.fromkeys(what for what, _ in bars)]

@@ -22,8 +22,8 @@ from pi_appliance.scheduling.due import BY_A_PERSON, is_selected, uniform
 from pi_appliance.scheduling.model import AtBoot, Cron, Every
 from pi_appliance.scheduling.slot_ledger import account_for_cron
 from pi_appliance.storage.model import RESUME, Outcome, Run, Trigger
-from pi_appliance.storage.run_requests import RunRequest, ask_number
-from pi_appliance.storage.runs import LOST
+from pi_appliance.storage.run_requests import RunRequest, request_id
+from pi_appliance.storage.runs import UNKNOWN_RUN
 from pi_appliance.system import clock, locks, process
 
 __all__ = ["Listener", "run"]
@@ -53,14 +53,14 @@ def run(
     now = clock.now()
     misfire = ""
     given: Mapping[str, Any] = {}
-    if ask_number(due) is not None:
+    if request_id(due) is not None:
         given = _ask(appliance, name, due).arguments
     elif due == RESUME:
         _require_that_it_leaves(job)
     elif due is not None:
         _require_slot(appliance, job, due)
-    if due is None and (trigger is not Trigger.HAND or as_scheduled):
-        due, misfire = _slot_of(job, now, appliance, by_hand=trigger is Trigger.HAND)
+    if due is None and (trigger is not Trigger.MANUAL or as_scheduled):
+        due, misfire = _slot_of(job, now, appliance, by_hand=trigger is Trigger.MANUAL)
     asked = _Asked(job, trigger, due, misfire, given)
     # From here on a signal ends the run, not this process: the history hears of it whenever it comes.
     with process.StopSignal().caught() as stop:
@@ -104,10 +104,10 @@ def _require_that_it_leaves(job: Job) -> None:
 
 def _ask(appliance: Appliance, name: str, due: str | None) -> RunRequest:
     """Return the ask that DUE names. Raises UnknownName where something came of it already."""
-    asks, number = appliance.store.asks, ask_number(due) or 0
-    ask = asks.one(number)
+    asks, number = appliance.store.requests, request_id(due) or 0
+    ask = asks.find(number)
     if ask is None or ask.job != name:
-        raise UnknownName(f"ask of {name}", str(number), [str(each.id) for each in asks.all(name)])
+        raise UnknownName(f"ask of {name}", str(number), [str(each.id) for each in asks.pending(name)])
     return ask
 
 
@@ -129,7 +129,7 @@ class _Asked:
     @property
     def is_ask(self) -> bool:
         """Whether a person wants it now, whatever schedule, chance and conditions say."""
-        return ask_number(self.named) is not None
+        return request_id(self.named) is not None
 
     def picked(self, appliance: Appliance) -> bool:
         """Say whether the chance uses the slot."""
@@ -168,7 +168,7 @@ def _run(appliance: Appliance, asked: _Asked, stop: process.StopSignal, listener
             appliance.close_the_ones_before(job.name, lock)
             if reason is None:
                 sessions.forget_words(appliance, job, asked.named)
-        number, used_by = store.begin(job=job.name, kind=job.kind, trigger=asked.trigger, due=asked.due, now=now)
+        number, used_by = store.start_run(job=job.name, kind=job.kind, trigger=asked.trigger, due=asked.due, now=now)
         with contextlib.suppress(Unavailable):  # what cannot be written is told of by the next run
             if asked.trigger is Trigger.CRON and asked.due is not None:
                 account_for_cron(appliance, job, asked.due, now)
@@ -199,12 +199,12 @@ def _run(appliance: Appliance, asked: _Asked, stop: process.StopSignal, listener
             job=job.name,
             kind=job.kind,
             trigger=asked.trigger,
-            due=asked.due,
+            scheduled_for=asked.due,
             started=now,
             ended=clock.now(),
             outcome=verdict.outcome,
             summary=verdict.summary,
-            facts=verdict.facts,
+            details=verdict.details,
             attempts=attempts,
         )
         ended = appliance.write_end(ended, lock)
@@ -218,7 +218,7 @@ def _used(asked: _Asked, used_by: int) -> AttemptResult:
         return AttemptResult(
             Outcome.SKIPPED, f"{asked.due} was taken already" + (f" by run {used_by}" if used_by else ""), {}
         )
-    if used_by == LOST:
+    if used_by == UNKNOWN_RUN:
         return AttemptResult(
             Outcome.SKIPPED, f"its slot {asked.due} may have been used: the history was damaged since", {}
         )
@@ -227,7 +227,7 @@ def _used(asked: _Asked, used_by: int) -> AttemptResult:
 
 def _end_the_one_before(appliance: Appliance, job: Job, due: str | None) -> None:
     """Ask the run that goes on, if one does, to make room."""
-    for run in appliance.store.going_on(job.name):
+    for run in appliance.store.active_runs(job.name):
         locks.ask_to_end(appliance.lock_path(job.name), run.id, f"replaced by {due or 'a run by hand'}")
 
 
@@ -279,11 +279,11 @@ def _reason_not_to(appliance: Appliance, asked: _Asked, stop: process.StopSignal
     if asked.misfire:
         return AttemptResult(Outcome.MISFIRED, asked.misfire, {})
     pause = appliance.store.slots.pauses().get(job.name)
-    if asked.is_ask or (asked.named == RESUME and appliance.store.asks.held(job.name) is not None):
+    if asked.is_ask or (asked.named == RESUME and appliance.store.requests.checkpoint(job.name) is not None):
         return None
-    if pause is not None and pause.holds(clock.now()) and asked.trigger is not Trigger.HAND:
+    if pause is not None and pause.is_active(clock.now()) and asked.trigger is not Trigger.MANUAL:
         return AttemptResult(Outcome.SKIPPED, "paused", {})
-    if asked.trigger is not Trigger.HAND and slot_ledger.is_skipped(appliance, job.name, asked.due):
+    if asked.trigger is not Trigger.MANUAL and slot_ledger.is_skipped(appliance, job.name, asked.due):
         return AttemptResult(Outcome.SKIPPED, BY_A_PERSON, {})
     if not asked.picked(appliance):
         return AttemptResult(Outcome.SKIPPED, f"by chance ({job.chance})", {})
@@ -293,5 +293,5 @@ def _reason_not_to(appliance: Appliance, asked: _Asked, stop: process.StopSignal
 
 
 def _overlap(appliance: Appliance, name: str) -> str:
-    going_on = appliance.store.going_on(name)
+    going_on = appliance.store.active_runs(name)
     return f"run {going_on[0].id} of it still goes on" if len(going_on) > 1 else "another run of it still goes on"

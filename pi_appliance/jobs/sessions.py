@@ -22,7 +22,7 @@ def forget_words(appliance: Appliance, job: Job, named: str | None) -> None:
     """
     if named != RESUME:
         with contextlib.suppress(Unavailable):
-            appliance.store.asks.hear(job.name)
+            appliance.store.requests.take_signal(job.name)
 
 
 def on_run_started(appliance: Appliance, job: Job, named: str | None, now: datetime) -> str:
@@ -47,7 +47,7 @@ def make_room(appliance: Appliance, job: Job, run: int, named: str | None) -> No
     with contextlib.suppress(Unavailable):
         asked = set(_in_the_way(appliance, job, run))
         for name in asked:
-            appliance.store.asks.say(name, PREEMPT)
+            appliance.store.requests.send_signal(name, PREEMPT)
         until = time.monotonic() + _ROOM
         while asked & set(_in_the_way(appliance, job, run)) and time.monotonic() < until:
             time.sleep(_LOOK)
@@ -55,15 +55,15 @@ def make_room(appliance: Appliance, job: Job, run: int, named: str | None) -> No
 
 def _in_the_way(appliance: Appliance, job: Job, run: int) -> Iterator[str]:
     """Yield the jobs beside which JOB cannot ring; an alarm that began before RUN may hold nothing yet."""
-    for held in appliance.store.asks.all_held():
+    for held in appliance.store.requests.checkpoints():
         if held.job != job.name and active.phase_of(held.text) in active.BLOCKS_ALARM:
             yield held.job
     for other in appliance.config.jobs.values():
         if other.name != job.name and active.is_alarm(other):
-            yield from (going.job for going in appliance.store.going_on(other.name) if going.id < run)
+            yield from (going.job for going in appliance.store.active_runs(other.name) if going.id < run)
 
 
 def on_run_aborted(appliance: Appliance, job: Job) -> None:
     """Let nothing be held for JOB any more: a person ended its run, or its time is over."""
     with contextlib.suppress(Unavailable):
-        appliance.store.asks.let_go(job.name)
+        appliance.store.requests.delete_checkpoint(job.name)

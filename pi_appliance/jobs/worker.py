@@ -69,7 +69,7 @@ def _run(config: Config, parameters: RunParameters, options: Mapping[str, Any], 
         kind = plugins.load("jobs", entry.kind)
         context = getattr(kind, "Context", JobContext)(config, store, channel, parameters)
         result = kind.run(loader.options(config, entry, options), context)
-        channel.send(summary=result.summary, facts=dict(result.facts))
+        channel.send(summary=result.summary, details=dict(result.details))
 
 
 if __name__ == "__main__":

@@ -195,7 +195,7 @@ class LimitedPlayer:
         await self._player.set_volume(min(volume, self._policy.max_volume()))
         if volume > 0:
             with suppress(Unavailable):  # the volume is set, even if the database cannot be written
-                self._policy.key_values.drop(MUTE_KEY)
+                self._policy.key_values.delete(MUTE_KEY)
 
     async def set_mute(self, on: bool) -> None:
         """Mute, or restore the previous volume within the limit. Raises Refused if the player has no volume."""
@@ -212,7 +212,7 @@ class LimitedPlayer:
         elif not on and (before := values.get(MUTE_KEY)) is not None:
             if state.volume == 0:
                 await self._player.set_volume(min(int(before), self._policy.max_volume()))
-            values.drop(MUTE_KEY)
+            values.delete(MUTE_KEY)
         return None
 
     async def ratings(self, uris: Collection[str]) -> Mapping[str, TrackRating]:

@@ -51,7 +51,7 @@ class VolumeLimiter:
             state = await self._apply_start_volume(state)
         if self._was_muted and state.volume and Capability.MUTE not in await self._hub.raw_player().capabilities():
             with contextlib.suppress(Unavailable):
-                self._policy.key_values.drop(MUTE_KEY)  # the user turned it up, which ends the mute
+                self._policy.key_values.delete(MUTE_KEY)  # the user turned it up, which ends the mute
         limit = self._policy.max_volume()
         limit_fell, self._last_limit = limit < self._last_limit, limit
         self._was_muted, self._last_volume = state.muted, state.volume

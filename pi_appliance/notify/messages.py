@@ -98,7 +98,7 @@ def _run(news: JobEvent, zone: ZoneInfo) -> list[str]:
     run = news.run
     if run is None:
         return [f"Run {news.number} of {news.job}; history does not have it any more."]
-    took = f", it took {length(run.took)}" if run.attempts else ""
+    took = f", it took {length(run.duration)}" if run.attempts else ""
     tries = f", {run.attempts} tries" if run.attempts > 1 else ""
     when = f"Run {run.id}, started by {run.trigger} at {instant(run.started, zone)} ({zone.key}){took}{tries}."
     return [f"{when}\nMore: pi-appliance jobs log {run.id}"]

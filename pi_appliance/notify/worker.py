@@ -143,7 +143,7 @@ class DeliveryBatch:
             event=letter.event,
             job=letter.job,
             number=letter.run,
-            run=self._store.run(letter.run),
+            run=self._store.find_run(letter.run),
             log=logs.read(log_path) if letter.event in (Event.FAILURE, Event.PING_FAIL) else "",
             failures=failures,
             since=since,

@@ -67,7 +67,7 @@ def preview(job: str | None, count: int, as_json: bool, config: Path) -> None:
 
 
 def _when(coming: UpcomingPost) -> datetime:
-    return coming.slot.begins if coming.line else coming.slot.at
+    return coming.slot.starts_at if coming.line else coming.slot.at
 
 
 def _table(slots: Sequence[UpcomingPost], ahead: Mapping[str, PostPreview], zone: ZoneInfo, *, several: bool) -> str:
@@ -131,8 +131,8 @@ def _values(coming: UpcomingPost, rules: Mapping[str, PostLimits]) -> dict[str, 
     return {
         "job": coming.slot.job,
         "slot": json_of.instant(coming.slot.at),
-        "begins": json_of.instant(coming.slot.begins),
-        "picked": coming.slot.picked,
+        "begins": json_of.instant(coming.slot.starts_at),
+        "picked": coming.slot.selected,
         "why-not": coming.why_not or None,
         "line": coming.line.number if coming.line else None,
         "posts": {
@@ -226,7 +226,7 @@ def settle(post: int, what: str, link: str, config: Path) -> None:
     with Appliance.open(config) as appliance:
         intent = Posts(appliance.store).settle(post, state, why, link=link, now=clock.now())
     if state is State.WAITING:
-        click.echo(f"the daemon posts it within a minute; without it: pi-appliance jobs run {intent.job} --left")
+        click.echo(f"the daemon posts it within a minute; without it: pi-appliance jobs run {intent.job} --resume")
     else:
         click.echo(f"post {post} is {intent.state}")
 

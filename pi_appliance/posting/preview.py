@@ -72,11 +72,11 @@ class PostPreview:
     def slots(self, count: int) -> Iterator[UpcomingPost]:
         """Yield what becomes of the next COUNT slots."""
         for slot in islice(self._appliance.slots(self._job.name, self._now), count):
-            if self._pause is not None and self._pause.holds(slot.at):
+            if self._pause is not None and self._pause.is_active(slot.at):
                 yield UpcomingPost(slot, "skipped: paused")
             elif slot.skipped and not slot.used:
                 yield UpcomingPost(slot, BY_A_PERSON)
-            elif slot.used or not slot.picked:
+            elif slot.used or not slot.selected:
                 yield UpcomingPost(slot, "was used already" if slot.used else "skipped by chance")
             else:
                 yield self._posting(slot)
@@ -111,7 +111,7 @@ class PostPreview:
 
     def _posting(self, slot: Slot) -> UpcomingPost:
         try:
-            drafts = self._drafts(slot.begins)
+            drafts = self._drafts(slot.starts_at)
         except Refused as error:
             return UpcomingPost(slot, f"nothing: {error}")
         if not drafts:

@@ -257,7 +257,7 @@ class Poster:
         if states & FAILED_STATES:
             raise Refused(summary)
         links = {f"link-{each.network}": each.sent.link for each in intents if each.sent and not each.part}
-        return Result(summary, facts={"cost": float(sum(each.cost for each in intents)), **links})
+        return Result(summary, details={"cost": float(sum(each.cost for each in intents)), **links})
 
 
 def _in_words(intents: Sequence[PostRecord]) -> str:
@@ -318,10 +318,10 @@ class PendingPostsRunner:
         due = Posts(appliance.store).due(now)
         if not due:
             return []
-        pauses = {name for name, pause in appliance.store.slots.pauses().items() if pause.holds(now)}
+        pauses = {name for name, pause in appliance.store.slots.pauses().items() if pause.is_active(now)}
         rest = {job for job, until in self._rests.items() if until > self._steady()}
         return [
             job
             for job in due
-            if job in appliance.config.jobs and job not in pauses | rest and not self._runs.going_on(job)
+            if job in appliance.config.jobs and job not in pauses | rest and not self._runs.is_running(job)
         ]

@@ -82,9 +82,9 @@ class Posts:
     def __init__(self, store: Database) -> None:
         self._db = store
 
-    def mend(self, error: DatabaseCorrupt) -> None:
+    def repair(self, error: DatabaseCorrupt) -> None:
         """Put the file right that was found damaged. Raises ERROR if nobody said how."""
-        self._db.mend(error)
+        self._db.repair(error)
 
     def newest(self, *, limit: int = 50, before: int | None = None, state: State | None = None) -> list[PostRecord]:
         """Return posts, the newest first: LIMIT at the most, older than the one numbered BEFORE, those in STATE."""
@@ -179,9 +179,9 @@ class JobPosts:
         self._db, self._job, self._run, self._clock = store, job, run, clock
         self.installation = installation
 
-    def mend(self, error: DatabaseCorrupt) -> None:
+    def repair(self, error: DatabaseCorrupt) -> None:
         """Put the file right that was found damaged. Raises ERROR if nobody said how."""
-        self._db.mend(error)
+        self._db.repair(error)
 
     def intended(self, slot: str) -> list[PostRecord]:
         """Return what was intended for SLOT, by network and part."""

@@ -38,9 +38,9 @@ class Slot:
 
     job: str
     at: datetime
-    picked: bool
+    selected: bool
     used: bool
-    begins: datetime
+    starts_at: datetime
     skipped: bool = False
 
 
@@ -114,7 +114,7 @@ class Appliance:
 
     def log(self, run: int) -> tuple[Run, str]:
         """Return a run and what it printed. Raises UnknownName."""
-        found = self.store.run(run)
+        found = self.store.find_run(run)
         if found is None:
             newest = self.store.history(limit=1)
             raise UnknownName("run", str(run), [f"1 to {newest[0].id}"] if newest else [])
@@ -122,10 +122,10 @@ class Appliance:
 
     def slots(self, name: str, after: datetime) -> Iterator[Slot]:
         """Yield the slots of a job after AFTER."""
-        job, skip = self.job(name), self.store.asks.skipped(name)
+        job, skip = self.job(name), self.store.requests.skipped_slot(name)
         for at in cron.fire_times(job.schedule, after, self.config.zone_of(job)) if job.schedule else ():
             due = cron.slot_key(at)
-            used = self.store.claimed(slot_key(name, due))
+            used = self.store.is_claimed(slot_key(name, due))
             picked = not used and due != skip and is_selected(job.chance, secret=self.secret, job=name, due=due)
             begins = at + job.jitter * (uniform(self.secret, name, due) if job.jitter else 0)
             yield Slot(name, at, picked, used, begins, due == skip)
@@ -134,8 +134,8 @@ class Appliance:
         """Return every job with its next slot and its newest run, in the order of the file."""
         self.sweep()
         # One that goes on says more than one that was skipped because of it.
-        last = self.store.last_of_each() | {run.job: run for run in self.store.going_on()}
-        pauses = {name: pause for name, pause in self.store.slots.pauses().items() if pause.holds(now)}
+        last = self.store.latest_runs() | {run.job: run for run in self.store.active_runs()}
+        pauses = {name: pause for name, pause in self.store.slots.pauses().items() if pause.is_active(now)}
         views = []
         for name, job in self.config.jobs.items():
             newest = last.get(name)
@@ -157,7 +157,7 @@ class Appliance:
         What cannot be written just now is closed by a later look; nobody is kept from reading by that.
         """
         with contextlib.suppress(Unavailable):
-            for name in {run.job for run in self.store.going_on()}:
+            for name in {run.job for run in self.store.active_runs()}:
                 with locks.acquire(self.lock_path(name)) as lock:
                     if lock is not None:
                         self.close_the_ones_before(name, lock)
@@ -165,10 +165,10 @@ class Appliance:
     def close_the_ones_before(self, name: str, lock: locks.Lock) -> None:
         """Close the runs of the job NAME that never ended: as abandoned, unless the LOCK tells how they did."""
         left = lock.left()
-        if left is not None and any(run.id == left.run for run in self.store.going_on(name)):
+        if left is not None and any(run.id == left.run for run in self.store.active_runs(name)):
             outcome, told = Outcome(left.outcome), self._told_of(name)
-            self.store.end(left.run, outcome, left.summary, now=left.at, attempts=left.attempts, told=told)
-        self.store.abandon(name, now=clock.now(), told=self._told_of(name))
+            self.store.finish_run(left.run, outcome, left.summary, now=left.at, attempts=left.attempts, told=told)
+        self.store.abandon_runs(name, now=clock.now(), told=self._told_of(name))
 
     def write_end(self, run: Run, lock: locks.Lock | None) -> Run:
         """Close RUN, which has ended, in the history, and return what stands there.
@@ -178,16 +178,18 @@ class Appliance:
         assert run.outcome is not None
         assert run.ended is not None
         try:
-            self.store.end(
+            self.store.finish_run(
                 run.id,
                 run.outcome,
                 run.summary,
                 now=run.ended,
                 attempts=run.attempts,
-                facts=run.facts,
+                details=run.details,
                 told=self._told_of(run.job),
             )
-            return self.store.run(run.id) or self.store.restore(run)  # lost, if the file was damaged while it ran
+            return self.store.find_run(run.id) or self.store.restore_run(
+                run
+            )  # lost, if the file was damaged while it ran
         except Unavailable as error:
             if lock is not None:
                 lock.leave(locks.UnreportedResult(run.id, run.outcome, run.summary, run.ended, run.attempts))
@@ -212,20 +214,20 @@ class Appliance:
         if until is not None and until <= now:
             raise Refused("that time is past already; name one to come")
         before = self.store.slots.pauses().get(name)
-        if before is not None and not before.holds(now) and not self._is_watched(job):
-            self.store.slots.resume(name)  # one that ended by itself, and that nobody has to account for
+        if before is not None and not before.is_active(now) and not self._is_watched(job):
+            self.store.slots.delete_pause(name)  # one that ended by itself, and that nobody has to account for
         self.store.slots.pause(name, since=now, until=until)
 
     def resume(self, name: str, *, now: datetime) -> None:
         """Use the slots of the job NAME again. Raises UnknownName; Refused if it does not pause."""
         job = self.job(name)
         pause = self.store.slots.pauses().get(name)
-        if pause is None or not pause.holds(now):
+        if pause is None or not pause.is_active(now):
             raise Refused(f"{name} does not pause")
         if self._is_watched(job):
             self.store.slots.end_pause(name, at=now)  # the daemon accounts for what was left out
         else:
-            self.store.slots.resume(name)
+            self.store.slots.delete_pause(name)
 
     @staticmethod
     def _is_watched(job: Job) -> bool:
@@ -239,10 +241,10 @@ class Appliance:
         """
         self.job(name)
         self.sweep()
-        for run in self.store.going_on(name):
+        for run in self.store.active_runs(name):
             if locks.ask_to_end(self.lock_path(name), run.id, "cancelled by a person"):
                 return run
-        if self.store.asks.let_go(name) and (cut_off := self.store.history(job=name, limit=1)):
+        if self.store.requests.delete_checkpoint(name) and (cut_off := self.store.history(job=name, limit=1)):
             return cut_off[0]
         raise Refused(f"no run of {name} goes on")
 
@@ -265,7 +267,7 @@ class Appliance:
     def _told(self, run: Run) -> Run:
         """Return RUN with how far it says it is, if it goes on."""
         said = None if run.outcome else locks.read_status(self.lock_path(run.job))
-        return replace(run, progress=said[1], note=said[2]) if said and said[0] == run.id else run
+        return replace(run, progress=said[1], status_text=said[2]) if said and said[0] == run.id else run
 
 
 def refuse_as_root(state: Path) -> None:

@@ -42,13 +42,13 @@ class Runs:
             "jobs",
             "run",
             job,
-            "--by",
+            "--trigger",
             trigger,
             "--config",
             str(self._config),
         ]
         if due is not None:
-            argv += ["--left"] if due == RESUME else ["--due", due]
+            argv += ["--resume"] if due == RESUME else ["--slot", due]
         async with self._starting:
             if self._closed:
                 raise Unavailable(f"{job} is not started: the appliance is stopping")
@@ -78,7 +78,7 @@ class Runs:
             ended(status)
         self._on_end()
 
-    def going_on(self, job: str) -> bool:
+    def is_running(self, job: str) -> bool:
         """Say whether a run of JOB that was started here goes on."""
         return any(name == job for name, _ in self._going_on.values())
 

@@ -64,7 +64,7 @@ def _expressions(job: Job) -> tuple[str, ...]:
 
 
 def _command(config: Config, program: Sequence[str], job: Job) -> str:
-    command = shlex.join([*program, "jobs", "run", job.name, "--by", "cron", "--config", str(config.path)])
+    command = shlex.join([*program, "jobs", "run", job.name, "--trigger", "cron", "--config", str(config.path)])
     if not command.isprintable() or "\\" in command:
         raise Refused(f"cron cannot keep a command with control characters or backslashes: {command!a}; rename it")
     if len(os.fsencode(command)) > _LONGEST:
@@ -82,7 +82,7 @@ def _line(when: str, command: str, user: str | None) -> str:
 
 
 _NAME = re.compile(r"[A-Za-z0-9_-]+")
-_OURS = b" --by cron "
+_OURS = b" --trigger cron "
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +143,7 @@ def missing(config: Config) -> list[str]:
                 text = kind(config.path).read() or b""
             except ApplianceError:
                 return []
-            wanted = [name for name in wanted if f" jobs run {name} --by cron ".encode() not in text]
+            wanted = [name for name in wanted if f" jobs run {name} --trigger cron ".encode() not in text]
     return wanted
 
 

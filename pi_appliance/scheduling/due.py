@@ -247,11 +247,11 @@ class SimulatedSlot:
     job: str
     at: datetime
     zone: ZoneInfo
-    picked: bool
-    starts: datetime
+    selected: bool
+    starts_at: datetime
 
     @property
-    def due(self) -> str:
+    def key(self) -> str:
         """The name of the slot in the history."""
         return cron.slot_key(self.at)
 

@@ -64,12 +64,12 @@ class RequestRunner:
         """Start what is to start by now; return the seconds until there is more. Costs two looks at small tables."""
         try:
             self._drop_what_is_nobodys()
-            asks, helds = self._appliance().store.asks.all(), self._appliance().store.asks.all_held()
+            asks, helds = self._appliance().store.requests.pending(), self._appliance().store.requests.checkpoints()
             for ask in asks:
                 await self._look_at_ask(ask)
             for held in helds:
                 await self._look_at_held(held)
-            self._forget_tries({ask.name for ask in asks} | {held.job for held in helds})
+            self._forget_tries({ask.slot_name for ask in asks} | {held.job for held in helds})
             self._said = ""
         except (ApplianceError, OSError) as error:
             if str(error) != self._said:
@@ -81,27 +81,27 @@ class RequestRunner:
     def sessions(self) -> set[str]:
         """Return the jobs that are in the middle of something with which the next daemon goes on."""
         with contextlib.suppress(ApplianceError):
-            return {held.job for held in self._appliance().store.asks.all_held()}
+            return {held.job for held in self._appliance().store.requests.checkpoints()}
         return set()
 
     async def _look_at_ask(self, ask: RunRequest) -> None:
-        if not self._is_due(ask) or ask.name in self._under_way or self._rests_still(ask.name):
+        if not self._is_due(ask) or ask.slot_name in self._under_way or self._rests_still(ask.slot_name):
             return
         job = self._appliance().config.jobs.get(ask.job)  # None: one that the file has and we have not read yet
-        if self._clock.now() - ask.due > (job.misfire_grace if job else _GRACE):
+        if self._clock.now() - ask.run_at > (job.misfire_grace if job else _GRACE):
             self._misfire(ask, job)
             return
         if self._waits_its_turn(ask):
             return
         self._appliance().require_room()
-        self._note_start(ask.name)
-        self._under_way.add(ask.name)
+        self._note_start(ask.slot_name)
+        self._under_way.add(ask.slot_name)
         try:
             await self._runs.start(
-                ask.job, Trigger.DAEMON, due=ask.name, ended=lambda _: self._under_way.discard(ask.name)
+                ask.job, Trigger.DAEMON, due=ask.slot_name, ended=lambda _: self._under_way.discard(ask.slot_name)
             )
         except BaseException:
-            self._under_way.discard(ask.name)
+            self._under_way.discard(ask.slot_name)
             raise
 
     def _waits_its_turn(self, ask: RunRequest) -> bool:
@@ -110,34 +110,34 @@ class RequestRunner:
         return job is not None and job.concurrency is ConcurrencyPolicy.QUEUE and self._goes_on(ask.job)
 
     def _is_due(self, ask: RunRequest) -> bool:
-        return ask.at_once or (self._trusted() and ask.due <= self._clock.now())
+        return ask.immediate or (self._trusted() and ask.run_at <= self._clock.now())
 
     def _misfire(self, ask: RunRequest, job: Job | None) -> None:
         """Take ASK, which is too late, and tell the history, or the log where there is no such JOB."""
         appliance, now = self._appliance(), self._clock.now()
         store = appliance.store
         if job is None:
-            store.asks.drop(ask.id)
+            store.requests.remove(ask.id)
             log.warning("job=%s is not in the file: what was asked of it is dropped", ask.job)
             return
-        late = units.format_duration(timedelta(seconds=int((now - ask.due).total_seconds())))
+        late = units.format_duration(timedelta(seconds=int((now - ask.run_at).total_seconds())))
         grace = units.format_duration(job.misfire_grace)
         why = f"asked for at a time that is {late} past, more than its grace of {grace}"
-        run, before = store.begin(job=job.name, kind=job.kind, trigger=Trigger.DAEMON, due=ask.name, now=now)
+        run, before = store.start_run(job=job.name, kind=job.kind, trigger=Trigger.DAEMON, due=ask.slot_name, now=now)
         if before is None:
-            store.end(run, Outcome.MISFIRED, why, now=now, told=NotifyTargets.of(appliance.config, job))
+            store.finish_run(run, Outcome.MISFIRED, why, now=now, told=NotifyTargets.of(appliance.config, job))
         else:
-            store.end(run, Outcome.SKIPPED, f"{ask.name} was taken already", now=now)
+            store.finish_run(run, Outcome.SKIPPED, f"{ask.slot_name} was taken already", now=now)
 
     async def _look_at_held(self, held: JobCheckpoint) -> None:
         """Start a run that goes on with what is HELD, unless one goes on or the last one was a moment ago."""
         appliance = self._appliance()
         if held.job not in appliance.config.jobs or self._goes_on(held.job) or self._rests_still(held.job):
             return
-        if self._clock.now() - held.since > _OLDEST:
-            appliance.store.asks.let_go(held.job)
+        if self._clock.now() - held.saved_at > _OLDEST:
+            appliance.store.requests.delete_checkpoint(held.job)
             log.warning(
-                "job=%s what it was in the middle of on %s is dropped: too long ago", held.job, held.since.date()
+                "job=%s what it was in the middle of on %s is dropped: too long ago", held.job, held.saved_at.date()
             )
             return
         appliance.require_room()
@@ -145,13 +145,13 @@ class RequestRunner:
         await self._runs.start(held.job, Trigger.DAEMON, due=RESUME)
 
     def _goes_on(self, job: str) -> bool:
-        return self._runs.going_on(job) or locks.held(self._appliance().lock_path(job))
+        return self._runs.is_running(job) or locks.held(self._appliance().lock_path(job))
 
     def _drop_what_is_nobodys(self) -> None:
         """Forget what belongs to jobs that are not in the file, each time that was read."""
         appliance = self._appliance()
         if appliance is not self._pruned:
-            for job in appliance.store.asks.prune(appliance.config.jobs):
+            for job in appliance.store.requests.prune(appliance.config.jobs):
                 log.warning("job=%s is no longer in the file: what was asked of it, or held by it, is dropped", job)
             self._pruned = appliance
 
@@ -168,15 +168,15 @@ class RequestRunner:
         """Yield in how many seconds each of ASKS is to be looked at."""
         for ask in asks:
             if self._is_due(ask) and self._waits_its_turn(ask):
-                yield NEVER if self._runs.going_on(ask.job) else _LOOK
-            elif ask.name in self._tries:
-                yield max(_LOOK, self._tries[ask.name].next - self._clock.steady())
+                yield NEVER if self._runs.is_running(ask.job) else _LOOK
+            elif ask.slot_name in self._tries:
+                yield max(_LOOK, self._tries[ask.slot_name].next - self._clock.steady())
             elif self._trusted():
-                yield (ask.due - self._clock.now()).total_seconds()
+                yield (ask.run_at - self._clock.now()).total_seconds()
 
     def _rests(self, helds: list[JobCheckpoint]) -> Iterator[float]:
         """Yield in how many seconds each of HELDS is to be looked at. The end of a run of ours is news by itself."""
         for held in helds:
-            if not self._runs.going_on(held.job):
+            if not self._runs.is_running(held.job):
                 tries = self._tries.get(held.job)
                 yield max(_LOOK, tries.next - self._clock.steady() if tries else 0.0)

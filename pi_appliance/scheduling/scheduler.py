@@ -48,16 +48,16 @@ def dependency_due(appliance: Appliance, job: Job, now: datetime) -> Due | None:
     """Return what JOB is to run for now, None if it waits. One that is new waits for the successes to come."""
     store = appliance.store
     text = name_of([]) + " ".join(job.depends_on)
-    known = store.slots.watched().get(job.name)
+    known = store.slots.cursors().get(job.name)
     if known is None or known.schedule != text:
-        store.slots.watch(job.name, text, since=now)
+        store.slots.start_cursor(job.name, text, since=now)
         return None
     found = [store.last_success(before) for before in job.depends_on]
     runs = [run for run in found if run is not None and run.ended is not None and run.ended > known.since]
     name = name_of([run.id for run in runs])
-    if len(runs) < len(job.depends_on) or store.claimed(slot_key(job.name, name)):
+    if len(runs) < len(job.depends_on) or store.is_claimed(slot_key(job.name, name)):
         return None
-    used = store.slots.last_chain(job.name, _BEGIN)
+    used = store.slots.last_slot_with_prefix(job.name, _BEGIN)
     if used is not None and any(run.id <= before for run, before in zip(runs, _numbers(used), strict=False)):
         return None  # one of them has not succeeded again yet
     age = now - max(run.ended for run in runs if run.ended is not None)
@@ -77,9 +77,9 @@ def settle(appliance: Appliance, job: Job, due: Due, now: datetime) -> None:
         count=1,
         outcome=Outcome.MISFIRED,
         summary=due.why,
-        told=NotifyTargets.of(appliance.config, job),
+        notify_targets=NotifyTargets.of(appliance.config, job),
     )
-    appliance.store.slots.settle([what], now=now)
+    appliance.store.slots.record_unused([what], now=now)
 
 
 def names(job: Job, due: str, appliance: Appliance) -> bool:
@@ -87,7 +87,7 @@ def names(job: Job, due: str, appliance: Appliance) -> bool:
     numbers = _numbers(due)
     if not due.startswith(_BEGIN) or len(numbers) != len(job.depends_on):
         return False
-    runs = [appliance.store.run(number) for number in numbers]
+    runs = [appliance.store.find_run(number) for number in numbers]
     return all(
         run is not None and run.job == before and run.outcome is Outcome.SUCCEEDED
         for run, before in zip(runs, job.depends_on, strict=True)
@@ -183,7 +183,7 @@ class Scheduler:
         self._troubled: dict[str, str] = {}
         self._boots: list[str] = []  # jobs of the start of the machine that have not begun
         self._not_before: dict[str, float] = {}  # when a job may be tried again that could not begin
-        self._mended = appliance.store.mended
+        self._mended = appliance.store.repair_count
         self.clock_state = ClockState.UNTRUSTED
         self.steps = 0
         """How often the clock was put forward or back."""
@@ -202,7 +202,7 @@ class Scheduler:
         self._appliance, held = appliance, self._ledger.held
         self._ledger = Ledger(appliance)
         self._ledger.held |= held
-        self._mended = appliance.store.mended
+        self._mended = appliance.store.repair_count
         self._watch.wait = appliance.config.clock.max_wait_for_sync
 
     @property
@@ -239,7 +239,7 @@ class Scheduler:
         name = machine.boot_name()
         for job in list(self._boots):
             with self._told(job):
-                if job not in self._appliance.config.jobs or self._appliance.store.claimed(slot_key(job, name)):
+                if job not in self._appliance.config.jobs or self._appliance.store.is_claimed(slot_key(job, name)):
                     self._boots.remove(job)
                 elif self._may_start(job):
                     await self._start_named(job, name)
@@ -248,7 +248,7 @@ class Scheduler:
         """Start or record all that came due since the last look."""
         now = self._clock.now()
         self._look_at_the_clock(now)
-        if self._mended != self._appliance.store.mended:  # what was known may have been lost
+        if self._mended != self._appliance.store.repair_count:  # what was known may have been lost
             self.take_over(self._appliance)
         with self._told("-"):  # of all jobs
             await self._look_at_all(self._appliance.store.slots.pauses(), now)
@@ -295,7 +295,7 @@ class Scheduler:
     async def _look_at(self, job: Job, pause: Pause | None, now: datetime) -> None:
         watch = self._ledger.watch(job, now)
         try:
-            if pause is not None and pause.holds(now):
+            if pause is not None and pause.is_active(now):
                 watch.wake = pause.until or NEVER
                 return
             if pause is not None:
@@ -335,7 +335,7 @@ class Scheduler:
                     await self._start(name, self._turns.take(name))
 
     def _busy(self, job: str) -> bool:
-        return self._runs.going_on(job) or locks.held(self._appliance.lock_path(job))
+        return self._runs.is_running(job) or locks.held(self._appliance.lock_path(job))
 
     async def _start(self, job: str, slot: datetime) -> None:
         """Start a run for SLOT. If that cannot be, the slot is looked at again in a minute."""
@@ -364,13 +364,13 @@ class Scheduler:
         """
         with self._told(name):
             store, job, now = self._appliance.store, self._appliance.job(name), self._clock.now()
-            if not store.claimed(slot_key(name, due)):
+            if not store.is_claimed(slot_key(name, due)):
                 if status == Unavailable.exit_status:
                     return False  # there was nothing to write it into; it has said so
                 how = f"by signal {-status}" if status < 0 else f"with status {status}"
                 why = f"its process ended {how} before it began; the journal says why"
-                run, _ = store.begin(job=name, kind=job.kind, trigger=Trigger.DAEMON, due=due, now=now)
-                store.end(run, Outcome.FAILED, why, now=now, told=NotifyTargets.of(self._appliance.config, job))
+                run, _ = store.start_run(job=name, kind=job.kind, trigger=Trigger.DAEMON, due=due, now=now)
+                store.finish_run(run, Outcome.FAILED, why, now=now, told=NotifyTargets.of(self._appliance.config, job))
                 log.warning("job=%s run=%s %s", name, run, why)
             return True
         return False
@@ -391,11 +391,11 @@ class Scheduler:
         span = f"{since.astimezone(zone):%Y-%m-%d %H:%M} to {until.astimezone(zone):%Y-%m-%d %H:%M}"
         self._turns.drop(job.name)
         self._ledger.paused(job, watch, until, f"paused from {span}", now)
-        self._appliance.store.slots.resume(job.name)
+        self._appliance.store.slots.delete_pause(job.name)
 
     async def _chain(self, job: Job, pause: Pause | None, now: datetime) -> None:
         due = dependency_due(self._appliance, job, now)
-        if due is None or (pause is not None and pause.holds(now)):
+        if due is None or (pause is not None and pause.is_active(now)):
             return
         if due.why:
             settle(self._appliance, job, due, now)

@@ -47,9 +47,9 @@ class Ledger:
             found = self._watches[job.name] = self._adopted(job, now)
         if found.until > now:  # the clock was put back: its slots come again, and those that were used are claimed
             found.until, found.wake = now, None
-            known = self.appliance.store.slots.watched().get(job.name)
+            known = self.appliance.store.slots.cursors().get(job.name)
             if known is not None and known.since > now:
-                self.appliance.store.slots.watch(job.name, known.schedule, since=now)
+                self.appliance.store.slots.start_cursor(job.name, known.schedule, since=now)
         return found
 
     def rests(self, job: str, now: datetime) -> bool:
@@ -71,22 +71,22 @@ class Ledger:
         assert job.schedule is not None
         zone, secret, held = self.appliance.config.zone_of(job), self.appliance.secret, self._held(job.name)
         known = plan.SlotHistory(
-            used=self.appliance.store.slots.used(job.name, watch.until, now),
+            used=self.appliance.store.slots.claimed_slots(job.name, watch.until, now),
             held=held,
             picked=lambda due: chance.is_selected(job.chance, secret=secret, job=job.name, due=due),
             share=lambda due: chance.uniform(secret, job.name, due),
             cause=cause,
-            skipped=self.appliance.store.asks.skipped(job.name),
+            skipped=self.appliance.store.requests.skipped_slot(job.name),
         )
         found = plan.decide(job, zone, watch.until, now, known)
         safe = min([found.until, *(start.slot - _TICK for start in found.starts)])
         self._settle(job, found.gone, watch, now, safe)
         if found.starts and safe - watch.saved > _SAVE:
-            self.appliance.store.slots.settled_until(job.name, safe)
+            self.appliance.store.slots.advance_cursor(job.name, safe)
             watch.saved = safe
         watch.until = found.until
         if known.skipped is not None and known.skipped <= cron.slot_key(found.until):
-            self.appliance.store.asks.skip(job.name, None)
+            self.appliance.store.requests.set_skipped_slot(job.name, None)
         held.update(start.slot for start in found.starts)
         coming = next(cron.fire_times(job.schedule, now, zone), None)
         watch.wake = min([each for each in (coming, found.wake) if each], default=NEVER)
@@ -108,7 +108,7 @@ class Ledger:
         """Write down the slots of JOB up to UNTIL, which a pause left unused. Raises Unavailable."""
         assert job.schedule is not None
         span = watch.until, min(until, now)
-        used = self.appliance.store.slots.used(job.name, *span)
+        used = self.appliance.store.slots.claimed_slots(job.name, *span)
         gone = plan.missed_slots(job.schedule, self.appliance.config.zone_of(job), span, used, (Outcome.SKIPPED, why))
         self._settle(job, gone, watch, now, min(until, now))
         watch.until, watch.wake = max(watch.until, min(until, now)), None
@@ -122,7 +122,7 @@ class Ledger:
     def _held(self, job: str) -> set[datetime]:
         """Return the slots of JOB that are held. One that its run has claimed by now needs no holding any more."""
         held = self.held.setdefault(job, set())
-        held -= {slot for slot in held if self.appliance.store.claimed(slot_key(job, cron.slot_key(slot)))}
+        held -= {slot for slot in held if self.appliance.store.is_claimed(slot_key(job, cron.slot_key(slot)))}
         return held
 
     def _settle(
@@ -131,27 +131,27 @@ class Ledger:
         if gone:
             told = NotifyTargets.of(self.appliance.config, job)
             what = [_settled(job, Trigger.DAEMON, each, told) for each in gone]
-            self.appliance.store.slots.settle(what, now=now, until=safe)
+            self.appliance.store.slots.record_unused(what, now=now, until=safe)
             watch.saved = safe
 
     def _adopted(self, job: Job, now: datetime) -> CursorState:
         assert job.schedule is not None
         slots, text = self.appliance.store.slots, plan.dump(job.schedule, self.appliance.config.zone_of(job))
-        known = slots.watched().get(job.name)
+        known = slots.cursors().get(job.name)
         if known is None or known.schedule != text:
             if known is not None:
                 self._close(job, known, now)
-            slots.watch(job.name, text, since=now)
+            slots.start_cursor(job.name, text, since=now)
             return CursorState(now, now)
-        return CursorState(known.until, known.until)
+        return CursorState(known.accounted_until, known.accounted_until)
 
     def _close(self, job: Job, known: ScheduleCursor, now: datetime) -> None:
         """Account for what a schedule that is no more named while nothing ran here."""
         before = plan.load(known.schedule)
-        if before is not None and known.until < now:
-            used = self.appliance.store.slots.used(job.name, known.until, now)
+        if before is not None and known.accounted_until < now:
+            used = self.appliance.store.slots.claimed_slots(job.name, known.accounted_until, now)
             why = Outcome.SKIPPED, "its schedule was changed before it could run"
-            gone = plan.missed_slots(*before, (known.until, now), used, why)
+            gone = plan.missed_slots(*before, (known.accounted_until, now), used, why)
             self._settle(job, gone, CursorState(now, now), now, now)
 
 
@@ -165,7 +165,7 @@ def _settled(job: Job, trigger: Trigger, gone: plan.MissedSlots, told: NotifyTar
         count=gone.count,
         outcome=gone.outcome,
         summary=gone.why,
-        told=told,
+        notify_targets=told,
     )
 
 
@@ -175,18 +175,18 @@ def account_for_cron(appliance: Appliance, job: Job, due: str, now: datetime) ->
         return
     zone, slot = appliance.config.zone_of(job), datetime.fromisoformat(due)
     slots, text = appliance.store.slots, plan.dump(job.schedule, zone)
-    known = slots.watched().get(job.name)
+    known = slots.cursors().get(job.name)
     if known is None or known.schedule != text:
-        slots.watch(job.name, text, since=slot)
-    elif known.until < slot:
-        used = slots.used(job.name, known.until, slot)
+        slots.start_cursor(job.name, text, since=slot)
+    elif known.accounted_until < slot:
+        used = slots.claimed_slots(job.name, known.accounted_until, slot)
         why = Outcome.MISFIRED, "cron did not start it: the machine was off, or cron was"
-        gone = plan.missed_slots(job.schedule, zone, (known.until, slot - _TICK), used, why)
+        gone = plan.missed_slots(job.schedule, zone, (known.accounted_until, slot - _TICK), used, why)
         if gone:
             told = NotifyTargets.of(appliance.config, job)
-            slots.settle([_settled(job, Trigger.CRON, each, told) for each in gone], now=now, until=slot)
+            slots.record_unused([_settled(job, Trigger.CRON, each, told) for each in gone], now=now, until=slot)
         else:  # else each run would look through all slots since the first, whose claims do not stay for ever
-            slots.settled_until(job.name, slot)
+            slots.advance_cursor(job.name, slot)
 
 
 _PIECE = timedelta(days=30)  # of the past, looked up at a time
@@ -200,15 +200,15 @@ class SlotStatus:
     job: str
     at: datetime
     run: Run | None
-    words: str = ""
+    explanation: str = ""
 
     @property
     def reason(self) -> str:
         """Why it came to that, or what its run says."""
-        return (self.run.summary or self.run.note) if self.run else self.words
+        return (self.run.summary or self.run.status_text) if self.run else self.explanation
 
     @property
-    def what(self) -> str:
+    def status(self) -> str:
         """What became of it in one word: an outcome, running, paused; unknown where nothing tells."""
         if self.reason.startswith(_PAUSED) and (self.run is None or self.run.outcome is Outcome.SKIPPED):
             return "paused"
@@ -245,7 +245,7 @@ def accounts(appliance: Appliance, job: Job, now: datetime) -> Iterator[SlotStat
     """Yield what became of the slots of JOB up to NOW, the newest first, since it is watched."""
     if not isinstance(job.schedule, (Cron, Every)):
         return
-    known = appliance.store.slots.watched().get(job.name)
+    known = appliance.store.slots.cursors().get(job.name)
     pause = appliance.store.slots.pauses().get(job.name)
     past = RunIndex()
     for at in cron.fire_times_before(job.schedule, now, appliance.config.zone_of(job)):
@@ -259,7 +259,7 @@ def accounts(appliance: Appliance, job: Job, now: datetime) -> Iterator[SlotStat
             yield SlotStatus(job.name, at, run)
         elif pause is not None and at > pause.since:
             yield SlotStatus(job.name, at, None, _PAUSED)
-        elif known is not None and at > known.until:
+        elif known is not None and at > known.accounted_until:
             yield SlotStatus(job.name, at, None, "not accounted for yet: it waits, or the daemon is down")
         else:
             yield SlotStatus(job.name, at, None, "no longer known: older than what is kept")
@@ -268,11 +268,13 @@ def accounts(appliance: Appliance, job: Job, now: datetime) -> Iterator[SlotStat
 def look_up(appliance: Appliance, job: str, oldest: str, newest: str) -> RunIndex:
     """Return what the history knows of the slots of JOB from OLDEST to NEWEST, by name."""
     past, ranges = RunIndex(oldest), list[Run]()
-    for run in appliance.store.slots.accounts(job, oldest, newest):
-        if run.slots > 1:
+    for run in appliance.store.slots.find_runs(job, oldest, newest):
+        if run.slot_count > 1:
             ranges.append(run)
-        elif run.due and (run.due not in past.single or _ran(run)):  # one that ran says more than one that did not
-            past.single[run.due] = run
+        elif run.scheduled_for and (
+            run.scheduled_for not in past.single or _ran(run)
+        ):  # one that ran says more than one that did not
+            past.single[run.scheduled_for] = run
     past.ranges = ranges
     return past
 
@@ -282,7 +284,7 @@ def _ran(run: Run) -> bool:
 
 
 def _covers(run: Run, slot: str) -> bool:
-    return run.since is not None and run.due is not None and run.since <= slot <= run.due
+    return run.first_slot is not None and run.scheduled_for is not None and run.first_slot <= slot <= run.scheduled_for
 
 
 _FAR_ENOUGH = 1000  # slots looked at for one that the chance uses
@@ -297,11 +299,11 @@ def skip(appliance: Appliance, name: str, *, now: datetime) -> Slot:
     pause = appliance.store.slots.pauses().get(name)
     if not isinstance(job.schedule, (Cron, Every)):
         raise Refused(f"{name} has no times of its own, so there is no next one to skip")
-    if pause is not None and pause.holds(now):
+    if pause is not None and pause.is_active(now):
         raise Refused(f"{name} pauses, so there is nothing to skip; go on with: pi-appliance jobs resume {name}")
     for _, slot in zip(range(_FAR_ENOUGH), appliance.slots(name, now - job.jitter), strict=False):
-        if slot.begins > now and (slot.picked or (slot.skipped and not slot.used)):
-            appliance.store.asks.skip(name, cron.slot_key(slot.at))
+        if slot.starts_at > now and (slot.selected or (slot.skipped and not slot.used)):
+            appliance.store.requests.set_skipped_slot(name, cron.slot_key(slot.at))
             return slot
     raise Refused(f"{name} has no slot to come that would be used")
 
@@ -312,13 +314,13 @@ def unskip(appliance: Appliance, name: str, *, now: datetime) -> Slot:
     slot = skipped(appliance, name, now - job.jitter)
     if slot is None:
         raise Refused(f"no slot of {name} is to be skipped")
-    appliance.store.asks.skip(name, None)
+    appliance.store.requests.set_skipped_slot(name, None)
     return slot
 
 
 def skipped(appliance: Appliance, name: str, after: datetime) -> Slot | None:
     """Return the slot of the job NAME after AFTER that is to be skipped."""
-    due = appliance.store.asks.skipped(name)
+    due = appliance.store.requests.skipped_slot(name)
     if due is None:
         return None
     for slot in appliance.slots(name, after):
@@ -329,11 +331,11 @@ def skipped(appliance: Appliance, name: str, after: datetime) -> Slot | None:
 
 def is_skipped(appliance: Appliance, name: str, due: str | None) -> bool:
     """Say whether a person wants the slot DUE of the job NAME left out."""
-    return due is not None and appliance.store.asks.skipped(name) == due
+    return due is not None and appliance.store.requests.skipped_slot(name) == due
 
 
 def forget_until(appliance: Appliance, name: str, due: str | None) -> None:
     """Forget what was to be skipped up to the slot DUE, which was accounted for."""
-    skip_ = appliance.store.asks.skipped(name)
+    skip_ = appliance.store.requests.skipped_slot(name)
     if skip_ is not None and due is not None and due[:1].isdigit() and skip_ <= due:
-        appliance.store.asks.skip(name, None)
+        appliance.store.requests.set_skipped_slot(name, None)

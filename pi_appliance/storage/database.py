@@ -197,7 +197,7 @@ class DatabaseCorrupt(Unavailable):
 class Repairable(Protocol):
     """What can be put right."""
 
-    def mend(self, error: DatabaseCorrupt) -> None:
+    def repair(self, error: DatabaseCorrupt) -> None:
         """Put right what was found damaged. Raises ERROR if nobody said how."""
 
 
@@ -212,7 +212,7 @@ def retry_after_repair(method: Callable[Concatenate[M, P], R]) -> Callable[Conca
         try:
             return method(self, *words, **more)
         except DatabaseCorrupt as error:
-            self.mend(error)
+            self.repair(error)
             return method(self, *words, **more)
 
     return tried
@@ -221,7 +221,7 @@ def retry_after_repair(method: Callable[Concatenate[M, P], R]) -> Callable[Conca
 def auto_repair(kind: type[M]) -> type[M]:
     """Let every public method of the class KIND be tried again once the damaged file it met has been mended."""
     for name, method in list(vars(kind).items()):
-        if callable(method) and not name.startswith("_") and name != "mend":
+        if callable(method) and not name.startswith("_") and name != "repair":
             setattr(kind, name, retry_after_repair(method))
     return kind
 
@@ -236,18 +236,20 @@ class Database:
         MEND; Unavailable if it cannot be used.
         """
         self.path, self._name, self._mend = path, str(path), mend
-        self.mended = 0
+        self.repair_count = 0
         """How often another file took the place of the one that was open."""
-        self._inode = self._tried = self._guard = -1  # the file that is open, and the one that was to be opened last
+        self._inode = self._opened_inode = (
+            self._lock_fd
+        ) = -1  # the file that is open, and the one that was to be opened last
         if only_look:
-            self._look()
+            self._open_read_only()
             return
         with self._errors():
-            self._guard = os.open(path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            self._lock_fd = os.open(path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
             self._open()
         except BaseException:
-            os.close(self._guard)
+            os.close(self._lock_fd)
             raise
 
     def __enter__(self) -> Self:
@@ -259,21 +261,21 @@ class Database:
     def close(self) -> None:
         """Let go of the file."""
         self._db.close()
-        if self._guard >= 0:
-            os.close(self._guard)
-            self._guard = -1
+        if self._lock_fd >= 0:
+            os.close(self._lock_fd)
+            self._lock_fd = -1
 
-    def mend(self, error: DatabaseCorrupt) -> None:
+    def repair(self, error: DatabaseCorrupt) -> None:
         """Put the file right that was found damaged, or find that somebody has. Raises ERROR if nobody said how."""
         if self._mend is None:
             raise error
         self._inode = -1
         self._db.close()
-        with self._errors(), self._held(fcntl.LOCK_EX):
-            if self._tried == self._there() or replacement_path(self.path).exists():
+        with self._errors(), self._locked(fcntl.LOCK_EX):
+            if self._opened_inode == self._current_inode() or replacement_path(self.path).exists():
                 self._mend(self.path, str(error))
             self._connect()
-        self.mended += 1
+        self.repair_count += 1
 
     def version(self) -> int:
         """Return a number that changes when this or another process has written. Costs a few microseconds, no disk."""
@@ -284,21 +286,21 @@ class Database:
         found = str(self.rows("PRAGMA quick_check(1)", ())[0][0])
         return "" if found == "ok" else found
 
-    def require_whole(self) -> None:
+    def ensure_intact(self) -> None:
         """Read the whole file, and mend it if anything is wrong with it. Raises Damaged, Unavailable."""
         try:
             found = self.check()
         except DatabaseCorrupt as error:
             found = str(error)
         if found:
-            self.mend(DatabaseCorrupt(f"{self.path} is damaged: {found}"))
+            self.repair(DatabaseCorrupt(f"{self.path} is damaged: {found}"))
 
     @retry_after_repair
     def rows(self, query: str, values: Values) -> list[sqlite3.Row]:
         """Return what QUERY finds. Raises Damaged; Unavailable."""
         with self._errors():
-            if self._guard >= 0 and self._inode != self._there():
-                with self._held(fcntl.LOCK_SH):
+            if self._lock_fd >= 0 and self._inode != self._current_inode():
+                with self._locked(fcntl.LOCK_SH):
                     self._follow()
             try:
                 return self._db.execute(query, values).fetchall()
@@ -308,9 +310,9 @@ class Database:
     @contextlib.contextmanager
     def writing(self, *, durable: bool = False) -> Iterator[Transaction]:
         """One transaction, whole or not at all. Raises Damaged; Unavailable, as when the disk is full."""
-        if self._guard < 0:
+        if self._lock_fd < 0:
             raise Unavailable(f"{self.path} was opened to be looked at only")
-        with self._errors(), self._held(fcntl.LOCK_SH):
+        with self._errors(), self._locked(fcntl.LOCK_SH):
             self._follow()
             self._db.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
             self._db.execute("BEGIN IMMEDIATE")
@@ -322,7 +324,7 @@ class Database:
                     self._db.execute("ROLLBACK")
                 raise
 
-    def _look(self) -> None:
+    def _open_read_only(self) -> None:
         with self._errors():
             self._db = sqlite3.connect(
                 _to_look_at(self.path), uri=True, timeout=_PATIENCE, isolation_level=None, check_same_thread=False
@@ -336,16 +338,16 @@ class Database:
 
     @retry_after_repair
     def _open(self) -> None:
-        with self._errors(), self._held(fcntl.LOCK_SH):
+        with self._errors(), self._locked(fcntl.LOCK_SH):
             if self._inode < 0:  # else it was opened by who mended it
                 self._connect()
 
     def _follow(self) -> None:
         """Open the file that took the place of ours, if one did."""
-        if self._inode != self._there():
+        if self._inode != self._current_inode():
             self._db.close()
             self._connect()
-            self.mended += 1
+            self.repair_count += 1
 
     def _connect(self) -> None:
         """Open what stands at the path. The lock is held, so that nobody replaces it meanwhile."""
@@ -353,7 +355,7 @@ class Database:
         # Autocommit, so that every transaction begins where the code says so.
         self._db = sqlite3.connect(self.path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
         self._db.row_factory = sqlite3.Row
-        self._tried = self._there()
+        self._opened_inode = self._current_inode()
         try:
             if replacement_path(self.path).exists():
                 raise DatabaseCorrupt(f"{self.path} is damaged: its mending was cut off")
@@ -363,9 +365,9 @@ class Database:
         except BaseException:
             self._db.close()
             raise
-        self._inode = self._tried
+        self._inode = self._opened_inode
 
-    def _there(self) -> int:
+    def _current_inode(self) -> int:
         """Return which file stands at the path now."""
         try:
             return os.stat(self._name).st_ino  # noqa: PTH116 - asked before every query
@@ -373,12 +375,12 @@ class Database:
             return 0
 
     @contextlib.contextmanager
-    def _held(self, how: int) -> Iterator[None]:
-        fcntl.flock(self._guard, how)
+    def _locked(self, how: int) -> Iterator[None]:
+        fcntl.flock(self._lock_fd, how)
         try:
             yield
         finally:
-            fcntl.flock(self._guard, fcntl.LOCK_UN)
+            fcntl.flock(self._lock_fd, fcntl.LOCK_UN)
 
     def _use_wal(self) -> None:
         """Switch the journal over. Of several that make the file at once SQLite turns some away without waiting."""

@@ -19,7 +19,7 @@ class KeyValueStore:
         with self._writing() as db:
             db.execute("INSERT OR REPLACE INTO notes (name, text) VALUES (?, ?)", (name, text))
 
-    def drop(self, name: str) -> None:
+    def delete(self, name: str) -> None:
         """Forget NAME; nothing is written where nothing was noted. Raises Unavailable."""
         if self.get(name) is not None:
             with self._writing() as db:

@@ -11,10 +11,10 @@ class Trigger(StrEnum):
 
     CRON = "cron"
     DAEMON = "daemon"
-    HAND = "hand"
+    MANUAL = "manual"
 
 
-RESUME = "left"
+RESUME = "resume"
 """In place of a slot: the run belongs to none, and only finishes what earlier ones have left."""
 
 
@@ -36,7 +36,7 @@ class Result:
     """What a job says of itself at the end: one line for people, facts for machines."""
 
     summary: str
-    facts: Mapping[str, str | int | float | bool | None] = field(default_factory=dict)
+    details: Mapping[str, str | int | float | bool | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,20 +47,20 @@ class Run:
     job: str
     kind: str
     trigger: Trigger
-    due: str | None  # the slot it belongs to; None for a run by hand
-    since: str | None = None  # where one row accounts for several slots that came to nothing: the first of them
-    slots: int = 1
+    scheduled_for: str | None  # the slot it belongs to; None for a run by hand
+    first_slot: str | None = None  # where one row accounts for several slots that came to nothing: the first of them
+    slot_count: int = 1
     started: datetime
     ended: datetime | None = None
     outcome: Outcome | None = None
     summary: str = ""
-    facts: Mapping[str, str | int | float | bool | None] = field(default_factory=dict)
+    details: Mapping[str, str | int | float | bool | None] = field(default_factory=dict)
     attempts: int = 0
     progress: float | None = None  # 0 to 1 while it goes on, where the job can tell
-    note: str = ""  # what it is doing just now
+    status_text: str = ""  # what it is doing just now
 
     @property
-    def took(self) -> timedelta | None:
+    def duration(self) -> timedelta | None:
         """How long it ran, once it has ended."""
         return None if self.ended is None else self.ended - self.started
 

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any
 from pi_appliance.errors import ApplianceError
 from pi_appliance.posting.store import intent_of
 from pi_appliance.storage.database import Database, Transaction, instant, replacement_path
-from pi_appliance.storage.rows import run_of, total_of
-from pi_appliance.storage.run_requests import ask_of, held_of
+from pi_appliance.storage.rows import parse_run, parse_total
+from pi_appliance.storage.run_requests import parse_checkpoint, parse_request
 from pi_appliance.storage.runs import Store
 from pi_appliance.storage.slots import block_unknown_slots, bump_run_id, insert_claims, slot_key
 from pi_appliance.system import clock, files, locks
@@ -225,14 +225,14 @@ def _copy(rows: Iterator[_Row], table: str, db: Transaction) -> None:
 def _drop_nonsense(db: Transaction) -> None:
     """Take out the rows that could be read and make no sense: nobody is to stumble over them later."""
     checks: dict[str, Callable[[Any], object]] = {
-        "runs": run_of,
-        "totals": total_of,
+        "runs": parse_run,
+        "totals": parse_total,
         "watched": lambda row: (instant(row["since"]), instant(row["until"])),
         "pauses": lambda row: (instant(row["since"]), row["until"] and instant(row["until"])),
         "outbox": lambda row: (instant(row["made"]), instant(row["next"])),
         "posts": intent_of,
-        "asks": ask_of,
-        "held": held_of,
+        "asks": parse_request,
+        "held": parse_checkpoint,
     }
     for table, check in checks.items():
         key = _KEYED.get(table, "id")
@@ -278,7 +278,7 @@ def open_history(state: Path) -> Store:
     began = _began(state)
     store = Store(state / "history.db", mend=partial(_mend, state))
     newest = max((run for _, run, _ in began), default=0)
-    if newest > store.newest_number():
+    if newest > store.max_run_id():
         now = clock.now()
         store.seal(at=now, boot=clock.boot_name(), newest=newest, known=_claims(began))
         log.warning(

@@ -19,7 +19,7 @@ class Total:
     outcome: Outcome
     runs: int
     seconds: float
-    late: float
+    delay_seconds: float
 
 
 def closed(db: Transaction, run: Run, told: NotifyTargets | None, *, now: datetime) -> None:
@@ -31,17 +31,17 @@ def closed(db: Transaction, run: Run, told: NotifyTargets | None, *, now: dateti
 
 def _count(db: Transaction, run: Run) -> None:
     late = 0.0
-    if run.due and run.due[:1].isdigit() and run.attempts:
-        late = max(0.0, (run.started - datetime.fromisoformat(run.due)).total_seconds())
-    seconds = max(0.0, run.took.total_seconds()) if run.took and run.attempts else 0.0
+    if run.scheduled_for and run.scheduled_for[:1].isdigit() and run.attempts:
+        late = max(0.0, (run.started - datetime.fromisoformat(run.scheduled_for)).total_seconds())
+    seconds = max(0.0, run.duration.total_seconds()) if run.duration and run.attempts else 0.0
     db.execute(
         "INSERT INTO totals (job, outcome, runs, seconds, late) VALUES (:job, :outcome, :runs, :seconds, :late)"
         " ON CONFLICT DO UPDATE SET runs = runs + :runs, seconds = seconds + :seconds, late = late + :late",
-        {"job": run.job, "outcome": run.outcome, "runs": run.slots, "seconds": seconds, "late": late},
+        {"job": run.job, "outcome": run.outcome, "runs": run.slot_count, "seconds": seconds, "late": late},
     )
 
 
-def run_of(row: Any) -> Run:
+def parse_run(row: Any) -> Run:
     """Return the run that stands in ROW of the table `runs`. Raises Damaged if it makes no sense."""
     try:
         return Run(
@@ -49,21 +49,21 @@ def run_of(row: Any) -> Run:
             job=row["job"],
             kind=row["kind"],
             trigger=Trigger(row["trigger"]),
-            due=row["due"],
-            since=row["since"],
-            slots=row["slots"],
+            scheduled_for=row["due"],
+            first_slot=row["since"],
+            slot_count=row["slots"],
             started=instant(row["started"]),
             ended=instant(row["ended"]) if row["ended"] else None,
             outcome=Outcome(row["outcome"]) if row["outcome"] else None,
             summary=row["summary"],
-            facts=json.loads(row["facts"]),
+            details=json.loads(row["facts"]),
             attempts=row["attempts"],
         )
     except (ValueError, TypeError) as error:
         raise DatabaseCorrupt(f"the history is damaged: a run makes no sense: {error}") from None
 
 
-def total_of(row: Any) -> Total:
+def parse_total(row: Any) -> Total:
     """Return what was counted in ROW of the table `totals`. Raises Damaged if it makes no sense."""
     try:
         return Total(row["job"], Outcome(row["outcome"]), row["runs"], row["seconds"], row["late"])

@@ -11,7 +11,7 @@ from typing import Any
 
 from pi_appliance.storage.database import Database, DatabaseCorrupt, Transaction, Values, auto_repair, instant, text
 
-_NAME = "ask:"  # begins what stands in place of a slot
+_PREFIX = "request:"  # begins what stands in place of a slot
 _TABLES = ("asks", "held", "words", "skips")
 
 
@@ -21,19 +21,19 @@ class RunRequest:
 
     id: int
     job: str
-    due: datetime
+    run_at: datetime
     arguments: Mapping[str, Any]
-    made: datetime
+    created_at: datetime
 
     @property
-    def name(self) -> str:
+    def slot_name(self) -> str:
         """What stands in the history in place of a slot."""
-        return ask_name(self.id)
+        return request_key(self.id)
 
     @property
-    def at_once(self) -> bool:
+    def immediate(self) -> bool:
         """Whether it was to begin when it was made, whatever the clock says since."""
-        return self.due <= self.made
+        return self.run_at <= self.created_at
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +42,7 @@ class JobCheckpoint:
 
     job: str
     text: str
-    since: datetime
+    saved_at: datetime
 
 
 @auto_repair
@@ -52,9 +52,9 @@ class RunRequestStore:
     def __init__(self, store: Database) -> None:
         self._db = store
 
-    def mend(self, error: DatabaseCorrupt) -> None:
+    def repair(self, error: DatabaseCorrupt) -> None:
         """Put the file right that was found damaged. Raises ERROR if nobody said how."""
-        self._db.mend(error)
+        self._db.repair(error)
 
     def add(self, job: str, due: datetime, arguments: Mapping[str, Any], *, now: datetime) -> RunRequest:
         """Write down, durably, that JOB is to run at DUE with ARGUMENTS."""
@@ -63,49 +63,49 @@ class RunRequestStore:
                 "INSERT INTO asks (job, due, arguments, made) VALUES (?, ?, ?, ?) RETURNING *",
                 (job, text(due), json.dumps(dict(arguments)), text(now)),
             ).fetchone()
-            return ask_of(row)
+            return parse_request(row)
 
-    def all(self, job: str | None = None) -> list[RunRequest]:
+    def pending(self, job: str | None = None) -> list[RunRequest]:
         """Return what is asked of JOB, or of all, the first to come first."""
-        return self._asks("WHERE :job IS NULL OR job = :job ORDER BY due, id", {"job": job})
+        return self._find_requests("WHERE :job IS NULL OR job = :job ORDER BY due, id", {"job": job})
 
-    def one(self, number: int) -> RunRequest | None:
+    def find(self, number: int) -> RunRequest | None:
         """Return the ask of that number, if nothing has come of it yet."""
-        return next(iter(self._asks("WHERE id = ?", (number,))), None) if 0 < number < 2**63 else None
+        return next(iter(self._find_requests("WHERE id = ?", (number,))), None) if 0 < number < 2**63 else None
 
-    def due(self, now: datetime) -> list[RunRequest]:
+    def due_requests(self, now: datetime) -> list[RunRequest]:
         """Return what is to begin by NOW. The clock may have been put back since what was to begin at once was made."""
-        return self._asks("WHERE due <= :now OR due <= made ORDER BY due, id", {"now": text(now)})
+        return self._find_requests("WHERE due <= :now OR due <= made ORDER BY due, id", {"now": text(now)})
 
-    def drop(self, number: int) -> bool:
+    def remove(self, number: int) -> bool:
         """Forget the ask of that number. False if it is gone already."""
         with self._db.writing(durable=True) as db:
             return consume_request(db, number)
 
-    def hold(self, job: str, words: str, *, now: datetime) -> None:
+    def save_checkpoint(self, job: str, words: str, *, now: datetime) -> None:
         """Keep WORDS, durably, as what JOB is in the middle of."""
         with self._db.writing(durable=True) as db:
             db.execute("INSERT OR REPLACE INTO held (job, text, since) VALUES (?, ?, ?)", (job, words, text(now)))
 
-    def let_go(self, job: str) -> bool:
+    def delete_checkpoint(self, job: str) -> bool:
         """JOB is through with what it was in the middle of. False if there was nothing."""
         with self._db.writing(durable=True) as db:
             return db.execute("DELETE FROM held WHERE job = ?", (job,)).rowcount > 0
 
-    def held(self, job: str) -> JobCheckpoint | None:
+    def checkpoint(self, job: str) -> JobCheckpoint | None:
         """Return what JOB is in the middle of."""
-        return next((held_of(row) for row in self._db.rows("SELECT * FROM held WHERE job = ?", (job,))), None)
+        return next((parse_checkpoint(row) for row in self._db.rows("SELECT * FROM held WHERE job = ?", (job,))), None)
 
-    def all_held(self) -> list[JobCheckpoint]:
+    def checkpoints(self) -> list[JobCheckpoint]:
         """Return what all jobs are in the middle of."""
-        return [held_of(row) for row in self._db.rows("SELECT * FROM held ORDER BY job", ())]
+        return [parse_checkpoint(row) for row in self._db.rows("SELECT * FROM held ORDER BY job", ())]
 
-    def say(self, job: str, word: str) -> None:
+    def send_signal(self, job: str, word: str) -> None:
         """Let the run of JOB that goes on, or that is to finish what is held, hear WORD; the last one counts."""
         with self._db.writing(durable=True) as db:
             db.execute("INSERT OR REPLACE INTO words (job, word) VALUES (?, ?)", (job, word))
 
-    def hear(self, job: str) -> str:
+    def take_signal(self, job: str) -> str:
         """Return what was said to JOB, once; '' if nothing was. Where nothing was said, nothing is written."""
         if not self._db.rows("SELECT 1 FROM words WHERE job = ?", (job,)):
             return ""
@@ -113,7 +113,7 @@ class RunRequestStore:
             row = db.execute("DELETE FROM words WHERE job = ? RETURNING word", (job,)).fetchone()
             return str(row["word"]) if row else ""
 
-    def skip(self, job: str, slot: str | None) -> None:
+    def set_skipped_slot(self, job: str, slot: str | None) -> None:
         """Let JOB not use SLOT, named as in the history; None: let it use all its slots again."""
         with self._db.writing(durable=True) as db:
             if slot is None:
@@ -121,7 +121,7 @@ class RunRequestStore:
             else:
                 db.execute("INSERT OR REPLACE INTO skips (job, slot) VALUES (?, ?)", (job, slot))
 
-    def skipped(self, job: str) -> str | None:
+    def skipped_slot(self, job: str) -> str | None:
         """Return the slot that JOB is not to use, by its name."""
         found = self._db.rows("SELECT slot FROM skips WHERE job = ?", (job,))
         return str(found[0]["slot"]) if found else None
@@ -136,18 +136,18 @@ class RunRequestStore:
                     db.executemany(f"DELETE FROM {table} WHERE job = ?", [(job,) for job in gone])  # noqa: S608 - ours
         return gone
 
-    def _asks(self, where: str, values: Values) -> list[RunRequest]:
-        return [ask_of(row) for row in self._db.rows(f"SELECT * FROM asks {where}", values)]  # noqa: S608 - ours
+    def _find_requests(self, where: str, values: Values) -> list[RunRequest]:
+        return [parse_request(row) for row in self._db.rows(f"SELECT * FROM asks {where}", values)]  # noqa: S608 - ours
 
 
-def ask_name(number: int) -> str:
+def request_key(number: int) -> str:
     """Return what the ask of that number is called in the history, in place of a slot."""
-    return f"{_NAME}{number}"
+    return f"{_PREFIX}{number}"
 
 
-def ask_number(due: str | None) -> int | None:
+def request_id(due: str | None) -> int | None:
     """Return the number of the ask that DUE names; None if it names none."""
-    number = (due or "").removeprefix(_NAME)
+    number = (due or "").removeprefix(_PREFIX)
     return int(number) if due != number and number.isdecimal() else None
 
 
@@ -156,20 +156,20 @@ def consume_request(db: Transaction, number: int) -> bool:
     return db.execute("DELETE FROM asks WHERE id = ?", (number,)).rowcount > 0
 
 
-def ask_of(row: Any) -> RunRequest:
+def parse_request(row: Any) -> RunRequest:
     """Return what ROW of the table `asks` says. Raises Damaged if it makes no sense."""
     return RunRequest(
         id=row["id"],
         job=row["job"],
-        due=instant(row["due"]),
+        run_at=instant(row["due"]),
         arguments=_object(row["arguments"]),
-        made=instant(row["made"]),
+        created_at=instant(row["made"]),
     )
 
 
-def held_of(row: Any) -> JobCheckpoint:
+def parse_checkpoint(row: Any) -> JobCheckpoint:
     """Return what ROW of the table `held` says. Raises Damaged if it makes no sense."""
-    return JobCheckpoint(job=row["job"], text=row["text"], since=instant(row["since"]))
+    return JobCheckpoint(job=row["job"], text=row["text"], saved_at=instant(row["since"]))
 
 
 def _object(stored: str) -> Mapping[str, Any]:

@@ -14,13 +14,13 @@ from pi_appliance.config.model import Retention
 from pi_appliance.config.notifications import NotifyTargets
 from pi_appliance.storage.database import Database, Transaction, Values, auto_repair, text
 from pi_appliance.storage.model import Outcome, Run, Trigger
-from pi_appliance.storage.rows import Total, closed, run_of, total_of
-from pi_appliance.storage.run_requests import RunRequestStore, ask_number, consume_request
+from pi_appliance.storage.rows import Total, closed, parse_run, parse_total
+from pi_appliance.storage.run_requests import RunRequestStore, consume_request, request_id
 from pi_appliance.storage.slots import Slots, block_unknown_slots, insert_claims, is_blocked, slot_key
 
 _LONGEST = timedelta(days=36_500)  # a century before 1970 there is no history
 _WITNESSES = 100  # runs of a job that are looked through for one that had a slot before
-LOST = 0  # stands for the run that may have had a slot, where the history was damaged
+UNKNOWN_RUN = 0  # stands for the run that may have had a slot, where the history was damaged
 _AT_ONCE = 50  # rows that one end of a run prunes at the most
 _CLAIMS_KEPT = 5000  # of the newest runs, whatever their age: a clock may be years ahead for a day, and then put back
 
@@ -31,13 +31,19 @@ class Store(Database):
 
     def __init__(self, path: Path, *, only_look: bool = False, mend: Callable[[Path, str], None] | None = None) -> None:
         super().__init__(path, only_look=only_look, mend=mend)
-        self.slots, self.asks = Slots(self), RunRequestStore(self)
+        self.slots, self.requests = Slots(self), RunRequestStore(self)
 
-    def begin(self, *, job: str, kind: str, trigger: Trigger, due: str | None, now: datetime) -> tuple[int, int | None]:
-        """Open a run and claim its slot, or take its ask, durably. Return the run, and which run had that before it.
+    def start_run(
+        self, *, job: str, kind: str, trigger: Trigger, due: str | None, now: datetime
+    ) -> tuple[int, int | None]:
+        """Begin a run and claim its slot, or consume its run request, in one durable transaction.
 
-        None: none had. LOST where nobody can know any more whether one had. A run by hand is durable as well: after a
-        power cut the lock must not know of a run that the history does not.
+        A manual run is durable too: after a power cut no lock may name a run that the database does not know.
+
+        Returns:
+            The id of the run, and the id of the run that had the slot before: None without one, `UNKNOWN_RUN` if the
+            claim may have been lost with a damaged file.
+
         """
         with self.writing(durable=True) as db:
             row = db.execute(
@@ -45,11 +51,11 @@ class Store(Database):
                 (job, kind, trigger, due, text(now)),
             )
             run = int(row.lastrowid or 0)
-            if (ask := ask_number(due)) is not None:
+            if (ask := request_id(due)) is not None:
                 return run, None if consume_request(db, ask) else _who_took(db, job, due, run)
             return run, None if due is None else self._take_slot(db, job, due, run, now)
 
-    def end(
+    def finish_run(
         self,
         run: int,
         outcome: Outcome,
@@ -57,7 +63,7 @@ class Store(Database):
         *,
         now: datetime,
         attempts: int = 0,
-        facts: Mapping[str, Any] | None = None,
+        details: Mapping[str, Any] | None = None,
         told: NotifyTargets | None = None,
     ) -> None:
         """Close a run, and let those be told who are to be TOLD. One that was closed before stays as it was."""
@@ -65,26 +71,26 @@ class Store(Database):
             row = db.execute(
                 "UPDATE runs SET ended = ?, outcome = ?, summary = ?, facts = ?, attempts = ?"
                 " WHERE id = ? AND ended IS NULL RETURNING *",
-                (text(now), outcome, summary, json.dumps(dict(facts or {})), attempts, run),
+                (text(now), outcome, summary, json.dumps(dict(details or {})), attempts, run),
             ).fetchone()
             if row is not None:
-                closed(db, run_of(row), told, now=now)
+                closed(db, parse_run(row), told, now=now)
 
-    def restore(self, run: Run) -> Run:
+    def restore_run(self, run: Run) -> Run:
         """Write RUN, which began but stands in the file no more: that was damaged while it ran."""
         with self.writing() as db:
             db.execute(
                 "INSERT OR REPLACE INTO runs (id, job, kind, trigger, due, started, ended, outcome, summary, attempts)"
                 " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (
-                    *(run.id, run.job, run.kind, run.trigger, run.due, text(run.started)),
+                    *(run.id, run.job, run.kind, run.trigger, run.scheduled_for, text(run.started)),
                     *(run.ended and text(run.ended), run.outcome, run.summary, run.attempts),
                 ),
             )
             closed(db, run, None, now=run.ended or run.started)
         return run
 
-    def newest_number(self) -> int:
+    def max_run_id(self) -> int:
         """Return the highest number that a run was ever given."""
         found = self.rows("SELECT seq FROM sqlite_sequence WHERE name = 'runs'", ())
         return int(found[0]["seq"]) if found else 0
@@ -98,26 +104,26 @@ class Store(Database):
             insert_claims(db, known, at=at)
             block_unknown_slots(db, at=at, boot=boot, newest=newest)
 
-    def abandon(self, job: str, *, now: datetime, told: NotifyTargets | None = None) -> None:
+    def abandon_runs(self, job: str, *, now: datetime, told: NotifyTargets | None = None) -> None:
         """Close the runs of JOB that never ended, and let those be told who are to be TOLD.
 
         For the holder of the job's lock, which proves that none goes on.
         """
-        if not self.going_on(job):
+        if not self.active_runs(job):
             return
         with self.writing() as db:
             rows = db.execute(
                 "UPDATE runs SET ended = ?, outcome = ?, summary = ? WHERE job = ? AND ended IS NULL RETURNING *",
                 (text(now), Outcome.ABANDONED, "its process vanished: a power cut, or it was killed", job),
             ).fetchall()
-            for run in sorted(map(run_of, rows), key=lambda run: run.id):
+            for run in sorted(map(parse_run, rows), key=lambda run: run.id):
                 closed(db, run, told, now=now)
 
-    def claimed(self, key: str) -> bool:
+    def is_claimed(self, key: str) -> bool:
         """Say whether KEY was taken."""
         return bool(self.rows("SELECT 1 FROM claims WHERE key = ?", (key,)))
 
-    def run(self, run: int) -> Run | None:
+    def find_run(self, run: int) -> Run | None:
         """Return the run of that number."""
         if not 0 < run < 2**63:  # more than SQLite counts to
             return None
@@ -132,7 +138,7 @@ class Store(Database):
             {"job": job, "before": before, "limit": limit},
         )
 
-    def last_of_each(self) -> dict[str, Run]:
+    def latest_runs(self) -> dict[str, Run]:
         """Return the newest run of every job."""
         return {run.job: run for run in self._runs("WHERE id IN (SELECT max(id) FROM runs GROUP BY job)", ())}
 
@@ -150,18 +156,18 @@ class Store(Database):
         """Return how many notices still wait to be sent."""
         return int(self.rows("SELECT count(*) FROM outbox WHERE sent IS NULL", ())[0][0])
 
-    def last_not_skipped(self, job: str) -> Run | None:
+    def last_unskipped_run(self, job: str) -> Run | None:
         """Return the newest run of JOB that was not skipped: the one that tells how the job is."""
         where = "WHERE job = ? AND outcome IS NOT ? ORDER BY id DESC LIMIT 1"
         return next(iter(self._runs(where, (job, Outcome.SKIPPED))), None)
 
-    def going_on(self, job: str | None = None) -> list[Run]:
+    def active_runs(self, job: str | None = None) -> list[Run]:
         """Return the runs that have not ended, of JOB or of all."""
         return self._runs("WHERE ended IS NULL AND (:job IS NULL OR job = :job) ORDER BY id", {"job": job})
 
     def totals(self) -> list[Total]:
         """Return what was counted since the beginning, for each job and outcome; pruning takes nothing away."""
-        return [total_of(row) for row in self.rows("SELECT * FROM totals ORDER BY job, outcome", ())]
+        return [parse_total(row) for row in self.rows("SELECT * FROM totals ORDER BY job, outcome", ())]
 
     def prune(self, job: str, keep: Retention, *, now: datetime) -> list[tuple[str, int]]:
         """Forget runs of JOB beyond KEEP.runs, and the oldest of all jobs beyond KEEP.age. Return what went: job, run.
@@ -197,7 +203,7 @@ class Store(Database):
         ).fetchone()
         if witness is not None:
             return int(witness["id"])
-        return LOST if is_blocked(db, due) else None
+        return UNKNOWN_RUN if is_blocked(db, due) else None
 
     def _take(self, db: Transaction, key: str, run: int, now: datetime) -> int | None:
         taken = db.execute("SELECT run FROM claims WHERE key = ?", (key,)).fetchone()
@@ -207,14 +213,14 @@ class Store(Database):
         return None
 
     def _runs(self, where: str, values: Values) -> list[Run]:
-        return [run_of(row) for row in self.rows(f"SELECT * FROM runs {where}", values)]  # noqa: S608 - ours alone
+        return [parse_run(row) for row in self.rows(f"SELECT * FROM runs {where}", values)]  # noqa: S608 - ours alone
 
 
 def _who_took(db: Transaction, job: str, due: str | None, run: int) -> int:
-    """Return the run before RUN that took the ask DUE; LOST where none is known."""
+    """Return the run before RUN that took the ask DUE; UNKNOWN_RUN where none is known."""
     query = "SELECT id FROM runs WHERE job = ? AND due = ? AND id < ? ORDER BY id DESC LIMIT 1"
     row = db.execute(query, (job, due, run)).fetchone()
-    return int(row["id"]) if row else LOST
+    return int(row["id"]) if row else UNKNOWN_RUN
 
 
 __all__ = ["Store", "slot_key"]

@@ -7,7 +7,7 @@ from datetime import datetime
 from pi_appliance.config.notifications import NotifyTargets
 from pi_appliance.storage.database import Database, DatabaseCorrupt, Transaction, auto_repair, instant, text
 from pi_appliance.storage.model import Outcome, Run, Trigger
-from pi_appliance.storage.rows import closed, run_of
+from pi_appliance.storage.rows import closed, parse_run
 
 _SEAL = "lost "  # begins the key under which the claims table tells that some of it was lost
 
@@ -18,7 +18,7 @@ class ScheduleCursor:
 
     schedule: str
     since: datetime
-    until: datetime
+    accounted_until: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,12 +27,12 @@ class Pause:
 
     since: datetime
     until: datetime | None
-    over: bool = False
+    ended: bool = False
     """Whether a person has ended it."""
 
-    def holds(self, now: datetime) -> bool:
+    def is_active(self, now: datetime) -> bool:
         """Say whether it goes on. Not if it begins in the future and has an end: the clock was ahead meanwhile."""
-        if self.over:
+        if self.ended:
             return False
         return self.until is None or self.since <= now < self.until
 
@@ -49,7 +49,7 @@ class AccountedSlots:
     count: int
     outcome: Outcome
     summary: str
-    told: NotifyTargets | None = None
+    notify_targets: NotifyTargets | None = None
 
 
 @auto_repair
@@ -59,11 +59,11 @@ class Slots:
     def __init__(self, db: Database) -> None:
         self._db = db
 
-    def mend(self, error: DatabaseCorrupt) -> None:
+    def repair(self, error: DatabaseCorrupt) -> None:
         """Put the file right that was found damaged. Raises ERROR if nobody said how."""
-        self._db.mend(error)
+        self._db.repair(error)
 
-    def settle(self, what: Sequence[AccountedSlots], *, now: datetime, until: datetime | None = None) -> None:
+    def record_unused(self, what: Sequence[AccountedSlots], *, now: datetime, until: datetime | None = None) -> None:
         """Write a row for each of WHAT, all or none; every slot of that job up to UNTIL is then accounted for.
 
         A single slot that is not before UNTIL is claimed, so that it is not accounted for a second time.
@@ -80,7 +80,7 @@ class Slots:
                         *(each.count, text(now), text(now), each.outcome, each.summary),
                     ),
                 ).fetchone()
-                closed(db, run_of(row), each.told, now=now)
+                closed(db, parse_run(row), each.notify_targets, now=now)
                 if each.count == 1 and (until is None or each.last[:19] > text(until)[:19]):
                     db.execute(
                         "INSERT OR IGNORE INTO claims (key, run, at) VALUES (?, ?, ?)",
@@ -89,36 +89,36 @@ class Slots:
             if until is not None:
                 db.execute("UPDATE watched SET until = ? WHERE job = ?", (text(until), what[0].job))
 
-    def watched(self) -> dict[str, ScheduleCursor]:
+    def cursors(self) -> dict[str, ScheduleCursor]:
         """Return what is known of every job that is watched."""
         rows = self._db.rows("SELECT * FROM watched", ())
         return {
             row["job"]: ScheduleCursor(row["schedule"], instant(row["since"]), instant(row["until"])) for row in rows
         }
 
-    def watch(self, job: str, schedule: str, *, since: datetime) -> None:
+    def start_cursor(self, job: str, schedule: str, *, since: datetime) -> None:
         """Begin to watch JOB with SCHEDULE: slots up to SINCE are none of its."""
         with self._db.writing() as db:
             db.execute("INSERT OR REPLACE INTO watched VALUES (?, ?, ?, ?)", (job, schedule, text(since), text(since)))
 
-    def settled_until(self, job: str, until: datetime) -> None:
+    def advance_cursor(self, job: str, until: datetime) -> None:
         """Every slot of JOB up to UNTIL is accounted for."""
         with self._db.writing() as db:
             db.execute("UPDATE watched SET until = ? WHERE job = ?", (text(until), job))
 
-    def used(self, job: str, after: datetime, until: datetime) -> set[str]:
+    def claimed_slots(self, job: str, after: datetime, until: datetime) -> set[str]:
         """Return the names of the slots of JOB from the second of AFTER to that of UNTIL that were claimed."""
         first, last = slot_key(job, text(after)[:19]), slot_key(job, text(until)[:19])
         rows = self._db.rows("SELECT key FROM claims WHERE key BETWEEN ? AND ?", (first, last + "Z"))
         start = len(slot_key(job, ""))
         return {row["key"][start:] for row in rows}
 
-    def accounts(self, job: str, first: str, last: str) -> list[Run]:
+    def find_runs(self, job: str, first: str, last: str) -> list[Run]:
         """Return the runs of JOB, the newest first, that account for a slot from FIRST to LAST, by name."""
         query = "SELECT * FROM runs WHERE job = ? AND due >= ? AND coalesce(since, due) <= ? ORDER BY id DESC"
-        return [run_of(row) for row in self._db.rows(query, (job, first, last))]
+        return [parse_run(row) for row in self._db.rows(query, (job, first, last))]
 
-    def last_chain(self, job: str, beginning: str) -> str | None:
+    def last_slot_with_prefix(self, job: str, beginning: str) -> str | None:
         """Return the newest slot of JOB whose name begins with BEGINNING."""
         query = "SELECT due FROM runs WHERE job = ? AND due GLOB ? ORDER BY id DESC LIMIT 1"
         return next((str(row["due"]) for row in self._db.rows(query, (job, beginning + "*"))), None)
@@ -145,7 +145,7 @@ class Slots:
         with self._db.writing(durable=True) as db:
             db.execute("UPDATE pauses SET until = ?, over = 1 WHERE job = ?", (text(at), job))
 
-    def resume(self, job: str) -> None:
+    def delete_pause(self, job: str) -> None:
         """Forget that JOB paused."""
         with self._db.writing(durable=True) as db:
             db.execute("DELETE FROM pauses WHERE job = ?", (job,))

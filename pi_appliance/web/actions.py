@@ -44,9 +44,9 @@ class Actions:
         appliance = self._daemon.appliance
         appliance.job(name)
         appliance.sweep()
-        if going_on := appliance.store.going_on(name):
+        if going_on := appliance.store.active_runs(name):
             raise Refused(f"{name} is running already, as run {going_on[0].id}; wait until it has ended")
-        await self._daemon.runs.start(name, Trigger.HAND)
+        await self._daemon.runs.start(name, Trigger.MANUAL)
 
     def pause_job(self, name: str, given: Mapping[str, object]) -> Pause:
         """Let the job NAME use no slot, for as long as GIVEN says under `for`, else until it is resumed.

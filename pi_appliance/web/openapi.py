@@ -87,12 +87,12 @@ _STATION: Mapping[str, Schema] = dict.fromkeys(("name", "url", "genre", "country
 _RUN: Mapping[str, Schema] = {
     "id": _WHOLE,
     **dict.fromkeys(("job", "kind", "trigger", "summary", "note"), _TEXT),
-    "due": _or_none(_TEXT),
+    "scheduled_for": _or_none(_TEXT),
     "started": _INSTANT,
     "ended": _or_none(_INSTANT),
     "seconds": _or_none(_NUMBER),
     "outcome": _or_none(_TEXT),
-    "facts": _ANY,
+    "details": _ANY,
     "attempts": _WHOLE,
     "progress": _or_none(_NUMBER),
 }

@@ -40,17 +40,17 @@ def jobs(appliance: Appliance, now: datetime) -> list[dict[str, Any]]:
 
 def next_used(appliance: Appliance, view: JobView, now: datetime) -> Slot | None:
     """Return the next slot that the probability selects, if one is near enough."""
-    if view.next is None or view.next.picked:
+    if view.next is None or view.next.selected:
         return view.next
     coming = zip(range(_MAX_SLOTS), appliance.slots(view.job.name, now), strict=False)
-    return next((slot for _, slot in coming if slot.picked), None)
+    return next((slot for _, slot in coming if slot.selected), None)
 
 
 def failure(appliance: Appliance, view: JobView) -> Run | None:
     """Return the newest run that was not skipped, if its outcome is bad."""
     newest = view.last
     if newest is not None and newest.outcome is Outcome.SKIPPED:
-        newest = appliance.store.last_not_skipped(view.job.name)
+        newest = appliance.store.last_unskipped_run(view.job.name)
     return newest if newest is not None and newest.outcome in BAD else None
 
 
@@ -69,7 +69,7 @@ def _job(appliance: Appliance, view: JobView, now: datetime) -> dict[str, Any]:
         "depends_on": view.job.depends_on,
         "paused": pause(view.pause),
         "next": _slot(view.next) if view.next else None,
-        "next-used": serializers.instant(used.at) if used else None,
+        "next_used": serializers.instant(used.at) if used else None,
         "running": view.last.id if view.last and view.last.outcome is None else None,
         "failing": failure(appliance, view) is not None,
         "last": serializers.run(view.last),
@@ -79,7 +79,7 @@ def _job(appliance: Appliance, view: JobView, now: datetime) -> dict[str, Any]:
 def _slot(slot: Slot) -> dict[str, Any]:
     return {
         "slot": serializers.instant(slot.at),
-        "begins": serializers.instant(slot.begins),
-        "picked": slot.picked,
+        "starts_at": serializers.instant(slot.starts_at),
+        "selected": slot.selected,
         "skipped": slot.skipped,
     }

@@ -29,7 +29,7 @@ def script(house, text: bytes, name: str = "mine.sh", mode: int = 0o755) -> None
 def test_its_last_line_is_what_the_history_says(house):
     run = run_it(house, "run: [sh, -c, 'echo 3 files; echo 41 MB; echo']")
     assert run["summary"] == "sh ended well: 41 MB"
-    assert run["facts"] == {"status": 0}
+    assert run["details"] == {"status": 0}
 
 
 def test_so_it_is_when_it_failed(house):
@@ -39,7 +39,7 @@ def test_so_it_is_when_it_failed(house):
 
 def test_a_status_that_means_success_is_one(house):
     run = run_it(house, "run: [sh, -c, 'exit 24'], success-exit-codes: [0, 24]")
-    assert (run["outcome"], run["facts"]) == ("succeeded", {"status": 24})
+    assert (run["outcome"], run["details"]) == ("succeeded", {"status": 24})
     run = run_it(house, "run: ['true'], success-exit-codes: [24]")
     assert (run["outcome"], run["summary"]) == ("failed", "true ended with status 0")
 

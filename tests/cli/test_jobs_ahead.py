@@ -99,18 +99,18 @@ def test_the_chance_is_the_one_that_jobs_next_tells(home: House) -> None:
         slot["slot"]: slot["becomes"] for slot in simulated(home, "draw", "--from", dates[0], "--to", dates[1])["slots"]
     }
     for slot in coming[:20]:  # within these days, whatever the zone
-        assert foretold[slot["slot"]] == ("runs" if slot["picked"] else "skipped by chance")
+        assert foretold[slot["slot"]] == ("runs" if slot["selected"] else "skipped by chance")
 
 
 def test_a_slot_that_was_used_says_what_came_of_it(home: House) -> None:
-    ran = home.json("jobs", "run", "night", "--due", "2026-05-01T00:00:00Z")
+    ran = home.json("jobs", "run", "night", "--slot", "2026-05-01T00:00:00Z")
     found = simulated(home, "night", *day("2026-05-01"))
     assert [(slot["slot"], slot["becomes"]) for slot in found["slots"]] == [
         ("2026-05-01T00:00:00Z", "used"),
         ("2026-05-01T00:30:00Z", "would have run"),
     ]
     assert found["slots"][0]["run"]["id"] == ran["id"]
-    home.run("jobs", "run", "night", "--due", "2026-05-01T00:00:00Z")  # again: skipped, and the first still had it
+    home.run("jobs", "run", "night", "--slot", "2026-05-01T00:00:00Z")  # again: skipped, and the first still had it
     assert simulated(home, "night", *day("2026-05-01"))["slots"][0]["run"]["id"] == ran["id"]
     assert "night  succeeded: " in home.run("jobs", "simulate", "night", *day("2026-05-01")).stdout
 

@@ -30,7 +30,7 @@ def test_a_paused_job_is_not_run_by_its_slots_but_by_hand(house: House) -> None:
     assert "paused" in house.run("jobs", "list").stdout
     assert house.json("jobs", "list")[0]["paused"] is True
     assert "skipped: paused" in house.run("jobs", "next", "tick").stdout
-    assert house.run("jobs", "run", "tick", "--by", "cron").returncode == 0
+    assert house.run("jobs", "run", "tick", "--trigger", "cron").returncode == 0
     assert (house.last("tick")["outcome"], house.last("tick")["summary"]) == ("skipped", "paused")
     assert house.run("jobs", "run", "tick").returncode == 0
     assert house.last("tick")["outcome"] == "succeeded"
@@ -76,7 +76,7 @@ def test_a_slot_that_replaces_ends_the_run_before_it(house: House) -> None:
     house.write(LONG % "replace")
     first = house.start("jobs", "run", "long")
     until(lambda: pids(house))
-    second = house.start("jobs", "run", "long", "--by", "cron")
+    second = house.start("jobs", "run", "long", "--trigger", "cron")
     assert first.wait(20) == 1
     until(lambda: len(pids(house)) == 2)
     before, now = reversed(house.json("jobs", "history", "long"))
@@ -93,7 +93,7 @@ def test_a_slot_that_is_queued_by_cron_waits_for_the_run_before_it(house: House)
     house.write(LONG % "queue")
     first = house.start("jobs", "run", "long")
     until(lambda: pids(house))
-    second = house.start("jobs", "run", "long", "--by", "cron")
+    second = house.start("jobs", "run", "long", "--trigger", "cron")
     house.run("jobs", "cancel", "long")
     until(lambda: len(pids(house)) == 2, 20)
     house.run("jobs", "cancel", "long")
@@ -109,11 +109,13 @@ def test_cron_starts_a_slot_when_its_jitter_says_so(house: House) -> None:
     # A slot whose jitter is over by now or in a few seconds: the run begins no sooner.
     begun = datetime.now(UTC)
     due = last_minute()
-    assert house.run("jobs", "run", "tick", "--by", "cron").returncode == 0
+    assert house.run("jobs", "run", "tick", "--trigger", "cron").returncode == 0
     run = house.last("tick")
-    begins = datetime.fromisoformat(run["due"]) + timedelta(seconds=3) * uniform(secret, "tick", run["due"])
+    begins = datetime.fromisoformat(run["scheduled_for"]) + timedelta(seconds=3) * uniform(
+        secret, "tick", run["scheduled_for"]
+    )
     assert datetime.fromisoformat(run["started"]) >= begins.replace(microsecond=0)
-    assert run["due"] >= due
+    assert run["scheduled_for"] >= due
     assert begun < begins + timedelta(minutes=2)
 
 
@@ -121,7 +123,7 @@ def test_slots_that_cron_did_not_start_are_told_with_the_next_one(house: House) 
     house.write(MINUTELY.replace("schedule:", "started-by: cron\n  schedule:"))
     slots = [datetime.now(UTC).replace(second=0, microsecond=0) - timedelta(minutes=ago) for ago in (5, 1)]
     for at in slots:
-        house.run("jobs", "run", "tick", "--by", "cron", "--due", at.strftime("%Y-%m-%dT%H:%M:%SZ"))
+        house.run("jobs", "run", "tick", "--trigger", "cron", "--slot", at.strftime("%Y-%m-%dT%H:%M:%SZ"))
     told = house.json("jobs", "history", "tick", "--slots")
     assert [each["outcome"] for each in told[-5:]] == ["succeeded", "misfired", "misfired", "misfired", "succeeded"]
     assert "cron did not start it" in told[-2]["summary"]
@@ -130,7 +132,7 @@ def test_slots_that_cron_did_not_start_are_told_with_the_next_one(house: House) 
 def test_slots_are_shown_without_a_hole_as_a_table_and_as_values(house: House) -> None:
     house.write(MINUTELY)
     assert house.run("jobs", "history", "--slots").stdout == "no slot has come yet\n"
-    house.run("jobs", "run", "tick", "--by", "cron")
+    house.run("jobs", "run", "tick", "--trigger", "cron")
     slot = house.json("jobs", "history", "--slots")[-1]  # the minute may have passed since
     assert (slot["job"], slot["outcome"], slot["run"]) == ("tick", "succeeded", 1)
     assert "true ended well" in house.run("jobs", "history", "tick", "--slots").stdout

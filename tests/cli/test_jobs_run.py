@@ -48,7 +48,7 @@ def test_a_run_by_hand_prints_what_the_program_prints_and_how_it_went(house):
 
 def test_a_program_that_fails_is_a_failed_run_with_its_status_and_its_output_kept(house):
     house.write("bad:\n  kind: command\n  schedule: '* * * * *'\n  with: {run: [sh, -c, 'echo why it failed; exit 7']}")
-    done = house.run("jobs", "run", "bad", "--by", "daemon")
+    done = house.run("jobs", "run", "bad", "--trigger", "daemon")
 
     assert done.returncode == 1
     assert done.stdout == "", "started by a program, it hears of trouble on stderr only"
@@ -170,7 +170,9 @@ def test_a_file_that_changes_between_two_tries_moves_no_state_and_is_no_fault(ho
 
 def test_a_slot_is_used_once_whoever_comes_with_it(house):
     house.write("daily:\n  kind: command\n  schedule: '@daily'\n  with: {run: ['true']}")
-    runners = [house.start("jobs", "run", "daily", "--by", "cron", "--due", "2026-01-01T00:00:00Z") for _ in range(5)]
+    runners = [
+        house.start("jobs", "run", "daily", "--trigger", "cron", "--slot", "2026-01-01T00:00:00Z") for _ in range(5)
+    ]
     for runner in runners:
         runner.communicate(timeout=60)
     outcomes = [run["outcome"] for run in house.json("jobs", "history")]
@@ -179,7 +181,7 @@ def test_a_slot_is_used_once_whoever_comes_with_it(house):
 
 def test_cron_that_comes_too_late_is_a_misfire_with_the_reason(house):
     house.write("rare:\n  kind: command\n  schedule: 0 0 1 1 *\n  with: {run: ['true']}")
-    done = house.run("jobs", "run", "rare", "--by", "cron")
+    done = house.run("jobs", "run", "rare", "--trigger", "cron")
     assert done.returncode == 1
     assert "misfired: its schedule names no slot here" in done.stderr
 
@@ -188,9 +190,9 @@ def test_the_preview_of_the_chance_is_what_then_happens(house):
     house.write("dice:\n  kind: command\n  schedule: '* * * * *'\n  chance: 1/3\n  with: {run: ['true']}")
     slots = house.json("jobs", "next", "dice", "--count", "8")
     for slot in slots:
-        house.run("jobs", "run", "dice", "--by", "daemon", "--due", slot["slot"])
-    ran = {run["due"]: run["outcome"] for run in house.json("jobs", "history")}
-    assert ran == {slot["slot"]: "succeeded" if slot["picked"] else "skipped" for slot in slots}
+        house.run("jobs", "run", "dice", "--trigger", "daemon", "--slot", slot["slot"])
+    ran = {run["scheduled_for"]: run["outcome"] for run in house.json("jobs", "history")}
+    assert ran == {slot["slot"]: "succeeded" if slot["selected"] else "skipped" for slot in slots}
 
 
 def test_a_run_by_hand_asks_no_chance_unless_told_to(house):
@@ -201,7 +203,7 @@ def test_a_run_by_hand_asks_no_chance_unless_told_to(house):
 
 def test_a_log_is_kept_up_to_its_cap_and_says_what_it_left_out(house):
     house.write("loud:\n  kind: command\n  schedule: '* * * * *'\n  with: {run: [head, -c, '1500000', /dev/zero]}")
-    assert house.run("jobs", "run", "loud", "--by", "daemon").returncode == 0
+    assert house.run("jobs", "run", "loud", "--trigger", "daemon").returncode == 0
     log = (house.state / "logs" / "loud" / "1.log").read_bytes()
     assert len(log) < 1_001_000
     assert "500,000 bytes more were printed and not kept" in log.decode()
@@ -241,7 +243,7 @@ def test_a_lock_that_is_held_for_a_moment_to_sweep_up_costs_no_slot(house):
     house.json("jobs", "list")
     with locks.acquire(house.state / "locks" / "a.lock") as lock:
         assert lock is not None
-        runner = house.start("jobs", "run", "a", "--due", "2026-01-01T00:00:00Z")
+        runner = house.start("jobs", "run", "a", "--slot", "2026-01-01T00:00:00Z")
         until(lambda: "a.lock" in opened(runner.pid))
     runner.communicate(timeout=30)
     assert house.last("a")["outcome"] == "succeeded"
@@ -285,7 +287,7 @@ def test_a_run_goes_on_to_its_end_when_its_log_cannot_be_kept_and_says_so(house)
 @pytest.mark.parametrize("slot", ["", "noon", "2026-05-01 06:00", "2026-05-01T06:00:00Z\n", b"\xff"])
 def test_what_is_no_slot_is_refused_and_claims_nothing(house, slot):
     house.write("daily:\n  kind: command\n  schedule: '@daily'\n  with: {run: ['true']}")
-    done = house.run("jobs", "run", "daily", "--due", os.fsdecode(slot))
+    done = house.run("jobs", "run", "daily", "--slot", os.fsdecode(slot))
     assert done.returncode == 2
     assert "is no slot" in done.stderr
     assert house.json("jobs", "history") == []
@@ -302,7 +304,7 @@ def test_numbers_and_names_that_nothing_can_bear_are_unknown(house, words):
 @pytest.mark.parametrize("due", ["2026-05-01T06:01:00Z", "2026-05-01T06:00:01Z"])
 def test_what_is_no_slot_of_the_job_is_refused_with_the_nearest_that_is(house, due):
     house.write("daily:\n  kind: command\n  schedule: '0 6 * * *'\n  with: {run: ['true']}")
-    done = house.run("jobs", "run", "daily", "--by", "cron", "--due", due)
+    done = house.run("jobs", "run", "daily", "--trigger", "cron", "--slot", due)
     assert done.returncode == 2
     assert f"no slot of daily is called '{due}'; did you mean '2026-05-02T06:00:00Z'?" in done.stderr
     assert house.json("jobs", "history", "daily") == []
@@ -311,9 +313,9 @@ def test_what_is_no_slot_of_the_job_is_refused_with_the_nearest_that_is(house, d
 def test_a_slot_that_was_used_ahead_of_its_time_is_shown_as_used(house):
     house.write("daily:\n  kind: command\n  schedule: '0 6 * * *'\n  with: {run: ['true']}")
     first, second = house.json("jobs", "next", "daily", "--count", "2")
-    house.run("jobs", "run", "daily", "--due", first["slot"])
+    house.run("jobs", "run", "daily", "--slot", first["slot"])
     again = house.json("jobs", "next", "daily", "--count", "2")
-    assert [(slot["used"], slot["picked"]) for slot in again] == [(True, False), (False, True)]
+    assert [(slot["used"], slot["selected"]) for slot in again] == [(True, False), (False, True)]
     assert again[1]["slot"] == second["slot"]
 
 
@@ -361,9 +363,9 @@ bot:
 def test_a_pause_holds_for_the_slot_that_was_foreseen(house):
     house.write(BY_CHANCE)
     before = (datetime.now(UTC) - timedelta(days=1)).strftime("%Y-%m-%dT00:00:00Z")
-    house.run("jobs", "run", "bot", "--by", "cron", "--due", before)
+    house.run("jobs", "run", "bot", "--trigger", "cron", "--slot", before)
     house.run("jobs", "pause", "bot")
-    assert house.run("jobs", "run", "bot", "--by", "cron").returncode == 0
+    assert house.run("jobs", "run", "bot", "--trigger", "cron").returncode == 0
     assert house.last("bot")["summary"] == "paused"
 
 

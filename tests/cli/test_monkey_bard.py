@@ -65,7 +65,7 @@ def test_it_types_reports_and_tells_once(house):
         "Typed so far: [sha]ll i compare thee to a summers day\n\nKeystrokes:   100,000 since "
     )
     assert "Next letter:  expected after 531,441 more keystrokes: 6 runs\n" in report(house)
-    assert house.last("bard")["facts"]["keystrokes"] == 100_000
+    assert house.last("bard")["details"]["keystrokes"] == 100_000
     assert "posted" not in by_hand(house).stdout
     assert len(posts(house)) == 1
     assert "“sha”" in posts(house)[0]
@@ -80,7 +80,7 @@ def test_without_a_network_it_only_types(house):
 def test_a_slot_is_typed_once(house):
     write(house)
     for _ in range(2):
-        house.run("jobs", "run", "bard", "--by", "cron", "--due", "2026-05-01T06:00:00Z")
+        house.run("jobs", "run", "bard", "--trigger", "cron", "--slot", "2026-05-01T06:00:00Z")
     assert remembered(house)["place"][0] == 100_000
 
 

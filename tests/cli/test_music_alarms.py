@@ -82,7 +82,7 @@ def test_without_a_daemon_it_is_done_here_and_ctrl_c_ends_it(home):
     assert not home.json("music", "sleep")["set"], "nobody goes on with it"
     done = home.run("music", "announce", "--source", "gong.wav")
     assert done.returncode == 75
-    assert home.last("announce")["trigger"] == "hand"
+    assert home.last("announce")["trigger"] == "manual"
 
 
 def test_two_that_set_it_at_once_leave_one(home):

@@ -49,7 +49,7 @@ def test_at_its_deadline_it_reports_what_it_knows(house: House) -> None:
 def test_ended_by_a_person_it_does_so_at_once(house: House) -> None:
     house.write(JOB.format(deadline="1h"))
     with house.start("jobs", "run", "pegs") as process:
-        until(lambda: any("long: " in run.note for run in house.runs("pegs")), 30)
+        until(lambda: any("long: " in run.status_text for run in house.runs("pegs")), 30)
         process.send_signal(signal.SIGINT)
         assert process.wait(10) != 0
     last = house.last("pegs")
@@ -61,7 +61,7 @@ def test_ended_by_a_person_it_does_so_at_once(house: House) -> None:
 def test_cancelled_from_elsewhere_it_says_so_and_how_far_it_was(house: House) -> None:
     house.write(JOB.format(deadline="1h"))
     with house.start("jobs", "run", "pegs") as process:
-        until(lambda: any("long: " in run.note for run in house.runs("pegs")), 30)
+        until(lambda: any("long: " in run.status_text for run in house.runs("pegs")), 30)
         assert house.run("jobs", "cancel", "pegs").returncode == 0
         assert process.wait(10) != 0
     assert house.last("pegs")["summary"].startswith("cancelled by a person; 1 board solved")

@@ -23,7 +23,7 @@ def write(house: House, lines: str | bytes | None, network: str = "kind: preview
 
 
 def on_slot(house: House, slot: str = SLOT) -> subprocess.CompletedProcess[str]:
-    return house.run("jobs", "run", "bird", "--by", "cron", "--due", slot, environment=SECRETS)
+    return house.run("jobs", "run", "bird", "--trigger", "cron", "--slot", slot, environment=SECRETS)
 
 
 def test_the_preview_shows_exactly_what_would_have_been_posted(house):
@@ -84,7 +84,7 @@ def test_killed_while_it_waits_for_xs_answer_it_is_abandoned_and_found_by_the_ne
     with fake_x() as server:
         write(house, "sent but never answered\n", f"kind: x, with: {{server: '{server.address}'}}")
         server.faults.append("hang")
-        with house.start("jobs", "run", "bird", "--by", "cron", "--due", SLOT, environment=SECRETS) as runner:
+        with house.start("jobs", "run", "bird", "--trigger", "cron", "--slot", SLOT, environment=SECRETS) as runner:
             until(lambda: server.posts)
             os.kill(runner.pid, signal.SIGKILL)
         until(lambda: "abandoned" in house.outcomes("bird"))
@@ -114,11 +114,11 @@ def test_a_lost_answer_that_may_not_be_looked_up_is_uncertain_until_the_owner_sa
         assert house.last("bird")["outcome"] == "uncertain"
         listed = house.run("tweets", "list")
         assert (listed.returncode, "uncertain" in listed.stdout) == (1, True)
-        assert house.run("jobs", "run", "bird", "--left", environment=SECRETS).returncode == 0
+        assert house.run("jobs", "run", "bird", "--resume", environment=SECRETS).returncode == 0
         assert server.posts == [], "never sent again blindly"
         assert house.run("tweets", "settle", "1", saw).returncode == 0
         assert house.run("tweets", "settle", "1", saw).returncode == 2
-        assert house.run("jobs", "run", "bird", "--left", environment=SECRETS).returncode == 0
+        assert house.run("jobs", "run", "bird", "--resume", environment=SECRETS).returncode == 0
     assert len(server.posts) == then
     assert house.run("tweets", "list").returncode == 0
 
@@ -240,7 +240,7 @@ def test_what_could_not_be_sent_is_sent_when_asked_and_only_once(house):
         write(house, "patience\n", f"kind: x, with: {{server: '{server.address}'}}")
         assert on_slot(house).returncode == 75
         assert server.posts == []
-        left = [house.run("jobs", "run", "bird", "--left", environment=SECRETS) for _ in range(2)]
+        left = [house.run("jobs", "run", "bird", "--resume", environment=SECRETS) for _ in range(2)]
     assert f"posted to net: of {SLOT}: patience" in left[0].stdout
     assert "nothing was left to send" in left[1].stdout
     assert server.posts == ["patience"]
@@ -272,7 +272,7 @@ def test_what_the_preview_says_is_what_then_happens(house):
     (house.folder / "tweets.txt").write_text("".join(f"Thought {number}\n" for number in range(7)), "utf-8")
     coming = house.json("tweets", "preview", "--count", "12")["slots"]
     for slot in coming:
-        assert house.run("jobs", "run", "bird", "--by", "daemon", "--due", slot["slot"]).returncode == 0
+        assert house.run("jobs", "run", "bird", "--trigger", "daemon", "--slot", slot["slot"]).returncode == 0
     with Store(house.state / "history.db") as store:
         posted = {each.slot: each.text for each in Posts(store).newest(limit=100)}
     assert posted == {slot["slot"]: slot["posts"]["net"][0]["text"] for slot in coming if slot["line"]}

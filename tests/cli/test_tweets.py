@@ -369,7 +369,7 @@ def test_what_is_foretold_is_what_the_runs_then_post_and_the_rest_stays_foretold
     write(house, "\n".join(f"line {number}" for number in range(1, 8)), job="  chance: 1/2\n", network="wall")
     foretold = [slot for slot in preview(house, "--count", "40")["slots"] if slot["line"]]
     for slot in foretold[:9]:
-        done = house.run("jobs", "run", "bird", "--by", "cron", "--due", slot["slot"])
+        done = house.run("jobs", "run", "bird", "--trigger", "cron", "--slot", slot["slot"])
         assert (done.returncode, done.stderr) == (0, "")
     blocks = (house.state / "reports" / "wall" / "posts.txt").read_text().split("--- bird ")[1:]
     assert [block.split("\n")[1] for block in blocks] == [slot["posts"]["wall"][0]["text"] for slot in foretold[:9]]

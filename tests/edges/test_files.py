@@ -101,7 +101,7 @@ def test_a_puzzle_run_that_is_killed_leaves_the_report_of_the_last_time(house: H
     before = shown(folder)
     house.write(job.format(board="full", limit=10_000_000))
     with house.start("jobs", "run", "pegs") as runner:
-        until(lambda: any(run.note.startswith("full") for run in house.runs("pegs")))
+        until(lambda: any(run.status_text.startswith("full") for run in house.runs("pegs")))
         runner.kill()
     until(lambda: "abandoned" in house.outcomes("pegs"))
     assert shown(folder) == before

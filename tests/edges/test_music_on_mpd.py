@@ -62,7 +62,7 @@ def run(server: MpdServer, folder: Path, wanted: music_job.Options, **keys: obje
 def test_a_dead_stream_gives_way_to_the_next_source(server, tmp_path):
     dead = f"http://127.0.0.1:{free_port()}/radio"
     result, context = run(server, tmp_path, options("alarm", play=[dead, "one.wav"], volume=30, fade="1s"))
-    assert result.facts["source"] == "one.wav"
+    assert result.details["source"] == "one.wav"
     assert "Couldn't connect" in result.summary or "Failed" in result.summary
     assert server.mpc("current", "-f", "%file%") == "one.wav"
     assert "volume: 30%" in server.mpc("status")
@@ -77,7 +77,7 @@ def test_the_bundled_sound_really_plays_from_the_server_of_the_run(server, tmp_p
     dead = f"http://127.0.0.1:{free_port()}/radio"
     began = time.monotonic()
     result, context = run(server, tmp_path, options("alarm", play=dead, volume=20, fade="1s"), until=advanced)
-    assert result.facts == {
+    assert result.details == {
         "source": "the built-in sound",
         "heard": True,
         "user_took_volume": False,

@@ -56,7 +56,7 @@ class Life:
         """End everything at once; after OFF start again. A clock that is lost stood still, and nobody has set it."""
         self.runs.vanish()
         for job in self.appliance.config.jobs:
-            self.appliance.store.abandon(job, now=self.clock.now())
+            self.appliance.store.abandon_runs(job, now=self.clock.now())
         if not clock_lost:
             self.clock.step(off)
         self.clock.ticks, self.clock.known = 5.0, not clock_lost

@@ -50,7 +50,7 @@ def rings(home: Appliance, phase: Phase, ago: timedelta = timedelta(0), seconds:
     session = Checkpoint(phase=phase, phase_started=since, session_started=since, seconds=seconds, **more)
     job = "sleep" if phase in (Phase.WAITING, Phase.FADING_OUT) else "wake"
     options = Options(action=Action.SLEEP) if job == "sleep" else Options(action=Action.ALARM, play=Names(["fip"]))
-    home.store.asks.hold(job, dump(options, session), now=clock.now())
+    home.store.requests.save_checkpoint(job, dump(options, session), now=clock.now())
 
 
 def test_a_button_that_hangs_asks_for_twenty_runs_and_no_more(home):
@@ -58,7 +58,7 @@ def test_a_button_that_hangs_asks_for_twenty_runs_and_no_more(home):
         service.announce(home, now=FRIDAY, text="dinner")
     with pytest.raises(Refused, match="20 runs of announce are requested already"):
         service.announce(home, now=FRIDAY, text="dinner")
-    assert len(home.store.asks.all("announce")) == 20
+    assert len(home.store.requests.pending("announce")) == 20
 
 
 def test_an_alarm_says_when_it_rings_and_what(home):
@@ -94,9 +94,9 @@ def test_paused_it_does_not_ring_until_its_pause_ends(home):
     ],
 )
 def test_once_at_half_past_two_is_when_its_own_wall_shows_it_next(home, now, due):
-    assert service.ring_at(home, "wake", "2:30", now=now).due == due
-    assert service.ring_at(home, "wake", "02:30", now=now).due == due
-    assert [ask.due for ask in the(home, now).requests] == [due]
+    assert service.ring_at(home, "wake", "2:30", now=now).run_at == due
+    assert service.ring_at(home, "wake", "02:30", now=now).run_at == due
+    assert [ask.run_at for ask in the(home, now).requests] == [due]
     assert the(home, now).next == min(due, the(home, now).next_ring)
     assert service.cancel_rings(home, "wake") == 1
     with pytest.raises(Refused, match="no single ring of wake is set"):
@@ -117,7 +117,7 @@ def test_what_rings_and_what_snoozes_is_told(home):
     alarm = the(home)
     assert abs(alarm.session.ends_at - clock.now() - timedelta(minutes=5)) < timedelta(seconds=5)
     assert (service.alarm_values(alarm)["ringing"], alarm.next) == (False, alarm.session.ends_at)
-    home.store.asks.hold("wake", "of another release", now=clock.now())
+    home.store.requests.save_checkpoint("wake", "of another release", now=clock.now())
     assert service.alarm_values(the(home))["ringing"]
 
 
@@ -127,29 +127,29 @@ def test_a_word_reaches_the_one_that_rings_and_where_none_does_that_is_said(home
             say(home, name)
     rings(home, Phase.RINGING)
     assert service.snooze(home) == ["wake"]
-    assert home.store.asks.hear("wake") == "snooze"
+    assert home.store.requests.take_signal("wake") == "snooze"
     assert service.stop_ringing(home, "wake") == ["wake"]
-    assert home.store.asks.hear("wake") == "stop"
+    assert home.store.requests.take_signal("wake") == "stop"
     with pytest.raises(UnknownName, match="no alarm is called 'wak'; did you mean 'wake'"):
         service.snooze(home, "wak")
 
 
 def test_a_sleep_timer_takes_the_keys_of_the_file_out_that_it_replaces(home):
     ask = service.set_sleep_timer(home, now=FRIDAY, in_=timedelta(minutes=30))
-    assert (ask.job, ask.due, ask.arguments) == ("sleep", FRIDAY, {"in": "30m", "at": None, "play-out": None})
+    assert (ask.job, ask.run_at, ask.arguments) == ("sleep", FRIDAY, {"in": "30m", "at": None, "play-out": None})
     assert service.set_sleep_timer(home, now=FRIDAY).arguments == {}
     assert service.set_sleep_timer(home, now=FRIDAY, fade=timedelta(seconds=5)).arguments == {"fade": "5s"}
-    assert len(home.store.asks.all()) == 1, "the last one counts"
+    assert len(home.store.requests.pending()) == 1, "the last one counts"
     assert service.sleep_timer(home).phase == "starting"
 
 
 def test_a_timer_that_goes_on_is_ended_by_the_next_whichever_job_it_is_of(home):
-    home.store.asks.hold("night", "something", now=FRIDAY)
+    home.store.requests.save_checkpoint("night", "something", now=FRIDAY)
     service.set_sleep_timer(home, now=FRIDAY, at="22:00", play_out="track")
-    assert home.store.asks.hear("night") == "stop"
+    assert home.store.requests.take_signal("night") == "stop"
     service.cancel_sleep_timer(home)
-    assert home.store.asks.all() == []
-    home.store.asks.let_go("night")
+    assert home.store.requests.pending() == []
+    home.store.requests.delete_checkpoint("night")
     with pytest.raises(Refused, match="no sleep timer is set"):
         service.cancel_sleep_timer(home)
 
@@ -163,7 +163,7 @@ def test_until_when_the_music_plays_is_told(home):
     rings(home, Phase.WAITING, until="2027-03-28T23:30:00")
     assert service.sleep_values(service.sleep_timer(home))["ends_at"] == "2027-03-28T23:30:00Z"
     service.cancel_sleep_timer(home)
-    assert home.store.asks.hear("sleep") == "stop"
+    assert home.store.requests.take_signal("sleep") == "stop"
 
 
 @pytest.mark.parametrize(
@@ -180,13 +180,13 @@ def test_until_when_the_music_plays_is_told(home):
     ],
 )
 def test_what_cannot_be_is_told_before_anything_is_written_or_ended(home, given, said):
-    home.store.asks.hold("night", "something", now=FRIDAY)
+    home.store.requests.save_checkpoint("night", "something", now=FRIDAY)
     with pytest.raises(WrongArgument) as error:
         service.set_sleep_timer(home, now=FRIDAY, **given)
     assert str(error.value).startswith(said)
     assert "\n" not in str(error.value)
-    assert home.store.asks.all() == []
-    assert home.store.asks.hear("night") == ""
+    assert home.store.requests.pending() == []
+    assert home.store.requests.take_signal("night") == ""
 
 
 def test_a_key_that_is_given_as_nothing_is_taken_out(home):
@@ -198,11 +198,15 @@ def test_a_key_that_is_given_as_nothing_is_taken_out(home):
 
 def test_an_announcement_is_written_down_with_its_words(home):
     ask = service.announce(home, now=FRIDAY, text="dinner", volume=50)
-    assert (ask.job, ask.at_once, ask.arguments) == ("announce", True, {"text": "dinner", "source": None, "volume": 50})
+    assert (ask.job, ask.immediate, ask.arguments) == (
+        "announce",
+        True,
+        {"text": "dinner", "source": None, "volume": 50},
+    )
     for given in ({}, {"text": "a", "source": "b"}, {"text": "a", "volume": 101}):
         with pytest.raises(WrongArgument):
             service.announce(home, now=FRIDAY, **given)
-    assert len(home.store.asks.all()) == 1
+    assert len(home.store.requests.pending()) == 1
 
 
 def test_where_the_file_has_no_such_job_what_to_write_is_said(house):

@@ -26,14 +26,14 @@ def made(house: House) -> Iterator[World]:
 
 
 def ask(made: World, after: timedelta) -> str:
-    return made.appliance.store.asks.add("wake", made.clock.wall + after, {}, now=made.clock.wall).name
+    return made.appliance.store.requests.add("wake", made.clock.wall + after, {}, now=made.clock.wall).slot_name
 
 
 def test_it_starts_at_its_time_and_once(made):
     name = ask(made, timedelta(minutes=30, seconds=17))
     made.live(NOON + timedelta(hours=2))
     (run,) = made.appliance.history(job="wake")
-    assert (run.due, run.started, run.outcome) == (
+    assert (run.scheduled_for, run.started, run.outcome) == (
         name,
         NOON + timedelta(minutes=30, seconds=17),
         Outcome.SUCCEEDED,
@@ -48,7 +48,7 @@ def test_two_daemons_start_it_once(made):
     )
     asyncio.run(first.look())
     asyncio.run(second.look())
-    assert [due for due in made.runs.slots if due.startswith("ask:")] == ["ask:1"]
+    assert [due for due in made.runs.slots if due.startswith("request:")] == ["request:1"]
 
 
 def test_two_that_took_the_same_at_the_same_moment_run_it_once(made):
@@ -78,7 +78,7 @@ def test_a_clock_that_is_put_forward_or_back_moves_it_along(made):
     assert made.runs.slots == []
     made.clock.step(timedelta(hours=1))
     made.live(made.clock.wall + 2 * MINUTE)
-    assert made.runs.slots == ["ask:1"]
+    assert made.runs.slots == ["request:1"]
 
 
 def test_until_the_clock_is_trusted_only_what_is_to_begin_at_once_does(house):
@@ -88,12 +88,12 @@ def test_until_the_clock_is_trusted_only_what_is_to_begin_at_once_does(house):
         made.clock.ticks, made.clock.known = 5.0, False
         made.restart()
         ask(made, -MINUTE)
-        later = made.appliance.store.asks.add("wake", NOON + MINUTE, {}, now=NOON)
+        later = made.appliance.store.requests.add("wake", NOON + MINUTE, {}, now=NOON)
         made.live(NOON + 3 * MINUTE)
-        assert made.runs.slots == ["ask:1"]
+        assert made.runs.slots == ["request:1"]
         made.clock.known = True
         made.live(NOON + 4 * MINUTE)
-        assert made.runs.slots == ["ask:1", later.name]
+        assert made.runs.slots == ["request:1", later.slot_name]
 
 
 def test_a_pause_of_the_job_does_not_hold_it_up(house):
@@ -101,7 +101,7 @@ def test_a_pause_of_the_job_does_not_hold_it_up(house):
         made.appliance.pause("wake", now=NOON)
         ask(made, MINUTE)
         made.live(NOON + 2 * MINUTE)
-        assert made.runs.slots == ["ask:1"]
+        assert made.runs.slots == ["request:1"]
 
 
 def test_what_cannot_start_is_tried_again_more_and_more_seldom_and_told_in_the_end(made, caplog):
@@ -109,21 +109,21 @@ def test_what_cannot_start_is_tried_again_more_and_more_seldom_and_told_in_the_e
     made.runs.falling = [1] * 99
     made.live(NOON + 7 * MINUTE)
     assert 5 <= 99 - len(made.runs.falling) <= 8
-    assert made.outcomes() == [("ask:1", Outcome.MISFIRED)]
+    assert made.outcomes() == [("request:1", Outcome.MISFIRED)]
     ask(made, timedelta(0))
     made.runs.falling, made.runs.failing = [], ["no room"]
     made.live(made.clock.wall + MINUTE)
-    assert made.outcomes()[-1] == ("ask:2", Outcome.SUCCEEDED)
+    assert made.outcomes()[-1] == ("request:2", Outcome.SUCCEEDED)
     assert "what was asked for is not started: no room" in caplog.text
 
 
 def hold(made: World) -> None:
-    made.appliance.store.asks.hold("wake", "ringing", now=made.clock.wall)
+    made.appliance.store.requests.save_checkpoint("wake", "ringing", now=made.clock.wall)
 
 
 def lefts(made: World) -> list[float]:
     """Return after how many seconds each run was started that is to finish what is left."""
-    started = [run.started for run in reversed(made.appliance.history(limit=100)) if run.due is None]
+    started = [run.started for run in reversed(made.appliance.history(limit=100)) if run.scheduled_for is None]
     return [round((each - NOON).total_seconds()) for each in started]
 
 
@@ -135,7 +135,7 @@ def test_what_is_held_goes_on_at_once_after_a_restart_and_then_more_and_more_sel
     gaps = [after - before for before, after in pairwise(times)]
     assert gaps[:4] == [5, 10, 20, 40]
     assert gaps[-1] == 600
-    made.appliance.store.asks.let_go("wake")
+    made.appliance.store.requests.delete_checkpoint("wake")
     made.live(NOON + timedelta(hours=2))
     assert len(lefts(made)) == len(times)
 
@@ -150,23 +150,23 @@ def test_a_session_that_lasted_and_is_cut_off_goes_on_at_once(house):
 def test_nothing_is_started_while_a_run_goes_on_and_a_slot_of_another_job_is_not_held_up(house):
     jobs = f"{DAILY}\nsleep:\n  kind: command\n  with: {{run: ['true']}}"
     with world(house, jobs, takes=lambda job: 36_000.0 if job == "sleep" else 0.0) as made:
-        made.appliance.store.asks.hold("sleep", "waiting", now=NOON)
+        made.appliance.store.requests.save_checkpoint("sleep", "waiting", now=NOON)
         made.clock.go(12 * 3600)
         made.restart()
         made.live(NOON + timedelta(hours=20))
-        assert made.runs.by_job == [("sleep", "left"), ("wake", "2026-05-02T07:00:00Z")]
+        assert made.runs.by_job == [("sleep", "resume"), ("wake", "2026-05-02T07:00:00Z")]
 
 
 def test_what_is_too_old_or_of_a_job_that_is_gone_is_dropped_with_a_word(house, caplog):
     with world(house, WAKE) as made:
         hold(made)
-        made.appliance.store.asks.hold("gone", "ringing", now=NOON)
-        made.appliance.store.asks.add("gone", NOON, {}, now=NOON)
+        made.appliance.store.requests.save_checkpoint("gone", "ringing", now=NOON)
+        made.appliance.store.requests.add("gone", NOON, {}, now=NOON)
         made.clock.go(49 * 3600)
         made.restart()
         made.live(made.clock.wall + MINUTE)
         assert made.runs.slots == []
-        assert made.appliance.store.asks.all_held() == []
+        assert made.appliance.store.requests.checkpoints() == []
         assert "job=wake what it was in the middle of on 2026-05-01 is dropped: too long ago" in caplog.text
         assert "job=gone is no longer in the file" in caplog.text
 
@@ -183,7 +183,7 @@ def test_the_next_slot_is_left_out_and_told_and_the_one_after_it_used(house):
         made.live(NOON + MINUTE)
         assert skip(made) == skip(made) == "2026-05-02T07:00:00Z"
         first, second = islice(made.appliance.slots("wake", NOON), 2)
-        assert (first.skipped, first.picked, second.picked) == (True, False, True)
+        assert (first.skipped, first.selected, second.selected) == (True, False, True)
         made.restart()
         made.live(NOON + timedelta(days=2))
         assert made.outcomes() == [
@@ -191,7 +191,7 @@ def test_the_next_slot_is_left_out_and_told_and_the_one_after_it_used(house):
             ("2026-05-03T07:00:00Z", Outcome.SUCCEEDED),
         ]
         assert made.appliance.history()[-1].summary == "skipped by a person"
-        assert made.appliance.store.asks.skipped("wake") is None
+        assert made.appliance.store.requests.skipped_slot("wake") is None
 
 
 def test_a_slot_that_was_skipped_while_nothing_ran_here_is_no_misfire(house):
@@ -231,5 +231,5 @@ def test_where_there_is_nothing_to_skip_that_is_said(house, jobs, before: Callab
 
 def test_the_name_of_a_day_long_ago_is_no_slot_to_skip(house):
     with world(house, DAILY) as made:
-        made.appliance.store.asks.skip("wake", "2020-05-02T07:00:00Z")
+        made.appliance.store.requests.set_skipped_slot("wake", "2020-05-02T07:00:00Z")
         assert slot_ledger.skipped(made.appliance, "wake", datetime(2026, 1, 1, tzinfo=UTC)) is None

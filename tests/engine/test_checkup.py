@@ -91,9 +91,9 @@ class Machine:
     def ran(self, job: str, outcome: Outcome | None, at: datetime, due: str | None = None, summary: str = "") -> None:
         """Put a run into the history."""
         with self.history() as store:
-            run, _ = store.begin(job=job, kind="command", trigger=Trigger.DAEMON, due=due, now=at)
+            run, _ = store.start_run(job=job, kind="command", trigger=Trigger.DAEMON, due=due, now=at)
             if outcome:
-                store.end(run, outcome, summary, now=at, attempts=1)
+                store.finish_run(run, outcome, summary, now=at, attempts=1)
 
     def patient(self) -> DiagnosticContext:
         environment = {"PATH": f"{self.programs}:/usr/bin:/bin", "HOME": str(self.root)}
@@ -298,7 +298,7 @@ def system_table(machine: Machine) -> Callable[..., Path]:
 
     def write(entry: str = "", name: str = "pi-appliance") -> Path:
         program = shlex.quote(sys.executable)
-        line = entry or f"0 6 * * * nobody {program} jobs run greet --by cron --config {machine.config}"
+        line = entry or f"0 6 * * * nobody {program} jobs run greet --trigger cron --config {machine.config}"
         head = (
             f"# The entries of {machine.config} for cron.\n"
             '# Written by "pi-appliance jobs install"; "pi-appliance jobs uninstall" takes it out again.\n'
@@ -350,7 +350,7 @@ class TestCrontab:
     @pytest.mark.skipif(os.geteuid() != 0, reason="only root can make files of root")
     def test_a_program_that_is_gone(self, machine: Machine, system_table: Callable[..., Path]) -> None:
         machine.write(BY_CRON)
-        system_table(f"0 6 * * * nobody /gone/pi-appliance jobs run greet --by cron --config {machine.config}")
+        system_table(f"0 6 * * * nobody /gone/pi-appliance jobs run greet --trigger cron --config {machine.config}")
         only(machine.look("crontab"), FAIL, "/gone/pi-appliance, which is not there any more")
 
     @pytest.mark.skipif(os.geteuid() != 0, reason="only root can make files of root")
@@ -373,7 +373,7 @@ class TestCrontab:
         block = (
             f"# BEGIN pi-appliance {machine.config}\n"
             '# Written by "pi-appliance jobs install"; "pi-appliance jobs uninstall" takes it out again.\n'
-            f"0 6 * * * {shlex.quote(sys.executable)} jobs run greet --by cron --config {machine.config}\n"
+            f"0 6 * * * {shlex.quote(sys.executable)} jobs run greet --trigger cron --config {machine.config}\n"
             f"# END pi-appliance {machine.config}\n"
         )
         table = machine.put("table", block)
@@ -482,7 +482,7 @@ def test_a_file_that_is_no_database(machine: Machine) -> None:
 def test_looking_at_a_history_that_is_in_use(machine: Machine) -> None:
     machine.ran("greet", Outcome.SUCCEEDED, NOW)
     with machine.history() as store:
-        store.begin(job="greet", kind="command", trigger=Trigger.HAND, due=None, now=NOW)
+        store.start_run(job="greet", kind="command", trigger=Trigger.MANUAL, due=None, now=NOW)
         only(machine.look("history"), OK, "2 runs so far")
 
 

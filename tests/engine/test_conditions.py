@@ -187,13 +187,13 @@ def attempt(house, pi: Pi, listener: Listener | None = None, *, times: int = 1) 
         (it,) = appliance.config.jobs.values()
         for _ in range(times):
             with process.StopSignal().caught() as stop, locks.acquire(appliance.lock_path(it.name)) as lock:
-                number, _ = appliance.store.begin(
-                    job=it.name, kind=it.kind, trigger=Trigger.HAND, due=None, now=clock.now()
+                number, _ = appliance.store.start_run(
+                    job=it.name, kind=it.kind, trigger=Trigger.MANUAL, due=None, now=clock.now()
                 )
                 attempts = Attempts(appliance, it, number, None, lock, stop, listener or Listener())
                 verdict = attempts.until_done(Random(1), pi.sensors, 0.1)
-                appliance.store.end(
-                    number, verdict.outcome, verdict.summary, now=clock.now(), attempts=1, facts=verdict.facts
+                appliance.store.finish_run(
+                    number, verdict.outcome, verdict.summary, now=clock.now(), attempts=1, details=verdict.details
                 )
                 verdicts.append(verdict)
     return verdicts
@@ -202,7 +202,7 @@ def attempt(house, pi: Pi, listener: Listener | None = None, *, times: int = 1) 
 def test_a_sensor_that_is_missing_is_told_in_the_log_once_and_in_every_history(house, pi):
     job(house, "conditions: {temperature-below: 75}")
     verdicts = attempt(house, pi, times=3)
-    assert [verdict.facts["no-sensor"] for verdict in verdicts] == ["temperature"] * 3
+    assert [verdict.details["no-sensor"] for verdict in verdicts] == ["temperature"] * 3
     told = [logs.read(house.state / "logs" / "it" / f"{number}.log") for number in (1, 2, 3)]
     assert told == ["pi-appliance: no sensor of temperature here; what asks for it counts as met\n", "", ""]
 
@@ -219,7 +219,7 @@ def test_a_hot_run_is_held_says_so_and_goes_on_when_it_is_cooler(house, pi):
 
     (verdict,) = attempt(house, pi, Listener(on_progress=on_progress))
     assert verdict.outcome == "succeeded"
-    assert verdict.facts["paused-seconds"] >= 1
+    assert verdict.details["paused-seconds"] >= 1
     assert notes[-1] == "running sh"
 
 
@@ -245,7 +245,7 @@ def test_a_run_that_is_held_ends_with_its_runner(house, pi, tmp_path, number):
             pi.throttled(0x1)
             stat = Path(f"/proc/{pid}/stat")
             until(lambda: stat.read_text("ascii").rpartition(")")[2].split()[0] == "T")
-            until(lambda: house.runs()[0].note == "paused: under-voltage")
+            until(lambda: house.runs()[0].status_text == "paused: under-voltage")
             runner.send_signal(number)
             runner.wait(20)
         finally:

@@ -36,8 +36,8 @@ def appliance(house: House, ear: Ear) -> Iterator[Appliance]:
     )
     with Appliance.open(house.config) as opened:
         now = datetime.now(UTC)
-        run, _ = opened.store.begin(job="a", kind="command", trigger=Trigger.HAND, due=None, now=now)
-        opened.store.end(run, Outcome.FAILED, "no", now=now, told=NotifyTargets(failure=["phone"]))
+        run, _ = opened.store.start_run(job="a", kind="command", trigger=Trigger.MANUAL, due=None, now=now)
+        opened.store.finish_run(run, Outcome.FAILED, "no", now=now, told=NotifyTargets(failure=["phone"]))
         yield opened
 
 

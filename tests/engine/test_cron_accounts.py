@@ -29,7 +29,9 @@ def start(appliance: Appliance, *hours: int) -> None:
 def test_slots_that_cron_left_out_are_told_as_one(appliance: Appliance) -> None:
     start(appliance, 3, 4, 9, 10)
     missed = [run for run in appliance.store.history() if run.outcome is Outcome.MISFIRED]
-    assert [(run.since, run.due, run.slots) for run in missed] == [("2026-05-01T05:00:00Z", "2026-05-01T08:00:00Z", 4)]
+    assert [(run.first_slot, run.scheduled_for, run.slot_count) for run in missed] == [
+        ("2026-05-01T05:00:00Z", "2026-05-01T08:00:00Z", 4)
+    ]
 
 
 def test_a_slot_whose_claim_was_pruned_is_not_told_as_missed(appliance: Appliance) -> None:

@@ -87,7 +87,7 @@ def test_it_runs_its_jobs_at_their_slots_each_slot_once(house):
         until(lambda: len([outcome for outcome in house.outcomes() if outcome]) >= 3)
     runs = house.json("jobs", "history")
     assert {run["outcome"] for run in runs} <= {"succeeded", "skipped", "abandoned", None}
-    assert len({run["due"] for run in runs}) == len(runs)
+    assert len({run["scheduled_for"] for run in runs}) == len(runs)
     assert {run["trigger"] for run in runs} == {"daemon"}
 
 
@@ -172,7 +172,7 @@ def test_killed_it_leaves_a_whole_history_and_starts_again_without_running_a_slo
             daemon.status()
     until(lambda: None not in house.outcomes("tick"))
     runs = house.json("jobs", "history", "--count", "99")
-    assert len({run["due"] for run in runs}) == len(runs)
+    assert len({run["scheduled_for"] for run in runs}) == len(runs)
 
 
 def test_the_runs_of_a_killed_daemon_go_on_to_their_end(house):

@@ -39,8 +39,8 @@ class Post:
 
     def end(self, job: str, outcome: Outcome, told: NotifyTargets = TOLD) -> None:
         """Let a run of JOB end so."""
-        run, _ = self.store.begin(job=job, kind="command", trigger=Trigger.DAEMON, due=None, now=self.now)
-        self.store.end(run, outcome, "so it is", now=self.now, told=told)
+        run, _ = self.store.start_run(job=job, kind="command", trigger=Trigger.DAEMON, due=None, now=self.now)
+        self.store.finish_run(run, outcome, "so it is", now=self.now, told=told)
 
     def round(self, **more: float) -> None:
         """Send what is due, as the courier does."""

@@ -29,13 +29,13 @@ def test_a_job_steps_back_as_far_as_it_is_told(house):
 
 
 def test_without_limits_the_history_says_nothing_of_them(house):
-    assert run_it(house, "nice: 7", "true")["facts"] == {"status": 0}
+    assert run_it(house, "nice: 7", "true")["details"] == {"status": 0}
 
 
 def test_what_a_program_may_use_is_held_and_the_history_says_by_what(house):
     limit = "f=/sys/fs/cgroup$(grep ^0:: /proc/self/cgroup | cut -c4-)/memory.max; [ -e $f ] && cat $f; ulimit -d"
     run = run_it(house, "memory: 256MiB", "sh", "-c", f"echo $({limit})")
-    by = run["facts"]["memory-limit"]
+    by = run["details"]["memory-limit"]
     held = run["summary"].split(": ")[1].split()
     assert {"cgroup": held[0], "rlimit": held[-1]}[by] == {"cgroup": str(2**28), "rlimit": str(2**18)}[by]
     greedy = run_it(house, "memory: 64MiB", sys.executable, "-c", "bytearray(200 << 20)")
@@ -54,14 +54,14 @@ def test_a_job_of_our_own_that_wants_more_ends_failed_and_says_so(house):
     assert done.returncode == 1
     run = house.last("post")
     assert (run["outcome"], run["summary"]) == ("failed", "over its memory of 70MB")
-    assert run["facts"]["memory-limit"] in {"cgroup", "rlimit"}
+    assert run["details"]["memory-limit"] in {"cgroup", "rlimit"}
 
 
 def test_a_share_that_cannot_be_held_makes_it_step_back_and_the_log_says_so(house):
     run = run_it(house, "cpu: 50%", "nice")
-    if run["facts"]["cpu-limit"] == "cgroup":
+    if run["details"]["cpu-limit"] == "cgroup":
         pytest.skip("this machine gives us a cgroup: the share is held")
-    assert run["facts"] == {"status": 0, "cpu-limit": "nice"}
+    assert run["details"] == {"status": 0, "cpu-limit": "nice"}
     nice = max(10, os.getpriority(os.PRIO_PROCESS, 0))
     assert run["summary"] == f"nice ended well: {nice}"
     log = house.run("jobs", "log", "1").stdout

@@ -28,7 +28,7 @@ def test_a_slot_that_comes_while_a_run_goes_on_is_skipped(house: House) -> None:
     with world(house, job(), takes=lambda _: 5400.0) as made:
         made.live(NOON + timedelta(hours=4, minutes=1))
         assert hours(made) == ["13", "15"]
-        (run,) = [run for run in made.appliance.store.history(job="a") if run.due == "2026-05-01T14:00:00Z"]
+        (run,) = [run for run in made.appliance.store.history(job="a") if run.scheduled_for == "2026-05-01T14:00:00Z"]
         assert (run.outcome, run.summary) == (Outcome.SKIPPED, "the run before it still goes on")
 
 
@@ -117,10 +117,10 @@ def test_a_job_after_two_waits_for_both_anew(house: House) -> None:
 def test_a_failure_starts_nothing(house: House) -> None:
     with world(house, job("a", "null") + chained("b", "a")) as made:
         made.look()
-        run, _ = made.appliance.store.begin(
-            job="a", kind="command", trigger=Trigger.HAND, due=None, now=made.clock.now()
+        run, _ = made.appliance.store.start_run(
+            job="a", kind="command", trigger=Trigger.MANUAL, due=None, now=made.clock.now()
         )
-        made.appliance.store.end(run, Outcome.FAILED, "", now=made.clock.now())
+        made.appliance.store.finish_run(run, Outcome.FAILED, "", now=made.clock.now())
         made.look()
         assert made.runs.by_job == []
 
@@ -129,10 +129,10 @@ def test_a_success_of_long_ago_starts_nothing_new_and_is_told_as_a_misfire(house
     with world(house, job("a", "null") + chained("b", "a", misfire_grace="5m")) as made:
         made.look()
         made.clock.go(1)
-        run, _ = made.appliance.store.begin(
-            job="a", kind="command", trigger=Trigger.HAND, due=None, now=made.clock.now()
+        run, _ = made.appliance.store.start_run(
+            job="a", kind="command", trigger=Trigger.MANUAL, due=None, now=made.clock.now()
         )
-        made.appliance.store.end(run, Outcome.SUCCEEDED, "", now=made.clock.now())
+        made.appliance.store.finish_run(run, Outcome.SUCCEEDED, "", now=made.clock.now())
         made.clock.go(3600)
         made.look()
         made.look()

@@ -303,7 +303,7 @@ def test_who_is_woken_or_falls_asleep_hears_nothing_of_yesterday(
     async def scene() -> None:
         await remember(driven, tmp_path, FILES, PlaybackState.PLAYING)
         with Store(tmp_path / "history.db") as store:
-            store.asks.hold("one", json.dumps({"session": {"phase": phase}}), now=driven.now())
+            store.requests.save_checkpoint("one", json.dumps({"session": {"phase": phase}}), now=driven.now())
             work = ActiveSessions(Config(state_dir=tmp_path), lambda: store)
             player = SoftPlayer(driven, volume=100)
             async with kept(player, tmp_path, boot="second", work=work):

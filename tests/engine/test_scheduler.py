@@ -68,8 +68,8 @@ def test_a_job_at_boot_runs_once_however_often_the_daemon_starts(house):
             made.live(NOON)
     with Appliance.open(house.config) as appliance:
         (run,) = appliance.history()
-    assert run.due is not None
-    assert run.due.startswith("boot:")
+    assert run.scheduled_for is not None
+    assert run.scheduled_for.startswith("boot:")
 
 
 def test_a_slot_that_cannot_be_started_is_tried_again_within_its_grace_and_the_daemon_lives_on(hourly):
@@ -83,7 +83,7 @@ def test_a_slot_that_cannot_be_started_in_all_its_grace_is_a_misfire(hourly):
     hourly.runs.failing = ["no memory"] * 20
     hourly.live(NOON + timedelta(hours=1, minutes=10))
     (run,) = hourly.appliance.history()
-    assert (run.outcome, run.due, hourly.runs.slots) == (Outcome.MISFIRED, "2026-05-01T13:00:00Z", [])
+    assert (run.outcome, run.scheduled_for, hourly.runs.slots) == (Outcome.MISFIRED, "2026-05-01T13:00:00Z", [])
 
 
 @pytest.mark.parametrize(("status", "says"), [(2, "with status 2"), (-9, "by signal 9")])
@@ -91,7 +91,7 @@ def test_a_run_that_ends_before_it_begins_is_told_by_the_history(hourly, status,
     hourly.runs.falling = [status]
     hourly.live(NOON + timedelta(hours=1))
     (run,) = hourly.appliance.history()
-    assert (run.outcome, run.due) == (Outcome.FAILED, "2026-05-01T13:00:00Z")
+    assert (run.outcome, run.scheduled_for) == (Outcome.FAILED, "2026-05-01T13:00:00Z")
     assert f"its process ended {says} before it began" in run.summary
 
 
@@ -174,8 +174,10 @@ def test_a_chain_that_cannot_begin_is_tried_once_a_minute(house):
     with world(house, jobs) as made:
         made.look()
         made.clock.go(1)
-        run, _ = made.appliance.store.begin(job="a", kind="command", trigger="hand", due=None, now=made.clock.now())
-        made.appliance.store.end(run, Outcome.SUCCEEDED, "", now=made.clock.now(), attempts=1)
+        run, _ = made.appliance.store.start_run(
+            job="a", kind="command", trigger="manual", due=None, now=made.clock.now()
+        )
+        made.appliance.store.finish_run(run, Outcome.SUCCEEDED, "", now=made.clock.now(), attempts=1)
         made.runs.falling = [75] * 9
         for _ in range(10):
             made.look()

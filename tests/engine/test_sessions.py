@@ -53,19 +53,19 @@ def opened(home: House) -> Appliance:
 
 def ask(home: House, given: dict[str, object], after: timedelta = timedelta(0)) -> int:
     with opened(home) as appliance:
-        number = appliance.store.asks.add("one", clock.now() + after, given, now=clock.now()).id
+        number = appliance.store.requests.add("one", clock.now() + after, given, now=clock.now()).id
         wakeup.wake_daemon(appliance.config.state_dir / wakeup.NAME)
     return number
 
 
 def say(home: House, word: str) -> None:
     with opened(home) as appliance:
-        appliance.store.asks.say("one", word)
+        appliance.store.requests.send_signal("one", word)
 
 
 def held(home: House) -> bool:
     with opened(home) as appliance:
-        return appliance.store.asks.held("one") is not None
+        return appliance.store.requests.checkpoint("one") is not None
 
 
 def began(home: Home, count: int) -> list[str]:
@@ -89,8 +89,8 @@ def test_an_ask_begins_at_once_with_its_own_keys_and_hears_what_is_said(home):
         stop(home, daemon)
     assert home.diary[0].startswith("begins: asked 7 in")
     run = home.last("one")
-    assert (run["due"], run["trigger"], run["outcome"], run["summary"]) == (
-        *("ask:1", "daemon", "succeeded"),
+    assert (run["scheduled_for"], run["trigger"], run["outcome"], run["summary"]) == (
+        *("request:1", "daemon", "succeeded"),
         "asked 7 was told to stop",
     )
 
@@ -151,7 +151,7 @@ def test_a_session_that_was_cut_off_is_ended_for_good_by_a_person(home):
 def test_two_that_want_the_same_ask_run_it_once(home):
     number = ask(home, {})
     with ThreadPoolExecutor(4) as pool:
-        runs = [pool.submit(home.run, "jobs", "run", "one", "--due", f"ask:{number}") for _ in range(4)]
+        runs = [pool.submit(home.run, "jobs", "run", "one", "--slot", f"request:{number}") for _ in range(4)]
         began(home, 1)
         until(lambda: sum(run.done() for run in runs) == 3, 30)
         say(home, "stop")
@@ -163,11 +163,11 @@ def test_two_that_want_the_same_ask_run_it_once(home):
 
 def test_what_the_kind_does_not_take_is_told_in_one_line(home):
     number = ask(home, {"level": 300, "naem": "x"})
-    done = home.run("jobs", "run", "one", "--due", f"ask:{number}")
+    done = home.run("jobs", "run", "one", "--slot", f"request:{number}")
     assert done.returncode == 1
     assert "one is not run so: unknown key 'naem'; did you mean 'name'?" in done.stderr
     assert len(done.stderr.splitlines()) == 1
-    gone = home.run("jobs", "run", "one", "--due", f"ask:{number}")
+    gone = home.run("jobs", "run", "one", "--slot", f"request:{number}")
     assert (gone.returncode, gone.stderr) == (2, "pi-appliance: no ask of one is called '1'; there are none yet\n")
 
 
@@ -203,13 +203,13 @@ def test_cron_finds_the_slot_skipped(house):
     house.write("one:\n  kind: command\n  schedule: '@hourly'\n  started-by: cron\n  with: {run: ['true']}")
     assert house.run("jobs", "skip", "one").stdout.startswith("one leaves out ")
     first, second = house.json("jobs", "next", "one", "--count", "2")
-    assert (first["skipped"], first["picked"], second["skipped"], second["picked"]) == (True, False, False, True)
+    assert (first["skipped"], first["selected"], second["skipped"], second["selected"]) == (True, False, False, True)
     assert "skipped by a person" in house.run("jobs", "next").stdout
     assert "(skipped)" in house.run("jobs", "list").stdout
     for slot in (first, second):
-        assert house.run("jobs", "run", "one", "--by", "cron", "--due", slot["slot"]).returncode == 0
+        assert house.run("jobs", "run", "one", "--trigger", "cron", "--slot", slot["slot"]).returncode == 0
     runs = house.json("jobs", "history", "one")
-    assert [(run["due"], run["outcome"]) for run in runs] == [
+    assert [(run["scheduled_for"], run["outcome"]) for run in runs] == [
         (second["slot"], "succeeded"),
         (first["slot"], "skipped"),
     ]

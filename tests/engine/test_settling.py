@@ -31,7 +31,7 @@ class Started:
             raise Unavailable(self.trouble)
         self.runs.append(job)
 
-    def going_on(self, job: str) -> bool:
+    def is_running(self, job: str) -> bool:
         return job in self.busy
 
 

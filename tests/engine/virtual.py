@@ -62,7 +62,7 @@ class VirtualRuns(Runs):
         self._ends = list[tuple[float, int, str, int, Callable[[int], None]]]()
         self._number = count()
 
-    def going_on(self, job: str) -> bool:
+    def is_running(self, job: str) -> bool:
         return any(each[2] == job for each in self._ends)
 
     async def start(
@@ -75,10 +75,10 @@ class VirtualRuns(Runs):
             return
         now, store = self._clock.now(), self.appliance.store
         slot = None if due == RESUME else due
-        run, used = store.begin(job=job, kind="command", trigger=trigger, due=slot, now=now)
+        run, used = store.start_run(job=job, kind="command", trigger=trigger, due=slot, now=now)
         if used is not None:
             self.beaten += 1
-            store.end(run, Outcome.SKIPPED, "used", now=now)
+            store.finish_run(run, Outcome.SKIPPED, "used", now=now)
             ended(0)
             return
         self.slots.append(str(due))
@@ -90,7 +90,7 @@ class VirtualRuns(Runs):
         """End the runs whose time has come."""
         while self._ends and self._ends[0][0] <= self._clock.steady():
             *_, run, ended = heapq.heappop(self._ends)
-            self.appliance.store.end(run, Outcome.SUCCEEDED, "", now=self._clock.now(), attempts=1)
+            self.appliance.store.finish_run(run, Outcome.SUCCEEDED, "", now=self._clock.now(), attempts=1)
             ended(0)
 
     def next_end(self) -> float:
@@ -143,7 +143,7 @@ class World:
 
     def outcomes(self, job: str | None = None) -> list[tuple[str | None, Outcome | None]]:
         """Return slot and outcome of each run, the oldest first."""
-        return [(run.due, run.outcome) for run in reversed(self.appliance.store.history(job=job, limit=1000))]
+        return [(run.scheduled_for, run.outcome) for run in reversed(self.appliance.store.history(job=job, limit=1000))]
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from pi_appliance.posting.model import Post, Sent, State
 from pi_appliance.posting.store import Posts
 from pi_appliance.storage.model import Outcome, Picture, Trigger
 from pi_appliance.storage.recovery import open_history
-from pi_appliance.storage.runs import LOST, Store
+from pi_appliance.storage.runs import UNKNOWN_RUN, Store
 from pi_appliance.system import files
 from tests.engine.test_daemon import up
 from tests.house import PROGRAM, House, in_memory, until
@@ -47,8 +47,8 @@ def fill(state: Path) -> None:
     with Store(state / "history.db") as store:
         for name, slot in USED:
             run, _ = begin(store, slot, name)
-            store.end(run, Outcome.SUCCEEDED, "it went well", now=NOW, attempts=1, facts={"status": 0})
-        store.slots.watch("mark", "{}", since=NOW)
+            store.finish_run(run, Outcome.SUCCEEDED, "it went well", now=NOW, attempts=1, details={"status": 0})
+        store.slots.start_cursor("mark", "{}", since=NOW)
         store.slots.pause("other", since=NOW, until=None)
         desk = Posts(store).of_job("bird", 1, lambda: NOW)
         for slot in SLOTS:
@@ -60,7 +60,7 @@ def fill(state: Path) -> None:
 
 
 def begin(store: Store, slot: str, job: str = "mark") -> tuple[int, int | None]:
-    return store.begin(job=job, kind="command", trigger=Trigger.DAEMON, due=slot, now=NOW)
+    return store.start_run(job=job, kind="command", trigger=Trigger.DAEMON, due=slot, now=NOW)
 
 
 def aside(state: Path) -> list[str]:
@@ -69,11 +69,11 @@ def aside(state: Path) -> list[str]:
 
 def read_all(store: Store) -> None:
     """Ask all that anybody asks of a history."""
-    store.require_whole()
+    store.ensure_intact()
     store.history(limit=1000)
-    store.last_of_each(), store.totals(), store.going_on(), store.last_success("mark")
+    store.latest_runs(), store.totals(), store.active_runs(), store.last_success("mark")
     Posts(store).newest(limit=1000), Posts(store).used("bird"), Posts(store).spent(NOW)
-    store.slots.watched(), store.slots.pauses(), store.slots.accounts("mark", SLOTS[-1], SLOTS[0])
+    store.slots.cursors(), store.slots.pauses(), store.slots.find_runs("mark", SLOTS[-1], SLOTS[0])
 
 
 def nothing_twice(state: Path) -> Store:
@@ -104,7 +104,7 @@ def test_a_file_that_is_no_database_any_more(state, how):
     with nothing_twice(state) as store:
         fresh = f"{datetime.now(UTC) + timedelta(hours=2):%Y-%m-%dT%H:00:00Z}"
         assert begin(store, fresh)[1] is None, "life goes on"
-        store.require_whole()
+        store.ensure_intact()
 
 
 @pytest.mark.parametrize("part", range(12))
@@ -170,20 +170,20 @@ def test_where_claims_are_lost_no_slot_of_before_is_used_and_later_ones_are(stat
     spoilt[(root - 1) * PAGE : root * PAGE] = bytes(PAGE)
     path.write_bytes(spoilt)
     with open_history(state) as store:
-        store.require_whole()
-        assert begin(store, f"{NOW - timedelta(days=900):%Y-%m-%dT%H:00:00Z}")[1] == LOST
+        store.ensure_intact()
+        assert begin(store, f"{NOW - timedelta(days=900):%Y-%m-%dT%H:00:00Z}")[1] == UNKNOWN_RUN
         assert begin(store, f"{NOW + timedelta(days=1):%Y-%m-%dT%H:00:00Z}")[1] is None
-        assert begin(store, "after:3+7")[1] == LOST
-        assert store.slots.watched()["mark"].until >= NOW
+        assert begin(store, "after:3+7")[1] == UNKNOWN_RUN
+        assert store.slots.cursors()["mark"].until >= NOW
 
 
 def test_a_journal_that_is_gone_is_noticed_by_what_the_locks_remember(house):
     house.write(job(house, "mark", "echo once >> marks"))
     house.run("jobs", "run", "mark", "--as-scheduled")
-    slot = house.last("mark")["due"]
+    slot = house.last("mark")["scheduled_for"]
     for path in house.state.glob("history.db*"):
         path.unlink()
-    again = house.run("jobs", "run", "mark", "--due", slot)
+    again = house.run("jobs", "run", "mark", "--slot", slot)
     assert (house.folder / "marks").read_text("ascii") == "once\n"
     assert "was used by run 1" in house.last("mark")["summary"], "the lock remembers it"
     assert "knows nothing of run 1, which began" in again.stderr
@@ -200,7 +200,7 @@ def test_a_process_that_has_the_old_file_open_goes_over_to_the_new_one(state):
     run, _ = begin(old, "2099-01-01T00:00:00Z")
     assert old.mended == 1
     with open_history(state) as fresh:
-        assert fresh.run(run) is not None, "written to the file that counts"
+        assert fresh.find_run(run) is not None, "written to the file that counts"
     old.close()
 
 
@@ -234,11 +234,11 @@ def test_a_command_tells_and_goes_on(house, words):
 def test_a_slot_that_ran_does_not_run_again_after_the_history_was_damaged(house):
     house.write(job(house, "mark", "echo once >> marks"))
     house.run("jobs", "run", "mark", "--as-scheduled")
-    slot = house.last("mark")["due"]
+    slot = house.last("mark")["scheduled_for"]
     whole = (house.state / "history.db").read_bytes()
     for spoil in SPOILT.values():
         (house.state / "history.db").write_bytes(spoil(whole))
-        assert house.run("jobs", "run", "mark", "--due", slot).returncode == 0
+        assert house.run("jobs", "run", "mark", "--slot", slot).returncode == 0
     assert (house.folder / "marks").read_text("ascii") == "once\n"
 
 
@@ -273,7 +273,7 @@ def test_mending_killed_at_any_moment_loses_nothing(state):
     spoilt = path.read_bytes()[: -PAGE - 100]
     code = (
         "import sys; from pathlib import Path; from pi_appliance.storage.recovery import open_history;"
-        "print('go', flush=True); store = open_history(Path(sys.argv[1])); store.require_whole(); print('done')"
+        "print('go', flush=True); store = open_history(Path(sys.argv[1])); store.ensure_intact(); print('done')"
     )
     random, cut_off = Random(5), 0
     for _ in range(15):
@@ -320,4 +320,4 @@ def test_a_daemon_whose_history_is_damaged_again_and_again_goes_on_and_runs_noth
     assert sorted(slots) == sorted(set(slots))
     assert house.run("jobs", "history", "--slots").returncode == 0
     with open_history(house.state) as store:
-        store.require_whole()
+        store.ensure_intact()

@@ -105,7 +105,7 @@ class Night(House):
         """Let JOBS begin now, by the daemon, with the GIVEN keys."""
         with Appliance.open(self.config) as appliance:
             for job in jobs:
-                appliance.store.asks.add(job, clock.now(), given, now=clock.now())
+                appliance.store.requests.add(job, clock.now(), given, now=clock.now())
             wakeup.wake_daemon(appliance.config.state_dir / wakeup.NAME)
 
     def pid(self, job: str) -> int:
@@ -223,7 +223,7 @@ def test_of_two_alarms_at_the_same_minute_one_rings_and_a_sleep_that_fades_makes
         found = [night.ended(job) for job in ("wake", "other", "sleep")]
     winner = next(run for run in found[:2] if "goes on" in run["summary"])
     loser = next(run for run in found[:2] if run is not winner)
-    assert (winner["facts"]["user_took_volume"], loser["summary"]) == (False, "one.wav: another alarm rings now")
+    assert (winner["details"]["user_took_volume"], loser["summary"]) == (False, "one.wav: another alarm rings now")
     assert found[2]["summary"] == "asleep; an alarm rings now"
     assert night.volume == (40 if winner["job"] == "wake" else 30)
     assert night.status() == "playing 1 1"
@@ -239,7 +239,7 @@ def test_an_announcement_while_an_alarm_rises_is_heard_and_the_alarm_rises_on(ni
         night.begin("announce", text="breakfast", volume=30)
         assert night.ended("announce")["summary"] == "announced"
         wake = night.ended("wake")
-    assert (wake["summary"], wake["facts"]["user_took_volume"]) == ("one.wav: the music continues", False)
+    assert (wake["summary"], wake["details"]["user_took_volume"]) == ("one.wav: the music continues", False)
     assert (night.volume, night.status()) == (40, "playing 1 1")
     assert max(night.ear.loud()) == 40
 

@@ -109,7 +109,7 @@ def test_whatever_happens_each_post_is_there_once_at_most_and_the_ledger_tells_t
                     server.fail(fault)
                     told.faults[f"{name} {fault}"] += 1
             slot = BEGIN + timedelta(days=number)
-            one_run(house, random, told, "--by", "cron", "--due", f"{slot:%Y-%m-%dT%H:%M:%SZ}")
+            one_run(house, random, told, "--trigger", "cron", "--slot", f"{slot:%Y-%m-%dT%H:%M:%SZ}")
             if number % 100 == 99:
                 print(f"{number + 1} runs, {told.kills} kills, {sum(told.faults.values())} faults")  # noqa: T201
         for server in known.values():
@@ -138,7 +138,7 @@ def one_run(house: House, random: Random, told: Told, *words: str) -> None:
 
 def left(house: House) -> list[PostRecord]:
     """Let a run finish what is left, and return what is left after it."""
-    house.run("jobs", "run", "bird", "--left", environment=SECRETS)
+    house.run("jobs", "run", "bird", "--resume", environment=SECRETS)
     return [each for each in ledger(house) if each.state in PENDING_STATES]
 
 
@@ -162,7 +162,7 @@ def check(house: House, known: dict[str, Server], told: Told) -> None:
             if each.state is State.UNCERTAIN:  # only where the account may not be looked at
                 assert any(word in each.why for word in ("401", "402", "403")), each.why
     runs = house.json("jobs", "history", "bird", "--count", "10000")
-    slots = Counter(run["due"] for run in runs if run["due"])
+    slots = Counter(run["scheduled_for"] for run in runs if run["scheduled_for"])
     assert set(slots.values()) <= {1}, "a slot ran twice"
     assert {each.slot for each in posts} <= set(slots)
     print(f"seed {SEED}: {len(slots)} runs, {told.kills} kills, {sum(told.faults.values())} faults; {dict(states)}")  # noqa: T201

@@ -7,7 +7,8 @@ import pytest
 
 from pi_appliance.scheduling.crontab import faults, misnamed
 
-ENTRY = b"0 6 * * * pi /usr/local/bin/pi-appliance jobs run greet --by cron --config /etc/pi-appliance/appliance.yaml\n"
+PROGRAM = b"/usr/local/bin/pi-appliance"
+ENTRY = b"0 6 * * * pi %b jobs run greet --trigger cron --config /etc/pi-appliance/appliance.yaml\n" % PROGRAM
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can make files of root")
 

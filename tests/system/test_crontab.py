@@ -40,7 +40,9 @@ def entries(config: Config, user: str | None = None) -> list[str]:
 
 def test_an_entry_starts_the_program_with_the_job_and_the_configuration(tmp_path: Path) -> None:
     (entry,) = entries(config_of(tmp_path, '"30 6 * * 1-5"'))
-    assert entry == (f"30 6 * * 1-5 /opt/app/pi-appliance jobs run job-0 --by cron --config {tmp_path}/appliance.yaml")
+    assert entry == (
+        f"30 6 * * 1-5 /opt/app/pi-appliance jobs run job-0 --trigger cron --config {tmp_path}/appliance.yaml"
+    )
 
 
 def test_each_time_of_a_list_gets_an_entry_and_a_boot_has_its_word(tmp_path: Path) -> None:

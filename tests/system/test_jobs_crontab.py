@@ -173,4 +173,4 @@ def test_a_real_cron_runs_the_job_within_two_minutes(tmp_path: Path) -> None:
     finally:
         place.uninstall()
     assert [(each["job"], each["trigger"], each["outcome"]) for each in found] == [("greet", "cron", "succeeded")]
-    assert datetime.fromisoformat(found[0]["due"]) in [at.replace(second=0, microsecond=0) for at in minutes]
+    assert datetime.fromisoformat(found[0]["scheduled_for"]) in [at.replace(second=0, microsecond=0) for at in minutes]

@@ -22,7 +22,7 @@ def news(
         job="backup",
         kind="command",
         trigger=Trigger.CRON,
-        due=None,
+        scheduled_for=None,
         started=BEGAN,
         ended=BEGAN + timedelta(seconds=95),
         outcome=outcome,

@@ -10,7 +10,7 @@ import pytest
 
 from pi_appliance.storage.model import Outcome, Trigger
 from pi_appliance.storage.recovery import open_history
-from pi_appliance.storage.runs import LOST, Store
+from pi_appliance.storage.runs import UNKNOWN_RUN, Store
 from pi_appliance.system import files
 
 NOW = datetime(2027, 3, 1, 22, 0, tzinfo=UTC)
@@ -24,101 +24,101 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 
 def begin(store: Store, due: str, job: str = "wake") -> tuple[int, int | None]:
-    return store.begin(job=job, kind="music", trigger=Trigger.DAEMON, due=due, now=SOON)
+    return store.start_run(job=job, kind="music", trigger=Trigger.DAEMON, due=due, now=SOON)
 
 
 def test_an_ask_is_due_at_its_time(store):
-    late = store.asks.add("wake", SOON + timedelta(hours=1), {"volume": 20}, now=NOW)
-    soon = store.asks.add("wake", SOON, {}, now=NOW)
-    assert store.asks.due(SOON - timedelta(seconds=1)) == []
-    assert [ask.id for ask in store.asks.due(SOON)] == [soon.id]
-    assert store.asks.one(late.id) == late
+    late = store.requests.add("wake", SOON + timedelta(hours=1), {"volume": 20}, now=NOW)
+    soon = store.requests.add("wake", SOON, {}, now=NOW)
+    assert store.requests.due_requests(SOON - timedelta(seconds=1)) == []
+    assert [ask.id for ask in store.requests.due_requests(SOON)] == [soon.id]
+    assert store.requests.find(late.id) == late
     assert late.arguments == {"volume": 20}
-    assert [ask.id for ask in store.asks.all("wake")] == [soon.id, late.id]
-    assert store.asks.all("other") == []
+    assert [ask.id for ask in store.requests.pending("wake")] == [soon.id, late.id]
+    assert store.requests.pending("other") == []
 
 
 def test_what_is_to_begin_at_once_is_due_though_the_clock_is_put_back(store):
-    ask = store.asks.add("say", NOW, {}, now=NOW)
-    assert ask.at_once
-    assert [each.id for each in store.asks.due(NOW - timedelta(days=900))] == [ask.id]
+    ask = store.requests.add("say", NOW, {}, now=NOW)
+    assert ask.immediate
+    assert [each.id for each in store.requests.due_requests(NOW - timedelta(days=900))] == [ask.id]
 
 
 def test_an_ask_begins_one_run(store):
-    ask = store.asks.add("wake", NOW, {}, now=NOW)
-    first, used = begin(store, ask.name)
+    ask = store.requests.add("wake", NOW, {}, now=NOW)
+    first, used = begin(store, ask.slot_name)
     assert used is None
-    assert begin(store, ask.name)[1] == first
-    assert store.asks.all() == []
-    assert begin(store, "ask:99")[1] == LOST
-    assert not store.asks.drop(ask.id)
+    assert begin(store, ask.slot_name)[1] == first
+    assert store.requests.pending() == []
+    assert begin(store, "request:99")[1] == UNKNOWN_RUN
+    assert not store.requests.remove(ask.id)
 
 
 def test_an_ask_that_was_dropped_begins_none(store):
-    ask = store.asks.add("wake", NOW, {}, now=NOW)
-    assert store.asks.drop(ask.id)
-    assert begin(store, ask.name)[1] == LOST
+    ask = store.requests.add("wake", NOW, {}, now=NOW)
+    assert store.requests.remove(ask.id)
+    assert begin(store, ask.slot_name)[1] == UNKNOWN_RUN
 
 
 def test_of_many_that_want_the_same_ask_at_once_one_gets_it(tmp_path):
     path = tmp_path / "history.db"
     with Store(path) as store:
-        asks = [store.asks.add("wake", NOW, {}, now=NOW) for _ in range(20)]
+        asks = [store.requests.add("wake", NOW, {}, now=NOW) for _ in range(20)]
 
     def take_all(_: int) -> int:
         with Store(path) as store:
-            return sum(begin(store, ask.name)[1] is None for ask in asks)
+            return sum(begin(store, ask.slot_name)[1] is None for ask in asks)
 
     with ThreadPoolExecutor(4) as pool:
         assert sum(pool.map(take_all, range(4))) == len(asks)
 
 
 def test_what_is_held_is_there_until_the_job_is_through(store):
-    assert store.asks.held("wake") is None
-    store.asks.hold("wake", "ringing", now=NOW)
-    store.asks.hold("wake", "snoozed", now=SOON)
-    held = store.asks.held("wake")
-    assert (held.text, held.since) == ("snoozed", SOON)
-    assert [each.job for each in store.asks.all_held()] == ["wake"]
-    assert store.asks.let_go("wake")
-    assert not store.asks.let_go("wake")
-    assert store.asks.held("wake") is None
+    assert store.requests.checkpoint("wake") is None
+    store.requests.save_checkpoint("wake", "ringing", now=NOW)
+    store.requests.save_checkpoint("wake", "snoozed", now=SOON)
+    held = store.requests.checkpoint("wake")
+    assert (held.text, held.saved_at) == ("snoozed", SOON)
+    assert [each.job for each in store.requests.checkpoints()] == ["wake"]
+    assert store.requests.delete_checkpoint("wake")
+    assert not store.requests.delete_checkpoint("wake")
+    assert store.requests.checkpoint("wake") is None
 
 
 def test_a_word_is_heard_once_and_to_ask_for_one_writes_nothing(store):
-    assert store.asks.hear("wake") == ""
-    store.asks.say("wake", "snooze")
-    store.asks.say("wake", "stop")
-    assert store.asks.hear("other") == ""
-    assert store.asks.hear("wake") == "stop"
+    assert store.requests.take_signal("wake") == ""
+    store.requests.send_signal("wake", "snooze")
+    store.requests.send_signal("wake", "stop")
+    assert store.requests.take_signal("other") == ""
+    assert store.requests.take_signal("wake") == "stop"
     before = store.version()
-    assert [store.asks.hear("wake") for _ in range(100)] == [""] * 100
+    assert [store.requests.take_signal("wake") for _ in range(100)] == [""] * 100
     assert store.version() == before
 
 
 def test_what_belongs_to_a_job_that_is_gone_goes(store):
-    store.asks.add("gone", NOW, {}, now=NOW)
-    store.asks.hold("gone", "ringing", now=NOW)
-    store.asks.say("lost", "stop")
-    store.asks.skip("wake", "2027-03-02T06:00:00Z")
-    assert store.asks.prune(["wake"]) == ["gone", "lost"]
-    assert store.asks.prune(["wake"]) == []
-    assert (store.asks.all(), store.asks.all_held(), store.asks.hear("lost")) == ([], [], "")
-    assert store.asks.skipped("wake") == "2027-03-02T06:00:00Z"
-    store.asks.skip("wake", None)
-    assert store.asks.skipped("wake") is None
+    store.requests.add("gone", NOW, {}, now=NOW)
+    store.requests.save_checkpoint("gone", "ringing", now=NOW)
+    store.requests.send_signal("lost", "stop")
+    store.requests.set_skipped_slot("wake", "2027-03-02T06:00:00Z")
+    assert store.requests.prune(["wake"]) == ["gone", "lost"]
+    assert store.requests.prune(["wake"]) == []
+    assert (store.requests.pending(), store.requests.checkpoints(), store.requests.take_signal("lost")) == ([], [], "")
+    assert store.requests.skipped_slot("wake") == "2027-03-02T06:00:00Z"
+    store.requests.set_skipped_slot("wake", None)
+    assert store.requests.skipped_slot("wake") is None
 
 
 def fill(state: Path) -> None:
     files.make_folder(state / "locks")
     with Store(state / "history.db") as store:
-        store.asks.add("wake", SOON, {"volume": 20}, now=NOW)
-        store.asks.hold("wake", "ringing", now=NOW)
-        store.asks.say("wake", "snooze")
-        store.asks.skip("wake", "2027-03-02T06:00:00Z")
+        store.requests.add("wake", SOON, {"volume": 20}, now=NOW)
+        store.requests.save_checkpoint("wake", "ringing", now=NOW)
+        store.requests.send_signal("wake", "snooze")
+        store.requests.set_skipped_slot("wake", "2027-03-02T06:00:00Z")
         for number in range(200):
-            run, _ = store.begin(job="other", kind="command", trigger=Trigger.HAND, due=None, now=NOW)
-            store.end(run, Outcome.SUCCEEDED, f"{number} " * 20, now=NOW)
+            run, _ = store.start_run(job="other", kind="command", trigger=Trigger.MANUAL, due=None, now=NOW)
+            store.finish_run(run, Outcome.SUCCEEDED, f"{number} " * 20, now=NOW)
         store.rows("PRAGMA wal_checkpoint(TRUNCATE)", ())
 
 
@@ -131,12 +131,12 @@ def test_it_is_saved_out_of_a_damaged_file(tmp_path):
         file.seek((root - 1) * 4096)
         file.write(bytes(4096))
     with open_history(tmp_path) as store:
-        store.require_whole()
-        assert store.mended
-        assert [ask.arguments for ask in store.asks.all()] == [{"volume": 20}]
-        assert [held.text for held in store.asks.all_held()] == ["ringing"]
-        assert store.asks.skipped("wake") == "2027-03-02T06:00:00Z"
-        assert store.asks.hear("wake") == "snooze"
+        store.ensure_intact()
+        assert store.repair_count
+        assert [ask.arguments for ask in store.requests.pending()] == [{"volume": 20}]
+        assert [held.text for held in store.requests.checkpoints()] == ["ringing"]
+        assert store.requests.skipped_slot("wake") == "2027-03-02T06:00:00Z"
+        assert store.requests.take_signal("wake") == "snooze"
 
 
 def test_what_makes_no_sense_is_left_behind_when_the_file_is_mended(tmp_path):
@@ -148,6 +148,6 @@ def test_what_makes_no_sense_is_left_behind_when_the_file_is_mended(tmp_path):
     raw.commit()
     raw.close()
     with open_history(tmp_path) as store:
-        assert store.asks.all() == []
-        assert store.asks.all_held() == []
-        assert store.mended
+        assert store.requests.pending() == []
+        assert store.requests.checkpoints() == []
+        assert store.repair_count

@@ -121,7 +121,7 @@ TOLD = {"network": Names(["wall"])}
 def test_a_run_types_so_many_keys_and_reports_how_far_it_is(cage):
     result = cage.run()
     assert result.summary == ("1,000 keystrokes: “sh”, 2 of 37 letters; the next letter in about 19,700 more (20 runs)")
-    assert dict(result.facts) == {"keystrokes": 1000, "letters": 2, "of": 37, "seed": SEED}
+    assert dict(result.details) == {"keystrokes": 1000, "letters": 2, "of": 37, "seed": SEED}
     assert cage.report == (
         "Typed so far: [sh]all i compare thee\n\n"
         "Keystrokes:   1,000 since 2027-03-01 09:00+00:00\n"
@@ -157,9 +157,9 @@ def test_the_bracket_holds_whole_lines_once_they_are_typed(cage):
 
 
 def test_without_a_seed_one_is_drawn_and_kept(cage):
-    first = cage.run(seed=None).facts["seed"]
+    first = cage.run(seed=None).details["seed"]
     second = cage.run(seed=None)
-    assert (second.facts["seed"], second.facts["keystrokes"]) == (first, 2000)
+    assert (second.details["seed"], second.details["keystrokes"]) == (first, 2000)
     assert f"Seed:         {first}\n" in cage.report
 
 
@@ -237,8 +237,8 @@ def test_a_memory_of_a_later_version_is_refused(cage):
 
 def test_a_second_attempt_at_a_run_types_nothing_more(cage):
     cage.run(run=5)
-    assert cage.run(run=5).facts["keystrokes"] == 1000
-    assert cage.run(run=6).facts["keystrokes"] == 2000
+    assert cage.run(run=5).details["keystrokes"] == 1000
+    assert cage.run(run=6).details["keystrokes"] == 2000
 
 
 class Slow(FakeContext):
@@ -263,7 +263,7 @@ def test_what_was_typed_before_a_power_cut_is_gone_on_with(cage, tmp_path):
     saved = cage.remembered["place"][0]
     assert 100_000 < saved < 300_000
 
-    assert cage.run(run=1, keystrokes=400_000).facts["keystrokes"] == 400_000
+    assert cage.run(run=1, keystrokes=400_000).details["keystrokes"] == 400_000
     went_on = (cage.remembered["place"], [each[:2] for each in cage.remembered["events"]])
     straight = Cage(tmp_path)
     straight.run(keystrokes=400_000)
@@ -278,7 +278,7 @@ def test_a_record_is_told_once(cage, wall):
     assert len(wall.texts) == 1
     assert "“sh”" in wall.texts[0]
     assert result.summary.endswith(f"; posted to wall: {wall.texts[0]}")
-    assert result.facts["link-wall"] == "wall/1"
+    assert result.details["link-wall"] == "wall/1"
     assert "posted" not in cage.run(day=5, **TOLD).summary  # nothing new
     assert len(wall.texts) == 1
 
@@ -321,7 +321,7 @@ def test_the_end_is_told_at_once_and_then_the_monkey_rests(cage, wall):
     assert "Next letter:  none; it has typed all of it\n" in cage.report
     told = len(wall.texts)
     again = cage.run(day=9, tell=Announce.EVERY_RUN, **TOLD)
-    assert again.facts["keystrokes"] == result.facts["keystrokes"] <= 1005
+    assert again.details["keystrokes"] == result.details["keystrokes"] <= 1005
     assert len(wall.texts) == told
 
 
@@ -374,7 +374,7 @@ def test_cut_off_after_the_post_was_sent_it_is_not_told_again(cage, wall):
     with pytest.raises(KeyboardInterrupt):
         monkey_bard_job.run(cage.options(**TOLD), context)
     cage.memory, cage.runs = context.state, 1
-    assert cage.run(run=1, **TOLD).facts["link-wall"] == "wall/1"
+    assert cage.run(run=1, **TOLD).details["link-wall"] == "wall/1"
     cage.run(day=5, **TOLD)
     assert len(wall.texts) == 1
 

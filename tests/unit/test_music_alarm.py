@@ -48,7 +48,7 @@ def test_what_the_policy_allows_is_never_passed_and_counts_as_reached(room):
     room.player.most = 20
     result = room.run("alarm", play="FIP", volume=40, fade="1m")
     assert max(volume for _, volume in room.loud) == 20
-    assert result.facts["user_took_volume"] is False
+    assert result.details["user_took_volume"] is False
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_what_the_policy_allows_is_never_passed_and_counts_as_reached(room):
 def test_a_source_that_does_not_sound_gives_way_to_the_next_and_the_fade_begins_there(room, sound):
     room.player.sounds = {FIP: sound}
     result = room.run("alarm", play=["FIP", RADIO], volume=40, fade="1m")
-    assert result.facts == {"source": RADIO, "heard": True, "user_took_volume": False, "failed_sources": 1}
+    assert result.details == {"source": RADIO, "heard": True, "user_took_volume": False, "failed_sources": 1}
     assert room.player.did[:2] == [f"add {FIP}", f"add {RADIO}"]
     assert rises(room.loud)
     began = [at for at, volume in room.loud if volume == 5]
@@ -76,7 +76,7 @@ def test_a_source_that_dies_in_the_fade_gives_way_at_the_same_volume(room):
 
 def test_names_that_are_none_and_playlists_that_are_not_there_are_passed_over(room):
     result = room.run("alarm", play=["station:Nowhere", "playlist:Gone", "FIP"], fade="10s")
-    assert result.facts["source"] == "FIP"
+    assert result.details["source"] == "FIP"
     assert "no station is called 'Nowhere'" in result.summary
     assert "there is no playlist Gone" in result.summary
 
@@ -142,7 +142,7 @@ def test_a_stream_that_dies_after_the_fade_is_replaced_while_it_plays_for_its_ti
 
 def test_an_album_shorter_than_the_alarm_begins_anew(room):
     result = room.run("alarm", play="Albums/Blue", volume=40, fade="1m", duration="30m")
-    assert result.facts["failed_sources"] == 0
+    assert result.details["failed_sources"] == 0
     assert room.player.did.count("play") == 9  # of 200 seconds each
 
 
@@ -178,7 +178,7 @@ def test_a_player_that_comes_back_in_mid_fade_plays_on_where_the_fade_is_by_then
     room.time.at(115, room.player.restart)
     result = room.run("alarm", play="FIP", volume=40, fade="5m")
     assert room.player.did.count(f"add {FIP}") == 2
-    assert result.facts["user_took_volume"] is False
+    assert result.details["user_took_volume"] is False
     assert rises(room.loud)
     assert max(volume for _, volume in room.loud) == 40  # not the 100 that it woke up with
     again = next(volume for at, volume in room.loud if at > 115)
@@ -193,7 +193,7 @@ def test_without_a_player_and_without_a_program_it_fails_in_words_and_is_not_for
     assert room.time.steady - 1000 == pytest.approx(30, abs=2)
     assert room.held is not None
     room.player.away = False
-    assert room.go_on().facts["heard"] is True
+    assert room.go_on().details["heard"] is True
 
 
 def test_without_a_player_a_program_of_the_machine_sounds_until_the_player_is_back(room, monkeypatch, tmp_path):
@@ -208,7 +208,7 @@ def test_without_a_player_a_program_of_the_machine_sounds_until_the_player_is_ba
     sizes = [int(size) for size in log.read_text("utf-8").split()]
     assert 1 <= len(sizes) <= 5
     assert min(sizes) > 500_000
-    assert result.facts == {"source": "FIP", "heard": True, "user_took_volume": False, "failed_sources": 0}
+    assert result.details == {"source": "FIP", "heard": True, "user_took_volume": False, "failed_sources": 0}
 
 
 def test_a_player_that_is_muted_is_heard(room):
@@ -222,7 +222,7 @@ def test_a_player_that_is_muted_is_heard(room):
 
 def test_a_player_without_a_mixer_wakes_too(tmp_path):
     room = Bedroom(tmp_path, volume=None)
-    assert room.run("alarm", play="FIP", fade="1m").facts["heard"] is True
+    assert room.run("alarm", play="FIP", fade="1m").details["heard"] is True
 
 
 # Cut off
@@ -246,7 +246,7 @@ def test_cut_off_in_the_fade_the_next_run_goes_on_where_it_should_be_by_then(roo
 def test_a_hand_that_turned_it_down_between_two_runs_keeps_the_volume(room):
     room.cut(150, "alarm", play="FIP", volume=40, fade="5m")
     room.player.hand(2)
-    assert room.go_on().facts["user_took_volume"] is True
+    assert room.go_on().details["user_took_volume"] is True
     assert room.player.now.volume == 2
 
 
@@ -314,7 +314,7 @@ def test_what_another_release_has_left_is_let_go(room):
 
 def test_stations_that_cannot_be_read_do_not_silence_what_needs_none(tmp_path):
     room = Bedroom(tmp_path, stations=(Station(name="fip", url=FIP),))
-    assert room.run("alarm", play="Fip", fade="10s").facts["source"] == "Fip"
+    assert room.run("alarm", play="Fip", fade="10s").details["source"] == "Fip"
 
 
 def test_quiet_hours_that_begin_in_the_fade_are_no_hand_and_when_they_end_it_rises_on(room):
@@ -326,7 +326,7 @@ def test_quiet_hours_that_begin_in_the_fade_are_no_hand_and_when_they_end_it_ris
     room.time.at(202.5, lambda: room.player.hand(10))
     room.time.at(600, lambda: setattr(room.player, "most", 100))
     result = room.run("alarm", play="FIP", volume=40, fade="5m", duration="20m")
-    assert result.facts["user_took_volume"] is False
+    assert result.details["user_took_volume"] is False
     assert [volume for at, volume in room.loud if 200.5 <= at < 600] in ([13, 10], [13, 10, 10])
     risen = [volume for at, volume in room.loud if 600 <= at < 1190]
     assert (risen[0] <= 13, max(risen)) == (True, 40)
@@ -351,7 +351,7 @@ def test_what_rings_already_is_not_touched_by_what_was_to_make_room(room):
 def test_an_mpd_that_is_back_between_two_looks_plays_the_same_source_again(room):
     room.time.at(100.5, room.player.restart)
     result = room.run("alarm", play=["FIP", RADIO], volume=40, fade="5m")
-    assert result.facts["source"] == "FIP"
+    assert result.details["source"] == "FIP"
     assert rises(room.loud)
 
 

@@ -26,8 +26,8 @@ def store(tmp_path: Path) -> Iterator[Store]:
 def end(
     store: Store, outcome: Outcome, *, job: str = "a", told: NotifyTargets | None = TOLD, now: datetime = NOON
 ) -> int:
-    run, _ = store.begin(job=job, kind="command", trigger=Trigger.HAND, due=None, now=now)
-    store.end(run, outcome, "", now=now, told=told)
+    run, _ = store.start_run(job=job, kind="command", trigger=Trigger.MANUAL, due=None, now=now)
+    store.finish_run(run, outcome, "", now=now, told=told)
     return run
 
 
@@ -59,13 +59,13 @@ def test_a_run_that_was_skipped_or_stopped_changes_nothing(store, outcome):
 
 def test_a_run_ends_once_and_is_told_once(store):
     run = end(store, Outcome.SUCCEEDED)
-    store.end(run, Outcome.FAILED, "too late", now=NOON, told=TOLD)
+    store.finish_run(run, Outcome.FAILED, "too late", now=NOON, told=TOLD)
     assert waiting(store) == []
 
 
 def test_runs_that_vanished_are_told_by_the_first_of_them(store):
-    runs = [store.begin(job="a", kind="command", trigger=Trigger.HAND, due=None, now=NOON)[0] for _ in range(2)]
-    store.abandon("a", now=NOON, told=NotifyTargets(failure=["phone"], ping=True))
+    runs = [store.start_run(job="a", kind="command", trigger=Trigger.MANUAL, due=None, now=NOON)[0] for _ in range(2)]
+    store.abandon_runs("a", now=NOON, told=NotifyTargets(failure=["phone"], ping=True))
     assert waiting(store) == [("phone", "failure", runs[0]), ("", "ping-fail", runs[1])]
 
 

@@ -43,9 +43,9 @@ def peg(*boards: str | Path, **options: object) -> Options:
 def test_all_known_boards_are_solved_or_proven_to_have_no_solution(tmp_path: Path) -> None:
     result = run(Options(puzzle="peg-solitaire"), FakeContext(tmp_path))
     assert result.summary == "6 boards solved, 1 proven to have no solution"
-    assert result.facts["solved"] == 6
-    assert result.facts["no-solution"] == 1
-    assert result.facts["listed"] == 6
+    assert result.details["solved"] == 6
+    assert result.details["no-solution"] == 1
+    assert result.details["listed"] == 6
     files = {"result.txt", "result.json", "result.html", *(f"{name}.svg" for name in NAMES)}
     assert names(tmp_path) == files | {NIGHT}
     assert names(tmp_path / NIGHT) == files
@@ -67,7 +67,7 @@ def test_the_report_lists_lines_that_pass_the_check_between_the_times_it_began_a
 
 def test_no_more_solutions_than_the_limit_are_listed(tmp_path: Path) -> None:
     result = run(peg("arrow", solutions=SolveMode.ALL, max_solutions=5), FakeContext(tmp_path))
-    assert result.facts["listed"] == 5
+    assert result.details["listed"] == 5
     assert result.summary == "1 board solved"
 
 
@@ -78,7 +78,7 @@ def test_a_report_of_one_board_begins_as_the_original_did(tmp_path: Path) -> Non
 
 def test_a_goal_narrows_what_is_listed(tmp_path: Path) -> None:
     result = run(peg("cross", solutions=SolveMode.ALL, rules={"goal": "3,0"}), FakeContext(tmp_path))
-    assert result.facts["listed"] == 2
+    assert result.details["listed"] == 2
     assert "peg-goal" in (tmp_path / "cross.svg").read_text("utf-8")
 
 
@@ -259,7 +259,7 @@ def test_a_configuration_names_boards_and_files_beside_it(tmp_path: Path) -> Non
     (tmp_path / "appliance.yaml").write_text(YAML + more, "utf-8")
     options = load(tmp_path / "appliance.yaml").jobs["nightly"].with_
     result = run(options, FakeContext(tmp_path / "reports"))
-    assert result.facts["solved"] == 1  # the cross never ends at 2,0: another class
+    assert result.details["solved"] == 1  # the cross never ends at 2,0: another class
 
 
 @pytest.mark.parametrize(
@@ -299,7 +299,7 @@ def test_new_boards_follow_from_the_date_of_the_slot(tmp_path: Path) -> None:
 
     def boards(due: str) -> list[tuple[str, str, str]]:
         result = run(morning, FakeContext(tmp_path, scheduled_for=due))
-        assert result.facts["made"] == 2
+        assert result.details["made"] == 2
         return [(board["name"], board["generator"]["seed"], board["board"]) for board in values(tmp_path)["boards"]]
 
     first = boards("2027-03-01T03:30:00Z")
@@ -365,7 +365,7 @@ def test_a_night_that_cannot_keep_how_far_it_is_says_so_and_reports_what_it_know
 
 def test_tables_that_cannot_be_kept_are_used_all_the_same(tmp_path: Path) -> None:
     job = Options(puzzle="rubiks-cube", boards=[Path("scrambled")], rules={"seconds": "0"})
-    assert run(job, unkept(tmp_path)).facts["solved"] == 1
+    assert run(job, unkept(tmp_path)).details["solved"] == 1
 
 
 def test_what_cannot_be_prepared_is_told_and_the_boards_are_answered(tmp_path: Path) -> None:

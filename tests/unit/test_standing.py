@@ -15,8 +15,8 @@ def runs(*outcomes: Outcome | None) -> list[Run]:
             id=number,
             job="a",
             kind="command",
-            trigger=Trigger.HAND,
-            due=None,
+            trigger=Trigger.MANUAL,
+            scheduled_for=None,
             started=datetime(2026, 1, number, tzinfo=UTC),
             outcome=outcome,
         )

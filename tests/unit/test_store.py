@@ -24,7 +24,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def begin(store: Store, due: str | None = None, job: str = "a") -> tuple[int, int | None]:
-    return store.begin(job=job, kind="command", trigger=Trigger.CRON, due=due, now=NOW)
+    return store.start_run(job=job, kind="command", trigger=Trigger.CRON, due=due, now=NOW)
 
 
 def test_a_slot_belongs_to_the_first_run_that_claims_it(path):
@@ -44,19 +44,19 @@ def test_what_was_claimed_outlives_the_process(path):
 def test_a_run_ends_once(path):
     with Store(path) as store:
         run, _ = begin(store)
-        store.end(run, Outcome.SUCCEEDED, "well", now=NOW, attempts=1, facts={"left": 3})
-        store.end(run, Outcome.FAILED, "too late", now=NOW)
-        ended = store.run(run)
+        store.finish_run(run, Outcome.SUCCEEDED, "well", now=NOW, attempts=1, details={"left": 3})
+        store.finish_run(run, Outcome.FAILED, "too late", now=NOW)
+        ended = store.find_run(run)
     assert ended is not None
-    assert (ended.outcome, ended.summary, ended.facts) == (Outcome.SUCCEEDED, "well", {"left": 3})
+    assert (ended.outcome, ended.summary, ended.details) == (Outcome.SUCCEEDED, "well", {"left": 3})
 
 
 def test_only_the_unfinished_runs_of_a_job_are_abandoned(path):
     with Store(path) as store:
         done, _ = begin(store)
-        store.end(done, Outcome.SUCCEEDED, "", now=NOW)
+        store.finish_run(done, Outcome.SUCCEEDED, "", now=NOW)
         cut_off, other = begin(store)[0], begin(store, job="b")[0]
-        store.abandon("a", now=NOW)
+        store.abandon_runs("a", now=NOW)
         outcomes = {run.id: run.outcome for run in store.history()}
     assert outcomes == {done: Outcome.SUCCEEDED, cut_off: Outcome.ABANDONED, other: None}
 
@@ -70,7 +70,7 @@ def test_many_processes_at_once_lose_nothing_and_share_no_slot(path):
         "from pi_appliance.storage.runs import Store\n"
         "with Store(Path(sys.argv[1])) as store:\n"
         "    for n in range(25):\n"
-        "        store.begin(job='a', kind='k', trigger=Trigger.CRON, due=str(n), now=datetime.now(UTC))\n"
+        "        store.start_run(job='a', kind='k', trigger=Trigger.CRON, due=str(n), now=datetime.now(UTC))\n"
     )
     workers = [
         subprocess.Popen([sys.executable, "-c", code, str(path)], env={"PYTHONPATH": str(ROOT)}) for _ in range(4)
@@ -78,7 +78,7 @@ def test_many_processes_at_once_lose_nothing_and_share_no_slot(path):
     assert [worker.wait(60) for worker in workers] == [0] * 4
     with Store(path) as store:
         assert len(store.history(limit=1000)) == 100
-        assert sum(store.claimed(f"slot a {n}") for n in range(25)) == 25
+        assert sum(store.is_claimed(f"slot a {n}") for n in range(25)) == 25
 
 
 def test_many_that_make_the_file_at_once_all_get_it(tmp_path):
@@ -128,7 +128,9 @@ def test_history_pages_from_the_newest_back(path):
 def test_a_clock_that_is_years_ahead_makes_no_slot_free_that_was_used(tmp_path):
     with Store(tmp_path / "history.db") as store:
         for due, now in (("2026-05-01T12:00:00Z", NOW), ("2036-05-01T12:00:00Z", NOW.replace(year=2036))):
-            run, _ = store.begin(job="post", kind="tweet", trigger=Trigger.DAEMON, due=due, now=now)
-            store.end(run, Outcome.SUCCEEDED, "posted", now=now)
+            run, _ = store.start_run(job="post", kind="tweet", trigger=Trigger.DAEMON, due=due, now=now)
+            store.finish_run(run, Outcome.SUCCEEDED, "posted", now=now)
         assert store.prune("post", Retention(), now=NOW.replace(year=2036)) == [("post", 1)]
-        assert store.slots.used("post", NOW.replace(year=2025), NOW.replace(year=2027)) == {"2026-05-01T12:00:00Z"}
+        assert store.slots.claimed_slots("post", NOW.replace(year=2025), NOW.replace(year=2027)) == {
+            "2026-05-01T12:00:00Z"
+        }

@@ -15,8 +15,10 @@ NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
 def ran(store: Store, job: str, outcome: Outcome, seconds: int, late: int | None = None) -> None:
     """Put a run of SECONDS into STORE, which began LATE seconds after its slot if it had one."""
     due = None if late is None else (NOON - timedelta(seconds=late)).strftime("%Y-%m-%dT%H:%M:%SZ")
-    run, _ = store.begin(job=job, kind="command", trigger=Trigger.DAEMON, due=due, now=NOON)
-    store.end(run, outcome, "", now=NOON + timedelta(seconds=seconds), attempts=int(outcome is not Outcome.SKIPPED))
+    run, _ = store.start_run(job=job, kind="command", trigger=Trigger.DAEMON, due=due, now=NOON)
+    store.finish_run(
+        run, outcome, "", now=NOON + timedelta(seconds=seconds), attempts=int(outcome is not Outcome.SKIPPED)
+    )
 
 
 @pytest.fixture
@@ -88,13 +90,13 @@ def test_totals_are_counted_by_job_and_outcome(path: Path) -> None:
         ("b", Outcome.FAILED): 1,
     }
     good = found["a", Outcome.SUCCEEDED]
-    assert (good.seconds, good.late) == (pytest.approx(30, abs=0.01), pytest.approx(5, abs=0.01))
-    assert found["a", Outcome.SKIPPED].late == found["b", Outcome.FAILED].late == 0
+    assert (good.seconds, good.delay_seconds) == (pytest.approx(30, abs=0.01), pytest.approx(5, abs=0.01))
+    assert found["a", Outcome.SKIPPED].delay_seconds == found["b", Outcome.FAILED].delay_seconds == 0
 
 
 def test_the_newest_of_each_outcome(path: Path) -> None:
     with Store(path) as store:
-        store.begin(job="a", kind="command", trigger=Trigger.HAND, due=None, now=NOON)
+        store.start_run(job="a", kind="command", trigger=Trigger.MANUAL, due=None, now=NOON)
         assert {(run.job, run.outcome): run.id for run in store.newest()} == {
             ("a", Outcome.SUCCEEDED): 2,
             ("a", Outcome.SKIPPED): 3,

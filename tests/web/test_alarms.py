@@ -24,7 +24,7 @@ def world(tmp_path: Path) -> Iterator[World]:
 
 
 def asks(world: World) -> RunRequestStore:
-    return world.daemon.appliance.store.asks
+    return world.daemon.appliance.store.requests
 
 
 def test_an_alarm_is_shown_skipped_and_unskipped(world):
@@ -99,7 +99,7 @@ def test_an_announcement_is_taken(world):
 def test_any_job_can_leave_its_next_slot_out(world):
     answer = world.ask("/api/v1/jobs/daily/skip", {})
     (daily,) = [each for each in world.ask("/api/v1/jobs").json if each["job"] == "daily"]
-    assert (daily["next"]["slot"], daily["next"]["skipped"], daily["next"]["picked"]) == (
+    assert (daily["next"]["slot"], daily["next"]["skipped"], daily["next"]["selected"]) == (
         *(answer.json["skipped"], True),
         False,
     )

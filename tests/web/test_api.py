@@ -19,7 +19,7 @@ def test_the_state_is_the_player_and_the_jobs(world: World) -> None:
     assert (state["player"]["elapsed"], state["player"]["volume"], state["player"]["queue-length"]) == (61.0, 40, 2)
     assert (state["trouble"], state["stand-in"]) == ("", False)
     assert state["jobs"] == world.ask("/api/v1/jobs").json
-    nothing = dict.fromkeys(("started_by", "chance", "paused", "next", "next-used", "running", "last"))
+    nothing = dict.fromkeys(("started_by", "chance", "paused", "next", "next_used", "running", "last"))
     assert state["jobs"] == [{"job": "hello", "kind": "command", "depends_on": [], "failing": False, **nothing}]
 
 
@@ -119,7 +119,7 @@ def test_a_run_is_started_and_told(world: World) -> None:
     answer = world.ask("/api/v1/jobs/hello/run", {})
     assert (answer.status, answer.json) == (202, {"started": "hello"})
     runs = world.eventually(lambda: [run for run in world.ask("/api/v1/runs?job=hello").json if run["outcome"]])
-    assert (runs[0]["outcome"], runs[0]["trigger"], runs[0]["id"]) == ("succeeded", "hand", 1)
+    assert (runs[0]["outcome"], runs[0]["trigger"], runs[0]["id"]) == ("succeeded", "manual", 1)
     assert world.ask("/api/v1/runs/1").json["log"] == "good morning\n"
     assert world.ask("/api/v1/runs?before=1").json == []
 
@@ -134,8 +134,8 @@ def test_a_chance_that_skips_tells_the_slot_it_uses(tmp_path: Path) -> None:
     jobs = job("often", "", "    schedule: '*/5 * * * *'\n    chance: 1/8\n")
     with served(configuration(tmp_path, jobs=jobs)) as world:
         (often,) = world.ask("/api/v1/jobs").json
-        assert often["next-used"] >= often["next"]["slot"]
-        assert (often["next-used"] == often["next"]["slot"]) is often["next"]["picked"]
+        assert often["next_used"] >= often["next"]["slot"]
+        assert (often["next_used"] == often["next"]["slot"]) is often["next"]["selected"]
 
 
 def test_a_fault_of_ours_is_500_without_its_insides(world: World, caplog: pytest.LogCaptureFixture) -> None:

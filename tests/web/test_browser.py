@@ -151,7 +151,7 @@ def jobs(tmp_path: Path) -> Iterator[World]:
         appliance = found.daemon.appliance
         every, zone = appliance.job("slow").schedule, appliance.config.zone_of(appliance.job("slow"))
         assert every
-        appliance.store.slots.watch("slow", dump(every, zone), since=clock.now() - timedelta(hours=9))
+        appliance.store.slots.start_cursor("slow", dump(every, zone), since=clock.now() - timedelta(hours=9))
         yield found
 
 
@@ -193,7 +193,7 @@ def test_cancel_asks_first_and_ends_the_run(browser: Browser, jobs: World, path:
         if path != "/":
             page.goto(jobs.origin + path)
             place = page.locator("[data-watch]")
-        jobs.eventually(lambda: jobs.ask("/api/v1/jobs").json[1]["last"]["note"])
+        jobs.eventually(lambda: jobs.ask("/api/v1/jobs").json[1]["last"]["status_text"])
         place.get_by_role("button", name="Cancel").tap()
         assert asked == ["End this run of slow?"]
         assert jobs.ask("/api/v1/jobs").json[1]["running"]
@@ -228,7 +228,7 @@ def test_without_a_script_a_job_is_paused_resumed_and_cancelled(browser: Browser
         card.get_by_role("button", name="Resume").tap()
         expect(card.locator(".next")).to_contain_text("Next")
         card.get_by_role("button", name="Run now").tap()
-        jobs.eventually(lambda: (jobs.ask("/api/v1/jobs").json[1]["last"] or {}).get("note"))
+        jobs.eventually(lambda: (jobs.ask("/api/v1/jobs").json[1]["last"] or {}).get("status_text"))
         page.goto(jobs.origin)
         card.get_by_role("button", name="Cancel").tap()
         page.wait_for_load_state()
@@ -345,7 +345,7 @@ def test_without_a_script_everything_works_by_reloading(browser: Browser, world:
         assert world.eventually(lambda: world.player.now.volume == 15)
         page.locator("#job-hello").get_by_role("button", name="Run now").tap()
         expect(page.get_by_text("hello was started")).to_be_visible()
-        world.eventually(lambda: world.daemon.appliance.store.run(2))
+        world.eventually(lambda: world.daemon.appliance.store.find_run(2))
 
 
 def test_the_password_is_asked_once(browser: Browser, tmp_path: Path) -> None:

@@ -100,7 +100,7 @@ def test_a_press_on_run_now_runs_the_job_and_its_report_can_be_opened(page, hous
     expect(page.locator("#job-post .how")).to_have_text("succeeded", timeout=15_000)
     page.get_by_role("link", name="posts.txt").click()
     expect(page.locator("body")).to_contain_text("Hello from the shelf")
-    assert house.last("post")["trigger"] == "hand"
+    assert house.last("post")["trigger"] == "manual"
 
 
 def test_a_run_of_cron_shows_on_the_phone_by_itself(page, house):

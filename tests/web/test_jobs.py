@@ -74,7 +74,7 @@ def test_a_job_that_comes_after_others_says_so_and_can_pause(world: World) -> No
 
 def test_a_slot_with_jitter_tells_when_it_begins(world: World) -> None:
     slot = told(world, "shaken")["next"]
-    begins = datetime.fromisoformat(slot["begins"])
+    begins = datetime.fromisoformat(slot["starts_at"])
     assert timedelta(0) <= begins - datetime.fromisoformat(slot["slot"]) < timedelta(minutes=50)
     there = f"{begins.astimezone(ZoneInfo('Europe/London')):%H:%M}"
     assert (f"06:00</b>, begins {there}" in card(world, "shaken")) is (there != "06:00")
@@ -137,7 +137,7 @@ def test_the_forms_do_the_same_and_lead_back_to_their_page(world: World) -> None
 
 def test_a_run_is_cancelled_and_ends_as_stopped(world: World) -> None:
     world.ask("/api/v1/jobs/slow/run", {})
-    world.eventually(lambda: (told(world, "slow")["last"] or {}).get("note"))
+    world.eventually(lambda: (told(world, "slow")["last"] or {}).get("status_text"))
     assert told(world, "slow")["running"] == 1
     for shown in (card(world, "slow"), world.ask("/jobs/slow").text):
         assert 'action="/jobs/slow/cancel"' in shown
@@ -174,19 +174,19 @@ def account_for_a_week(world: World) -> None:
     assert daily.schedule
     back = cron.fire_times_before(daily.schedule, now, zone)
     week = [next(back) for _ in range(7)]
-    store.slots.watch("daily", plan.dump(daily.schedule, zone), since=week[-1] - timedelta(seconds=1))
+    store.slots.start_cursor("daily", plan.dump(daily.schedule, zone), since=week[-1] - timedelta(seconds=1))
 
     def nothing(first: int, last: int, outcome: Outcome, why: str) -> None:
         what = AccountedSlots(
             job="daily", kind="command", trigger=Trigger.DAEMON, first=cron.slot_key(week[first]),
             last=cron.slot_key(week[last]), count=first - last + 1, outcome=outcome, summary=why,
         )  # fmt: skip
-        store.slots.settle([what], now=now, until=week[last])
+        store.slots.record_unused([what], now=now, until=week[last])
 
     def ran(place: int, outcome: Outcome, summary: str) -> None:
         due = cron.slot_key(week[place])
-        run, _ = store.begin(job="daily", kind="command", trigger=Trigger.DAEMON, due=due, now=week[place])
-        store.end(run, outcome, summary, now=week[place], attempts=1)
+        run, _ = store.start_run(job="daily", kind="command", trigger=Trigger.DAEMON, due=due, now=week[place])
+        store.finish_run(run, outcome, summary, now=week[place], attempts=1)
 
     ran(6, Outcome.SUCCEEDED, "well & <good>")
     ran(5, Outcome.FAILED, "status 1")

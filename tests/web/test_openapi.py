@@ -85,7 +85,7 @@ def prepare(world: World, path: str) -> None:
     world.ask("/api/v1/alarms/wake/skip", {})
     world.ask("/api/v1/alarms/wake/once", {"at": "06:00"})
     world.ask("/api/v1/sleep", {"in": "10m"})
-    world.daemon.appliance.store.asks.hold("wake", "ringing", now=clock.now())
+    world.daemon.appliance.store.requests.save_checkpoint("wake", "ringing", now=clock.now())
     if path.startswith("/runs"):
         world.ask("/api/v1/jobs/hello/run", {})
         world.eventually(lambda: [run for run in world.ask("/api/v1/runs?job=hello").json if run["outcome"]])

@@ -21,8 +21,8 @@ EVIL = "<script>alert(1)</script>"
 
 def record(world: World, name: str, outcome: Outcome, summary: str) -> int:
     store = world.daemon.appliance.store
-    run, _ = store.begin(job=name, kind="command", trigger=Trigger.HAND, due=None, now=clock.now())
-    store.end(run, outcome, summary, now=clock.now(), attempts=1)
+    run, _ = store.start_run(job=name, kind="command", trigger=Trigger.MANUAL, due=None, now=clock.now())
+    store.finish_run(run, outcome, summary, now=clock.now(), attempts=1)
     return run
 
 

@@ -17,7 +17,8 @@ NOW = datetime(2026, 3, 27, 12, 0, tzinfo=UTC)  # a Friday, two days before summ
 def run(number: int, outcome: Outcome | None, summary: str = "") -> Run:
     ended = NOW + timedelta(seconds=2) if outcome else None
     return Run(
-        id=number, job="j", kind="k", trigger=Trigger.HAND, due=None, started=NOW, ended=ended, outcome=outcome,
+        id=number, job="j", kind="k",
+        trigger=Trigger.MANUAL, scheduled_for=None, started=NOW, ended=ended, outcome=outcome,
         summary=summary, attempts=1,
     )  # fmt: skip
 

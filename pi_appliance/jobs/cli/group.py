@@ -27,7 +27,7 @@ from pi_appliance.storage.model import RESUME, Outcome, Run, Trigger
 from pi_appliance.system import clock
 
 P = ParamSpec("P")
-_SLOT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ|boot:[0-9a-f-]{36}|after:\d+(\+\d+)*|ask:\d+", re.ASCII)
+_SLOT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ|boot:[0-9a-f-]{36}|after:\d+(\+\d+)*|request:\d+", re.ASCII)
 _TEMPORARY = 75  # as sysexits.h has it: try again later
 
 
@@ -63,18 +63,20 @@ for _each in (
 @command.command("run", short_help="Run one job now.")
 @click.argument("name")
 @click.option(
-    "--by", "trigger", type=click.Choice([str(each) for each in Trigger]), default="hand", help="What starts it."
+    "--trigger", "trigger", type=click.Choice([str(each) for each in Trigger]), default="manual", help="What starts it."
 )
 @click.option(
-    "--due", metavar="SLOT", callback=_slot, help="The slot or the ask it belongs to, as the history names it."
+    "--slot", "due", metavar="SLOT", callback=_slot, help="The slot or the ask it belongs to, as the history names it."
 )
 @click.option(
     "--as-scheduled", is_flag=True, help="Use the slot of this moment, else the next one, and ask its chance."
 )
-@click.option("--left", is_flag=True, help="Only finish what earlier runs have left.")
+@click.option("--resume", is_flag=True, help="Only complete work that earlier runs left unfinished.")
 @json_option
 @config_option
-def run(name: str, trigger: str, due: str | None, as_scheduled: bool, left: bool, as_json: bool, config: Path) -> None:
+def run(
+    name: str, trigger: str, due: str | None, as_scheduled: bool, resume: bool, as_json: bool, config: Path
+) -> None:
     """Run job NAME now and say how it went. By hand the chance is not asked.
 
     \b
@@ -84,7 +86,7 @@ def run(name: str, trigger: str, due: str | None, as_scheduled: bool, left: bool
       2   NAME or the configuration is wrong; nothing was run
       75  something could not be reached; try again later
     """
-    by_hand = trigger == Trigger.HAND and not as_json
+    by_hand = trigger == Trigger.MANUAL and not as_json
     line = ProgressLine()
 
     def output(chunk: bytes) -> None:
@@ -102,7 +104,7 @@ def run(name: str, trigger: str, due: str | None, as_scheduled: bool, left: bool
             appliance,
             name,
             Trigger(trigger),
-            due=RESUME if left else due,
+            due=RESUME if resume else due,
             as_scheduled=as_scheduled,
             listener=listener,
             random=SystemRandom(),
@@ -118,7 +120,7 @@ def run(name: str, trigger: str, due: str | None, as_scheduled: bool, left: bool
             if ended.outcome is not Outcome.STOPPED:
                 worker.deliver(appliance)
     if not text.good(ended):
-        raise SystemExit(_TEMPORARY if ended.facts.get("unavailable") else 1)
+        raise SystemExit(_TEMPORARY if ended.details.get("unavailable") else 1)
 
 
 def _tell(ended: Run, *, as_json: bool, by_hand: bool) -> None:
@@ -167,11 +169,11 @@ def list_(as_json: bool, config: Path) -> None:
         (
             view.job.name,
             view.job.kind,
-            str(view.job.started_by) if view.job.schedule or view.job.depends_on else "hand",
+            str(view.job.started_by) if view.job.schedule or view.job.depends_on else "manual",
             _next(view, zone),
             str(view.job.chance or "-"),
             text.outcome(view.last),
-            view.last.summary or view.last.note if view.last else "",
+            view.last.summary or view.last.status_text if view.last else "",
         )
         for view in views
     ]
@@ -205,7 +207,7 @@ def next_(name: str | None, count: int, as_json: bool, config: Path) -> None:
         (
             text.slot(slot.at, zone),
             slot.job,
-            "skipped: paused" if slot.job in paused and paused[slot.job].holds(slot.at) else _becomes(slot, zone),
+            "skipped: paused" if slot.job in paused and paused[slot.job].is_active(slot.at) else _becomes(slot, zone),
         )
         for slot in slots
     ]
@@ -215,9 +217,9 @@ def next_(name: str | None, count: int, as_json: bool, config: Path) -> None:
 def _becomes(slot: Slot, zone: ZoneInfo) -> str:
     if slot.skipped and not slot.used:
         return BY_A_PERSON
-    if slot.used or not slot.picked:
+    if slot.used or not slot.selected:
         return "was used already" if slot.used else "skipped by chance"
-    return "runs" if slot.begins == slot.at else f"runs at {slot.begins.astimezone(zone):%H:%M:%S}"
+    return "runs" if slot.starts_at == slot.at else f"runs at {slot.starts_at.astimezone(zone):%H:%M:%S}"
 
 
 def _next(view: JobView, zone: ZoneInfo) -> str:
@@ -253,8 +255,8 @@ def slot_values(slot: Slot) -> dict[str, Any]:
     return {
         "job": slot.job,
         "slot": json_of.instant(slot.at),
-        "begins": json_of.instant(slot.begins),
-        "picked": slot.picked,
+        "starts_at": json_of.instant(slot.starts_at),
+        "selected": slot.selected,
         "used": slot.used,
         "skipped": slot.skipped,
     }

@@ -128,10 +128,10 @@ def simulate(
         slots = list(islice(ahead, limit))
         left_off = sum(1 for _ in islice(ahead, _MOST_COUNTED))
         appliance.sweep()
-        span = (slots[0].due, slots[-1].due) if slots else ("", "")
+        span = (slots[0].key, slots[-1].key) if slots else ("", "")
         runs = {name: look_up(appliance, name, *span) for name in {slot.job for slot in slots}}
         changes = list(_changes(as_if, jobs, first, slots[-1].at if left_off else end))
-        skipped = {name: appliance.store.asks.skipped(name) for name in runs}
+        skipped = {name: appliance.store.requests.skipped_slot(name) for name in runs}
         shown = _Shown(slots, changes, runs, clock.now(), skipped)
     if as_json:
         click.echo(json.dumps(_values(shown, first, end, left_off)))
@@ -156,15 +156,15 @@ class _Shown:
 
     def run(self, slot: SimulatedSlot) -> Run | None:
         """Return the run that used SLOT, or accounted for it."""
-        return self.runs[slot.job].of(slot.due)
+        return self.runs[slot.job].of(slot.key)
 
     def becomes(self, slot: SimulatedSlot) -> str:
         """Return what becomes of SLOT in a word or two."""
         if self.run(slot):
             return "used"
-        if self.skipped.get(slot.job) == slot.due:
+        if self.skipped.get(slot.job) == slot.key:
             return BY_A_PERSON
-        if not slot.picked:
+        if not slot.selected:
             return "skipped by chance"
         return "would have run" if slot.at < self.now else "runs"
 
@@ -186,7 +186,7 @@ def _lines(shown: _Shown) -> list[str]:
     if not shown.slots:
         return []
     several = len({slot.zone.key for slot in shown.slots} | {zone.key for _, zone in shown.changes}) > 1
-    late = any(slot.starts != slot.at for slot in shown.slots)
+    late = any(slot.starts_at != slot.at for slot in shown.slots)
     head = ("SLOT", *(["ZONE"] if several else ()), "JOB", *(["STARTS"] if late else ()), "WHAT BECOMES OF IT")
     rows = [
         (
@@ -210,12 +210,12 @@ def _local(slot: SimulatedSlot) -> str:
 
 
 def _starts(slot: SimulatedSlot, shown: _Shown) -> str:
-    return f"{slot.starts.astimezone(slot.zone):%H:%M:%S}" if slot.picked and not shown.run(slot) else "-"
+    return f"{slot.starts_at.astimezone(slot.zone):%H:%M:%S}" if slot.selected and not shown.run(slot) else "-"
 
 
 def _told(slot: SimulatedSlot, shown: _Shown) -> str:
     run = shown.run(slot)
-    return f"{text.outcome(run)}: {run.summary or run.note or 'nothing to say'}" if run else shown.becomes(slot)
+    return f"{text.outcome(run)}: {run.summary or run.status_text or 'nothing to say'}" if run else shown.becomes(slot)
 
 
 def _change(change: Span, zone: ZoneInfo, *, named: bool) -> str:
@@ -232,11 +232,11 @@ def _values(shown: _Shown, first: datetime, end: datetime, left_off: int) -> dic
         "slots": [
             {
                 "job": slot.job,
-                "slot": slot.due,
+                "slot": slot.key,
                 "local": slot.at.astimezone(slot.zone).isoformat(),
                 "zone": slot.zone.key,
                 "becomes": shown.becomes(slot),
-                "starts": json_of.instant(slot.starts) if slot.picked and not shown.run(slot) else None,
+                "starts": json_of.instant(slot.starts_at) if slot.selected and not shown.run(slot) else None,
                 "run": json_of.run(shown.run(slot)),
             }
             for slot in shown.slots

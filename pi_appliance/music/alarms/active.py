@@ -48,7 +48,7 @@ class ActiveSessions:
 
     def _phases(self) -> set[str]:
         try:
-            return {phase_of(held.text) for held in RunRequestStore(self._store()).all_held()}
+            return {phase_of(held.text) for held in RunRequestStore(self._store()).checkpoints()}
         except Unavailable:
             return set()
 

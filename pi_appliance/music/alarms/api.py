@@ -211,7 +211,7 @@ class AlarmApi:
 
     def _asked(self, ask: RunRequest) -> object:
         self._daemon.wake()
-        return {"asked": ask.id, "job": ask.job, "due": serializers.instant(ask.due)}
+        return {"asked": ask.id, "job": ask.job, "due": serializers.instant(ask.run_at)}
 
     async def _changed(self, call: Call) -> object:
         self._daemon.wake()

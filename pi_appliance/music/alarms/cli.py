@@ -66,7 +66,7 @@ def _state(alarm: Alarm, zone: ZoneInfo) -> str:
         said.append("paused")
     if alarm.skipped is not None:
         said.append(f"not {text.instant(alarm.skipped, zone)}")
-    said += [f"once {text.instant(ask.due, zone)}" for ask in alarm.requests]
+    said += [f"once {text.instant(ask.run_at, zone)}" for ask in alarm.requests]
     return ", ".join(said)
 
 
@@ -107,7 +107,7 @@ def once(config: Path, words: tuple[str, ...]) -> None:
             return
         ask = service.ring_at(appliance, which, at, now=clock.now())
         here = _ring(appliance)
-        click.echo(f"{which} rings once {_local(appliance, which, ask.due)}")
+        click.echo(f"{which} rings once {_local(appliance, which, ask.run_at)}")
         if not here:
             click.echo("no daemon runs here; it rings only if one does by then", err=True)
 
@@ -230,13 +230,15 @@ def _begun(appliance: Appliance, ask: RunRequest) -> Run | None:
 
         line = ProgressLine()
         listener = runner.Listener(on_progress=line.show)
-        ended = runner.run(appliance, ask.job, Trigger.HAND, due=ask.name, listener=listener, random=SystemRandom())
+        ended = runner.run(
+            appliance, ask.job, Trigger.MANUAL, due=ask.slot_name, listener=listener, random=SystemRandom()
+        )
         line.clear()
         return ended
     until = time.monotonic() + _PATIENCE
-    while appliance.store.asks.one(ask.id) is not None:
+    while appliance.store.requests.find(ask.id) is not None:
         if time.monotonic() >= until:
-            if appliance.store.going_on(ask.job):
+            if appliance.store.active_runs(ask.job):
                 return None  # it waits for its turn
             raise Unavailable("the daemon has not begun with it yet; its log says why: journalctl -u pi-appliance")
         time.sleep(_LOOK)
@@ -249,7 +251,7 @@ def _ring(appliance: Appliance) -> bool:
 
 def _leave(ended: Run | None) -> None:
     if ended is not None and not text.good(ended):
-        raise SystemExit(Unavailable.exit_status if ended.facts.get("unavailable") else 1)
+        raise SystemExit(Unavailable.exit_status if ended.details.get("unavailable") else 1)
 
 
 def _only(appliance: Appliance) -> str:

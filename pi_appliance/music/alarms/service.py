@@ -75,7 +75,7 @@ class Alarm:
     def next(self) -> datetime | None:
         """When it rings next: by its schedule, on request, or after a snooze."""
         snooze_end = self.session.ends_at if self.session and self.session.phase == SNOOZING else None
-        times = (snooze_end, self.next_ring, *(request.due for request in self.requests))
+        times = (snooze_end, self.next_ring, *(request.run_at for request in self.requests))
         return min((each for each in times if each), default=None)
 
 
@@ -135,11 +135,11 @@ def request_run(
 
     """
     validate_arguments(appliance, job, arguments)
-    if len(appliance.store.asks.all(job.name)) >= _MAX_REQUESTS:
+    if len(appliance.store.requests.pending(job.name)) >= _MAX_REQUESTS:
         raise Refused(
             f"{_MAX_REQUESTS} runs of {job.name} are requested already; wait until they have started, or cancel some"
         )
-    return appliance.store.asks.add(job.name, due, arguments, now=now)
+    return appliance.store.requests.add(job.name, due, arguments, now=now)
 
 
 def validate_arguments(appliance: Appliance, job: Job, arguments: Mapping[str, object]) -> None:
@@ -149,8 +149,8 @@ def validate_arguments(appliance: Appliance, job: Job, arguments: Mapping[str, o
 
 def active_session(appliance: Appliance, job: Job) -> ActiveSession | None:
     """Return the session of `job` that runs now or was interrupted."""
-    run = next(iter(appliance.store.going_on(job.name)), None)
-    checkpoint = appliance.store.asks.held(job.name)
+    run = next(iter(appliance.store.active_runs(job.name)), None)
+    checkpoint = appliance.store.requests.checkpoint(job.name)
     if checkpoint is None:
         return ActiveSession(job=job.name, phase="", ends_at=None, run=run) if run else None
     try:
@@ -175,7 +175,7 @@ def _phase_end(data: Mapping[str, Any], appliance: Appliance, job: Job) -> datet
 def alarms(appliance: Appliance, now: datetime) -> list[Alarm]:
     """Return every alarm, in the order of the file."""
     appliance.sweep()
-    pauses = {name: pause for name, pause in appliance.store.slots.pauses().items() if pause.holds(now)}
+    pauses = {name: pause for name, pause in appliance.store.slots.pauses().items() if pause.is_active(now)}
     return [_alarm(appliance, job, pauses.get(job.name), now) for job in jobs_with_action(appliance, ALARM)]
 
 
@@ -188,7 +188,7 @@ def _alarm(appliance: Appliance, job: Job, pause: Pause | None, now: datetime) -
         skipped=skipped.at if skipped else None,
         pause=pause,
         one_shot=bool(getattr(job.with_, "one_shot", False)),
-        requests=appliance.store.asks.all(job.name),
+        requests=appliance.store.requests.pending(job.name),
         session=active_session(appliance, job),
         description=describe(job),
     )
@@ -198,7 +198,9 @@ def _next_ring(appliance: Appliance, job: Job, pause: Pause | None, now: datetim
     if pause is not None and pause.until is None:
         return None
     after = now if pause is None or pause.until is None else pause.until
-    return next((slot.begins for slot in islice(appliance.slots(job.name, after), _MAX_SLOTS) if slot.picked), None)
+    return next(
+        (slot.starts_at for slot in islice(appliance.slots(job.name, after), _MAX_SLOTS) if slot.selected), None
+    )
 
 
 def describe(job: Job) -> str:
@@ -230,7 +232,7 @@ def ring_at(appliance: Appliance, name: str, at: str, *, now: datetime) -> RunRe
     """
     job = get_job(appliance, name, ALARM)
     due = next(cron.fire_times(_daily_cron(at), now, appliance.config.zone_of(job)))
-    same = [request for request in appliance.store.asks.all(name) if request.due == due]
+    same = [request for request in appliance.store.requests.pending(name) if request.run_at == due]
     return same[0] if same else request_run(appliance, job, due, {}, now=now)
 
 
@@ -245,8 +247,8 @@ def _daily_cron(at: str) -> Cron:
 def cancel_rings(appliance: Appliance, name: str) -> int:
     """Cancel the rings of `ring_at`, and return their number."""
     get_job(appliance, name, ALARM)
-    requests = appliance.store.asks
-    cancelled = sum(requests.drop(request.id) for request in requests.all(name))
+    requests = appliance.store.requests
+    cancelled = sum(requests.remove(request.id) for request in requests.pending(name))
     if not cancelled:
         raise Refused(f"no single ring of {name} is set")
     return cancelled
@@ -269,7 +271,7 @@ def _signal(appliance: Appliance, name: str | None, signal: str) -> list[str]:
     if not active:
         raise Refused(f"{name} is not ringing" if name else "no alarm is ringing")
     for each in active:
-        appliance.store.asks.say(each, signal)
+        appliance.store.requests.send_signal(each, signal)
     return active
 
 
@@ -285,7 +287,7 @@ def alarm_values(alarm: Alarm) -> dict[str, Any]:
         "paused": alarm.pause is not None,
         "paused_until": serializers.instant(alarm.pause.until) if alarm.pause else None,
         "one_shot": alarm.one_shot,
-        "one_off_rings": [serializers.instant(request.due) for request in alarm.requests],
+        "one_off_rings": [serializers.instant(request.run_at) for request in alarm.requests],
         "ringing": session is not None and session.phase != SNOOZING,
         "snoozed_until": serializers.instant(session.ends_at) if session and session.phase == SNOOZING else None,
         "run": session.run.id if session and session.run else None,
@@ -301,7 +303,7 @@ def sleep_timer(appliance: Appliance) -> SleepTimer | None:
     appliance.sweep()
     for job in jobs_with_action(appliance, SLEEP):
         session = active_session(appliance, job)
-        if appliance.store.asks.all(job.name):  # it replaces the active one
+        if appliance.store.requests.pending(job.name):  # it replaces the active one
             return SleepTimer(job=job.name, phase=STARTING, ends_at=None)
         if session is not None:
             status = _status_text(appliance, session)
@@ -314,7 +316,9 @@ def sleep_timer(appliance: Appliance) -> SleepTimer | None:
 def _status_text(appliance: Appliance, session: ActiveSession) -> str:
     if session.run is None:
         return "interrupted; the daemon will resume it"
-    return next((run.note for run in appliance.history(job=session.job, limit=5) if run.id == session.run.id), "")
+    return next(
+        (run.status_text for run in appliance.history(job=session.job, limit=5) if run.id == session.run.id), ""
+    )
 
 
 def set_sleep_timer(
@@ -360,11 +364,11 @@ def _end_sleep_timers(appliance: Appliance) -> bool:
 
 
 def _end_sleep_timer(appliance: Appliance, job: Job) -> bool:
-    requests = appliance.store.asks
-    cancelled = [requests.drop(request.id) for request in requests.all(job.name)]
+    requests = appliance.store.requests
+    cancelled = [requests.remove(request.id) for request in requests.pending(job.name)]
     session = active_session(appliance, job)
     if session is not None:
-        requests.say(job.name, STOP)
+        requests.send_signal(job.name, STOP)
     return session is not None or any(cancelled)
 
 

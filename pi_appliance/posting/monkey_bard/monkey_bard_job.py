@@ -99,7 +99,7 @@ def run(options: Options, context: PostingContext) -> Result:
     sent = poster.post(lambda: (_posts(options, view, context), ""), late=options.late)
     told = poster.told(sent, sent[0].text)
     context.save_state(state.dump(replace(memory, told=memory.telling, telling=None)))
-    return Result(f"{summary}; {told.summary}", {**facts, **told.facts})
+    return Result(f"{summary}; {told.summary}", {**facts, **told.details})
 
 
 def _take(options: Options) -> Target:

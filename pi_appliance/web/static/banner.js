@@ -11,7 +11,7 @@ export function showBanner({ scheduler, jobs }) {
   stepped.hidden = scheduler.steps === steps;
   if (!stepped.hidden) stepped.textContent = `While this page was open, ${scheduler["last-step"]}.`;
   const { clock, trouble } = scheduler;
-  const rung = jobs.filter((job) => job.kind === "music" && job.running).map((job) => [seen(job), /^snoozing/.test(job.last.note)]);
+  const rung = jobs.filter((job) => job.kind === "music" && job.running).map((job) => [seen(job), /^snoozing/.test(job.last.status_text)]);
   const key = JSON.stringify([rung, clock, scheduler["clock-wait"], trouble, jobs.filter((job) => job.failing).map(seen)]);
   if (key !== drawn) draw(key);
 }

@@ -25,7 +25,7 @@ follow(({ player, jobs }) => {
 function rung(jobs) {
   if (!("jobs" in (at("live-part")?.dataset ?? {}))) return "";
   const music = jobs.filter((job) => job.kind === "music");
-  return music.map(({ last, running }) => [last?.id, running, running && /^snoozing/.test(last.note)]).join();
+  return music.map(({ last, running }) => [last?.id, running, running && /^snoozing/.test(last.status_text)]).join();
 }
 
 // The server answers with the page that follows, which takes the place of this one; how far it was scrolled stays.
