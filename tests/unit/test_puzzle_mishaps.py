@@ -53,7 +53,7 @@ def test_solutions_that_cannot_be_listed_to_their_end_are_reported_as_far_as_the
         (Options(puzzle="connect-four", boards=[Path("squeeze")], precompute=True), "precompute: opening", "prepared"),
         (
             Options(puzzle="solitaire-chess", boards=[Path("seven")], generate=1),
-            "2027-03-01: looking",
+            "2027-03-01: searching",
             "made: 2027-03-01",
         ),
     ],

@@ -38,7 +38,7 @@ RULES: Mapping[str, Rule] = {
 
 
 class Square(NamedTuple):
-    """A square: `x` counts to the right, `y` downwards, both from 0. Column B, row 5 is written B5."""
+    """A square: `x` counts to the right, `y` downwards, both from 0. B5 is (1, 4)."""
 
     x: int
     y: int
@@ -48,7 +48,7 @@ class Square(NamedTuple):
 
 
 class Ship(NamedTuple):
-    """A ship from its left or upper end to its other end. A ship of length 1 starts and ends on one square."""
+    """A ship from its left or upper end to its other end, which may be the same square."""
 
     start: Square
     end: Square
@@ -73,7 +73,7 @@ class Board:
     """A sea with marks. A board without unknown squares is finished."""
 
     rows: tuple[str, ...]
-    """One character per square: UNKNOWN, MISS, HIT or SUNK (part of a ship that is hit on all its squares)."""
+    """One character per square: UNKNOWN, MISS, HIT, or SUNK (part of a sunk ship)."""
     sunk_ships: tuple[Ship, ...] = ()
     """Sunk ships whose ends are known; their squares are marked SUNK."""
     fleet: tuple[int, ...] = DEFAULT_FLEET

@@ -30,7 +30,7 @@ def check(board: Board, line: Sequence[Ship]) -> Validation:
 
 
 def _covered_squares(ship: Ship) -> list[Square]:
-    """List the squares from start to end; empty unless `ship` is straight and runs right or down."""
+    """List the squares of `ship`; empty unless it is straight and runs right or down."""
     (left, top), (right, bottom) = ship
     if left != right and top != bottom:
         return []

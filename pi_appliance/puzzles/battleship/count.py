@@ -1,7 +1,8 @@
 """Count the placements of a fleet, and for each square those that leave it empty (marginals).
 
-The count sweeps the board forward with a broken profile, and backward for the marginals. It plans the
-transitions of each cell, estimates its memory first, and saves each finished row as a checkpoint.
+The count sweeps the board forward with a broken profile, and backward for the marginals. It plans
+the transitions of each cell, estimates its memory first, and saves each finished row as a
+checkpoint.
 """
 
 from array import array
@@ -51,7 +52,7 @@ class MemoryEstimate(NamedTuple):
 
 
 def label_factor(board: Board) -> int:
-    """Return how many solutions one placement counts for: more than 1 only if equal ships are distinct."""
+    """Return how many solutions one placement counts for: 1 if equal ships are identical."""
     return 1 if board.ships == "identical" else count_relabelings(board)
 
 
@@ -89,7 +90,7 @@ class CountCheckpoint:
         return len({place >> 4 for place in self.water})
 
     def load_layer(self, row: int) -> Layer:
-        """Return the forward layer before `row`. Raises Refused if it was removed from the cache."""
+        """Return the forward layer before `row`. Raises Refused if the cache lost it."""
         packed = self._layers[row]
         layers = unpack_parts(packed, 1) if packed else self._load(f"row-{row}", 1)
         if not layers:
@@ -135,7 +136,7 @@ class CountCheckpoint:
 
 
 def pack_layers(layers: Sequence[Layer]) -> list[bytes]:
-    """Serialize `layers`: for each its size, its keys, the lengths of its ways in bytes, and its ways."""
+    """Serialize `layers`: for each its size, keys, lengths of the ways in bytes, and ways."""
     parts = [CHECKPOINT_MAGIC]
     for layer in layers:
         ways = [number.to_bytes(-(-number.bit_length() // 8), "little") for number in layer.values()]
@@ -158,7 +159,7 @@ def unpack_layers(view: memoryview, layers: int) -> list[Layer] | None:
 
 
 def _find_spans(view: memoryview, layers: int) -> list[tuple[int, int, int]] | None:
-    """Return start, number of keys and bytes of ways of each layer; None if `view` holds anything else."""
+    """Return start, number of keys and bytes of ways of each layer; None if invalid."""
     at = len(CHECKPOINT_MAGIC)
     if view[:at] != CHECKPOINT_MAGIC:
         return None
@@ -212,7 +213,7 @@ class ProfileCount:
         return self._complete_fleets(layer) * label_factor(self.board)
 
     def count_marginals(self) -> Marginals:
-        """Count the placements, in all and by empty square. Raises Interrupted, or Refused if memory is too small."""
+        """Count the placements, in all and by empty square. Raises Interrupted or Refused."""
         rows = self._plan_rows(self.memory.marginals, "a map of all squares")
         checkpoint = CountCheckpoint(self.board, len(rows), self.runtime)
         try:
@@ -257,7 +258,7 @@ class ProfileCount:
     def _sweep_forward(
         self, layer: Layer, row: Sequence[Cell], part: float, cell_layers: list[list[bytes]] | None = None
     ) -> Layer:
-        """Return the layer after `row`. If `cell_layers` is given, append the packed layer at each cell."""
+        """Return the layer after `row`; append the packed layer at each cell to `cell_layers`."""
         layers: list[Layer] = [layer, *({} for _ in row)]
         for number, cell in enumerate(row):
             items = iter(layers[number].items())
@@ -313,7 +314,7 @@ class ProfileCount:
 
 
 def plan_rows(board: Board, places: Sequence[Placement], size: PolynomialSize) -> CellRows:
-    """Build the cells of the sweep that counts the ways to place the fleet of `board` on `places`."""
+    """Build the cells of the sweep that counts the fleets of `board` on `places`."""
     transposed = is_transposed(board)
     width, height = (board.height, board.width) if transposed else (board.width, board.height)
     available, shifts = _coefficient_masks(board.fleet, size)
@@ -334,12 +335,15 @@ def plan_rows(board: Board, places: Sequence[Placement], size: PolynomialSize) -
 
 
 def is_transposed(board: Board) -> bool:
-    """Return whether the columns of `board` are shorter than its rows, so that a sweep uses them as rows."""
+    """Return whether a sweep uses the columns of `board` as rows, because they are shorter."""
     return board.width > board.height
 
 
 def polynomial_size(board: Board, places: Sequence[Placement]) -> PolynomialSize:
-    """Compute the polynomial layout: no coefficient exceeds the product of the ways to choose places per length."""
+    """Compute the polynomial layout.
+
+    No coefficient exceeds the product of the ways to choose places for each length.
+    """
     numbers = Counter(place.length for place in places)
     ships = Counter(board.fleet)
     ways = prod(max(comb(numbers[length], placed) for placed in range(most + 1)) for length, most in ships.items())
@@ -347,7 +351,10 @@ def polynomial_size(board: Board, places: Sequence[Placement]) -> PolynomialSize
 
 
 def _coefficient_masks(fleet: Sequence[int], size: PolynomialSize) -> tuple[dict[int, int], dict[int, int]]:
-    """Return by length the mask of coefficients with such a ship left, and the shift that places one (mixed radix)."""
+    """Return by length the mask of coefficients with such a ship left, and its shift.
+
+    Coefficients are numbered in mixed radix.
+    """
     available, shifts, stride = {}, {}, 1
     for length in sorted(set(fleet)):
         ships = fleet.count(length)
@@ -360,7 +367,7 @@ def _coefficient_masks(fleet: Sequence[int], size: PolynomialSize) -> tuple[dict
 
 
 def _key_bits(touching: str, x: int, width: int, length: int, across: bool) -> tuple[int, int, int]:
-    """Return the key bits that a ship at column `x` needs clear, those it sets, and the cells it covers in its row."""
+    """Return the key bits that a ship needs clear, those it sets, and its cells in this row."""
     cells = length if across else 1
     columns = range(x, x + cells)
     clear = sum(15 << 4 * each for each in columns)
@@ -370,7 +377,7 @@ def _key_bits(touching: str, x: int, width: int, length: int, across: bool) -> t
     if x:
         clear |= 15 << 4 * (x - 1)
     if x + cells < width:
-        # A ship to the right that continues lies in this row too; one that has ended touches at a corner.
+        # To the right, a ship that continues lies in this row; one that has ended touches at a corner.
         clear |= (14 if touching == "corners" else 15) << 4 * (x + cells)
     return (clear | CORNER_BIT if touching == "never" else clear), sets, cells
 
@@ -378,7 +385,8 @@ def _key_bits(touching: str, x: int, width: int, length: int, across: bool) -> t
 def estimate_memory(board: Board, places: Sequence[Placement], size: PolynomialSize) -> MemoryEstimate:
     """Estimate the peak memory of a sweep over `places` with polynomials of `size`."""
     keys, ways = _max_row_keys(board, places), 8 * size.slots * size.words
-    # Marginals keep a packed layer per row and per cell of one row; layers within reach of a ship are unpacked.
+    # Marginals need a packed layer per row and per cell of one row, and unpacked layers within
+    # reach of a ship.
     packed, unpacked = board.width + board.height, max(board.fleet) + 2
     return MemoryEstimate(
         PEAK_LAYERS * keys * (KEY_BYTES + ways),
@@ -402,7 +410,7 @@ def _max_row_keys(board: Board, places: Sequence[Placement]) -> int:
 
 
 def _count_row_keys(board: Board, columns: Sequence[frozenset[int]]) -> int:
-    """Bound the keys after a row, given the values other than 0 (water) that each of its columns may have."""
+    """Bound the keys after a row, given the possible values other than 0 (water) by column."""
     all_lengths = sorted({length for length in board.fleet if length > 1})
     lengths = sorted(
         {all_lengths[number * len(all_lengths) // MAX_LENGTH_LIMITS] for number in range(MAX_LENGTH_LIMITS)}

@@ -14,7 +14,7 @@ SHOT_SHARE = 0.35  # of all squares
 
 
 def generate(seed: int, board: Board, runtime: SearchRuntime) -> GeneratedBoard:
-    """Generate a game under way with the size, fleet and rules of `board`; a third of the squares are shot at.
+    """Generate a game under way with the size, fleet and rules of `board`.
 
     Raises:
         Refused: No fleet could be placed.

@@ -1,9 +1,9 @@
-"""Kernel of the battleship count: a broken-profile dynamic programme over the squares in reading order.
+"""Kernel of the battleship count: a dynamic programme over the squares in reading order.
 
 A state (key) holds all that later cells must know about earlier ones, four bits per column. The
 four bits are 0 if the last cell of the column is water. Otherwise they are one more than the number
-of cells its ship still needs below. Bit 60 is set if a ship ended up and to the left, where not even
-corners may touch.
+of cells its ship still needs below. Bit 60 is set if a ship ended up and to the left, where not
+even corners may touch.
 
 A layer maps each key to its ways: a polynomial in the number of ships placed of each length. The
 coefficients lie side by side in one integer (Kronecker substitution), so one addition adds them all
@@ -19,8 +19,9 @@ from typing import NamedTuple
 
 Layer = dict[int, int]
 Move = tuple[int, int, int, int, int]
-"""A ship that may start at a cell: the key bits that must be clear, the key bits it sets, the cells it
-covers in this row, the mask of coefficients with such a ship left, and the shift that places it."""
+"""A ship that may start at a cell: the key bits that must be clear, the key bits it sets, the
+cells it covers in this row, the mask of coefficients with such a ship left, and the shift that
+places it."""
 
 CORNER_BIT = 1 << 60
 PROFILE_MASK = CORNER_BIT - 1
@@ -34,7 +35,7 @@ class Cell(NamedTuple):
     unit: int
     """The lowest of these bits."""
     end: int
-    """Subtracted from the key when a ship ends here. Where ships may touch, it clears the column."""
+    """Subtracted from the key when a ship ends here. If ships may touch, it clears the column."""
     corner: int
     """CORNER_BIT if the next cell must know that a ship ended above this one, else 0."""
     may_be_water: int
@@ -93,7 +94,7 @@ def step_forward(items: Iterable[tuple[int, int]], ahead: Sequence[Layer], cell:
 def step_backward(
     items: Iterable[tuple[int, int]], ahead: Sequence[Layer], cell: Cell, size: PolynomialSize, completions: Layer
 ) -> int:
-    """Compute the ways to complete each key of `items`, and count the solutions with water at `cell`.
+    """Compute the ways to complete each key, and count the solutions with water at `cell`.
 
     Args:
         items: Pairs of key and ways at `cell`.

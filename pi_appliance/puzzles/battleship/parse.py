@@ -64,7 +64,7 @@ class _ParseState:
 
 
 def parse(text: str, file: str) -> Board:
-    """Read the board in `text`; headers such as "fleet: 5,4,3,3,2" may precede it. Raises ConfigError."""
+    """Read a board, with headers such as "fleet: 5,4,3,3,2" above it. Raises ConfigError."""
     state = _ParseState(file)
     body = [row for row in enumerate(text.splitlines(), 1) if row[1].strip() and not _parse_header(state, row)]
     rules = {name: state.headers[name][2] for name in RULES if name in state.headers}
@@ -189,7 +189,7 @@ def _check_shape(state: _ParseState, rows: Sequence[_MarkRow]) -> list[str]:
 
 
 def _parse_whole_ships(state: _ParseState, rows: Sequence[str], shot_ships: Sequence[Ship]) -> list[Ship]:
-    """Return the ships of the "whole" headers. They must be drawn as sunk and not overlap `shot_ships`."""
+    """Return the ships of the "whole" headers, which must be sunk and not overlap `shot_ships`."""
     ships: list[Ship] = []
     occupied = {square for ship in shot_ships for square in ship.squares}
     for line, column, word in state.whole:
@@ -210,7 +210,7 @@ def _parse_whole_ships(state: _ParseState, rows: Sequence[str], shot_ships: Sequ
 
 
 def _parse_shots(state: _ParseState, body: Sequence[Row], size: tuple[int, int]) -> tuple[list[str], list[Ship]]:
-    """Return the rows of a board of `size` (columns, rows) after the shots, and the ships sunk as a whole."""
+    """Return the rows of a board of `size` (columns, rows), and the ships sunk as a whole."""
     width, height = size
     marks: dict[Square, str] = {}
     whole: dict[Square, Ship] = {}
@@ -236,7 +236,7 @@ def _parse_shots(state: _ParseState, body: Sequence[Row], size: tuple[int, int])
 
 
 def _split_clauses(state: _ParseState, line: int, row: str) -> Iterator[tuple[str, list[tuple[Ship, int]]]]:
-    """Yield each mark in `row` with its targets and their columns. The mark stands before or after its targets."""
+    """Yield each mark in `row` with its targets, which precede or follow it, and their columns."""
     targets: list[tuple[Ship, int]] = []
     leading_mark, mark_column = "", 0
     has_unknown_word = False  # it may be a misspelt square, so a mark without squares is not reported as well

@@ -1,4 +1,4 @@
-"""Possible placements of single ships, as bit masks, and the squares each one blocks for other ships."""
+"""Possible placements of single ships as bit masks, and the squares that each one blocks."""
 
 from collections.abc import Iterable
 from functools import lru_cache, reduce

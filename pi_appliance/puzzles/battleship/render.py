@@ -1,4 +1,4 @@
-"""Draw a battleship board and its solutions as text and SVG, and the probability map with the best shot."""
+"""Draw a battleship board and its solutions as text and SVG, and the probability map."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -63,7 +63,7 @@ def render(board: Board) -> str:
 
 
 def render_solution(board: Board, line: Solution) -> str:
-    """Draw `line`: its notation, then the sea with one letter per ship (A is the first) and water as dots."""
+    """Draw `line`: its notation, then the sea with a letter per ship and water as dots."""
     letters = {square: _ship_letter(number) for number, ship in enumerate(line) for square in ship.squares}
     rows = ("".join(letters.get(Square(x, y), MISS) for x in range(board.width)) for y in range(board.height))
     return notate(board, line) + "\n\n" + "".join(f"{row}\n" for row in rows)
@@ -179,7 +179,7 @@ def _draw_mark(mark: str, x: int, y: int) -> Iterator[str]:
 
 
 def find_best_shot(board: Board, marginals: Marginals) -> Square | None:
-    """Return the unknown square with the highest ship probability, the first of equals; None if all are known."""
+    """Return the unknown square with the highest ship probability; None if all are known."""
     return min(board.find_marks(UNKNOWN), key=lambda square: marginals.water[square.y][square.x], default=None)
 
 
@@ -220,7 +220,7 @@ def render_heatmap(board: Board, marginals: Marginals) -> str:
 
 
 def _draw_chance(mark: str, percent: float, x: int, y: int) -> Iterator[str]:
-    # The square root spreads small chances over more shades: on an empty sea all chances are a few per cent.
+    # The square root spreads small chances over more shades: on an empty sea all are small.
     shade = min(SHADES - 1, int(SHADES * sqrt(percent / 100))) if mark == UNKNOWN else 0
     yield _draw_square(f"bs-h{shade} bs-grid", x, y)
     across, down = _square_center(x, y)

@@ -1,12 +1,12 @@
 """Place the fleet ship by ship, and explain why an impossible board is impossible.
 
-The search first covers the hits, then places the remaining ships. Each hit lies on exactly one ship,
-so branching over the ships on one hit visits every solution once. The hit with the fewest candidate
-ships comes first (minimum remaining values). Ships on no hit follow, longest first, equal ones in
-reading order.
+The search first covers the hits, then places the remaining ships. Each hit lies on exactly one
+ship, so branching over the ships on one hit visits every solution once. The hit with the fewest
+candidate ships comes first (minimum remaining values). Ships on no hit follow, longest first, equal
+ones in reading order.
 
-An impossible board is explained by a minimal unsatisfiable core: marks that contradict each other, of
-which none can be left out.
+An impossible board is explained by a minimal unsatisfiable core: marks that contradict each other,
+of which none can be left out.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -50,7 +50,7 @@ class FleetSearch:
         self._placed: list[Placement] = []
 
     def find_solutions(self) -> Iterator[Solution]:
-        """Yield every solution once, in fleet order; if ships are distinct, in all their permutations."""
+        """Yield every solution once, in fleet order; distinct ships in all permutations."""
         for placed in self._cover_hits(mark_mask(self.board, HIT + SUNK), self.places):
             groups = [
                 sorted(place.ship for place in placed if place.length == length)
@@ -66,7 +66,7 @@ class FleetSearch:
         return next(self.find_solutions(), None) is not None
 
     def _cover_hits(self, hits: int, places: Sequence[Placement]) -> Iterator[list[Placement]]:
-        """Yield the ways to place the remaining ships on `places` so that all `hits` are covered."""
+        """Yield the ways to place the remaining ships on `places` that cover all `hits`."""
         if not self._can_fit(hits, places):
             return
         if not hits:
@@ -111,7 +111,7 @@ class FleetSearch:
         self._remaining[place.length] += 1
 
     def _can_fit(self, hits: int, places: Sequence[Placement]) -> bool:
-        """Return whether the remaining ships have enough squares for `hits`, and each length enough places."""
+        """Return whether the remaining ships can cover `hits` and each length has enough places."""
         if sum(length * number for length, number in self._remaining.items()) < hits.bit_count():
             return False
         lengths = [place.length for place in places]
@@ -131,8 +131,8 @@ def _permute_groups(groups: Sequence[Sequence[Ship]]) -> Iterator[Solution]:
 class Clue(NamedTuple):
     """Squares of one mark that can only be removed together.
 
-    Adjacent sunk squares are one clue, because a ship on some of them lies on no other square. A known
-    sunk ship is one clue as well.
+    Adjacent sunk squares are one clue, because a ship on some of them lies on no other square. A
+    known sunk ship is one clue as well.
     """
 
     squares: tuple[Square, ...]
@@ -160,7 +160,7 @@ class Contradiction(NamedTuple):
 
 
 def find_obvious_contradiction(board: Board) -> str:
-    """Return why `board` is impossible if single ships or squares show it; otherwise an empty string."""
+    """Return why `board` is impossible if single ships or squares show it; else ""."""
     occupied, free = board.find_marks(HIT + SUNK), board.find_marks(HIT + SUNK + UNKNOWN)
     needed = sum(board.fleet)
     if len(occupied) > needed:
@@ -185,7 +185,7 @@ def find_obvious_contradiction(board: Board) -> str:
 
 
 def explain_contradiction(board: Board, tick: Tick) -> Contradiction | None:
-    """Explain why the impossible `board` is impossible; None if the fleet does not even fit an empty sea."""
+    """Explain why `board` is impossible; None if the fleet does not even fit an empty sea."""
     if not (board.find_marks(UNKNOWN + HIT) or board.sunk_ships):
         # A finished grid has only SUNK marks. Treat them as hits, which can be removed one by one.
         board = replace(board, rows=tuple(row.replace(SUNK, HIT) for row in board.rows), sinking="silent")
@@ -213,7 +213,7 @@ class _CoreFinder:
         self.board, self.tick, self.nodes_left = board, tick, CORE_NODE_LIMIT
 
     def is_possible(self, clues: Sequence[Clue]) -> bool | None:
-        """Return whether a board with only `clues` is possible; None if undecided within the limit."""
+        """Return whether a board with only `clues` is possible; None if undecided."""
         self.tick(CORE_NODE_LIMIT - self.nodes_left)
         board = _keep_clues(self.board, clues)
         if find_obvious_contradiction(board):
@@ -227,7 +227,7 @@ class _CoreFinder:
             self.nodes_left -= search.nodes_searched
 
     def shrink_core(self, clues: Sequence[Clue]) -> tuple[tuple[Clue, ...], bool]:
-        """Remove every clue that the contradiction does not need. Return the rest, and whether it is proven minimal."""
+        """Remove every clue that the contradiction does not need; return whether that is proven."""
         core, is_minimal = tuple(clues), True
         for clue in clues:
             fewer = tuple(each for each in core if each != clue)

@@ -1,4 +1,4 @@
-"""Solve a battleship board: whether it is possible, how many fleets fit, and where ships are likely."""
+"""Solve a battleship board: is it possible, how many fleets fit, where are ships likely."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -120,7 +120,7 @@ class _BoardSolver:
         )
 
     def _count(self) -> tuple[Marginals | None, int, str]:
-        """Return the marginals if squares are unknown and memory suffices, the count, and why there are none."""
+        """Return the marginals (None if not possible or not needed), the count, and the reason."""
         counter = ProfileCount(self.board, find_placements(self.board), self.runtime)
         if not self.board.find_marks(UNKNOWN):
             return None, counter.count_total(), ""
@@ -147,7 +147,7 @@ class _BoardSolver:
         )
 
     def _impossible(self, proof: Proof, reason: str) -> SolveResult:
-        """Return the proof that the board is impossible, with the marks that contradict each other."""
+        """Return the proof that the board is impossible, with the contradicting marks."""
         nodes, self.proven = self.earlier_nodes, f"the board is impossible: {reason}"
         contradiction = explain_contradiction(self.board, self._tick)
         details: Details = {"possible": "no"}

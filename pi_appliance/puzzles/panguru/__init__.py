@@ -1,4 +1,4 @@
-"""Panguru: move pebbles along straight lines into the one hole until each lies on a plate of its colour."""
+"""Panguru: move pebbles into the one hole until each lies on a plate of its colour."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""The Panguru board: plates in a triangle, pebbles on them, one hole, the moves, and the built-in boards."""
+"""The Panguru board: plates in a triangle, pebbles, one hole, moves, and built-in boards."""
 
 import re
 from collections.abc import Mapping
@@ -23,14 +23,14 @@ RULES = {
 }
 
 MoveLines = tuple[tuple[int, ...], ...]
-"""Straight lines of places. A pebble may move between any two places of a line, over everything between."""
+"""Straight lines of places. A pebble may move between any two places of a line."""
 Solution = tuple[int, ...]
 """The places of the pebbles that move, one after the other, each into the current hole."""
 
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """The colours of the plates and of the pebbles, row by row from the top. Places count from 0 in that order.
+    """The colours of plates and pebbles, row by row from the top. Places count from 0.
 
     Raises:
         ValueError: The size is not that of a triangle, there is not one plate W and one hole, or the
@@ -100,7 +100,7 @@ def reachable_places(board: Board) -> tuple[tuple[int, ...], ...]:
 def parse_lines(text: str, places: int) -> MoveLines:
     """Read `original`, `no-centre`, or custom lines. Raises ValueError with a message for the user.
 
-    Custom lines are written as 0-1-3-6-10, 0-2-5, or as a list of lists like the original program's table.
+    Custom lines are written as 0-1-3-6-10, 0-2-5, or as a list of lists.
     """
     word = text.strip()
     if word in {"", "original"}:

@@ -1,9 +1,9 @@
 """Kernel of the Panguru search: IDA* over positions packed into integers.
 
-Colours count from 1; 0 is the hole. A position is the sum of colour << 4 * place. A mask is the set of
-places of one colour. For each colour and mask, `costs` has the fewest moves that bring those pebbles onto
-their plates if nothing is in the way. A move moves one pebble, so the sum over all colours is an
-admissible heuristic.
+Colours count from 1; 0 is the hole. A position is the sum of colour << 4 * place. A mask is the set
+of places of one colour. For each colour and mask, `costs` has the fewest moves that bring those
+pebbles onto their plates if nothing is in the way. A move moves one pebble, so the sum over all
+colours is an admissible heuristic.
 
 This file is plain Python; the C types are in kernel.pxd.
 """
@@ -53,7 +53,7 @@ class MoveTables:
         return total
 
     def expand(self, level: Sequence[int], first: int, last: int, moves_left: int, next_level: set[int]) -> None:
-        """Add the successors of `level[first:last]` that may reach the goal in `moves_left` more moves."""
+        """Add the successors of `level[first:last]` that may need at most `moves_left` moves."""
         for number in range(first, last):
             key = level[number]
             hole = self.unpack(key)
@@ -93,10 +93,10 @@ class MoveTables:
 
 
 class IdaRound:
-    """One depth-first round of IDA*: search one solution of at most `bound` moves from the position `key`.
+    """One depth-first round of IDA*: search a solution of at most `bound` moves from `key`.
 
-    A transposition table of `table_size` entries (a power of two) stores positions with their depth. The
-    search turns back where it reaches a stored position at the same or a greater depth.
+    A transposition table of `table_size` entries (a power of two) stores positions with their
+    depth. The search turns back where it reaches a stored position at the same or a greater depth.
     """
 
     def __init__(self, tables: MoveTables, key: int, bound: int, table_size: int) -> None:

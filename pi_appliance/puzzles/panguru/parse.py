@@ -36,8 +36,8 @@ class _Mark(NamedTuple):
 def parse(text: str, file: str) -> Board:
     """Read the board in `text`. Raises ConfigError with every problem.
 
-    Plates and pebbles are two triangles side by side or one below the other, two rows, one row, or follow
-    `plates:` and `pebbles:`. A custom table of moves follows `moves:`.
+    Plates and pebbles are two triangles side by side or one below the other, two rows, one row, or
+    follow `plates:` and `pebbles:`. A custom table of moves follows `moves:`.
     """
     sections = _split_sections(text)
     problems: list[Problem] = []
@@ -66,7 +66,7 @@ def _split_sections(text: str) -> dict[str, list[tuple[int, int, str]]]:
 
 
 def _parse_marks(rows: list[tuple[int, int, str]], file: str, problems: list[Problem]) -> Iterator[list[_Mark]]:
-    """Yield the marks of each row that has any; append the first invalid one of each row to `problems`."""
+    """Yield the marks of each row that has any; report the first invalid one of each row."""
     for number, first, row in rows:
         marks: list[_Mark] = []
         for column, each in enumerate(row, first):
@@ -124,7 +124,7 @@ def _split_rows(rows: list[list[_Mark]], file: str) -> list[list[_Mark]]:
 
 
 def _check_colours(plates: list[_Mark], pebbles: list[_Mark], file: str) -> None:
-    """Raise ConfigError unless there is one plate W, one hole, and a pebble for each other plate."""
+    """Raise ConfigError unless there is one plate W, one hole, and matching colours."""
     problems: list[Problem] = []
 
     def add_problem(mark: _Mark, wrong: str, right: str) -> None:

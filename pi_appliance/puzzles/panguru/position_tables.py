@@ -1,4 +1,4 @@
-"""Tables for the Panguru kernel: positions as integers, the moves, and the pairing costs of the heuristic."""
+"""Tables for the Panguru kernel: positions as integers, moves, and pairing costs."""
 
 from array import array
 from collections.abc import Sequence
@@ -55,7 +55,7 @@ def _pack_position(colours: str, colour_numbers: dict[str, int]) -> int:
 
 
 def _find_distances(reachable: Sequence[Sequence[int]]) -> list[list[int]]:
-    """Return the fewest moves between all pairs of places on an empty board (breadth-first search)."""
+    """Return the fewest moves between all pairs of places on an empty board."""
     distances = [[UNREACHABLE] * len(reachable) for _ in reachable]
     for start, row in enumerate(distances):
         row[start] = 0

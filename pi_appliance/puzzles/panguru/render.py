@@ -26,7 +26,7 @@ STYLE = """\
 
 
 def render(board: Board) -> str:
-    """Draw `board` in the format that `parse` reads: plates, pebbles, and a custom table of moves below."""
+    """Draw `board` in the format that `parse` reads, with custom moves below."""
     rows = list(_split_rows(board.plates, board.pebbles))
     width = 2 * len(rows) - 1
     lines = [f"{' '.join(left):^{width}}    {' '.join(right):^{width}}".rstrip() + "\n" for left, right in rows]

@@ -1,10 +1,10 @@
 """Decide whether a Panguru board is solvable, on any table of moves, before any search.
 
-With one hole, a graph of moves splits at its cut vertices into blocks (biconnected components), and no
-pebble ever changes its block. R. M. Wilson, "Graph puzzles, homotopy, and the alternating group" (1974)
-tells which arrangements a block allows: all of them; only the even ones if the block is bipartite; only
-rotations if it is a cycle. One block of seven places is an exception. Blocks of up to seven places are
-searched exhaustively.
+With one hole, a graph of moves splits at its cut vertices into blocks (biconnected components), and
+no pebble ever changes its block. R. M. Wilson, "Graph puzzles, homotopy, and the alternating group"
+(1974) tells which arrangements a block allows: all of them; only the even ones if the block is
+bipartite; only rotations if it is a cycle. One block of seven places is an exception. Blocks of up
+to seven places are searched exhaustively.
 """
 
 from collections.abc import Iterator, Sequence
@@ -56,7 +56,7 @@ def _find_path(reachable: Sequence[Sequence[int]], start: int, end: int) -> list
 
 
 def _find_blocks(reachable: Sequence[Sequence[int]], root: int) -> list[tuple[int, _Edges]]:
-    """Return the blocks reachable from `root`, each with its cut vertex towards `root` (Hopcroft and Tarjan)."""
+    """Return the blocks, each with its cut vertex towards `root` (Hopcroft and Tarjan, 1973)."""
     blocks: list[tuple[int, _Edges]] = []
     number: dict[int, int] = {}
     low: dict[int, int] = {}
@@ -82,7 +82,7 @@ def _find_blocks(reachable: Sequence[Sequence[int]], root: int) -> list[tuple[in
 
 
 def _check_block(board: Board, pebbles: Sequence[str], root: int, inner: set[int], edges: _Edges) -> str:
-    """Return why the pebbles on `inner`, with the hole at `root`, cannot reach their plates; empty if they can."""
+    """Return why the pebbles on `inner` cannot reach their plates, with the hole at `root`."""
     places = sorted(inner)
     current, goal = [pebbles[place] for place in places], [board.plates[place] for place in places]
     where = f"the places {', '.join(map(str, sorted(inner | {root})))}"

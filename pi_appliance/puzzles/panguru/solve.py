@@ -1,8 +1,8 @@
 """Solve Panguru: the fewest moves, all shortest solutions, and the difficulty of random boards.
 
-Whether a board is solvable is decided before any search. IDA* with the pairing distance then finds the
-fewest moves. After that, the positions on solutions of this length are collected level by level, and their
-paths counted from the end. Counting lists nothing, and listing meets no dead ends.
+Whether a board is solvable is decided before any search. IDA* with the pairing distance then finds
+the fewest moves. After that, the positions on solutions of this length are collected level by
+level, and their paths counted from the end. Counting lists nothing, and listing meets no dead ends.
 """
 
 import hashlib
@@ -199,7 +199,7 @@ class ShortestPathSearch:
         self.runtime.report_progress(None, f"{pluralize(nodes, 'move')} tried; it takes {bound} or more")
 
     def count_levels(self) -> list[_PathCounts]:
-        """Return the positions on shortest solutions after 0, 1, … moves, each with its number of paths to the goal.
+        """Return the positions on shortest solutions by depth, with their numbers of paths.
 
         Raises:
             Interrupted: The runtime stopped the search.
@@ -261,7 +261,7 @@ class ShortestPathSearch:
                     branches.append(self._list_moves(move[1]))
 
     def _list_moves(self, key: int) -> Iterator[tuple[int, int]]:
-        """Yield the moves from the position `key`: the place of the pebble, and the position after it."""
+        """Yield the moves from the position `key`: the pebble's place, and the next position."""
         hole = next(place for place in range(len(self.packed.reachable)) if not key >> 4 * place & 15)
         for start in self.packed.reachable[hole]:
             colour = key >> 4 * start & 15

@@ -1,4 +1,4 @@
-"""The solitaire chess board of up to eight by eight squares, its pieces and rules, and the built-in boards."""
+"""The solitaire chess board, its pieces and rules, and the built-in boards."""
 
 import re
 from collections.abc import Mapping

@@ -44,7 +44,7 @@ def _check_capture(board: Board, pieces: dict[Square, str], start: Square, end: 
 
 
 def _can_reach(pawns: PawnDirection, piece: str, across: int, up: int) -> bool:
-    """Return whether `piece` may move `across` files to the right and `up` ranks on an empty board."""
+    """Return whether `piece` may move `across` files and `up` ranks on an empty board."""
     width, height = abs(across), abs(up)
     straight, diagonal = (width == 0) != (height == 0), width == height != 0
     match piece:

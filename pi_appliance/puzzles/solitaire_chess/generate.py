@@ -1,8 +1,9 @@
 """Generate solitaire chess boards with exactly one solution, the same for the same seed.
 
-A board is built backwards: it starts with one piece, and captures are undone. The capturing piece moves
-back to a square that it could have come from, and a captured piece appears in its place. If a board has
-one solution, so has the position after its first capture, so positions with more are dropped at once.
+A board is built backwards: it starts with one piece, and captures are undone. The capturing piece
+moves back to a square that it could have come from, and a captured piece appears in its place. If a
+board has one solution, so has the position after its first capture, so positions with more are
+dropped at once.
 """
 
 from collections.abc import Iterator
@@ -89,7 +90,7 @@ class _BoardGenerator:
         return None
 
     def _has_one_solution(self, position: bytes, captures: int) -> bool:
-        """Return whether `position` has one solution of `captures` captures, as far as a short search can tell."""
+        """Return whether a short search proves that `position` has exactly one solution."""
         search = kernel.DepthFirstSearch(self.tables, position, captures)
         unique = search.run(MAX_CAPTURES) == kernel.FOUND and search.run(MAX_CAPTURES) == kernel.EXHAUSTED
         self.runtime.report_progress(None, "searching a board with one solution")

@@ -1,8 +1,9 @@
 """Kernel of the solitaire chess search over positions packed into bytes.
 
-A position has one byte for each square that is occupied at the start, because no piece ever stands on
-another square. The byte is the kind of piece, 1 to 6, plus 8 for each capture that the piece has made if
-captures are limited; 0 if the square is empty. Squares are named by their index in the position.
+A position has one byte for each square that is occupied at the start, because no piece ever stands
+on another square. The byte is the kind of piece, 1 to 6, plus 8 for each capture that the piece has
+made if captures are limited; 0 if the square is empty. Squares are named by their index in the
+position.
 
 This file is plain Python; the C types are in kernel.pxd.
 """
@@ -51,7 +52,7 @@ class CaptureTables:
                 self.occupied |= one << square
 
     def find_capture(self, square: int, entry: int) -> bool:
-        """Find the next legal capture, from `entry` of the piece on `square` on, and store both in `self`."""
+        """Find the next legal capture from `square` and `entry` on, and store both in `self`."""
         while square < self.squares:
             piece = self.content[square]
             if piece and not (self.capture_limit and piece >> 3 >= self.capture_limit):
@@ -100,7 +101,7 @@ class CaptureTables:
         counts: dict[bytes, int],
         next_counts: dict[bytes, int],
     ) -> int:
-        """Add the successors of `level[first:last]` and their path counts to `next_counts`; return their number."""
+        """Add the successors of `level[first:last]` with their path counts; return their number."""
         captures = 0
         for number in range(first, last):
             position = level[number]
@@ -146,8 +147,8 @@ class CaptureTables:
 class DepthFirstSearch:
     """Find every path from `start` to a position after `goal` captures, depth first.
 
-    Dead positions are stored in two generations. When the newer one is full, the older one is dropped, and
-    its positions would be searched again.
+    Dead positions are stored in two generations. When the newer one is full, the older one is
+    dropped, and its positions would be searched again.
     """
 
     def __init__(self, tables: CaptureTables, start: bytes, goal: int) -> None:
@@ -165,7 +166,7 @@ class DepthFirstSearch:
         return [(self.square[step], self.tables.ends[self.entry[step] - 1]) for step in range(self.depth)]
 
     def run(self, budget: int) -> int:
-        """Continue to the next path for at most `budget` captures; return FOUND, EXHAUSTED or BUDGET_SPENT."""
+        """Continue for `budget` captures; return FOUND, EXHAUSTED or BUDGET_SPENT."""
         tables, depth, spent, result = self.tables, self.depth, 0, BUDGET_SPENT
         tables.load_position(self.path[depth])
         while spent < budget:

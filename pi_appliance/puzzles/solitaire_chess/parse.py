@@ -16,7 +16,7 @@ _CAPTURE = re.compile(r"([KQRBNP♔-♟]?)\ufe0e?([a-hA-H])([1-8])[x:\u00d7-]?([
 
 
 def parse(text: str, file: str) -> Board:
-    """Read the board in `text`, one line per row or rows separated by /. Raises ConfigError with every problem."""
+    """Read a board, one line per row or rows separated by /. Raises ConfigError."""
     problems: list[Problem] = []
     rows: list[tuple[str, int, int]] = []
     for line, column, row, between in _split_rows(text):
@@ -36,7 +36,7 @@ def parse(text: str, file: str) -> Board:
 
 
 def _split_rows(text: str) -> Iterator[tuple[int, int, str, bool]]:
-    """Yield line, column and text of each row, and whether it is between two /. Drops FEN fields after the board."""
+    """Yield line, column and text of each row without FEN fields, and if it is between two /."""
     for number, line in enumerate(text.splitlines(), 1):
         fen = _FEN.fullmatch(line)
         column = 1

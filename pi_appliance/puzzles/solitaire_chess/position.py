@@ -69,7 +69,7 @@ def legal_captures(board: Board) -> tuple[Capture, ...]:
 def _list_targets(
     piece: str, start: Square, index: dict[Square, int], pawns: PawnDirection
 ) -> Iterator[tuple[int, int]]:
-    """Yield the squares that `piece` on `start` may capture on, and the mask of the squares between."""
+    """Yield each square that `piece` on `start` may capture on, and the mask between."""
     if piece in _SLIDING:
         for file, rank in _SLIDING[piece]:
             yield from _slide(start, file, rank, index)

@@ -1,9 +1,10 @@
 """Depth-first and breadth-first search of solitaire chess.
 
-Depth first stores the positions without a solution, so the first solution is found early even if there are
-far too many positions to visit. Breadth first merges equal positions level by level; a level has the
-positions after the same number of captures. It counts hundreds of millions of solutions over few positions.
-A count has two levels in memory at a time, and resumes at the level where it was interrupted.
+Depth first stores the positions without a solution, so the first solution is found early even if
+there are far too many positions to visit. Breadth first merges equal positions level by level; a
+level has the positions after the same number of captures. It counts hundreds of millions of
+solutions over few positions. A count has two levels in memory at a time, and resumes at the level
+where it was interrupted.
 """
 
 import hashlib
@@ -80,7 +81,7 @@ class LevelSearch:
         return sum(self.sizes)
 
     def find_last_level(self, max_positions: int | None = None) -> PathCounts | None:
-        """Return the last level with the number of paths to each position; None above `max_positions` in all.
+        """Return the last level with its numbers of paths; None above `max_positions` in all.
 
         If there is no solution, this is the last level that has positions. Raises Interrupted.
         """
@@ -101,7 +102,7 @@ class LevelSearch:
         return level
 
     def count_levels(self) -> list[PathCounts]:
-        """Return the positions on solutions, level by level, each with its number of paths to the end.
+        """Return the positions on solutions by level, with their numbers of paths to the end.
 
         Raises Interrupted.
         """
@@ -131,7 +132,7 @@ class LevelSearch:
     def _expand_level(self, level: PathCounts, max_positions: int | None) -> PathCounts | None:
         number = len(self.sizes)
         if self.positions > self.checked_positions:
-            # Earlier levels may be in memory as well. Large levels are not much larger than their neighbours.
+            # Earlier levels may be in memory too. Large levels are of similar size.
             self.runtime.require_memory(3 * POSITION_BYTES * len(level), f"the positions after {number} captures")
         next_level: PathCounts = {}
         keys = list(level)

@@ -1,6 +1,7 @@
 """Solve solitaire chess: list the solutions depth first or breadth first, and count them.
 
-Both orders give the same solutions in the same order. They are counted over positions, not one by one.
+Both orders give the same solutions in the same order. They are counted over positions, not one by
+one.
 """
 
 from collections.abc import Iterator
