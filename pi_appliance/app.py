@@ -30,11 +30,11 @@ from pi_appliance.errors import (
     ApplianceError,
     ConfigError,
     DeadlineExceeded,
+    InvalidOption,
     Refused,
     Unavailable,
     Uncertain,
     UnknownName,
-    WrongArgument,
 )
 from pi_appliance.jobs.api import JobApi
 from pi_appliance.jobs.pages import Pages
@@ -117,7 +117,7 @@ async def _no_such_command(request: Request) -> Response:
 
 _STATUSES: dict[type[ApplianceError], int] = {
     ConfigError: 400,
-    WrongArgument: 400,
+    InvalidOption: 400,
     UnknownName: 404,
     Refused: 409,
     Uncertain: 502,
@@ -193,7 +193,7 @@ class _Static(StaticFiles):
         return response
 
 
-_STEADY = clock.MachineClock().steady
+_STEADY = clock.SystemClock().monotonic
 _SHORTEST_PASSWORD = 8  # characters, where the network may guess
 # A hundred phones, each with its stream and two short requests on the way. A stream takes 25 KB (docs/benchmarks.md),
 # so all of them 8 MB, and far fewer files than a service may have open. Beyond this they are told to come back.
@@ -232,7 +232,7 @@ class WebService:
         self.port = listeners[0].getsockname()[1]
         feed, changes = StateFeed(daemon, self._now), PlayerEvents(daemon, self._ticks)
         self._feeds = [feed, changes]
-        names = dict.fromkeys([socket.gethostname(), config.web.host, network.announced(network.name())])
+        names = dict.fromkeys([socket.gethostname(), config.web.host, network.mdns_name(network.host_name())])
         app = build(daemon, Authenticator(password, self._ticks), feed, changes, self._now, names, self._ticks)
         self._server = _Server(
             ServerConfig(

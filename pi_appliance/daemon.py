@@ -30,9 +30,8 @@ from pi_appliance.scheduling.run_requests import RequestRunner
 from pi_appliance.scheduling.scheduler import Scheduler, nap_until
 from pi_appliance.storage.outbox import Outbox
 from pi_appliance.system import clock, wakeup
-from pi_appliance.system.clock import ClockState
-from pi_appliance.system.clock_steps import ClockStepWatcher
-from pi_appliance.system.systemd import Notifier
+from pi_appliance.system.clock import ClockState, ClockStepWatcher
+from pi_appliance.system.systemd import ServiceNotifier
 
 log = logging.getLogger("pi_appliance.daemon")
 _MAX_MESSAGES = 500  # kept for `pi-appliance logs`
@@ -65,13 +64,13 @@ class Daemon:
         self._asking = RequestRunner(
             lambda: self.appliance,
             self.runs,
-            clock=clock.MachineClock(),
+            clock=clock.SystemClock(),
             trusted=lambda: self.scheduler.clock_state is not ClockState.UNTRUSTED,
         )
         self.scheduler = Scheduler(
             appliance,
             self.runs,
-            clock=clock.MachineClock(),
+            clock=clock.SystemClock(),
             nap=lambda secs: nap_until(self._news, secs),
             also=self._also,
         )
@@ -80,7 +79,7 @@ class Daemon:
         self.addresses = list[str]()
         self.messages: deque[tuple[datetime, str]] = deque(maxlen=_MAX_MESSAGES)
         self._silent = False  # whether a service that is wanted could not start
-        self._notifier = Notifier(os.environ)
+        self._notifier = ServiceNotifier(os.environ)
         os.environ.pop("NOTIFY_SOCKET", None)  # it is for us, not for the programs we start
         self._stop, self._hurry, self._reload = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
@@ -104,7 +103,7 @@ class Daemon:
         try:
             await self._start_services()
             work = [asyncio.create_task(self.scheduler.run(self._alive)), asyncio.create_task(self._until_stopped())]
-            self._notifier.say("READY=1", self._status())
+            self._notifier.send("READY=1", self._status())
             self._say_what_comes()
             while not self._stop.is_set():
                 waits = [asyncio.create_task(self._reload.wait()), *work]
@@ -116,7 +115,7 @@ class Daemon:
                     self._reload.clear()
                     music = await self._reloaded(music)
         finally:
-            self._notifier.say("STOPPING=1", "STATUS=stopping")
+            self._notifier.send("STOPPING=1", "STATUS=stopping")
             if work:  # else it never began, and the error will say why
                 self._say("stopping")
             await _ended(sticks)
@@ -214,7 +213,7 @@ class Daemon:
         await _ended(music)
 
     def _alive(self) -> None:
-        self._notifier.say("WATCHDOG=1", self._status())
+        self._notifier.send("WATCHDOG=1", self._status())
 
     def _status(self) -> str:
         coming = self.scheduler.next()

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from pi_appliance.config.model import Config
 from pi_appliance.daemon import Daemon
 from pi_appliance.errors import Unavailable
-from pi_appliance.system import backoff, network
+from pi_appliance.system import clock, network
 
 if TYPE_CHECKING:
     from pi_appliance.mdns import Announcer
@@ -33,9 +33,9 @@ class DiscoveryService:
     """The announcements as a part of the daemon. OWN tells the addresses of the machine, which is called NAME."""
 
     def __init__(
-        self, own: Callable[[], list[str]] = network.addresses, name: str | None = None, settle: float = _SETTLE
+        self, own: Callable[[], list[str]] = network.local_addresses, name: str | None = None, settle: float = _SETTLE
     ) -> None:
-        self._own, self._name, self._settle = own, name or network.name(), settle
+        self._own, self._name, self._settle = own, name or network.host_name(), settle
         self._changed = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self.known_as: list[str] = []
@@ -68,7 +68,7 @@ class DiscoveryService:
             while True:
                 offer = offered(config, self._own)
                 async with contextlib.aclosing(
-                    Announcer(self._name, network.announced(self._name), offer[0])
+                    Announcer(self._name, network.mdns_name(self._name), offer[0])
                 ) as announcer:
                     await self._announced(announcer, offer, config)
                     while offered(config, self._own) == offer:  # also when one went and came back
@@ -90,7 +90,7 @@ class DiscoveryService:
                 _log.log(logging.WARNING if attempt == 1 else logging.DEBUG, "discovery: %s", str(error))
             else:
                 return _log.info("discovery: known as %s", ", ".join(self.known_as))
-            wait = backoff.wait(attempt, first=_FIRST, at_most=_LONGEST, random=Random())  # noqa: S311 - jitter
+            wait = clock.retry_delay(attempt, first=_FIRST, at_most=_LONGEST, random=Random())  # noqa: S311 - jitter
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._changed.wait(), wait.total_seconds())
             self._changed.clear()

@@ -34,13 +34,17 @@ class Problem:
     file: str
     line: int
     column: int
-    wrong: str
-    right: str = ""
+    message: str
+    hint: str = ""
 
     def __str__(self) -> str:
         """Return file:line:column: what is wrong; what would be right."""
-        wrong = self.wrong if len(self.wrong) <= _LONG else f"{self.wrong[: _LONG // 2]}…{self.wrong[-_LONG // 2 :]}"
-        return f"{self.file}:{self.line}:{self.column}: {wrong}" + (f"; {self.right}" if self.right else "")
+        wrong = (
+            self.message
+            if len(self.message) <= _LONG
+            else f"{self.message[: _LONG // 2]}…{self.message[-_LONG // 2 :]}"
+        )
+        return f"{self.file}:{self.line}:{self.column}: {wrong}" + (f"; {self.hint}" if self.hint else "")
 
 
 class ConfigError(ApplianceError):
@@ -55,7 +59,7 @@ class ConfigError(ApplianceError):
         super().__init__("\n".join([*map(str, self.problems[:_MANY]), *rest]))
 
 
-class NoConfig(ConfigError):
+class ConfigNotFound(ConfigError):
     """There is no configuration in any of the places where one is looked for."""
 
     def __init__(self, message: str) -> None:
@@ -63,7 +67,7 @@ class NoConfig(ConfigError):
         self.args = (message,)
 
 
-class WrongArgument(ConfigError):
+class InvalidOption(ConfigError):
     """What one run is asked to do is nothing that its job does: a key or a value is wrong."""
 
     def __init__(self, message: str) -> None:
@@ -87,7 +91,7 @@ class Unavailable(ApplianceError):
     exit_status = 75
 
     def __init__(self, message: str, *, after: float | None = None) -> None:
-        self.after = after
+        self.retry_after = after
         super().__init__(message)
 
 

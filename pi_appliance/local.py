@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NoReturn, cast
 
 from pi_appliance.config import secrets
-from pi_appliance.config.loader import find
+from pi_appliance.config.loader import find_config
 from pi_appliance.errors import Unavailable
 from pi_appliance.music.hub import open_player
 from pi_appliance.music.model import Capability, PlayerState
@@ -28,7 +28,7 @@ def run_locally(operation: Operation, values: Values, config: str | None) -> obj
         ApplianceError: as the handler does, and where the configuration is wrong.
 
     """
-    path = find(Path(config) if config else None, os.environ)
+    path = find_config(Path(config) if config else None, os.environ)
     with Appliance.open(path) as appliance:
         return asyncio.run(_run(operation, values, appliance))
 

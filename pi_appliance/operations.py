@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from pi_appliance.errors import WrongArgument, suggest
+from pi_appliance.errors import InvalidOption, suggest
 
 MODULES = {
     "jobs": ("pi_appliance.jobs.operations",),
@@ -64,12 +64,12 @@ class Argument:
         """
         if self.name not in given:
             if self.required:
-                raise WrongArgument(f"{self.name!r} must be {self.expected}, and it is missing")
+                raise InvalidOption(f"{self.name!r} must be {self.expected}, and it is missing")
             return self.default
         try:
             return self.parse(given[self.name])
         except (ValueError, OverflowError):
-            raise WrongArgument(f"{self.name!r} must be {self.expected}") from None
+            raise InvalidOption(f"{self.name!r} must be {self.expected}") from None
 
 
 def number(name: str, help: str, low: float, high: float, **more: Any) -> Argument:  # noqa: A002 - as in argparse
@@ -188,7 +188,7 @@ def parse_arguments(operation: str, arguments: Sequence[Argument], given: Mappin
     for name in given:
         if name not in names:
             wrong = f"{name!r}; {suggest(name, names)}" if names else "arguments"
-            raise WrongArgument(f"{operation} takes no {wrong}")
+            raise InvalidOption(f"{operation} takes no {wrong}")
     return {argument.name: argument.value_of(given) for argument in arguments}
 
 

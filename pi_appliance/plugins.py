@@ -6,7 +6,7 @@ A plug-in that comes with the appliance is one file or one folder in the package
 | ----------- | -------------------------------------------------------------- |
 | `jobs`      | `<kind>_job.py` in a feature package                           |
 | `networks`  | `posting/networks/<kind>.py`                                   |
-| `notices`   | `notify/notifiers/<kind>.py`                                   |
+| `notifiers` | `notify/notifiers/<kind>.py`                                   |
 | `players`   | `music/<kind>/player.py`                                       |
 | `puzzles`   | `puzzles/<name>/`, a folder with a `board.py`                  |
 
@@ -37,7 +37,7 @@ class _Family:
 _FAMILIES = {
     "jobs": _Family("kind of job", ("*/*_job.py", "*/*/*_job.py")),
     "networks": _Family("kind of network", ("posting/networks/[!_]*.py",)),
-    "notices": _Family("kind of notifier", ("notify/notifiers/[!_]*.py",)),
+    "notifiers": _Family("kind of notifier", ("notify/notifiers/[!_]*.py",)),
     "players": _Family("kind of player", ("music/*/player.py",)),
     "puzzles": _Family("puzzle", ("puzzles/*/board.py",)),
 }

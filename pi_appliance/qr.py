@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from pi_appliance.cli.options import config_option
-from pi_appliance.config.loader import load
+from pi_appliance.config.loader import load_config
 from pi_appliance.config.model import Web
 from pi_appliance.errors import Refused, Unavailable
 from pi_appliance.system import files, network
@@ -27,14 +27,14 @@ def command(svg: Path | None, config: Path) -> None:
       2   the configuration is wrong
       75  this machine has no address at home, or the file cannot be written
     """
-    first, *others = addresses(load(config).web)
+    first, *others = addresses(load_config(config).web)
     if find_spec("segno") is None:
         click.echo(first)
         raise Refused("what makes codes is not installed; run: pip install segno")
     from pi_appliance import qr_code  # noqa: PLC0415 - not everybody has it
 
     if svg is not None:
-        files.write(svg, qr_code.svg(first))
+        files.write_file(svg, qr_code.svg(first))
     else:
         for line in qr_code.lines(first):
             click.echo(line)
@@ -60,6 +60,6 @@ def addresses(web: Web) -> list[str]:
     # The name is second: it stays when the address changes, but not every phone knows how to find it.
     return [
         f"http://{found[0]}{port}/",
-        f"http://{network.name()}.local{port}/",
+        f"http://{network.host_name()}.local{port}/",
         *(f"http://{ip}{port}/" for ip in found[1:]),
     ]

@@ -10,7 +10,7 @@ import pytest
 from pi_appliance.__main__ import main
 from pi_appliance.cli.program import cli
 from pi_appliance.config import schema
-from pi_appliance.config.loader import load
+from pi_appliance.config.loader import load_config
 from pi_appliance.config.yaml_source import parse
 from pi_appliance.puzzles import Puzzle
 from tests.house import ROOT
@@ -39,7 +39,7 @@ def test_the_configuration_in_the_readme_is_good(tmp_path):
     (text,) = blocks(ROOT / "README.md", "yaml")
     path = tmp_path / "appliance.yaml"
     path.write_text(text, "utf-8")
-    assert set(load(path).jobs) == {"tweets", "pegs"}
+    assert set(load_config(path).jobs) == {"tweets", "pegs"}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

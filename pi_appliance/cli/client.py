@@ -14,7 +14,7 @@ import socket
 from collections.abc import Iterator, Mapping
 from urllib.parse import quote, urlencode
 
-from pi_appliance.errors import ApplianceError, Refused, Unavailable, Uncertain, WrongArgument
+from pi_appliance.errors import ApplianceError, InvalidOption, Refused, Unavailable, Uncertain
 from pi_appliance.operations import Operation, Values, load_function
 from pi_appliance.system.runtime_socket import DEFAULT_NAME, GROUP, SYSTEM_DIR, socket_name, user_runtime_dir
 
@@ -113,7 +113,7 @@ def _chunks(connection: socket.socket) -> Iterator[bytes]:
 def _error(status: int, message: str) -> ApplianceError:
     match status:
         case 400 | 404 | 413:
-            return WrongArgument(message)
+            return InvalidOption(message)
         case 503:
             return Unavailable(message)
         case 502:

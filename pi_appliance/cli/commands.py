@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from pi_appliance.cli import client
-from pi_appliance.errors import WrongArgument, suggest
+from pi_appliance.errors import InvalidOption, suggest
 from pi_appliance.operations import Argument, Operation, load_function, operations_in
 
 STATUSES = """
@@ -145,7 +145,7 @@ class _Value(click.ParamType[Any]):
         item = [value] if self._argument.many else value
         try:
             self._argument.value_of({self._argument.name: item})
-        except WrongArgument as error:
+        except InvalidOption as error:
             self.fail(str(error), param, ctx)
         return value
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from pi_appliance.config.loader import find
-from pi_appliance.errors import NoConfig
+from pi_appliance.config.loader import find_config
+from pi_appliance.errors import ConfigNotFound
 
 Command = Callable[..., Any]
 
@@ -20,13 +20,13 @@ class Number(click.IntRange):
 
 
 def _found(_: click.Context, __: click.Parameter, value: Path | None) -> Path:
-    return find(value, os.environ)
+    return find_config(value, os.environ)
 
 
-def _found_or_not(_: click.Context, __: click.Parameter, value: Path | None) -> Path | NoConfig:
+def _found_or_not(_: click.Context, __: click.Parameter, value: Path | None) -> Path | ConfigNotFound:
     try:
-        return find(value, os.environ)
-    except NoConfig as error:
+        return find_config(value, os.environ)
+    except ConfigNotFound as error:
         return error
 
 

@@ -18,7 +18,7 @@ COMMANDS = {
     "jobs": ("pi_appliance.jobs.cli.group", "Run, list, preview and remember jobs."),
     "music": ("pi_appliance.music.cli.group", "What plays, the queue, the library, radio, alarms."),
     "networks": ("pi_appliance.posting.cli_networks", "Where posts go, and the keys for it."),
-    "notices": ("pi_appliance.notify.cli", "Who is notified, and what waits to be sent."),
+    "notifiers": ("pi_appliance.notify.cli", "Who is notified, and what waits to be sent."),
     "puzzle": ("pi_appliance.puzzles.cli.group", "Solve, count, check, show and generate puzzles."),
     "qr": ("pi_appliance.qr", "Show the address of the page as a QR code."),
     "tweets": ("pi_appliance.posting.cli", "Check, preview and account for posts."),

@@ -1,7 +1,7 @@
 """Plain data to data classes, by cattrs: strict, kebab-case keys, every problem at once and each with its place."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, fields, is_dataclass
+from dataclasses import MISSING, Field, fields, is_dataclass
 from datetime import time, timedelta
 from enum import StrEnum
 from functools import cache
@@ -24,14 +24,26 @@ from pi_appliance.scheduling.model import Chance, Schedule
 T = TypeVar("T")
 
 
-def key_of(name: str) -> str:
-    """Return the YAML key of the field `name`: `started-by` for started_by, `with` for with_."""
-    return name.rstrip("_").replace("_", "-")
+def yaml_key(field: Field[Any]) -> str:
+    """Return the YAML key of `field`: its name with `-` for `_`, unless its metadata has another one.
+
+    A field with the metadata `key: None` is not in the YAML.
+    """
+    return str(field.metadata.get("key", field.name.rstrip("_").replace("_", "-")))
 
 
-def keys_of(cls: type) -> list[str]:
-    """Return the YAML keys that the data class CLS takes."""
-    return [key_of(each.name) for each in fields(cls) if each.metadata.get("yaml", True)]
+def is_in_yaml(field: Field[Any]) -> bool:
+    """Return whether `field` is a key in the YAML."""
+    return field.metadata.get("key", "") is not None
+
+
+def yaml_keys(cls: type) -> list[str]:
+    """Return the YAML keys that the data class `cls` takes."""
+    return [yaml_key(field) for field in fields(cls) if is_in_yaml(field)]
+
+
+def _key_of_name(cls: type, name: str) -> str:
+    return next(yaml_key(field) for field in fields(cls) if field.name == name)
 
 
 def structure(
@@ -102,9 +114,7 @@ def _only(kind: type, structure: Callable[[Any, Any], Any]) -> Callable[[object,
 
 
 def _mapping(cls: type, converter: Converter) -> Callable[[object, Any], Any]:
-    names = {
-        each.name: override(rename=key_of(each.name), omit=not each.metadata.get("yaml", True)) for each in fields(cls)
-    }
+    names = {field.name: override(rename=yaml_key(field), omit=not is_in_yaml(field)) for field in fields(cls)}
     make: Callable[[Any, Any], Any]
     make = make_dict_structure_fn(cls, converter, _cattrs_forbid_extra_keys=True, **names)  # type: ignore[arg-type]
 
@@ -112,7 +122,7 @@ def _mapping(cls: type, converter: Converter) -> Callable[[object, Any], Any]:
         if value is None and all(_has_default(each) for each in fields(cls)):
             value = {}
         if not isinstance(value, Mapping):
-            raise ValueError(f"{_shown(value)} is not a section; write keys under it: {', '.join(keys_of(cls))}")
+            raise ValueError(f"{_shown(value)} is not a section; write keys under it: {', '.join(yaml_keys(cls))}")
         return make(value, kind)
 
     return structured
@@ -183,7 +193,7 @@ def _problems(tree: Tree, path: yaml_source.Path, error: BaseException, cls: Any
         found = [
             problem
             for inner, note in with_notes
-            for problem in _problems(tree, (*path, key_of(note.name)), inner, note.type)
+            for problem in _problems(tree, (*path, _key_of_name(error.cl, note.name)), inner, note.type)
         ]
         return found + [problem for inner in without for problem in _problems(tree, path, inner, error.cl)]
     if isinstance(error, IterableValidationError):
@@ -191,7 +201,7 @@ def _problems(tree: Tree, path: yaml_source.Path, error: BaseException, cls: Any
         found = [problem for inner, item in items for problem in _problems(tree, (*path, item.index), inner, item.type)]
         return found + [problem for inner in others for problem in _problems(tree, path, inner, cls)]
     if isinstance(error, ForbiddenExtraKeysError):
-        known = keys_of(error.cl)
+        known = yaml_keys(error.cl)
         return [
             tree.problem((*path, key), f"unknown key {key!r}", suggest(key, known), at_key=True)
             for key in sorted(error.extra_fields, key=str)

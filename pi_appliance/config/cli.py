@@ -38,11 +38,11 @@ def check(config: Path) -> None:
       0  it can be used, warnings or not
       2  it cannot; every problem is listed as file:line:column
     """
-    read = loader.load(config)
+    read = loader.load_config(config)
     stations = loader.load_stations(read.stations)
     known = secrets.load(read.path, os.environ, secret_names(read))
-    notifications.validate_notifiers(loader.read(read.path), read, known)
-    stumbles = loader.warnings(read, known, clock.now())
+    notifications.validate_notifiers(loader.read_yaml(read.path), read, known)
+    stumbles = loader.config_warnings(read, known, clock.now())
     for problem in stumbles:
         click.echo(f"{problem} (warning)", err=True)
     for note in crontab.notes(read):
@@ -100,9 +100,9 @@ def init(folder: Path) -> None:
         raise Refused(f"{folder / there[0]} is there already and stays as it is; name another folder")
     for name in names:
         path = folder / name
-        files.make_folder(path.parent)
-        files.write(path, starter.joinpath(name).read_bytes())
-    file = folder / loader.NAME
+        files.make_directory(path.parent)
+        files.write_file(path, starter.joinpath(name).read_bytes())
+    file = folder / loader.CONFIG_NAME
     click.echo(f"wrote {len(names)} files; now edit {file}, then: pi-appliance up -c {shlex.quote(str(file))}")
 
 

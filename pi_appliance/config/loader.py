@@ -15,38 +15,38 @@ from pi_appliance.config import secrets as secret_names
 from pi_appliance.config.binding import structure
 from pi_appliance.config.model import Config, Job, PluginConfig, StartedBy
 from pi_appliance.config.yaml_source import Tree
-from pi_appliance.errors import ConfigError, NoConfig, Problem, UnknownName, WrongArgument, suggest
+from pi_appliance.errors import ConfigError, ConfigNotFound, InvalidOption, Problem, UnknownName, suggest
 from pi_appliance.music.model import Station
 from pi_appliance.scheduling import lints as cron_lints
 from pi_appliance.scheduling import schedule as schedules
 from pi_appliance.scheduling.model import Every
 
-NAME = "appliance.yaml"
+CONFIG_NAME = "appliance.yaml"
 
 
-def find(given: Path | None, environment: Mapping[str, str]) -> Path:
+def find_config(given: Path | None, environment: Mapping[str, str]) -> Path:
     """Return the configuration file: the one given, $PI_APPLIANCE_CONFIG, ./config/, ./, or /etc/pi-appliance/.
 
-    Raises NoConfig, naming the places that were looked at.
+    Raises ConfigNotFound, naming the places that were looked at.
     """
     if given is not None:
         return given
     if named := environment.get("PI_APPLIANCE_CONFIG"):
         return Path(named)
-    places = (Path("config", NAME), Path(NAME), Path("/etc/pi-appliance", NAME))
+    places = (Path("config", CONFIG_NAME), Path(CONFIG_NAME), Path("/etc/pi-appliance", CONFIG_NAME))
     for place in places:
         if place.is_file():
             return place
-    raise NoConfig(f"there is no {places[0]} here, no {places[1]}, and no {places[2]}; {_TODO}")
+    raise ConfigNotFound(f"there is no {places[0]} here, no {places[1]}, and no {places[2]}; {_TODO}")
 
 
 _TODO = 'name yours with --config, or begin one with "pi-appliance config init FOLDER"'
 
 
-def load(path: Path) -> Config:
+def load_config(path: Path) -> Config:
     """Read the appliance's configuration. Raises ConfigError with every problem in it."""
     path = path.absolute()
-    tree = read(path)
+    tree = read_yaml(path)
     problems = list(tree.problems)
     if not isinstance(tree.data, Mapping):
         raise ConfigError([tree.problem((), "the file holds no keys", 'see "pi-appliance config init"')])
@@ -61,28 +61,28 @@ def load(path: Path) -> Config:
     if problems or config is None:
         raise ConfigError(problems)
     jobs = {
-        name: replace(job, name=name, with_=parts["jobs", name], timeout=_timeout(tree.data["jobs"][name], job))
+        name: replace(job, name=name, options=parts["jobs", name], timeout=_timeout(tree.data["jobs"][name], job))
         for name, job in config.jobs.items()
     }
-    networks = {name: replace(part, with_=parts["networks", name]) for name, part in config.networks.items()}
-    told_by = {name: replace(part, with_=parts["notices", name]) for name, part in config.notices.items()}
-    player = config.player and replace(config.player, with_=parts["player", ""])
+    networks = {name: replace(part, options=parts["networks", name]) for name, part in config.networks.items()}
+    notifiers = {name: replace(part, options=parts["notifiers", name]) for name, part in config.notifiers.items()}
+    player = config.player and replace(config.player, options=parts["player", ""])
     problems = [*_unknown_networks(tree, jobs, networks), *_chain_problems(tree, jobs)]
     problems += notifications.problems(tree, config)
     if problems:
         raise ConfigError(problems)
-    return replace(config, path=path, jobs=jobs, networks=networks, notices=told_by, player=player)
+    return replace(config, path=path, jobs=jobs, networks=networks, notifiers=notifiers, player=player)
 
 
-def warnings(config: Config, secrets: Mapping[str, str], now: datetime) -> list[Problem]:
+def config_warnings(config: Config, secrets: Mapping[str, str], now: datetime) -> list[Problem]:
     """Return what the next runs would stumble over, though the file itself is good.
 
     Schedules that do not mean what they look like, lines to post, keys of networks.
     """
-    tree = read(config.path)
+    tree = read_yaml(config.path)
     found = list(_schedule_lints(tree, config, now))
     for name, job in config.jobs.items():
-        for where, wrong, right in job.with_.warnings() if hasattr(job.with_, "warnings") else ():
+        for where, wrong, right in job.options.warnings() if hasattr(job.options, "warnings") else ():
             found.append(tree.problem(("jobs", name, "with", *where), wrong, right))
     for name, part in config.networks.items():
         if lack := secret_names.missing(part, secrets):
@@ -104,7 +104,7 @@ def load_stations(path: Path | None) -> tuple[Station, ...]:
     """Read the web radio stations, in the order of the file. Raises ConfigError with every problem in it."""
     if path is None:
         return ()
-    tree = read(path)
+    tree = read_yaml(path)
     problems = list(tree.problems)
     if not isinstance(tree.data, list):
         raise ConfigError([*problems, tree.problem((), "this is not a list of stations", "begin each with - name: …")])
@@ -126,7 +126,7 @@ def load_stations(path: Path | None) -> tuple[Station, ...]:
     return tuple(stations)
 
 
-def read(path: Path) -> Tree:
+def read_yaml(path: Path) -> Tree:
     """Read any YAML file into a Tree. Raises ConfigError if it cannot be read or is not YAML."""
     file = display_path(path)
     try:
@@ -199,7 +199,7 @@ def _parts(tree: Tree, data: Mapping[str, Any], base: Path) -> tuple[dict[tuple[
 
 
 def _entries(data: Mapping[str, Any]) -> Iterator[tuple[str, str, yaml_source.Path, Mapping[str, Any]]]:
-    for family in ("networks", "notices", "jobs"):
+    for family in ("networks", "notifiers", "jobs"):
         section = data.get(family)
         if isinstance(section, Mapping):
             for name, entry in section.items():
@@ -211,7 +211,7 @@ def _entries(data: Mapping[str, Any]) -> Iterator[tuple[str, str, yaml_source.Pa
 
 def _job_problems(tree: Tree, data: Mapping[str, Any]) -> Iterator[Problem]:
     """Yield what is wrong with names, and between the keys of one job."""
-    for family in ("networks", "notices", "jobs"):
+    for family in ("networks", "notifiers", "jobs"):
         section = data.get(family)
         for name, entry in section.items() if isinstance(section, Mapping) else ():
             if not _is_name(name):  # names become the names of files
@@ -279,7 +279,7 @@ _LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789-"
 
 def _unknown_networks(tree: Tree, jobs: Mapping[str, Job], networks: Mapping[str, PluginConfig]) -> Iterator[Problem]:
     for name, job in jobs.items():
-        named = getattr(job.with_, "network", None) or ()
+        named = getattr(job.options, "network", None) or ()
         written: Any = tree.data
         several = bool(named) and isinstance(written["jobs"][name]["with"]["network"], list)
         for number, network in enumerate(named):
@@ -287,14 +287,14 @@ def _unknown_networks(tree: Tree, jobs: Mapping[str, Job], networks: Mapping[str
                 which: yaml_source.Path = (number,) if several else ()
                 path = ("jobs", name, "with", "network", *which)
                 yield tree.problem(path, f"no network is called {network!r}", suggest(network, tuple(networks)))
-        report_of = getattr(job.with_, "report_of", None)
+        report_of = getattr(job.options, "report_of", None)
         if report_of is not None and report_of not in jobs:
             where = ("jobs", name, "with", "report-of")
             yield tree.problem(where, f"no job is called {report_of!r}", suggest(report_of, tuple(jobs)))
 
 
 _SECTION = re.compile(r"^(?=[^\s#])", re.MULTILINE)
-_NEED_OPTIONS = ("jobs", "player", "notices")  # of no use without what their kinds make of `with`
+_NEED_OPTIONS = ("jobs", "player", "notifiers")  # of no use without what their kinds make of `with`
 
 
 def load_partial(path: Path) -> Config | None:
@@ -317,8 +317,8 @@ def _networks(config: Config, path: Path) -> dict[str, PluginConfig]:
     for name, part in config.networks.items():
         if part.kind in plugins.names("networks"):
             kind, tree = plugins.load("networks", part.kind), Tree(path.name)
-            options, _ = structure(tree, (), part.with_ or {}, kind.Options, path.parent)
-            found |= {name: replace(part, with_=options)} if options is not None else {}
+            options, _ = structure(tree, (), part.options or {}, kind.Options, path.parent)
+            found |= {name: replace(part, options=options)} if options is not None else {}
     return found
 
 
@@ -337,26 +337,26 @@ def _good_keys(section: str, path: Path) -> dict[str, object]:
     return good
 
 
-def options(config: Config, job: Job, given: Mapping[str, object]) -> Any:
+def override_options(config: Config, job: Job, given: Mapping[str, object]) -> Any:
     """Return the Options of JOB with the GIVEN keys in place of its own; a key that is given as None is taken out.
 
-    Raises WrongArgument, in one line, for a key or a value that the kind of job does not take.
+    Raises InvalidOption, in one line, for a key or a value that the kind of job does not take.
     """
     if not given:
-        return job.with_
+        return job.options
     merged = {key: value for key, value in {**_written(config, job), **given}.items() if value is not None}
     tree, kind = _Words(job.name), plugins.load("jobs", job.kind)
     made, problems = structure(tree, (), merged, kind.Options, config.path.parent)
     if made is not None and hasattr(made, "check"):
         problems = [tree.problem(where, wrong, right) for where, wrong, right in made.check()]
     if problems:
-        raise WrongArgument(f"{job.name} is not run so: " + "; also ".join(_line(each) for each in problems))
+        raise InvalidOption(f"{job.name} is not run so: " + "; also ".join(_line(each) for each in problems))
     return made
 
 
 def _written(config: Config, job: Job) -> Mapping[str, object]:
     """Return what stands under `with:` in the file."""
-    data: Any = read(config.path).data
+    data: Any = read_yaml(config.path).data
     try:
         return dict(data["jobs"][job.name]["with"] or {})
     except (KeyError, TypeError):  # nothing does
@@ -373,4 +373,4 @@ class _Words(Tree):
 
 
 def _line(problem: Problem) -> str:
-    return problem.wrong + (f"; {problem.right}" if problem.right else "")
+    return problem.message + (f"; {problem.hint}" if problem.hint else "")

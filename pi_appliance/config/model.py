@@ -14,7 +14,7 @@ from zoneinfo import ZoneInfo
 from pi_appliance.config.units import EVERY_DAY, Days, Percent, Size
 from pi_appliance.scheduling.model import Chance, Schedule
 
-Wrong = list[tuple[tuple[str | int, ...], str, str]]
+Issues = list[tuple[tuple[str | int, ...], str, str]]
 """What is wrong with values: where, what, and what would be right."""
 
 
@@ -45,7 +45,7 @@ class CatchUp:
         timedelta(0)
     )
 
-    def check(self) -> Wrong:
+    def check(self) -> Issues:
         """Return what is wrong with a value."""
         wrong = f"{self.max_runs} would never run a missed slot"
         return [] if self.max_runs >= 1 else [(("max-runs",), wrong, "write 1 or more")]
@@ -61,7 +61,7 @@ class Conditions:
     online: Annotated[bool, "there is a route to the internet"] = False
     command: Annotated[list[str] | None, "a program and its arguments; the condition holds if it exits with 0"] = None
 
-    def check(self) -> Wrong:
+    def check(self) -> Issues:
         """Return what is wrong with a value."""
         if self.command is not None and (not self.command or not self.command[0]):
             return [(("command",), "no program is named", 'write command: ["/usr/bin/test", "-e", "/mnt/backup"]')]
@@ -86,10 +86,18 @@ class Retry:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Notify:
+    """Which notifiers send which events."""
+
+    on_failure: Annotated[list[str] | None, "notifiers used when a job begins to fail; [] for none"] = None
+    on_recovery: Annotated[list[str] | None, "notifiers used when a job succeeds again; [] for none"] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
     """One entry under `jobs:`."""
 
-    name: Annotated[str, "the key of the entry"] = field(default="", metadata={"yaml": False})
+    name: Annotated[str, "the key of the entry"] = field(default="", metadata={"key": None})
     kind: Annotated[str, "the kind of job, such as command, tweet, music or puzzle"]
     schedule: Annotated[
         Schedule | None,
@@ -113,19 +121,18 @@ class Job:
     nice: Annotated[int, "0 to 19: the higher, the more other processes come first"] = 0
     memory: Annotated[Size | None, "the memory limit, such as 300MB"] = None
     cpu: Annotated[Percent | None, "the limit in percent of one processor, such as 50%"] = None
-    on_failure: Annotated[list[str] | None, "notices sent when it begins to fail; without it, those of the file"] = None
-    on_recovery: Annotated[list[str] | None, "notices sent when it succeeds again; without it, those of the file"] = (
-        None
+    notify: Annotated[Notify, "notifiers for this job; each key that is left out is that of the file"] = field(
+        default_factory=Notify
     )
     healthchecks_url: Annotated[
         str | None, "an address called at each start, success and failure, as healthchecks.io expects it"
     ] = None
     retry: Annotated[Retry, "what to do if something could not be reached"] = field(default_factory=Retry)
-    with_: Annotated[Any, "the options of the kind"] = None
+    options: Annotated[Any, "the options of the kind"] = field(default=None, metadata={"key": "with"})
 
-    def check(self) -> Wrong:
+    def check(self) -> Issues:
         """Return what is wrong with a value."""
-        problems: Wrong = []
+        problems: Issues = []
         if self.timeout < timedelta(seconds=1):
             problems.append((("timeout",), "a run needs some time", "write 1s or more"))
         if self.retry.max_retries < 0:
@@ -144,7 +151,7 @@ class PluginConfig:
     """A network or a player: a kind and what that kind wants to know."""
 
     kind: Annotated[str, "which one: the name of a file in the folder of that family"]
-    with_: Annotated[Any, "what the kind wants to know"] = None
+    options: Annotated[Any, "the options of the kind"] = field(default=None, metadata={"key": "with"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,12 +170,12 @@ class Retention:
     max_age: Annotated[timedelta, "older runs are deleted"] = timedelta(days=90)
     max_runs: Annotated[int, "the number of runs kept of each job"] = 1000
 
-    def check(self) -> Wrong:
+    def check(self) -> Issues:
         """Return what is wrong with a value."""
         return [] if self.max_runs >= 1 else [(("max-runs",), f"{self.max_runs} keeps nothing", "write 1 or more")]
 
 
-def _port_problems(port: int) -> Wrong:
+def _port_problems(port: int) -> Issues:
     if not 0 <= port <= 65535:  # 0: any that is free
         return [(("port",), f"{port} is no port", "write 1024 to 65535")]
     return []
@@ -184,7 +191,7 @@ class Web:
     ] = "127.0.0.1"
     port: Annotated[int, "the port to listen on"] = 8080
 
-    def check(self) -> Wrong:
+    def check(self) -> Issues:
         """Return what is wrong with a value."""
         return _port_problems(self.port)
 
@@ -196,12 +203,12 @@ class MpdProxy:
     host: Annotated[str, "the address to listen on; MPD knows no encryption, so 0.0.0.0 only at home"] = "127.0.0.1"
     port: Annotated[int, "the port to listen on; not the one the player's own MPD has on this machine"] = 6601
 
-    def check(self) -> Wrong:
+    def check(self) -> Issues:
         """Return what is wrong with a value."""
         return _port_problems(self.port)
 
 
-def _volume_problems(key: str, volume: int) -> Wrong:
+def _volume_problems(key: str, volume: int) -> Issues:
     return [] if 0 <= volume <= 100 else [((key,), f"{volume} is no volume", "write 0 to 100")]
 
 
@@ -214,7 +221,7 @@ class QuietHours:
     maximum: Annotated[int, "the loudest that is allowed then, 0 to 100"]
     days: Annotated[Days, "the days on which it begins, such as [sun-thu]; without it, every day"] = EVERY_DAY
 
-    def check(self) -> Wrong:
+    def check(self) -> Issues:
         """Return what is wrong with a value."""
         problems = _volume_problems("maximum", self.maximum)
         if self.from_ == self.to:
@@ -232,7 +239,7 @@ class VolumePolicy:
         default_factory=list
     )
 
-    def check(self) -> Wrong:
+    def check(self) -> Issues:
         """Return what is wrong with a value."""
         problems = _volume_problems("maximum", self.maximum)
         if self.start is not None:
@@ -258,9 +265,9 @@ class Radio:
         timedelta(minutes=5)
     )
 
-    def check(self) -> Wrong:
+    def check(self) -> Issues:
         """Return what is wrong with a value."""
-        problems: Wrong = []
+        problems: Issues = []
         if self.silence_timeout < timedelta(seconds=1):
             problems.append((("silence-timeout",), "a station needs longer than that to start", "write 5s or more"))
         if self.retry_every < timedelta(seconds=10):
@@ -297,7 +304,7 @@ class NetworkDirs:
 class Config:
     """The whole file."""
 
-    path: Annotated[Path, "the file itself"] = field(default=Path(), metadata={"yaml": False})
+    path: Annotated[Path, "the file itself"] = field(default=Path(), metadata={"key": None})
     time_zone: Annotated[ZoneInfo, "an IANA name such as Europe/London; without it, the machine's"] = field(
         default_factory=lambda: ZoneInfo("UTC")
     )
@@ -317,11 +324,10 @@ class Config:
     networks: Annotated[Mapping[str, PluginConfig], "where posts go, by a name of your own"] = field(
         default_factory=dict
     )
-    notices: Annotated[Mapping[str, PluginConfig], "who is told when a job fails, by a name of your own"] = field(
+    notifiers: Annotated[Mapping[str, PluginConfig], "where notifications go, by a name of your own"] = field(
         default_factory=dict
     )
-    on_failure: Annotated[list[str], "the notices sent when a job begins to fail"] = field(default_factory=list)
-    on_recovery: Annotated[list[str], "the notices sent when a job succeeds again"] = field(default_factory=list)
+    notify: Annotated[Notify, "the notifiers for every job that names no others"] = field(default_factory=Notify)
     jobs: Annotated[Mapping[str, Job], "what is done and when, by a name of your own"] = field(default_factory=dict)
 
     def zone_of(self, job: Job) -> ZoneInfo:

@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 
 from pi_appliance import plugins
 from pi_appliance.config import units
-from pi_appliance.config.binding import key_of
+from pi_appliance.config.binding import is_in_yaml, yaml_key
 from pi_appliance.config.model import (
     CatchUp,
     ClockConfig,
@@ -19,6 +19,7 @@ from pi_appliance.config.model import (
     Config,
     Job,
     MpdProxy,
+    Notify,
     PluginConfig,
     QuietHours,
     Radio,
@@ -83,7 +84,7 @@ def json_schema() -> dict[str, Any]:
     schema["title"] = "pi-appliance"
     properties = schema["properties"]
     properties["jobs"]["additionalProperties"] = _with_kinds(Job, "jobs")
-    for family in ("networks", "notices"):
+    for family in ("networks", "notifiers"):
         properties[family]["additionalProperties"] = _with_kinds(PluginConfig, family)
     properties["player"] = {**_with_kinds(PluginConfig, "players"), "description": properties["player"]["description"]}
     return schema
@@ -98,9 +99,15 @@ def tables() -> str:
         ("clock", ClockConfig),
     ]
     sections += [("volume", VolumePolicy), ("volume: quiet", QuietHours), ("radio", Radio), ("usb", Usb)]
-    sections += [("retention", Retention), ("jobs: NAME", Job), ("retry", Retry), ("catch-up", CatchUp)]
+    sections += [
+        ("retention", Retention),
+        ("notify", Notify),
+        ("jobs: NAME", Job),
+        ("retry", Retry),
+        ("catch-up", CatchUp),
+    ]
     sections += [("conditions", Conditions), ("suspend-when", SuspendWhen)]
-    families = (("jobs", "jobs"), ("networks", "networks"), ("notices", "notices"), ("players", "player"))
+    families = (("jobs", "jobs"), ("networks", "networks"), ("notifiers", "notifiers"), ("players", "player"))
     for family, word in families:
         sections += [
             (f"{word}: with, kind {kind}", plugins.load(family, kind).Options) for kind in plugins.names(family)
@@ -120,7 +127,7 @@ def _table(title: str, cls: type) -> str:
 def rows(cls: type) -> list[tuple[str, str, str]]:
     """Return a row for each key of CLS: the key, its default as written in YAML ('' if it must be given), its text."""
     hints = get_type_hints(cls, include_extras=True)
-    return [(key_of(each.name), _default(each), _description(hints[each.name])) for each in _keys(cls)]
+    return [(yaml_key(each), _default(each), _description(hints[each.name])) for each in _keys(cls)]
 
 
 def _with_kinds(cls: type, family: str) -> dict[str, Any]:
@@ -144,10 +151,10 @@ def _object(cls: type) -> dict[str, Any]:
         "type": "object",
         "additionalProperties": False,
         "properties": {
-            key_of(each.name): {**_schema(hints[each.name]), "description": _description(hints[each.name])}
+            yaml_key(each): {**_schema(hints[each.name]), "description": _description(hints[each.name])}
             for each in _keys(cls)
         },
-        "required": [key_of(each.name) for each in _keys(cls) if _must(each)],
+        "required": [yaml_key(each) for each in _keys(cls) if _must(each)],
     }
 
 
@@ -173,7 +180,7 @@ def _schema(hint: Any) -> dict[str, Any]:
 
 
 def _keys(cls: type) -> list[Field[Any]]:
-    return [each for each in fields(cls) if each.metadata.get("yaml", True)]
+    return [each for each in fields(cls) if is_in_yaml(each)]
 
 
 def _must(each: Field[Any]) -> bool:

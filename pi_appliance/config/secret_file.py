@@ -38,7 +38,7 @@ class SecretFile:
         if not folder.is_dir():
             raise Refused(f"{folder} is not there; make it first: sudo mkdir -m 700 {folder}")
         if os.geteuid() != 0 and not (os.access(folder, os.W_OK) and _is_ours(self._real)):
-            who = files.name_of(os.geteuid())
+            who = files.user_name(os.geteuid())
             raise Refused(f"{self.path} is not for {who} to write; run this with sudo in front")
         files.require_free_space(folder)
         self.values()
@@ -120,7 +120,7 @@ def _alone_in(folder: Path) -> Iterator[None]:
     try:
         number = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError as error:
-        raise files.cannot_write(folder, error) from None
+        raise files.write_error(folder, error) from None
     try:
         fcntl.flock(number, fcntl.LOCK_EX)
         yield
@@ -162,7 +162,7 @@ def of_service(config: Path, systemd: Systemd) -> SecretFile | None:
 
     None where there is no such service or credential. Raises Refused if the secrets stand in the unit itself.
     """
-    text = systemd.text(units.MAIN) if systemd.here else None
+    text = systemd.text(units.MAIN_UNIT) if systemd.is_running else None
     if text is None or str(config) not in text.split():
         return None
     found: dict[str, SecretFile] = {}
@@ -175,7 +175,9 @@ def of_service(config: Path, systemd: Systemd) -> SecretFile | None:
             path = Path(where) if where else Path(_STORES[key], name)
             found[key] = SecretFile(path, credential=True, encrypted=key.endswith("Encrypted"))
         elif key in _IN_THE_UNIT and name == secrets.NAME:
-            raise Refused(f"the secrets stand in {units.MAIN} itself ({key}=); put them into a file: docs/operating.md")
+            raise Refused(
+                f"the secrets stand in {units.MAIN_UNIT} itself ({key}=); put them into a file: docs/operating.md"
+            )
     return next(iter(found.values()), None)
 
 
@@ -193,6 +195,6 @@ def load(config: Path, environment: Mapping[str, str], named: Iterable[str], sys
     if file is None:
         return secrets.load(config, environment, named)
     if os.geteuid() != 0:
-        who = files.name_of(os.geteuid())
+        who = files.user_name(os.geteuid())
         raise Refused(f"the service has its secrets from {file.path}, not for {who} to read; run this with sudo")
     return secrets.with_environment(file.values(), str(file.path), environment, named)

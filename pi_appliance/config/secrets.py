@@ -177,7 +177,7 @@ def _files(config: Path | None, environment: Mapping[str, str]) -> list[Path]:
 
 def secret_names(config: Config) -> frozenset[str]:
     """Return the names of the secrets that networks, notices and pings of CONFIG want."""
-    named = {name for part in config.notices.values() for name in part.with_.names()}
+    named = {name for part in config.notifiers.values() for name in part.options.names()}
     named.update(*(of_network(part) for part in config.networks.values()))
     return frozenset(
         named.union(*(addresses.names(job.healthchecks_url) for job in config.jobs.values() if job.healthchecks_url))
@@ -186,7 +186,7 @@ def secret_names(config: Config) -> frozenset[str]:
 
 def of_network(part: PluginConfig) -> Mapping[str, str]:
     """Return the names of the secrets that the network PART wants, and what each is in words."""
-    wanted: Mapping[str, str] = plugins.load("networks", part.kind).wants(part.with_)
+    wanted: Mapping[str, str] = plugins.load("networks", part.kind).wants(part.options)
     return wanted
 
 

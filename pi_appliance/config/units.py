@@ -69,7 +69,7 @@ def parse_size(text: str) -> Size:
     return Size(float(match[1]) * unit)
 
 
-def render_size(size: int) -> str:
+def format_size(size: int) -> str:
     """Write SIZE in the largest decimal unit that it fills, with a tenth where that says more."""
     for unit in ("GB", "MB", "kB"):
         if size >= _SIZE_UNITS[unit]:
@@ -93,7 +93,7 @@ def parse_money(value: object) -> Money:
     return Money(text)
 
 
-def render_money(amount: Decimal) -> str:
+def format_money(amount: Decimal) -> str:
     """Write AMOUNT of dollars with two decimals, more only where they say more: $5.00, $0.015."""
     text = f"{amount:.6f}".rstrip("0")
     whole, _, rest = text.partition(".")

@@ -83,14 +83,14 @@ def _settings(patient: DiagnosticContext) -> object:
     if patient.path is None:
         return {"trouble": str(patient.trouble)}
     try:
-        tree = loader.read(patient.path)
+        tree = loader.read_yaml(patient.path)
     except ApplianceError as error:
         return {"trouble": str(error)}
     return {"file": str(patient.path), "trouble": str(patient.trouble or ""), "content": tree.data}
 
 
 def _versions(patient: DiagnosticContext) -> Iterator[tuple[str, object]]:
-    yield "versions.json", {**sensors.versions(patient.root), "packages": sensors.packages()}
+    yield "versions.json", {**sensors.system_versions(patient.root), "packages": sensors.package_versions()}
 
 
 def _history(patient: DiagnosticContext) -> Iterator[tuple[str, object]]:
@@ -109,7 +109,7 @@ def _logs(patient: DiagnosticContext) -> Iterator[tuple[str, object]]:
 
 def _tail(patient: DiagnosticContext, run: Run) -> str:
     assert patient.config is not None
-    text = logs.read(patient.config.state_dir / "logs" / run.job / f"{run.id}.log")
+    text = logs.read_log(patient.config.state_dir / "logs" / run.job / f"{run.id}.log")
     if len(text) <= _TAIL:
         return text
     # From the start of a line: half a word might be half a secret, which nobody would know again.
@@ -135,7 +135,7 @@ def _units(patient: DiagnosticContext) -> Iterator[tuple[str, object]]:
 
 
 def _journal(patient: DiagnosticContext) -> Iterator[tuple[str, object]]:
-    if text := patient.systemd.journal(systemd.MAIN, _JOURNAL):
+    if text := patient.systemd.journal(systemd.MAIN_UNIT, _JOURNAL):
         yield "journal.txt", text
 
 

@@ -10,7 +10,7 @@ from pi_appliance.cli.options import json_option, optional_config_option
 from pi_appliance.diagnostics import bundle as support
 from pi_appliance.diagnostics import checkup
 from pi_appliance.diagnostics.context import DiagnosticContext
-from pi_appliance.errors import NoConfig
+from pi_appliance.errors import ConfigNotFound
 
 
 @click.command("doctor", short_help="Say whether all is well, and what mends what is not.")
@@ -22,7 +22,7 @@ from pi_appliance.errors import NoConfig
 )
 @json_option
 @optional_config_option
-def command(bundle: Path | None, as_json: bool, config: Path | NoConfig) -> None:
+def command(bundle: Path | None, as_json: bool, config: Path | ConfigNotFound) -> None:
     """Look at configuration, clock, cron, service, state folder, card, player and jobs, and say what is wrong.
 
     A line for each check: ok, warn, FAIL, or - where there is no such thing here. Below a warn or a FAIL stands what

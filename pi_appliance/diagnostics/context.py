@@ -12,7 +12,7 @@ from pi_appliance.config.model import Config
 from pi_appliance.errors import ApplianceError
 from pi_appliance.storage.runs import Store
 from pi_appliance.system import files
-from pi_appliance.system.clock import Clock, MachineClock
+from pi_appliance.system.clock import Clock, SystemClock
 from pi_appliance.system.systemd import Systemd
 
 HISTORY = "history.db"
@@ -30,7 +30,7 @@ class DiagnosticContext:
     trouble: ApplianceError | None
     """Why it cannot be used, or not wholly."""
     environment: Mapping[str, str]
-    clock: Clock = field(default_factory=MachineClock)
+    clock: Clock = field(default_factory=SystemClock)
     root: Path = Path("/")
 
     @classmethod
@@ -40,7 +40,7 @@ class DiagnosticContext:
             return cls(path=None, config=None, trouble=found, environment=environment)
         path = found.absolute()
         try:
-            return cls(path=path, config=loader.load(path), trouble=None, environment=environment)
+            return cls(path=path, config=loader.load_config(path), trouble=None, environment=environment)
         except ApplianceError as error:
             return cls(path=path, config=loader.load_partial(path), trouble=error, environment=environment)
 
@@ -74,17 +74,17 @@ class DiagnosticContext:
     @property
     def as_owner(self) -> str:
         """The command that looks as the user whom the appliance belongs to."""
-        return f"sudo -u {files.name_of(self.owner or 0)} pi-appliance doctor{self.option}"
+        return f"sudo -u {files.user_name(self.owner or 0)} pi-appliance doctor{self.option}"
 
     def command(self, words: str) -> str:
         """Return the command of ours that does WORDS on this appliance, as the user whom it belongs to."""
-        user = f"sudo -u {files.name_of(self.owner)} " if os.geteuid() == 0 and self.owner else ""
+        user = f"sudo -u {files.user_name(self.owner)} " if os.geteuid() == 0 and self.owner else ""
         return f"{user}pi-appliance {words}{self.option}"
 
     @property
     def option(self) -> str:
         """What names this configuration to another command, with a space before it; '' where it is found anyway."""
-        if self.path is None or self.path == Path("/etc/pi-appliance", loader.NAME):
+        if self.path is None or self.path == Path("/etc/pi-appliance", loader.CONFIG_NAME):
             return ""
         return f" --config {loader.display_path(self.path)}"
 

@@ -49,7 +49,7 @@ def configuration(patient: DiagnosticContext) -> Iterator[CheckResult]:
 
 def _stumbles(config: Config) -> Iterator[str]:
     for job in config.jobs.values():
-        for _, wrong, right in job.with_.warnings() if hasattr(job.with_, "warnings") else ():
+        for _, wrong, right in job.options.warnings() if hasattr(job.options, "warnings") else ():
             yield f"{job.name}: {wrong}; {right}"
 
 
@@ -72,13 +72,13 @@ def keys(patient: DiagnosticContext) -> Iterator[CheckResult]:
         if patient.is_us:
             yield fail(name, *error_result(error, mend))
         else:
-            yield warn(name, f"{file} is not for {files.name_of(os.geteuid())} to read", patient.as_owner)
+            yield warn(name, f"{file} is not for {files.user_name(os.geteuid())} to read", patient.as_owner)
         return
     about = f"{len(found)} known: {', '.join(sorted(found))}" if found else "none are given"
     owner = file.stat().st_uid if file.exists() and place is None else None
     if owner is not None and patient.owner not in (None, owner):
-        user, quoted = files.name_of(patient.owner or 0), shlex.quote(str(file))
-        why = f"{file} belongs to {files.name_of(owner)}, so that the appliance, which is {user}'s, cannot read it"
+        user, quoted = files.user_name(patient.owner or 0), shlex.quote(str(file))
+        why = f"{file} belongs to {files.user_name(owner)}, so that the appliance, which is {user}'s, cannot read it"
         yield fail(name, why, f"sudo chown {user} {quoted}")
     else:
         yield ok(name, about)
@@ -96,7 +96,7 @@ def networks(patient: DiagnosticContext) -> Iterator[CheckResult]:
     except ApplianceError:
         yield skipped("networks", "the secrets cannot be read, see there")
         return
-    used = {name for job in patient.config.jobs.values() for name in getattr(job.with_, "network", None) or ()}
+    used = {name for job in patient.config.jobs.values() for name in getattr(job.options, "network", None) or ()}
     for name, part in patient.config.networks.items():
         check = f"network {name}"
         if lack := secrets.missing(part, known):
@@ -131,12 +131,12 @@ def player(patient: DiagnosticContext) -> Iterator[CheckResult]:
     except ApplianceError:
         yield skipped(name, "the secrets cannot be read, see there")
         return
-    kind, place = config.player.kind, getattr(config.player.with_, "address", "its address")
+    kind, place = config.player.kind, getattr(config.player.options, "address", "its address")
     mend = f"sudo systemctl start mpd, or correct `address` under player: ({place})"
     if shutil.which("mpd", path=patient.environment.get("PATH", os.defpath)) is None:
         mend = mend.replace("systemctl start", "apt install")
     absent = (
-        warn if getattr(config.player.with_, "fallback_mpd", False) else fail
+        warn if getattr(config.player.options, "fallback_mpd", False) else fail
     )  # a silent one is good enough for some
     try:
         state, stand_in = asyncio.run(asyncio.wait_for(_asked(config, known), _PATIENCE))
@@ -192,7 +192,7 @@ def posts(patient: DiagnosticContext) -> Iterator[CheckResult]:
     if left := sum(counts.get(state, 0) for state in PENDING_STATES):
         yield warn(_NAME, f"{_count_posts(left)} still to be sent or looked up", patient.command("tweets list"))
     if not uncertain and not left:
-        cost = "".join(f", {network} has cost {units.render_money(amount)}" for network, amount in spent.items())
+        cost = "".join(f", {network} has cost {units.format_money(amount)}" for network, amount in spent.items())
         yield ok(_NAME, f"none waits, none is uncertain{cost}{' this month' if cost else ''}")
 
 

@@ -56,7 +56,7 @@ def check_cron(patient: DiagnosticContext) -> Iterator[CheckResult]:
 
 
 def _start(patient: DiagnosticContext) -> str:
-    return "sudo systemctl enable --now cron" if patient.systemd.here else "sudo service cron start"
+    return "sudo systemctl enable --now cron" if patient.systemd.is_running else "sudo service cron start"
 
 
 def table(patient: DiagnosticContext) -> Iterator[CheckResult]:
@@ -108,7 +108,7 @@ def _places(patient: DiagnosticContext, config: Config) -> Iterator[_Place]:
     path = config.path.parent.resolve() / config.path.name
     tables: list[SystemCrontab | UserCrontab] = [SystemCrontab(path, path=patient.root / _SYSTEM), UserCrontab(path)]
     if os.geteuid() == 0 and patient.owner:
-        tables.append(UserCrontab(path, user=files.name_of(patient.owner)))
+        tables.append(UserCrontab(path, user=files.user_name(patient.owner)))
     for table in tables:
         try:
             text = table.read() or b""
@@ -139,7 +139,7 @@ def _parse(table: SystemCrontab | UserCrontab, line: str, path: Path) -> _Place 
 def _install(patient: DiagnosticContext) -> str:
     """Return the command that puts the entries where they belong: of a service, into the table of the machine."""
     if patient.owner and patient.owner != os.getuid():
-        return _for_all("install", files.name_of(patient.owner), patient)
+        return _for_all("install", files.user_name(patient.owner), patient)
     return f"pi-appliance jobs install{patient.option}"
 
 
@@ -233,7 +233,7 @@ def _left_out(patient: DiagnosticContext, config: Config, job: Job, runs: Sequen
         return None
     now = patient.clock.now()
     since = max(
-        now - timedelta(seconds=patient.clock.steady()) + _SETTLING,
+        now - timedelta(seconds=patient.clock.monotonic()) + _SETTLING,
         datetime.fromtimestamp(config.path.stat().st_mtime, UTC),
         now - _LONGEST,
     )

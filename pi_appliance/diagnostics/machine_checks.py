@@ -14,7 +14,7 @@ from pi_appliance.errors import ApplianceError
 from pi_appliance.scheduling import crontab
 from pi_appliance.scheduling.model import Cron
 from pi_appliance.system import mounts
-from pi_appliance.system.sensors import Sensors, errors, wear
+from pi_appliance.system.sensors import Sensors, filesystem_errors, storage_wear
 
 _PLAIN = ("UTC", "Etc/UTC")  # what a machine goes by whom nobody has told where it is
 _NOT_BEHIND = timedelta(minutes=1)
@@ -31,7 +31,7 @@ def clock(patient: DiagnosticContext) -> Iterator[CheckResult]:
         yield fail(
             name, f"it shows {now:%Y-%m-%d %H:%M} UTC, {behind} before the newest run in the history", _set(patient)
         )
-    elif patient.clock.synchronised():
+    elif patient.clock.is_synchronized():
         yield ok(name, "set by somebody who knows, and kept right")
     elif _has_battery(patient, now):
         yield ok(name, "nobody on the network has set it, but a clock with a battery tells the same time")
@@ -44,7 +44,7 @@ def _so_far(patient: DiagnosticContext) -> str:
     if patient.config is None:
         return ""
     wait = patient.config.clock.max_wait_for_sync
-    if patient.clock.steady() < wait.total_seconds():
+    if patient.clock.monotonic() < wait.total_seconds():
         return f"; jobs wait for that, up to {units.format_duration(wait)} after the start"
     return "; it is believed all the same"
 
@@ -64,7 +64,7 @@ def _has_battery(patient: DiagnosticContext, now: datetime) -> bool:
 
 
 def _set(patient: DiagnosticContext) -> str:
-    if patient.systemd.here:
+    if patient.systemd.is_running:
         return "sudo timedatectl set-ntp true"
     return 'sudo apt install chrony, or by hand: sudo date -s "YYYY-MM-DD HH:MM"'
 
@@ -102,8 +102,8 @@ _SUPPLY = "use the supply made for this Pi, with its own cable; disks on a hub t
 
 
 def card(patient: DiagnosticContext) -> Iterator[CheckResult]:
-    """Tell the errors that the kernel met, a root that it made read-only because of them, and how worn a card is."""
-    name, found = "card", errors(patient.root / "sys")
+    """Check for file system errors, a root that they made read-only, and a worn card."""
+    name, found = "card", filesystem_errors(patient.root / "sys")
     bad = [each for each in found if each.count]
     for each in bad:
         since = (
@@ -111,14 +111,14 @@ def card(patient: DiagnosticContext) -> Iterator[CheckResult]:
             if each.first and each.last
             else ""
         )
-        yield fail(name, f"{each.device}: the kernel met {each.count} errors{since}", _FSCK)
-    root = mounts.mount_of(Path("/"), mounts.mounts(patient.root / "proc/self/mountinfo"))
+        yield fail(name, f"{each.device}: the kernel met {each.count} filesystem_errors{since}", _FSCK)
+    root = mounts.find_mount(Path("/"), mounts.read_mounts(patient.root / "proc/self/mountinfo"))
     if root is not None and root.read_only:
         if bad or "emergency_ro" in root.options:
-            yield fail(name, "the kernel lets nobody write to the root any more, because of errors", _FSCK)
+            yield fail(name, "the kernel lets nobody write to the root any more, because of filesystem_errors", _FSCK)
         else:
-            yield ok(name, "the root is read-only, and without errors: somebody wanted it so")
-    lives = wear(patient.root / "sys")
+            yield ok(name, "the root is read-only, and without filesystem_errors: somebody wanted it so")
+    lives = storage_wear(patient.root / "sys")
     for life in lives:
         if life.used >= _OLD or life.spare_low:
             why = f"{life.device}: {life.used} % of its life is used" + (
@@ -126,7 +126,7 @@ def card(patient: DiagnosticContext) -> Iterator[CheckResult]:
             )
             yield (fail if life.used >= _WORN or life.spare_low else warn)(name, why, _REPLACE)
     if not found and not lives:
-        yield skipped(name, "the kernel counts no errors of this file system")
+        yield skipped(name, "the kernel counts no filesystem_errors of this file system")
     elif not bad:
         told = [f"{each.device} without an error" for each in found]
         told += [f"{life.device} has used {life.used} % of its life" for life in lives if life.used < _OLD]

@@ -15,7 +15,7 @@ from pi_appliance.scheduling import cron
 from pi_appliance.storage.job_health import is_failing
 from pi_appliance.storage.model import Outcome
 from pi_appliance.system import sensors
-from pi_appliance.system.sensors import Sensors, free
+from pi_appliance.system.sensors import Sensors, free_space
 from pi_appliance.web.interface import Daemon
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -61,7 +61,7 @@ class Facts:
     paused: Mapping[str, bool] = field(default_factory=dict)
     going_on: int = 0
     waiting: int = 0
-    notices: int = 0
+    pending_notifications: int = 0
     clock_state: str = "trusted"
     clock_steps: int = 0
     temperature: float | None = None
@@ -133,7 +133,7 @@ def _of_the_daemon(facts: Facts) -> Iterable[_Family]:
     yield _Family("info", "gauge", "Which version this is.", [_Sample(1, {"version": facts.version})])
     yield _one("runs_going_on", "Runs that have not ended.", facts.going_on)
     yield _one("slots_waiting", "Slots that wait for the run before them.", facts.waiting)
-    yield _one("notices_waiting", "Notices that are still to be sent.", facts.notices)
+    yield _one("notifications_pending", "Notifications still to be sent.", facts.pending_notifications)
     yield _one("clock_trusted", "1 if the wall clock is believed.", facts.clock_state != "untrusted")
     states = [_Sample(state == facts.clock_state, {"state": state}) for state in _STATES]
     yield _Family("clock_state", "gauge", "What is thought of the wall clock.", states)
@@ -204,7 +204,7 @@ class Metrics:
         }
         room = None
         with contextlib.suppress(OSError):
-            room = free(config.state_dir)
+            room = free_space(config.state_dir)
         return Facts(
             version=__version__,
             totals=store.totals(),
@@ -214,7 +214,7 @@ class Metrics:
             paused={name: name in paused for name in config.jobs},
             going_on=len(store.active_runs()),
             waiting=scheduler.waiting,
-            notices=store.undelivered(),
+            pending_notifications=store.undelivered(),
             clock_state=scheduler.clock_state,
             clock_steps=scheduler.steps,
             temperature=self._sensors.temperature(),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pi_appliance import __version__
 from pi_appliance.config.model import StartedBy
-from pi_appliance.config.units import render_size
+from pi_appliance.config.units import format_size
 from pi_appliance.diagnostics.context import HISTORY, UNKNOWN, DiagnosticContext
 from pi_appliance.diagnostics.result import CheckResult, fail, ok, skipped, warn
 from pi_appliance.errors import ApplianceError
@@ -27,21 +27,21 @@ def folder(patient: DiagnosticContext) -> Iterator[CheckResult]:
         return
     state = patient.config.state_dir
     there = files.nearest_existing(state)
-    us = files.name_of(os.geteuid())
+    us = files.user_name(os.geteuid())
     if patient.kept_out:
         why = f"{state} cannot be reached by {us}: {there} keeps {us} out"
         yield fail(name, why, f"look as the user whom it belongs to, or let `state-dir:` name a folder of {us}")
         return
     if not patient.is_us:
-        yield warn(name, f"{state} belongs to {files.name_of(patient.owner or 0)}, not to {us}", patient.as_owner)
+        yield warn(name, f"{state} belongs to {files.user_name(patient.owner or 0)}, not to {us}", patient.as_owner)
         return
     owner = patient.owner if patient.owner is not None else os.geteuid()
     with files.as_user(owner):
         trouble = files.probe_write(there)
-    user, quoted = files.name_of(owner), shlex.quote(str(state))
+    user, quoted = files.user_name(owner), shlex.quote(str(state))
     if trouble:
         why = f"{there} cannot be written by {user}: {trouble}"
-        known = mounts.mount_of(there, mounts.mounts())
+        known = mounts.find_mount(there, mounts.read_mounts())
         frozen = known is not None and known.read_only
         yield fail(name, why, _thaw(known) if frozen and known else f"sudo install -d -o {user} -m 750 {quoted}")
     elif there != state:
@@ -62,8 +62,8 @@ def memory(patient: DiagnosticContext) -> Iterator[CheckResult]:
     if patient.config is None:
         yield skipped(name, UNKNOWN)
         return
-    known = mounts.mounts(patient.root / "proc/self/mountinfo")
-    mount = mounts.mount_of(files.nearest_existing(patient.config.state_dir), known)
+    known = mounts.read_mounts(patient.root / "proc/self/mountinfo")
+    mount = mounts.find_mount(files.nearest_existing(patient.config.state_dir), known)
     if mount is None:
         yield skipped(name, "the kernel does not say where the state folder is mounted")
     elif mounts.is_volatile(mount, known):
@@ -87,7 +87,7 @@ def space(patient: DiagnosticContext) -> Iterator[CheckResult]:
     there = files.nearest_existing(patient.config.state_dir)
     found = os.statvfs(there)
     left = found.f_bavail * found.f_frsize
-    text = f"{render_size(left)} of {render_size(found.f_blocks * found.f_frsize)} are free where {there} is"
+    text = f"{format_size(left)} of {format_size(found.f_blocks * found.f_frsize)} are free where {there} is"
     mend = f"sudo apt clean; to see what is big: sudo du -xh {shlex.quote(str(there))} /var | sort -h | tail"
     if found.f_files and found.f_favail < _FEW:
         yield fail(name, f"only {found.f_favail} more files can be made where {there} is, however small", mend)
@@ -126,7 +126,7 @@ def history(patient: DiagnosticContext) -> Iterator[CheckResult]:
     logs = sum(_size(Path(folder, each)) for folder, _, names in os.walk(state / "logs") for each in names)
     count = newest[0].id if newest else 0
     runs = f"{count} run{'' if count == 1 else 's'} so far"
-    text = f"whole, {runs}; {render_size(size)}, and {render_size(logs)} of logs"
+    text = f"whole, {runs}; {format_size(size)}, and {format_size(logs)} of logs"
     if size + logs > _MUCH:
         yield warn(name, text, "keep less of it: retention: {max-age: 30d, max-runs: 200} in the configuration")
     else:
@@ -149,7 +149,7 @@ def daemon(patient: DiagnosticContext) -> Iterator[CheckResult]:
     if config is None:
         yield skipped(name, UNKNOWN)
         return
-    unit = patient.systemd.unit(units.MAIN) if patient.systemd.here else None
+    unit = patient.systemd.unit(units.MAIN_UNIT) if patient.systemd.is_running else None
     active = unit is not None and unit.active == "active"
     if config.web.port == 0:
         word = "its unit is active" if active else "the page has another port at each start, so it cannot be asked"
@@ -179,7 +179,7 @@ def daemon(patient: DiagnosticContext) -> Iterator[CheckResult]:
 def unit(patient: DiagnosticContext) -> Iterator[CheckResult]:
     """Tell whether the installed units are those of this release."""
     name, systemd = "unit", patient.systemd
-    if not systemd.here:
+    if not systemd.is_running:
         yield skipped(name, "systemd does not run this machine")
         return
     installed = {
@@ -189,11 +189,11 @@ def unit(patient: DiagnosticContext) -> Iterator[CheckResult]:
         yield skipped(name, "the appliance is not installed as a service")
         return
     other = [each for each, (text, there) in installed.items() if text != there]
-    main = systemd.unit(units.MAIN)
+    main = systemd.unit(units.MAIN_UNIT)
     if other:
         why = f"{', '.join(other)} is not the one of pi-appliance {__version__}"
         yield warn(name, why, "sudo deploy/install.sh, in the clone; changes of your own: systemctl edit pi-appliance")
-    elif main is not None and main.outdated:
+    elif main is not None and main.needs_reload:
         yield warn(name, "its file was changed, and systemd has not read it again", "sudo systemctl daemon-reload")
     else:
         yield ok(name, f"{', '.join(installed)}: as pi-appliance {__version__} brought it")
@@ -202,7 +202,7 @@ def unit(patient: DiagnosticContext) -> Iterator[CheckResult]:
 def failed(patient: DiagnosticContext) -> Iterator[CheckResult]:
     """Tell which units have failed: ours is a failure of ours, others may explain one."""
     name, systemd = "failed units", patient.systemd
-    if not systemd.here:
+    if not systemd.is_running:
         yield skipped(name, "systemd does not run this machine")
         return
     found = systemd.failed()

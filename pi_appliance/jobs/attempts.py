@@ -22,7 +22,7 @@ from pi_appliance.errors import ApplianceError, Refused, Unavailable
 from pi_appliance.scheduling import conditions
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.storage.model import Outcome
-from pi_appliance.system import backoff, http, limits, locks, process
+from pi_appliance.system import clock, http, limits, locks, process
 from pi_appliance.system.logs import RunLog
 from pi_appliance.system.sensors import Sensors
 
@@ -90,7 +90,7 @@ class Attempts:
                 verdict = self._try(give_up + self.held - time.monotonic(), hold)
                 if verdict.retry_after is None or self.count > retry.max_retries:
                     return self._with_facts(verdict)
-                own = backoff.wait(self.count, first=retry.delay, at_most=retry.max_delay, random=random)
+                own = clock.retry_delay(self.count, first=retry.delay, at_most=retry.max_delay, random=random)
                 pause = max(own.total_seconds(), verdict.retry_after)
                 if time.monotonic() + pause >= give_up + self.held:
                     return self._with_facts(verdict)
@@ -106,11 +106,11 @@ class Attempts:
         self.told, self.printed = {}, b""
         config, job = self.appliance.config, self.job
         wanted = limits.Limits(job.nice, job.memory, job.cpu)
-        with limits.apply(wanted, f"{self.number}-{self.count}") as held:
-            self.facts |= held.facts
-            if held.note and self.count == 1:
-                self._note(held.note)
-            ended = process.watch(
+        with limits.apply_limits(wanted, f"{self.number}-{self.count}") as held:
+            self.facts |= held.details
+            if held.warning and self.count == 1:
+                self._note(held.warning)
+            ended = process.run_child(
                 [
                     *(sys.executable, "-m", "pi_appliance.jobs.worker"),
                     *(str(os.getpid()), str(config.path), str(config.state_dir)),
@@ -121,10 +121,10 @@ class Attempts:
                 seconds=seconds,
                 on_output=self._output,
                 on_line=self._line,
-                keep_open=(self.lock.number,),
+                keep_open=(self.lock.fd,),
                 hold=hold,
             )
-            self.held += ended.held
+            self.held += ended.suspended_seconds
             return self._verdict(ended, out_of_memory=held.out_of_memory())
 
     def _verdict(self, ended: process.ProcessResult, *, out_of_memory: bool) -> AttemptResult:
@@ -132,7 +132,7 @@ class Attempts:
             return AttemptResult(Outcome.SUCCEEDED, self._quoting(self.told["summary"]), self.told["details"])
         kind, message = self.told.get("error"), self.told.get("message", "")
         if out_of_memory or kind == "memory":
-            limit = f"over its memory of {units.render_size(self.job.memory)}" if self.job.memory else "out of memory"
+            limit = f"over its memory of {units.format_size(self.job.memory)}" if self.job.memory else "out of memory"
             return AttemptResult(Outcome.FAILED, limit, {})
         so_far = f"; {message}" if kind == "DeadlineExceeded" else ""
         if ended.timed_out:
@@ -187,7 +187,7 @@ class Attempts:
         self.listener.on_output(line)
 
     def _output(self, chunk: bytes) -> None:
-        self.printed = (self.printed + chunk)[-process.KEEP :]
+        self.printed = (self.printed + chunk)[-process.MAX_TAIL :]
         self._keep(lambda: self.log.write(chunk))
         self.listener.on_output(chunk)
 
@@ -216,7 +216,7 @@ class Attempts:
         self._show(done, note)
 
     def _show(self, done: float | None, note: str) -> None:
-        self.lock.say(self.number, done, note)
+        self.lock.write_status(self.number, done, note)
         self.listener.on_progress(done, note)
 
 

@@ -131,7 +131,7 @@ class JobContext:
             Unavailable: the file cannot be written.
 
         """
-        return files.atomic_write_text(files.make_folder(self.config.reports / self.job) / name)
+        return files.atomic_write_text(files.make_directory(self.config.reports / self.job) / name)
 
     def report_set(self, keep: int) -> AbstractContextManager[ReportSet]:
         """Create the reports of this run, published together when the block ends without an error.
@@ -162,7 +162,7 @@ class JobContext:
     def save_state(self, text: str) -> None:
         """Save `text` durably for the next run of this job. Raises `Unavailable`."""
         path = self._state_path()
-        files.make_folder(path.parent)
+        files.make_directory(path.parent)
         with files.atomic_write_text(path) as file:
             file.write(text)
 

@@ -120,7 +120,7 @@ class Pages:
             "night": filters.format_report_date,
             "took": as_text.length,
             "good": as_text.good,
-            "money": units.render_money,
+            "money": units.format_money,
         }
 
     def routes(self) -> list[Route]:

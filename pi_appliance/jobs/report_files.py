@@ -122,7 +122,7 @@ def newest(found: Sequence[Report], most: int) -> list[Report]:
 def folders(appliance: Appliance, job: str) -> tuple[str, ...]:
     """Return the folders that JOB writes into: its own, and those of the networks it posts to."""
     known = appliance.config.jobs.get(job)
-    return (job, *(getattr(known.with_, "network", None) or ())) if known else (job,)
+    return (job, *(getattr(known.options, "network", None) or ())) if known else (job,)
 
 
 def writer(appliance: Appliance, folder: str) -> str | None:

@@ -82,7 +82,7 @@ class ReportSet:
                 yield file
         except Unavailable as error:
             told = str(error).replace(str(self.folder), str(self.folder.parent))  # the draft is gone by then
-            raise Unavailable(told, after=error.after) from None
+            raise Unavailable(told, after=error.retry_after) from None
 
 
 @contextlib.contextmanager
@@ -92,32 +92,32 @@ def report_set(folder: Path, moment: datetime, *, keep: int) -> Iterator[ReportS
     Then its files stand at the old names, too, whatever its date, and of all others the newest stay, KEEP in all.
     Raises Unavailable.
     """
-    files.make_folder(folder)
+    files.make_directory(folder)
     try:
         _sweep(folder)
     except OSError as error:
-        raise files.cannot_write(folder, error) from None
-    draft = files.make_folder(folder / f".{name_of(moment)}{_DRAFT}")
+        raise files.write_error(folder, error) from None
+    draft = files.make_directory(folder / f".{name_of(moment)}{_DRAFT}")
     try:
         yield ReportSet(draft)
         try:
             name = _publish(folder, draft, name_of(moment))
             _forget(folder, name, keep)
         except OSError as error:
-            raise files.cannot_write(folder, error) from None
+            raise files.write_error(folder, error) from None
     finally:
         shutil.rmtree(draft, ignore_errors=True)
 
 
 def _publish(folder: Path, draft: Path, name: str) -> str:
     """Let DRAFT be an edition of FOLDER, called NAME if that is free; return what it is called."""
-    files.sync_folder(draft)
+    files.sync_directory(draft)
     before = names(folder)
     free = next(each for each in _wanted(name) if not (folder / each).exists())
     place = draft.rename(folder / free)
-    files.sync_folder(folder)
+    files.sync_directory(folder)
     _update_latest(folder, place, before)
-    files.sync_folder(folder)
+    files.sync_directory(folder)
     return free
 
 

@@ -29,7 +29,7 @@ from pi_appliance.system import clock, locks, process
 __all__ = ["Listener", "run"]
 
 _LONGEST_REPLAY = timedelta(hours=4)  # cron itself looks back three hours after the clock was put forward
-_REPLACED = 2 * process.POLITE  # seconds that a run which is replaced has to end
+_REPLACED = 2 * process.TERM_TIMEOUT  # seconds that a run which is replaced has to end
 _SWEEP = 1.0  # seconds; the page and the daemon hold the lock for a moment where they close what was cut off
 
 
@@ -63,7 +63,7 @@ def run(
         due, misfire = _slot_of(job, now, appliance, by_hand=trigger is Trigger.MANUAL)
     asked = _Asked(job, trigger, due, misfire, given)
     # From here on a signal ends the run, not this process: the history hears of it whenever it comes.
-    with process.StopSignal().caught() as stop:
+    with process.StopSignal().installed() as stop:
         stop.wait(asked.seconds_of_jitter(appliance, now))
         ended = _run(appliance, asked, stop, listener or Listener(), random)
     _forget(appliance, name)
@@ -86,7 +86,7 @@ def skip_if_unselected(appliance: Appliance, name: str, *, random: Random) -> Ru
     job = appliance.job(name)
     slot, misfire = _slot_of(job, clock.now(), appliance, by_hand=False)
     request = _Asked(job, Trigger.CRON, slot, misfire, {})
-    if slot is None or misfire or request.picked(appliance) or locks.held(appliance.lock_path(name)):
+    if slot is None or misfire or request.picked(appliance) or locks.is_locked(appliance.lock_path(name)):
         return None
     stop = process.StopSignal()
     try:
@@ -180,14 +180,14 @@ def _run(appliance: Appliance, asked: _Asked, stop: process.StopSignal, listener
         if verdict is None:
             assert lock is not None
             start = pings.Start(appliance, job, number)
-            lock.due = asked.due
-            lock.say(number, None, "starting")
+            lock.slot = asked.due
+            lock.write_status(number, None, "starting")
             sessions.make_room(appliance, job, number, asked.named)
             once = sessions.on_run_started(appliance, job, asked.named, now)
             attempt = Attempts(appliance, job, number, asked.named, lock, stop, listener)
             attempt.given = asked.given
             verdict = attempt.until_done(random)
-            why = lock.why_asked(number)
+            why = lock.stop_reason(number)
             if verdict.outcome is Outcome.STOPPED and why:
                 verdict = replace(verdict, summary=why + verdict.so_far)
             if why or stop.signal == signal.SIGINT or verdict.outcome is Outcome.TIMED_OUT:
@@ -228,7 +228,7 @@ def _used(asked: _Asked, used_by: int) -> AttemptResult:
 def _end_the_one_before(appliance: Appliance, job: Job, due: str | None) -> None:
     """Ask the run that goes on, if one does, to make room."""
     for run in appliance.store.active_runs(job.name):
-        locks.ask_to_end(appliance.lock_path(job.name), run.id, f"replaced by {due or 'a run by hand'}")
+        locks.request_stop(appliance.lock_path(job.name), run.id, f"replaced by {due or 'a run by hand'}")
 
 
 def _forget(appliance: Appliance, name: str) -> None:
@@ -244,7 +244,7 @@ def _require_slot(appliance: Appliance, job: Job, due: str) -> None:
     real = None
     match job.schedule:
         case AtBoot():
-            real = clock.boot_name()
+            real = clock.boot_id()
         case Cron() | Every():
             just_before = datetime.fromisoformat(due) - timedelta(microseconds=1) if due[:1].isdigit() else clock.now()
             real = cron.slot_key(next(cron.fire_times(job.schedule, just_before, appliance.config.zone_of(job))))
@@ -260,7 +260,7 @@ def _slot_of(job: Job, now: datetime, appliance: Appliance, *, by_hand: bool) ->
     if job.schedule is None:
         return None, "its schedule is gone; take the entry out with: pi-appliance jobs install"
     if isinstance(job.schedule, AtBoot):
-        return clock.boot_name(), ""
+        return clock.boot_id(), ""
     slot = cron.last_slot(job.schedule, now, zone, within=job.misfire_grace)
     if slot is not None:
         return cron.slot_key(slot), ""

@@ -31,7 +31,7 @@ def on_run_started(appliance: Appliance, job: Job, named: str | None, now: datet
     A job that is to use one slot only (`one-shot`) pauses from here on, before anything can cut its run off.
     """
     with contextlib.suppress(Unavailable):  # no run comes to nothing because of that
-        if getattr(job.with_, "one_shot", False) and named is not None and named[:1].isdigit():
+        if getattr(job.options, "one_shot", False) and named is not None and named[:1].isdigit():
             appliance.pause(job.name, now=now)
             return "; it pauses now, for it was to be once"
     return ""

@@ -19,7 +19,7 @@ from typing import Any
 
 from pi_appliance import plugins
 from pi_appliance.config import loader, secrets
-from pi_appliance.config.loader import load
+from pi_appliance.config.loader import load_config
 from pi_appliance.config.model import Config
 from pi_appliance.config.secrets import secret_names
 from pi_appliance.errors import ApplianceError, UnknownName
@@ -36,9 +36,9 @@ def main(argv: list[str]) -> None:
     with os.fdopen(int(channel_number), "w", encoding="utf-8") as file:
         channel = ProgressChannel(file)
         try:
-            limits.enter(plan)
+            limits.enter_limits(plan)
             # The state folder of the runner has the claims of this run, even if the configuration changed since.
-            config = replace(load(Path(config_path)), state_dir=Path(state))
+            config = replace(load_config(Path(config_path)), state_dir=Path(state))
             parameters = RunParameters(
                 job=job,
                 run_id=int(run_id),
@@ -50,7 +50,7 @@ def main(argv: list[str]) -> None:
             )
             _run(config, parameters, json.loads(options), channel)
         except ApplianceError as error:
-            channel.send(error=type(error).__name__, message=str(error), after=getattr(error, "after", None))
+            channel.send(error=type(error).__name__, message=str(error), after=getattr(error, "retry_after", None))
         except MemoryError:
             channel.send(error="memory")
         except Exception as error:  # noqa: BLE001 - any error of a job is recorded in the history
@@ -68,7 +68,7 @@ def _run(config: Config, parameters: RunParameters, options: Mapping[str, Any], 
         os.chdir(config.path.parent)
         kind = plugins.load("jobs", entry.kind)
         context = getattr(kind, "Context", JobContext)(config, store, channel, parameters)
-        result = kind.run(loader.options(config, entry, options), context)
+        result = kind.run(loader.override_options(config, entry, options), context)
         channel.send(summary=result.summary, details=dict(result.details))
 
 

@@ -31,7 +31,7 @@ class MusicContext(JobContext):
         if part is None:
             raise Unavailable(NO_PLAYER)
         keys = secrets.load(self.config.path, self.parameters.environment, secret_names(self.config))
-        player: Player = plugins.load("players", part.kind).connect(part.with_, keys)
+        player: Player = plugins.load("players", part.kind).connect(part.options, keys)
         zone = self.config.time_zone
         return apply_policy(
             player, PlayerPolicy(volume_policy=self.config.volume, time_zone=zone, open_store=lambda: self.store)
@@ -54,7 +54,7 @@ class MusicContext(JobContext):
 
     def timestamp(self) -> Timestamp:
         """Return the current time by the wall clock and by the monotonic clock."""
-        return Timestamp(clock.now(), clock.MachineClock().steady(), clock.boot_name())
+        return Timestamp(clock.now(), clock.SystemClock().monotonic(), clock.boot_id())
 
     async def sleep(self, seconds: float) -> None:
         """Wait for `seconds`, measured by the monotonic clock."""

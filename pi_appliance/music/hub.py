@@ -25,7 +25,7 @@ from pi_appliance.music.model import Capability, PlaybackState, PlayerState
 from pi_appliance.music.mpd import private
 from pi_appliance.music.player import Player
 from pi_appliance.storage.recovery import LazyStore
-from pi_appliance.system.backoff import Backoff
+from pi_appliance.system.clock import Backoff
 
 CONNECTION = "connection"  # among the changed subsystems: the player appeared, was lost or is another one
 Sleep = Callable[[float], Awaitable[None]]
@@ -134,7 +134,7 @@ class PlayerHub:
         """
         self._plugin, self._dir, self._secrets = plugin, state_dir, secrets
         self._kind: str = plugin.kind if plugin else ""
-        self._options: Any = plugin.with_ if plugin else None
+        self._options: Any = plugin.options if plugin else None
         self._reconnect, self._clock = reconnect or ReconnectPolicy(), clock
         self._random = random or Random()  # noqa: S311 - jitter
         self.policy, self._bus, self._wanted_now = policy or PlayerPolicy(), ChangeBus(), asyncio.Event()
@@ -340,14 +340,14 @@ async def open_player(
     plugin = config.player
     if plugin is None:
         raise Unavailable(NO_PLAYER)
-    player = _connect_plugin(plugin.kind, plugin.with_, secrets)
+    player = _connect_plugin(plugin.kind, plugin.options, secrets)
     try:
         await player.state()
     except Unavailable as error:
-        if not getattr(plugin.with_, "fallback_mpd", False):
+        if not getattr(plugin.options, "fallback_mpd", False):
             raise
         address = private.socket_path(config.state_dir / FALLBACK_DIR)
-        player = _fallback_player(address, plugin.kind, plugin.with_)
+        player = _fallback_player(address, plugin.kind, plugin.options)
         try:
             await player.state()
         except Unavailable:

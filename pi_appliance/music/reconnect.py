@@ -19,7 +19,7 @@ from pi_appliance.music.hub import PlayerHub, Sleep, Subscription
 from pi_appliance.music.model import Capability, PlaybackState, PlayerState, QueuePosition, Source, Track, Uri
 from pi_appliance.music.player import Player
 from pi_appliance.music.sources import describe_source
-from pi_appliance.system.backoff import Backoff
+from pi_appliance.system.clock import Backoff
 
 TRIES = 3  # before a fallback plays
 # Limits of the wait between two tries, in silence timeouts: with 20 s, from 1 s to 1 min.

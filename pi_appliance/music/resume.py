@@ -294,8 +294,10 @@ def _read_snapshot(path: Path) -> PlaybackSnapshot | None:
 
 
 def _write(path: Path, content: dict[str, Any]) -> None:
-    files.make_folder(path.parent)
-    files.write(path, json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogateescape"))
+    files.make_directory(path.parent)
+    files.write_file(
+        path, json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogateescape")
+    )
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -30,7 +30,7 @@ def create_hub(config: Config, store: Store, secrets: Mapping[str, str]) -> Play
 
 async def run_services(hub: PlayerHub, config: Config) -> None:
     """Run `hub` and the services that `config` enables until cancelled."""
-    boot, sessions = clock.boot_name(), ActiveSessions(config, hub.policy.open_store)
+    boot, sessions = clock.boot_id(), ActiveSessions(config, hub.policy.open_store)
     services = [hub.run(), keep_running("volume", VolumeLimiter(hub, boot=boot).run)]
     if config.radio.auto_reconnect:
         watchdog = RadioWatchdog(

@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 
 from pi_appliance import plugins
 from pi_appliance.config.binding import structure
-from pi_appliance.config.loader import load, local_zone, read
+from pi_appliance.config.loader import load_config, local_zone, read_yaml
 from pi_appliance.config.model import Config, PluginConfig
 from pi_appliance.config.notifications import NotifierConfig
 from pi_appliance.config.secrets import secret_names
@@ -16,15 +16,15 @@ from pi_appliance.config.yaml_source import Tree
 from pi_appliance.errors import ConfigError, UnknownName
 
 
-def notifier_addresses(path: Path) -> NotifierConfig:
+def load_notifiers(path: Path) -> NotifierConfig:
     """Return whom the notices of the file PATH go to. Of a file that is wrong, whatever is good by itself."""
     path = path.absolute()
     try:
-        return _of(load(path))
+        return _of(load_config(path))
     except ConfigError:
         pass
     try:
-        tree = read(path)
+        tree = read_yaml(path)
     except ConfigError:
         tree = Tree(str(path))  # no YAML at all
     return _what_is_good(tree, path)
@@ -33,31 +33,32 @@ def notifier_addresses(path: Path) -> NotifierConfig:
 def _of(config: Config) -> NotifierConfig:
     return NotifierConfig(
         path=config.path,
-        zone=config.time_zone,
+        time_zone=config.time_zone,
         state=config.state_dir,
-        notices=config.notices,
-        on_failure=config.on_failure,
+        notifiers=config.notifiers,
+        on_failure=config.notify.on_failure or (),
         pings={name: job.healthchecks_url for name, job in config.jobs.items() if job.healthchecks_url},
-        others=secret_names(config),
+        other_secrets=secret_names(config),
     )
 
 
 def _what_is_good(tree: Tree, path: Path) -> NotifierConfig:
     state = _at(tree.data, "state-dir", str)
-    notices = {
+    notify = _at(tree.data, "notify", Mapping)
+    notifiers = {
         name: part
-        for name, entry in (_at(tree.data, "notices", Mapping) or {}).items()
+        for name, entry in (_at(tree.data, "notifiers", Mapping) or {}).items()
         if (part := _part(tree, name, entry, path.parent)) is not None
     }
     jobs = _at(tree.data, "jobs", Mapping) or {}
     return NotifierConfig(
         path=path,
-        zone=_zone(_at(tree.data, "time-zone", str)),
+        time_zone=_zone(_at(tree.data, "time-zone", str)),
         state=path.parent / Path(state).expanduser() if state else None,
-        notices=notices,
-        on_failure=[name for name in notices if name in (_at(tree.data, "on-failure", list) or ())],
+        notifiers=notifiers,
+        on_failure=[name for name in notifiers if name in (_at(notify, "on-failure", list) or ())],
         pings={name: ping for name, job in jobs.items() if (ping := _at(job, "healthchecks-url", str))},
-        whole=False,
+        is_complete=False,
     )
 
 
@@ -68,16 +69,16 @@ def _at(data: object, key: str, kind: type[Any]) -> Any:
 
 
 def _part(tree: Tree, name: str, entry: object, base: Path) -> PluginConfig | None:
-    place = ("notices", name)
+    place = ("notifiers", name)
     part, _ = structure(tree, place, entry, PluginConfig, base)
     if part is None:
         return None
     try:
-        module = plugins.load("notices", part.kind)
+        module = plugins.load("notifiers", part.kind)
     except UnknownName:
         return None
-    options, _ = structure(tree, (*place, "with"), part.with_, module.Options, base)
-    return None if options is None or options.check() else replace(part, with_=options)
+    options, _ = structure(tree, (*place, "with"), part.options, module.Options, base)
+    return None if options is None or options.check() else replace(part, options=options)
 
 
 def _zone(name: str | None) -> ZoneInfo:

@@ -1,4 +1,4 @@
-"""pi-appliance notices: who is told when a job fails, whether that works, and what waits to be told."""
+"""Commands `pi-appliance notifiers`."""
 
 import json
 import os
@@ -15,144 +15,150 @@ from pi_appliance.config.model import Config
 from pi_appliance.config.notifications import Message, NotifierConfig, OutboxMessage
 from pi_appliance.errors import ApplianceError, Refused, UnknownName
 from pi_appliance.notify import messages, worker
-from pi_appliance.notify.addresses import notifier_addresses
+from pi_appliance.notify.addresses import load_notifiers
 from pi_appliance.scheduling.appliance import Appliance
-from pi_appliance.storage import serializers as json_of
+from pi_appliance.storage import serializers
 from pi_appliance.storage.outbox import Outbox
 from pi_appliance.system import clock
 
-_LONGEST = 100_000  # characters of standard input
+_MAX_STDIN = 100_000  # characters
+_NO_NOTIFIERS = "no notifiers are configured; see docs/notifications.md"
 
 
-@click.group("notices", short_help="Who is told when a job fails.")
+@click.group("notifiers", short_help="Notify you when a job fails.")
 def command() -> None:
-    """List and try out the notices, who are told when a job begins to fail or works again; send one by hand."""
+    """List and test the notifiers, which tell you when a job begins to fail or works again. Send a text of your own."""
 
 
-@command.command("list", short_help="List the notices, and what waits to be sent.")
+@command.command("list", short_help="List the notifiers and the messages still to be sent.")
 @json_option
 @config_option
 def list_(as_json: bool, config: Path) -> None:
-    """List the notices with what they are used for, and what waits to be sent. Addresses are not shown.
+    """List the notifiers, what each is used for, and the messages still to be sent. Addresses are not shown.
 
     \b
     Exit status:
       0  always, unless the configuration is wrong (2)
     """
     with Appliance.open(config) as appliance:
-        told, waiting = appliance.config, Outbox(appliance.store).waiting()
+        settings, pending = appliance.config, Outbox(appliance.store).waiting()
     if as_json:
-        notices = [_notice_values(told, name) for name in told.notices]
-        click.echo(json.dumps({"notices": notices, "waiting": [_letter_values(letter) for letter in waiting]}))
+        notifiers = [_notifier_values(settings, name) for name in settings.notifiers]
+        click.echo(json.dumps({"notifiers": notifiers, "pending": [_message_values(each) for each in pending]}))
         return
-    rows = [(name, part.kind, str(part.with_), _uses(told, name)) for name, part in told.notices.items()]
-    head = ("NOTICE", "KIND", "ADDRESS", "TOLD OF")
-    click.echo(as_text.table(head, rows) if rows else "there is no notice; how to write one: docs/notices.md")
-    if waiting:
+    rows = [
+        (name, part.kind, str(part.options), _used_for(settings, name)) for name, part in settings.notifiers.items()
+    ]
+    click.echo(as_text.table(("NOTIFIER", "KIND", "ADDRESS", "USED FOR"), rows) if rows else _NO_NOTIFIERS)
+    if pending:
         lines = [
             (
-                letter.notice or "ping",
-                str(letter.event),
-                f"{letter.job} run {letter.run}" if letter.job else letter.message.title,
-                str(letter.tries),
-                as_text.instant(letter.next, told.time_zone),
-                letter.why,
+                message.notifier or "ping",
+                str(message.event),
+                f"{message.job} run {message.run}" if message.job else message.message.title,
+                str(message.attempts),
+                as_text.instant(message.next_attempt_at, settings.time_zone),
+                message.last_error,
             )
-            for letter in waiting
+            for message in pending
         ]
-        click.echo("\n" + as_text.table(("WAITS FOR", "WHAT", "OF", "TRIES", "NEXT TRY", "WHY"), lines))
+        click.echo("\n" + as_text.table(("PENDING FOR", "EVENT", "OF", "ATTEMPTS", "NEXT", "LAST ERROR"), lines))
 
 
-def _uses(config: Config, name: str) -> str:
-    """Return which jobs the notice NAME is told of."""
-    by_file = name in (*config.on_failure, *config.on_recovery)
-    jobs = [job.name for job in config.jobs.values() if name in (*(job.on_failure or ()), *(job.on_recovery or ()))]
-    return ", ".join([*(["every job"] if by_file else []), *jobs]) or "nothing"
+def _used_for(config: Config, name: str) -> str:
+    def uses(notify: Any) -> bool:
+        return name in (*(notify.on_failure or ()), *(notify.on_recovery or ()))
+
+    jobs = [job.name for job in config.jobs.values() if uses(job.notify)]
+    return ", ".join([*(["every job"] if uses(config.notify) else []), *jobs]) or "nothing"
 
 
-def _notice_values(config: Config, name: str) -> dict[str, Any]:
-    part = config.notices[name]
-    return {"notice": name, "kind": part.kind, "address": str(part.with_), "told-of": _uses(config, name)}
+def _notifier_values(config: Config, name: str) -> dict[str, Any]:
+    part = config.notifiers[name]
+    return {"name": name, "kind": part.kind, "address": str(part.options), "used_for": _used_for(config, name)}
 
 
-def _letter_values(letter: OutboxMessage) -> dict[str, Any]:
+def _message_values(message: OutboxMessage) -> dict[str, Any]:
     return {
-        "notice": letter.notice or None,
-        "event": letter.event,
-        "job": letter.job or None,
-        "run": letter.run or None,
-        "made": json_of.instant(letter.made),
-        "tries": letter.tries,
-        "next": json_of.instant(letter.next),
-        "why": letter.why,
+        "notifier": message.notifier or None,
+        "event": message.event,
+        "job": message.job or None,
+        "run": message.run or None,
+        "created_at": serializers.instant(message.created_at),
+        "attempts": message.attempts,
+        "next_attempt_at": serializers.instant(message.next_attempt_at),
+        "last_error": message.last_error,
     }
 
 
-@command.command("test", short_help="Send a test now, and say what came back.")
+@command.command("test", short_help="Send a test message and report the result.")
 @click.argument("name", required=False)
 @config_option
 def test(name: str | None, config: Path) -> None:
-    """Send a test to notice NAME, or to all, and say what came back.
+    """Send a test message by notifier NAME, or by all, and report the result.
 
     \b
     Exit status:
-      0   all of them took it
-      1   one did not want it
+      0   all of them were sent
+      1   one was refused
       2   NAME or the configuration is wrong
       75  one could not be reached; try again later
     """
     with Appliance.open(config) as appliance:
         zone = appliance.config.time_zone
-    to = notifier_addresses(config)
-    names = [name] if name else list(to.notices)
+    settings = load_notifiers(config)
+    names = [name] if name else list(settings.notifiers)
     if not names:
-        click.echo("there is no notice; how to write one: docs/notices.md")
-    text = messages.test_message(host=os.uname().nodename, now=clock.now(), zone=zone)
-    trouble = _sent(to, names, text)
-    if trouble:
-        sys.exit(max(error.exit_status for error in trouble.values()))
+        click.echo(_NO_NOTIFIERS)
+    message = messages.test_message(host=os.uname().nodename, now=clock.now(), zone=zone)
+    failures = _send_to(settings, names, message)
+    if failures:
+        sys.exit(max(error.exit_status for error in failures.values()))
 
 
-def _sent(to: NotifierConfig, names: Sequence[str], message: Message) -> dict[str, ApplianceError]:
-    """Send MESSAGE to each of NAMES, say what came back, and return what went wrong. Raises UnknownName."""
+def _send_to(settings: NotifierConfig, names: Sequence[str], message: Message) -> dict[str, ApplianceError]:
+    """Send `message` by each of `names`, print the results, and return the errors. Raises UnknownName."""
     for name in names:
-        if name not in to.notices:
-            raise UnknownName("notice", name, tuple(to.notices))
-    trouble: dict[str, ApplianceError] = {}
-    known = worker.secrets_of(to)
+        if name not in settings.notifiers:
+            raise UnknownName("notifier", name, tuple(settings.notifiers))
+    failures: dict[str, ApplianceError] = {}
+    secrets = worker.load_secrets(settings)
     for name in names:
         try:
-            worker.deliver_now(to, name, message, known)
+            worker.deliver_now(settings, name, message, secrets)
         except ApplianceError as error:
-            trouble[name] = error
+            failures[name] = error
             click.echo(f"{name}: not sent: {error}", err=True)
         else:
             click.echo(f"{name}: sent")
-    return trouble
+    return failures
 
 
 @command.command("send", short_help="Send a text of your own.")
 @click.argument("title")
-@click.option("--to", "names", multiple=True, metavar="NAME", help="Whom; else those under `on-failure` of the file.")
+@click.option(
+    "--to", "names", multiple=True, metavar="NAME", help="A notifier; else those of `notify: on-failure` in the file."
+)
 @config_option
 def send(title: str, names: tuple[str, ...], config: Path) -> None:
-    """Send TITLE, and what comes on standard input. What cannot be sent now waits for the daemon or the next run.
+    """Send TITLE and the text on standard input.
 
-    It works as far as it can when other parts of the configuration are wrong: the service uses it to say just that.
+    A message that cannot be sent now is sent later, by the daemon or at the end of the next run.
+    It also works when other parts of the configuration are wrong: the systemd unit uses it to report that.
 
     \b
     Exit status:
-      0   it is sent, or waits to be sent
-      1   nobody is to be told
+      0   it was sent, or will be
+      1   no notifier is named
       2   NAME or the configuration is wrong
-      75  it is not sent, and nothing can wait in the state folder
+      75  it was not sent, and the state folder cannot store it
     """
-    to = notifier_addresses(config)
-    whom = names or tuple(to.on_failure)
-    if not whom:
-        raise Refused("nobody is to be told; write on-failure: [NAME] into the file, or name one with --to")
-    body = "" if sys.stdin is None or sys.stdin.isatty() else sys.stdin.read(_LONGEST)
-    message = messages.words(title, body)
-    for name in _sent(to, whom, message):
-        worker.enqueue(to, name, message)
-        click.echo(f"{name}: it waits; see: pi-appliance notices list", err=True)
+    settings = load_notifiers(config)
+    recipients = names or tuple(settings.on_failure)
+    if not recipients:
+        raise Refused("no notifier is named; write notify: {on-failure: [NAME]} into the file, or name one with --to")
+    body = "" if sys.stdin is None or sys.stdin.isatty() else sys.stdin.read(_MAX_STDIN)
+    message = messages.custom_message(title, body)
+    for name in _send_to(settings, recipients, message):
+        worker.enqueue(settings, name, message)
+        click.echo(f"{name}: it will be sent later; see: pi-appliance notifiers list", err=True)

@@ -68,13 +68,13 @@ def test_message(*, host: str, now: datetime, zone: ZoneInfo) -> Message:
     return Message(title=f"a test from {host}", body=body)
 
 
-def of_ping(news: JobEvent) -> str:
+def ping_text(news: JobEvent) -> str:
     """Return what goes with a ping: how the run ended, and what it printed last where it went wrong."""
     last = _last_lines(news.log) if news.event is Event.PING_FAIL else ""
     return _paragraphs(f"run {news.number}: {_summary(news)}", last)
 
 
-def words(title: str, body: str) -> Message:
+def custom_message(title: str, body: str) -> Message:
     """Return somebody's own words as a message: one line and what stands below, without what no screen shows."""
     return Message(title=" ".join(_clean(title).split())[:200], body=_clean(body).strip()[-5 * _CHARACTERS :])
 

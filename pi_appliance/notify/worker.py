@@ -25,14 +25,14 @@ from pi_appliance.config.notifications import Event, Message, NotifierConfig, Ou
 from pi_appliance.errors import ApplianceError, Refused, Unavailable
 from pi_appliance.jobs import attempts
 from pi_appliance.notify import messages
-from pi_appliance.notify.addresses import notifier_addresses
+from pi_appliance.notify.addresses import load_notifiers
 from pi_appliance.scheduling.appliance import Appliance, refuse_as_root
 from pi_appliance.storage.outbox import LONGEST_WAIT, WINDOW, Outbox
 from pi_appliance.storage.recovery import open_history
 from pi_appliance.storage.runs import Store
-from pi_appliance.system import backoff, clock, locks, logs, process
+from pi_appliance.system import clock, locks, logs, process
 
-log = logging.getLogger("pi_appliance.notices")
+log = logging.getLogger("pi_appliance.notify")
 ONE_SEND = 30.0  # seconds that one message may take
 _ONE_PING = 10.0
 _FIRST_WAIT = timedelta(minutes=1)
@@ -51,8 +51,8 @@ class Notifier(Protocol):
 
 def connect(to: NotifierConfig, notice: str, secrets: Mapping[str, str]) -> Notifier:
     """Return the notice of that name, which the file must have. Raises Refused if it cannot be used as it stands."""
-    part = to.notices[notice]
-    made: Notifier = plugins.load("notices", part.kind).connect(part.with_, secrets)
+    part = to.notifiers[notice]
+    made: Notifier = plugins.load("notifiers", part.kind).connect(part.options, secrets)
     return made
 
 
@@ -84,10 +84,10 @@ class DeliveryBatch:
         self._secrets, self._secret = secrets, secret
         due: dict[str, list[OutboxMessage]] = {}
         for letter in self._outbox.due(self._now()):
-            due.setdefault(letter.notice, []).append(letter)
+            due.setdefault(letter.notifier, []).append(letter)
         due_pings = due.pop("", [])
         for notice, letters in due.items():
-            if notice in self._to.notices:
+            if notice in self._to.notifiers:
                 self._notice(notice, letters)
             else:
                 self._gone(letters)
@@ -112,8 +112,8 @@ class DeliveryBatch:
 
     def _parcels(self, notice: str, letters: Sequence[OutboxMessage]) -> list[list[OutboxMessage]]:
         """Return what goes as one message each; what is too much for now waits. Two hundred messages help nobody."""
-        own = [[letter] for letter in letters if letter.event is Event.WORDS]
-        others = [letter for letter in letters if letter.event is not Event.WORDS]
+        own = [[letter] for letter in letters if letter.event is Event.CUSTOM]
+        others = [letter for letter in letters if letter.event is not Event.CUSTOM]
         carried = self._outbox.carried(notice, self._now())
         room = _MOST - len(carried)
         if len(others) <= room:
@@ -128,12 +128,12 @@ class DeliveryBatch:
             connect(self._to, notice, self._secrets).send(message, event)
 
     def _message(self, parcel: Sequence[OutboxMessage]) -> Message:
-        if parcel[0].event is Event.WORDS:
+        if parcel[0].event is Event.CUSTOM:
             return parcel[0].message
         news = [self._news(letter) for letter in parcel]
         if len(news) > 1:
             return messages.digest(news, host=self._host)
-        return messages.message(news[0], host=self._host, zone=self._to.zone)
+        return messages.message(news[0], host=self._host, zone=self._to.time_zone)
 
     def _news(self, letter: OutboxMessage) -> messages.JobEvent:
         failures, since, log_path = 0, None, self._store.path.parent / "logs" / letter.job / f"{letter.run}.log"
@@ -144,7 +144,7 @@ class DeliveryBatch:
             job=letter.job,
             number=letter.run,
             run=self._store.find_run(letter.run),
-            log=logs.read(log_path) if letter.event in (Event.FAILURE, Event.PING_FAIL) else "",
+            log=logs.read_log(log_path) if letter.event in (Event.FAILURE, Event.PING_FAIL) else "",
             failures=failures,
             since=since,
         )
@@ -166,7 +166,7 @@ class DeliveryBatch:
                     away[host] = str(trouble)
 
     def _ping(self, address: str, letter: OutboxMessage) -> None:
-        body = messages.of_ping(self._news(letter))
+        body = messages.ping_text(self._news(letter))
         rid = attempts.run_id(self._secret, letter.run)
         with logs.time_limit(ONE_SEND):
             attempts.call(address, _PINGS[letter.event], body, secrets=self._secrets, rid=rid, seconds=_ONE_PING)
@@ -192,7 +192,7 @@ class DeliveryBatch:
 
     def _gone(self, letters: Sequence[OutboxMessage]) -> None:
         """Let go of letters to whom the file does not name any more; not of those that it cannot name just now."""
-        if self._to.whole:
+        if self._to.is_complete:
             log.warning("%s: not in the file any more; %d dropped", _recipient_key(letters[0]), len(letters))
             self._outbox.drop(letters)
         else:
@@ -201,7 +201,8 @@ class DeliveryBatch:
     def _not_sent(self, letters: Sequence[OutboxMessage], why: str, *, noted: bool = False) -> None:
         """Let LETTERS wait, or give them up after days. NOTED: that they were tried is noted already."""
         now = self._now()
-        given_up = [each for each in letters if each.tries + 1 >= _FEWEST_TRIES and now - each.made > _GIVEN_UP]
+        old = [each for each in letters if now - each.created_at > _GIVEN_UP]
+        given_up = [each for each in old if each.attempts + 1 >= _FEWEST_TRIES]
         if given_up:
             after = units.format_duration(_GIVEN_UP)
             log.warning("%s: %d given up after %s: %s", _recipient_key(given_up[0]), len(given_up), after, why)
@@ -210,13 +211,13 @@ class DeliveryBatch:
 
     def _wait(self, letters: Sequence[OutboxMessage], why: str, *, tried: bool = True) -> None:
         if letters:
-            tries = max(letter.tries for letter in letters) + 1
-            wait = backoff.wait(tries, first=_FIRST_WAIT, at_most=LONGEST_WAIT, random=self._random)
+            tries = max(letter.attempts for letter in letters) + 1
+            wait = clock.retry_delay(tries, first=_FIRST_WAIT, at_most=LONGEST_WAIT, random=self._random)
             self._outbox.postpone(letters, self._now() + wait, why=why, tried=tried)
 
 
 def _recipient_key(letter: OutboxMessage) -> str:
-    return f"notice {letter.notice}" if letter.notice else f"ping of {letter.job}"
+    return f"notice {letter.notifier}" if letter.notifier else f"ping of {letter.job}"
 
 
 _AT_THE_END_OF_A_RUN = 60.0  # seconds that a run stays for what is to be sent
@@ -233,7 +234,7 @@ def main(argv: list[str]) -> None:
     try:
         deliver_due(Path(config), Path(state), until=time.monotonic() + ONE_SEND)
     except (ApplianceError, OSError) as error:
-        log.warning("notices are not sent: %s", error)
+        log.warning("notifications are not sent: %s", error)
         sys.exit(getattr(error, "exit_status", 1))
 
 
@@ -246,39 +247,39 @@ def deliver_due(config: Path, state: Path, *, until: float) -> None:
         outbox = Outbox(store)
         # Once more after the lock is free: who came meanwhile found it taken, and counts on us.
         while outbox.is_due(clock.now()) and time.monotonic() < until:
-            with locks.acquire(state / "notices.lock") as lock:
+            with locks.acquire(state / "outbox.lock") as lock:
                 if lock is None:
                     return
-                _send_once(notifier_addresses(config), store, until)
+                _send_once(load_notifiers(config), store, until)
 
 
 def _send_once(to: NotifierConfig, store: Store, until: float) -> None:
     once = DeliveryBatch(to, store, host=os.uname().nodename, random=SystemRandom(), now=clock.now, until=until)
     try:
-        known = secrets_of(to)
+        known = load_secrets(to)
     except ApplianceError as error:
         once.hold(str(error))
     else:
         once.send(known, (store.path.parent / "secret.key").read_bytes())
 
 
-def secrets_of(to: NotifierConfig) -> secrets.Secrets:
+def load_secrets(to: NotifierConfig) -> secrets.Secrets:
     """Return all secrets there are, so that a program which sends gets none. Raises as `secrets.load` does."""
-    named = [name for part in to.notices.values() for name in part.with_.names()]
+    named = [name for part in to.notifiers.values() for name in part.options.names()]
     named += [name for ping in to.pings.values() for name in names(ping)]
-    return secrets.load(to.path, os.environ, {*named, *to.others, *secrets.secret_variables(os.environ, ())})
+    return secrets.load(to.path, os.environ, {*named, *to.other_secrets, *secrets.secret_variables(os.environ, ())})
 
 
 def deliver_now(to: NotifierConfig, notice: str, message: Message, known: Mapping[str, str]) -> None:
     """Send MESSAGE to NOTICE, past the outbox, with the secrets KNOWN. Raises Refused, Unavailable or OutOfTime."""
     with logs.time_limit(ONE_SEND):
-        connect(to, notice, known).send(message, Event.WORDS)
+        connect(to, notice, known).send(message, Event.CUSTOM)
 
 
 def enqueue(to: NotifierConfig, notice: str, message: Message) -> None:
     """Let MESSAGE wait for NOTICE. Raises Unavailable if there is no state folder that takes it; Refused as root."""
     if to.state is None or not to.state.is_dir():
-        raise Unavailable("nothing can wait: the configuration names no state folder that is there")
+        raise Unavailable("the message cannot be stored: the state folder of the configuration does not exist")
     refuse_as_root(to.state)
     with open_history(to.state) as store:
         Outbox(store).put(notice, message, now=clock.now())
@@ -297,8 +298,8 @@ def deliver(appliance: Appliance) -> None:
     said = bytearray()
     try:
         if Outbox(appliance.store).is_due(clock.now()):
-            with process.StopSignal().caught() as stop:
-                process.watch(
+            with process.StopSignal().installed() as stop:
+                process.run_child(
                     argv_of(appliance.config.path, appliance.config.state_dir),
                     stop=stop,
                     seconds=_AT_THE_END_OF_A_RUN,
@@ -306,7 +307,7 @@ def deliver(appliance: Appliance) -> None:
                     on_line=lambda _: None,
                 )
     except (ApplianceError, OSError) as error:
-        said += f"notices are not sent: {error}".encode()
+        said += f"notifications are not sent: {error}".encode()
     if said:
         log.warning("%s", said.decode(errors="replace").strip())
 
@@ -343,7 +344,7 @@ class OutboxDispatcher:
             if self._outbox.is_due(self._now()):
                 self._going_on = asyncio.create_task(self._until_it_ends(await self._start()))
         except (ApplianceError, OSError) as error:
-            self._rest(f"notices are not sent: {error}")
+            self._rest(f"notifications are not sent: {error}")
 
     async def _start(self) -> asyncio.subprocess.Process:
         return await asyncio.create_subprocess_exec(

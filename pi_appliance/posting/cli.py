@@ -14,7 +14,7 @@ import click
 from pi_appliance.cli import text as as_text
 from pi_appliance.cli.options import Number, config_option, json_option
 from pi_appliance.config import units
-from pi_appliance.config.loader import load
+from pi_appliance.config.loader import load_config
 from pi_appliance.posting import lint, post_json
 from pi_appliance.posting.interface import PostLimits
 from pi_appliance.posting.lint import KIND, Checked, Note, Weight
@@ -79,7 +79,7 @@ def _table(slots: Sequence[UpcomingPost], ahead: Mapping[str, PostPreview], zone
             *([each.slot.job] if several else []),
             str(each.line.number) if each.line else "-",
             _lengths(each.posts, ahead[each.slot.job].rules) or "-",
-            units.render_money(each.cost) if each.line else "-",
+            units.format_money(each.cost) if each.line else "-",
             "",
         )
         for each in slots
@@ -113,7 +113,7 @@ def _cut(text: str, width: int) -> str:
 
 def _together(slots: Sequence[UpcomingPost]) -> str:
     count = sum(each.line is not None for each in slots)
-    return f"together: {count} of {len(slots)} slots post, for {units.render_money(_sum(slots))}"
+    return f"together: {count} of {len(slots)} slots post, for {units.format_money(_sum(slots))}"
 
 
 def _sum(slots: Sequence[UpcomingPost]) -> Decimal:
@@ -123,8 +123,8 @@ def _sum(slots: Sequence[UpcomingPost]) -> Decimal:
 def _month(job: str, network: str, expected: Expected) -> str:
     """Return in a line what NETWORK gets in a month from JOB, on the average."""
     posts, cost = f"{expected.posts:.1f}".removesuffix(".0"), expected.cost.quantize(_CENT)
-    cap = f"; it stops at {units.render_money(expected.cap)}" if expected.cap is not None else ""
-    return f"in a month, on the average: {posts} posts of {job} on {network}, for {units.render_money(cost)}{cap}"
+    cap = f"; it stops at {units.format_money(expected.cap)}" if expected.cap is not None else ""
+    return f"in a month, on the average: {posts} posts of {job} on {network}, for {units.format_money(cost)}{cap}"
 
 
 def _values(coming: UpcomingPost, rules: Mapping[str, PostLimits]) -> dict[str, Any]:
@@ -191,7 +191,7 @@ def list_(state: str | None, count: int, as_json: bool, config: Path) -> None:
         ]
         click.echo(as_text.table(("POST", "MADE", "JOB", "NETWORK", "STATE", "TEXT, OR WHY NOT"), rows))
         for network, amount in spent.items():
-            click.echo(f"{network}: {units.render_money(amount)} this month")
+            click.echo(f"{network}: {units.format_money(amount)} this month")
     if uncertain:
         click.echo("check the account, then say: pi-appliance tweets settle POST there|post|drop", err=True)
         raise SystemExit(1)
@@ -252,7 +252,7 @@ def check(job: str | None, file: Path | None, networks: tuple[str, ...], as_json
         raise click.UsageError("--network goes with --lines; jobs know their networks themselves")
     if job and file:
         raise click.UsageError("name a JOB or a file with --lines, not both")
-    told = load(config)
+    told = load_config(config)
     sources = [lint.source(told, file.absolute(), networks)] if file else lint.sources(told, job)
     checked = [lint.check(source) for source in sources]
     if as_json:

@@ -15,7 +15,7 @@ from pi_appliance import plugins
 from pi_appliance.cli import text
 from pi_appliance.cli.options import config_option, json_option
 from pi_appliance.config import secret_file
-from pi_appliance.config.loader import load
+from pi_appliance.config.loader import load_config
 from pi_appliance.config.model import Config
 from pi_appliance.config.redaction import SHORTEST, Redactor
 from pi_appliance.config.secret_file import SecretFile
@@ -74,7 +74,7 @@ def list_(as_json: bool, config: Path) -> None:
     Exit status:
       0  always, unless the secrets cannot be read (1) or the configuration is wrong (2)
     """
-    told = load(config)
+    told = load_config(config)
     known = _secrets(told)
     if as_json:
         click.echo(json.dumps([_values(told, name, known) for name in told.networks]))
@@ -113,7 +113,7 @@ def test(names: tuple[str, ...], config: Path) -> None:
       2   NAME or the configuration is wrong
       75  one could not be reached; try again later
     """
-    told = load(config)
+    told = load_config(config)
     for name in names:
         connect.part_of(told, name)
     if not told.networks:
@@ -147,7 +147,7 @@ def login(name: str, config: Path) -> None:
       2   NAME or the configuration is wrong
       75  the network could not be reached; nothing was stored
     """
-    told = load(config)
+    told = load_config(config)
     part = connect.part_of(told, name)
     wanted = of_network(part)
     if not wanted:
@@ -175,7 +175,7 @@ def _walked(config: Config, name: str) -> tuple[Mapping[str, str], str]:
         with connect.installed(part.kind), connect.redact_errors(redactor):
             kind = plugins.load("networks", part.kind)
             talk = Terminal(lambda word: redactor.learn(word) if len(word) >= SHORTEST else None)
-            got: Mapping[str, str] = kind.login(part.with_, talk)
+            got: Mapping[str, str] = kind.login(part.options, talk)
         return got, _proved(config, name, {**before, **got})
     except (KeyboardInterrupt, EOFError):
         click.echo(err=True)
@@ -216,5 +216,5 @@ def _stored(file: SecretFile) -> str:
     """Say where the keys are now, and who takes them when."""
     if file.credential:
         return f"they are in {file.path}; now run: sudo systemctl restart pi-appliance"
-    who = files.name_of(file.path.stat().st_uid)
+    who = files.user_name(file.path.stat().st_uid)
     return f"they are in {file.path}, which only {who} can read, and the next run takes them"

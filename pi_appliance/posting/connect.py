@@ -37,7 +37,7 @@ def connect(config: Config, name: str, secrets: Mapping[str, str], *, private: P
     place = config.network_dirs(name)
     place = NetworkDirs(private or place.private, place.public)
     with installed(part.kind), redact_errors(redactor):
-        network: Network = plugins.load("networks", part.kind).connect(part.with_, secrets, place)
+        network: Network = plugins.load("networks", part.kind).connect(part.options, secrets, place)
     return _RedactingNetwork(network, redactor)
 
 

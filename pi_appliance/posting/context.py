@@ -27,7 +27,7 @@ class PostingContext(JobContext):
     def limits(self, name: str) -> PostLimits:
         """Return the limits and prices of the network `name`, without connecting. Raises `UnknownName`."""
         part = part_of(self.config, name)
-        limits: PostLimits = plugins.load("networks", part.kind).rules(part.with_, self.config.network_dirs(name))
+        limits: PostLimits = plugins.load("networks", part.kind).rules(part.options, self.config.network_dirs(name))
         return limits
 
     def network(self, name: str) -> Network:

@@ -177,7 +177,7 @@ def sources(config: Config, job: str | None = None) -> list[Source]:
     found: dict[tuple[object, ...], Source] = {}
     for name, each in config.jobs.items():
         if each.kind == KIND and job in (None, name):
-            options = each.with_
+            options = each.options
             key = (options.lines, options.network, options.long, options.report_of is not None)
             found[key] = Source(
                 options.lines,
@@ -200,7 +200,7 @@ def rules(config: Config, networks: Sequence[str]) -> dict[str, PostLimits]:
         if name not in config.networks:
             raise UnknownName("network", name, tuple(config.networks))
         part = config.networks[name]
-        found[name] = plugins.load("networks", part.kind).rules(part.with_, config.network_dirs(name))
+        found[name] = plugins.load("networks", part.kind).rules(part.options, config.network_dirs(name))
     return found
 
 

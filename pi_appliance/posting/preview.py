@@ -60,7 +60,7 @@ class PostPreview:
         self._appliance, self._job, self._now = appliance, appliance.job(name), now
         if self._job.kind != KIND:
             raise Refused(f"{name} posts no lines of a file: it is of kind {self._job.kind}, not {KIND}")
-        self._options = self._job.with_
+        self._options = self._job.options
         self._pause = appliance.store.slots.pauses().get(name)
         self._used = self._used_now = Posts(appliance.store).used(name)
 
@@ -197,7 +197,7 @@ def _cap(config: Config, name: str) -> Decimal | None:
         return None
     part = config.networks[name]
     try:
-        rules: PostLimits = plugins.load("networks", part.kind).rules(part.with_, config.network_dirs(name))
+        rules: PostLimits = plugins.load("networks", part.kind).rules(part.options, config.network_dirs(name))
     except ApplianceError:  # it must be asked first, and there is nothing to pay then
         return None
     return rules.cap

@@ -24,7 +24,7 @@ from pi_appliance.posting.store import Posts
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.scheduling.child_runs import Runs
 from pi_appliance.storage.model import RESUME, Result, Trigger
-from pi_appliance.system import backoff, clock
+from pi_appliance.system import clock
 
 _LOOKED_FOR = timedelta(days=3)  # for so long a post that is perhaps there is looked for after its time is over
 
@@ -183,20 +183,20 @@ class Sender:
 
     def _later(self, intent: PostRecord, state: State, error: ApplianceError) -> PostRecord:
         """Leave INTENT in STATE until later: when the network says, or after a while that grows with the tries."""
-        seconds = getattr(error, "after", None) or 0.0
+        seconds = getattr(error, "retry_after", None) or 0.0
         self.asked_to_wait = max(self.asked_to_wait, seconds)
         after = timedelta(seconds=seconds)
         cost = -intent.cost if state is State.WAITING else Decimal(0)
         why = str(error).partition("; check the account")[0]  # not the owner: we do
-        return self.ledger.put(intent, state, why, cost=cost, after=max(after, backoff.between_posts(intent.tries)))
+        return self.ledger.put(intent, state, why, cost=cost, after=max(after, clock.post_retry_delay(intent.tries)))
 
     def _over_budget(self, network: Network, intent: PostRecord, price: Decimal) -> str:
         cap, spent = _rules(network).cap, self.ledger.spent(intent.network)
         if cap is None or not price or spent + price <= cap:
             return ""
         return (
-            f"{intent.network} has had {units.render_money(spent)} of its {units.render_money(cap)} this month"
-            f" and the post costs {units.render_money(price)}; raise monthly-cap, or wait for the next month"
+            f"{intent.network} has had {units.format_money(spent)} of its {units.format_money(cap)} this month"
+            f" and the post costs {units.format_money(price)}; raise monthly-cap, or wait for the next month"
         )
 
 

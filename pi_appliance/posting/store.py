@@ -15,7 +15,7 @@ from pi_appliance.posting.model import FAILED_STATES, PENDING_STATES, Post, Post
 from pi_appliance.storage.database import Database, DatabaseCorrupt, Transaction, Values, auto_repair, instant, text
 from pi_appliance.storage.model import Picture
 from pi_appliance.storage.slots import is_blocked
-from pi_appliance.system.backoff import LONGEST_BETWEEN_POSTS
+from pi_appliance.system.clock import MAX_POST_RETRY_DELAY
 
 MILLION = 1_000_000  # the file counts money in millionths of a dollar
 
@@ -109,7 +109,7 @@ class Posts:
 
     def due(self, now: datetime) -> list[str]:
         """Return the jobs that have something to send or to look up by NOW. Costs one look at a small index."""
-        values = {"now": text(now), "never": text(now + LONGEST_BETWEEN_POSTS + timedelta(hours=1))}
+        values = {"now": text(now), "never": text(now + MAX_POST_RETRY_DELAY + timedelta(hours=1))}
         return [
             row["job"]
             for row in self._db.rows(f"SELECT DISTINCT job FROM posts WHERE {_DUE} ORDER BY job", values)  # noqa: S608

@@ -14,7 +14,7 @@ from datetime import datetime
 from itertools import chain, islice
 from typing import IO, Any
 
-from pi_appliance.config.units import render_size
+from pi_appliance.config.units import format_size
 from pi_appliance.errors import ApplianceError, DeadlineExceeded, Refused, Unavailable
 from pi_appliance.jobs.context import JobContext, read_slot
 from pi_appliance.jobs.reports import ReportSet
@@ -306,7 +306,7 @@ class PuzzleBatch:
         ends = {
             "Start time": _instant(context.now),
             "End time": _instant(ended),
-            "Memory at its peak": render_size(_memory()),
+            "Memory at its peak": format_size(_memory()),
         }
         file.write(f"{summary}\n{render_rows(ends)}")
         with self.edition.file("result.json") as out:

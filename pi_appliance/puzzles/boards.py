@@ -7,7 +7,7 @@ from typing import IO, Any, cast
 
 from pi_appliance import plugins
 from pi_appliance.config.loader import display_path
-from pi_appliance.config.units import render_size
+from pi_appliance.config.units import format_size
 from pi_appliance.errors import ConfigError, Problem, UnknownName
 from pi_appliance.puzzles import Puzzle
 from pi_appliance.puzzles.rendering import BOARD_HEADER, SOLUTION_END, SOLUTION_START
@@ -151,4 +151,4 @@ def decode_text(content: bytes, file: str, most: int = MAX_BYTES) -> str:
 
 def _too_large(file: str, most: int) -> ConfigError:
     right = "take it apart" if most == MAX_BYTES else "draw one board, and nothing else"
-    return ConfigError([Problem(file, 1, 1, f"there are more than {render_size(most)} of it", right)])
+    return ConfigError([Problem(file, 1, 1, f"there are more than {format_size(most)} of it", right)])

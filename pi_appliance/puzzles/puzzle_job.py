@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
-from pi_appliance.errors import ApplianceError, UnknownName, WrongArgument
+from pi_appliance.errors import ApplianceError, InvalidOption, UnknownName
 from pi_appliance.puzzles import Puzzle, SolveMode
 from pi_appliance.puzzles.batch import DEFAULT_MAX_SOLUTIONS, BatchPlan, PuzzleBatch, PuzzleContext
 from pi_appliance.puzzles.boards import board_name, is_large, load_puzzle, read_board
@@ -87,12 +87,12 @@ class Options:
         for name, value in self.rules.items():
             try:
                 read_board(puzzle, where, {name: value})
-            except (UnknownName, WrongArgument) as error:
+            except (UnknownName, InvalidOption) as error:
                 problems += _to_problems(("rules", name), error)
         if self.rules and not problems:
             try:
                 read_board(puzzle, where, self.rules)
-            except (UnknownName, WrongArgument) as error:
+            except (UnknownName, InvalidOption) as error:
                 problems += _to_problems(("rules",), error)
         return problems
 

@@ -76,7 +76,7 @@ def _placed(read: Callable[[], Any], above: int) -> Any:
         return read()
     except ConfigError as error:
         raise ConfigError(
-            [Problem(each.file, each.line + above, each.column, each.wrong, each.right) for each in error.problems]
+            [Problem(each.file, each.line + above, each.column, each.message, each.hint) for each in error.problems]
         ) from None
 
 

@@ -12,7 +12,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Self
 
-from pi_appliance.config.loader import load
+from pi_appliance.config.loader import load_config
 from pi_appliance.config.model import Config, Job, StartedBy
 from pi_appliance.config.notifications import NotifyTargets
 from pi_appliance.errors import Refused, Unavailable, UnknownName
@@ -70,10 +70,10 @@ class Appliance:
         Raises ConfigError with every problem; Unavailable if the state folder cannot be used; Refused if it is
         another user's and this is root.
         """
-        config = load(path)
+        config = load_config(path)
         refuse_as_root(config.state_dir)
-        folder = files.make_folder(config.state_dir, mode=0o750)
-        files.make_folder(folder / "locks")
+        folder = files.make_directory(config.state_dir, mode=0o750)
+        files.make_directory(folder / "locks")
         return cls(config, open_history(folder), _secret(folder / "secret.key"))
 
     def __enter__(self) -> Self:
@@ -91,7 +91,7 @@ class Appliance:
 
         Raises ConfigError; Refused for another state folder, for runs of it would not know what this one has done.
         """
-        config = load(self.config.path)
+        config = load_config(self.config.path)
         if config.state_dir != self.config.state_dir:
             raise Refused(
                 f"`state-dir` was {self.config.state_dir} and is {config.state_dir} now; that needs a restart"
@@ -118,7 +118,7 @@ class Appliance:
         if found is None:
             newest = self.store.history(limit=1)
             raise UnknownName("run", str(run), [f"1 to {newest[0].id}"] if newest else [])
-        return self._told(found), logs.read(self.log_path(found.job, found.id))
+        return self._told(found), logs.read_log(self.log_path(found.job, found.id))
 
     def slots(self, name: str, after: datetime) -> Iterator[Slot]:
         """Yield the slots of a job after AFTER."""
@@ -164,10 +164,11 @@ class Appliance:
 
     def close_the_ones_before(self, name: str, lock: locks.Lock) -> None:
         """Close the runs of the job NAME that never ended: as abandoned, unless the LOCK tells how they did."""
-        left = lock.left()
-        if left is not None and any(run.id == left.run for run in self.store.active_runs(name)):
+        left = lock.previous_result()
+        if left is not None and any(run.id == left.run_id for run in self.store.active_runs(name)):
             outcome, told = Outcome(left.outcome), self._told_of(name)
-            self.store.finish_run(left.run, outcome, left.summary, now=left.at, attempts=left.attempts, told=told)
+            now, attempts = left.ended_at, left.attempts
+            self.store.finish_run(left.run_id, outcome, left.summary, now=now, attempts=attempts, told=told)
         self.store.abandon_runs(name, now=clock.now(), told=self._told_of(name))
 
     def write_end(self, run: Run, lock: locks.Lock | None) -> Run:
@@ -192,7 +193,7 @@ class Appliance:
             )  # lost, if the file was damaged while it ran
         except Unavailable as error:
             if lock is not None:
-                lock.leave(locks.UnreportedResult(run.id, run.outcome, run.summary, run.ended, run.attempts))
+                lock.leave_result(locks.UnreportedResult(run.id, run.outcome, run.summary, run.ended, run.attempts))
             log.warning(
                 "run %s of %s: %s; it is written down once that can be: %s", run.id, run.job, run.outcome, error
             )
@@ -200,7 +201,7 @@ class Appliance:
 
     def _told_of(self, name: str) -> NotifyTargets | None:
         """Return who is told of the job NAME, None if it is no longer in the file."""
-        return NotifyTargets.of(self.config, self.config.jobs[name]) if name in self.config.jobs else None
+        return NotifyTargets.for_job(self.config, self.config.jobs[name]) if name in self.config.jobs else None
 
     def require_room(self) -> None:
         """Raise Unavailable, with what to do, if no run could be written down just now."""
@@ -242,7 +243,7 @@ class Appliance:
         self.job(name)
         self.sweep()
         for run in self.store.active_runs(name):
-            if locks.ask_to_end(self.lock_path(name), run.id, "cancelled by a person"):
+            if locks.request_stop(self.lock_path(name), run.id, "cancelled by a person"):
                 return run
         if self.store.requests.delete_checkpoint(name) and (cut_off := self.store.history(job=name, limit=1)):
             return cut_off[0]
@@ -285,7 +286,7 @@ def _secret(path: Path) -> bytes:
     with contextlib.suppress(FileNotFoundError):
         return path.read_bytes()
     draft = path.with_name(f".{path.name}.{os.getpid()}")
-    files.write(draft, random_source.token_bytes(32), mode=0o600)
+    files.write_file(draft, random_source.token_bytes(32), mode=0o600)
     with contextlib.suppress(FileExistsError):
         path.hardlink_to(draft)
     draft.unlink()

@@ -11,10 +11,10 @@ from pathlib import Path
 from pi_appliance.config import secrets
 from pi_appliance.config.model import Conditions, Config, Job, SuspendWhen
 from pi_appliance.config.secrets import secret_names
-from pi_appliance.config.units import render_size
+from pi_appliance.config.units import format_size
 from pi_appliance.system import process
 from pi_appliance.system.process import describe_exit_status
-from pi_appliance.system.sensors import Sensors, free
+from pi_appliance.system.sensors import Sensors, free_space
 
 HYSTERESIS = 5.0  # degrees below the limit at which a run goes on
 COMMAND_TIMEOUT = 30.0  # seconds that a command may take to answer
@@ -40,7 +40,7 @@ def unmet_here(job: Job, config: Config, stop: process.StopSignal) -> str:
     return unmet(
         job.conditions,
         sensors=Sensors(),
-        free=lambda: free(config.state_dir),
+        free=lambda: free_space(config.state_dir),
         run=lambda argv: answer(argv, config.path.parent, stop, secret_names(config)),
     )
 
@@ -72,7 +72,7 @@ def answer(
     hidden = ",".join(secrets.secret_variables(os.environ, named))
     guard = (sys.executable, "-m", "pi_appliance.system.supervisor", str(os.getpid()), str(directory), "{fd}", hidden)
     program = argv[0] if "/" not in argv[0] else str(directory / Path(argv[0]).expanduser())
-    ended = process.watch(
+    ended = process.run_child(
         [*guard, program, *argv[1:]],
         stop=stop,
         seconds=patience,
@@ -114,7 +114,7 @@ def _reasons(
     if conditions.not_throttled and (why := _bad_power(sensors)):
         yield why
     if conditions.disk_free is not None and (room := free()) < conditions.disk_free:
-        yield f"{render_size(room)} free, less than {render_size(conditions.disk_free)}"
+        yield f"{format_size(room)} free, less than {format_size(conditions.disk_free)}"
     if conditions.online and not sensors.online():
         yield "the network has no way out"
     if conditions.command is not None and (why := run(conditions.command)):

@@ -84,8 +84,8 @@ class UserCrontab:
             if not plan.changes:
                 return plan
             if self.backup is not None and plan.before is not None:
-                files.make_folder(self.backup.parent)
-                files.write(self.backup, plan.before, mode=0o600)
+                files.make_directory(self.backup.parent)
+                files.write_file(self.backup, plan.before, mode=0o600)
             if self.read() != plan.before:
                 raise Unavailable(f"another program changed the {self.place} just now; nothing was done, try again")
             self._replace(plan)
@@ -172,12 +172,12 @@ class SystemCrontab:
         if not plan.changes:
             return plan
         if plan.after is not None:
-            files.write(self.path, plan.after)  # its draft has a dot in its name, so cron never reads half of it
+            files.write_file(self.path, plan.after)  # its draft has a dot in its name, so cron never reads half of it
             return plan
         try:
             self.path.unlink()
         except OSError as error:
-            raise files.cannot_write(self.path, error) from None
+            raise files.write_error(self.path, error) from None
         return plan
 
     def uninstall(self) -> Plan:

@@ -188,7 +188,7 @@ def _conditions(job: Job) -> Iterator[str]:
                 else ()
             ),
             *(["the power is good and heat does not slow it down"] if asked.not_throttled else ()),
-            *([f"{units.render_size(asked.disk_free)} of the disk are free"] if asked.disk_free else ()),
+            *([f"{units.format_size(asked.disk_free)} of the disk are free"] if asked.disk_free else ()),
             *(["the network has a way out"] if asked.online else ()),
             *([f"`{shlex.join(asked.command)}` ends with status 0"] if asked.command else ()),
         ]
@@ -210,7 +210,7 @@ def _all(words: Sequence[str]) -> str:
 
 def _limits(job: Job) -> Iterator[str]:
     limits = [
-        *([f"{units.render_size(job.memory)} of memory"] if job.memory else ()),
+        *([f"{units.format_size(job.memory)} of memory"] if job.memory else ()),
         *([f"{job.cpu}% of one processor"] if job.cpu else ()),
     ]
     if limits:

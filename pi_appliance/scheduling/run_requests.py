@@ -125,7 +125,7 @@ class RequestRunner:
         why = f"asked for at a time that is {late} past, more than its grace of {grace}"
         run, before = store.start_run(job=job.name, kind=job.kind, trigger=Trigger.DAEMON, due=ask.slot_name, now=now)
         if before is None:
-            store.finish_run(run, Outcome.MISFIRED, why, now=now, told=NotifyTargets.of(appliance.config, job))
+            store.finish_run(run, Outcome.MISFIRED, why, now=now, told=NotifyTargets.for_job(appliance.config, job))
         else:
             store.finish_run(run, Outcome.SKIPPED, f"{ask.slot_name} was taken already", now=now)
 
@@ -145,7 +145,7 @@ class RequestRunner:
         await self._runs.start(held.job, Trigger.DAEMON, due=RESUME)
 
     def _goes_on(self, job: str) -> bool:
-        return self._runs.is_running(job) or locks.held(self._appliance().lock_path(job))
+        return self._runs.is_running(job) or locks.is_locked(self._appliance().lock_path(job))
 
     def _drop_what_is_nobodys(self) -> None:
         """Forget what belongs to jobs that are not in the file, each time that was read."""
@@ -156,10 +156,10 @@ class RequestRunner:
             self._pruned = appliance
 
     def _rests_still(self, name: str) -> bool:
-        return name in self._tries and self._clock.steady() < self._tries[name].next
+        return name in self._tries and self._clock.monotonic() < self._tries[name].next
 
     def _note_start(self, name: str) -> None:
-        self._tries.setdefault(name, _Tries()).start(self._clock.steady())
+        self._tries.setdefault(name, _Tries()).start(self._clock.monotonic())
 
     def _forget_tries(self, known: set[str]) -> None:
         self._tries = {name: tries for name, tries in self._tries.items() if name in known}
@@ -170,7 +170,7 @@ class RequestRunner:
             if self._is_due(ask) and self._waits_its_turn(ask):
                 yield NEVER if self._runs.is_running(ask.job) else _LOOK
             elif ask.slot_name in self._tries:
-                yield max(_LOOK, self._tries[ask.slot_name].next - self._clock.steady())
+                yield max(_LOOK, self._tries[ask.slot_name].next - self._clock.monotonic())
             elif self._trusted():
                 yield (ask.run_at - self._clock.now()).total_seconds()
 
@@ -179,4 +179,4 @@ class RequestRunner:
         for held in helds:
             if not self._runs.is_running(held.job):
                 tries = self._tries.get(held.job)
-                yield max(_LOOK, tries.next - self._clock.steady() if tries else 0.0)
+                yield max(_LOOK, tries.next - self._clock.monotonic() if tries else 0.0)

@@ -77,7 +77,7 @@ def settle(appliance: Appliance, job: Job, due: Due, now: datetime) -> None:
         count=1,
         outcome=Outcome.MISFIRED,
         summary=due.why,
-        notify_targets=NotifyTargets.of(appliance.config, job),
+        notify_targets=NotifyTargets.for_job(appliance.config, job),
     )
     appliance.store.slots.record_unused([what], now=now)
 
@@ -189,7 +189,7 @@ class Scheduler:
         """How often the clock was put forward or back."""
         self.last_step = ""
         """The last time that happened, in words."""
-        self.beat = clock.steady()
+        self.beat = clock.monotonic()
         """When the loop came round last, by the steady clock."""
 
     @property
@@ -203,7 +203,7 @@ class Scheduler:
         self._ledger = Ledger(appliance)
         self._ledger.held |= held
         self._mended = appliance.store.repair_count
-        self._watch.wait = appliance.config.clock.max_wait_for_sync
+        self._watch.max_wait = appliance.config.clock.max_wait_for_sync
 
     @property
     def waiting(self) -> int:
@@ -213,7 +213,7 @@ class Scheduler:
     @property
     def clock_wait(self) -> float:
         """For how many seconds more a clock that nobody has set is waited for."""
-        return self._watch.seconds_left(self._clock.steady())
+        return self._watch.seconds_left(self._clock.monotonic())
 
     @property
     def trouble(self) -> str:
@@ -236,7 +236,7 @@ class Scheduler:
 
     async def _start_boots(self) -> None:
         """Start those of them that have not begun: when the machine started there may have been no room."""
-        name = machine.boot_name()
+        name = machine.boot_id()
         for job in list(self._boots):
             with self._told(job):
                 if job not in self._appliance.config.jobs or self._appliance.store.is_claimed(slot_key(job, name)):
@@ -255,7 +255,7 @@ class Scheduler:
         await self._start_waiting()
         await self._start_boots()
         self._cause = ""
-        self.beat = self._clock.steady()
+        self.beat = self._clock.monotonic()
 
     async def _look_at_all(self, pauses: Mapping[str, Pause], now: datetime) -> None:
         for job in self._daemons():
@@ -265,7 +265,7 @@ class Scheduler:
             with self._told(job.name):
                 if job.depends_on:
                     await self._chain(job, pause, now)
-                elif isinstance(job.schedule, Every) or (isinstance(job.schedule, Cron) and self._watch.trusted):
+                elif isinstance(job.schedule, Every) or (isinstance(job.schedule, Cron) and self._watch.is_trusted):
                     await self._look_at(job, pause, now)
 
     def next(self) -> tuple[datetime, str] | None:
@@ -279,8 +279,8 @@ class Scheduler:
         return min(coming) if coming else None
 
     def _look_at_the_clock(self, now: datetime) -> None:
-        steady, before = self._clock.steady(), self._watch.trusted
-        sight = self._watch.look(now, steady, synchronised=before or self._clock.synchronised())
+        steady, before = self._clock.monotonic(), self._watch.is_trusted
+        sight = self._watch.read(now, steady, is_synchronized=before or self._clock.is_synchronized())
         self.clock_state = sight.state
         if sight.step:
             self.steps += 1
@@ -289,7 +289,7 @@ class Scheduler:
             shift = timedelta(seconds=round(abs(sight.step).total_seconds(), 1))
             self._cause = self.last_step = f"the clock was put {way} by {units.format_duration(shift)}"
             log.warning("%s", self._cause)
-        if self._watch.trusted and not before:
+        if self._watch.is_trusted and not before:
             log.info("the clock is trusted")
 
     async def _look_at(self, job: Job, pause: Pause | None, now: datetime) -> None:
@@ -321,13 +321,13 @@ class Scheduler:
     def _wait(self, job: Job, start: Start, now: datetime) -> None:
         draw = chance.uniform(self._appliance.secret, f"{job.name} spread", cron.slot_key(start.slot))
         spread = draw * job.catch_up.stagger.total_seconds() if start.late else 0.0
-        if not self._turns.add(job.name, start.slot, self._clock.steady() + spread):
+        if not self._turns.add(job.name, start.slot, self._clock.monotonic() + spread):
             why = f"{MOST} slots before it wait for their turn already"
             self._nothing(job, start.slot, Outcome.SKIPPED, why, now)
 
     async def _start_waiting(self) -> None:
         """Start the slots whose turn has come, one a job."""
-        for name in self._turns.come(self._clock.steady()):
+        for name in self._turns.come(self._clock.monotonic()):
             if name not in self._appliance.config.jobs:
                 self._turns.drop(name)
             elif not self._busy(name):
@@ -335,7 +335,7 @@ class Scheduler:
                     await self._start(name, self._turns.take(name))
 
     def _busy(self, job: str) -> bool:
-        return self._runs.is_running(job) or locks.held(self._appliance.lock_path(job))
+        return self._runs.is_running(job) or locks.is_locked(self._appliance.lock_path(job))
 
     async def _start(self, job: str, slot: datetime) -> None:
         """Start a run for SLOT. If that cannot be, the slot is looked at again in a minute."""
@@ -370,7 +370,8 @@ class Scheduler:
                 how = f"by signal {-status}" if status < 0 else f"with status {status}"
                 why = f"its process ended {how} before it began; the journal says why"
                 run, _ = store.start_run(job=name, kind=job.kind, trigger=Trigger.DAEMON, due=due, now=now)
-                store.finish_run(run, Outcome.FAILED, why, now=now, told=NotifyTargets.of(self._appliance.config, job))
+                told = NotifyTargets.for_job(self._appliance.config, job)
+                store.finish_run(run, Outcome.FAILED, why, now=now, told=told)
                 log.warning("job=%s run=%s %s", name, run, why)
             return True
         return False
@@ -404,7 +405,7 @@ class Scheduler:
 
     async def _start_named(self, job: str, due: str) -> None:
         """Start a run for what is no instant: the start of the machine, or the successes it comes after."""
-        self._not_before[job] = self._clock.steady() + _AGAIN.total_seconds()
+        self._not_before[job] = self._clock.monotonic() + _AGAIN.total_seconds()
 
         def ended(status: int) -> None:
             if self._ended(job, due, status):
@@ -414,7 +415,7 @@ class Scheduler:
         await self._runs.start(job, Trigger.DAEMON, due=due, ended=ended)
 
     def _may_start(self, job: str) -> bool:
-        return self._clock.steady() >= self._not_before.get(job, 0.0) and not self._busy(job)
+        return self._clock.monotonic() >= self._not_before.get(job, 0.0) and not self._busy(job)
 
     @contextlib.contextmanager
     def _told(self, job: str) -> Iterator[None]:
@@ -435,8 +436,8 @@ class Scheduler:
 
     def _until_next(self) -> float:
         """Return the seconds until there may be something to do."""
-        now, steady = self._clock.now(), self._clock.steady()
-        naps = [self._longest if self._watch.trusted else min(_NAP_UNTRUSTED, self._watch.seconds_left(steady))]
+        now, steady = self._clock.now(), self._clock.monotonic()
+        naps = [self._longest if self._watch.is_trusted else min(_NAP_UNTRUSTED, self._watch.seconds_left(steady))]
         naps += self._turns.moments(steady)
         wake = self._ledger.wake()
         if wake is not None:

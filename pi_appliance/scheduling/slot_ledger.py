@@ -129,7 +129,7 @@ class Ledger:
         self, job: Job, gone: Sequence[plan.MissedSlots], watch: CursorState, now: datetime, safe: datetime
     ) -> None:
         if gone:
-            told = NotifyTargets.of(self.appliance.config, job)
+            told = NotifyTargets.for_job(self.appliance.config, job)
             what = [_settled(job, Trigger.DAEMON, each, told) for each in gone]
             self.appliance.store.slots.record_unused(what, now=now, until=safe)
             watch.saved = safe
@@ -183,7 +183,7 @@ def account_for_cron(appliance: Appliance, job: Job, due: str, now: datetime) ->
         why = Outcome.MISFIRED, "cron did not start it: the machine was off, or cron was"
         gone = plan.missed_slots(job.schedule, zone, (known.accounted_until, slot - _TICK), used, why)
         if gone:
-            told = NotifyTargets.of(appliance.config, job)
+            told = NotifyTargets.for_job(appliance.config, job)
             slots.record_unused([_settled(job, Trigger.CRON, each, told) for each in gone], now=now, until=slot)
         else:  # else each run would look through all slots since the first, whose claims do not stay for ever
             slots.advance_cursor(job.name, slot)

@@ -32,10 +32,10 @@ def note_end(db: Transaction, job: str, run: int, outcome: Outcome, told: Notify
     """
     if outcome in BAD:
         begun = db.execute("INSERT OR IGNORE INTO failing (job, run) VALUES (?, ?)", (job, run)).rowcount
-        names, event, ping = told.failure, Event.FAILURE, Event.PING_FAIL
+        names, event, ping = told.on_failure, Event.FAILURE, Event.PING_FAIL
     elif outcome is Outcome.SUCCEEDED:
         begun = db.execute("DELETE FROM failing WHERE job = ?", (job,)).rowcount
-        names, event, ping = told.recovery, Event.RECOVERY, Event.PING_SUCCESS
+        names, event, ping = told.on_recovery, Event.RECOVERY, Event.PING_SUCCESS
     else:
         return
     for notice in dict.fromkeys(names) if begun else ():
@@ -68,7 +68,7 @@ class Outbox:
     def put(self, notice: str, message: Message, *, now: datetime) -> None:
         """Let NOTICE be told MESSAGE, which is of no job."""
         with self._writing() as db:
-            _put(db, "", 0, notice, Event.WORDS, now, message)
+            _put(db, "", 0, notice, Event.CUSTOM, now, message)
 
     def is_due(self, now: datetime) -> bool:
         """Say whether anything is to be sent. One look at a table that is empty most of the time."""
@@ -132,11 +132,11 @@ def _letter(row: Any) -> OutboxMessage:
         id=row["id"],
         job=row["job"],
         run=row["run"],
-        notice=row["notice"],
+        notifier=row["notice"],
         event=Event(row["event"]),
-        made=datetime.fromisoformat(row["made"]),
+        created_at=datetime.fromisoformat(row["made"]),
         message=Message(title=row["title"], body=row["body"]),
-        tries=row["tries"],
-        next=datetime.fromisoformat(row["next"]),
-        why=row["why"],
+        attempts=row["tries"],
+        next_attempt_at=datetime.fromisoformat(row["next"]),
+        last_error=row["why"],
     )

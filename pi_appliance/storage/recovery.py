@@ -280,7 +280,7 @@ def open_history(state: Path) -> Store:
     newest = max((run for _, run, _ in began), default=0)
     if newest > store.max_run_id():
         now = clock.now()
-        store.seal(at=now, boot=clock.boot_name(), newest=newest, known=_claims(began))
+        store.seal(at=now, boot=clock.boot_id(), newest=newest, known=_claims(began))
         log.warning(
             "%s knows nothing of run %s, which began: it was lost or put back; no slot of before %s is run again",
             *(store.path, newest, f"{now:%Y-%m-%d %H:%M:%S} UTC"),
@@ -290,7 +290,7 @@ def open_history(state: Path) -> Store:
 
 def _began(state: Path) -> list[tuple[str, int, str | None]]:
     """Return what each lock remembers of the last run that held it: job, number, slot."""
-    found = ((path.stem, locks.claimed(path)) for path in (state / "locks").glob("*.lock"))
+    found = ((path.stem, locks.read_claim(path)) for path in (state / "locks").glob("*.lock"))
     return [(job, *known) for job, known in found if known]
 
 
@@ -299,7 +299,7 @@ def _claims(began: list[tuple[str, int, str | None]]) -> dict[str, int]:
 
 
 def _mend(state: Path, path: Path, wrong: str) -> None:
-    saved = repair(path, now=clock.now(), boot=clock.boot_name(), known=_claims(_began(state)))
+    saved = repair(path, now=clock.now(), boot=clock.boot_id(), known=_claims(_began(state)))
     if saved.aside is None:
         log.warning("%s: the new file is in its place now", wrong)
         return
@@ -320,7 +320,7 @@ class LazyStore:
     def open(self) -> "Store":
         """Return it. Raises Unavailable."""
         if self._store is None:
-            self._store = open_history(files.make_folder(self._state, mode=0o750))
+            self._store = open_history(files.make_directory(self._state, mode=0o750))
         return self._store
 
     def close(self) -> None:

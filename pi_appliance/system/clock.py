@@ -1,68 +1,101 @@
-"""Whether the wall clock is to be believed, and by how much it was put forward or back. Pure: told what clocks show.
+"""The clocks of this machine, steps of the wall clock, and delays between attempts.
 
-A Pi without a battery starts with the time of its last shutdown, or with 1970, until somebody on the network is asked.
+A Pi without a battery starts with the time of its last shutdown, or with 1970, until it has asked a time server.
 """
 
+import asyncio
 import ctypes
+import errno
+import os
 import time
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
+from random import Random
 from typing import Protocol
 
-_NOT_A_STEP = timedelta(milliseconds=500)  # a clock that is steered gains 30 ms in a minute at the most (500 ppm)
+_MIN_STEP = timedelta(milliseconds=500)  # a clock that is slewed gains 30 ms in a minute at most (500 ppm)
+
+
+class Clock(Protocol):
+    """What time it is, and whether to believe it."""
+
+    def now(self) -> datetime:
+        """Return the wall clock's time, aware, in UTC."""
+
+    def monotonic(self) -> float:
+        """Return the seconds since the machine started, sleep included; no step changes them."""
+
+    def is_synchronized(self) -> bool:
+        """Return whether a time source has set the wall clock since the machine started."""
+
+
+@dataclass(frozen=True, slots=True)
+class Timestamp:
+    """One time by both clocks. `monotonic` counts seconds since the machine start that `boot` names."""
+
+    wall: datetime
+    monotonic: float
+    boot: str
+
+    def seconds_since(self, earlier: "Timestamp") -> float:
+        """Return the seconds from `earlier` to this: by the monotonic clock, or after a restart by the wall clock."""
+        if self.boot == earlier.boot:
+            return self.monotonic - earlier.monotonic
+        return max(0.0, (self.wall - earlier.wall).total_seconds())
 
 
 class ClockState(StrEnum):
-    """What is thought of the wall clock."""
+    """Whether the wall clock is to be believed."""
 
-    UNTRUSTED = "untrusted"  # nobody has set it yet, and there is still hope that somebody will
+    UNTRUSTED = "untrusted"  # not synchronized yet, and it still may be
     TRUSTED = "trusted"
-    STEPPED = "stepped"  # it was put forward or back since the last look
+    STEPPED = "stepped"  # it jumped since the last reading
 
 
 @dataclass(frozen=True, slots=True)
 class ClockReading:
-    """What one look at the clocks told: the state, and how far the wall clock was put (back: negative)."""
+    """One reading of the clocks. `step` is how far the wall clock jumped; negative means back."""
 
     state: ClockState
     step: timedelta = timedelta(0)
 
 
 class ClockWatch:
-    """Looks at the clocks again and again."""
+    """Compare successive readings of the wall clock and the monotonic clock."""
 
-    def __init__(self, wait: timedelta) -> None:
-        """WAIT: how long after the start of the machine a clock that nobody has set is waited for."""
-        self.wait = wait
-        self.trusted = False
+    def __init__(self, max_wait: timedelta) -> None:
+        """Wait `max_wait` after the start of the machine for a clock that is not synchronized."""
+        self.max_wait = max_wait
+        self.is_trusted = False
         self._last: tuple[datetime, float] | None = None
 
-    def look(self, wall: datetime, steady: float, *, synchronised: bool) -> ClockReading:
-        """Return what WALL, and STEADY seconds since the machine started, tell. SYNCHRONISED: somebody has set WALL."""
-        self.trusted = self.trusted or synchronised or steady >= self.wait.total_seconds()
+    def read(self, wall: datetime, monotonic: float, *, is_synchronized: bool) -> ClockReading:
+        """Return the meaning of one reading; `monotonic` is in seconds since the machine started."""
+        self.is_trusted = self.is_trusted or is_synchronized or monotonic >= self.max_wait.total_seconds()
         step = timedelta(0)
         if self._last is not None:
-            before, then = self._last
-            step = wall - before - timedelta(seconds=steady - then)
-        self._last = wall, steady
-        if abs(step) < _NOT_A_STEP:
-            return ClockReading(ClockState.TRUSTED if self.trusted else ClockState.UNTRUSTED)
-        return ClockReading(ClockState.STEPPED if self.trusted else ClockState.UNTRUSTED, step)
+            last_wall, last_monotonic = self._last
+            step = wall - last_wall - timedelta(seconds=monotonic - last_monotonic)
+        self._last = wall, monotonic
+        if abs(step) < _MIN_STEP:
+            return ClockReading(ClockState.TRUSTED if self.is_trusted else ClockState.UNTRUSTED)
+        return ClockReading(ClockState.STEPPED if self.is_trusted else ClockState.UNTRUSTED, step)
 
-    def seconds_left(self, steady: float) -> float:
-        """Return how long the clock will still be waited for."""
-        return 0.0 if self.trusted else max(0.0, self.wait.total_seconds() - steady)
+    def seconds_left(self, monotonic: float) -> float:
+        """Return how long to wait for synchronization from now on."""
+        return 0.0 if self.is_trusted else max(0.0, self.max_wait.total_seconds() - monotonic)
 
 
-_SYNCHRONISED = Path("/run/systemd/timesync/synchronized")  # made by systemd-timesyncd, once a boot
+_SYNCHRONIZED = Path("/run/systemd/timesync/synchronized")  # systemd-timesyncd creates it, once a boot
 _STA_UNSYNC = 0x40  # linux/timex.h
 _TIME_ERROR = 5
 
 
 class _Timex(ctypes.Structure):
-    """The first fields of struct timex (linux/timex.h), and room for the others."""
+    """The first fields of `struct timex` (linux/timex.h), and space for the others."""
 
     _fields_ = (
         ("modes", ctypes.c_uint),
@@ -71,63 +104,151 @@ class _Timex(ctypes.Structure):
         ("maxerror", ctypes.c_long),
         ("esterror", ctypes.c_long),
         ("status", ctypes.c_int),
-        ("room", ctypes.c_byte * 256),
+        ("rest", ctypes.c_byte * 256),
     )
 
 
 def now() -> datetime:
-    """Return the wall clock's instant, aware, in UTC."""
+    """Return the wall clock's time, aware, in UTC."""
     return datetime.now(UTC)
 
 
-def boot_name() -> str:
-    """Return a name that is the same until the machine starts anew."""
+def boot_id() -> str:
+    """Return a name for the time since the last start of the machine."""
     return "boot:" + Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
 
 
-class MachineClock:
-    """The clock of this machine."""
+class SystemClock:
+    """The `Clock` of this machine."""
 
     def now(self) -> datetime:
-        """Return the wall clock's instant."""
+        """Return the wall clock's time, aware, in UTC."""
         return now()
 
-    def steady(self) -> float:
-        """Return seconds since the machine started, sleep included."""
+    def monotonic(self) -> float:
+        """Return the seconds since the machine started, sleep included."""
         return time.clock_gettime(time.CLOCK_BOOTTIME)
 
-    def synchronised(self) -> bool:
-        """Say whether timesyncd has set the clock, or another (chrony, ntpd) told the kernel that it is right."""
-        if _SYNCHRONISED.exists():
+    def is_synchronized(self) -> bool:
+        """Return whether timesyncd has set the clock, or chrony or ntpd told the kernel that it is right."""
+        if _SYNCHRONIZED.exists():
             return True
         timex = _Timex()
         state = ctypes.CDLL(None).adjtimex(ctypes.byref(timex))
         return state not in (-1, _TIME_ERROR) and not timex.status & _STA_UNSYNC
 
 
-@dataclass(frozen=True, slots=True)
-class Timestamp:
-    """A moment by the wall clock, and by the steady one: seconds since the start of the machine that BOOT names."""
-
-    wall: datetime
-    steady: float
-    boot: str
-
-    def seconds_since(self, earlier: "Timestamp") -> float:
-        """Return how much later this is: by the steady clock, or after another start of the machine by the wall's."""
-        if self.boot == earlier.boot:
-            return self.steady - earlier.steady
-        return max(0.0, (self.wall - earlier.wall).total_seconds())
+_CLOCK_REALTIME = 0
+_TFD_NONBLOCK, _TFD_CLOEXEC = os.O_NONBLOCK, os.O_CLOEXEC
+_TFD_TIMER_ABSTIME, _TFD_TIMER_CANCEL_ON_SET = 1, 2
+_FAR_AHEAD = 10 * 365 * 86_400  # seconds
+_MAX_TIME = 2 ** (8 * ctypes.sizeof(ctypes.c_long) - 1) - 1  # the last second of a C long; with 32 bits in 2038
 
 
-class Clock(Protocol):
-    """What time it is, and whether to believe it."""
+class _Timespec(ctypes.Structure):
+    _fields_ = (("seconds", ctypes.c_long), ("nanoseconds", ctypes.c_long))
 
-    def now(self) -> datetime:
-        """Return the wall clock's instant, aware, in UTC."""
 
-    def steady(self) -> float:
-        """Return seconds since the machine started, sleep included; never put forward or back."""
+class _Itimerspec(ctypes.Structure):
+    _fields_ = (("interval", _Timespec), ("value", _Timespec))
 
-    def synchronised(self) -> bool:
-        """Say whether somebody who knows has set the wall clock since the machine started."""
+
+class ClockStepWatcher:
+    """Call `on_step` in the running event loop after each step of the wall clock.
+
+    It uses a kernel timer that a step cancels (timerfd_create(2)). Python has it since 3.13, so the C library is
+    called directly. On a kernel without such timers nothing is called; the scheduler also reads the clock once a
+    minute.
+    """
+
+    def __init__(self, on_step: Callable[[], None], seconds_ahead: float = _FAR_AHEAD) -> None:
+        """Start to watch. `on_step` is also called every `seconds_ahead` seconds, when the timer expires."""
+        self._on_step, self._seconds_ahead, self._loop = on_step, seconds_ahead, asyncio.get_running_loop()
+        self._timer = _new_timer(seconds_ahead)
+        if self._timer is not None:
+            self._loop.add_reader(self._timer, self._on_timer)
+
+    def close(self) -> None:
+        """Stop watching."""
+        if self._timer is not None:
+            self._loop.remove_reader(self._timer)
+            os.close(self._timer)
+            self._timer = None
+
+    def _on_timer(self) -> None:
+        assert self._timer is not None
+        try:
+            os.read(self._timer, 8)
+        except BlockingIOError:
+            return
+        except OSError as error:
+            if error.errno != errno.ECANCELED:
+                raise
+        # Also when it expired instead of being cancelled: a step beyond its date may look like that.
+        _arm(self._timer, self._seconds_ahead)
+        self._on_step()
+
+
+def _new_timer(seconds_ahead: float) -> int | None:
+    library = ctypes.CDLL(None, use_errno=True)
+    fd = int(library.timerfd_create(_CLOCK_REALTIME, _TFD_NONBLOCK | _TFD_CLOEXEC))
+    if fd < 0:
+        return None
+    if not _arm(fd, seconds_ahead):
+        os.close(fd)
+        return None
+    return fd
+
+
+def _arm(fd: int, seconds_ahead: float) -> bool:
+    """Set the timer `fd`, and return whether it runs.
+
+    If C cannot represent a later time it does not: it would expire without end.
+    """
+    library, wall = ctypes.CDLL(None, use_errno=True), time.time()
+    expiry = min(wall + seconds_ahead, _MAX_TIME)
+    if expiry <= wall:
+        return False
+    seconds = int(expiry)
+    spec = _Itimerspec(_Timespec(0, 0), _Timespec(seconds, int((expiry - seconds) * 1e9)))
+    flags = _TFD_TIMER_ABSTIME | _TFD_TIMER_CANCEL_ON_SET
+    return int(library.timerfd_settime(fd, flags, ctypes.byref(spec), None)) == 0
+
+
+MAX_POST_RETRY_DELAY = timedelta(hours=1)
+_MAX_DOUBLINGS = 30  # every cap is reached by then
+
+
+@dataclass(slots=True)
+class Backoff:
+    """Compute delays that double after each failure, up to `longest`, with jitter.
+
+    The jitter takes away up to a quarter, so that ten Pis behind one router do not retry in step.
+    """
+
+    first: timedelta
+    longest: timedelta
+    random: Random = field(default_factory=Random)
+    failures: int = 0
+
+    def next_delay(self, limit: timedelta | None = None) -> timedelta:
+        """Count one more failure and return the delay after it, at most `limit` instead of `longest`."""
+        self.failures += 1
+        return retry_delay(self.failures, first=self.first, at_most=limit or self.longest, random=self.random)
+
+    def reset(self) -> None:
+        """Start again with the first delay, after a success."""
+        self.failures = 0
+
+
+def retry_delay(attempt: int, *, first: timedelta, at_most: timedelta, random: Random) -> timedelta:
+    """Return the delay after failed attempt number `attempt`, counted from 1."""
+    doublings = min(attempt - 1, _MAX_DOUBLINGS)
+    # In seconds, because a timedelta that is doubled so often overflows.
+    longest = min(first.total_seconds() * 2.0**doublings, at_most.total_seconds())
+    return timedelta(seconds=longest * random.uniform(0.75, 1.0))
+
+
+def post_retry_delay(attempts: int) -> timedelta:
+    """Return how long a post waits between runs: a minute, then twice as long after each of its `attempts`."""
+    return min(timedelta(minutes=1 << min(max(attempts, 1) - 1, 10)), MAX_POST_RETRY_DELAY)

@@ -35,9 +35,9 @@ def atomic_write(path: Path, *, mode: int = 0o644) -> Iterator[IO[bytes]]:
                 if not draft.exists():
                     _name(file.fileno(), draft)
             draft.replace(path)
-            sync_folder(path.parent)
+            sync_directory(path.parent)
         except OSError as error:
-            raise cannot_write(path, error) from None
+            raise write_error(path, error) from None
     finally:
         with contextlib.suppress(OSError):
             draft.unlink()
@@ -75,18 +75,18 @@ def atomic_write_text(path: Path) -> Iterator[IO[str]]:
         text.detach()
 
 
-def write(path: Path, content: bytes, *, mode: int = 0o644) -> None:
+def write_file(path: Path, content: bytes, *, mode: int = 0o644) -> None:
     """Put CONTENT in the place of PATH, wholly or not at all. Raises Unavailable."""
     with atomic_write(path, mode=mode) as file:
         file.write(content)
 
 
-def make_folder(path: Path, *, mode: int = 0o755) -> Path:
+def make_directory(path: Path, *, mode: int = 0o755) -> Path:
     """Make the folder PATH and those above it, and return it. Raises Unavailable."""
     try:
         path.mkdir(mode=mode, parents=True, exist_ok=True)
     except OSError as error:
-        raise cannot_write(path, error) from None
+        raise write_error(path, error) from None
     return path
 
 
@@ -101,7 +101,7 @@ def require_free_space(folder: Path) -> None:
         raise Unavailable(f"{folder} is full: make room there")
 
 
-def sync_folder(folder: Path) -> None:
+def sync_directory(folder: Path) -> None:
     """Make the names in FOLDER survive a power cut."""
     number = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
@@ -110,7 +110,7 @@ def sync_folder(folder: Path) -> None:
         os.close(number)
 
 
-def cannot_write(path: Path, error: OSError) -> Unavailable:
+def write_error(path: Path, error: OSError) -> Unavailable:
     """Return the error that tells the owner that PATH cannot be written, and why."""
     return Unavailable(
         f"{path} cannot be written: {error.strerror}; check the rights and the free space of {path.parent}"
@@ -147,7 +147,7 @@ def _is_there(path: Path) -> bool:
         return False
 
 
-def name_of(user: int) -> str:
+def user_name(user: int) -> str:
     """Return the name of the user with that number, or #NUMBER."""
     try:
         return pwd.getpwuid(user).pw_name

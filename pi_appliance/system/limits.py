@@ -200,16 +200,16 @@ class LimitedRun:
 
     plan: str
     """To be given to `enter` by the process that is to be held."""
-    facts: Mapping[str, str]
+    details: Mapping[str, str]
     """For the history: which limit is held by what."""
-    note: str
+    warning: str
     """For the log: what cannot be held here; or ''."""
     out_of_memory: Callable[[], bool]
     """Says whether something was killed for its memory. Always False where that cannot be known."""
 
 
 @contextlib.contextmanager
-def apply(limits: Limits, name: str, *, given: Callable[[], Path | None] = own_cgroup) -> Iterator[LimitedRun]:
+def apply_limits(limits: Limits, name: str, *, given: Callable[[], Path | None] = own_cgroup) -> Iterator[LimitedRun]:
     """Have LIMITS held for the block, in a cgroup called NAME if one may be made below the one GIVEN to us."""
     leaf = _leaf(name, given) if limits.memory or limits.cpu else None
     try:
@@ -219,7 +219,7 @@ def apply(limits: Limits, name: str, *, given: Callable[[], Path | None] = own_c
             leaf.remove()
 
 
-def enter(plan: str) -> None:
+def enter_limits(plan: str) -> None:
     """Put this process, and all that it starts from now on, under the limits of PLAN. Raises Unavailable."""
     wanted = json.loads(plan)
     try:

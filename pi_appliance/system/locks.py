@@ -17,7 +17,7 @@ from datetime import datetime
 from pathlib import Path
 
 from pi_appliance.errors import Refused
-from pi_appliance.system.files import cannot_write
+from pi_appliance.system.files import write_error
 
 _LOOK = 0.05  # seconds between two tries; the kernel tells nobody who waits with a limit
 _SLOWEST_LOOK = 1.0  # after a while of waiting
@@ -28,10 +28,10 @@ _ROOM = 1024  # bytes for each of the two texts in the file
 class UnreportedResult:
     """How a run ended that could not tell the history."""
 
-    run: int
+    run_id: int
     outcome: str
     summary: str
-    at: datetime
+    ended_at: datetime
     attempts: int
 
 
@@ -39,36 +39,36 @@ class UnreportedResult:
 class Lock:
     """A lock that is held. `number` is the open file, to be handed to the run's process."""
 
-    number: int
-    due: str | None = None
+    fd: int
+    slot: str | None = None
     """The slot that its run belongs to."""
 
-    def say(self, run: int, done: float | None, note: str) -> None:
+    def write_status(self, run: int, done: float | None, note: str) -> None:
         """Write how far the run is, if the disk takes it: no run ends because nobody can be told of it."""
-        text = _bytes({"run": run, "done": done, "note": note[:200], "pid": os.getpid(), "due": self.due})
+        text = _bytes({"run": run, "done": done, "note": note[:200], "pid": os.getpid(), "due": self.slot})
         with contextlib.suppress(OSError):
-            os.pwrite(self.number, text.ljust(_ROOM), 0)
+            os.pwrite(self.fd, text.ljust(_ROOM), 0)
 
-    def leave(self, left: "UnreportedResult") -> None:
+    def leave_result(self, left: "UnreportedResult") -> None:
         """Write how the run ended, for who holds the lock next: the history takes nothing just now.
 
         The place is there already, so a full disk takes it.
         """
         text = _bytes(
             {
-                "run": left.run,
-                "due": self.due,
-                "ended": [left.outcome, left.summary[:150], left.at.isoformat()],
+                "run": left.run_id,
+                "due": self.slot,
+                "ended": [left.outcome, left.summary[:150], left.ended_at.isoformat()],
                 "attempts": left.attempts,
             }
         )
         with contextlib.suppress(OSError):
-            os.pwrite(self.number, text.ljust(_ROOM), 0)
+            os.pwrite(self.fd, text.ljust(_ROOM), 0)
 
-    def left(self) -> "UnreportedResult | None":
+    def previous_result(self) -> "UnreportedResult | None":
         """Return how the run before ended, if it had to leave that here."""
         try:
-            told = json.loads(os.pread(self.number, _ROOM, 0))
+            told = json.loads(os.pread(self.fd, _ROOM, 0))
             outcome, summary, at = told["ended"]
             return UnreportedResult(
                 int(told["run"]), str(outcome), str(summary), datetime.fromisoformat(at), int(told["attempts"])
@@ -76,10 +76,10 @@ class Lock:
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
-    def why_asked(self, run: int) -> str:
+    def stop_reason(self, run: int) -> str:
         """Return why somebody asked RUN to end by `ask_to_end`; '' if nobody did."""
         try:
-            told = json.loads(os.pread(self.number, _ROOM, _ROOM))
+            told = json.loads(os.pread(self.fd, _ROOM, _ROOM))
             return str(told["why"]) if told["run"] == run else ""
         except (OSError, ValueError, KeyError, TypeError):
             return ""
@@ -96,7 +96,7 @@ def acquire(
     try:
         number = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     except OSError as error:
-        raise cannot_write(path, error) from None
+        raise write_error(path, error) from None
     try:
         yield Lock(number) if _locked(number, time.monotonic() + patience, give_up) else None
     finally:
@@ -128,7 +128,7 @@ def read_status(path: Path) -> tuple[int, float | None, str] | None:
         return None  # never held, or caught in the middle of a word: the next look will tell
 
 
-def claimed(path: Path) -> tuple[int, str | None] | None:
+def read_claim(path: Path) -> tuple[int, str | None] | None:
     """Return the last run that held the lock PATH, and the slot it belongs to. None if none is known."""
     try:
         with path.open("rb") as file:
@@ -138,7 +138,7 @@ def claimed(path: Path) -> tuple[int, str | None] | None:
         return None
 
 
-def held(path: Path) -> bool:
+def is_locked(path: Path) -> bool:
     """Say whether somebody holds the lock PATH."""
     try:
         number = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
@@ -153,7 +153,7 @@ def held(path: Path) -> bool:
     return False
 
 
-def ask_to_end(path: Path, run: int, why: str) -> bool:
+def request_stop(path: Path, run: int, why: str) -> bool:
     """Ask RUN, which holds the lock PATH, to end because of WHY. False if it does not hold it (any more, or yet).
 
     Raises Refused if it belongs to another user.
@@ -163,12 +163,12 @@ def ask_to_end(path: Path, run: int, why: str) -> bool:
     except FileNotFoundError:
         return False
     except OSError as error:
-        raise cannot_write(path, error) from None
+        raise write_error(path, error) from None
     try:
         told = json.loads(os.pread(number, _ROOM, 0))
         process = os.pidfd_open(int(told["pid"]))
         try:
-            if told["run"] != run or not held(path):
+            if told["run"] != run or not is_locked(path):
                 return False
             os.pwrite(number, _bytes({"run": run, "why": why[:200]}).ljust(_ROOM), _ROOM)
             signal.pidfd_send_signal(process, signal.SIGTERM)

@@ -7,9 +7,9 @@ from io import FileIO
 from pathlib import Path
 
 from pi_appliance.errors import DeadlineExceeded
-from pi_appliance.system.files import cannot_write, make_folder
+from pi_appliance.system.files import make_directory, write_error
 
-CAP = 1_000_000  # bytes a run may keep; a chatty job must not fill the card
+MAX_LOG_BYTES = 1_000_000  # bytes a run may keep; a chatty job must not fill the card
 
 
 class RunLog:
@@ -18,7 +18,7 @@ class RunLog:
     Of more than the cap, the first half and the last are kept: how it began and how it ended say more than the middle.
     """
 
-    def __init__(self, path: Path, cap: int = CAP) -> None:
+    def __init__(self, path: Path, cap: int = MAX_LOG_BYTES) -> None:
         self.path, self._cap, self._half = path, cap, cap // 2
         self._file: FileIO | None = None
         self._size = 0
@@ -28,12 +28,12 @@ class RunLog:
         """Keep CHUNK, for the time being at least. Raises Unavailable if the file cannot be written."""
         try:
             if self._file is None:
-                make_folder(self.path.parent)
+                make_directory(self.path.parent)
                 # Unbuffered, so that it can be read while the run goes on.
                 self._file = self.path.open("wb", buffering=0)
             self._file.write(chunk[: max(0, self._cap - self._size)])
         except OSError as error:
-            raise cannot_write(self.path, error) from None
+            raise write_error(self.path, error) from None
         self._size += len(chunk)
         self._end += chunk
         if len(self._end) > self._cap:
@@ -52,10 +52,10 @@ class RunLog:
                 self._file.write(self._end[-self._half :])
             self._file.close()
         except OSError as error:
-            raise cannot_write(self.path, error) from None
+            raise write_error(self.path, error) from None
 
 
-def read(path: Path) -> str:
+def read_log(path: Path) -> str:
     """Return what the log PATH holds; nothing if the run printed nothing."""
     try:
         return path.read_bytes().decode("utf-8", "replace")

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-LIST = Path("/proc/self/mountinfo")
+MOUNT_TABLE = Path("/proc/self/mountinfo")
 _IN_MEMORY = {"tmpfs", "ramfs", "devtmpfs"}
 _OVERLAYS = {"overlay", "overlayfs", "aufs", "fuse-overlayfs", "unionfs"}
 _MEMORY_DEVICE = re.compile(r"/dev/(zram|ram)\d")
@@ -38,12 +38,12 @@ class Mount:
         return next((each.partition("=")[2] for each in self.options if each.startswith(f"{name}=")), None)
 
 
-def mounts(path: Path = LIST) -> list[Mount]:
+def read_mounts(path: Path = MOUNT_TABLE) -> list[Mount]:
     """Return what is mounted, in the order in which it was. Raises OSError where the kernel does not tell."""
     return [mount for line in path.read_text("utf-8", "surrogateescape").splitlines() if (mount := _parse(line))]
 
 
-def mount_of(folder: Path, known: Sequence[Mount]) -> Mount | None:
+def find_mount(folder: Path, known: Sequence[Mount]) -> Mount | None:
     """Return the mount of KNOWN that FOLDER is on; where there is no such folder yet, the one it would be on."""
     folder = folder.resolve()
     found = None
@@ -63,7 +63,7 @@ def is_volatile(mount: Mount, known: Sequence[Mount]) -> bool:
     below = None
     with contextlib.suppress(OSError):
         if upper.is_absolute() and upper.is_dir():  # else it lies outside of the container that we are in
-            below = mount_of(upper, [each for each in known if each.kind not in _OVERLAYS])
+            below = find_mount(upper, [each for each in known if each.kind not in _OVERLAYS])
     return below is None or is_volatile(below, known)
 
 
@@ -85,7 +85,7 @@ def _plain(text: str) -> str:
 class MountWatcher:
     """Calls RING in the running loop after each change of the LIST of mounts."""
 
-    def __init__(self, ring: Callable[[], None], path: Path = LIST) -> None:
+    def __init__(self, ring: Callable[[], None], path: Path = MOUNT_TABLE) -> None:
         self._ring, self._loop = ring, asyncio.get_running_loop()
         self._epoll: select.epoll | None = None
         try:

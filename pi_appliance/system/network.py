@@ -13,17 +13,17 @@ _RTMGRP_IPV4_IFADDR = 0x10
 _ANYWHERE = ("192.0.2.1", 9)  # an address that nobody has (RFC 5737)
 
 
-def name() -> str:
+def host_name() -> str:
     """Return what this machine is called at home, without any domain."""
     return socket.gethostname().partition(".")[0] or "appliance"
 
 
-def announced(machine: str) -> str:
+def mdns_name(machine: str) -> str:
     """Return the name of the host by which phones find the machine called so (see mdns.py)."""
     return f"{machine}-appliance.local"
 
 
-def addresses() -> list[str]:
+def local_addresses() -> list[str]:
     """Return the IPv4 addresses that others may reach, that of the way out of the house first."""
     found = [
         each
@@ -34,7 +34,7 @@ def addresses() -> list[str]:
     return sorted(dict.fromkeys(found), key=lambda each: each != first)
 
 
-def public_addresses(host: str, own: Callable[[], list[str]] = addresses) -> list[str]:
+def public_addresses(host: str, own: Callable[[], list[str]] = local_addresses) -> list[str]:
     """Return those of our OWN addresses at which others reach who listens on HOST; none for 127.0.0.1."""
     told = _addresses_of(host)
     everywhere = any(each.is_unspecified for each in told)

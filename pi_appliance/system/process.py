@@ -29,11 +29,11 @@ class Process:
 
     pid: int
     parent: int
-    born: int  # in ticks of the kernel
-    dead: bool  # and not yet taken leave of
+    start_ticks: int  # in ticks of the kernel
+    is_dead: bool  # and not yet taken leave of
 
 
-def below(top: int) -> set[Process]:
+def descendants(top: int) -> set[Process]:
     """Return the living processes that process TOP has started, and those that these have started."""
     for _ in range(_TORN):
         table = _table()
@@ -48,10 +48,10 @@ def below(top: int) -> set[Process]:
         more = children.get(ahead.pop(), [])
         found.update(more)
         ahead += [each.pid for each in more]
-    return {each for each in found if not each.dead}
+    return {each for each in found if not each.is_dead}
 
 
-def children() -> set[int]:
+def child_pids() -> set[int]:
     """Return the numbers of this process's own children, the dead included, where the kernel tells (PROC_CHILDREN).
 
     Also of those that hide in /proc, as ssh-agent does where ProtectProc=invisible shows what we could debug only.
@@ -77,7 +77,7 @@ def send_signal(process: Process, kind: signal.Signals) -> None:
         number = os.pidfd_open(process.pid)
         try:
             now = read_process(process.pid)
-            if now is not None and now.born == process.born:
+            if now is not None and now.start_ticks == process.start_ticks:
                 signal.pidfd_send_signal(number, kind)
         finally:
             os.close(number)
@@ -108,8 +108,8 @@ def _table() -> Mapping[int, Process]:
     return {each.pid: each for each in found if each is not None}
 
 
-POLITE = 5.0  # seconds between SIGTERM and SIGKILL
-_PATIENCE = POLITE + 2.0  # seconds between SIGTERM and SIGKILL: a guard has its own, and is waited for
+TERM_TIMEOUT = 5.0  # seconds between SIGTERM and SIGKILL
+_PATIENCE = TERM_TIMEOUT + 2.0  # seconds between SIGTERM and SIGKILL: a guard has its own, and is waited for
 _CHUNK = 65_536
 _LEFT = 32  # chunks read after the end at the most: a pipe holds one, but what escaped may go on filling it
 _LONGEST_NAP = 86_400.0  # seconds; the kernel counts milliseconds in 31 bits, which is 24 days
@@ -124,18 +124,18 @@ class ProcessResult:
     status: int  # as in subprocess: negative for the signal that ended it
     timed_out: bool = False
     stopped: int = 0  # the signal that asked us to stop it
-    held: float = 0.0  # seconds
+    suspended_seconds: float = 0.0  # seconds
 
 
 @dataclass(frozen=True, slots=True)
 class Suspend:
     """When a child is held (SIGSTOP), and who hears of it."""
 
-    why: Callable[[], str]
+    reason: Callable[[], str]
     """Says why it should be held at this moment; '' if it need not be."""
-    on_look: Callable[[str], None] = lambda _: None
+    on_check: Callable[[str], None] = lambda _: None
     """Hears that at every look while it is held, and '' when it goes on."""
-    every: float = 15.0  # seconds between two looks
+    interval: float = 15.0  # seconds between two looks
 
 
 class StopSignal:
@@ -146,11 +146,11 @@ class StopSignal:
 
     def __init__(self, *, impatient: bool = False) -> None:
         self.signal = 0
-        self.impatient = impatient
+        self.second_signal_raises = impatient
         self.reader, self._writer = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
 
     @contextlib.contextmanager
-    def caught(self) -> Iterator["StopSignal"]:
+    def installed(self) -> Iterator["StopSignal"]:
         """Catch the signals; afterwards they do what they did before."""
         kinds = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
         before = {kind: signal.signal(kind, self._note) for kind in kinds}
@@ -167,7 +167,7 @@ class StopSignal:
         os.close(self._writer)
 
     def _note(self, number: int, _: object) -> None:
-        if self.impatient and self.signal == number == signal.SIGINT:
+        if self.second_signal_raises and self.signal == number == signal.SIGINT:
             raise KeyboardInterrupt
         self.signal = self.signal or number
         with contextlib.suppress(BlockingIOError):
@@ -183,7 +183,7 @@ class StopSignal:
         return bool(self.signal)
 
 
-def watch(
+def run_child(
     argv: Sequence[str],
     *,
     stop: StopSignal,
@@ -240,7 +240,7 @@ class _Watch:
         self.on_output, self.on_line, self.hold = on_output, on_line, hold
         me = read_process(child.pid)
         assert me is not None  # not reaped yet
-        self.born = me.born
+        self.born = me.start_ticks
         self.part = b""  # of a line that is not whole yet
         self.timed_out, self.stopped, self.deadline, self.kill_at = False, 0, _NEVER, _NEVER
         self.look_at, self.held, self.left = _NEVER, 0.0, 0.0  # left: of its time, when it was held
@@ -250,7 +250,7 @@ class _Watch:
         """Return how it ended, when nothing of it is left."""
         self.deadline = time.monotonic() + seconds
         if self.hold is not None:
-            self.look_at = time.monotonic() + self.hold.every
+            self.look_at = time.monotonic() + self.hold.interval
         ended = os.pidfd_open(self.child.pid)
         for number in (self.output, self.teller):
             os.set_blocking(number, False)
@@ -308,8 +308,8 @@ class _Watch:
     def _look(self, now: float) -> None:
         """Hold it or let it go on, as the moment wants."""
         assert self.hold is not None
-        self.look_at = now + self.hold.every
-        why, was_held = self.hold.why(), self.held_since is not None
+        self.look_at = now + self.hold.interval
+        why, was_held = self.hold.reason(), self.held_since is not None
         if why and not was_held:
             self.held_since, self.left, self.deadline = now, self.deadline - now, _NEVER
         if why:
@@ -317,10 +317,10 @@ class _Watch:
         elif was_held:
             self._count_hold(now)
             self.deadline = now + self.left
-            for each in below(self.child.pid):
+            for each in descendants(self.child.pid):
                 send_signal(each, signal.SIGCONT)
         if why or was_held:
-            self.hold.on_look(why)
+            self.hold.on_check(why)
 
     def _count_hold(self, now: float) -> None:
         if self.held_since is not None:
@@ -330,7 +330,7 @@ class _Watch:
     def _stop_all(self) -> None:
         stopped = set[int]()
         for _ in range(_ROUNDS):
-            new = [each for each in below(self.child.pid) if each.pid not in stopped]
+            new = [each for each in descendants(self.child.pid) if each.pid not in stopped]
             for each in new:
                 send_signal(each, signal.SIGSTOP)
             if not new:
@@ -350,7 +350,7 @@ class _Watch:
     def _kill_orphans(self) -> None:
         """Kill what had left the group of a guard that was killed itself: it is ours now."""
         for _ in range(_ROUNDS):
-            left = [each for each in below(os.getpid()) if each.born >= self.born]
+            left = [each for each in descendants(os.getpid()) if each.start_ticks >= self.born]
             for each in left:
                 send_signal(each, signal.SIGKILL)
             for each in left:
@@ -375,8 +375,8 @@ class _Watch:
         return True
 
 
-KEEP = 4_096  # bytes of the end of an output that are enough to find it in
-LONGEST = 200  # characters
+MAX_TAIL = 4_096  # bytes of the end of an output that are enough to find it in
+MAX_LINE = 200  # characters
 _ESCAPES = re.compile(r"\x1b(\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\)|[@-_])")  # colours, titles, cursor
 
 
@@ -393,7 +393,7 @@ def last_line(output: bytes) -> str:
 
 def _short(words: str) -> str:
     words = words.lstrip("\ufffd")
-    return words if len(words) <= LONGEST else words[: LONGEST - 1] + "…"
+    return words if len(words) <= MAX_LINE else words[: MAX_LINE - 1] + "…"
 
 
 _SHELL = 128  # a shell adds it to the signal that ended what it ran

@@ -79,7 +79,7 @@ def _leads_out(flags: str) -> bool:
     return int(flags, 16) & (_UP | _REJECT) == _UP
 
 
-def free(folder: Path) -> int:
+def free_space(folder: Path) -> int:
     """Return how many bytes an ordinary user may still write where FOLDER is."""
     found = os.statvfs(folder)
     return found.f_bavail * found.f_frsize
@@ -89,7 +89,7 @@ _URGENT = 3  # of pre_eol_info: 1 normal, 2 four fifths of the spare blocks are 
 
 
 @dataclass(frozen=True, slots=True)
-class Errors:
+class FilesystemErrors:
     """How many errors the kernel met on a file system, and when the first and the newest of them."""
 
     device: str
@@ -99,7 +99,7 @@ class Errors:
 
 
 @dataclass(frozen=True, slots=True)
-class Wear:
+class StorageWear:
     """How much of a card's life is used, in hundredths as it says itself, and whether its spare blocks run out."""
 
     device: str
@@ -107,18 +107,18 @@ class Wear:
     spare_low: bool
 
 
-def errors(sys: Path = Path("/sys")) -> list[Errors]:
+def filesystem_errors(sys: Path = Path("/sys")) -> list[FilesystemErrors]:
     """Return the counters of all ext4 file systems, those without an error too; none where there is no ext4."""
     found = []
     for path in sorted(sys.glob("fs/ext4/*/errors_count")):
         count = _number(path)
         if count is not None:
             times = (_instant(path.with_name(f"{which}_error_time")) for which in ("first", "last"))
-            found.append(Errors(path.parent.name, count, *times))
+            found.append(FilesystemErrors(path.parent.name, count, *times))
     return found
 
 
-def wear(sys: Path = Path("/sys")) -> list[Wear]:
+def storage_wear(sys: Path = Path("/sys")) -> list[StorageWear]:
     """Return what cards say of their own life; few SD cards say anything."""
     found = []
     for path in sorted(sys.glob("block/mmcblk*/device/life_time")):
@@ -126,7 +126,7 @@ def wear(sys: Path = Path("/sys")) -> list[Wear]:
         if any(tenths):  # 0: it does not know
             spare = _hexadecimal("".join(_words(path.with_name("pre_eol_info"))))
             low = spare is not None and spare >= _URGENT
-            found.append(Wear(path.parents[1].name, max(tenths) * 10, low))
+            found.append(StorageWear(path.parents[1].name, max(tenths) * 10, low))
     return found
 
 
@@ -153,7 +153,7 @@ def _hexadecimal(text: str) -> int | None:
     return None
 
 
-def versions(root: Path = Path("/")) -> dict[str, str]:
+def system_versions(root: Path = Path("/")) -> dict[str, str]:
     """Return the versions of program, Python, kernel and system, and the model of the machine, by name."""
     kernel = os.uname()
     return {
@@ -161,19 +161,19 @@ def versions(root: Path = Path("/")) -> dict[str, str]:
         "python": platform.python_version(),
         "kernel": f"{kernel.sysname} {kernel.release} {kernel.machine}",
         "system": _system(root),
-        "model": model(root) or "it does not say",
+        "model": machine_model(root) or "it does not say",
         "memory": _memory(root),
     }
 
 
-def model(root: Path = Path("/")) -> str:
+def machine_model(root: Path = Path("/")) -> str:
     """Return which Raspberry Pi this is, '' for a machine that does not say."""
     with contextlib.suppress(OSError):
         return (root / "proc/device-tree/model").read_bytes().rstrip(b"\0").decode("utf-8", "replace")
     return ""
 
 
-def packages() -> dict[str, str]:
+def package_versions() -> dict[str, str]:
     """Return the version of every Python package that can be imported here."""
     found = ((each.name, each.version) for each in importlib.metadata.distributions())
     return dict(sorted((name, version) for name, version in found if name))

@@ -19,7 +19,7 @@ import time
 from typing import NoReturn
 
 from pi_appliance.system import process
-from pi_appliance.system.process import POLITE
+from pi_appliance.system.process import TERM_TIMEOUT
 
 _AGAIN = 1.0  # seconds between two tries to kill
 
@@ -58,7 +58,7 @@ class _Guard:
             elif self.status is not None:
                 self._ask_to_end()
             left = self.kill_at - time.monotonic()
-            if left < -POLITE:  # what is still there, nobody can kill: it waits for a disk, or runs as root
+            if left < -TERM_TIMEOUT:  # what is still there, nobody can kill: it waits for a disk, or runs as root
                 break
             if left <= 0:
                 self._send(signal.SIGKILL)
@@ -80,15 +80,15 @@ class _Guard:
 
     def _ask_to_end(self) -> None:
         if self.kill_at == float("inf"):
-            self.kill_at = time.monotonic() + POLITE
+            self.kill_at = time.monotonic() + TERM_TIMEOUT
             self._send(signal.SIGTERM, signal.SIGCONT)  # one that is held hears when it goes on
 
     def _send(self, *kinds: signal.Signals) -> None:
-        seen = process.below(os.getpid())
+        seen = process.descendants(os.getpid())
         for kind in kinds:
             for each in seen:
                 process.send_signal(each, kind)
-            for pid in process.children() - {each.pid for each in seen}:
+            for pid in process.child_pids() - {each.pid for each in seen}:
                 with contextlib.suppress(PermissionError):
                     os.kill(pid, kind)  # nobody else gets the number of a child that we have not taken leave of
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 
-MAIN = "pi-appliance.service"
+MAIN_UNIT = "pi-appliance.service"
 _PLACE = "etc/systemd/system"
 _PATIENCE = 5.0  # seconds; a systemd that hangs must not hang us
 _ASKED = ("LoadState", "ActiveState", "Result", "NeedDaemonReload")
@@ -25,7 +25,7 @@ class Unit:
     """active, inactive, failed, activating, …"""
     result: str
     """success, or why it failed: exit-code, watchdog, oom-kill, …"""
-    outdated: bool
+    needs_reload: bool
     """Whether its file was changed and systemd has not read it again."""
 
 
@@ -36,7 +36,7 @@ class Systemd:
         self._root, self._environment = root, environment
 
     @property
-    def here(self) -> bool:
+    def is_running(self) -> bool:
         """Whether systemd runs this machine."""
         return (self._root / "run/systemd/system").is_dir() and self._program("systemctl") is not None
 
@@ -100,7 +100,7 @@ def packaged_units() -> dict[str, bytes]:
     return {item.name: item.read_bytes() for item in folder.iterdir() if item.name.endswith((".service", ".path"))}
 
 
-class Notifier:
+class ServiceNotifier:
     """The notify socket of the service, where there is one."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
@@ -110,7 +110,7 @@ class Notifier:
         self.watchdog = int(environment.get("WATCHDOG_USEC", "0")) / 1_000_000
         """Seconds after which systemd takes silence for a hang; 0 if it does not watch."""
 
-    def say(self, *messages: str) -> None:
+    def send(self, *messages: str) -> None:
         """Send messages such as READY=1, STATUS=…, WATCHDOG=1, STOPPING=1."""
         if not self._address:
             return

@@ -35,7 +35,7 @@ def listen(path: Path) -> Iterator[None]:
             raise Refused(
                 f"another daemon uses {path.parent}; stop it first, or give this one a state folder of its own"
             )
-        lock.say(0, None, "")
+        lock.write_status(0, None, "")
         yield
 
 
@@ -51,7 +51,7 @@ def wake_daemon(path: Path) -> bool:
         return False
     try:
         # It is asked first and looked for second: a process that has died since is not there to be mistaken for it.
-        if not locks.held(path):
+        if not locks.is_locked(path):
             return False
         signal.pidfd_send_signal(process, RING)
     except PermissionError:

@@ -16,7 +16,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from pi_appliance.errors import WrongArgument
+from pi_appliance.errors import InvalidOption
 from pi_appliance.operations import MAX_BODY, Operation, integer, parse_arguments
 
 Given = Mapping[str, object]
@@ -107,7 +107,7 @@ async def _given(operation: Operation, request: Request) -> dict[str, object]:
         given |= await json_object(request, operation.max_body)
     for name in operation.path_arguments:
         if name in given:
-            raise WrongArgument(f"{operation.name} takes {name!r} in its address, and nowhere else")
+            raise InvalidOption(f"{operation.name} takes {name!r} in its address, and nowhere else")
         if any(argument.name == name for argument in operation.arguments):
             given[name] = request.path_params[name]
     return given

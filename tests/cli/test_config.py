@@ -155,7 +155,7 @@ def test_the_zone_of_the_environment_is_taken_by_name_or_by_file(tmp_path, monke
     link.symlink_to("/usr/share/zoneinfo/Asia/Tokyo")
     (tmp_path / "appliance.yaml").write_text("state-dir: state\n", "utf-8")
     monkeypatch.setenv("TZ", given.format(link=link))
-    assert loader.load(tmp_path / "appliance.yaml").time_zone.key == zone
+    assert loader.load_config(tmp_path / "appliance.yaml").time_zone.key == zone
 
 
 @pytest.mark.parametrize("section", ["web", "mpd-proxy"])

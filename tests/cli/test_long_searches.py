@@ -8,7 +8,7 @@ import subprocess
 import time
 from pathlib import Path
 
-from pi_appliance.system.process import below
+from pi_appliance.system.process import descendants
 from tests.house import PROGRAM, House, alive, until
 
 BOOK = "book:\n  kind: puzzle\n  {keys}\n  with: {{puzzle: connect-four, precompute: true}}"
@@ -16,7 +16,7 @@ BOOK = "book:\n  kind: puzzle\n  {keys}\n  with: {{puzzle: connect-four, precomp
 
 def hands(process: subprocess.Popen[str]) -> set[int]:
     """Return the processes of a run: its guard, itself, and its workers where there is more than one core."""
-    return {each.pid for each in below(process.pid)}
+    return {each.pid for each in descendants(process.pid)}
 
 
 def test_a_deadline_ends_it_with_what_is_known_and_the_next_run_goes_on(house: House) -> None:
@@ -79,5 +79,5 @@ def drained(terminal: int, seconds: float = 0) -> bytes:
 
 def commands() -> list[str]:
     """Return the command lines of all processes below this one."""
-    places = (Path(f"/proc/{each.pid}/cmdline") for each in below(os.getpid()))
+    places = (Path(f"/proc/{each.pid}/cmdline") for each in descendants(os.getpid()))
     return [path.read_bytes().decode().replace("\0", " ") for path in places if path.exists()]

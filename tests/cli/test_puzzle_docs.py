@@ -1,4 +1,4 @@
-"""The pages of the puzzles do what they say: commands run, configurations load, keys and libraries are there."""
+"""The pages of the puzzles do what they say: commands run, configurations load_config, keys and libraries are there."""
 
 import json
 import re
@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from pi_appliance import plugins
 from pi_appliance.cli.program import cli
-from pi_appliance.config.loader import load
+from pi_appliance.config.loader import load_config
 from pi_appliance.puzzles import kernel_mode
 from pi_appliance.puzzles.cli.request import PuzzleRequest
 from pi_appliance.puzzles.puzzle_job import Options, run
@@ -95,7 +95,7 @@ def test_the_library_of_a_puzzle_runs_and_prints(page: Path, capsys: pytest.Capt
 def test_the_configuration_of_the_page_loads_beside_the_example_boards(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "config" / "boards", tmp_path / "boards")
     (tmp_path / "appliance.yaml").write_text("state-dir: state\n" + block("yaml"), "utf-8")
-    options = load(tmp_path / "appliance.yaml").jobs["nightly-puzzles"].with_
+    options = load_config(tmp_path / "appliance.yaml").jobs["nightly-puzzles"].options
     assert (options.max_solutions, options.rules) == (1000, {"goal": "3,3"})
 
 

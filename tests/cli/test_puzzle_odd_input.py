@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from pi_appliance.cli.program import cli
-from pi_appliance.config.loader import load
+from pi_appliance.config.loader import load_config
 from pi_appliance.errors import ApplianceError, ConfigError
 from pi_appliance.puzzles import boards, rubiks_cube
 from tests.house import House
@@ -93,7 +93,7 @@ def test_a_pipe_in_place_of_a_board_keeps_nobody_waiting(tmp_path: Path) -> None
         "state-dir: state\njobs:\n  night: {kind: puzzle, with: {puzzle: sudoku, boards: [board.txt]}}\n", "utf-8"
     )
     with pytest.raises(ConfigError, match=r"this is no file with a board; name a text file"):
-        load(config)
+        load_config(config)
 
 
 def test_lines_may_end_as_on_other_systems_and_begin_with_a_byte_order_mark(tmp_path: Path) -> None:

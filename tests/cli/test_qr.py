@@ -15,7 +15,7 @@ from tests.house import House
 
 CELLS = {" ": (255, 255), "▀": (0, 255), "▄": (255, 0), "█": (0, 0)}
 EVERYWHERE = "0.0.0.0"  # noqa: S104 - nothing listens
-needs_address = pytest.mark.skipif(not network.addresses(), reason="this machine has no address but its own")
+needs_address = pytest.mark.skipif(not network.local_addresses(), reason="this machine has no address but its own")
 
 
 def seen(lines: list[str], scale: int = 6) -> str:
@@ -72,7 +72,7 @@ def test_the_command_shows_the_address_and_never_the_password(house: House) -> N
     done = house.run("qr", environment={"PYTHONUTF8": "1"})
     assert done.returncode == 0, done.stderr
     *code, first, name = [each for each in done.stdout.splitlines() if not each.startswith("or http://1")]
-    assert seen(code) == first == f"http://{network.addresses()[0]}:8123/"
+    assert seen(code) == first == f"http://{network.local_addresses()[0]}:8123/"
     assert name == f"or http://{socket.gethostname().partition('.')[0]}.local:8123/"
     assert "sesame" not in done.stdout
     picture = house.folder / "code.svg"

@@ -15,7 +15,7 @@ from xml.etree import ElementTree
 import pytest
 
 from pi_appliance import plugins
-from pi_appliance.errors import ApplianceError, ConfigError, UnknownName, WrongArgument
+from pi_appliance.errors import ApplianceError, ConfigError, InvalidOption, UnknownName
 from pi_appliance.puzzles import Puzzle, SolveMode, SolveResult
 from pi_appliance.puzzles.rendering import list_solutions
 from pi_appliance.puzzles.runtime.interface import Interrupted, SerialRuntime
@@ -290,7 +290,7 @@ def test_a_rule_that_there_is_not_is_refused_with_the_nearest(puzzle: Puzzle) ->
         if rule.choices and rule.default:
             assert rule.default in rule.choices
         for choice in rule.choices:
-            with contextlib.suppress(WrongArgument):  # the board itself says something else
+            with contextlib.suppress(InvalidOption):  # the board itself says something else
                 chosen = puzzle.with_rules(board, {name: choice})
                 assert puzzle.with_rules(chosen, {name: choice}) == chosen
 

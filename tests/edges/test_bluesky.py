@@ -233,8 +233,8 @@ def test_a_limit_tells_when_it_is_lifted_by_the_servers_clock(server, place, met
     server.faults[method].append(429)
     with pytest.raises(Unavailable) as raised:
         connected(server, place).post(Post("later", (Picture(png(2, 2), "image/png"),)), key=KEY)
-    assert raised.value.after is not None
-    assert 85 <= raised.value.after <= 91
+    assert raised.value.retry_after is not None
+    assert 85 <= raised.value.retry_after <= 91
 
 
 @pytest.mark.parametrize(("fault", "there"), [("hang", True), ("hang-before", False), ("drip", True)])

@@ -103,9 +103,9 @@ def test_sign_ins_over_the_limit_wait_until_it_is_lifted(server, place):
         network.whoami()
     with pytest.raises(Unavailable) as raised:
         network.whoami()
-    assert raised.value.after is not None
-    assert 290 <= raised.value.after <= 301
-    server.ahead = raised.value.after
+    assert raised.value.retry_after is not None
+    assert 290 <= raised.value.retry_after <= 301
+    server.ahead = raised.value.retry_after
     assert network.whoami() == f"{HANDLE} ({DID})"
 
 

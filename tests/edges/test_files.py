@@ -40,8 +40,8 @@ def test_an_error_in_the_middle_leaves_the_old_and_nothing_else(tmp_path):
 def test_the_mode_is_what_was_asked_for_whatever_the_umask(tmp_path):
     before = os.umask(0o077)
     try:
-        files.write(tmp_path / "open", b"x", mode=0o644)
-        files.write(tmp_path / "closed", b"x", mode=0o600)
+        files.write_file(tmp_path / "open", b"x", mode=0o644)
+        files.write_file(tmp_path / "closed", b"x", mode=0o600)
     finally:
         os.umask(before)
     assert [(tmp_path / name).stat().st_mode & 0o777 for name in ("open", "closed")] == [0o644, 0o600]
@@ -63,14 +63,14 @@ def test_a_full_disk_is_told_and_the_old_file_stays(small_disk):
     path = small_disk / "report"
     path.write_text("old", "ascii")
     with pytest.raises(Unavailable, match="No space left"):
-        files.write(path, b"x" * 100_000)
+        files.write_file(path, b"x" * 100_000)
     assert path.read_text("ascii") == "old"
     assert names(small_disk) == ["report"]
 
 
 def test_a_folder_that_is_not_there_is_told(tmp_path):
     with pytest.raises(Unavailable, match="cannot be written: No such file"):
-        files.write(tmp_path / "no" / "report", b"x")
+        files.write_file(tmp_path / "no" / "report", b"x")
 
 
 def test_killed_in_the_middle_it_leaves_the_old_and_nothing_else(tmp_path):
@@ -78,7 +78,7 @@ def test_killed_in_the_middle_it_leaves_the_old_and_nothing_else(tmp_path):
     path.write_text("old", "ascii")
     code = (
         "import sys, time; from pathlib import Path; from pi_appliance.system import files\n"
-        "with files.replacing(Path(sys.argv[1])) as file:\n"
+        "with files.atomic_write(Path(sys.argv[1])) as file:\n"
         "    file.write(b'half'); file.flush(); print('now', flush=True); time.sleep(60)\n"
     )
     words = [sys.executable, "-c", code, str(path)]

@@ -181,7 +181,7 @@ def test_a_limit_tells_when_it_is_lifted_by_the_servers_clock(server, world):
     server.faults.append(429)
     with pytest.raises(Unavailable) as raised:
         world.connected().post(Post("later"), key="k")
-    assert raised.value.after == pytest.approx(60, abs=1)
+    assert raised.value.retry_after == pytest.approx(60, abs=1)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from pi_appliance.config.loader import load
+from pi_appliance.config.loader import load_config
 from pi_appliance.errors import ConfigError
 
 
@@ -12,9 +12,9 @@ def read(folder: Path, address: str) -> object:
     """Return where the player is, as the configuration in FOLDER says."""
     file = folder / "appliance.yaml"
     file.write_text(f"state-dir: state\nplayer:\n  kind: mpd\n  with:\n    address: {address!r}\n", "utf-8")
-    player = load(file).player
+    player = load_config(file).player
     assert player is not None
-    return player.with_.place
+    return player.options.place
 
 
 @pytest.mark.parametrize(
@@ -49,8 +49,8 @@ def test_a_malformed_address_is_a_problem_with_its_place(tmp_path: Path, address
     with pytest.raises(ConfigError) as wrong:
         read(tmp_path, address)
     (problem,) = wrong.value.problems
-    assert (problem.line, problem.wrong) == (5, f"{address!r} is not an address of MPD")
-    assert right in problem.right
+    assert (problem.line, problem.message) == (5, f"{address!r} is not an address of MPD")
+    assert right in problem.hint
 
 
 def test_a_password_in_the_address_is_sent_to_the_secrets_and_not_shown(tmp_path: Path) -> None:

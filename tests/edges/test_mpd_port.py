@@ -28,7 +28,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MpdServer]:
 
 
 def hub_for(address: str, policy: VolumePolicy | None = None) -> PlayerHub:
-    part = PluginConfig(kind="mpd", with_=player.Options(address=address, fallback_mpd=False))
+    part = PluginConfig(kind="mpd", options=player.Options(address=address, fallback_mpd=False))
     return PlayerHub(part, Path("/nowhere"), {}, policy=PlayerPolicy(volume_policy=policy))
 
 
@@ -167,7 +167,7 @@ def test_over_a_player_that_is_no_mpd_it_says_so_and_keeps_nobody_from_starting(
     async def scene() -> None:
         service = MpdProxyService()
         config = SimpleNamespace(mpd_proxy=MpdProxy(port=free_port()))
-        hub = PlayerHub(PluginConfig(kind="volumio", with_=None), Path("/nowhere"), {})
+        hub = PlayerHub(PluginConfig(kind="volumio", options=None), Path("/nowhere"), {})
         where = await service.start(SimpleNamespace(hub=hub, appliance=SimpleNamespace(config=config)))
         assert where == "MPD apps: none, for a player of kind volumio has no MPD for them; take mpd-proxy: away"
         with pytest.raises(OSError, match="onnect"):
@@ -329,7 +329,7 @@ def test_more_clients_than_it_takes_are_turned_away(server: MpdServer) -> None:
 def test_it_follows_the_hub_to_the_stand_in_and_away_from_it(tmp_path: Path) -> None:
     async def scene() -> None:
         settings = player.Options(address=f"{HOST}:{free_port()}")
-        hub = PlayerHub(PluginConfig(kind="mpd", with_=settings), tmp_path, {}, reconnect=ReconnectPolicy())
+        hub = PlayerHub(PluginConfig(kind="mpd", options=settings), tmp_path, {}, reconnect=ReconnectPolicy())
         running = asyncio.create_task(hub.run())
         service = MpdProxyService()
         config = SimpleNamespace(mpd_proxy=MpdProxy(port=free_port()))

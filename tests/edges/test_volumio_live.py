@@ -363,7 +363,7 @@ async def living(hub: PlayerHub) -> AsyncIterator[PlayerHub]:
 
 
 def new_hub(folder: Path, server: VolumioServer) -> PlayerHub:
-    part = PluginConfig(kind="volumio", with_=volumio.Options(address=server.address))
+    part = PluginConfig(kind="volumio", options=volumio.Options(address=server.address))
     return PlayerHub(part, folder, {}, reconnect=QUICK)
 
 

@@ -151,7 +151,7 @@ def test_a_limit_is_waited_for_by_the_servers_clock_and_the_later_one_counts(ser
     server.faults.append(answer)
     with pytest.raises(Unavailable) as raised:
         connected(server).post(HELLO, key="k")
-    assert raised.value.after == after
+    assert raised.value.retry_after == after
 
 
 def test_nobody_there_is_unavailable_because_nothing_was_sent():

@@ -86,7 +86,7 @@ def test_a_limit_at_the_upload_is_waited_for(server):
     server.faults.append(429)
     with pytest.raises(Unavailable) as raised:
         connected(server).post(Post("solved", (PLAIN,)), key="k")
-    assert 85 <= (raised.value.after or 0) <= 91
+    assert 85 <= (raised.value.retry_after or 0) <= 91
 
 
 def test_a_slow_line_gets_the_time_that_a_large_picture_takes():

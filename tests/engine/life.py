@@ -69,7 +69,7 @@ class Life:
 
     def live(self, how_long: timedelta) -> None:
         """Let the daemon live for so long."""
-        self._end = self.clock.steady() + how_long.total_seconds()
+        self._end = self.clock.monotonic() + how_long.total_seconds()
         try:
             asyncio.run(self.scheduler.run(self._alive))
         except _Over:
@@ -83,10 +83,10 @@ class Life:
         self.lived[-1][1], self._broken = self.clock.now(), False
 
     async def _nap(self, seconds: float) -> None:
-        left = self._end - self.clock.steady()
+        left = self._end - self.clock.monotonic()
         if left <= 0:
             raise _Over
-        self.clock.go(min(seconds, left, max(0.0, self.runs.next_end() - self.clock.steady())))
+        self.clock.go(min(seconds, left, max(0.0, self.runs.next_end() - self.clock.monotonic())))
         self.runs.end_what_is_over()
 
     def forgive(self, job: str) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from pi_appliance.config import loader
 from pi_appliance.config.units import Names
-from pi_appliance.errors import Refused, UnknownName, WrongArgument
+from pi_appliance.errors import InvalidOption, Refused, UnknownName
 from pi_appliance.music.alarms import service
 from pi_appliance.music.alarms.options import Action, Options
 from pi_appliance.music.alarms.session import Checkpoint, Phase, dump
@@ -45,8 +45,8 @@ def the(home: Appliance, now: datetime = FRIDAY) -> service.Alarm:
 
 def rings(home: Appliance, phase: Phase, ago: timedelta = timedelta(0), seconds: float = 300.0, **more: str) -> None:
     """Let the alarm, or what it is to be otherwise, be in PHASE since a while."""
-    machine = clock.MachineClock()
-    since = Timestamp(clock.now() - ago, machine.steady() - ago.total_seconds(), clock.boot_name())
+    machine = clock.SystemClock()
+    since = Timestamp(clock.now() - ago, machine.monotonic() - ago.total_seconds(), clock.boot_id())
     session = Checkpoint(phase=phase, phase_started=since, session_started=since, seconds=seconds, **more)
     job = "sleep" if phase in (Phase.WAITING, Phase.FADING_OUT) else "wake"
     options = Options(action=Action.SLEEP) if job == "sleep" else Options(action=Action.ALARM, play=Names(["fip"]))
@@ -105,7 +105,7 @@ def test_once_at_half_past_two_is_when_its_own_wall_shows_it_next(home, now, due
 
 @pytest.mark.parametrize("at", ["", "25:00", "7", "07:60", "-1:30", "7:3", "seven", "٠٧:٣٠:00"])
 def test_what_is_no_time_is_refused(home, at):
-    with pytest.raises(WrongArgument, match='write a time such as "06:45"'):
+    with pytest.raises(InvalidOption, match='write a time such as "06:45"'):
         service.ring_at(home, "wake", at, now=FRIDAY)
 
 
@@ -181,7 +181,7 @@ def test_until_when_the_music_plays_is_told(home):
 )
 def test_what_cannot_be_is_told_before_anything_is_written_or_ended(home, given, said):
     home.store.requests.save_checkpoint("night", "something", now=FRIDAY)
-    with pytest.raises(WrongArgument) as error:
+    with pytest.raises(InvalidOption) as error:
         service.set_sleep_timer(home, now=FRIDAY, **given)
     assert str(error.value).startswith(said)
     assert "\n" not in str(error.value)
@@ -190,10 +190,10 @@ def test_what_cannot_be_is_told_before_anything_is_written_or_ended(home, given,
 
 
 def test_a_key_that_is_given_as_nothing_is_taken_out(home):
-    taken = loader.options(home.config, home.job("wake"), {"volume": None, "snooze": None})
+    taken = loader.override_options(home.config, home.job("wake"), {"volume": None, "snooze": None})
     assert (taken.final_volume, taken.snooze, taken.play) == (40, timedelta(minutes=9), ("fip", "album:Blue"))
-    with pytest.raises(WrongArgument, match="wake is not run so: 'action' is missing"):
-        loader.options(home.config, home.job("wake"), {"action": None})
+    with pytest.raises(InvalidOption, match="wake is not run so: 'action' is missing"):
+        loader.override_options(home.config, home.job("wake"), {"action": None})
 
 
 def test_an_announcement_is_written_down_with_its_words(home):
@@ -204,7 +204,7 @@ def test_an_announcement_is_written_down_with_its_words(home):
         {"text": "dinner", "source": None, "volume": 50},
     )
     for given in ({}, {"text": "a", "source": "b"}, {"text": "a", "volume": 101}):
-        with pytest.raises(WrongArgument):
+        with pytest.raises(InvalidOption):
             service.announce(home, now=FRIDAY, **given)
     assert len(home.store.requests.pending()) == 1
 

@@ -20,7 +20,7 @@ from pi_appliance.posting.model import Post, State
 from pi_appliance.posting.store import Posts
 from pi_appliance.storage.model import Outcome, Trigger
 from pi_appliance.storage.runs import Store
-from pi_appliance.system.systemd import MAIN, packaged_units
+from pi_appliance.system.systemd import MAIN_UNIT, packaged_units
 
 NOW = datetime(2026, 5, 4, 12, 0, tzinfo=UTC)  # a Monday
 DAILY = "  greet: {kind: command, schedule: '0 6 * * *', with: {run: ['true']}}\n"
@@ -38,10 +38,10 @@ class Clock:
     def now(self) -> datetime:
         return self.shows
 
-    def steady(self) -> float:
+    def monotonic(self) -> float:
         return self.up
 
-    def synchronised(self) -> bool:
+    def is_synchronized(self) -> bool:
         return self.right
 
 
@@ -396,15 +396,15 @@ def test_a_unit_that_was_never_installed(machine: Machine) -> None:
 
 def test_a_unit_in_step_and_one_that_is_not(machine: Machine) -> None:
     machine.systemd()
-    path = machine.put(f"etc/systemd/system/{MAIN}", packaged_units()[MAIN].decode())
-    only(machine.look("unit"), OK, MAIN)
+    path = machine.put(f"etc/systemd/system/{MAIN_UNIT}", packaged_units()[MAIN_UNIT].decode())
+    only(machine.look("unit"), OK, MAIN_UNIT)
     path.write_text(path.read_text() + "Nice=5\n")
     only(machine.look("unit"), WARN, "is not the one of", "deploy/install.sh")
 
 
 def test_a_unit_that_systemd_has_not_read_again(machine: Machine) -> None:
     machine.systemd(reload="yes")
-    machine.put(f"etc/systemd/system/{MAIN}", packaged_units()[MAIN].decode())
+    machine.put(f"etc/systemd/system/{MAIN_UNIT}", packaged_units()[MAIN_UNIT].decode())
     only(machine.look("unit"), WARN, "sudo systemctl daemon-reload")
 
 

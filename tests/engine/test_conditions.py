@@ -9,7 +9,7 @@ from random import Random
 
 import pytest
 
-from pi_appliance.config.loader import load
+from pi_appliance.config.loader import load_config
 from pi_appliance.config.model import Conditions, SuspendWhen
 from pi_appliance.config.units import parse_size
 from pi_appliance.jobs.attempts import AttemptResult, Attempts, Listener
@@ -97,7 +97,7 @@ def test_a_command_is_asked_last_and_only_if_the_rest_holds(pi):
 
 
 def answer(argv: list[str], folder: Path, patience: float = 30) -> str:
-    with process.StopSignal().caught() as stop:
+    with process.StopSignal().installed() as stop:
         return conditions.answer(argv, folder, stop, patience=patience)
 
 
@@ -132,7 +132,7 @@ def test_a_command_that_gives_no_answer_is_ended_with_all_it_started(tmp_path):
 
 def job(house, keys: str, name: str = "it"):
     house.write(f"{name}:\n  kind: command\n  {keys}\n  with: {{run: [sh, -c, 'echo $$ > pid; sleep 0.2']}}")
-    return load(house.config).jobs[name]
+    return load_config(house.config).jobs[name]
 
 
 @pytest.mark.parametrize(
@@ -145,9 +145,9 @@ def job(house, keys: str, name: str = "it"):
     ],
 )
 def test_this_machine_is_asked(house, keys, says):
-    wanted, config = job(house, keys), load(house.config)
+    wanted, config = job(house, keys), load_config(house.config)
     config.state_dir.mkdir()
-    with process.StopSignal().caught() as stop:
+    with process.StopSignal().installed() as stop:
         why = conditions.unmet_here(wanted, config, stop)
     assert why.endswith(says)
     assert bool(why) == bool(says)
@@ -186,7 +186,7 @@ def attempt(house, pi: Pi, listener: Listener | None = None, *, times: int = 1) 
     with Appliance.open(house.config) as appliance:
         (it,) = appliance.config.jobs.values()
         for _ in range(times):
-            with process.StopSignal().caught() as stop, locks.acquire(appliance.lock_path(it.name)) as lock:
+            with process.StopSignal().installed() as stop, locks.acquire(appliance.lock_path(it.name)) as lock:
                 number, _ = appliance.store.start_run(
                     job=it.name, kind=it.kind, trigger=Trigger.MANUAL, due=None, now=clock.now()
                 )
@@ -203,7 +203,7 @@ def test_a_sensor_that_is_missing_is_told_in_the_log_once_and_in_every_history(h
     job(house, "conditions: {temperature-below: 75}")
     verdicts = attempt(house, pi, times=3)
     assert [verdict.details["no-sensor"] for verdict in verdicts] == ["temperature"] * 3
-    told = [logs.read(house.state / "logs" / "it" / f"{number}.log") for number in (1, 2, 3)]
+    told = [logs.read_log(house.state / "logs" / "it" / f"{number}.log") for number in (1, 2, 3)]
     assert told == ["pi-appliance: no sensor of temperature here; what asks for it counts as met\n", "", ""]
 
 

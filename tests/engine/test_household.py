@@ -32,7 +32,7 @@ def server(tmp_path: Path) -> Iterator[MpdServer]:
 
 
 def config_of(server: MpdServer, state: Path, **more: object) -> Config:
-    part = PluginConfig(kind="mpd", with_=mpd.Options(address=server.address, fallback_mpd=False))
+    part = PluginConfig(kind="mpd", options=mpd.Options(address=server.address, fallback_mpd=False))
     return Config(player=part, state_dir=state, **more)  # type: ignore[arg-type]
 
 

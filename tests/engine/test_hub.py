@@ -40,7 +40,7 @@ def server(tmp_path: Path) -> Iterator[MpdServer]:
 
 
 def part(address: str, *, stand_in: bool = False, music: Path | None = None) -> PluginConfig:
-    return PluginConfig(kind="mpd", with_=mpd.Options(address=address, fallback_mpd=stand_in, music=music))
+    return PluginConfig(kind="mpd", options=mpd.Options(address=address, fallback_mpd=stand_in, music=music))
 
 
 def config(player: PluginConfig | None, state: Path, volume: VolumePolicy | None = None) -> Config:
@@ -234,7 +234,7 @@ def test_no_orphan_stays_when_the_appliance_is_killed(tmp_path: Path) -> None:
     program = (
         "import asyncio, sys; from pathlib import Path; from pi_appliance.music.hub import PlayerHub\n"
         "from pi_appliance.config.model import PluginConfig; from pi_appliance.music.mpd import player as mpd\n"
-        f"part = PluginConfig(kind='mpd', with_=mpd.Options(address='127.0.0.1:{free_port()}'))\n"
+        f"part = PluginConfig(kind='mpd', options=mpd.Options(address='127.0.0.1:{free_port()}'))\n"
         "async def main():\n"
         "    hub = PlayerHub(part, Path(sys.argv[1]), {}); task = asyncio.create_task(hub.run())\n"
         "    async for _ in hub.watch_changes():\n"
@@ -333,7 +333,7 @@ def test_a_wrong_password_is_told_and_no_stand_in_hides_it(tmp_path: Path) -> No
 
 def test_a_fault_of_the_program_is_told_as_trouble_and_ends_nothing(tmp_path: Path) -> None:
     async def scene() -> None:
-        async with living(new_hub(tmp_path, PluginConfig(kind="mpd", with_="no options at all"))) as hub:
+        async with living(new_hub(tmp_path, PluginConfig(kind="mpd", options="no options at all"))) as hub:
             await until(hub, lambda: "internal error: AttributeError" in hub.error)
 
     asyncio.run(scene())
@@ -422,7 +422,7 @@ def test_a_short_visit_finds_the_player_or_the_stand_in(tmp_path: Path) -> None:
                 await until(hub, lambda: hub.uses_fallback)
                 await visit()
                 assert told == [hub.error]
-                never = PluginConfig(kind="mpd", with_=dataclasses.replace(settings.with_, fallback_mpd=False))
+                never = PluginConfig(kind="mpd", options=dataclasses.replace(settings.options, fallback_mpd=False))
                 with pytest.raises(Unavailable):
                     await open_player(config(never, tmp_path), {})
 

@@ -70,8 +70,8 @@ def test_a_share_that_cannot_be_held_makes_it_step_back_and_the_log_says_so(hous
 
 def test_whoever_is_under_a_limit_already_may_have_a_wider_one_for_a_job():
     """A run started by cron, in a machine whose owner has put a limit on cron."""
-    with limits.apply(Limits(memory=2**40), "1-1", given=lambda: None) as held:
-        code = "import sys, resource as r; from pi_appliance.system import limits; limits.enter(sys.argv[1]); "
+    with limits.apply_limits(Limits(memory=2**40), "1-1", given=lambda: None) as held:
+        code = "import sys, resource as r; from pi_appliance.system import limits; limits.enter_limits(sys.argv[1]); "
         done = subprocess.run(
             [sys.executable, "-c", code + "print(r.getrlimit(r.RLIMIT_DATA)[0])", held.plan],
             env={"PYTHONPATH": str(ROOT)},
@@ -148,12 +148,13 @@ def real():
 
 
 def test_a_run_in_a_cgroup_ends_whole_and_leaves_none_behind(real):
-    with limits.apply(Limits(memory=2**28, cpu=50, nice=3), "7-1", given=lambda: real) as held:
+    with limits.apply_limits(Limits(memory=2**28, cpu=50, nice=3), "7-1", given=lambda: real) as held:
         plan = json.loads(held.plan)
         folder = Path(plan["cgroup"])
         assert folder.name == f"run-{os.getpid()}-7-1"
         code = (
-            "import sys, time; from pi_appliance.system import limits; limits.enter(sys.argv[1]); print(1, flush=True)"
+            "import sys, time; from pi_appliance.system import limits; "
+            "limits.enter_limits(sys.argv[1]); print(1, flush=True)"
         )
         escaped = subprocess.Popen(
             [sys.executable, "-c", f"{code}; time.sleep(60)", held.plan],
@@ -164,9 +165,9 @@ def test_a_run_in_a_cgroup_ends_whole_and_leaves_none_behind(real):
         assert escaped.stdout is not None
         escaped.stdout.read(1)
         assert (folder / "cgroup.procs").read_text("ascii").split() == [str(escaped.pid)]
-        assert held.facts == {
+        assert held.details == {
             "memory-limit": "rlimit" if "data" in plan else "cgroup",
-            "cpu-limit": "nice" if held.note else "cgroup",
+            "cpu-limit": "nice" if held.warning else "cgroup",
         }
         assert not held.out_of_memory()
     until(lambda: not alive(escaped.pid))

@@ -23,18 +23,18 @@ NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
 
 
 class VirtualClock:
-    """The clocks of a machine; `wall` may be put forward and back, `steady` goes on."""
+    """The clocks of a machine; `wall` may be put forward and back, `monotonic` goes on."""
 
-    def __init__(self, wall: datetime = NOON, *, synchronised: bool = True) -> None:
-        self.wall, self.ticks, self.known = wall, 1000.0, synchronised
+    def __init__(self, wall: datetime = NOON, *, is_synchronized: bool = True) -> None:
+        self.wall, self.ticks, self.known = wall, 1000.0, is_synchronized
 
     def now(self) -> datetime:
         return self.wall
 
-    def steady(self) -> float:
+    def monotonic(self) -> float:
         return self.ticks
 
-    def synchronised(self) -> bool:
+    def is_synchronized(self) -> bool:
         return self.known
 
     def go(self, seconds: float) -> None:
@@ -83,12 +83,12 @@ class VirtualRuns(Runs):
             return
         self.slots.append(str(due))
         self.by_job.append((job, str(due)))
-        heapq.heappush(self._ends, (self._clock.steady() + self._takes(job), next(self._number), job, run, ended))
+        heapq.heappush(self._ends, (self._clock.monotonic() + self._takes(job), next(self._number), job, run, ended))
         self.end_what_is_over()
 
     def end_what_is_over(self) -> None:
         """End the runs whose time has come."""
-        while self._ends and self._ends[0][0] <= self._clock.steady():
+        while self._ends and self._ends[0][0] <= self._clock.monotonic():
             *_, run, ended = heapq.heappop(self._ends)
             self.appliance.store.finish_run(run, Outcome.SUCCEEDED, "", now=self._clock.now(), attempts=1)
             ended(0)
@@ -123,7 +123,7 @@ class World:
 
     async def _nap(self, seconds: float) -> None:
         self.naps.append(seconds)
-        seconds = min(seconds, max(0.0, self.runs.next_end() - self.clock.steady()))
+        seconds = min(seconds, max(0.0, self.runs.next_end() - self.clock.monotonic()))
         self.clock.go(seconds)
         self.runs.end_what_is_over()
 

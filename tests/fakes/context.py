@@ -62,7 +62,7 @@ class FakeContext(PostingContext, MusicContext, PuzzleContext):
     @cached_property
     def posts(self) -> PostStore:
         """A real ledger in its own file."""
-        store = Store(files.make_folder(self.folder) / "ledger.db")
+        store = Store(files.make_directory(self.folder) / "ledger.db")
         weakref.finalize(self, store.close)
         return Posts(store).of_job(self.job, self.run_id, self.clock)
 
@@ -94,7 +94,7 @@ class FakeContext(PostingContext, MusicContext, PuzzleContext):
 
     @contextmanager
     def report(self, name: str) -> Iterator[IO[str]]:
-        with files.atomic_write_text(files.make_folder(self.folder) / name) as file:
+        with files.atomic_write_text(files.make_directory(self.folder) / name) as file:
             yield file
 
     def report_set(self, keep: int) -> AbstractContextManager[ReportSet]:

@@ -275,4 +275,4 @@ def soft_kind() -> Iterator[None]:
 
 def soft_part(player: SoftPlayer) -> PluginConfig:
     """Return what stands for PLAYER in a configuration."""
-    return PluginConfig(kind="soft", with_=player)
+    return PluginConfig(kind="soft", options=player)

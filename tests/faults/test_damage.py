@@ -43,7 +43,7 @@ def state() -> Iterator[Path]:
 
 
 def fill(state: Path) -> None:
-    files.make_folder(state / "locks")
+    files.make_directory(state / "locks")
     with Store(state / "history.db") as store:
         for name, slot in USED:
             run, _ = begin(store, slot, name)

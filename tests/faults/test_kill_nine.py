@@ -142,7 +142,7 @@ def check(house: House) -> None:
     accounted = f"{newest - WAITING:%Y-%m-%dT%H:%M:%SZ}"
     holes = [slot for slot in slots if slot["run"] is None and slot["slot"] < accounted]
     assert not holes, f"nothing is known of {holes[:5]}"
-    held = [path.name for path in (house.state / "locks").glob("*.lock") if locks.held(path)]
+    held = [path.name for path in (house.state / "locks").glob("*.lock") if locks.is_locked(path)]
     assert not held, f"still held: {held}"
 
 

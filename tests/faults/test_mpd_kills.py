@@ -182,7 +182,7 @@ async def living(config: Config) -> AsyncIterator[tuple[PlayerHub, int]]:
 
 
 def test_whatever_mpd_dies_of_everybody_comes_back_and_nothing_is_done_twice(server: MpdServer, tmp_path: Path) -> None:
-    part = PluginConfig(kind="mpd", with_=player.Options(address=server.address, fallback_mpd=False))
+    part = PluginConfig(kind="mpd", options=player.Options(address=server.address, fallback_mpd=False))
     config = Config(player=part, state_dir=tmp_path / "state", volume=VolumePolicy(maximum=90))
     random = Random(SEED)
     late = list[tuple[float, str]]()  # of each kill: seconds until all were served again, and who was the last

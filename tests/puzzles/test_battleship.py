@@ -6,7 +6,7 @@ from itertools import islice
 
 import pytest
 
-from pi_appliance.errors import Refused, UnknownName, WrongArgument
+from pi_appliance.errors import InvalidOption, Refused, UnknownName
 from pi_appliance.puzzles import Proof, SolveMode, battleship
 from pi_appliance.puzzles.battleship.render import SHADES
 from pi_appliance.puzzles.runtime.interface import SerialRuntime
@@ -233,7 +233,7 @@ def test_invalid_rules_are_rejected_with_a_suggestion() -> None:
     with pytest.raises(UnknownName, match="did you mean 'never'"):
         make_board(touching="neve")
     for fleet in ("", "0", "16", "two", "1 " * 41):
-        with pytest.raises(WrongArgument, match="the fleet"):
+        with pytest.raises(InvalidOption, match="the fleet"):
             make_board(fleet=fleet)
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pi_appliance.errors import ConfigError, UnknownName, WrongArgument
+from pi_appliance.errors import ConfigError, InvalidOption, UnknownName
 from pi_appliance.puzzles import SolveMode, connect_four
 from pi_appliance.puzzles.connect_four.board import Board, Colour, End, find_fours
 from pi_appliance.puzzles.runtime.interface import SerialRuntime
@@ -54,7 +54,7 @@ def test_digits_are_columns_and_red_begins_unless_the_rule_says_otherwise() -> N
     other = connect_four.with_rules(board, {"first": "Yellow"})
     assert other == connect_four.parse("D_Yellow D_Red E_Yellow C_Red", "mine")
     assert connect_four.parse(connect_four.render(other), "mine") == other
-    with pytest.raises(WrongArgument, match="Yellow moved first"):
+    with pytest.raises(InvalidOption, match="Yellow moved first"):
         connect_four.with_rules(connect_four.parse("D_Yellow", "mine"), {"first": "Red"})
     with pytest.raises(UnknownName, match="'Green'"):
         connect_four.with_rules(board, {"first": "Green"})

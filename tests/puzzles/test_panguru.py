@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pi_appliance.errors import ConfigError, UnknownName, WrongArgument
+from pi_appliance.errors import ConfigError, InvalidOption, UnknownName
 from pi_appliance.puzzles import SolveMode, panguru
 from pi_appliance.puzzles.panguru import Board
 from pi_appliance.puzzles.runtime.interface import SerialRuntime
@@ -139,7 +139,7 @@ def test_invalid_rules_are_rejected() -> None:
     with pytest.raises(UnknownName, match="did you mean 'moves'"):
         panguru.with_rules(ORIGINAL, {"move": "original"})
     for rules in ({"moves": "everywhere"}, {"random": "many"}, {"random": "-1"}, {"random": "999999"}):
-        with pytest.raises(WrongArgument, match=next(iter(rules))):
+        with pytest.raises(InvalidOption, match=next(iter(rules))):
             panguru.with_rules(ORIGINAL, rules)
 
 

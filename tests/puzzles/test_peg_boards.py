@@ -33,7 +33,7 @@ def aimed(board: Board, goal: str) -> Board:
 def problems(text: str) -> list[tuple[int, int, str]]:
     with pytest.raises(ConfigError) as caught:
         parse(text, "mine.txt")
-    return [(each.line, each.column, each.wrong) for each in caught.value.problems]
+    return [(each.line, each.column, each.message) for each in caught.value.problems]
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_any_text_is_a_board_or_a_problem_with_a_place(text: str) -> None:
     else:
         found = ()
         assert board.pegs
-    assert all(each.line >= 1 and each.column >= 1 and each.wrong for each in found)
+    assert all(each.line >= 1 and each.column >= 1 and each.message for each in found)
 
 
 def test_a_strange_mark_is_told_with_its_line_and_column_once_a_line() -> None:

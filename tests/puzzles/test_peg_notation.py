@@ -17,7 +17,7 @@ from tests.puzzles.pegs import known, moves, triangle
 def problems(board: Board, text: str) -> list[tuple[int, int, str]]:
     with pytest.raises(ConfigError) as caught:
         parse_solution(board, text, "mine")
-    return [(each.line, each.column, each.wrong) for each in caught.value.problems]
+    return [(each.line, each.column, each.message) for each in caught.value.problems]
 
 
 def test_jumps_by_one_peg_in_a_row_are_written_as_one_move() -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pi_appliance.errors import ConfigError, Problem, UnknownName, WrongArgument
+from pi_appliance.errors import ConfigError, InvalidOption, Problem, UnknownName
 from pi_appliance.puzzles import rubiks_cube as cube
 from pi_appliance.puzzles.rubiks_cube.board import FACES, TURNS
 from pi_appliance.puzzles.rubiks_cube.cubies import CORNERS, SOLVED, compose, cube_state, facelets_of, turn_states
@@ -175,7 +175,7 @@ def test_rules_are_read_and_told() -> None:
     assert cube.with_rules(board, {"seconds": "all", "target": "20"}) == cube.Board(3, cubes.SOLVED, None, 20)
     assert cube.describe(cube.with_rules(board, {"seconds": "2.5"})) == "a cube of 3x3x3, 2.5 seconds"
     for rules in ({"seconds": "-1"}, {"seconds": "nan"}, {"target": "31"}, {"target": "x"}):
-        with pytest.raises(WrongArgument):
+        with pytest.raises(InvalidOption):
             cube.with_rules(board, rules)
     with pytest.raises(UnknownName, match="did you mean 'target'"):
         cube.with_rules(board, {"targets": "20"})

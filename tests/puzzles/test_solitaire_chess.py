@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pi_appliance.errors import ConfigError, UnknownName, WrongArgument
+from pi_appliance.errors import ConfigError, InvalidOption, UnknownName
 from pi_appliance.puzzles import SolveMode
 from pi_appliance.puzzles import solitaire_chess as chess
 from pi_appliance.puzzles.runtime.interface import SerialRuntime
@@ -113,7 +113,7 @@ def test_rules_are_described_and_invalid_ones_rejected() -> None:
     with pytest.raises(UnknownName, match="no choice of pawns is called 'sideways'; known: both, down, up"):
         chess.with_rules(SMALL, {"pawns": "sideways"})
     for wrong in ({"captures-each": "99"}, {"pieces": "many"}, {"size": "9x9"}, {"size": "large"}):
-        with pytest.raises(WrongArgument, match=next(iter(wrong))):
+        with pytest.raises(InvalidOption, match=next(iter(wrong))):
             chess.with_rules(SMALL, wrong)
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pi_appliance.errors import UnknownName, WrongArgument
+from pi_appliance.errors import InvalidOption, UnknownName
 from pi_appliance.puzzles import Proof, SolveMode, sudoku
 from pi_appliance.puzzles.runtime.interface import Interrupted, SerialRuntime
 from pi_appliance.puzzles.sudoku import kernel
@@ -239,7 +239,7 @@ def test_rules_that_do_not_exist() -> None:
     with pytest.raises(UnknownName, match="did you mean 'hard'"):
         sudoku.with_rules(grid, {"difficulty": "hart"})
     for wrong in ("0", "82", "-3", "many", "1e9", "٣"):
-        with pytest.raises(WrongArgument, match="clues"):
+        with pytest.raises(InvalidOption, match="clues"):
             sudoku.with_rules(grid, {"clues": wrong})
     assert sudoku.with_rules(grid, {"count-to": "all", "difficulty": "hard", "clues": "30"}).clues == 30
     assert sudoku.describe(sudoku.with_rules(grid, {"clues": "30"})) == "0 clues in 9x9 cells, new grids with 30 clues"

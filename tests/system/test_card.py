@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pi_appliance.system.sensors import Errors, Wear, errors, wear
+from pi_appliance.system.sensors import FilesystemErrors, StorageWear, filesystem_errors, storage_wear
 
 
 def put(sys: Path, **files: str) -> None:
@@ -16,7 +16,7 @@ def put(sys: Path, **files: str) -> None:
 
 
 def test_a_machine_without_either_says_nothing(tmp_path: Path) -> None:
-    assert (errors(tmp_path), wear(tmp_path)) == ([], [])
+    assert (filesystem_errors(tmp_path), storage_wear(tmp_path)) == ([], [])
 
 
 def test_errors_are_counted_with_the_first_and_the_last(tmp_path: Path) -> None:
@@ -31,20 +31,23 @@ def test_errors_are_counted_with_the_first_and_the_last(tmp_path: Path) -> None:
         fs__ext4__broken__errors_count="?\n",
     )
     first, last = datetime(2023, 11, 14, 22, 13, 20, tzinfo=UTC), datetime(2023, 11, 15, 22, 13, 20, tzinfo=UTC)
-    assert errors(tmp_path) == [Errors("mmcblk0p2", 3, first, last), Errors("sda1", 0, None, None)]
+    assert filesystem_errors(tmp_path) == [
+        FilesystemErrors("mmcblk0p2", 3, first, last),
+        FilesystemErrors("sda1", 0, None, None),
+    ]
 
 
 @pytest.mark.parametrize(
     ("life", "spare", "told"),
     [
-        ("0x01 0x02\n", "0x01\n", Wear("mmcblk0", 20, spare_low=False)),
-        ("0x0b 0x01\n", "0x02\n", Wear("mmcblk0", 110, spare_low=False)),
-        ("0x01 0x01\n", "0x03\n", Wear("mmcblk0", 10, spare_low=True)),
-        ("0x05 0x00\n", "", Wear("mmcblk0", 50, spare_low=False)),
+        ("0x01 0x02\n", "0x01\n", StorageWear("mmcblk0", 20, spare_low=False)),
+        ("0x0b 0x01\n", "0x02\n", StorageWear("mmcblk0", 110, spare_low=False)),
+        ("0x01 0x01\n", "0x03\n", StorageWear("mmcblk0", 10, spare_low=True)),
+        ("0x05 0x00\n", "", StorageWear("mmcblk0", 50, spare_low=False)),
         ("0x00 0x00\n", "0x00\n", None),
         ("what\n", "0x01\n", None),
     ],
 )
-def test_the_life_of_a_card(tmp_path: Path, life: str, spare: str, told: Wear | None) -> None:
+def test_the_life_of_a_card(tmp_path: Path, life: str, spare: str, told: StorageWear | None) -> None:
     put(tmp_path, block__mmcblk0__device__life_time=life, block__mmcblk0__device__pre_eol_info=spare)
-    assert wear(tmp_path) == ([told] if told else [])
+    assert storage_wear(tmp_path) == ([told] if told else [])

@@ -16,7 +16,7 @@ import pytest
 from pi_appliance.errors import ConfigError, Problem, Refused, UnknownName
 from pi_appliance.puzzles.runtime.interface import Interrupted
 from pi_appliance.puzzles.runtime.local import LocalRuntime, open_runtime
-from pi_appliance.system.process import below
+from pi_appliance.system.process import descendants
 from tests.house import ROOT, alive, until
 
 # pytest-xdist has a thread of its own; what is forked here uses nothing that it may hold.
@@ -35,7 +35,7 @@ def workers() -> set[int]:
         assert os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None, "a worker nobody took leave of"
     # A copy of this process is called as it is; what other tests have started, and leave to their end, is not.
     ours = Path("/proc/self/cmdline").read_bytes()
-    return {each.pid for each in below(os.getpid()) if _called(each.pid) in (ours, b"")}
+    return {each.pid for each in descendants(os.getpid()) if _called(each.pid) in (ours, b"")}
 
 
 def _called(pid: int) -> bytes:

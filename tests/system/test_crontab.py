@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pi_appliance.config.loader import load
+from pi_appliance.config.loader import load_config
 from pi_appliance.config.model import Config
 from pi_appliance.errors import Refused
 from pi_appliance.scheduling import cron
@@ -30,7 +30,7 @@ def config_of(folder: Path, *schedules: str, zone: str = "UTC", runs_by: str = "
         for number, schedule in enumerate(schedules)
     )
     file.write_text(f"state-dir: state\ntime-zone: {zone}\njobs:\n{jobs}", "utf-8")
-    return load(file)
+    return load_config(file)
 
 
 def entries(config: Config, user: str | None = None) -> list[str]:
@@ -95,11 +95,11 @@ def test_a_job_with_a_zone_of_its_own_is_measured_by_that(tmp_path: Path) -> Non
     last = text.rindex("    started-by")
     file.write_text(f"{text[:last]}    time-zone: Asia/Tokyo\n{text[last:]}", "utf-8")
     with pytest.raises(Refused, match="but job-1 is to run by Asia/Tokyo"):
-        entries(load(file))
+        entries(load_config(file))
     file.write_text(
         file.read_text("utf-8").replace("Asia/Tokyo", "Etc/UTC").replace("time-zone: UTC", "time-zone: GMT")
     )
-    assert len(entries(load(file))) == 2
+    assert len(entries(load_config(file))) == 2
 
 
 def test_a_boot_is_the_same_in_every_zone(tmp_path: Path) -> None:

@@ -34,10 +34,10 @@ import os, sys
 from pathlib import Path
 from pi_appliance.system import process
 ready = Path(sys.argv[1])
-hold = process.Hold(lambda: "hot" if ready.is_file() and ready.read_bytes() else "", every=0.05)
-with process.Stop().caught() as stop:
+hold = process.Suspend(lambda: "hot" if ready.is_file() and ready.read_bytes() else "", interval=0.05)
+with process.StopSignal().installed() as stop:
     guard = [sys.executable, "-m", "pi_appliance.system.supervisor", str(os.getpid()), "/", "{fd}", ""]
-    process.watch(guard + sys.argv[2:], stop=stop, seconds=60, on_output=lambda _: None, on_line=print, hold=hold)
+    process.run_child(guard + sys.argv[2:], stop=stop, seconds=60, on_output=lambda _: None, on_line=print, hold=hold)
 """
 
 
@@ -49,8 +49,8 @@ def watched(
     words: list[str], seconds: float = 30, hold: process.Suspend | None = None
 ) -> tuple[process.ProcessResult, list[bytes]]:
     told: list[bytes] = []
-    with process.StopSignal().caught() as stop:
-        ended = process.watch(
+    with process.StopSignal().installed() as stop:
+        ended = process.run_child(
             words, stop=stop, seconds=seconds, on_output=lambda _: None, on_line=told.append, hold=hold
         )
     return ended, told
@@ -137,20 +137,20 @@ def test_a_held_run_stands_still_with_all_it_has_started(tmp_path):
         return "hot" if len(states) <= 3 else ""
 
     script = f'"$0" -c "$1" {tmp_path}/pid; until [ -e {tmp_path}/go ]; do sleep 0.05; done'
-    hold = process.Suspend(why, looks.append, every=0.1)
+    hold = process.Suspend(why, looks.append, interval=0.1)
     ended, _ = watched(guarded("sh", "-c", script, sys.executable, DAEMON), 30, hold)
     assert ended.status == 0
     assert states[1:4] == ["T", "T", "T"]
     assert looks == ["hot", "hot", "hot", ""]
-    assert 0.3 <= ended.held < 3
+    assert 0.3 <= ended.suspended_seconds < 3
 
 
 def test_the_time_a_run_was_held_does_not_count_towards_its_deadline():
     looks = iter(["hot"])
-    hold = process.Suspend(lambda: next(looks, ""), every=1.0)
+    hold = process.Suspend(lambda: next(looks, ""), interval=1.0)
     ended, _ = watched(guarded("sleep", "1.2"), 1.5, hold)  # held after 1 s, for 1 s; then there is half a second left
     assert (ended.status, ended.timed_out) == (0, False)
-    ended, _ = watched(guarded("sleep", "60"), 0.5, process.Suspend(lambda: "", every=0.1))
+    ended, _ = watched(guarded("sleep", "60"), 0.5, process.Suspend(lambda: "", interval=0.1))
     assert ended.timed_out
 
 

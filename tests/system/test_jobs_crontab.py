@@ -16,7 +16,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from pi_appliance.config.loader import load, machine_zone
+from pi_appliance.config.loader import load_config, machine_zone
 from pi_appliance.errors import ConfigError, Refused
 from pi_appliance.jobs.cli.crontab import install, plan, program, uninstall
 from pi_appliance.scheduling.crontab import daemon_runs, lines
@@ -166,7 +166,7 @@ def test_a_real_cron_runs_the_job_within_two_minutes(tmp_path: Path) -> None:
     minutes = [datetime.now(zone) + timedelta(minutes=number) for number in (1, 2)]
     config = write_config(folder, *(f"{at.minute} {at.hour} {at.day} {at.month} *" for at in minutes))
     place = UserCrontab(config)
-    place.install(lines(load(config), [str(start)], zone=zone, now=datetime.now(UTC)))
+    place.install(lines(load_config(config), [str(start)], zone=zone, now=datetime.now(UTC)))
     try:
         with cron():
             found = runs_until_one_ended([start, "jobs", "history", "--json", "-c", config], 130)

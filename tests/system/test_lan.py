@@ -12,11 +12,11 @@ from tests.fakes.stick import needs_loop
 
 
 def test_own_addresses_are_none_that_only_this_machine_reaches() -> None:
-    found = network.addresses()
+    found = network.local_addresses()
     assert len(found) == len(set(found))
     assert not any(ipaddress.ip_address(each).is_loopback for each in found)
-    assert network.name()
-    assert "." not in network.name()
+    assert network.host_name()
+    assert "." not in network.host_name()
 
 
 @pytest.mark.parametrize(

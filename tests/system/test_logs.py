@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pi_appliance.errors import Unavailable
-from pi_appliance.system.logs import RunLog, read
+from pi_appliance.system.logs import RunLog, read_log
 
 
 def kept(path: Path, chunks: list[bytes], cap: int) -> str:
@@ -15,7 +15,7 @@ def kept(path: Path, chunks: list[bytes], cap: int) -> str:
     for chunk in chunks:
         log.write(chunk)
     log.close()
-    return read(path)
+    return read_log(path)
 
 
 @given(st.lists(st.binary(max_size=40).map(lambda raw: raw.hex().encode()), max_size=30), st.integers(2, 300))
@@ -35,15 +35,15 @@ def test_while_the_run_goes_on_all_that_came_first_can_be_read(tmp_path):
     log = RunLog(tmp_path / "1.log", 10)
     for chunk in (b"abcdef", b"ghijkl", b"mnop"):
         log.write(chunk)
-    assert read(tmp_path / "1.log") == "abcdefghij"
+    assert read_log(tmp_path / "1.log") == "abcdefghij"
     log.close()
-    assert read(tmp_path / "1.log") == "abcde\n… 6 bytes more were printed and not kept …\nlmnop"
+    assert read_log(tmp_path / "1.log") == "abcde\n… 6 bytes more were printed and not kept …\nlmnop"
 
 
 def test_a_run_that_prints_nothing_has_no_file(tmp_path):
     RunLog(tmp_path / "1.log").close()
     assert not (tmp_path / "1.log").exists()
-    assert read(tmp_path / "1.log") == ""
+    assert read_log(tmp_path / "1.log") == ""
 
 
 def test_a_folder_that_cannot_be_used_is_told(tmp_path):

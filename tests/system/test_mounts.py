@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from pi_appliance.system.mounts import Mount, is_volatile, mount_of, mounts
+from pi_appliance.system.mounts import Mount, find_mount, is_volatile, read_mounts
 
 PI = """\
 22 27 0:21 / /proc rw,relatime - proc proc rw
@@ -25,7 +25,7 @@ def pi(tmp_path: Path) -> list[Mount]:
 def read(folder: Path, text: str) -> list[Mount]:
     path = folder / "mountinfo"
     path.write_text(text)
-    return mounts(path)
+    return read_mounts(path)
 
 
 @pytest.mark.parametrize(
@@ -39,21 +39,21 @@ def read(folder: Path, text: str) -> list[Mount]:
     ],
 )
 def test_the_nearest_mount_above_counts(pi: list[Mount], folder: str, mount: str, kind: str) -> None:
-    found = mount_of(Path(folder), pi)
+    found = find_mount(Path(folder), pi)
     assert found is not None
     assert (str(found.folder), found.kind) == (mount, kind)
 
 
 def test_what_is_mounted_later_at_the_same_place_hides_what_was_there(tmp_path: Path) -> None:
     known = read(tmp_path, PI + "40 27 0:30 / / rw - overlay overlay rw,lowerdir=/l,upperdir=/nowhere/u,workdir=/w\n")
-    found = mount_of(Path("/var"), known)
+    found = find_mount(Path("/var"), known)
     assert found is not None
     assert (found.kind, found.option("upperdir"), found.option("index")) == ("overlay", "/nowhere/u", None)
 
 
 @pytest.mark.parametrize(("folder", "read_only"), [("/", False), ("/mnt/my disk/inner", True)])
 def test_read_only_is_told(pi: list[Mount], folder: str, read_only: bool) -> None:
-    found = mount_of(Path(folder), pi)
+    found = find_mount(Path(folder), pi)
     assert found is not None
     assert found.read_only is read_only
 
@@ -96,8 +96,8 @@ def test_an_overlay_keeps_what_its_upper_folder_keeps(tmp_path: Path, below: str
 
 
 def test_this_machine_has_a_root_and_a_proc() -> None:
-    known = mounts()
-    root, proc = mount_of(Path("/"), known), mount_of(Path("/proc/sys"), known)
+    known = read_mounts()
+    root, proc = find_mount(Path("/"), known), find_mount(Path("/proc/sys"), known)
     assert root is not None
     assert proc is not None
     assert str(root.folder) == "/"

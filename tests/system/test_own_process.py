@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pi_appliance.system import sensors
-from pi_appliance.system.mounts import is_volatile, mount_of, mounts
+from pi_appliance.system.mounts import find_mount, is_volatile, read_mounts
 
 
 def test_without_a_proc_nothing_is_known(tmp_path: Path) -> None:
@@ -38,8 +38,8 @@ def test_this_process_is_seen() -> None:
 
 
 def test_what_is_written_is_counted(tmp_path: Path) -> None:
-    place = mount_of(tmp_path, mounts())
-    if place is None or is_volatile(place, mounts()):
+    place = find_mount(tmp_path, read_mounts())
+    if place is None or is_volatile(place, read_mounts()):
         pytest.skip("the tests' own folder is on no disk here")
     before = sensors.bytes_written()
     assert before is not None

@@ -12,8 +12,8 @@ from pi_appliance.system import process
 
 
 def watched(words: list[str], seconds: float, on_output=lambda _: None) -> process.ProcessResult:
-    with process.StopSignal().caught() as stop:
-        return process.watch(words, stop=stop, seconds=seconds, on_output=on_output, on_line=lambda _: None)
+    with process.StopSignal().installed() as stop:
+        return process.run_child(words, stop=stop, seconds=seconds, on_output=on_output, on_line=lambda _: None)
 
 
 def test_a_program_that_prints_faster_than_anybody_reads_still_has_a_deadline():
@@ -41,7 +41,7 @@ def test_a_deadline_may_be_longer_than_the_kernel_can_wait_at_once(days):
 
 
 def test_a_wait_may_be_longer_than_the_kernel_can_wait_at_once():
-    with process.StopSignal().caught() as stop:
+    with process.StopSignal().installed() as stop:
         stopper = subprocess.Popen([sys.executable, "-c", "import os, signal; os.kill(os.getppid(), signal.SIGTERM)"])
         assert stop.wait(timedelta(days=400).total_seconds())
         assert stop.signal == signal.SIGTERM

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pi_appliance.system.sensors import Power, Sensors, free
+from pi_appliance.system.sensors import Power, Sensors, free_space
 
 
 class Files:
@@ -149,4 +149,4 @@ def test_a_default_route_by_ipv6(files: Files, row: str, online: bool) -> None:
 
 def test_what_is_free_is_what_an_ordinary_user_may_write(tmp_path: Path) -> None:
     found = os.statvfs(tmp_path)
-    assert abs(free(tmp_path) - found.f_bavail * found.f_frsize) < 50_000_000  # others write here too
+    assert abs(free_space(tmp_path) - found.f_bavail * found.f_frsize) < 50_000_000  # others write here too

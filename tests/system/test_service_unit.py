@@ -56,7 +56,10 @@ def test_the_unit_that_tells_of_a_failure_sends_the_end_of_the_journal(house: Ho
     (tmp_path / "journalctl").chmod(0o755)
     told = house.folder / "told"
     program = ["sh", "-c", f"cat > '{told}'"]
-    house.write("", f"notices: {{file: {{kind: command, with: {{run: {json.dumps(program)}}}}}}}\non-failure: [file]")
+    house.write(
+        "",
+        f"notifiers: {{file: {{kind: command, with: {{run: {json.dumps(program)}}}}}}}\nnotify: {{on-failure: [file]}}",
+    )
     script = command.replace("\\\n", "").replace(
         "/opt/pi-appliance/current/bin/pi-appliance", shlex.join(house.program)
     )

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pi_appliance.system.clock_steps import ClockStepWatcher
+from pi_appliance.system.clock import ClockStepWatcher
 
 
 def timers() -> int:
@@ -55,13 +55,13 @@ def test_it_does_not_ring_while_nobody_sets_the_clock():
 
 def test_it_rings_once_when_its_date_comes_and_goes_on():
     used = time.process_time()
-    assert rings(1.1, lambda ring: ClockStepWatcher(ring, far=0.25)) in {3, 4}
+    assert rings(1.1, lambda ring: ClockStepWatcher(ring, seconds_ahead=0.25)) in {3, 4}
     assert time.process_time() - used < 0.5  # a loop without a pause would take all of it
 
 
 def test_a_closed_one_is_silent():
-    assert rings(0.3, lambda ring: ClockStepWatcher(ring, far=0.1), closed=True) == 0
+    assert rings(0.3, lambda ring: ClockStepWatcher(ring, seconds_ahead=0.1), closed=True) == 0
 
 
 def test_where_no_date_ahead_can_be_named_it_is_silent_rather_than_ringing_without_end():
-    assert rings(0.1, lambda ring: ClockStepWatcher(ring, far=-1)) == 0
+    assert rings(0.1, lambda ring: ClockStepWatcher(ring, seconds_ahead=-1)) == 0

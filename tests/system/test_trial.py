@@ -54,4 +54,4 @@ def test_the_nearest_folder_that_is_there(tmp_path: Path) -> None:
 
 
 def test_names_of_users() -> None:
-    assert (files.name_of(0), files.name_of(4_000_000_000 % 2**31)) == ("root", f"#{4_000_000_000 % 2**31}")
+    assert (files.user_name(0), files.user_name(4_000_000_000 % 2**31)) == ("root", f"#{4_000_000_000 % 2**31}")

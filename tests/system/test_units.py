@@ -33,9 +33,9 @@ def machine(tmp_path: Path) -> Machine:
 
 def test_systemd_is_here_where_it_runs_the_machine(machine: Machine) -> None:
     machine.program("systemctl", "true")
-    assert not machine.systemd.here
+    assert not machine.systemd.is_running
     machine.boot()
-    assert machine.systemd.here
+    assert machine.systemd.is_running
 
 
 def test_a_unit_that_runs(machine: Machine) -> None:
@@ -44,14 +44,14 @@ def test_a_unit_that_runs(machine: Machine) -> None:
         'test "$1 $2" = "show x.service" && printf "LoadState=loaded\\nActiveState=active\\nResult=success\\n"'
         ' && printf "NeedDaemonReload=no\\n"',
     )
-    assert machine.systemd.unit("x.service") == Unit(loaded=True, active="active", result="success", outdated=False)
+    assert machine.systemd.unit("x.service") == Unit(loaded=True, active="active", result="success", needs_reload=False)
 
 
 def test_a_unit_that_failed_and_was_changed(machine: Machine) -> None:
     machine.program(
         "systemctl", 'printf "LoadState=loaded\\nActiveState=failed\\nResult=watchdog\\nNeedDaemonReload=yes\\n"'
     )
-    assert machine.systemd.unit("x.service") == Unit(loaded=True, active="failed", result="watchdog", outdated=True)
+    assert machine.systemd.unit("x.service") == Unit(loaded=True, active="failed", result="watchdog", needs_reload=True)
 
 
 @pytest.mark.parametrize("script", ["exit 1", "kill $$"])

@@ -110,7 +110,7 @@ def test_what_belongs_to_a_job_that_is_gone_goes(store):
 
 
 def fill(state: Path) -> None:
-    files.make_folder(state / "locks")
+    files.make_directory(state / "locks")
     with Store(state / "history.db") as store:
         store.requests.add("wake", SOON, {"volume": 20}, now=NOW)
         store.requests.save_checkpoint("wake", "ringing", now=NOW)

@@ -100,8 +100,8 @@ def test_config_check_places_each_warning_at_its_item_and_asks_the_zone_of_the_j
         "  seven: {kind: command, schedule: '*/70 * * * *', with: {run: [/bin/true]}}\n",
         "utf-8",
     )
-    found = loader.warnings(loader.load(file), {}, NOW)
-    assert [(each.line, each.column, each.wrong.split()[0]) for each in found] == [
+    found = loader.config_warnings(loader.load_config(file), {}, NOW)
+    assert [(each.line, each.column, each.message.split()[0]) for each in found] == [
         (6, 25, "*/45"),
         (6, 41, "there"),
         (11, 33, "in"),

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pi_appliance.config import units
-from pi_appliance.system import backoff
+from pi_appliance.system import clock
 
 
 @given(st.integers(0, 10**8))
@@ -26,11 +26,11 @@ def test_what_is_no_length_is_refused(text):
 @given(st.integers(1, 10_000), st.integers())
 def test_the_wait_between_tries_grows_and_is_bounded(attempt, seed):
     first, most = timedelta(seconds=30), timedelta(minutes=30)
-    wait = backoff.wait(attempt, first=first, at_most=most, random=Random(seed))
+    wait = clock.retry_delay(attempt, first=first, at_most=most, random=Random(seed))
     assert first * 0.75 <= wait <= most
 
 
 def test_a_wait_that_would_double_beyond_the_calendar_is_capped():
     most = timedelta(days=3)
-    wait = backoff.wait(40, first=timedelta(days=2), at_most=most, random=Random(1))
+    wait = clock.retry_delay(40, first=timedelta(days=2), at_most=most, random=Random(1))
     assert most * 0.75 <= wait <= most

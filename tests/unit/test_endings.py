@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pi_appliance.system.process import LONGEST, describe_exit_status, last_line
+from pi_appliance.system.process import MAX_LINE, describe_exit_status, last_line
 
 
 @pytest.mark.parametrize(
@@ -47,4 +47,4 @@ def test_the_last_line_is_one_that_a_person_can_read(output, line):
 def test_no_output_makes_it_more_than_one_printable_line(output):
     line = last_line(output)
     assert line.isprintable()
-    assert len(line) <= LONGEST
+    assert len(line) <= MAX_LINE

@@ -29,7 +29,7 @@ SEED = 7
 
 
 def told(error: pytest.ExceptionInfo[ConfigError]) -> list[tuple[int, int, str]]:
-    return [(each.line, each.column, each.wrong) for each in error.value.problems]
+    return [(each.line, each.column, each.message) for each in error.value.problems]
 
 
 def letters(text: str) -> Target:

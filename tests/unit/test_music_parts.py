@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pi_appliance.config.loader import load
+from pi_appliance.config.loader import load_config
 from pi_appliance.errors import ConfigError
 from pi_appliance.music.alarms import chime
 from pi_appliance.music.alarms import session as _music_session
@@ -226,7 +226,7 @@ def config(folder: Path, lines: str) -> Path:
     ],
 )
 def test_right_keys(tmp_path, lines):
-    load(config(tmp_path, lines))
+    load_config(config(tmp_path, lines))
 
 
 @pytest.mark.parametrize(
@@ -254,7 +254,7 @@ def test_right_keys(tmp_path, lines):
 )
 def test_wrong_keys(tmp_path, lines, wrong):
     with pytest.raises(ConfigError) as problems:
-        load(config(tmp_path, lines))
+        load_config(config(tmp_path, lines))
     assert wrong in str(problems.value)
     assert len(problems.value.problems) == 1
 

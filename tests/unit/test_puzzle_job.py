@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from pi_appliance.config.loader import load
+from pi_appliance.config.loader import load_config
 from pi_appliance.errors import ConfigError, DeadlineExceeded, Refused, Unavailable
 from pi_appliance.puzzles import SolveMode, SolveResult, Step, Table
 from pi_appliance.puzzles.page import MOST_STEPS, Page
@@ -257,7 +257,7 @@ def test_a_configuration_names_boards_and_files_beside_it(tmp_path: Path) -> Non
     (tmp_path / "boards" / "mine.txt").write_text("XXO\n", "utf-8")
     more = '      boards: [cross, boards/mine.txt]\n      solutions: all\n      rules: {goal: "2,0"}\n'
     (tmp_path / "appliance.yaml").write_text(YAML + more, "utf-8")
-    options = load(tmp_path / "appliance.yaml").jobs["nightly"].with_
+    options = load_config(tmp_path / "appliance.yaml").jobs["nightly"].options
     result = run(options, FakeContext(tmp_path / "reports"))
     assert result.details["solved"] == 1  # the cross never ends at 2,0: another class
 
@@ -284,14 +284,14 @@ def test_a_wrong_option_is_told_with_its_place(tmp_path: Path, more: str, told: 
     (tmp_path / "binary.txt").write_bytes(b"\xff\xfe\x00")
     (tmp_path / "appliance.yaml").write_text(YAML + more, "utf-8")
     with pytest.raises(ConfigError) as caught:
-        load(tmp_path / "appliance.yaml")
+        load_config(tmp_path / "appliance.yaml")
     assert told in str(caught.value)
 
 
 def test_a_puzzle_that_does_not_exist_is_answered_with_the_nearest(tmp_path: Path) -> None:
     (tmp_path / "appliance.yaml").write_text(YAML.replace("peg-solitaire", "peg-solitare"), "utf-8")
     with pytest.raises(ConfigError, match=r"6:15: no puzzle is called 'peg-solitare'; did you mean 'peg-solitaire'"):
-        load(tmp_path / "appliance.yaml")
+        load_config(tmp_path / "appliance.yaml")
 
 
 def test_new_boards_follow_from_the_date_of_the_slot(tmp_path: Path) -> None:

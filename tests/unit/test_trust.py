@@ -11,35 +11,35 @@ WAIT = timedelta(minutes=10)
 
 
 def test_a_clock_that_somebody_has_set_is_trusted_at_once():
-    assert ClockWatch(WAIT).look(NOON, 5.0, synchronised=True).state is ClockState.TRUSTED
+    assert ClockWatch(WAIT).read(NOON, 5.0, is_synchronized=True).state is ClockState.TRUSTED
 
 
 def test_a_clock_that_nobody_has_set_is_waited_for_and_no_longer():
     watch = ClockWatch(WAIT)
-    assert watch.look(NOON, 5.0, synchronised=False).state is ClockState.UNTRUSTED
+    assert watch.read(NOON, 5.0, is_synchronized=False).state is ClockState.UNTRUSTED
     assert watch.seconds_left(5.0) == 595
-    assert watch.look(NOON + timedelta(seconds=595), 600.0, synchronised=False).state is ClockState.TRUSTED
+    assert watch.read(NOON + timedelta(seconds=595), 600.0, is_synchronized=False).state is ClockState.TRUSTED
     assert watch.seconds_left(600.0) == 0
 
 
 def test_a_clock_that_was_trusted_stays_so_when_the_network_is_lost():
     watch = ClockWatch(WAIT)
-    watch.look(NOON, 5.0, synchronised=True)
-    assert watch.look(NOON + timedelta(seconds=1), 6.0, synchronised=False).state is ClockState.TRUSTED
+    watch.read(NOON, 5.0, is_synchronized=True)
+    assert watch.read(NOON + timedelta(seconds=1), 6.0, is_synchronized=False).state is ClockState.TRUSTED
 
 
 @pytest.mark.parametrize("step", [1, -1, 3600, -3600, 315_360_000, -315_360_000])
 def test_a_step_is_seen_with_its_size(step):
     watch = ClockWatch(WAIT)
-    watch.look(NOON, 1000.0, synchronised=True)
-    sight = watch.look(NOON + timedelta(seconds=30 + step), 1030.0, synchronised=True)
+    watch.read(NOON, 1000.0, is_synchronized=True)
+    sight = watch.read(NOON + timedelta(seconds=30 + step), 1030.0, is_synchronized=True)
     assert (sight.state, sight.step) == (ClockState.STEPPED, timedelta(seconds=step))
-    after = watch.look(NOON + timedelta(seconds=31 + step), 1031.0, synchronised=True)
+    after = watch.read(NOON + timedelta(seconds=31 + step), 1031.0, is_synchronized=True)
     assert (after.state, after.step) == (ClockState.TRUSTED, timedelta(0))
 
 
 def test_a_clock_that_is_steered_or_sleeps_is_not_stepped():
     watch = ClockWatch(WAIT)
-    watch.look(NOON, 1000.0, synchronised=True)
-    assert not watch.look(NOON + timedelta(seconds=60.03), 1060.0, synchronised=True).step
-    assert not watch.look(NOON + timedelta(hours=9, seconds=60), 1060.0 + 9 * 3600, synchronised=True).step
+    watch.read(NOON, 1000.0, is_synchronized=True)
+    assert not watch.read(NOON + timedelta(seconds=60.03), 1060.0, is_synchronized=True).step
+    assert not watch.read(NOON + timedelta(hours=9, seconds=60), 1060.0 + 9 * 3600, is_synchronized=True).step

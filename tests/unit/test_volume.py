@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from pi_appliance.config.loader import load
+from pi_appliance.config.loader import load_config
 from pi_appliance.config.model import QuietHours, VolumePolicy
 from pi_appliance.config.units import Days
 from pi_appliance.errors import ConfigError
@@ -105,7 +105,7 @@ def problems_of(tmp_path: Path, section: str) -> list[str]:
     path = tmp_path / "appliance.yaml"
     path.write_text(f"state-dir: state\n{section}\n", "utf-8")
     with pytest.raises(ConfigError) as caught:
-        load(path)
+        load_config(path)
     return [str(problem).partition("appliance.yaml:")[2] for problem in caught.value.problems]
 
 
@@ -113,7 +113,7 @@ def test_a_policy_is_read_with_all_its_forms(tmp_path: Path) -> None:
     path = tmp_path / "appliance.yaml"
     quiet = '[{from: "22:00", to: "7:00", maximum: 20, days: [mon-fri, sun]}, {from: 13:00, to: 15:00, maximum: 0}]'
     path.write_text(f"state-dir: state\nvolume: {{start: 30, maximum: 80, quiet: {quiet}}}\nresume: false\n", "utf-8")
-    config = load(path)
+    config = load_config(path)
     assert config.volume is not None
     assert config.volume.start == 30
     assert config.volume.quiet == [

@@ -69,7 +69,7 @@ def test_how_far_a_run_is_arrives(tmp_path: Path) -> None:
             assert lock is not None
             run, _ = other.store.start_run(job="hello", kind="command", trigger=Trigger.CRON, due=None, now=clock.now())
             for done in (0.25, 0.5):
-                lock.say(run, done, "counting")
+                lock.write_status(run, done, "counting")
                 assert until_progress(events, done)["status_text"] == "counting"
         # Its process is gone without a word: the next look says so.
         assert events.until(lambda state: state["jobs"][0]["last"]["outcome"] == "abandoned")

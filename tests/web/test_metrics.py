@@ -53,7 +53,7 @@ FULL = Facts(
     paused={"greet": True, "post": False},
     going_on=2,
     waiting=1,
-    notices=4,
+    pending_notifications=4,
     clock_state="stepped",
     clock_steps=5,
     temperature=51.54,
@@ -87,7 +87,7 @@ def test_each_fact_is_read_back_by_prometheus_itself() -> None:
         key("job_paused", job="post"): 0,
         key("runs_going_on"): 2,
         key("slots_waiting"): 1,
-        key("notices_waiting"): 4,
+        key("notifications_pending"): 4,
         key("clock_trusted"): 1,
         key("clock_state", state="untrusted"): 0,
         key("clock_state", state="trusted"): 0,
@@ -165,7 +165,7 @@ def test_runs_are_counted_and_the_failing_job_shows(busy: World) -> None:
 
 def test_what_goes_on_pauses_and_waits(busy: World, tmp_path: Path) -> None:
     before = samples(busy.ask("/metrics").text)
-    assert [before[key(name)] for name in ("runs_going_on", "slots_waiting", "notices_waiting")] == [0, 0, 0]
+    assert [before[key(name)] for name in ("runs_going_on", "slots_waiting", "notifications_pending")] == [0, 0, 0]
     assert busy.ask("/api/v1/jobs/slow/run", {}).status == 202
     busy.eventually(lambda: samples(busy.ask("/metrics").text)[key("runs_going_on")] == 1)
     history = busy.daemon.appliance.config.state_dir / "history.db"
@@ -180,7 +180,7 @@ def test_what_goes_on_pauses_and_waits(busy: World, tmp_path: Path) -> None:
     rounds.waiting, rounds.clock_state, rounds.steps = 2, "untrusted", 3
     found = samples(busy.ask("/metrics").text)
     assert (found[key("job_paused", job="slow")], found[key("job_paused", job="good")]) == (1, 0)
-    assert (found[key("slots_waiting")], found[key("notices_waiting")]) == (2, 1)
+    assert (found[key("slots_waiting")], found[key("notifications_pending")]) == (2, 1)
     assert (found[key("clock_trusted")], found[key("clock_state", state="untrusted")]) == (0, 1)
     assert found[key("clock_steps_total")] == 3
     (tmp_path / "enough").touch()

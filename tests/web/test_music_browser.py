@@ -149,7 +149,7 @@ def test_an_alarm_that_rings_is_on_the_first_page_with_its_buttons(browser: Brow
         assert lock is not None
         expect(page.get_by_text("weekdays rings")).to_be_hidden()
         run, _ = store.start_run(job="weekdays", kind="music", trigger=Trigger.DAEMON, due=None, now=clock.now())
-        lock.say(run, None, "Station 1 at volume 12")
+        lock.write_status(run, None, "Station 1 at volume 12")
         expect(page.get_by_text("weekdays rings")).to_be_visible()
         page.get_by_role("button", name="Snooze").tap()
         expect(page).to_have_url(f"{world.origin}/")

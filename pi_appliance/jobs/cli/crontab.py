@@ -108,7 +108,7 @@ def _entries(config: Path, system: bool, user_name: str | None) -> list[str]:
     if user:
         known_user(user)
     return crontab.lines(
-        loader.load(config),
+        loader.load_config(config),
         program(sys.argv[0], sys.executable),
         zone=ZoneInfo(loader.machine_zone()),
         now=datetime.now(UTC),
@@ -121,7 +121,7 @@ def _place(config: Path, system: bool, user_name: str | None) -> UserCrontab | S
         return SystemCrontab(config)
     user = None if user_name == current_user() else user_name
     try:
-        backup = loader.load(config).state_dir / _BACKUP
+        backup = loader.load_config(config).state_dir / _BACKUP
     except ConfigError:  # taking entries out must work with a broken configuration too
         backup = None
     return UserCrontab(config, user=user, backup=backup)

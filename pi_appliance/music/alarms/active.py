@@ -55,7 +55,7 @@ class ActiveSessions:
 
 def action_of(job: Job) -> str:
     """Return the action of a music job; '' for other jobs."""
-    return str(getattr(job.with_, "action", "")) if job.kind == KIND else ""
+    return str(getattr(job.options, "action", "")) if job.kind == KIND else ""
 
 
 def is_alarm(job: Job) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 
 from pi_appliance.config import loader, units
 from pi_appliance.config.model import Job
-from pi_appliance.errors import Refused, UnknownName, WrongArgument
+from pi_appliance.errors import InvalidOption, Refused, UnknownName
 from pi_appliance.music import sources
 from pi_appliance.music.alarms.active import action_of
 from pi_appliance.music.alarms.session import parse_timestamp
@@ -130,7 +130,7 @@ def request_run(
     """Request a run of `job` at `due` with `arguments` instead of its own options.
 
     Raises:
-        WrongArgument: The job does not take the arguments.
+        InvalidOption: The job does not take the arguments.
         Refused: Too many runs are requested already.
 
     """
@@ -143,8 +143,8 @@ def request_run(
 
 
 def validate_arguments(appliance: Appliance, job: Job, arguments: Mapping[str, object]) -> None:
-    """Raise `WrongArgument` unless `job` takes `arguments`."""
-    loader.options(appliance.config, job, arguments)
+    """Raise `InvalidOption` unless `job` takes `arguments`."""
+    loader.override_options(appliance.config, job, arguments)
 
 
 def active_session(appliance: Appliance, job: Job) -> ActiveSession | None:
@@ -164,7 +164,7 @@ def active_session(appliance: Appliance, job: Job) -> ActiveSession | None:
 def _phase_end(data: Mapping[str, Any], appliance: Appliance, job: Job) -> datetime | None:
     if data.get("until") and data["phase"] == "waiting":
         return datetime.fromisoformat(data["until"]).replace(tzinfo=appliance.config.zone_of(job))
-    now = Timestamp(clock.now(), clock.MachineClock().steady(), clock.boot_name())
+    now = Timestamp(clock.now(), clock.SystemClock().monotonic(), clock.boot_id())
     age = now.seconds_since(parse_timestamp(data["phase_started"]))
     return now.wall + timedelta(seconds=float(data["seconds"]) - age) if data["seconds"] else None
 
@@ -187,7 +187,7 @@ def _alarm(appliance: Appliance, job: Job, pause: Pause | None, now: datetime) -
         next_ring=_next_ring(appliance, job, pause, now),
         skipped=skipped.at if skipped else None,
         pause=pause,
-        one_shot=bool(getattr(job.with_, "one_shot", False)),
+        one_shot=bool(getattr(job.options, "one_shot", False)),
         requests=appliance.store.requests.pending(job.name),
         session=active_session(appliance, job),
         description=describe(job),
@@ -205,7 +205,7 @@ def _next_ring(appliance: Appliance, job: Job, pause: Pause | None, now: datetim
 
 def describe(job: Job) -> str:
     """Describe the sources, volume and duration of an alarm."""
-    options: Any = job.with_
+    options: Any = job.options
     names = ", else ".join(sources.describe_text(each) for each in options.play or ())
     fade = f" in {units.format_duration(options.fade_time)}" if options.fade_time else ""
     duration = f", for {units.format_duration(options.duration)}" if options.duration else ""
@@ -240,7 +240,7 @@ def _daily_cron(at: str) -> Cron:
     hour, colon, minute = at.strip().partition(":")
     is_number = hour.isdecimal() and minute.isdecimal() and len(hour) <= 2 and len(minute) == 2
     if not (colon and is_number and int(hour) < 24 and int(minute) < 60):
-        raise WrongArgument(f'{at!r} is not a valid time of day; write a time such as "06:45"')
+        raise InvalidOption(f'{at!r} is not a valid time of day; write a time such as "06:45"')
     return Cron((f"{int(minute)} {int(hour)} * * *",))
 
 
@@ -334,12 +334,12 @@ def set_sleep_timer(
 
     Raises:
         Refused: No job is a sleep timer.
-        WrongArgument: The arguments are not valid.
+        InvalidOption: The arguments are not valid.
 
     """
     job = manual_job(appliance, SLEEP)
     if in_ is not None and not timedelta(0) < in_ <= _MAX_SLEEP:
-        raise WrongArgument(f"{units.format_duration(in_)} is not a valid sleep time; write 1m to 24h")
+        raise InvalidOption(f"{units.format_duration(in_)} is not a valid sleep time; write 1m to 24h")
     arguments: dict[str, object] = {"in": in_ and units.format_duration(in_), "at": at, "play-out": play_out}
     if not any(value is not None for value in arguments.values()):
         arguments = {}
@@ -398,7 +398,7 @@ def announce(
 
     Raises:
         Refused: No job announces.
-        WrongArgument: The arguments are not valid.
+        InvalidOption: The arguments are not valid.
 
     """
     job = manual_job(appliance, ANNOUNCE)
@@ -407,7 +407,7 @@ def announce(
         arguments = {}
     if volume is not None:
         arguments["volume"] = volume
-    options: Any = job.with_
+    options: Any = job.options
     if not (text or source or options.text or options.source):
-        raise WrongArgument("nothing to announce; give a text or a source")
+        raise InvalidOption("nothing to announce; give a text or a source")
     return request_run(appliance, job, now, arguments, now=now)

@@ -117,7 +117,7 @@ def _to_json(item: Any) -> dict[str, Any]:
 def _value_to_json(value: Any) -> Any:
     match value:
         case Timestamp():
-            return {"wall": value.wall.isoformat(), "monotonic": value.steady, "boot": value.boot}
+            return {"wall": value.wall.isoformat(), "monotonic": value.monotonic, "boot": value.boot}
         case timedelta():
             return value.total_seconds()
         case QueueModes() | PlaybackPosition():
@@ -171,7 +171,7 @@ class MusicSession:
 
     def now(self) -> float:
         """Return seconds by the monotonic clock."""
-        return self.context.timestamp().steady
+        return self.context.timestamp().monotonic
 
     async def poll_player(self) -> PlayerState | None:
         """Return the player's state; None during an announcement, whose playback is not ours."""

@@ -18,7 +18,7 @@ from pi_appliance.cli import text
 from pi_appliance.cli.options import Number, json_option
 from pi_appliance.cli.progress import ProgressLine
 from pi_appliance.cli.text import table
-from pi_appliance.config.loader import load
+from pi_appliance.config.loader import load_config
 from pi_appliance.errors import Refused
 from pi_appliance.music.cli import player_text
 from pi_appliance.music.cli.group import music_command
@@ -137,7 +137,7 @@ class _Table(Generic[T]):
 @json_option
 def stats(config: Path, folder: str, as_json: bool) -> None:
     """Say how big the library is, or what of it is in FOLDER."""
-    settings = load(config)
+    settings = load_config(config)
     counts = query(settings, lambda player: player.library_stats(folder))
     if as_json:
         click.echo(json.dumps(dataclasses.asdict(counts)))
@@ -158,11 +158,11 @@ def _size(counts: LibraryStats) -> str:
 def update(config: Path, folder: str, wait: bool) -> None:
     """Look for what is new, other or gone in the library, or in FOLDER of it."""
     if not wait:
-        query(load(config), lambda player: player.update_library(folder))
+        query(load_config(config), lambda player: player.update_library(folder))
         click.echo(f"{plain(folder) or 'the library'} is being updated; status tells when it is done")
         return
 
-    before, after = query(load(config), lambda player: updated(player, folder))
+    before, after = query(load_config(config), lambda player: updated(player, folder))
     change = after.tracks - before.tracks
     told = f"{abs(change):,} {'more' if change > 0 else 'fewer'} than before" if change else "as many as before"
     click.echo(f"updated: {_size(after)}, {told}")
@@ -182,7 +182,7 @@ def art(config: Path, what: str, target: str | None, as_json: bool) -> None:
             raise Refused(f"there is no picture of {called(track)}, neither in the file nor in its folder")
         return track, picture
 
-    track, picture = query(load(config), looked)
+    track, picture = query(load_config(config), looked)
     if target == "-":
         click.echo(picture.data, nl=False)
         return
@@ -220,7 +220,7 @@ def browse(config: Path, folder: str, wish: PageOptions) -> None:
             empty="the folder is empty",
         )
 
-    query(load(config), listed)
+    query(load_config(config), listed)
 
 
 @music_command("artists", "List the artists of the library.")
@@ -270,7 +270,7 @@ def _tell(config: Path, kind: EntryType, wanted: LibraryFilter, wish: PageOption
         fetch = partial(player.list_library, kind, wanted)
         await tell(wish, fetch, _HEADS[kind], lambda _, entry: _row(kind, entry), empty=_NOTHING)
 
-    query(load(config), listed)
+    query(load_config(config), listed)
 
 
 def _row(kind: EntryType, entry: Entry) -> Sequence[str]:
@@ -305,7 +305,7 @@ def favourites(config: Path, wish: PageOptions) -> None:
 
         await tell(wish, fetch, _HEAD, row, empty=_NONE_YET)
 
-    query(load(config), listed)
+    query(load_config(config), listed)
 
 
 def _uri(entry: Entry) -> str:
@@ -343,7 +343,7 @@ def _change(config: Path, what: str, change: Callable[[TrackRating], TrackRating
         await player.set_rating(track.uri, change(before))
         return called(track)
 
-    click.echo(f"{query(load(config), changed)} {told}")
+    click.echo(f"{query(load_config(config), changed)} {told}")
 
 
 _LOOK = 1.0  # seconds between two looks

@@ -10,7 +10,7 @@ import click
 
 from pi_appliance.cli.options import Number, json_option
 from pi_appliance.cli.text import table
-from pi_appliance.config.loader import load
+from pi_appliance.config.loader import load_config
 from pi_appliance.errors import Refused, UnknownName
 from pi_appliance.music.cli import player_text
 from pi_appliance.music.cli.group import music_command, music_group
@@ -82,7 +82,7 @@ def crossfade(config: Path, seconds: int | None) -> None:
     if seconds is None:
         click.echo(f"crossfade {_state(config).crossfade} s")
     else:
-        run_command(load(config), lambda player: player.set_crossfade(seconds))
+        run_command(load_config(config), lambda player: player.set_crossfade(seconds))
 
 
 @music_command("gain", "Make the loudness of tracks even.")
@@ -92,14 +92,14 @@ def gain(config: Path, by: str | None) -> None:
     if by is None:
         click.echo(f"gain {_state(config).replay_gain}")
     else:
-        run_command(load(config), lambda player: player.set_replay_gain(ReplayGainMode(by)))
+        run_command(load_config(config), lambda player: player.set_replay_gain(ReplayGainMode(by)))
 
 
 @music_command("abilities", "Say what this player can.")
 @json_option
 def abilities(config: Path, as_json: bool) -> None:
     """Say what the player can, as it is set up now, and what not."""
-    can = query(load(config), lambda player: player.capabilities())
+    can = query(load_config(config), lambda player: player.capabilities())
     if as_json:
         click.echo(json.dumps({str(each): each in can for each in Capability}))
         return
@@ -109,14 +109,14 @@ def abilities(config: Path, as_json: bool) -> None:
 
 def _mode(config: Path, name: str, how: str | None, change: Callable[[Player], Awaitable[None]]) -> None:
     if how is not None:
-        run_command(load(config), change)
+        run_command(load_config(config), change)
         return
     now = getattr(_state(config), name)
     click.echo(f"{name} {now if isinstance(now, Mode) else 'on' if now else 'off'}")
 
 
 def _state(config: Path) -> PlayerState:
-    return query(load(config), lambda player: player.state())
+    return query(load_config(config), lambda player: player.state())
 
 
 @music_command("status", "Say what plays.")
@@ -131,7 +131,7 @@ def status(config: Path, as_json: bool) -> None:
         uri = state.track.uri
         return state, (await player.ratings([uri])).get(uri, TrackRating())
 
-    state, opinion = query(load(config), asked)
+    state, opinion = query(load_config(config), asked)
     if as_json:
         click.echo(json.dumps(dataclasses.asdict(state)))
         return
@@ -144,37 +144,37 @@ def status(config: Path, as_json: bool) -> None:
 @click.argument("number", type=Number(min=1), required=False, metavar="[N]")
 def play(config: Path, number: int | None) -> None:
     """Go on, or play track N of the queue."""
-    run_command(load(config), lambda player: player.play(None if number is None else number - 1))
+    run_command(load_config(config), lambda player: player.play(None if number is None else number - 1))
 
 
 @music_command("pause", "Pause.")
 def pause(config: Path) -> None:
     """Pause; nothing happens unless it plays."""
-    run_command(load(config), lambda player: player.pause())
+    run_command(load_config(config), lambda player: player.pause())
 
 
 @music_command("toggle", "Pause if it plays, else play.")
 def toggle(config: Path) -> None:
     """Pause if it plays, else play."""
-    run_command(load(config), lambda player: player.toggle())
+    run_command(load_config(config), lambda player: player.toggle())
 
 
 @music_command("next", "Go to the next track.")
 def next_(config: Path) -> None:
     """Go to the next track."""
-    run_command(load(config), lambda player: player.next())
+    run_command(load_config(config), lambda player: player.next())
 
 
 @music_command("previous", "Go to the previous track.")
 def previous(config: Path) -> None:
     """Go to the previous track."""
-    run_command(load(config), lambda player: player.previous())
+    run_command(load_config(config), lambda player: player.previous())
 
 
 @music_command("stop", "Stop.")
 def stop(config: Path) -> None:
     """Stop."""
-    run_command(load(config), lambda player: player.stop())
+    run_command(load_config(config), lambda player: player.stop())
 
 
 @music_command("seek", "Go to another place in the track.", numbers=True)
@@ -191,7 +191,7 @@ def seek(config: Path, place: str) -> None:
         here = (await player.state()).elapsed or 0.0 if sign else 0.0
         await player.seek(max(0.0, here - wanted) if sign == "-" else here + wanted)
 
-    run_command(load(config), go)
+    run_command(load_config(config), go)
 
 
 @music_command("volume", "Say or set the volume.", numbers=True)
@@ -208,7 +208,7 @@ def volume(config: Path, level: str | None) -> None:
             await player.set_volume(wanted)
         return (await player.state()).volume, wanted
 
-    loud, wanted = query(load(config), turn)
+    loud, wanted = query(load_config(config), turn)
     most = ", as loud as is allowed now" if loud is not None and loud < wanted else ""
     click.echo("the player has no mixer" if loud is None else f"volume {loud}%{most}")
 
@@ -225,13 +225,13 @@ async def _wanted(player: Player, level: str) -> int:
 @music_command("mute", "Be silent for a while.")
 def mute(config: Path) -> None:
     """Be silent; the music goes on, and unmute makes it as loud as before."""
-    run_command(load(config), lambda player: player.set_mute(True))
+    run_command(load_config(config), lambda player: player.set_mute(True))
 
 
 @music_command("unmute", "Be as loud as before.")
 def unmute(config: Path) -> None:
     """Be as loud as before mute."""
-    run_command(load(config), lambda player: player.set_mute(False))
+    run_command(load_config(config), lambda player: player.set_mute(False))
 
 
 _partitions = music_group("partitions", "Players within the player: a queue, a volume and outputs of their own.")
@@ -241,7 +241,7 @@ _partitions = music_group("partitions", "Players within the player: a queue, a v
 @json_option
 def list_(config: Path, as_json: bool) -> None:
     """List the partitions of the player; > marks the one that these commands speak of."""
-    settings = load(config)
+    settings = load_config(config)
     found = query(settings, lambda player: player.list_partitions(), anywhere=True)
     if as_json:
         click.echo(json.dumps([dataclasses.asdict(each) for each in found]))
@@ -254,7 +254,7 @@ def list_(config: Path, as_json: bool) -> None:
 @click.argument("name")
 def new(config: Path, name: str) -> None:
     """Make the partition NAME. It has no outputs yet: move-output gives it some."""
-    query(load(config), lambda player: player.create_partition(name), anywhere=True)
+    query(load_config(config), lambda player: player.create_partition(name), anywhere=True)
     click.echo(f"made the partition {plain(name)}")
 
 
@@ -262,7 +262,7 @@ def new(config: Path, name: str) -> None:
 @click.argument("name")
 def use(config: Path, name: str) -> None:
     """Let all commands of `music` speak of the partition NAME from now on; `default` is the one there always is."""
-    settings = load(config)
+    settings = load_config(config)
     if name != DEFAULT:
         _require(query(settings, lambda player: player.list_partitions(), anywhere=True), name)
     remember_partition(settings, name)
@@ -273,7 +273,7 @@ def use(config: Path, name: str) -> None:
 @click.argument("name")
 def delete(config: Path, name: str) -> None:
     """Delete the partition NAME, which must have no outputs. If the commands speak of it, they go back to default."""
-    settings = load(config)
+    settings = load_config(config)
     query(settings, lambda player: player.delete_partition(name), anywhere=True)
     if partition_of(settings) == name:
         remember_partition(settings, DEFAULT)
@@ -285,7 +285,7 @@ def delete(config: Path, name: str) -> None:
 @click.option("--to", "name", metavar="PARTITION", help="Into this one; else into the one the commands speak of.")
 def move_output(config: Path, output: str, name: str | None) -> None:
     """Move the output called OUTPUT, from whichever partition it is in."""
-    settings = load(config)
+    settings = load_config(config)
     target = partition_of(settings) if name is None else name
 
     async def moved(player: Player) -> None:
@@ -312,7 +312,7 @@ _HEAD = ("N", "NAME", "SOUNDS", "PLUGIN")
 @json_option
 def list_outputs(config: Path, as_json: bool) -> None:
     """List the outputs of the player, and which of them sound."""
-    _tell(query(load(config), lambda player: player.list_outputs()), as_json=as_json)
+    _tell(query(load_config(config), lambda player: player.list_outputs()), as_json=as_json)
 
 
 @music_command("on", "Let an output sound.", group=_outputs)
@@ -334,7 +334,7 @@ def _switch(config: Path, name: str, *, on: bool) -> None:
         await player.set_output(_named(await player.list_outputs(), name).id, on)
         return await player.list_outputs()
 
-    _tell(query(load(config), switched), as_json=False)
+    _tell(query(load_config(config), switched), as_json=False)
 
 
 def _named(known: Sequence[Output], name: str) -> Output:

@@ -13,7 +13,7 @@ import click
 
 from pi_appliance.cli.options import Number, json_option
 from pi_appliance.cli.text import instant, table
-from pi_appliance.config.loader import load
+from pi_appliance.config.loader import load_config
 from pi_appliance.errors import Refused
 from pi_appliance.music.cli import library, sources
 from pi_appliance.music.cli import sources as _music_sources
@@ -54,7 +54,7 @@ def queue(config: Path, wish: PageOptions) -> None:
 
         await library.tell(wish, lambda *part: _window(player, *part), _HEAD, row, empty="the queue is empty")
 
-    query(load(config), listed)
+    query(load_config(config), listed)
 
 
 _HEAD = (" ", "N", "TITLE", "ARTIST", "ALBUM", "TIME", "FILE")
@@ -94,7 +94,7 @@ def play_now(config: Path, words: tuple[str, ...], wanted: LibraryFilter) -> Non
 
 
 def _add(config: Path, words: Sequence[str], wanted: LibraryFilter, where: QueuePosition, *, play: bool) -> None:
-    settings = load(config)
+    settings = load_config(config)
     wishes = _music_sources.read(settings, words, wanted)
 
     async def added(player: Player) -> None:
@@ -136,7 +136,7 @@ def move(config: Path, number: int, to: int) -> None:
         await player.move_track(track.id, to - 1)
         return track
 
-    click.echo(f"moved {plain(query(load(config), moved).label)} to {to}")
+    click.echo(f"moved {plain(query(load_config(config), moved).label)} to {to}")
 
 
 @music_command("remove", "Take tracks out of the queue.")
@@ -156,7 +156,7 @@ def remove(config: Path, which: tuple[str, ...]) -> None:
         await player.remove_tracks(ids)
         return len(ids), await player.list_queue(0, 0)
 
-    count, left = query(load(config), removed)
+    count, left = query(load_config(config), removed)
     click.echo(f"removed {count} {'track' if count == 1 else 'tracks'}; {left.length} left in the queue")
 
 
@@ -183,13 +183,13 @@ async def _ids(player: Player, start: int, end: int) -> set[int]:
 @music_command("clear", "Empty the queue.")
 def clear(config: Path) -> None:
     """Empty the queue."""
-    run_command(load(config), lambda player: player.clear_queue())
+    run_command(load_config(config), lambda player: player.clear_queue())
 
 
 @music_command("shuffle", "Put the queue into a random order.")
 def shuffle(config: Path) -> None:
     """Put the queue into a random order, once and for all; `random` only plays it so."""
-    run_command(load(config), lambda player: player.shuffle_queue())
+    run_command(load_config(config), lambda player: player.shuffle_queue())
 
 
 @music_command("save", "Keep the queue as a playlist.")
@@ -202,7 +202,7 @@ def save(config: Path, name: str, replace: bool) -> None:
         await player.save_queue(name, replace=replace)
         return await player.list_queue(0, 0)
 
-    click.echo(f"saved {plain(name)}, {query(load(config), saved).length} tracks")
+    click.echo(f"saved {plain(name)}, {query(load_config(config), saved).length} tracks")
 
 
 _playlists = music_group("playlists", "Saved lists, and what is in them.")
@@ -213,7 +213,7 @@ _NUMBER = Number(min=1)
 @json_option
 def list_(config: Path, as_json: bool) -> None:
     """List the playlists, and when each was changed."""
-    settings = load(config)
+    settings = load_config(config)
     found = query(settings, lambda player: player.list_playlists())
     if as_json:
         click.echo(json.dumps([dataclasses.asdict(each) for each in found]))
@@ -243,7 +243,7 @@ def show(config: Path, name: str, wish: PageOptions) -> None:
             empty=f"the playlist {plain(name)} is empty",
         )
 
-    query(load(config), listed)
+    query(load_config(config), listed)
 
 
 @music_command("play", "Play a playlist.", group=_playlists)
@@ -251,7 +251,8 @@ def show(config: Path, name: str, wish: PageOptions) -> None:
 def play(config: Path, name: str) -> None:
     """Play the playlist NAME instead of all that is in the queue."""
     run_command(
-        load(config), lambda player: player.add_source(SavedPlaylist(playlist=name), QueuePosition.REPLACE, play=True)
+        load_config(config),
+        lambda player: player.add_source(SavedPlaylist(playlist=name), QueuePosition.REPLACE, play=True),
     )
 
 
@@ -260,7 +261,7 @@ def play(config: Path, name: str) -> None:
 @source_arguments
 def playlist_add(config: Path, name: str, words: tuple[str, ...], wanted: LibraryFilter) -> None:
     """Put each SOURCE, as for `music add`, at the end of the playlist NAME, which is made if it is not there."""
-    settings = load(config)
+    settings = load_config(config)
     wishes = sources.read(settings, words, wanted)
 
     async def added(player: Player) -> None:
@@ -282,7 +283,7 @@ def playlist_remove(config: Path, name: str, numbers: tuple[int, ...]) -> None:
         await _check(player, name, *positions)
         await player.remove_from_playlist(name, positions)
 
-    query(load(config), removed)
+    query(load_config(config), removed)
     click.echo(f"removed {len(positions)} {'entry' if len(positions) == 1 else 'entries'} from {plain(name)}")
 
 
@@ -297,7 +298,7 @@ def playlist_move(config: Path, name: str, number: int, to: int) -> None:
         await _check(player, name, number - 1, to - 1)
         await player.move_in_playlist(name, number - 1, to - 1)
 
-    query(load(config), moved)
+    query(load_config(config), moved)
     click.echo(f"moved {number} to {to} in {plain(name)}")
 
 
@@ -306,7 +307,7 @@ def playlist_move(config: Path, name: str, number: int, to: int) -> None:
 @click.argument("to")
 def rename(config: Path, name: str, to: str) -> None:
     """Call the playlist NAME otherwise: TO."""
-    query(load(config), lambda player: player.rename_playlist(name, to))
+    query(load_config(config), lambda player: player.rename_playlist(name, to))
     click.echo(f"{plain(name)} is now {plain(to)}")
 
 
@@ -314,7 +315,7 @@ def rename(config: Path, name: str, to: str) -> None:
 @click.argument("name")
 def delete(config: Path, name: str) -> None:
     """Delete the playlist NAME. The tracks stay in the library."""
-    query(load(config), lambda player: player.delete_playlist(name))
+    query(load_config(config), lambda player: player.delete_playlist(name))
     click.echo(f"deleted {plain(name)}")
 
 

@@ -51,7 +51,7 @@ async def opened(settings: Config, partition: str) -> AsyncIterator[Player]:
     from pi_appliance.music.hub import open_player  # noqa: PLC0415 - as above
 
     known = secrets.load(settings.path, os.environ)
-    address = getattr(settings.player and settings.player.with_, "address", "its address")
+    address = getattr(settings.player and settings.player.options, "address", "its address")
 
     def tell(_: str) -> None:  # all of why stands on the page and in the log; here it would come with each button
         click.echo(f"MPD at {address} is not reached; this is the built-in silent player", err=True)
@@ -85,7 +85,7 @@ def remember_partition(settings: Config, name: str) -> None:
     if name == DEFAULT:
         (settings.state_dir / _PARTITION).unlink(missing_ok=True)
     else:
-        files.write(files.make_folder(settings.state_dir, mode=0o750) / _PARTITION, f"{name}\n".encode())
+        files.write_file(files.make_directory(settings.state_dir, mode=0o750) / _PARTITION, f"{name}\n".encode())
 
 
 def stations(settings: Config) -> Stations:

@@ -9,7 +9,7 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from pi_appliance.config.loader import load
+from pi_appliance.config.loader import load_config
 from pi_appliance.config.model import Config
 from pi_appliance.errors import ApplianceError, Refused, suggest
 from pi_appliance.music.cli.session import stations
@@ -23,7 +23,7 @@ def station_names(context: click.Context, _: click.Parameter, begun: str) -> lis
     """Return the stations whose name begins with BEGUN, for the shell; none where the configuration is wrong."""
     try:
         config: Path = context.params["config"]
-        names = [station.name for station in stations(load(config)).all()]
+        names = [station.name for station in stations(load_config(config)).all()]
     except (ApplianceError, LookupError, OSError):
         return []
     return [CompletionItem(name) for name in names if name.casefold().startswith(begun.casefold())]

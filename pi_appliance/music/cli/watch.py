@@ -16,14 +16,14 @@ from typing import Protocol
 import click
 
 from pi_appliance.cli.options import json_option
-from pi_appliance.config.loader import load
+from pi_appliance.config.loader import load_config
 from pi_appliance.config.model import Config
 from pi_appliance.errors import Unavailable
 from pi_appliance.music.cli import player_text
 from pi_appliance.music.cli.group import music_command
 from pi_appliance.music.cli.session import opened, partition_of
 from pi_appliance.music.model import PlaybackState, PlayerState
-from pi_appliance.system import backoff
+from pi_appliance.system import clock
 
 CONNECTION = "connection"  # among what changed: the player is there, or there again
 _FIRST, _LONGEST = timedelta(seconds=0.25), timedelta(seconds=2)  # between two looks for a player that is lost
@@ -162,7 +162,7 @@ async def _follow(settings: Config, shown: Shown) -> None:
         if attempt == 1:  # said once for each loss
             shown.lost(why)
         attempt += 1
-        wait = backoff.wait(attempt - 1, first=_FIRST, at_most=_LONGEST, random=random)
+        wait = clock.retry_delay(attempt - 1, first=_FIRST, at_most=_LONGEST, random=random)
         await asyncio.sleep(wait.total_seconds())
 
 
@@ -198,7 +198,7 @@ def watch(config: Path, as_json: bool) -> None:
     With --json, a line of JSON for each change: `changed`, in MPD's words, and `state`; or `lost`, and why. A player
     that is lost is waited for; when it is back, `connection` is what changed.
     """
-    settings = load(config)
+    settings = load_config(config)
     live = sys.stdout.isatty() and not as_json
     shown = Screen() if live else Json() if as_json else Lines()
     try:

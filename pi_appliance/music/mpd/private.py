@@ -62,7 +62,7 @@ async def run_private_mpd(folder: Path, music: Path | None) -> AsyncIterator[Pat
             await _until_it_answers(socket, process, folder / LOG)
             socket.chmod(0o600)  # MPD opens it to all; until here the folder kept others out
         except OSError as error:
-            raise files.cannot_write(folder, error) from None
+            raise files.write_error(folder, error) from None
         yield socket
     finally:
         if process is not None:
@@ -76,16 +76,16 @@ def _prepare(folder: Path, music: Path | None) -> Path:
         raise Unavailable(f"{socket} is too long for a socket; choose a shorter `state-dir`")
     if music is not None and not music.is_dir():
         raise Unavailable(f"the music folder {music} is not there; correct `music` under `player:`")
-    files.make_folder(folder, mode=0o700).chmod(0o700)
+    files.make_directory(folder, mode=0o700).chmod(0o700)
     places = {
-        "music": music or files.make_folder(folder / "music"),
-        "playlists": files.make_folder(folder / "playlists"),
+        "music": music or files.make_directory(folder / "music"),
+        "playlists": files.make_directory(folder / "playlists"),
         "database": folder / "database",
         "stickers": folder / "stickers.sqlite",
         "socket": socket,
     }
     conf = folder / "mpd.conf"
-    files.write(conf, _CONF.format(**{name: _quoted(path) for name, path in places.items()}).encode(), mode=0o600)
+    files.write_file(conf, _CONF.format(**{name: _quoted(path) for name, path in places.items()}).encode(), mode=0o600)
     return conf
 
 

@@ -8,7 +8,7 @@ import click
 
 from pi_appliance.cli.options import json_option
 from pi_appliance.cli.text import table
-from pi_appliance.config.loader import load
+from pi_appliance.config.loader import load_config
 from pi_appliance.errors import UnknownName
 from pi_appliance.music.cli.group import music_command, music_group
 from pi_appliance.music.cli.session import run_command, stations
@@ -26,7 +26,7 @@ _untried = click.option("--untried", is_flag=True, help="Take the address as it 
 @json_option
 def list_(config: Path, as_json: bool) -> None:
     """List the web radio stations, the household's own ones first."""
-    known = stations(load(config)).shown()
+    known = stations(load_config(config)).shown()
     if as_json:
         click.echo(json.dumps([{**dataclasses.asdict(each.station), "own": each.own} for each in known]))
     elif known:
@@ -51,7 +51,7 @@ def add(config: Path, name: str, url: str, genre: str | None, country: str | Non
     It is kept in the state folder; your file of stations stays as it is.
     """
     station = Station(name=name, url=url, genre=genre or "", country=country or "")
-    kept = stations(load(config)).add(station, check=not untried)
+    kept = stations(load_config(config)).add(station, check=not untried)
     click.echo(f"added {kept.name}")
 
 
@@ -70,7 +70,7 @@ def edit(
     given = {key: text for key, text in changes.items() if text is not None}
     if not given:
         raise click.UsageError("nothing is to be changed; give --name, --url, --genre or --country")
-    known = stations(load(config))
+    known = stations(load_config(config))
     kept = known.edit(name, dataclasses.replace(known.one(name), **given), check=not untried)
     click.echo(f"changed {kept.name}")
 
@@ -79,7 +79,7 @@ def edit(
 @click.argument("name", nargs=-1, required=True, shell_complete=station_names)
 def remove(config: Path, name: tuple[str, ...]) -> None:
     """Take the station NAME away. One of your file is only hidden: restore brings it back."""
-    stations(load(config)).remove(" ".join(name))
+    stations(load_config(config)).remove(" ".join(name))
     click.echo(f"removed {' '.join(name)}")
 
 
@@ -87,14 +87,14 @@ def remove(config: Path, name: tuple[str, ...]) -> None:
 @click.argument("name", nargs=-1, required=True)
 def restore(config: Path, name: tuple[str, ...]) -> None:
     """Bring back the station NAME of your file, as it is there: removed or changed, it is so no more."""
-    click.echo(f"{stations(load(config)).restore(' '.join(name)).name} is back")
+    click.echo(f"{stations(load_config(config)).restore(' '.join(name)).name} is back")
 
 
 @music_command("play-station", "Play a web radio station.")
 @click.argument("name", nargs=-1, required=True, shell_complete=station_names)
 def play_station(config: Path, name: tuple[str, ...]) -> None:
     """Replace the queue by the station NAME and play it. A part of its name will do; capitals do not count."""
-    settings = load(config)
+    settings = load_config(config)
     station = _found(" ".join(name), stations(settings))
     run_command(
         settings,

@@ -293,13 +293,13 @@ class Stations:
     @contextlib.contextmanager
     def _writing(self) -> Iterator[_Own]:
         """Give what the own file holds, to be changed, and keep it if the block ends well; nobody else writes then."""
-        folder = files.make_folder(self._own_file.parent)
+        folder = files.make_directory(self._own_file.parent)
         with locks.acquire(folder / f"{NAME}.lock", patience=_PATIENCE) as lock:
             if lock is None:
                 raise Unavailable("another program is writing the stations; try again")
             own = _load(self._own_file)
             yield own
-            files.write(self._own_file, _dumped(own))
+            files.write_file(self._own_file, _dumped(own))
             self._read_own = (None, _Own())
 
 

@@ -14,9 +14,9 @@ import click
 from pi_appliance.cli.options import config_option, json_option, optional_config_option
 from pi_appliance.cli.text import table
 from pi_appliance.config import secrets
-from pi_appliance.config.loader import load
+from pi_appliance.config.loader import load_config
 from pi_appliance.config.model import Config
-from pi_appliance.errors import NoConfig, Refused, Unavailable
+from pi_appliance.errors import ConfigNotFound, Refused, Unavailable
 from pi_appliance.music.cli.group import command
 from pi_appliance.music.hub import open_player
 from pi_appliance.music.player import Player
@@ -45,12 +45,12 @@ Exit status:
 @json_option
 @optional_config_option
 @click.pass_context
-def group(context: click.Context, as_json: bool, config: Path | NoConfig) -> None:
+def group(context: click.Context, as_json: bool, config: Path | ConfigNotFound) -> None:
     """List the USB sticks with music: here or away, how full, how many of its tracks the player knows."""
     if context.invoked_subcommand is None:
-        if isinstance(config, NoConfig):
+        if isinstance(config, ConfigNotFound):
             raise config
-        _list(load(config), as_json)
+        _list(load_config(config), as_json)
 
 
 def _list(settings: Config, as_json: bool) -> None:
@@ -91,7 +91,7 @@ def _command(name: str, short_help: str) -> Callable[[Callable[..., None]], clic
 @click.argument("name")
 def remove(name: str, config: Path) -> None:
     """Stop what plays from the stick NAME, have it unmounted, and say when it may be pulled. Its tracks are kept."""
-    eject_drive(name, load(config))
+    eject_drive(name, load_config(config))
     click.echo(f"{name} may be pulled")
 
 
@@ -119,7 +119,7 @@ def attach(device: str, config: Path) -> None:
 @click.argument("device")
 def detach(device: str, config: Path) -> None:
     """Unmount DEVICE, such as sda1, also when it was pulled already; its tracks are kept. As root."""
-    where = load(config).usb
+    where = load_config(config).usb
     for name in root_helper.detach(device, where.folder if where else None, _places()):
         click.echo(f"{name} is away")
 
@@ -127,7 +127,7 @@ def detach(device: str, config: Path) -> None:
 @_command("tidy", "Unmount what was asked for (for the units).")
 def tidy(config: Path) -> None:
     """Unmount the stick that the page asked for, and have those that are not here read as away. As root."""
-    where = load(config).usb
+    where = load_config(config).usb
     for name in root_helper.cleanup(where.folder, _places()) if where else ():
         click.echo(f"{name} is away")
 
@@ -135,7 +135,7 @@ def tidy(config: Path) -> None:
 def _folder(config: Path) -> Path:
     from pi_appliance.music.usb import drives  # noqa: PLC0415 - as above
 
-    return drives.configured(load(config).usb).folder
+    return drives.configured(load_config(config).usb).folder
 
 
 def _places() -> root_helper.Places:

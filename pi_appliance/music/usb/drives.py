@@ -32,7 +32,7 @@ _GLANCE = 0.05  # seconds between two looks at whether it is gone
 class Places:
     """Where is looked, and how long is waited, in seconds."""
 
-    mounts: Path = mounts.LIST
+    mounts: Path = mounts.MOUNT_TABLE
     root: root_helper.Places = field(default_factory=lambda: root_helper.Places.of(os.environ))
     tick: float = 1.0  # between two looks at how far a scan is
     patience: float = 20.0  # for who unmounts
@@ -85,7 +85,7 @@ async def _unmounted(name: str, usb: Usb, places: Places) -> None:
                 f"{request.parent} is not there, so nobody can be asked to unmount {name};"
                 f" run: sudo pi-appliance music usb remove '{name}'"
             )
-        files.write(request, name.encode())
+        files.write_file(request, name.encode())
     deadline = time.monotonic() + places.patience
     while any(each.name == name and each.mount for each in mounted.find_drives(usb.folder, places.mounts)):
         if time.monotonic() > deadline:

@@ -28,9 +28,9 @@ class Found:
     mount: mounts.Mount | None
 
 
-def find_drives(folder: Path, list_of_mounts: Path = mounts.LIST) -> list[Found]:
+def find_drives(folder: Path, list_of_mounts: Path = mounts.MOUNT_TABLE) -> list[Found]:
     """Return the sticks of FOLDER by name; none where there is no such folder. Raises OSError without a list."""
-    known = {each.folder: each for each in mounts.mounts(list_of_mounts)}
+    known = {each.folder: each for each in mounts.read_mounts(list_of_mounts)}
     sticks = []
     for entry in _entries(folder):
         mount = known.get(Path(os.path.realpath(entry)))
@@ -39,9 +39,9 @@ def find_drives(folder: Path, list_of_mounts: Path = mounts.LIST) -> list[Found]
     return sticks
 
 
-def linked(below: Path, names: Collection[str], list_of_mounts: Path = mounts.LIST) -> bool:
+def linked(below: Path, names: Collection[str], list_of_mounts: Path = mounts.MOUNT_TABLE) -> bool:
     """Say whether all that is mounted right BELOW a folder has its name among NAMES."""
-    return all(each.folder.name in names for each in mounts.mounts(list_of_mounts) if each.folder.parent == below)
+    return all(each.folder.name in names for each in mounts.read_mounts(list_of_mounts) if each.folder.parent == below)
 
 
 def disk_space(mount: mounts.Mount) -> tuple[int, int] | None:

@@ -119,7 +119,7 @@ def unregister(name: str, folder: Path, places: Places) -> None:
 
 
 def _here(places: Places) -> list[mounts.Mount]:
-    return [mount for mount in mounts.mounts() if mount.folder.parent == places.mounts]
+    return [mount for mount in mounts.read_mounts() if mount.folder.parent == places.mounts]
 
 
 def _let_go(those: Sequence[mounts.Mount], folder: Path | None) -> list[str]:
@@ -147,7 +147,7 @@ def _look(source: Path) -> dict[str, str]:
     if not stat.S_ISBLK(number.st_mode):
         raise Refused(f"{source} is no disk")
     device = f"{os.major(number.st_rdev)}:{os.minor(number.st_rdev)}"
-    used = next((mount.folder for mount in mounts.mounts() if mount.device == device), None)
+    used = next((mount.folder for mount in mounts.read_mounts() if mount.device == device), None)
     if used is not None:
         raise Ignored(f"{source} is left alone: it is mounted at {used}")
     if _run("findmnt", "--fstab", "--noheadings", "--source", str(source)).stdout.strip():
@@ -230,7 +230,7 @@ def _known(places: Places) -> dict[str, str]:
 
 def _keep(places: Places, known: Mapping[str, str]) -> None:
     places.known.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
-    files.write(places.known, json.dumps(known, ensure_ascii=False, indent=1).encode(), mode=0o644)
+    files.write_file(places.known, json.dumps(known, ensure_ascii=False, indent=1).encode(), mode=0o644)
 
 
 def _asked(request: Path) -> str:

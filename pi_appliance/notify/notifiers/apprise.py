@@ -45,7 +45,7 @@ class Options:
         return addresses.redact(self.url)
 
 
-def lacks(options: Options, secrets: Mapping[str, str]) -> str:
+def missing_secrets(options: Options, secrets: Mapping[str, str]) -> str:
     """Return which secrets are missing among SECRETS, in words; nothing if none is."""
     missing = addresses.missing(options.url, secrets)
     return f"no {', '.join(missing)} among the secrets; put it into secrets.env" if missing else ""
@@ -53,7 +53,7 @@ def lacks(options: Options, secrets: Mapping[str, str]) -> str:
 
 def connect(options: Options, secrets: Mapping[str, str]) -> "Sender":
     """Return what sends. Raises Refused if a secret is missing or Apprise does not understand the address."""
-    if missing := lacks(options, secrets):
+    if missing := missing_secrets(options, secrets):
         raise Refused(missing)
     import apprise  # noqa: PLC0415 - half a second and 35 MB that only a process which sends shall pay
 

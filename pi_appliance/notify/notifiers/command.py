@@ -37,7 +37,7 @@ class Options:
         return f"{self.run[0]} …" if self.run[1:] else self.run[0]
 
 
-def lacks(options: Options, secrets: Mapping[str, str]) -> str:  # noqa: ARG001 - the shape of all notices
+def missing_secrets(options: Options, secrets: Mapping[str, str]) -> str:  # noqa: ARG001 - the shape of all notices
     """Return which secrets are missing: none is wanted."""
     return ""
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import NamedTuple
 
-from pi_appliance.errors import UnknownName, WrongArgument
+from pi_appliance.errors import InvalidOption, UnknownName
 from pi_appliance.puzzles import Rule, pluralize
 
 UNKNOWN, MISS, HIT, SUNK = "?", ".", "X", "#"
@@ -98,7 +98,7 @@ class Board:
 
 
 def with_rules(board: Board, rules: Mapping[str, str]) -> Board:
-    """Apply `rules` to `board`. Raises UnknownName or WrongArgument."""
+    """Apply `rules` to `board`. Raises UnknownName or InvalidOption."""
     for name, value in rules.items():
         if name not in RULES:
             raise UnknownName("rule of battleship", name, list(RULES))
@@ -115,18 +115,18 @@ def with_rules(board: Board, rules: Mapping[str, str]) -> Board:
 
 
 def parse_fleet(text: str) -> tuple[int, ...]:
-    """Read a fleet by its name or its ship lengths, longest first. Raises WrongArgument."""
+    """Read a fleet by its name or its ship lengths, longest first. Raises InvalidOption."""
     if text.strip() in FLEETS:
         return FLEETS[text.strip()]
     words = text.replace(",", " ").split()
     right = "name the lengths of all ships, such as 5,4,3,3,2"
     for word in words:
         if not (word.isascii() and word.isdecimal() and len(word) < 3 and 1 <= int(word) <= MAX_SIDE):
-            raise WrongArgument(
+            raise InvalidOption(
                 f"the fleet cannot have a ship of length {word!r}, only of 1 to {MAX_SIDE} squares; {right}"
             )
     if not 1 <= len(words) <= MAX_SHIPS:
-        raise WrongArgument(f"the fleet has {pluralize(len(words), 'ship')}, and may have 1 to {MAX_SHIPS}; {right}")
+        raise InvalidOption(f"the fleet has {pluralize(len(words), 'ship')}, and may have 1 to {MAX_SHIPS}; {right}")
     return tuple(sorted(map(int, words), reverse=True))
 
 

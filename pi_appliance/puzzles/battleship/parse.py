@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from pi_appliance.errors import ConfigError, Problem, UnknownName, WrongArgument, suggest
+from pi_appliance.errors import ConfigError, InvalidOption, Problem, UnknownName, suggest
 from pi_appliance.puzzles import pluralize
 from pi_appliance.puzzles.battleship.board import (
     HIT,
@@ -111,7 +111,7 @@ def _check_rule(state: _ParseState, board: Board, name: str) -> None:
     line, column, value = state.headers[name]
     try:
         with_rules(board, {name: value})
-    except (UnknownName, WrongArgument) as error:
+    except (UnknownName, InvalidOption) as error:
         wrong, _, right = str(error).partition("; ")
         state.add_problem(line, column, wrong, right)
 

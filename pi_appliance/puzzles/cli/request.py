@@ -14,8 +14,8 @@ import click
 from pi_appliance.cli.options import Command, Number, optional_config_option
 from pi_appliance.cli.progress import ProgressLine
 from pi_appliance.config import units
-from pi_appliance.config.loader import load
-from pi_appliance.errors import DeadlineExceeded, NoConfig, Unavailable
+from pi_appliance.config.loader import load_config
+from pi_appliance.errors import ConfigNotFound, DeadlineExceeded, Unavailable
 from pi_appliance.puzzles import Puzzle
 from pi_appliance.puzzles.boards import (
     MAX_BYTES,
@@ -104,7 +104,7 @@ class ComputeOptions:
 
     cores: int | None
     length: timedelta | None
-    config: Path | NoConfig
+    config: Path | ConfigNotFound
 
 
 def board_options(command: Command) -> Command:
@@ -126,7 +126,7 @@ def work_options(command: Command) -> Command:
     """Give COMMAND the parameter `means`: the cores, the time and the configuration of the command line."""
 
     @wraps(command)
-    def collected(*, cores: int | None, length: timedelta | None, config: Path | NoConfig, **given: Any) -> Any:
+    def collected(*, cores: int | None, length: timedelta | None, config: Path | ConfigNotFound, **given: Any) -> Any:
         return command(means=ComputeOptions(cores, length, config), **given)
 
     with_config = optional_config_option(collected)
@@ -141,13 +141,15 @@ class _LazyCache:
     Where it cannot be read or written, WITHOUT is told why, once, and nothing is kept; or that is raised if it is None.
     """
 
-    def __init__(self, config: Path | NoConfig, without: Callable[[str], None] | None) -> None:
+    def __init__(self, config: Path | ConfigNotFound, without: Callable[[str], None] | None) -> None:
         self._config, self._without = config, without
         self._closed = False
 
     @cached_property
     def _shelf(self) -> Cache:
-        state = _NOWHERE.expanduser() if isinstance(self._config, NoConfig) else load(self._config).state_dir
+        state = (
+            _NOWHERE.expanduser() if isinstance(self._config, ConfigNotFound) else load_config(self._config).state_dir
+        )
         return FileCache(state / local.FOLDER)
 
     @contextmanager

@@ -11,7 +11,7 @@ import click
 
 from pi_appliance.cli.options import Number, json_option
 from pi_appliance.cli.progress import ProgressLine
-from pi_appliance.errors import WrongArgument
+from pi_appliance.errors import InvalidOption
 from pi_appliance.puzzles import Puzzle, SolveMode
 from pi_appliance.puzzles.batch import DEFAULT_MAX_SOLUTIONS
 from pi_appliance.puzzles.boards import load_puzzle
@@ -107,7 +107,7 @@ def asked_wish(puzzle: Puzzle, name: str, solutions: str | None) -> SolveMode:
     if solutions is None:
         return puzzle.MODES[0]
     if solutions not in puzzle.MODES:
-        raise WrongArgument(f"{name} is not asked for {SolveMode(solutions)}; known: {', '.join(puzzle.MODES)}")
+        raise InvalidOption(f"{name} is not asked for {SolveMode(solutions)}; known: {', '.join(puzzle.MODES)}")
     return SolveMode(solutions)
 
 

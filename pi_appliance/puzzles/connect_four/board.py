@@ -6,7 +6,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import NamedTuple
 
-from pi_appliance.errors import UnknownName, WrongArgument
+from pi_appliance.errors import InvalidOption, UnknownName
 from pi_appliance.puzzles import pluralize
 
 WIDTH, HEIGHT = 7, 6
@@ -119,7 +119,7 @@ def implied_turn(rows: Rows) -> Colour | None:
 
 
 def with_rules(board: Board, rules: Mapping[str, str]) -> Board:
-    """Return the board with another first player, if its notation allows. Raises UnknownName, WrongArgument."""
+    """Return the board with another first player, if its notation allows. Raises UnknownName, InvalidOption."""
     for name in rules:
         if name != "first":
             raise UnknownName("rule of Connect Four", name, ["first"])
@@ -132,7 +132,7 @@ def with_rules(board: Board, rules: Mapping[str, str]) -> Board:
         return board
     if board.first_known:
         right = "remove the rule 'first', or change the board"
-        raise WrongArgument(f"first: {first} is not possible, because {board.first} moved first on this board; {right}")
+        raise InvalidOption(f"first: {first} is not possible, because {board.first} moved first on this board; {right}")
     rows = tuple(row.translate(_SWAP_COLOURS) for row in board.rows) if board.moves else board.rows
     return replace(board, rows=rows, turn=board.turn.other)
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from pi_appliance.errors import UnknownName, WrongArgument
+from pi_appliance.errors import InvalidOption, UnknownName
 from pi_appliance.puzzles import Rule, pluralize
 
 HOME, HOLE = "W", "-"
@@ -157,16 +157,16 @@ def format_lines(lines: MoveLines) -> str:
 
 
 def with_rules(board: Board, rules: Mapping[str, str]) -> Board:
-    """Apply `rules` to `board`. Raises UnknownName or WrongArgument."""
+    """Apply `rules` to `board`. Raises UnknownName or InvalidOption."""
     for name, value in rules.items():
         if name == "moves":
             try:
                 board = replace(board, custom_lines=parse_lines(value, len(board.plates)))
             except ValueError as error:
-                raise WrongArgument(f"moves: {error}") from None
+                raise InvalidOption(f"moves: {error}") from None
         elif name == "random":
             if not re.fullmatch("[0-9]{1,6}", value.strip()) or int(value) > MAX_RANDOM_BOARDS:
-                raise WrongArgument(
+                raise InvalidOption(
                     f"random: {value!r} is not a valid number of boards; write a number from 0 to {MAX_RANDOM_BOARDS}"
                 )
             board = replace(board, random_boards=int(value))

@@ -12,7 +12,7 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import NamedTuple
 
-from pi_appliance.errors import UnknownName, WrongArgument
+from pi_appliance.errors import InvalidOption, UnknownName
 from pi_appliance.puzzles import Rule
 
 FACES = "URFDLB"
@@ -46,7 +46,7 @@ class Board:
 
 
 def with_rules(board: Board, rules: Mapping[str, str]) -> Board:
-    """Return the board with these rules. Raises `UnknownName`, `WrongArgument`."""
+    """Return the board with these rules. Raises `UnknownName`, `InvalidOption`."""
     for name, value in rules.items():
         if name not in RULES:
             raise UnknownName("rule of the cube", name, list(RULES))
@@ -60,7 +60,7 @@ def with_rules(board: Board, rules: Mapping[str, str]) -> Board:
 def _parse_target(value: str) -> int:
     if value.isascii() and value.isdigit() and len(value) < 3 and int(value) <= MAX_TARGET:
         return int(value)
-    raise WrongArgument(f"target: {value!r} is not a number of moves; write one from 0 to {MAX_TARGET}, such as 20")
+    raise InvalidOption(f"target: {value!r} is not a number of moves; write one from 0 to {MAX_TARGET}, such as 20")
 
 
 def _parse_seconds(value: str) -> float | None:
@@ -72,7 +72,7 @@ def _parse_seconds(value: str) -> float | None:
         seconds = -1
     if 0 <= seconds <= 1_000_000:
         return seconds
-    raise WrongArgument(f"seconds: {value!r} is not a valid time; write seconds, such as 10, or {NO_TIME_LIMIT}")
+    raise InvalidOption(f"seconds: {value!r} is not a valid time; write seconds, such as 10, or {NO_TIME_LIMIT}")
 
 
 def describe(board: Board) -> str:

@@ -7,7 +7,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import NamedTuple
 
-from pi_appliance.errors import UnknownName, WrongArgument
+from pi_appliance.errors import InvalidOption, UnknownName
 from pi_appliance.puzzles import Rule, pluralize
 
 PIECES = "KQRBNP"
@@ -121,7 +121,7 @@ class Board:
 
 
 def with_rules(board: Board, rules: Mapping[str, str]) -> Board:
-    """Apply `rules` to `board`. Raises UnknownName or WrongArgument."""
+    """Apply `rules` to `board`. Raises UnknownName or InvalidOption."""
     for name, value in rules.items():
         match name:
             case "pawns":
@@ -150,7 +150,7 @@ def _parse_choice(choices: type[StrEnum], name: str, value: str) -> str:
 
 def _parse_number(name: str, value: str, most: int) -> int:
     if not re.fullmatch("[0-9]{1,3}", value.strip()) or int(value) > most:
-        raise WrongArgument(f"{name}: {value!r} is not a valid number; write a number from 0 to {most}")
+        raise InvalidOption(f"{name}: {value!r} is not a valid number; write a number from 0 to {most}")
     return int(value)
 
 
@@ -159,7 +159,7 @@ def _parse_size(value: str) -> tuple[int, int] | None:
         return None
     match = re.fullmatch(r"\s*([1-8])\s*[x\u00d7]\s*([1-8])\s*", value)
     if not match:
-        raise WrongArgument(f"size: {value!r} is not a valid size; write files x ranks, such as 4x4, at most 8x8")
+        raise InvalidOption(f"size: {value!r} is not a valid size; write files x ranks, such as 4x4, at most 8x8")
     return int(match[1]), int(match[2])
 
 

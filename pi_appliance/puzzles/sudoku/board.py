@@ -6,7 +6,7 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import NamedTuple
 
-from pi_appliance.errors import UnknownName, WrongArgument
+from pi_appliance.errors import InvalidOption, UnknownName
 from pi_appliance.puzzles import Rule, pluralize
 
 SYMBOLS = "123456789ABCDEFGHIJKLMNOP"
@@ -161,7 +161,7 @@ def _parse_number(text: str, rule: str, maximum: int | None) -> int:
         if 1 <= number <= (maximum or number):
             return number
     limits = f"from 1 to {maximum}" if maximum else "from 1 on"
-    raise WrongArgument(f"{rule}: {text!r} is not a number {limits}; write one, such as 30")
+    raise InvalidOption(f"{rule}: {text!r} is not a number {limits}; write one, such as 30")
 
 
 def draw_grid(grid: str, size: int) -> str:

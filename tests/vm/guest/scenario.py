@@ -97,7 +97,7 @@ class Scenario:
 
     def _over_the_change_of_the_clock(self) -> None:
         start = len(self.daemon.lines)
-        self._step("synchronised", lambda: wall.synchronise(_at("00:59:52")))
+        self._step("is_synchronized", lambda: wall.synchronise(_at("00:59:52")))
         self.daemon.says("the clock is trusted", start)
         until(lambda: "night" in self._marks(), _PATIENCE)
         self._look("summer time")

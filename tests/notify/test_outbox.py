@@ -13,7 +13,7 @@ from pi_appliance.storage.runs import Store
 
 NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
-TOLD = NotifyTargets(failure=["phone", "mail"], recovery=["phone"])
+TOLD = NotifyTargets(on_failure=["phone", "mail"], on_recovery=["phone"])
 ALL_BAD = [Outcome.FAILED, Outcome.TIMED_OUT, Outcome.MISFIRED, Outcome.UNCERTAIN, Outcome.ABANDONED]
 
 
@@ -32,7 +32,7 @@ def end(
 
 
 def waiting(store: Store) -> list[tuple[str, str, int]]:
-    return [(letter.notice, str(letter.event), letter.run) for letter in Outbox(store).waiting()]
+    return [(letter.notifier, str(letter.event), letter.run) for letter in Outbox(store).waiting()]
 
 
 @pytest.mark.parametrize("outcome", ALL_BAD)
@@ -65,7 +65,7 @@ def test_a_run_ends_once_and_is_told_once(store):
 
 def test_runs_that_vanished_are_told_by_the_first_of_them(store):
     runs = [store.start_run(job="a", kind="command", trigger=Trigger.MANUAL, due=None, now=NOON)[0] for _ in range(2)]
-    store.abandon_runs("a", now=NOON, told=NotifyTargets(failure=["phone"], ping=True))
+    store.abandon_runs("a", now=NOON, told=NotifyTargets(on_failure=["phone"], ping=True))
     assert waiting(store) == [("phone", "failure", runs[0]), ("", "ping-fail", runs[1])]
 
 
@@ -102,7 +102,7 @@ def test_what_waits_is_due_when_its_time_has_come_or_cannot_be_right(store):
     assert not outbox.is_due(NOON + 2 * MINUTE)
     assert outbox.is_due(NOON + 3 * MINUTE)
     assert outbox.is_due(NOON - timedelta(days=365)), "it was put there by a clock that was ahead"
-    assert {(letter.tries, letter.why) for letter in outbox.waiting()} == {(1, "away")}
+    assert {(letter.attempts, letter.last_error) for letter in outbox.waiting()} == {(1, "away")}
 
 
 def test_what_was_carried_is_known_for_a_while_and_then_forgotten(store):
@@ -124,6 +124,6 @@ def test_own_words_are_kept_as_they_are(store):
     outbox = Outbox(store)
     outbox.put("phone", Message(title="Grüße", body="a\nb"), now=NOON)
     (letter,) = outbox.due(NOON)
-    assert (letter.event, letter.message) == (Event.WORDS, Message(title="Grüße", body="a\nb"))
+    assert (letter.event, letter.message) == (Event.CUSTOM, Message(title="Grüße", body="a\nb"))
     outbox.drop([letter])
     assert outbox.due(NOON) == []

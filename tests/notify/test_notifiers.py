@@ -1,4 +1,4 @@
-"""Notices over real sockets: mail, ntfy, a webhook, a program, healthchecks; once per change, never a secret shown."""
+"""Notifications over real sockets: mail, ntfy, webhook, program, healthchecks; once per change, no secret shown."""
 
 import json
 import re
@@ -22,10 +22,10 @@ def ear() -> Iterator[Ear]:
         yield listening
 
 
-def notices(**urls: str) -> str:
-    """Return the sections that name notices and let them hear of every job."""
+def notifiers(**urls: str) -> str:
+    """Return the sections that configure notifiers for every job."""
     lines = "".join(f"  {name}: {{kind: apprise, with: {{url: '{url}'}}}}\n" for name, url in urls.items())
-    return f"notices:\n{lines}on-failure: [{', '.join(urls)}]\non-recovery: [{', '.join(urls)}]"
+    return f"notifiers:\n{lines}notify: {{on-failure: [{', '.join(urls)}], on-recovery: [{', '.join(urls)}]}}"
 
 
 def put_secrets(house: House, **values: str) -> None:
@@ -34,8 +34,8 @@ def put_secrets(house: House, **values: str) -> None:
     path.chmod(0o600)
 
 
-def as_if_a_day_had_passed(house: House) -> None:
-    """Let all that waits be due now."""
+def make_all_due(house: House) -> None:
+    """Make all pending messages due now."""
     before = (datetime.now(UTC) - timedelta(minutes=1)).strftime("%Y-%m-%dT%H:%M:%S.000Z")
     with sqlite3.connect(house.state / "history.db") as db:
         db.execute("UPDATE outbox SET next = ?", (before,))
@@ -43,17 +43,19 @@ def as_if_a_day_had_passed(house: House) -> None:
 
 
 def state_of(house: House) -> str:
-    """Return everything that is kept or shown of runs and notices."""
-    shown = [house.run(*words) for words in (("notices", "list"), ("notices", "list", "--json"), ("jobs", "history"))]
+    """Return everything that is stored or shown of runs and notifications."""
+    shown = [
+        house.run(*words) for words in (("notifiers", "list"), ("notifiers", "list", "--json"), ("jobs", "history"))
+    ]
     kept = [path.read_bytes().decode(errors="replace") for path in house.state.rglob("*") if path.is_file()]
     return "\n".join([*(done.stdout + done.stderr for done in shown), *kept])
 
 
-def test_a_mail_is_sent_as_the_user_with_the_password_among_the_secrets(house):
+def test_mail_is_sent_with_the_password_from_the_secrets(house):
     with fake_smtp("me@home.example", PASSWORD) as server:
         put_secrets(house, MAIL_PASSWORD=PASSWORD)
         address = f"127.0.0.1:{server.port}?mode=insecure&from=pi@home.example&to=me@home.example"
-        house.write(BAD, notices(mail=f"mailto://me%40home.example:${{MAIL_PASSWORD}}@{address}"))
+        house.write(BAD, notifiers(mail=f"mailto://me%40home.example:${{MAIL_PASSWORD}}@{address}"))
         house.run("jobs", "run", "bad")
 
         (mail,) = server.mails
@@ -65,19 +67,19 @@ def test_a_mail_is_sent_as_the_user_with_the_password_among_the_secrets(house):
         assert "pi-appliance jobs log 1" in text
 
 
-def test_a_wrong_mail_password_is_told_without_it(house):
+def test_a_wrong_mail_password_is_reported_without_showing_it(house):
     with fake_smtp("me@home.example", "another") as server:
         put_secrets(house, MAIL_PASSWORD=PASSWORD)
         address = f"127.0.0.1:{server.port}?mode=insecure&from=pi@home.example&to=me@home.example"
-        house.write(BAD, notices(mail=f"mailto://me%40home.example:${{MAIL_PASSWORD}}@{address}"))
-        done = house.run("notices", "test", "mail")
+        house.write(BAD, notifiers(mail=f"mailto://me%40home.example:${{MAIL_PASSWORD}}@{address}"))
+        done = house.run("notifiers", "test", "mail")
     assert done.returncode == 1
     assert done.stderr == "mail: not sent: the service answered 535: wrong user or password\n"
 
 
 @pytest.mark.parametrize("url", ["ntfy://{}/garden-shed", "json://{}/hook"])
-def test_five_failures_in_a_row_are_one_notice_and_the_recovery_another(house, ear, url):
-    house.write(BAD, notices(phone=url.format(ear.address)))
+def test_five_failures_in_a_row_send_one_message_and_the_recovery_another(house, ear, url):
+    house.write(BAD, notifiers(phone=url.format(ear.address)))
     for _ in range(5):
         house.run("jobs", "run", "bad")
     assert [title.partition(" on ")[0] for title in ear.titles] == ["bad failed"]
@@ -90,45 +92,44 @@ def test_five_failures_in_a_row_are_one_notice_and_the_recovery_another(house, e
     assert "Run 6" in recovery
 
 
-def test_a_server_that_is_away_gets_it_when_it_is_back_and_once(house):
+def test_a_server_that_was_down_gets_the_message_once(house):
     with http_ear() as ear:
         port = ear.port
-    house.write(BAD, notices(phone=f"json://127.0.0.1:{port}/hook-of-mine"))
+    house.write(BAD, notifiers(phone=f"json://127.0.0.1:{port}/hook-of-mine"))
     house.run("jobs", "run", "bad")
-    (waiting,) = house.json("notices", "list")["waiting"]
-    assert (waiting["notice"], waiting["run"], waiting["tries"]) == ("phone", 1, 1)
-    assert waiting["why"] == "not reached: nothing listens there"
+    (waiting,) = house.json("notifiers", "list")["pending"]
+    assert (waiting["notifier"], waiting["run"], waiting["attempts"]) == ("phone", 1, 1)
+    assert waiting["last_error"] == "not reached: nothing listens there"
     with http_ear(port) as ear:
         house.run("jobs", "run", "bad")
-        assert ear.heard == [], "its time has not come"
-        as_if_a_day_had_passed(house)
+        assert ear.heard == [], "not due yet"
+        make_all_due(house)
         for _ in range(2):
             house.run("jobs", "run", "bad")
         assert len(ear.heard) == 1
         assert "Run 1," in ear.heard[0].json["message"]
-    assert house.json("notices", "list")["waiting"] == []
+    assert house.json("notifiers", "list")["pending"] == []
 
 
-def test_a_job_may_have_its_own_notices_or_none(house, ear):
-    quiet = BAD.replace("bad:", "quiet:") + "\n  on-failure: []"
-    own = BAD.replace("bad:", "own:") + "\n  on-failure: [other]"
+def test_a_job_may_have_its_own_notifiers_or_none(house, ear):
+    quiet = BAD.replace("bad:", "quiet:") + "\n  notify: {on-failure: []}"
+    own = BAD.replace("bad:", "own:") + "\n  notify: {on-failure: [other]}"
     phone, other = f"json://{ear.address}/phone", f"json://{ear.address}/other"
     house.write(
         f"{quiet}\n{own}",
-        notices(phone=phone, other=other).replace("on-failure: [phone, other]", "on-failure: [phone]"),
+        notifiers(phone=phone, other=other).replace("on-failure: [phone, other]", "on-failure: [phone]"),
     )
     house.run("jobs", "run", "quiet")
     house.run("jobs", "run", "own")
     assert [(each.path, each.json["title"].split()[0]) for each in ear.heard] == [("/other", "own")]
 
 
-def test_a_program_gets_the_text_on_its_standard_input_and_no_secret(house):
+def test_a_program_gets_the_text_on_stdin_and_no_secret(house):
     put_secrets(house, MAIL_PASSWORD=PASSWORD)
     script = f'cd "{house.folder}"; cat > got; echo "$1" > title; env > seen'
     program = ["sh", "-c", script, "sh", "{title}"]
-    house.write(
-        BAD, f"notices:\n  mailer: {{kind: command, with: {{run: {json.dumps(program)}}}}}\non-failure: [mailer]"
-    )
+    mailer = f"{{kind: command, with: {{run: {json.dumps(program)}}}}}"
+    house.write(BAD, f"notifiers:\n  mailer: {mailer}\nnotify: {{on-failure: [mailer]}}")
     house.run("jobs", "run", "bad", environment={"X_CONSUMER_KEY": "hush", "MAIL_PASSWORD": "hush"})
     title = (house.folder / "title").read_text("utf-8")
     assert title.startswith("bad failed on ")
@@ -136,33 +137,36 @@ def test_a_program_gets_the_text_on_its_standard_input_and_no_secret(house):
     assert "hush" not in (house.folder / "seen").read_text("utf-8")
 
 
-def test_a_child_process_sees_no_secret_that_an_address_names(house, ear):
+def test_a_job_sees_no_secret_of_an_address(house, ear):
     job = "bad:\n  kind: command\n  with: {run: [sh, -c, 'env; false']}"
-    house.write(job, notices(phone=f"json://{ear.address}/${{HOOK}}"))
+    house.write(job, notifiers(phone=f"json://{ear.address}/${{HOOK}}"))
     house.run("jobs", "run", "bad", environment={"HOOK": "hush-hush"})
     assert ear.heard[0].path == "/hush-hush"
     assert "hush" not in house.run("jobs", "log", "1").stdout
 
 
 @pytest.mark.parametrize("fault", [401, 403, 404, 429, 500, "away"])
-def test_nothing_that_is_kept_or_shown_holds_an_address_or_a_secret(house, fault):
+def test_no_address_or_secret_is_stored_or_shown(house, fault):
     with http_ear() as ear:
         ear.faults += [fault] * 9
         put_secrets(house, TOKEN="tk_hushhushhush", HOOK="sesame-hook", HC="0000-hush-uuid")
         phone = f"ntfy://${{TOKEN}}@{ear.address}/literal-topic"
         hook = f"json://user:${{TOKEN}}@{ear.address}/${{HOOK}}"
         ping = f"\n  healthchecks-url: http://{ear.address}/${{HC}}"
-        house.write(BAD + ping, notices(phone=phone, hook=hook))
+        house.write(BAD + ping, notifiers(phone=phone, hook=hook))
         if fault != "away":
             done = house.run("jobs", "run", "bad")
-            tried = house.run("notices", "test")
+            tried = house.run("notifiers", "test")
     if fault == "away":
         done = house.run("jobs", "run", "bad")
-        tried = house.run("notices", "test")
+        tried = house.run("notifiers", "test")
     told = done.stdout + done.stderr + tried.stdout + tried.stderr + state_of(house)
     for secret in ("hush", "sesame", "literal-topic", ear.address):
         assert secret not in told
-    assert {letter["why"][:11] for letter in house.json("notices", "list")["waiting"]} <= {"the service", "not reached"}
+    assert {message["last_error"][:11] for message in house.json("notifiers", "list")["pending"]} <= {
+        "the service",
+        "not reached",
+    }
     assert tried.returncode == (75 if fault in ("away", 429, 500) else 1)
 
 
@@ -177,14 +181,14 @@ def pinged(house: House, ear: Ear, job: str = BAD, rest: str = "") -> None:
 
 
 def calls(ear: Ear) -> list[tuple[str, str]]:
-    """Return what was called, and the id of the run in it."""
+    """Return the paths that were called, and the run id of each."""
     return [
         (each.path.partition("?")[0].removeprefix("/ping/0000-uuid"), each.path.partition("rid=")[2])
         for each in ear.heard
     ]
 
 
-def test_a_run_is_pinged_at_its_start_and_its_end_under_one_id_of_its_own(house, ear):
+def test_start_and_end_of_a_run_are_pinged_with_one_id(house, ear):
     pinged(house, ear)
     house.run("jobs", "run", "bad")
     (house.folder / "ok").touch()
@@ -197,7 +201,7 @@ def test_a_run_is_pinged_at_its_start_and_its_end_under_one_id_of_its_own(house,
     assert b"trying the disk" in ear.heard[1].body
 
 
-def test_a_skipped_run_is_not_pinged_and_a_query_stays(house, ear):
+def test_a_skipped_run_is_not_pinged_and_a_query_is_kept(house, ear):
     pinged(house, ear, BAD + "\n  schedule: '@daily'\n  chance: 0.000001")
     done = house.run("jobs", "run", "bad", "--as-scheduled", "--json")
     assert json.loads(done.stdout)["outcome"] == "skipped"
@@ -207,22 +211,22 @@ def test_a_skipped_run_is_not_pinged_and_a_query_stays(house, ear):
     assert [each.path.partition("&")[0] for each in ear.heard] == ["/slug/start?create=1", "/slug/fail?create=1"]
 
 
-def test_what_was_not_pinged_is_made_up_for_by_the_last_alone(house):
+def test_only_the_last_ping_that_failed_is_sent_later(house):
     with http_ear() as ear:
         port = ear.port
     pinged(house, ear)
     for _ in range(3):
         done = house.run("jobs", "run", "bad")
-        assert done.returncode == 1, "the run is told as it was, whoever cannot be pinged"
-    assert [letter["run"] for letter in house.json("notices", "list")["waiting"]] == [3]
+        assert done.returncode == 1, "the result of the run does not depend on the ping"
+    assert [message["run"] for message in house.json("notifiers", "list")["pending"]] == [3]
     with http_ear(port) as ear:
-        as_if_a_day_had_passed(house)
-        house.run("notices", "list")
+        make_all_due(house)
+        house.run("notifiers", "list")
         house.run("jobs", "run", "bad")
         assert [path for path, _ in calls(ear)] == ["/start", "/fail"]
 
 
-def test_a_ping_that_hangs_neither_holds_the_run_nor_ends_it(house, ear):
+def test_a_ping_that_hangs_does_not_delay_the_run(house, ear):
     ear.faults.append("hold")
     pinged(house, ear, "quick:\n  kind: command\n  with: {directory: ., run: [touch, done]}")
     with house.start("jobs", "run", "quick") as process:

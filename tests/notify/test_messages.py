@@ -89,6 +89,6 @@ def test_many_are_one_message_with_a_line_each():
 
 
 def test_own_words_become_one_line_and_what_stands_below():
-    message = messages.words(" the appliance\nfell over \x1b[1m", "a\x00b\r\nc\n")
+    message = messages.custom_message(" the appliance\nfell over \x1b[1m", "a\x00b\r\nc\n")
     assert (message.title, message.body) == ("the appliance fell over", "ab\nc")
-    assert len(messages.words("long", "d" * 20_000).body) == 10_000
+    assert len(messages.custom_message("long", "d" * 20_000).body) == 10_000

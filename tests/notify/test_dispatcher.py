@@ -32,12 +32,12 @@ def appliance(house: House, ear: Ear) -> Iterator[Appliance]:
     """Return an appliance in which a job has just begun to fail."""
     house.write(
         "a: {kind: command, with: {run: [x]}}",
-        f"notices:\n  phone: {{kind: apprise, with: {{url: 'json://{ear.address}?rto=60'}}}}",
+        f"notifiers:\n  phone: {{kind: apprise, with: {{url: 'json://{ear.address}?rto=60'}}}}",
     )
     with Appliance.open(house.config) as opened:
         now = datetime.now(UTC)
         run, _ = opened.store.start_run(job="a", kind="command", trigger=Trigger.MANUAL, due=None, now=now)
-        opened.store.finish_run(run, Outcome.FAILED, "no", now=now, told=NotifyTargets(failure=["phone"]))
+        opened.store.finish_run(run, Outcome.FAILED, "no", now=now, told=NotifyTargets(on_failure=["phone"]))
         yield opened
 
 
@@ -67,7 +67,7 @@ def test_killed_between_sending_and_noting_it_sends_once_more_and_then_never_aga
         first.kill()
     ear.released.set()
     (letter,) = Outbox(appliance.store).waiting()
-    assert (letter.tries, letter.why) == (1, "it was cut off while it was sent")
+    assert (letter.attempts, letter.last_error) == (1, "it was cut off while it was sent")
     with start(house) as second:
         assert second.wait(30) == 0
     assert len(ear.heard) == 1, "not at once"
@@ -134,7 +134,7 @@ def test_secrets_that_cannot_be_read_are_told_where_the_letter_waits(house, appl
         assert courier.wait(30) == 0
     assert ear.heard == []
     (letter,) = Outbox(appliance.store).waiting()
-    assert "can be read by others" in letter.why
+    assert "can be read by others" in letter.last_error
 
 
 # --- in the daemon --------------------------------------------------------------------------------------------------
@@ -186,7 +186,7 @@ def test_the_daemon_ends_it_when_it_stops(house, appliance, ear, monkeypatch):
         while not ear.heard:
             await asyncio.sleep(0.02)
         await asyncio.wait_for(looking.courier.stop(), 10)
-        assert [letter.tries for letter in looking.outbox.waiting()] == [1]
+        assert [letter.attempts for letter in looking.outbox.waiting()] == [1]
 
     asyncio.run(scene())
 
@@ -200,7 +200,7 @@ def test_a_store_that_fails_is_told_once_and_does_not_end_the_daemon(appliance, 
 
     asyncio.run(scene())
     (told,) = caplog.messages
-    assert told.startswith("notices are not sent: ")
+    assert told.startswith("notifications are not sent: ")
 
 
 def test_neither_a_run_nor_the_daemon_loads_what_sends(house):

@@ -1,4 +1,4 @@
-"""pi-appliance notices, and what the configuration check says of them."""
+"""Commands `pi-appliance notifiers`, and the messages of the configuration check about notifiers."""
 
 import re
 from collections.abc import Iterator
@@ -17,15 +17,15 @@ def ear() -> Iterator[Ear]:
         yield listening
 
 
-def phone(ear: Ear, more: str = "on-failure: [phone]") -> str:
-    return f"notices:\n  phone: {{kind: apprise, with: {{url: 'json://{ear.address}/${{HOOK}}'}}}}\n{more}"
+def phone(ear: Ear, more: str = "notify: {on-failure: [phone]}") -> str:
+    return f"notifiers:\n  phone: {{kind: apprise, with: {{url: 'json://{ear.address}/${{HOOK}}'}}}}\n{more}"
 
 
 HOOK = {"HOOK": "sesame"}
 
 
 RECIPES = re.findall(
-    r"^```yaml\n(.*?)^```", (ROOT / "docs" / "notices.md").read_text("utf-8"), re.DOTALL | re.MULTILINE
+    r"^```yaml\n(.*?)^```", (ROOT / "docs" / "notifications.md").read_text("utf-8"), re.DOTALL | re.MULTILINE
 )
 
 
@@ -39,9 +39,13 @@ def test_the_recipes_in_the_docs_are_good(house, recipe):
 @pytest.mark.parametrize(
     ("rest", "job", "told"),
     [
-        ("on-failure: [fone]", JOB, ":{}:14: no notice is called 'fone'; did you mean 'phone'?"),
-        ("on-recovery: [phone, you]", JOB, ":{}:22: no notice is called 'you'; "),
-        ("", JOB[:-1] + ", on-failure: [phome]}", ":{}:63: no notice is called 'phome'; did you mean 'phone'?"),
+        ("notify: {on-failure: [fone]}", JOB, ":{}:23: no notifier is called 'fone'; did you mean 'phone'?"),
+        ("notify: {on-recovery: [phone, you]}", JOB, ":{}:31: no notifier is called 'you'; "),
+        (
+            "",
+            JOB[:-1] + ", notify: {on-failure: [phome]}}",
+            ":{}:72: no notifier is called 'phome'; did you mean 'phone'?",
+        ),
         (
             "",
             JOB[:-1] + ", healthchecks-url: 'ftp://x'}",
@@ -50,19 +54,19 @@ def test_the_recipes_in_the_docs_are_good(house, recipe):
         ("", JOB[:-1] + ", healthchecks-url: 'hush'}", "this is no address; write one such as https://hc-ping.com/"),
     ],
 )
-def test_what_is_wrong_with_a_name_or_a_ping_is_told_at_its_place(house, ear, rest, job, told):
+def test_a_wrong_name_or_ping_is_reported_at_its_place(house, ear, rest, job, told):
     house.write(job, phone(ear, rest))
     done = house.run("config", "check", environment=HOOK)
     assert done.returncode == 2
     lines = house.config.read_text("utf-8").splitlines()
-    (number,) = (number for number, text in enumerate(lines, 1) if "on-" in text or "healthchecks-url" in text)
+    (number,) = (number for number, text in enumerate(lines, 1) if "{on-" in text or " ping:" in text)
     assert told.format(number) in done.stderr
 
 
 @pytest.mark.parametrize(
-    ("notice", "told"),
+    ("notifier", "message"),
     [
-        ("kind: aprise", "no kind of notice is called 'aprise'; did you mean 'apprise'?"),
+        ("kind: aprise", "no kind of notifier is called 'aprise'; did you mean 'apprise'?"),
         ("kind: apprise", "'url' is missing"),
         ("kind: apprise, with: {url: ntfy.sh/hush}", "this is no address"),
         ("kind: apprise, with: {url: 'mailto://me:hush@x'}", "a password does not belong here"),
@@ -70,12 +74,12 @@ def test_what_is_wrong_with_a_name_or_a_ping_is_told_at_its_place(house, ear, re
         ("kind: command, with: {run: []}", "no program is named"),
     ],
 )
-def test_what_is_wrong_with_a_notice_is_told_without_its_address(house, notice, told):
-    house.write(JOB, f"notices:\n  phone: {{{notice}}}")
+def test_a_wrong_notifier_is_reported_without_its_address(house, notifier, message):
+    house.write(JOB, f"notifiers:\n  phone: {{{notifier}}}")
     done = house.run("config", "check")
     assert done.returncode == 2
     assert done.stderr.startswith(f"{house.config}:5:")
-    assert told in done.stderr
+    assert message in done.stderr
     assert "hush" not in done.stderr
 
 
@@ -88,74 +92,74 @@ def test_a_missing_secret_is_a_warning_at_its_place(house, ear):
     assert house.run("config", "check", environment={**HOOK, "HC": "1"}).stderr == ""
 
 
-def test_the_list_says_who_is_told_of_what_and_shows_no_address(house, ear):
+def test_the_list_shows_the_use_of_each_notifier_but_no_address(house, ear):
     house.write(
-        f"{JOB[:-1]}, on-failure: [mailer]}}",
-        phone(ear).replace("notices:", "notices:\n  mailer: {kind: command, with: {run: [mail, me]}}"),
+        f"{JOB[:-1]}, notify: {{on-failure: [mailer]}}}}",
+        phone(ear).replace("notifiers:", "notifiers:\n  mailer: {kind: command, with: {run: [mail, me]}}"),
     )
-    told = house.run("notices", "list").stdout
+    told = house.run("notifiers", "list").stdout
     assert told.splitlines()[1].split() == ["mailer", "command", "mail", "…", "backup"]
     assert told.splitlines()[2].split() == ["phone", "apprise", "json://…", "(HOOK)", "every", "job"]
     house.write(JOB)
-    assert house.run("notices", "list").stdout == "there is no notice; how to write one: docs/notices.md\n"
+    assert house.run("notifiers", "list").stdout == "no notifiers are configured; see docs/notifications.md\n"
 
 
-def test_a_test_says_what_came_back(house, ear):
+def test_a_test_reports_the_result(house, ear):
     house.write(JOB, phone(ear))
-    done = house.run("notices", "test", environment=HOOK)
+    done = house.run("notifiers", "test", environment=HOOK)
     assert (done.returncode, done.stdout) == (0, "phone: sent\n")
     assert ear.heard[0].path == "/sesame"
     assert ear.heard[0].json["title"].startswith("a test from ")
 
     ear.faults.append(403)
-    done = house.run("notices", "test", "phone", environment=HOOK)
+    done = house.run("notifiers", "test", "phone", environment=HOOK)
     assert done.returncode == 1
     assert done.stderr == "phone: not sent: the service answered 403: not allowed with this user or token\n"
-    done = house.run("notices", "test", "phone")
+    done = house.run("notifiers", "test", "phone")
     assert done.stderr == "phone: not sent: no HOOK among the secrets; put it into secrets.env\n"
-    done = house.run("notices", "test", "fone")
-    assert (done.returncode, done.stderr) == (2, "pi-appliance: no notice is called 'fone'; did you mean 'phone'?\n")
+    done = house.run("notifiers", "test", "fone")
+    assert (done.returncode, done.stderr) == (2, "pi-appliance: no notifier is called 'fone'; did you mean 'phone'?\n")
 
 
-def test_own_words_are_sent_to_whom_the_file_names_or_the_person(house, ear):
+def test_a_text_is_sent_to_the_notifiers_of_the_file_or_the_option(house, ear):
     house.write(JOB, phone(ear))
-    assert house.run("notices", "send", "hello", "--to", "phone", environment=HOOK).stdout == "phone: sent\n"
-    assert house.run("notices", "send", "hello again", environment=HOOK).returncode == 0
+    assert house.run("notifiers", "send", "hello", "--to", "phone", environment=HOOK).stdout == "phone: sent\n"
+    assert house.run("notifiers", "send", "hello again", environment=HOOK).returncode == 0
     assert ear.titles == ["hello", "hello again"]
     house.write(JOB, phone(ear, ""))
-    done = house.run("notices", "send", "hello", environment=HOOK)
-    assert (done.returncode, done.stderr.partition(";")[0]) == (1, "pi-appliance: nobody is to be told")
+    done = house.run("notifiers", "send", "hello", environment=HOOK)
+    assert (done.returncode, done.stderr.partition(";")[0]) == (1, "pi-appliance: no notifier is named")
 
 
-def test_own_words_that_cannot_be_sent_wait_for_the_next_run(house):
+def test_a_text_that_cannot_be_sent_is_sent_by_the_next_run(house):
     with http_ear() as ear:
         port = ear.port
     house.write(JOB, phone(ear))
     house.run("jobs", "list")
-    done = house.run("notices", "send", "it fell over", environment=HOOK)
+    done = house.run("notifiers", "send", "it fell over", environment=HOOK)
     assert done.returncode == 0
     assert done.stderr.splitlines() == [
         "phone: not sent: not reached: nothing listens there",
-        "phone: it waits; see: pi-appliance notices list",
+        "phone: it will be sent later; see: pi-appliance notifiers list",
     ]
-    assert "it fell over" in house.run("notices", "list").stdout
+    assert "it fell over" in house.run("notifiers", "list").stdout
     with http_ear(port) as ear:
         house.run("jobs", "run", "backup", environment=HOOK)
         assert ear.titles == ["it fell over"]
 
 
-def test_own_words_are_sent_though_other_parts_of_the_file_are_wrong(house, ear):
+def test_a_text_is_sent_when_other_parts_of_the_file_are_wrong(house, ear):
     house.write("backup: {kind: nonsense}", phone(ear) + "\ncolour: red")
     assert house.run("config", "check").returncode == 2
-    assert house.run("notices", "send", "the file is wrong", environment=HOOK).stdout == "phone: sent\n"
+    assert house.run("notifiers", "send", "the file is wrong", environment=HOOK).stdout == "phone: sent\n"
     assert ear.titles == ["the file is wrong"]
 
 
-def test_with_no_state_folder_nothing_can_wait(house):
+def test_without_a_state_folder_nothing_is_stored(house):
     with http_ear() as ear:
         pass
     house.write(JOB, phone(ear))
-    done = house.run("notices", "send", "it fell over", environment=HOOK)
+    done = house.run("notifiers", "send", "it fell over", environment=HOOK)
     assert done.returncode == 75
-    assert done.stderr.splitlines()[-1].startswith("pi-appliance: nothing can wait")
+    assert done.stderr.splitlines()[-1].startswith("pi-appliance: the message cannot be stored")
     assert not house.state.exists()

@@ -9,7 +9,7 @@ import pytest
 
 from pi_appliance.config.notifications import Message, NotifyTargets
 from pi_appliance.errors import Unavailable
-from pi_appliance.notify.addresses import notifier_addresses
+from pi_appliance.notify.addresses import load_notifiers
 from pi_appliance.notify.worker import DeliveryBatch
 from pi_appliance.storage.model import Outcome, Trigger
 from pi_appliance.storage.outbox import Outbox
@@ -18,7 +18,7 @@ from tests.fakes.http_ear import Ear, http_ear
 from tests.house import House
 
 NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
-TOLD = NotifyTargets(failure=["phone"], recovery=["phone"])
+TOLD = NotifyTargets(on_failure=["phone"], on_recovery=["phone"])
 SECRET = bytes(32)
 
 
@@ -31,10 +31,10 @@ class Post:
             for n in range(5)
         )
         house.write(
-            jobs if pings else "", f"notices:\n  phone: {{kind: apprise, with: {{url: 'json://{ear.address}'}}}}"
+            jobs if pings else "", f"notifiers:\n  phone: {{kind: apprise, with: {{url: 'json://{ear.address}'}}}}"
         )
         house.state.mkdir()
-        self.to, self.store, self.now = notifier_addresses(house.config), Store(house.state / "history.db"), NOON
+        self.to, self.store, self.now = load_notifiers(house.config), Store(house.state / "history.db"), NOON
         self.outbox = Outbox(self.store)
 
     def end(self, job: str, outcome: Outcome, told: NotifyTargets = TOLD) -> None:
@@ -132,29 +132,29 @@ def test_a_letter_that_looks_old_because_the_clock_was_wrong_is_not_given_up_at_
 
 
 def test_one_that_cannot_be_reached_does_not_hold_up_the_others(post, ear):
-    part = post.to.notices["phone"]
-    away = dataclasses.replace(part, with_=dataclasses.replace(part.with_, url="json://127.0.0.1:9"))
-    post.to = dataclasses.replace(post.to, notices={"away": away, "phone": part})
+    part = post.to.notifiers["phone"]
+    away = dataclasses.replace(part, options=dataclasses.replace(part.options, url="json://127.0.0.1:9"))
+    post.to = dataclasses.replace(post.to, notifiers={"away": away, "phone": part})
     for job in "abc":
-        post.end(job, Outcome.FAILED, NotifyTargets(failure=["away", "phone"]))
+        post.end(job, Outcome.FAILED, NotifyTargets(on_failure=["away", "phone"]))
     post.round()
     assert len(ear.heard) == 3
-    assert {(letter.notice, letter.tries) for letter in post.outbox.waiting()} == {("away", 1)}
+    assert {(letter.notifier, letter.attempts) for letter in post.outbox.waiting()} == {("away", 1)}
 
 
 def test_a_notice_that_is_not_in_the_file_any_more_is_dropped_and_told(post, caplog):
-    post.end("a", Outcome.FAILED, NotifyTargets(failure=["gone"]))
+    post.end("a", Outcome.FAILED, NotifyTargets(on_failure=["gone"]))
     post.round()
     assert post.outbox.waiting() == []
     assert caplog.messages == ["notice gone: not in the file any more; 1 dropped"]
 
 
 def test_while_the_file_is_wrong_nothing_is_dropped(post):
-    post.end("a", Outcome.FAILED, NotifyTargets(failure=["gone"]))
-    post.to = dataclasses.replace(post.to, whole=False)
+    post.end("a", Outcome.FAILED, NotifyTargets(on_failure=["gone"]))
+    post.to = dataclasses.replace(post.to, is_complete=False)
     post.round()
     (letter,) = post.outbox.waiting()
-    assert letter.why == "the configuration is wrong; see: pi-appliance config check"
+    assert letter.last_error == "the configuration is wrong; see: pi-appliance config check"
     assert not post.outbox.is_due(post.now)
 
 
@@ -164,7 +164,7 @@ def test_when_there_is_no_time_left_the_rest_stays_due(post, ear):
     ticks = iter(range(9))
     post.round(until=2, steady=lambda: next(ticks))
     assert ear.titles == ["a failed on pi", "b failed on pi"]
-    assert [letter.tries for letter in post.outbox.due(post.now)] == [0]
+    assert [letter.attempts for letter in post.outbox.due(post.now)] == [0]
 
 
 def test_where_nothing_can_be_noted_nothing_is_sent(post, ear):
@@ -182,7 +182,7 @@ def test_a_refused_ping_is_its_own_trouble_and_a_host_that_is_away_that_of_all_i
     ear.faults += [200, 404, 503]
     post.round()
     assert [each.path.partition("?")[0] for each in ear.heard] == ["/0", "/1", "/2"]
-    assert [(letter.job, letter.why) for letter in post.outbox.waiting()] == [
+    assert [(letter.job, letter.last_error) for letter in post.outbox.waiting()] == [
         ("j1", "the service answered 404"),
         *((f"j{number}", "the service answered 503") for number in (2, 3, 4)),
     ]
