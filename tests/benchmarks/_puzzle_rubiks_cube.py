@@ -29,8 +29,8 @@ Row = tuple[str, str, str, str]
 
 def rows() -> Iterator[Row]:
     """Yield what was measured, ours, the peer's, and the ratio."""
-    chance = random.Random(20261121)
-    cubes = [random_state(chance, 3) for _ in range(CUBES)]
+    rng = random.Random(20261121)
+    cubes = [random_state(rng, 3) for _ in range(CUBES)]
     theirs = _peer(cubes)
     runtime = SerialRuntime(time.perf_counter)
     seconds = _seconds(lambda: load_tables(runtime))

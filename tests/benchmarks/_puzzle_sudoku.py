@@ -5,7 +5,7 @@ two. `exact-cover` (and numpy with it) is measured where it is installed: pip in
 known, is a C++ program for x86 that no index has: it does some 240,000 a second of the first list on a like machine.
 
 Seconds are those of this process on its processor, so that what else the machine does counts little. Each list is a
-few known grids, changed about (digits, rows, columns) by chance into as many as are needed.
+few known grids, changed about (digits, rows, columns) by rng into as many as are needed.
 """
 
 import importlib
@@ -21,7 +21,7 @@ from pi_appliance.puzzles import kernel_mode
 from pi_appliance.puzzles.runtime.interface import SerialRuntime
 from pi_appliance.puzzles.sudoku import kernel
 from pi_appliance.puzzles.sudoku.sat import SatSearch
-from tests.puzzles.sudokus import NONE, varied
+from tests.puzzles.sudokus import NONE, permute_grid
 
 Solver = Callable[[str], object]
 
@@ -87,8 +87,8 @@ def _times(ratio: float) -> str:
 
 def many(grids: Sequence[str], number: int) -> list[str]:
     """Return NUMBER grids made of GRIDS, always the same."""
-    chance = random.Random(1)
-    return [varied(grids[n % len(grids)], chance) for n in range(number)]
+    rng = random.Random(1)
+    return [permute_grid(grids[n % len(grids)], rng) for n in range(number)]
 
 
 def ours_a_second(grids: Sequence[str], *, vary: bool = True) -> float:

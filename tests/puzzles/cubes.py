@@ -1,4 +1,4 @@
-"""Cubes for the tests, and a cube of the tests' own: strips of stickers that a hand pushes around."""
+"""Cubes for tests, and an independent model that moves strips of stickers."""
 
 import random
 
@@ -7,7 +7,7 @@ from pi_appliance.puzzles.runtime.interface import SerialRuntime
 
 SOLVED = "".join(face * 9 for face in FACES)
 SUPERFLIP = "U R2 F B R B2 R U2 L B2 R U' D' R2 F R' L B2 U2 F2"
-# Of each face, the four strips beside it: each goes to the next one when the face turns clockwise.
+# The four strips beside each face: each moves to the next when the face turns clockwise.
 _STRIPS = {
     "U": ((18, 19, 20), (36, 37, 38), (45, 46, 47), (9, 10, 11)),
     "R": ((20, 23, 26), (2, 5, 8), (51, 48, 45), (29, 32, 35)),
@@ -19,10 +19,10 @@ _STRIPS = {
 _ROUND = ((0, 2, 8, 6), (1, 5, 7, 3))
 
 
-def replayed(facelets: str, line: tuple[str, ...]) -> str:
-    """Return the stickers of a 3x3x3 after LINE."""
+def apply_moves(facelets: str, moves: tuple[str, ...]) -> str:
+    """Return the stickers of a 3x3x3 after `moves`."""
     stickers = list(facelets)
-    for move in line:
+    for move in moves:
         for _ in range({"": 1, "2": 2, "'": 3}[move[1:]]):
             stickers = _quarter(stickers, move[0])
     return "".join(stickers)
@@ -41,32 +41,32 @@ def _quarter(stickers: list[str], face: str) -> list[str]:
 
 
 def is_solved(facelets: str) -> bool:
-    """Say whether a 3x3x3 has one colour a face."""
+    """Return whether each face of a 3x3x3 has one colour."""
     return all(len(set(facelets[at : at + 9])) == 1 for at in range(0, 54, 9))
 
 
-def scramble(chance: random.Random, length: int) -> tuple[str, ...]:
-    """Return LENGTH moves at random, none of the face before."""
+def random_moves(rng: random.Random, length: int) -> tuple[str, ...]:
+    """Return random moves, no face twice in a row."""
     moves: list[str] = []
     while len(moves) < length:
-        move = chance.choice(TURNS)
+        move = rng.choice(TURNS)
         if not moves or moves[-1][0] != move[0]:
             moves.append(move)
     return tuple(moves)
 
 
-def undone(line: tuple[str, ...]) -> tuple[str, ...]:
-    """Return what undoes LINE."""
-    return tuple(move[0] + {"": "'", "2": "2", "'": ""}[move[1:]] for move in reversed(line))
+def invert_moves(moves: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the inverse of `moves`."""
+    return tuple(move[0] + {"": "'", "2": "2", "'": ""}[move[1:]] for move in reversed(moves))
 
 
-def after(line: tuple[str, ...]) -> Board:
-    """Return a solved 3x3x3 after LINE."""
-    return Board(3, replayed(SOLVED, line))
+def scrambled_board(moves: tuple[str, ...]) -> Board:
+    """Return a solved 3x3x3 after `moves`."""
+    return Board(3, apply_moves(SOLVED, moves))
 
 
 def runtime() -> SerialRuntime:
-    """Return work whose clock stands still, so that answers are the same again; all share one shelf."""
+    """Return a runtime without a clock, for reproducible answers; all share one cache."""
     alone = SerialRuntime()
     alone.cache = _SHELF
     return alone

@@ -1,4 +1,4 @@
-"""Sudokus whose answers are known, a plain solver that shares nothing with ours, and ways to make more of them."""
+"""Sudokus with known answers, a brute-force solver, and permutations of grids."""
 
 import random
 from collections.abc import Iterator
@@ -6,7 +6,7 @@ from contextlib import nullcontext
 
 from pi_appliance.puzzles.runtime.interface import Interrupted, SerialExecutor, SerialRuntime
 
-# Puzzle, solution. The first two are the samples the project set out from; each was made sure of by two counters.
+# Grid and solution, confirmed by two solvers. The first two are the original project's samples.
 UNIQUE = {
     "004001700080020000200070000000503078005000400960104000000050009000010060001700200": (
         "594831726783426915216975834142593678835267491967184352378652149429318567651749283"
@@ -55,8 +55,8 @@ NONE = [
 ]
 
 
-class Stops(SerialRuntime):
-    """Work that must end after a number of signs of life."""
+class InterruptingRuntime(SerialRuntime):
+    """A runtime that is interrupted after a number of progress reports."""
 
     def __init__(self, after: int) -> None:
         super().__init__()
@@ -71,12 +71,12 @@ class Stops(SerialRuntime):
             raise Interrupted("a deadline")
 
     def _before_call(self) -> nullcontext[None]:
-        self.report_progress(None, "an end may come within")
+        self.report_progress(None, "before a call")
         return nullcontext()
 
 
-def plain_solutions(grid: str) -> Iterator[str]:
-    """Yield the solutions of GRID in the plainest way there is: the first empty square, each digit in turn."""
+def iter_brute_force_solutions(grid: str) -> Iterator[str]:
+    """Yield the solutions of `grid` by brute force."""
     at = grid.find(".")
     if at < 0:
         yield grid
@@ -87,16 +87,16 @@ def plain_solutions(grid: str) -> Iterator[str]:
     seen |= {grid[9 * (top + n // 3) + left + n % 3] for n in range(9)}
     for digit in "123456789":
         if digit not in seen:
-            yield from plain_solutions(grid[:at] + digit + grid[at + 1 :])
+            yield from iter_brute_force_solutions(grid[:at] + digit + grid[at + 1 :])
 
 
-def varied(grid: str, chance: random.Random) -> str:
-    """Return GRID with digits, rows and columns changed about by CHANCE, such that it stays the same puzzle."""
+def permute_grid(grid: str, rng: random.Random) -> str:
+    """Return `grid` with digits, rows and columns permuted at random."""
     rows, columns = (
-        [3 * group + n for group in chance.sample(range(3), 3) for n in chance.sample(range(3), 3)] for _ in "ab"
+        [3 * group + n for group in rng.sample(range(3), 3) for n in rng.sample(range(3), 3)] for _ in "ab"
     )
-    digits = str.maketrans("123456789", "".join(chance.sample("123456789", 9)))
+    digits = str.maketrans("123456789", "".join(rng.sample("123456789", 9)))
     squares = [[grid[9 * row + column] for column in columns] for row in rows]
-    if chance.random() < 0.5:
+    if rng.random() < 0.5:
         squares = [list(column) for column in zip(*squares, strict=True)]
     return "".join(map("".join, squares)).translate(digits)

@@ -1,4 +1,4 @@
-"""Rubik's cube as it is read, drawn, turned and checked."""
+"""Reading, drawing, turning and checking Rubik's cubes."""
 
 import random
 from collections.abc import Callable
@@ -20,14 +20,14 @@ LINES = st.lists(st.sampled_from(TURNS), max_size=30).map(tuple)
 NAMES = {face: face for face in FACES}
 
 
-def refused(text: str) -> str:
+def parse_errors(text: str) -> str:
     with pytest.raises(ConfigError) as caught:
         cube.parse(text, "mine.txt")
     return str(caught.value)
 
 
-def changed(facelets: str, **at: str) -> str:
-    """Return FACELETS with the stickers AT their place, such as f1="U", exchanged."""
+def cube_with(facelets: str, **at: str) -> str:
+    """Return `facelets` with stickers replaced, such as f1="U"."""
     stickers = list(facelets)
     for place, colour in at.items():
         stickers[9 * FACES.index(place[0].upper()) + int(place[1:]) - 1] = colour
@@ -35,26 +35,26 @@ def changed(facelets: str, **at: str) -> str:
 
 
 @given(LINES)
-def test_turns_in_space_of_pieces_and_of_strips_are_the_same(line: tuple[str, ...]) -> None:
-    pushed = cubes.replayed(cubes.SOLVED, line)
+def test_three_models_of_turning_agree(line: tuple[str, ...]) -> None:
+    facelets = cubes.apply_moves(cubes.SOLVED, line)
     state = SOLVED
     for move in line:
         state = compose(state, turn_states()[TURNS.index(move)])
-    assert cube.parse(" ".join(line) or "U U'", "mine").facelets == pushed == facelets_of(state, 3)
-    assert cube_state(pushed, 3) == state
-    assert find_faults(pushed, 3, NAMES) == []
+    assert cube.parse(" ".join(line) or "U U'", "mine").facelets == facelets == facelets_of(state, 3)
+    assert cube_state(facelets, 3) == state
+    assert find_faults(facelets, 3, NAMES) == []
 
 
 @given(LINES)
-def test_a_scramble_and_what_undoes_it_lead_home(line: tuple[str, ...]) -> None:
-    board = cubes.after(line)
-    assert cube.check(board, cubes.undone(line))
+def test_the_inverse_of_a_scramble_solves_it(line: tuple[str, ...]) -> None:
+    board = cubes.scrambled_board(line)
+    assert cube.check(board, cubes.invert_moves(line))
     pocket = cube.parse(f"2x2x2: {' '.join(line)}", "mine") if line else cube.parse("2x2x2: U U'", "mine")
-    assert cube.check(pocket, cubes.undone(line))
+    assert cube.check(pocket, cubes.invert_moves(line))
 
 
 @given(LINES, st.sampled_from((2, 3)))
-def test_a_net_is_read_back_and_so_are_its_stickers_in_a_row(line: tuple[str, ...], side: int) -> None:
+def test_nets_and_rows_of_stickers_are_read_back(line: tuple[str, ...], side: int) -> None:
     board = cube.parse(f"{side}x{side}x{side} {' '.join(line) or 'U U2 U'}", "mine")
     assert cube.parse(cube.render(board), "mine") == board
     assert cube.parse(board.facelets, "mine") == board
@@ -64,7 +64,7 @@ def test_a_net_is_read_back_and_so_are_its_stickers_in_a_row(line: tuple[str, ..
 
 
 @given(st.text(max_size=80) | st.text("URFDLBWYGO \n2'x:Mw", max_size=120))
-def test_whatever_is_written_is_read_or_refused_with_its_place(text: str) -> None:
+def test_any_text_is_read_or_reported_with_line_and_column(text: str) -> None:
     for read in (cube.parse, lambda text, file: cube.parse_solution(cube.Board(3, cubes.SOLVED), text, file)):
         problems = problems_of(lambda read=read: read(text, "mine.txt"))
         assert problems is None or problems
@@ -99,11 +99,11 @@ def problems_of(read: Callable[[], object]) -> tuple[Problem, ...] | None:
         ("d\ny", "Dw y"),
     ],
 )
-def test_scrambles_in_other_words(text: str, same: str) -> None:
+def test_equivalent_scrambles_are_read_alike(text: str, same: str) -> None:
     assert cube.parse(text, "mine") == cube.parse(same, "mine")
 
 
-def test_a_cube_held_otherwise_is_solved_as_it_is_held() -> None:
+def test_a_rotated_cube_is_solved_in_its_orientation() -> None:
     turned = cube.parse("R U x y", "mine")
     assert turned.facelets[4] != "U"
     answer = cube.solve(turned, cube.MODES[0], cubes.runtime())
@@ -111,7 +111,7 @@ def test_a_cube_held_otherwise_is_solved_as_it_is_held() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("R U Q F", "mine.txt:1:5: 'Q' is not a move"),
         ("R U\n  F7 L", "mine.txt:2:3: 'F7' is not a move"),
@@ -122,55 +122,61 @@ def test_a_cube_held_otherwise_is_solved_as_it_is_held() -> None:
         ("WWWW RRRR GGGG YYYY OOOO BBBU", "'W' is not a face"),
     ],
 )
-def test_what_cannot_be_read_is_told_with_its_place(text: str, told: str) -> None:
-    assert told in refused(text)
+def test_problems_are_reported_with_line_and_column(text: str, message: str) -> None:
+    assert message in parse_errors(text)
 
 
 def test_impossible_cubes_are_explained() -> None:
     solved = cubes.SOLVED
-    assert "1:10: there are 10 U, but 8 R; each of the six colours comes 9 times" in refused(changed(solved, r1="U"))
-    assert "1:14: the centre of R is U, as that of U is" in refused(changed(solved, r5="U", u1="R"))
-    assert refused(changed(solved, u8="D", d8="U")).startswith("mine.txt:1:29: the edge D-F is twice: at UF and at DF")
-    assert "the edge F-R is twice: at UF and at FR; U-F is missing" in refused(changed(solved, u8="R", r1="U"))
-    assert "1:8: the edge UF is B-F: there is no such edge" in refused(changed(solved, u8="B", b2="U"))
-    assert "1:9: the corner URF is U-F-R: its colours go round the wrong way" in refused(
-        changed(solved, r1="F", f3="R")
+    assert "1:10: there are 10 U, but 8 R; each of the six colours comes 9 times" in parse_errors(
+        cube_with(solved, r1="U")
     )
-    twisted = changed(solved, u9="F", r1="U", f3="R")
-    assert "impossible: the corners together are twisted by a third clockwise" in refused(twisted)
-    assert "1:8: impossible: 1 edge flipped" in refused(changed(solved, u8="F", f2="U"))
-    swapped = changed(solved, f2="R", r2="F")
-    assert "impossible: two pieces are exchanged (parity)" in refused(swapped)
-    assert "(parity)" not in refused(twisted)
+    assert "1:14: the centre of R is U, as that of U is" in parse_errors(cube_with(solved, r5="U", u1="R"))
+    assert parse_errors(cube_with(solved, u8="D", d8="U")).startswith(
+        "mine.txt:1:29: the edge D-F is twice: at UF and at DF"
+    )
+    assert "the edge F-R is twice: at UF and at FR; U-F is missing" in parse_errors(cube_with(solved, u8="R", r1="U"))
+    assert "1:8: the edge UF is B-F: there is no such edge" in parse_errors(cube_with(solved, u8="B", b2="U"))
+    assert "1:9: the corner URF is U-F-R: its colours go round the wrong way" in parse_errors(
+        cube_with(solved, r1="F", f3="R")
+    )
+    twisted = cube_with(solved, u9="F", r1="U", f3="R")
+    assert "impossible: the corners together are twisted by a third clockwise" in parse_errors(twisted)
+    assert "1:8: impossible: 1 edge flipped" in parse_errors(cube_with(solved, u8="F", f2="U"))
+    swapped = cube_with(solved, f2="R", r2="F")
+    assert "impossible: two pieces are exchanged (parity)" in parse_errors(swapped)
+    assert "(parity)" not in parse_errors(twisted)
 
 
 def test_an_impossible_2x2x2_is_explained() -> None:
     board = cube.parse("2x2x2: R U F", "mine").facelets
     turned = list(board)
     turned[3], turned[4], turned[9] = turned[9], turned[3], turned[4]  # the corner URF
-    assert "twisted by a third" in refused("".join(turned))
+    assert "twisted by a third" in parse_errors("".join(turned))
 
 
-def test_a_2x2x2_whose_lower_left_corner_behind_is_wrong_is_told_so_and_no_more() -> None:
+def test_a_wrong_fixed_corner_of_a_2x2x2_is_the_only_problem() -> None:
     solved = "".join(face * 4 for face in FACES)
-    mirrored = changed2(solved, d3="B", b4="D")
-    assert refused(mirrored).endswith(
+    mirrored = pocket_with(solved, d3="B", b4="D")
+    assert parse_errors(mirrored).endswith(
         "the corner DBL is B-D-L: its colours go round the wrong way; two of its stickers are exchanged"
     )
-    assert len(refused(mirrored).splitlines()) == 1
-    assert "the corner DBL is R-B-L: there is no such corner" in refused(changed2(solved, d3="R", r1="D"))
-    assert "the corner URF is U-F-R: its colours go round the wrong way" in refused(changed2(solved, r1="F", f2="R"))
+    assert len(parse_errors(mirrored).splitlines()) == 1
+    assert "the corner DBL is R-B-L: there is no such corner" in parse_errors(pocket_with(solved, d3="R", r1="D"))
+    assert "the corner URF is U-F-R: its colours go round the wrong way" in parse_errors(
+        pocket_with(solved, r1="F", f2="R")
+    )
 
 
-def changed2(facelets: str, **at: str) -> str:
-    """Return the same of a 2x2x2."""
+def pocket_with(facelets: str, **at: str) -> str:
+    """Return the stickers of a 2x2x2 with some replaced."""
     stickers = list(facelets)
     for place, colour in at.items():
         stickers[4 * FACES.index(place[0].upper()) + int(place[1:]) - 1] = colour
     return "".join(stickers)
 
 
-def test_rules_are_read_and_told() -> None:
+def test_rules_are_parsed_and_described() -> None:
     board = cube.Board(3, cubes.SOLVED)
     assert cube.with_rules(board, {"seconds": "all", "target": "20"}) == cube.Board(3, cubes.SOLVED, None, 20)
     assert cube.describe(cube.with_rules(board, {"seconds": "2.5"})) == "a cube of 3x3x3, 2.5 seconds"
@@ -181,32 +187,32 @@ def test_rules_are_read_and_told() -> None:
         cube.with_rules(board, {"targets": "20"})
 
 
-def test_the_check_refuses_what_does_not_solve() -> None:
-    """Ten thousand lines that are nearly right, against strips of stickers pushed by hand."""
-    chance = random.Random(20261121)
+def test_mutated_solutions_are_judged_like_an_independent_model() -> None:
+    """Compare ten thousand nearly correct solutions with a model of sticker strips."""
+    rng = random.Random(20261121)
     passed = 0
     for _ in range(100):
-        line = cubes.scramble(chance, chance.randrange(1, 22))
-        board = cubes.after(line)
-        right = cubes.undone(line)
+        line = cubes.random_moves(rng, rng.randrange(1, 22))
+        board = cubes.scrambled_board(line)
+        right = cubes.invert_moves(line)
         assert cube.check(board, right)
         for _ in range(105):
-            wrong = mutated(chance, right)
+            wrong = mutate(rng, right)
             verdict = bool(cube.check(board, wrong))
-            assert verdict == cubes.is_solved(cubes.replayed(board.facelets, wrong)), (board, wrong)
+            assert verdict == cubes.is_solved(cubes.apply_moves(board.facelets, wrong)), (board, wrong)
             passed += verdict
-    assert passed < 2_000, "most of them do not solve"
+    assert passed < 2_000, "most of them are wrong"
 
 
-def mutated(chance: random.Random, line: tuple[str, ...]) -> tuple[str, ...]:
+def mutate(rng: random.Random, line: tuple[str, ...]) -> tuple[str, ...]:
     moves = list(line)
-    for _ in range(chance.randrange(1, 3)):
-        at = chance.randrange(len(moves) + 1)
-        match chance.randrange(4):
+    for _ in range(rng.randrange(1, 3)):
+        at = rng.randrange(len(moves) + 1)
+        match rng.randrange(4):
             case 0:
-                moves.insert(at, chance.choice(TURNS))
+                moves.insert(at, rng.choice(TURNS))
             case 1:
-                moves[at : at + 1] = [chance.choice(TURNS)]
+                moves[at : at + 1] = [rng.choice(TURNS)]
             case 2:
                 del moves[at : at + 1]
             case _:
@@ -215,16 +221,16 @@ def mutated(chance: random.Random, line: tuple[str, ...]) -> tuple[str, ...]:
 
 
 @pytest.mark.parametrize("line", [("Rw",), ("x",), ("",), ("R3",), ("M",)])
-def test_the_check_takes_turns_of_faces_only(line: tuple[str, ...]) -> None:
-    assert "it is not a turn of a face" in cube.check(cubes.after(("R",)), line).error
+def test_the_check_accepts_face_turns_only(line: tuple[str, ...]) -> None:
+    assert "it is not a turn of a face" in cube.check(cubes.scrambled_board(("R",)), line).error
 
 
-def test_made_states_are_possible_and_spread_evenly() -> None:
-    chance = random.Random(6)
+def test_random_states_are_valid_and_evenly_distributed() -> None:
+    rng = random.Random(6)
     seen = dict.fromkeys(CORNERS, 0)
     for number in range(400):
         side = 2 + number % 2
-        state = random_state(chance, side)
+        state = random_state(rng, side)
         assert find_faults(facelets_of(state, side), side, NAMES) == []
         assert side == 3 or state[3 * CORNERS.index("DBL")] == 3 * CORNERS.index("DBL")
         if side == 3:
@@ -232,8 +238,8 @@ def test_made_states_are_possible_and_spread_evenly() -> None:
     assert min(seen.values()) > 10, "the corner URF is anywhere"
 
 
-def test_steps_show_each_move_with_its_face_marked() -> None:
-    board = cubes.after(("R", "U", "F2"))
+def test_steps_mark_the_turned_face() -> None:
+    board = cubes.scrambled_board(("R", "U", "F2"))
     steps = list(cube.steps(board, ("F2", "U'", "R'")))
     assert [step.caption for step in steps][1:] == [
         "1 of 3: F2: the front face by a half",

@@ -1,4 +1,4 @@
-"""The tables of the cube: against pieces that are moved one by one, cut off, damaged, and both ways."""
+"""Tables of the cube: compared with turned pieces, interrupted, damaged, plain and compiled."""
 
 import os
 import random
@@ -22,16 +22,16 @@ LONG = pytest.mark.skipif(
     kernel_mode(table_kernel) == "plain" and os.environ.get("PI_APPLIANCE_LONG") != "1",
     reason="takes minutes in plain Python: PI_APPLIANCE_LONG=1",
 )
-# Entries of the wide table at each distance; no cube is more than 12 turns from the second phase.
+# Entries of the large table by distance; every cube is at most 12 turns from phase 2.
 LEVELS = [1, 1, 5, 44, 487, 5841, 68364, 776568, 7950748, 52098876, 76236234, 3771112, 129]
 
 
-class Cut(SerialRuntime):
-    """Work that is cut off after so many words, on the shelf of another."""
+class InterruptedRuntime(SerialRuntime):
+    """A runtime that is interrupted after a number of progress reports; shares a cache."""
 
-    def __init__(self, words: int, other: SerialRuntime) -> None:
+    def __init__(self, reports: int, other: SerialRuntime) -> None:
         super().__init__()
-        self.cache, self.words = other.cache, words
+        self.cache, self.words = other.cache, reports
 
     def report_progress(self, part: float | None, note: str) -> None:  # noqa: ARG002
         self.words -= 1
@@ -39,51 +39,51 @@ class Cut(SerialRuntime):
             raise Interrupted("enough")
 
 
-def states(number: int) -> list[cubies.State]:
-    chance = random.Random(number)
-    return [random_state(chance, 3) for _ in range(number)]
+def random_states(number: int) -> list[cubies.State]:
+    rng = random.Random(number)
+    return [random_state(rng, 3) for _ in range(number)]
 
 
-def test_turns_of_numbers_are_turns_of_pieces() -> None:
-    parts, _ = t.load_small_tables(cubes.runtime())
-    for state in states(40):
+def test_move_tables_agree_with_turned_pieces() -> None:
+    moves, _ = t.load_small_tables(cubes.runtime())
+    for state in random_states(40):
         before = c.to_coordinates([state])[0]
         for turn, action in enumerate(cubies.turn_states()):
             after = c.to_coordinates([cubies.compose(state, action)])[0]
-            assert parts["twist"][before.twist * 18 + turn] == after.twist
-            assert parts["flip"][before.flip * 18 + turn] == after.flip
-            assert parts["slice"][before.slice_sorted // 24 * 18 + turn] == after.slice_sorted // 24
-            assert parts["corners"][before.corners * 18 + turn] == after.corners
+            assert moves["twist"][before.twist * 18 + turn] == after.twist
+            assert moves["flip"][before.flip * 18 + turn] == after.flip
+            assert moves["slice"][before.slice_sorted // 24 * 18 + turn] == after.slice_sorted // 24
+            assert moves["corners"][before.corners * 18 + turn] == after.corners
             for name in ("slice_sorted", "u_edges", "d_edges"):
-                assert parts["slice_sorted"][getattr(before, name) * 18 + turn] == getattr(after, name)
+                assert moves["slice_sorted"][getattr(before, name) * 18 + turn] == getattr(after, name)
 
 
-def test_symmetries_of_numbers_are_symmetries_of_pieces() -> None:
-    parts, _ = t.load_small_tables(cubes.runtime())
-    for state in states(60):
+def test_symmetry_tables_agree_with_rotated_pieces() -> None:
+    moves, _ = t.load_small_tables(cubes.runtime())
+    for state in random_states(60):
         before = c.to_coordinates([state])[0]
-        code = parts["class_of"][before.flip * 495 + before.slice_sorted // 24]
+        code = moves["class_of"][before.flip * 495 + before.slice_sorted // 24]
         faces = cubies.symmetries()[code & 15]
         seen = c.to_coordinates([cubies.conjugate(state, faces)])[0]
-        assert seen.flip * 495 + seen.slice_sorted // 24 == parts["class_first"][code >> 4]
-        assert parts["twist_symmetry"][(code & 15) * 2187 + before.twist] == seen.twist
+        assert seen.flip * 495 + seen.slice_sorted // 24 == moves["class_first"][code >> 4]
+        assert moves["twist_symmetry"][(code & 15) * 2187 + before.twist] == seen.twist
 
 
-def test_no_turn_changes_a_distance_by_more_than_one() -> None:
-    parts, near = t.load_small_tables(cubes.runtime())
-    chance = random.Random(1)
+def test_a_turn_changes_a_distance_by_at_most_one() -> None:
+    moves, small = t.load_small_tables(cubes.runtime())
+    rng = random.Random(1)
     for _ in range(3000):
-        twist, where = chance.randrange(2187), chance.randrange(495)
-        flip = chance.randrange(2048)
+        twist, where = rng.randrange(2187), rng.randrange(495)
+        flip = rng.randrange(2048)
         for turn in range(18):
-            there = parts["slice"][where * 18 + turn]
-            for numbers, table, name in ((twist, near[2], "twist"), (flip, near[3], "flip")):
-                other = parts[name][numbers * 18 + turn] * 495 + there
+            there = moves["slice"][where * 18 + turn]
+            for numbers, table, name in ((twist, small[2], "twist"), (flip, small[3], "flip")):
+                other = moves[name][numbers * 18 + turn] * 495 + there
                 assert abs(table[numbers * 495 + where] - table[other]) <= 1
-    assert [max(table) for table in near] == [14, 12, 9, 9]
+    assert [max(table) for table in small] == [14, 12, 9, 9]
 
 
-def test_what_is_damaged_is_built_again() -> None:
+def test_a_damaged_table_is_rebuilt() -> None:
     runtime = SerialRuntime()
     t.load_small_tables(runtime)
     whole = bytes(runtime.cache.load(t.SMALL_NAME) or b"")
@@ -94,7 +94,7 @@ def test_what_is_damaged_is_built_again() -> None:
         assert bytes(runtime.cache.load(t.SMALL_NAME) or b"") == whole
 
 
-def test_a_wide_table_of_another_length_is_not_believed() -> None:
+def test_a_large_table_of_another_size_is_ignored() -> None:
     runtime = cubes.runtime()
     other = SerialRuntime()
     other.cache.save(t.MOVES_NAME, [runtime.cache.load(t.MOVES_NAME) or b""])
@@ -103,48 +103,50 @@ def test_a_wide_table_of_another_length_is_not_believed() -> None:
 
 
 @LONG
-def test_the_wide_table_is_built_in_pieces_and_sees_further() -> None:
+def test_an_interrupted_large_table_is_completed() -> None:
     runtime = SerialRuntime()
     t.load_small_tables(runtime)
-    for words in (3, 70_000, 500_000, 30_000):  # the last one amid what is filled from behind
+    for reports in (3, 70_000, 500_000, 30_000):  # the last one during the backward search
         with pytest.raises(Interrupted) as caught:
-            t.build_large_table(Cut(words, runtime))
+            t.build_large_table(InterruptedRuntime(reports, runtime))
         assert "the large table is complete to a distance of" in caught.value.partial_result
         assert pruning_tables.load_checksummed(runtime.cache, t.LARGE_STATE_NAME) is not None
     prepared = cube.precompute(runtime)
     assert [row[1] for row in prepared.tables[0].rows] == LEVELS
     assert sum(LEVELS) == 64_430 * 2187
     assert t.LARGE_STATE_NAME not in runtime.cache.names()
-    runtime.cache.save(t.LARGE_STATE_NAME, [b"left behind by a power cut"])
-    assert cube.precompute(Cut(50_000, runtime)).tables[0].rows == prepared.tables[0].rows, "it is through at once"
+    runtime.cache.save(t.LARGE_STATE_NAME, [b"left by a power cut"])
+    assert cube.precompute(InterruptedRuntime(50_000, runtime)).tables[0].rows == prepared.tables[0].rows, (
+        "it is complete at once"
+    )
     assert t.LARGE_STATE_NAME not in runtime.cache.names()
     assert sum(len(runtime.cache.load(name) or b"") for name in runtime.cache.names()) < 64 * 2**20
     large, small = t.load_tables(runtime), t.load_tables(runtime, use_large=False)
     assert large.is_large
-    for state in states(50):
+    for state in random_states(50):
         for view in cube_views(state):
             start = view.start.twist, view.start.flip, view.start.slice_sorted // 24
             assert small.bound(*start) <= large.bound(*start) <= 12
-    for line in (cubes.scramble(random.Random(length), length) for length in range(1, 12)):
-        for view in cube_views(state_after(line)):
+    for line in (cubes.random_moves(random.Random(length), length) for length in range(1, 12)):
+        for view in cube_views(apply_moves(line)):
             assert large.bound(view.start.twist, view.start.flip, view.start.slice_sorted // 24) <= len(line)
 
 
-def state_after(line: tuple[str, ...]) -> cubies.State:
+def apply_moves(line: tuple[str, ...]) -> cubies.State:
     state = cubies.SOLVED
     for move in line:
         state = cubies.compose(state, cubies.turn_states()[cube.board.TURNS.index(move)])
     return state
 
 
-def test_both_ways_search_the_same_positions(both_ways) -> None:
+def test_plain_and_compiled_kernels_search_the_same_positions(both_ways) -> None:
     plain, compiled = both_ways("rubiks_cube/kernel")
-    parts, near = t.load_small_tables(cubes.runtime())
-    turns = [parts[name] for name in t.SEARCH_MOVES]
+    moves, small = t.load_small_tables(cubes.runtime())
+    turns = [moves[name] for name in t.SEARCH_MOVES]
 
-    def searched(way: ModuleType, view: CubeView) -> Iterator[tuple[object, ...]]:
+    def search_phases(way: ModuleType, view: CubeView) -> Iterator[tuple[object, ...]]:
         tables = way.SearchTables(
-            turns, parts["twist_symmetry"], parts["class_of"], parts["ud_ranks"], near, b"", array("H", c.PHASE2_TURNS)
+            turns, moves["twist_symmetry"], moves["class_of"], moves["ud_ranks"], small, b"", array("H", c.PHASE2_TURNS)
         )
         search = way.PhaseSearch(tables, search_buffers())
         for length in (9, 10):
@@ -157,39 +159,39 @@ def test_both_ways_search_the_same_positions(both_ways) -> None:
                     tuple(search.path[: search.solution_length]),
                 )
 
-    for state in states(2):
+    for state in random_states(2):
         view = cube_views(state)[0]
-        assert list(searched(plain, view)) == list(searched(compiled, view))
+        assert list(search_phases(plain, view)) == list(search_phases(compiled, view))
 
 
-def test_both_ways_fill_the_same_tables(both_ways) -> None:
+def test_plain_and_compiled_kernels_fill_the_same_tables(both_ways) -> None:
     plain, compiled = both_ways("rubiks_cube/table_kernel")
-    came = [filled(way) for way in (plain, compiled)]
+    came = [fill_tables(way) for way in (plain, compiled)]
     assert came[0] == came[1]
-    assert came[0][0][:3] == levels_by_pieces(3)
+    assert came[0][0][:3] == count_levels_by_pieces(3)
 
 
-def filled(way: ModuleType) -> tuple[list[int], bytes, int]:
-    parts, _ = t.load_small_tables(cubes.runtime())
-    near = bytearray(b"\0" + b"\xff" * (c.TWISTS * c.SLICES - 1))
+def fill_tables(way: ModuleType) -> tuple[list[int], bytes, int]:
+    moves, _ = t.load_small_tables(cubes.runtime())
+    small = bytearray(b"\0" + b"\xff" * (c.TWISTS * c.SLICES - 1))
     counts = [
-        way.bfs_fill(near, parts["twist"], parts["slice"], c.SLICES, 18, depth, 0, len(near)) for depth in range(4)
+        way.bfs_fill(small, moves["twist"], moves["slice"], c.SLICES, 18, depth, 0, len(small)) for depth in range(4)
     ]
     large = memoryview(bytearray(b"\xff" * t.LARGE_SIZE))
     large[0] ^= 3
     tables = (
-        array("H", [*parts["flip"], *parts["slice"], *parts["twist"]]),
-        parts["twist_symmetry"],
-        parts["class_of"],
+        array("H", [*moves["flip"], *moves["slice"], *moves["twist"]]),
+        moves["twist_symmetry"],
+        moves["class_of"],
     )
-    same, at = parts["class_symmetries"], array("H", bytes(2 * c.TWISTS))
-    counts += [way.forward_bfs(large, row, row % 3, parts["class_first"][row], *tables, same, at) for row in range(40)]
-    counts += [way.backward_bfs(large, row, 1, parts["class_first"][row], *tables, at) for row in range(40, 60)]
-    return counts, bytes(near), hash(bytes(large))
+    same, at = moves["class_symmetries"], array("H", bytes(2 * c.TWISTS))
+    counts += [way.forward_bfs(large, row, row % 3, moves["class_first"][row], *tables, same, at) for row in range(40)]
+    counts += [way.backward_bfs(large, row, 1, moves["class_first"][row], *tables, at) for row in range(40, 60)]
+    return counts, bytes(small), hash(bytes(large))
 
 
-def levels_by_pieces(depth: int) -> list[int]:
-    """Return how many pairs of twist and slice are 1, 2 and so on turns from home, by turning pieces."""
+def count_levels_by_pieces(depth: int) -> list[int]:
+    """Return the number of pairs of twist and slice by distance, by turning pieces."""
     level = {(0, 0): cubies.SOLVED}
     seen, counts = set(level), []
     for _ in range(depth):

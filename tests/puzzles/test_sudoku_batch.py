@@ -1,4 +1,4 @@
-"""Sudoku: a file of many grids, on one core and on all, cut off and gone on with."""
+"""Solving a file of many sudokus: sequential, parallel, interrupted and resumed."""
 
 import random
 from array import array
@@ -10,17 +10,19 @@ from pi_appliance.puzzles import Proof, SolveMode, sudoku
 from pi_appliance.puzzles.runtime.interface import Interrupted, SerialRuntime
 from pi_appliance.puzzles.runtime.local import open_runtime
 from pi_appliance.puzzles.sudoku import batch
-from tests.puzzles.sudokus import NONE, SEVERAL, UNIQUE, Stops, varied
+from tests.puzzles.sudokus import NONE, SEVERAL, UNIQUE, InterruptingRuntime, permute_grid
 
 
-def file_of(number: int, seed: int = 1) -> sudoku.Board:
-    chance = random.Random(seed)
+def make_board(number: int, seed: int = 1) -> sudoku.Board:
+    rng = random.Random(seed)
     known = list(UNIQUE)
-    return sudoku.parse("\n".join(varied(known[n % len(known)].replace("0", "."), chance) for n in range(number)), "f")
+    return sudoku.parse(
+        "\n".join(permute_grid(known[n % len(known)].replace("0", "."), rng) for n in range(number)), "f"
+    )
 
 
-def test_each_grid_has_its_line_in_order() -> None:
-    board = file_of(300)
+def test_solutions_are_listed_in_the_order_of_the_grids() -> None:
+    board = make_board(300)
     answer = sudoku.solve(board, SolveMode.ALL, SerialRuntime())
     lines = list(answer.solutions)
     assert [line.grid for line in lines] == list(range(1, 301))
@@ -34,7 +36,7 @@ def test_each_grid_has_its_line_in_order() -> None:
     assert max(slowest) <= answer.nodes_searched()
 
 
-def test_what_is_not_unique_is_told() -> None:
+def test_grids_that_are_not_unique_are_reported() -> None:
     several, none = next(iter(SEVERAL)), NONE[0]
     unique = list(UNIQUE)[2]
     clash = "11" + "." * 79
@@ -45,8 +47,8 @@ def test_what_is_not_unique_is_told() -> None:
     assert all(sudoku.check(board, line) for line in lines)
     assert answer.count is None
     assert [answer.details[name] for name in ("grids", "unique", "several", "none")] == [5, 2, 1, 2]
-    odd = next(table for table in answer.tables if table.title == "Not unique")
-    assert list(odd.rows) == [
+    not_unique = next(table for table in answer.tables if table.title == "Not unique")
+    assert list(not_unique.rows) == [
         (2, "several", ""),
         (3, "none", ""),
         (4, "none", "r1c1 and r1c2 are both 1, in row 1"),
@@ -57,7 +59,7 @@ def test_what_is_not_unique_is_told() -> None:
     assert (nothing.count, nothing.proof, list(nothing.solutions)) == (0, Proof.EXHAUSTION, [])
 
 
-def test_solutions_that_came_along_are_compared() -> None:
+def test_solutions_in_the_file_are_compared() -> None:
     rows = [f"{grid},{digits}" for grid, digits in UNIQUE.items()]
     assert (
         sudoku.solve(sudoku.parse("\n".join(rows), "f"), SolveMode.ALL, SerialRuntime()).details["solutions_in_file"]
@@ -68,46 +70,46 @@ def test_solutions_that_came_along_are_compared() -> None:
     assert facts["solutions_in_file"] == "1 of 11 wrong, the first of grid 4"
 
 
-def test_all_cores_give_the_same(tmp_path: Path) -> None:
-    board = file_of(400)
+def test_parallel_search_gives_the_same_solutions(tmp_path: Path) -> None:
+    board = make_board(400)
     with open_runtime(tmp_path, cores=3) as runtime:
         answer = sudoku.solve(board, SolveMode.ALL, runtime)
         assert list(answer.solutions) == list(sudoku.solve(board, SolveMode.ALL, SerialRuntime()).solutions)
         assert not list(runtime.cache.names())
 
 
-def test_a_file_that_is_cut_off_goes_on_from_there() -> None:
-    board = file_of(400)
-    runtime = Stops(after=60)
+def test_an_interrupted_file_resumes() -> None:
+    board = make_board(400)
+    runtime = InterruptingRuntime(after=60)
     with pytest.raises(Interrupted) as end:
         batch.solve_batch(board, SolveMode.ALL, runtime, chunk_size=20)
     assert "of 400 grids were searched" in end.value.partial_result
     assert len(list(runtime.cache.names())) == 1
-    come = [int(end.value.partial_result.split()[0])]
+    progress = [int(end.value.partial_result.split()[0])]
     for _ in range(3):
         runtime.after = 60
         with pytest.raises(Interrupted) as end:
             batch.solve_batch(board, SolveMode.ALL, runtime, chunk_size=20)
-        come.append(int(end.value.partial_result.split()[0]))
-    assert come == sorted(set(come))
+        progress.append(int(end.value.partial_result.split()[0]))
+    assert progress == sorted(set(progress))
     runtime.after = 10**6
     answer = batch.solve_batch(board, SolveMode.ALL, runtime)
     assert list(answer.solutions) == list(sudoku.solve(board, SolveMode.ALL, SerialRuntime()).solutions)
     assert not list(runtime.cache.names())
 
 
-@pytest.mark.parametrize("rubbish", [b"", batch.MAGIC, batch.MAGIC + bytes(8) + b"x", b"\xff" * 999])
-def test_a_damaged_checkpoint_is_no_checkpoint(rubbish: bytes) -> None:
-    board = file_of(120)
-    runtime = Stops(after=15)
+@pytest.mark.parametrize("content", [b"", batch.MAGIC, batch.MAGIC + bytes(8) + b"x", b"\xff" * 999])
+def test_a_damaged_checkpoint_is_ignored(content: bytes) -> None:
+    board = make_board(120)
+    runtime = InterruptingRuntime(after=15)
     with pytest.raises(Interrupted):
         batch.solve_batch(board, SolveMode.ALL, runtime, chunk_size=20)
-    runtime.cache.save(next(iter(runtime.cache.names())), [rubbish])
+    runtime.cache.save(next(iter(runtime.cache.names())), [content])
     runtime.after = 10_000
     assert sudoku.solve(board, SolveMode.ALL, runtime).count == 120
 
 
-def test_a_grid_that_takes_long_is_looked_at_by_itself() -> None:
+def test_hard_grids_are_searched_separately() -> None:
     board = sudoku.parse("\n".join([list(UNIQUE)[3], next(iter(SEVERAL)), NONE[0]]), "f")
     found = batch.BatchState(bytearray(b"." * 243), bytearray([3, 3, 3]), array("I", bytes(12)))
     batch.search_hard_grids(board, found, SerialRuntime())

@@ -1,4 +1,4 @@
-"""Sudoku: the check refuses what is wrong, and only that."""
+"""The check of sudoku solutions."""
 
 import random
 from itertools import islice
@@ -13,8 +13,8 @@ from tests.puzzles.sudokus import SEVERAL, UNIQUE
 MUTATIONS = 12_000
 
 
-def right(grid: str, digits: str, size: int = 9) -> bool:
-    """Say by sets whether DIGITS fill GRID: another way than the one that is tested."""
+def is_correct(grid: str, digits: str, size: int = 9) -> bool:
+    """Check by sets whether `digits` fill `grid`, independently of the tested code."""
     wide, high = BOXES[size]
     seen = set()
     for at, mark in enumerate(digits):
@@ -25,15 +25,15 @@ def right(grid: str, digits: str, size: int = 9) -> bool:
     return len(digits) == size * size and set(digits) <= known and len(seen) == 3 * size * size and kept
 
 
-def mutated(digits: str, chance: random.Random) -> str:
-    """Return DIGITS with an accident."""
-    at, other = chance.sample(range(81), 2)
-    row, row_too = 9 * chance.randrange(9), 9 * chance.randrange(9)
-    one, two = chance.sample("123456789", 2)
+def mutate(digits: str, rng: random.Random) -> str:
+    """Return `digits` with a random change."""
+    at, other = rng.sample(range(81), 2)
+    row, row_too = 9 * rng.randrange(9), 9 * rng.randrange(9)
+    one, two = rng.sample("123456789", 2)
     marks = list(digits)
-    match chance.randrange(7):
+    match rng.randrange(7):
         case 0:
-            marks[at] = chance.choice("123456789")
+            marks[at] = rng.choice("123456789")
         case 1:
             marks[at], marks[other] = marks[other], marks[at]
         case 2:
@@ -41,7 +41,7 @@ def mutated(digits: str, chance: random.Random) -> str:
         case 3:
             return digits.translate(str.maketrans(one + two, two + one))
         case 4:
-            marks[at] = chance.choice("0. Ax٣")
+            marks[at] = rng.choice("0. Ax٣")
         case 5:
             del marks[at]
         case _:
@@ -49,23 +49,23 @@ def mutated(digits: str, chance: random.Random) -> str:
     return "".join(marks)
 
 
-@pytest.mark.parametrize("few", [True, False])
-def test_mutated_solutions_are_refused_as_a_plain_look_does(few: bool) -> None:
-    chance = random.Random(17)
+@pytest.mark.parametrize("few_clues", [True, False])
+def test_mutated_solutions_are_judged_like_an_independent_check(few_clues: bool) -> None:
+    rng = random.Random(17)
     grids = [(grid, digits) for grid, digits in UNIQUE.items()]
     for grid in SEVERAL:
         lines = sudoku.solve(sudoku.parse(grid, "f"), SolveMode.ALL, SerialRuntime()).solutions
         grids += [(grid, line.digits) for line in islice(lines, 20)]
-    if few:  # with hardly a clue, many mutations of rows and digits are right ones
+    if few_clues:  # without clues, many mutations of rows and digits are correct
         grids = [("." * 81, digits) for _, digits in grids]
     accepted = 0
     for _ in range(MUTATIONS // 2):
-        grid, digits = chance.choice(grids)
+        grid, digits = rng.choice(grids)
         board = sudoku.parse(grid, "f")
         assert sudoku.check(board, sudoku.Solution(1, digits))
-        wrong = mutated(digits, chance)
+        wrong = mutate(digits, rng)
         checked = sudoku.check(board, sudoku.Solution(1, wrong))
-        assert bool(checked) == right(board.grids[0], wrong), (grid, wrong, checked)
+        assert bool(checked) == is_correct(board.grids[0], wrong), (grid, wrong, checked)
         assert checked or checked.error
         accepted += bool(checked)
     assert 0 < accepted < MUTATIONS // 3
@@ -80,13 +80,13 @@ def test_mutated_solutions_are_refused_as_a_plain_look_does(few: bool) -> None:
         (lambda digits: digits[0] + digits[2] + digits[2:], "row 1: 2 stands there 2 times"),
     ],
 )
-def test_it_says_what_is_wrong(change: object, wrong: str) -> None:
+def test_the_error_names_the_wrong_cell_or_unit(change: object, wrong: str) -> None:
     grid, digits = list(UNIQUE.items())[2]
     assert callable(change)
     assert sudoku.check(sudoku.parse(grid, "f"), sudoku.Solution(1, change(digits))).error == wrong
 
 
-def test_a_line_of_another_grid_is_refused() -> None:
+def test_a_solution_of_another_grid_is_rejected() -> None:
     (one, digits), (other, _) = islice(UNIQUE.items(), 2)
     board = sudoku.parse(f"{one}\n{other}", "f")
     assert sudoku.check(board, sudoku.Solution(1, digits))
@@ -95,7 +95,7 @@ def test_a_line_of_another_grid_is_refused() -> None:
     assert not sudoku.check(board, sudoku.Solution(0, digits))
 
 
-def test_columns_and_boxes_are_looked_at() -> None:
+def test_columns_and_boxes_are_checked() -> None:
     board = sudoku.parse("." * 81, "f")
     rows = "123456789" * 9
     assert sudoku.check(board, sudoku.Solution(1, rows)).error == "column 1: 1 stands there 9 times"

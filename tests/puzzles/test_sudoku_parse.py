@@ -1,4 +1,4 @@
-"""Sudoku: what is read as a grid, what is not and where, and that drawings are read back as they were."""
+"""Reading sudokus: notations, reported parse_problems, and drawings read back."""
 
 import contextlib
 
@@ -23,7 +23,7 @@ SIMPLE_SUDOKU = "\n".join(
 )
 
 
-def problems(text: str) -> list[str]:
+def parse_problems(text: str) -> list[str]:
     with pytest.raises(ConfigError) as error:
         sudoku.parse(text, "f")
     return [str(problem) for problem in error.value.problems]
@@ -61,11 +61,11 @@ def problems(text: str) -> list[str]:
         + "\n└───┴───┴───┘",
     ],
 )
-def test_one_grid_in_many_notations(text: str) -> None:
+def test_one_grid_is_read_in_many_notations(text: str) -> None:
     assert sudoku.parse(text, "f") == sudoku.Board((GRID,))
 
 
-def test_a_table_with_solutions() -> None:
+def test_a_table_with_solutions_is_read() -> None:
     first = next(iter(UNIQUE))
     board = sudoku.parse(f"puzzle,solution\n{GRID},{SOLUTION}\n{first},{UNIQUE[first]}\n{GRID}\n", "f")
     assert board.grids == (GRID, first.replace("0", "."), GRID)
@@ -73,11 +73,11 @@ def test_a_table_with_solutions() -> None:
     assert sudoku.parse(sudoku.render(board), "f") == board
 
 
-def test_many_grids_drawn_one_below_the_other() -> None:
+def test_drawn_grids_below_each_other_are_read() -> None:
     assert sudoku.parse("\n".join([*ROWS, "", *ROWS, *ROWS]) + f"\n{GRID}", "f").grids == (GRID,) * 4
 
 
-def test_a_listing_of_solutions_is_a_file_of_grids_too() -> None:
+def test_listed_solutions_can_be_read_as_grids() -> None:
     board = sudoku.parse(f"{GRID}\n{GRID}", "f")
     line = sudoku.notate(board, sudoku.Solution(2, SOLUTION))
     assert line == f"{SOLUTION} # 2"
@@ -86,7 +86,7 @@ def test_a_listing_of_solutions_is_a_file_of_grids_too() -> None:
 
 
 @pytest.mark.parametrize("size", BOXES)
-def test_every_size_is_drawn_and_read(size: int) -> None:
+def test_every_size_is_drawn_and_read_back(size: int) -> None:
     grid = (SYMBOLS[:size] + "." * size) * size
     board = sudoku.Board((grid[: size * size],), size)
     assert sudoku.parse(sudoku.render(board), "f") == board
@@ -95,14 +95,14 @@ def test_every_size_is_drawn_and_read(size: int) -> None:
     assert "\n\n" not in sudoku.render(board)
 
 
-def test_large_grids_as_numbers_and_letters() -> None:
+def test_large_grids_are_read_as_numbers_or_letters() -> None:
     row = "10 11 12 . 1 0 * _ 2 3 4 9"
     board = sudoku.parse("\n".join([row] * 12), "f")
     assert (board.size, board.grids[0][:12]) == (12, "ABC.1...2349")
     assert sudoku.parse("\n".join(["abc.10*_2349"] * 12), "f") == board
 
 
-def test_sixteen_rows_of_sixteen_are_one_grid_and_others_are_many_small_ones() -> None:
+def test_sixteen_rows_of_sixteen_cells_are_one_grid() -> None:
     assert sudoku.parse("\n".join(["1234............"] * 3), "f").size == 4
     assert sudoku.parse("\n".join(["G234............"] * 16), "f").size == 16
     assert sudoku.parse("\n".join(["................"] * 16), "f").size == 16
@@ -140,8 +140,8 @@ def test_sixteen_rows_of_sixteen_are_one_grid_and_others_are_many_small_ones() -
         (f"x{GRID[1:]}\n{GRID}\n{GRID[:-1]}?", ["f:1:1: 'x' is not a symbol", "f:3:81: '?' is not a symbol"]),
     ],
 )
-def test_what_is_wrong_is_told_with_its_place(text: str, wrong: list[str]) -> None:
-    found = problems(text)
+def test_problems_are_reported_with_line_and_column(text: str, wrong: list[str]) -> None:
+    found = parse_problems(text)
     assert len(found) == len(wrong)
     assert all(one.startswith(begins) for one, begins in zip(found, wrong, strict=True)), found
 
@@ -158,12 +158,12 @@ def test_what_is_wrong_is_told_with_its_place(text: str, wrong: list[str]) -> No
         ("\t" + SOLUTION[:-1], "1:82"),
     ],
 )
-def test_what_is_no_line(text: str, where: str) -> None:
+def test_an_invalid_solution_is_reported_with_its_column(text: str, where: str) -> None:
     with pytest.raises(ConfigError, match=f"f:{where}: "):
         sudoku.parse_solution(sudoku.parse(f"{GRID}\n{GRID}", "f"), text, "f")
 
 
-def test_a_line_finds_its_grid_by_the_clues() -> None:
+def test_a_solution_without_number_is_matched_by_its_clues() -> None:
     grids = [grid.replace("0", ".") for grid in UNIQUE]
     board = sudoku.parse("\n".join(grids), "f")
     for number, grid in enumerate(UNIQUE, 1):
@@ -179,7 +179,7 @@ def test_known_boards_are_drawn_as_they_are_read(name: str) -> None:
 
 @example("1234\n,")
 @given(st.text() | st.text(alphabet="123456789.0*_|-+ \n\t,#[]AGz", max_size=400))
-def test_any_text_is_a_board_or_told_to_be_none(text: str) -> None:
+def test_any_text_is_a_board_or_a_reported_problem(text: str) -> None:
     try:
         board = sudoku.parse(text, "f")
     except ConfigError as error:
@@ -193,7 +193,7 @@ def test_any_text_is_a_board_or_told_to_be_none(text: str) -> None:
 
 
 @given(st.text() | st.text(alphabet="123456789# \n", max_size=120))
-def test_any_text_is_a_line_or_told_to_be_none(text: str) -> None:
+def test_any_text_is_a_solution_or_a_reported_problem(text: str) -> None:
     with contextlib.suppress(ConfigError):
         assert len(sudoku.parse_solution(sudoku.parse(GRID, "f"), text, "f").digits) == 81
 

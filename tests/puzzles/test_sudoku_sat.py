@@ -1,4 +1,4 @@
-"""Sudoku: grids of other sizes than 9x9, by the library for them, and without it."""
+"""Sudokus that are not 9x9, with and without the SAT library."""
 
 import subprocess
 import sys
@@ -10,16 +10,16 @@ from pi_appliance.errors import Refused
 from pi_appliance.puzzles import Proof, SolveMode, sudoku
 from pi_appliance.puzzles.runtime.interface import Interrupted, SerialRuntime
 from pi_appliance.puzzles.sudoku.sat import MISSING_LIBRARY, SatLimitReached, SatSearch
-from tests.puzzles.sudokus import Stops
+from tests.puzzles.sudokus import InterruptingRuntime
 
 SIZES = [4, 6, 8, 10, 12, 16]
 
 
-def empty(size: int) -> sudoku.Board:
+def empty_board(size: int) -> sudoku.Board:
     return sudoku.Board(("." * size * size,), size)
 
 
-def plain_count(grid: str, wide: int, high: int) -> int:
+def count_by_brute_force(grid: str, wide: int, high: int) -> int:
     size = wide * high
     at = grid.find(".")
     if at < 0:
@@ -32,71 +32,75 @@ def plain_count(grid: str, wide: int, high: int) -> int:
         or n % size == column
         or (n // size // high == row // high and n % size // wide == column // wide)
     }
-    return sum(plain_count(grid[:at] + d + grid[at + 1 :], wide, high) for d in "123456"[:size] if d not in seen)
+    return sum(
+        count_by_brute_force(grid[:at] + d + grid[at + 1 :], wide, high) for d in "123456"[:size] if d not in seen
+    )
 
 
-def test_all_grids_of_four() -> None:
-    answer = sudoku.solve(empty(4), SolveMode.ALL, SerialRuntime())
+def test_all_grids_of_4x4_are_counted() -> None:
+    answer = sudoku.solve(empty_board(4), SolveMode.ALL, SerialRuntime())
     lines = list(answer.solutions)
-    assert len(set(lines)) == answer.count == 288 == plain_count("." * 16, 2, 2)
-    assert all(sudoku.check(empty(4), line) for line in lines)
-    assert sudoku.solve(empty(4), SolveMode.COUNT, SerialRuntime()).count == 288
+    assert len(set(lines)) == answer.count == 288 == count_by_brute_force("." * 16, 2, 2)
+    assert all(sudoku.check(empty_board(4), line) for line in lines)
+    assert sudoku.solve(empty_board(4), SolveMode.COUNT, SerialRuntime()).count == 288
 
 
-def test_counts_of_six_agree_with_a_plain_count() -> None:
+def test_counts_of_6x6_agree_with_brute_force() -> None:
     for seed in range(4):
-        full = str(sudoku.generate(seed, empty(6), SerialRuntime()).details["solution"])
+        full = str(sudoku.generate(seed, empty_board(6), SerialRuntime()).details["solution"])
         grid = full[:12] + "." * 24
-        assert sudoku.solve(sudoku.parse(grid, "f"), SolveMode.COUNT, SerialRuntime()).count == plain_count(grid, 3, 2)
+        assert sudoku.solve(sudoku.parse(grid, "f"), SolveMode.COUNT, SerialRuntime()).count == count_by_brute_force(
+            grid, 3, 2
+        )
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_every_size_is_made_and_solved(size: int) -> None:
-    came = sudoku.generate(5, empty(size), SerialRuntime())
-    answer = sudoku.solve(came.board, SolveMode.ALL, SerialRuntime())
+def test_every_size_is_generated_and_solved(size: int) -> None:
+    generated = sudoku.generate(5, empty_board(size), SerialRuntime())
+    answer = sudoku.solve(generated.board, SolveMode.ALL, SerialRuntime())
     line = next(answer.solutions)
-    assert (answer.count, line.digits, answer.details["minimal"]) == (1, came.details["solution"], "yes")
-    assert sudoku.check(came.board, line)
+    assert (answer.count, line.digits, answer.details["minimal"]) == (1, generated.details["solution"], "yes")
+    assert sudoku.check(generated.board, line)
     assert answer.details["kernel"] == "sat"
     if size < 16:
-        assert list(sudoku.steps(came.board, line))[-1].svg
+        assert list(sudoku.steps(generated.board, line))[-1].svg
 
 
-def test_the_largest_is_solved() -> None:
-    lines = list(islice(sudoku.solve(empty(25), SolveMode.FIRST, SerialRuntime()).solutions, 1))
-    assert sudoku.check(empty(25), lines[0])
+def test_the_largest_size_is_solved() -> None:
+    lines = list(islice(sudoku.solve(empty_board(25), SolveMode.FIRST, SerialRuntime()).solutions, 1))
+    assert sudoku.check(empty_board(25), lines[0])
 
 
-def test_the_largest_is_made_in_some_seconds_and_says_what_nobody_knows() -> None:
-    made = sudoku.generate(5, sudoku.with_rules(empty(25), {"clues": "300"}), SerialRuntime())
-    grid, solution = made.board.grids[0], str(made.details["solution"])
-    assert (made.details["clues"], 625 - grid.count(".")) == (300, 300)
-    assert sudoku.check(made.board, sudoku.Solution(1, solution))
+def test_the_largest_size_is_generated_with_unknown_minimality() -> None:
+    generated = sudoku.generate(5, sudoku.with_rules(empty_board(25), {"clues": "300"}), SerialRuntime())
+    grid, solution = generated.board.grids[0], str(generated.details["solution"])
+    assert (generated.details["clues"], 625 - grid.count(".")) == (300, 300)
+    assert sudoku.check(generated.board, sudoku.Solution(1, solution))
     sat = SatSearch(grid, 25, SerialRuntime())
     sat.forbid(solution)
     assert sat.solve() is None, "there is no other solution"
-    assert made.details["minimal"] in {"no", "not known"}
+    assert generated.details["minimal"] in {"no", "not known"}
 
 
-def test_a_question_that_is_too_hard_is_given_up() -> None:
+def test_a_query_ends_at_its_effort_limit() -> None:
     sat = SatSearch("." * 625, 25, SerialRuntime())
     with pytest.raises(SatLimitReached):
         sat.solve(effort=100)
     assert sat.solve(effort=10**9)
 
 
-def test_the_counts_of_many_of_another_size_are_added_up() -> None:
+def test_counts_of_many_grids_are_added_up() -> None:
     board = sudoku.Board(("." * 16, "12" + "." * 8 + "4" + "." * 5, "1234" + "." * 12), 4)
-    counts = [plain_count(grid, 2, 2) for grid in board.grids]
+    counts = [count_by_brute_force(grid, 2, 2) for grid in board.grids]
     assert min(counts) > 1
     assert sudoku.solve(board, SolveMode.COUNT, SerialRuntime()).count == sum(counts)
     assert sudoku.solve(sudoku.with_rules(board, {"count-to": "20"}), SolveMode.COUNT, SerialRuntime()).count is None
 
 
-def test_what_has_no_solution_has_none() -> None:
-    came = sudoku.generate(5, empty(12), SerialRuntime())
-    grid = came.board.grids[0]
-    solution = str(came.details["solution"])
+def test_a_grid_without_solution_is_proven() -> None:
+    generated = sudoku.generate(5, empty_board(12), SerialRuntime())
+    grid = generated.board.grids[0]
+    solution = str(generated.details["solution"])
     at = grid.index(".")
     seen = {grid[n] for n in range(144) if n // 12 == at // 12 or n % 12 == at % 12}
     wrong = next(mark for mark in "123456789ABC" if mark not in seen and mark != solution[at])
@@ -107,8 +111,8 @@ def test_what_has_no_solution_has_none() -> None:
     assert "r1c1 and r1c12 are both 1, in row 1" in clash.reason
 
 
-def test_many_of_another_size() -> None:
-    grids = [sudoku.generate(seed, empty(6), SerialRuntime()).board.grids[0] for seed in range(4)]
+def test_many_grids_of_another_size_are_solved() -> None:
+    grids = [sudoku.generate(seed, empty_board(6), SerialRuntime()).board.grids[0] for seed in range(4)]
     board = sudoku.Board((*grids, "." * 36, "11" + "." * 34), 6)
     answer = sudoku.solve(board, SolveMode.ALL, SerialRuntime())
     lines = list(answer.solutions)
@@ -117,13 +121,13 @@ def test_many_of_another_size() -> None:
     assert [answer.details[name] for name in ("unique", "several", "none")] == [4, 1, 1]
 
 
-def test_an_end_is_heard() -> None:
+def test_an_interruption_is_noticed() -> None:
     with pytest.raises(Interrupted) as end:
-        sudoku.solve(empty(6), SolveMode.COUNT, Stops(after=400))
+        sudoku.solve(empty_board(6), SolveMode.COUNT, InterruptingRuntime(after=400))
     assert "counted" in end.value.partial_result
 
 
-def test_without_the_library_it_says_which_extra_to_install() -> None:
+def test_without_the_library_the_error_says_how_to_install_it() -> None:
     script = (
         "import sys; sys.modules['pysat'] = sys.modules['pysat.solvers'] = None\n"
         "from pi_appliance.puzzles import SerialRuntime, SolveMode, sudoku\n"

@@ -1,4 +1,4 @@
-"""Sudoku: one solution, several or none; every count against a plain solver and against a SAT solver."""
+"""Solving and counting sudokus, compared with brute force and a SAT solver."""
 
 import random
 import time
@@ -15,28 +15,28 @@ from pi_appliance.puzzles.sudoku import kernel
 from pi_appliance.puzzles.sudoku.count import count_parallel
 from pi_appliance.puzzles.sudoku.sat import SatSearch
 from pi_appliance.puzzles.sudoku.techniques import rate_difficulty
-from tests.puzzles.sudokus import NONE, SEVERAL, UNIQUE, Stops, plain_solutions, varied
+from tests.puzzles.sudokus import NONE, SEVERAL, UNIQUE, InterruptingRuntime, iter_brute_force_solutions, permute_grid
 
 
-def board(grid: str) -> sudoku.Board:
+def parse_board(grid: str) -> sudoku.Board:
     return sudoku.parse(grid, "grid")
 
 
 @pytest.mark.parametrize("grid", UNIQUE)
 @pytest.mark.parametrize("mode", sudoku.MODES)
-def test_a_grid_with_one_solution(grid: str, mode: SolveMode) -> None:
-    answer = sudoku.solve(board(grid), mode, SerialRuntime())
+def test_a_unique_grid_is_solved(grid: str, mode: SolveMode) -> None:
+    answer = sudoku.solve(parse_board(grid), mode, SerialRuntime())
     lines = list(answer.solutions)
     assert lines == ([] if mode is SolveMode.COUNT else [(1, UNIQUE[grid])])
-    assert all(sudoku.check(board(grid), line) for line in lines)
+    assert all(sudoku.check(parse_board(grid), line) for line in lines)
     assert (answer.count, answer.proof, answer.details["verdict"]) == (1, None, "unique")
 
 
-def test_the_known_grids_have_as_many_clues_as_is_known_and_the_named_ones_as_many_solutions() -> None:
-    clues = [sudoku.solve(board(grid), SolveMode.FIRST, SerialRuntime()).details["clues"] for grid in UNIQUE]
+def test_known_grids_have_their_known_clues_and_solution_counts() -> None:
+    clues = [sudoku.solve(parse_board(grid), SolveMode.FIRST, SerialRuntime()).details["clues"] for grid in UNIQUE]
     assert clues[2:] == [23, 21, 17, 24, 25, 23, 25, 25, 24]
     counts = {
-        name: sudoku.solve(board(drawn), SolveMode.COUNT, SerialRuntime()).count
+        name: sudoku.solve(parse_board(drawn), SolveMode.COUNT, SerialRuntime()).count
         for name, drawn in sudoku.BOARDS.items()
     }
     assert counts.pop("sixteen") == 7_309
@@ -44,36 +44,36 @@ def test_the_known_grids_have_as_many_clues_as_is_known_and_the_named_ones_as_ma
     assert set(counts.values()) == {1}
 
 
-def test_a_number_stands_among_the_facts_once() -> None:
+def test_guesses_are_reported_once() -> None:
     for grid in [*UNIQUE, *NONE]:
-        assert "guesses_needed" not in sudoku.solve(board(grid), SolveMode.ALL, SerialRuntime()).details, (
-            "all that were tried are told"
+        assert "guesses_needed" not in sudoku.solve(parse_board(grid), SolveMode.ALL, SerialRuntime()).details, (
+            "all guesses are reported elsewhere"
         )
-    several = sudoku.solve(board(next(iter(SEVERAL))), SolveMode.ALL, SerialRuntime())
+    several = sudoku.solve(parse_board(next(iter(SEVERAL))), SolveMode.ALL, SerialRuntime())
     assert int(several.details["guesses_needed"]) < several.nodes_searched()
 
 
 @pytest.mark.parametrize("grid", SEVERAL)
-def test_all_solutions_are_listed_each_once_and_counted(grid: str) -> None:
-    answer = sudoku.solve(board(grid), SolveMode.ALL, SerialRuntime())
+def test_all_solutions_are_listed_once_and_counted(grid: str) -> None:
+    answer = sudoku.solve(parse_board(grid), SolveMode.ALL, SerialRuntime())
     lines = list(answer.solutions)
     assert len(lines) == len(set(lines)) == answer.count == SEVERAL[grid]
-    assert all(sudoku.check(board(grid), line) for line in lines)
-    counted = sudoku.solve(board(grid), SolveMode.COUNT, SerialRuntime())
+    assert all(sudoku.check(parse_board(grid), line) for line in lines)
+    counted = sudoku.solve(parse_board(grid), SolveMode.COUNT, SerialRuntime())
     assert (counted.count, list(counted.solutions)) == (SEVERAL[grid], [])
-    first = sudoku.solve(board(grid), SolveMode.FIRST, SerialRuntime())
+    first = sudoku.solve(parse_board(grid), SolveMode.FIRST, SerialRuntime())
     assert (first.count, len(list(first.solutions)), first.details["verdict"]) == (None, 1, "several")
 
 
 @pytest.mark.parametrize("grid", NONE)
-def test_no_solution_is_proven(grid: str) -> None:
-    answer = sudoku.solve(board(grid), SolveMode.ALL, SerialRuntime())
+def test_a_grid_without_solution_is_proven(grid: str) -> None:
+    answer = sudoku.solve(parse_board(grid), SolveMode.ALL, SerialRuntime())
     assert (answer.count, list(answer.solutions)) == (0, [])
     assert answer.proof in {Proof.EXHAUSTION, Proof.CONTRADICTION}
     assert answer.reason
 
 
-def test_the_grid_that_takes_others_millions_of_guesses_takes_a_few() -> None:
+def test_the_impossible_grid_takes_few_guesses() -> None:
     search = kernel.GridSearch()
     search.begin(NONE[-1].encode(), 0)
     assert search.count_next(2, 1000) == 0
@@ -89,55 +89,57 @@ def test_the_grid_that_takes_others_millions_of_guesses_takes_a_few() -> None:
         ("3" + "." * 19 + "3" + "." * 60, "r1c1 and r3c3 are both 3, in box 1"),
     ],
 )
-def test_clues_that_contradict_each_other_are_told_with_both_places(grid: str, where: str) -> None:
-    answer = sudoku.solve(board(grid), SolveMode.FIRST, SerialRuntime())
+def test_contradicting_clues_are_reported_with_both_cells(grid: str, where: str) -> None:
+    answer = sudoku.solve(parse_board(grid), SolveMode.FIRST, SerialRuntime())
     assert (answer.proof, answer.count) == (Proof.CONTRADICTION, 0)
     assert where in answer.reason
     assert answer.pictures["contradiction"].count('class="su-why"') == 1
-    assert where in sudoku.hint(board(grid), SerialRuntime())
+    assert where in sudoku.hint(parse_board(grid), SerialRuntime())
 
 
-def test_a_contradiction_that_follows_is_told() -> None:
-    answer = sudoku.solve(board("12345678." + "." * 17 + "9" + "." * 54), SolveMode.FIRST, SerialRuntime())
+def test_a_contradiction_without_guesses_is_reported() -> None:
+    answer = sudoku.solve(parse_board("12345678." + "." * 17 + "9" + "." * 54), SolveMode.FIRST, SerialRuntime())
     assert answer.proof is Proof.CONTRADICTION
     assert "nothing can stand at r1c9" in answer.reason
 
 
-def test_the_empty_grid_has_more_than_anybody_counts() -> None:
-    answer = sudoku.solve(board("." * 81), SolveMode.ALL, SerialRuntime())
+def test_counting_the_empty_grid_stops_at_the_limit() -> None:
+    answer = sudoku.solve(parse_board("." * 81), SolveMode.ALL, SerialRuntime())
     lines = list(islice(answer.solutions, 100))
     assert len(set(lines)) == 100
-    assert all(sudoku.check(board("." * 81), line) for line in lines)
+    assert all(sudoku.check(parse_board("." * 81), line) for line in lines)
     assert (answer.count, answer.details["solutions_at_least"]) == (None, 10_000)
-    limited = sudoku.solve(sudoku.with_rules(board("." * 81), {"count-to": "1,500"}), SolveMode.COUNT, SerialRuntime())
+    limited = sudoku.solve(
+        sudoku.with_rules(parse_board("." * 81), {"count-to": "1,500"}), SolveMode.COUNT, SerialRuntime()
+    )
     assert (limited.count, limited.details["solutions_at_least"]) == (None, 1500)
 
 
 @given(st.integers(0, 2**32), st.integers(20, 44))
 @settings(max_examples=60, deadline=None)
-def test_counts_agree_with_the_plainest_solver_and_with_sat(seed: int, holes: int) -> None:
-    chance = random.Random(seed)
-    full = varied(chance.choice(list(UNIQUE.values())), chance)
-    empty = set(chance.sample(range(81), holes))
+def test_solutions_agree_with_brute_force_and_sat(seed: int, holes: int) -> None:
+    rng = random.Random(seed)
+    full = permute_grid(rng.choice(list(UNIQUE.values())), rng)
+    empty = set(rng.sample(range(81), holes))
     grid = "".join("." if at in empty else mark for at, mark in enumerate(full))
-    if chance.random() < 0.3:  # one clue is wrong, so most have no solution
-        at = chance.choice([at for at in range(81) if at not in empty])
-        grid = grid[:at] + chance.choice("123456789") + grid[at + 1 :]
-    right = plain_clash_free(grid)
-    ours = list(sudoku.solve(board(grid), SolveMode.ALL, SerialRuntime()).solutions)
+    if rng.random() < 0.3:  # one clue is wrong, so most have no solution
+        at = rng.choice([at for at in range(81) if at not in empty])
+        grid = grid[:at] + rng.choice("123456789") + grid[at + 1 :]
+    right = solve_by_brute_force(grid)
+    ours = list(sudoku.solve(parse_board(grid), SolveMode.ALL, SerialRuntime()).solutions)
     assert sorted(line.digits for line in ours) == sorted(right)
     if len(right) < 200:
         assert sorted(SatSearch(grid, 9, SerialRuntime()).solutions()) == sorted(right)
 
 
-def plain_clash_free(grid: str) -> list[str]:
-    """Return the solutions of GRID; the plain solver looks at empty squares only, so the clues are looked at here."""
+def solve_by_brute_force(grid: str) -> list[str]:
+    """Return the solutions of `grid`; brute force fills empty cells only, so check the clues here."""
     full = [(at, mark) for at, mark in enumerate(grid) if mark != "."]
-    clash = any(mark == other and sees(at, there) for at, mark in full for there, other in full if at < there)
-    return [] if clash else list(plain_solutions(grid))
+    clash = any(mark == other and share_a_unit(at, there) for at, mark in full for there, other in full if at < there)
+    return [] if clash else list(iter_brute_force_solutions(grid))
 
 
-def sees(one: int, other: int) -> bool:
+def share_a_unit(one: int, other: int) -> bool:
     row, column, row_too, column_too = *divmod(one, 9), *divmod(other, 9)
     boxes = row // 3 == row_too // 3 and column // 3 == column_too // 3
     return row == row_too or column == column_too or boxes
@@ -145,44 +147,46 @@ def sees(one: int, other: int) -> bool:
 
 @given(st.integers(0, 2**32), st.integers(17, 30))
 @settings(max_examples=150, deadline=None)
-def test_few_clues_agree_with_a_library(seed: int, clues: int) -> None:
-    chance = random.Random(seed)
-    full = varied(chance.choice(list(UNIQUE.values())), chance)
-    kept = set(chance.sample(range(81), clues))
+def test_verdicts_agree_with_sat(seed: int, clues: int) -> None:
+    rng = random.Random(seed)
+    full = permute_grid(rng.choice(list(UNIQUE.values())), rng)
+    kept = set(rng.sample(range(81), clues))
     grid = "".join(mark if at in kept else "." for at, mark in enumerate(full))
-    ours = {line.digits for line in islice(sudoku.solve(board(grid), SolveMode.FIRST, SerialRuntime()).solutions, 1)}
+    ours = {
+        line.digits for line in islice(sudoku.solve(parse_board(grid), SolveMode.FIRST, SerialRuntime()).solutions, 1)
+    }
     sat = set(islice(SatSearch(grid, 9, SerialRuntime()).solutions(), 2))
     assert len(ours) == 1
-    assert sudoku.solve(board(grid), SolveMode.FIRST, SerialRuntime()).details["verdict"] == (
+    assert sudoku.solve(parse_board(grid), SolveMode.FIRST, SerialRuntime()).details["verdict"] == (
         "unique" if len(sat) == 1 else "several"
     )
     assert ours <= sat if len(sat) == 1 else ours
 
 
-def test_what_a_grid_is_does_not_depend_on_its_digits_and_rows() -> None:
-    chance = random.Random(6)
+def test_permuted_grids_stay_unique() -> None:
+    rng = random.Random(6)
     for grid in UNIQUE:
         for _ in range(5):
-            came = sudoku.solve(board(varied(grid, chance)), SolveMode.ALL, SerialRuntime())
-            assert came.count == 1
+            state = sudoku.solve(parse_board(permute_grid(grid, rng)), SolveMode.ALL, SerialRuntime())
+            assert state.count == 1
 
 
-def test_a_clue_that_is_not_needed_is_named() -> None:
+def test_redundant_clues_are_named() -> None:
     grid = next(iter(UNIQUE)).replace("0", ".")
-    facts = sudoku.solve(board(grid), SolveMode.FIRST, SerialRuntime()).details
+    facts = sudoku.solve(parse_board(grid), SolveMode.FIRST, SerialRuntime()).details
     assert facts["minimal"] == "no"
     for name in str(facts["redundant_clues"]).split():
         row, column = int(name[1]) - 1, int(name[3]) - 1
         at = 9 * row + column
-        assert len(two_by_sat(grid[:at] + "." + grid[at + 1 :])) == 1
-    assert sudoku.solve(board(list(UNIQUE)[4]), SolveMode.FIRST, SerialRuntime()).details["minimal"] == "yes"
+        assert len(first_two_by_sat(grid[:at] + "." + grid[at + 1 :])) == 1
+    assert sudoku.solve(parse_board(list(UNIQUE)[4]), SolveMode.FIRST, SerialRuntime()).details["minimal"] == "yes"
 
 
-def two_by_sat(grid: str) -> list[str]:
+def first_two_by_sat(grid: str) -> list[str]:
     return list(islice(SatSearch(grid, 9, SerialRuntime()).solutions(), 2))
 
 
-def test_how_hard_they_are() -> None:
+def test_difficulty_of_known_grids() -> None:
     levels = [
         rate_difficulty(grid.replace("0", "."), 9, SerialRuntime(), solution).level for grid, solution in UNIQUE.items()
     ]
@@ -190,50 +194,50 @@ def test_how_hard_they_are() -> None:
     assert levels[2] == levels[3] == "extreme"
 
 
-def test_a_count_that_is_cut_off_goes_on_from_there() -> None:
+def test_an_interrupted_count_resumes() -> None:
     grid = max(SEVERAL, key=lambda grid: SEVERAL[grid])
-    runtime = Stops(after=3)
+    runtime = InterruptingRuntime(after=3)
     with pytest.raises(Interrupted) as end:
         count_parallel(grid, None, runtime, branch_budget=5)
     assert "counted" in end.value.partial_result
     kept = list(runtime.cache.names())
     assert len(kept) == 1
-    spent = 0
+    interruptions = 0
     while True:
         runtime.after = 3
         try:
-            came = count_parallel(grid, None, runtime, branch_budget=5)
+            state = count_parallel(grid, None, runtime, branch_budget=5)
         except Interrupted:
-            spent += 1
-            assert spent < 500
+            interruptions += 1
+            assert interruptions < 500
         else:
             break
-    assert spent > 5
-    assert (came.solutions, came.branches) == (SEVERAL[grid], [])
+    assert interruptions > 5
+    assert (state.solutions, state.branches) == (SEVERAL[grid], [])
     assert not list(runtime.cache.names())
 
 
-@pytest.mark.parametrize("rubbish", [b"", b"sudoku count 1\n", b"sudoku count 1\n" + b"\xff" * 160, b"\xff" * 99])
-def test_a_damaged_checkpoint_is_no_checkpoint(rubbish: bytes) -> None:
+@pytest.mark.parametrize("content", [b"", b"sudoku count 1\n", b"sudoku count 1\n" + b"\xff" * 160, b"\xff" * 99])
+def test_a_damaged_checkpoint_is_ignored(content: bytes) -> None:
     grid = next(iter(SEVERAL))
-    runtime = Stops(after=1)
+    runtime = InterruptingRuntime(after=1)
     with pytest.raises(Interrupted):
         count_parallel(grid, None, runtime, branch_budget=5)
-    runtime.cache.save(next(iter(runtime.cache.names())), [rubbish])
+    runtime.cache.save(next(iter(runtime.cache.names())), [content])
     runtime.after = 10_000
     assert count_parallel(grid, None, runtime, branch_budget=50).solutions == SEVERAL[grid]
 
 
-def test_an_end_is_heard_while_the_empty_grid_is_counted() -> None:
+def test_counting_the_empty_grid_can_be_interrupted() -> None:
     began = time.monotonic()
     with pytest.raises(Interrupted) as end:
-        sudoku.solve(board("." * 81), SolveMode.COUNT, Stops(after=2))
+        sudoku.solve(parse_board("." * 81), SolveMode.COUNT, InterruptingRuntime(after=2))
     assert "counted" in end.value.partial_result
     assert time.monotonic() - began < 60
 
 
-def test_rules_that_do_not_exist() -> None:
-    grid = board("." * 81)
+def test_invalid_rules_are_rejected() -> None:
+    grid = parse_board("." * 81)
     with pytest.raises(UnknownName, match="difficulty"):
         sudoku.with_rules(grid, {"dificulty": "hard"})
     with pytest.raises(UnknownName, match="did you mean 'hard'"):
