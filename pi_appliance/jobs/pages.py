@@ -19,7 +19,7 @@ from pi_appliance.cli import text
 from pi_appliance.cli import text as as_text
 from pi_appliance.config import units
 from pi_appliance.errors import ConfigError
-from pi_appliance.jobs import history_svg, report_files
+from pi_appliance.jobs import pages_svg, report_files
 from pi_appliance.jobs import reports as editions
 from pi_appliance.music.model import Station
 from pi_appliance.posting import post_json
@@ -62,8 +62,8 @@ def shown(appliance: Appliance, name: str, now: datetime) -> Slots:
         (each.status, f"{text.instant(each.at, zone)}: {each.status}" + (f": {each.reason}" if each.reason else ""))
         for each in found
     ]
-    legend = [(what, _markup(history_svg.mark(what))) for what in dict.fromkeys(what for what, _ in bars)]
-    return Slots(_markup(history_svg.slots(bars, places=_SLOT_STRIP)), legend, found[:_SLOT_ROWS])
+    legend = [(what, _markup(pages_svg.mark(what))) for what in dict.fromkeys(what for what, _ in bars)]
+    return Slots(_markup(pages_svg.slots(bars, places=_SLOT_STRIP)), legend, found[:_SLOT_ROWS])
 
 
 def _markup(picture: str) -> Markup:
@@ -309,7 +309,7 @@ class Pages:
     def _card(self, view: JobView, now: datetime) -> Card:
         appliance = self._daemon.appliance
         runs = appliance.store.history(job=view.job.name, limit=_STRIP)
-        strip = history_svg.history_bars(runs, self._zone(), places=_STRIP)
+        strip = pages_svg.history_bars(runs, self._zone(), places=_STRIP)
         return Card(view, state.next_used(appliance, view, now), Markup(strip))  # noqa: S704 - it escapes its texts
 
     def _newest_reports(self) -> dict[str, Any]:

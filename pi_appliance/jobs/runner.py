@@ -15,7 +15,6 @@ from pi_appliance.errors import ApplianceError, Refused, Unavailable, UnknownNam
 from pi_appliance.jobs import attempts as pings
 from pi_appliance.jobs import sessions
 from pi_appliance.jobs.attempts import AttemptResult, Attempts, Listener
-from pi_appliance.posting.store import Posts
 from pi_appliance.scheduling import conditions, cron, scheduler, slot_ledger
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.scheduling.due import BY_A_PERSON, is_selected, uniform
@@ -182,7 +181,7 @@ def _run(appliance: Appliance, asked: _Asked, stop: process.StopSignal, listener
             start = pings.Start(appliance, job, number)
             lock.slot = asked.due
             lock.write_status(number, None, "starting")
-            sessions.make_room(appliance, job, number, asked.named)
+            sessions.preempt_others(appliance, job, number, asked.named)
             once = sessions.on_run_started(appliance, job, asked.named, now)
             attempt = Attempts(appliance, job, number, asked.named, lock, stop, listener)
             attempt.given = asked.given
@@ -236,7 +235,15 @@ def _forget(appliance: Appliance, name: str) -> None:
     with contextlib.suppress(ApplianceError, OSError):
         for job, number in appliance.store.prune(name, appliance.config.retention, now=clock.now()):
             appliance.log_path(job, number).unlink(missing_ok=True)
-        Posts(appliance.store).prune(appliance.config.retention.max_age, now=clock.now())
+        prune = getattr(plugins.load("jobs", appliance.job(name).kind), "prune", None)
+        if prune is not None:
+            prune(appliance.store, appliance.config.retention.max_age, now=clock.now())
+
+
+def has_pending_work(appliance: Appliance, name: str) -> bool:
+    """Return whether a run that only resumes would have something to do now, such as a post to send again."""
+    has_pending = getattr(plugins.load("jobs", appliance.job(name).kind), "has_pending_work", None)
+    return has_pending is not None and bool(has_pending(appliance.store, name, now=clock.now()))
 
 
 def _require_slot(appliance: Appliance, job: Job, due: str) -> None:

@@ -5,14 +5,14 @@ import time
 from collections.abc import Iterator
 from datetime import datetime
 
+from pi_appliance import plugins
 from pi_appliance.config.model import Job
 from pi_appliance.errors import Unavailable
-from pi_appliance.music.alarms import active
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.storage.model import PREEMPT, RESUME
 
-_ROOM = 10.0  # seconds; a slow Pi starts a process in three
-_LOOK = 0.1
+_PREEMPT_TIMEOUT = 10.0  # seconds; a slow Pi starts a process in three
+_POLL_INTERVAL = 0.1  # seconds
 
 
 def forget_words(appliance: Appliance, job: Job, named: str | None) -> None:
@@ -37,30 +37,37 @@ def on_run_started(appliance: Appliance, job: Job, named: str | None, now: datet
     return ""
 
 
-def make_room(appliance: Appliance, job: Job, run: int, named: str | None) -> None:
-    """Where JOB is an alarm, let RUN of it have the music to itself: whoever turns the volume or ends it makes room.
+def preempt_others(appliance: Appliance, job: Job, run: int, slot: str | None) -> None:
+    """End the sessions of other jobs that are in the way of `job`, such as those beside which no alarm can ring.
 
-    Of two alarms at the same minute, the later one rings. It is waited for, but not for long: an alarm must ring.
+    A kind of job that preempts others defines `preempts(job)` and `is_preemptible(checkpoint)`. Of two preempting
+    jobs at the same minute, the later one stays. The wait is short, because an alarm must ring.
     """
-    if named == RESUME or not active.is_alarm(job):
+    if slot == RESUME or not _preempts(job):
         return
     with contextlib.suppress(Unavailable):
-        asked = set(_in_the_way(appliance, job, run))
-        for name in asked:
+        others = set(_find_preemptible(appliance, job, run))
+        for name in others:
             appliance.store.requests.send_signal(name, PREEMPT)
-        until = time.monotonic() + _ROOM
-        while asked & set(_in_the_way(appliance, job, run)) and time.monotonic() < until:
-            time.sleep(_LOOK)
+        until = time.monotonic() + _PREEMPT_TIMEOUT
+        while others & set(_find_preemptible(appliance, job, run)) and time.monotonic() < until:
+            time.sleep(_POLL_INTERVAL)
 
 
-def _in_the_way(appliance: Appliance, job: Job, run: int) -> Iterator[str]:
-    """Yield the jobs beside which JOB cannot ring; an alarm that began before RUN may hold nothing yet."""
-    for held in appliance.store.requests.checkpoints():
-        if held.job != job.name and active.phase_of(held.text) in active.BLOCKS_ALARM:
-            yield held.job
+def _preempts(job: Job) -> bool:
+    preempts = getattr(plugins.load("jobs", job.kind), "preempts", None)
+    return preempts is not None and bool(preempts(job))
+
+
+def _find_preemptible(appliance: Appliance, job: Job, run: int) -> Iterator[str]:
+    """Yield the jobs in the way of `job`. An alarm that began before `run` may not have saved a checkpoint yet."""
+    kind = plugins.load("jobs", job.kind)
+    for checkpoint in appliance.store.requests.checkpoints():
+        if checkpoint.job != job.name and kind.is_preemptible(checkpoint.text):
+            yield checkpoint.job
     for other in appliance.config.jobs.values():
-        if other.name != job.name and active.is_alarm(other):
-            yield from (going.job for going in appliance.store.active_runs(other.name) if going.id < run)
+        if other.name != job.name and _preempts(other):
+            yield from (active.job for active in appliance.store.active_runs(other.name) if active.id < run)
 
 
 def on_run_aborted(appliance: Appliance, job: Job) -> None:

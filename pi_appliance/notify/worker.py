@@ -24,9 +24,10 @@ from pi_appliance.config.addresses import names
 from pi_appliance.config.notifications import Event, Message, NotifierConfig, OutboxMessage
 from pi_appliance.errors import ApplianceError, Refused, Unavailable
 from pi_appliance.jobs import attempts
+from pi_appliance.jobs.notifications import worker_command
 from pi_appliance.notify import messages
 from pi_appliance.notify.addresses import load_notifiers
-from pi_appliance.scheduling.appliance import Appliance, refuse_as_root
+from pi_appliance.scheduling.appliance import refuse_as_root
 from pi_appliance.storage.outbox import LONGEST_WAIT, WINDOW, Outbox
 from pi_appliance.storage.recovery import open_history
 from pi_appliance.storage.runs import Store
@@ -220,9 +221,6 @@ def _recipient_key(letter: OutboxMessage) -> str:
     return f"notice {letter.notifier}" if letter.notifier else f"ping of {letter.job}"
 
 
-_AT_THE_END_OF_A_RUN = 60.0  # seconds that a run stays for what is to be sent
-
-
 def main(argv: list[str]) -> None:
     """Send all that is due, unless another is at it. What the owner should know goes to standard error."""
     parent, config, state = argv
@@ -285,33 +283,6 @@ def enqueue(to: NotifierConfig, notice: str, message: Message) -> None:
         Outbox(store).put(notice, message, now=clock.now())
 
 
-def argv_of(config: Path, state: Path) -> list[str]:
-    """Return the command that sends what is due in STATE to whom CONFIG names, and ends with this process."""
-    return [sys.executable, "-m", "pi_appliance.notify.worker", str(os.getpid()), str(config), str(state)]
-
-
-def deliver(appliance: Appliance) -> None:
-    """Send what is due, by a process that ends within a minute. For the end of a run: cron knows no daemon.
-
-    What is not sent by then waits for the daemon, or for the next run. Nothing that goes wrong is the run's.
-    """
-    said = bytearray()
-    try:
-        if Outbox(appliance.store).is_due(clock.now()):
-            with process.StopSignal().installed() as stop:
-                process.run_child(
-                    argv_of(appliance.config.path, appliance.config.state_dir),
-                    stop=stop,
-                    seconds=_AT_THE_END_OF_A_RUN,
-                    on_output=said.extend,
-                    on_line=lambda _: None,
-                )
-    except (ApplianceError, OSError) as error:
-        said += f"notifications are not sent: {error}".encode()
-    if said:
-        log.warning("%s", said.decode(errors="replace").strip())
-
-
 if __name__ == "__main__":
     main(sys.argv[1:])
 
@@ -331,7 +302,7 @@ class OutboxDispatcher:
         now: Callable[[], datetime] = clock.now,
         steady: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._argv, self._outbox, self._now, self._steady = argv_of(config, state), outbox, now, steady
+        self._argv, self._outbox, self._now, self._steady = worker_command(config, state), outbox, now, steady
         self._rests_until = float("-inf")
         self._said = ""
         self._going_on: asyncio.Task[None] | None = None

@@ -361,3 +361,13 @@ def _give_back(db: Transaction, intent: PostRecord) -> None:
     ).fetchone()
     if others is None and intent.line:
         db.execute("DELETE FROM lines WHERE job = ? AND line = ?", (intent.job, intent.line))
+
+
+def prune(store: Database, max_age: timedelta, *, now: datetime) -> None:
+    """Delete finished posts older than `max_age`, for jobs that post."""
+    Posts(store).prune(max_age, now=now)
+
+
+def has_pending_work(store: Database, job: str, *, now: datetime) -> bool:
+    """Return whether a post of `job` is to be sent or checked now."""
+    return job in Posts(store).due(now)

@@ -9,7 +9,7 @@ from typing import Annotated
 
 from pi_appliance.config.units import Names
 from pi_appliance.errors import Refused
-from pi_appliance.posting import lines
+from pi_appliance.posting import lines, store
 from pi_appliance.posting.context import PostingContext
 from pi_appliance.posting.interface import PostLimits
 from pi_appliance.posting.lines import Choose, Line, fingerprint, pick
@@ -111,6 +111,7 @@ def picture(path: Path, alt: str) -> Picture:
 
 
 Context = PostingContext
+has_pending_work, prune = store.has_pending_work, store.prune
 LEAVES = True
 """A run may leave something for a later one to finish."""
 

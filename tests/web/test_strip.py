@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from pi_appliance.jobs.history_svg import history_bars, mark, slots
+from pi_appliance.jobs.pages_svg import history_bars, mark, slots
 from pi_appliance.storage.model import Outcome, Run, Trigger
 from pi_appliance.web import filters
 

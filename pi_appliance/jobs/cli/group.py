@@ -17,8 +17,7 @@ from pi_appliance.cli.options import Number, config_option, json_option
 from pi_appliance.cli.progress import ProgressLine
 from pi_appliance.jobs import runner
 from pi_appliance.jobs.cli import control, crontab, simulate
-from pi_appliance.notify import worker
-from pi_appliance.posting.store import Posts
+from pi_appliance.jobs.notifications import deliver_notifications
 from pi_appliance.scheduling import crontab as crontab_entries
 from pi_appliance.scheduling.appliance import Appliance, JobView, Slot
 from pi_appliance.scheduling.due import BY_A_PERSON
@@ -110,7 +109,7 @@ def run(
             random=SystemRandom(),
         )
         skipped_by_cron = ended.trigger is Trigger.CRON and ended.outcome is Outcome.SKIPPED
-        if skipped_by_cron and name in Posts(appliance.store).due(clock.now()):
+        if skipped_by_cron and runner.has_pending_work(appliance, name):
             # Cron knows no daemon: pending posts would wait for the next slot that is used.
             ended = runner.run(appliance, name, Trigger.CRON, due=RESUME, random=SystemRandom())
         line.clear()
@@ -118,7 +117,7 @@ def run(
             _tell(ended, as_json=as_json, by_hand=by_hand)
         finally:  # last, for it may take its time; not when we were asked to stop
             if ended.outcome is not Outcome.STOPPED:
-                worker.deliver(appliance)
+                deliver_notifications(appliance)
     if not text.good(ended):
         raise SystemExit(_TEMPORARY if ended.details.get("unavailable") else 1)
 

@@ -3,12 +3,12 @@
 import asyncio
 from datetime import timedelta
 
-from pi_appliance.music.alarms import alarm, announce, session, sleep
+from pi_appliance.music.alarms import active, alarm, announce, session, sleep
 from pi_appliance.music.alarms.options import Action, Options, PlayOut
 from pi_appliance.music.context import MusicContext
 from pi_appliance.storage.model import Result
 
-__all__ = ["LEAVES", "TIMEOUT", "Action", "Context", "Options", "PlayOut", "run"]
+__all__ = ["LEAVES", "TIMEOUT", "Action", "Context", "Options", "PlayOut", "is_preemptible", "preempts", "run"]
 
 TIMEOUT = timedelta(hours=25)
 """Long, because a sleep timer may be set a day ahead."""
@@ -16,6 +16,13 @@ LEAVES = True
 """A run may leave a checkpoint for a later run."""
 
 Context = MusicContext
+preempts = active.is_alarm
+
+
+def is_preemptible(checkpoint: str) -> bool:
+    """Return whether the session of `checkpoint` must end before an alarm can ring."""
+    return active.phase_of(checkpoint) in active.BLOCKS_ALARM
+
 
 _ACTIONS = {
     Action.ALARM: alarm.ring,

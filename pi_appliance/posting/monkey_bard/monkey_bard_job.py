@@ -10,6 +10,7 @@ from typing import Annotated
 from pi_appliance.config.loader import display_path
 from pi_appliance.config.units import Names
 from pi_appliance.errors import ConfigError, Problem
+from pi_appliance.posting import store
 from pi_appliance.posting.context import PostingContext
 from pi_appliance.posting.model import Post
 from pi_appliance.posting.monkey_bard import keystrokes, report, state
@@ -20,6 +21,7 @@ from pi_appliance.posting.sender import Poster
 from pi_appliance.storage.model import Result
 
 Context = PostingContext
+has_pending_work, prune = store.has_pending_work, store.prune
 LEAVES = True
 """A run may leave something for a later one to finish."""
 
