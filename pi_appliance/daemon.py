@@ -1,8 +1,10 @@
-"""The daemon: scheduler, player hub and services under one roof, and what each signal means.
+"""The daemon: scheduler, player connection and network services in one process.
 
-SIGTERM, SIGINT  stop: no new runs, the running ones get their grace, then end; twice: at once
-SIGHUP           read the configuration again; a wrong one is told and the old one stays
-SIGUSR1          look now whether there is something to do (system/wakeup.py)
+| signal | effect |
+| --- | --- |
+| SIGTERM, SIGINT | stop: no new runs; the running ones get `shutdown-timeout`, then they end. Twice: at once |
+| SIGHUP | read the configuration again; a wrong one is reported, and the old one stays |
+| SIGUSR1 | tick now (system/wakeup.py) |
 """
 
 import asyncio
@@ -18,7 +20,7 @@ from typing import Protocol
 from pi_appliance.cli.text import instant
 from pi_appliance.config import secrets
 from pi_appliance.errors import ApplianceError
-from pi_appliance.music import services as household
+from pi_appliance.music import services as music_services
 from pi_appliance.music.hub import PlayerHub
 from pi_appliance.music.usb.drives import UsbDrives
 from pi_appliance.notify.worker import OutboxDispatcher
@@ -38,30 +40,30 @@ _MAX_MESSAGES = 500  # kept for `pi-appliance logs`
 
 
 class Service(Protocol):
-    """A part that other programs talk to: the page, the MPD port."""
+    """A part that other programs connect to: the page, the MPD proxy, discovery."""
 
     async def start(self, daemon: "Daemon") -> str:
-        """Begin to listen and return where, in words for the owner; '' if it is not wanted. Raises ApplianceError."""
+        """Start, and return where it listens, for the owner; "" if it is not configured. Raises ApplianceError."""
 
     async def stop(self) -> None:
-        """Stop listening and let go of every client."""
+        """Stop listening and disconnect every client."""
 
 
 class Daemon:
-    """Everything that lives as long as `pi-appliance up`."""
+    """Everything that runs as long as `pi-appliance up`."""
 
     def __init__(
-        self, appliance: Appliance, services: Sequence[Callable[[], Service]], say: Callable[[str], None]
+        self, appliance: Appliance, services: Sequence[Callable[[], Service]], print_line: Callable[[str], None]
     ) -> None:
         self.appliance = appliance
         self._secrets = secrets.load(appliance.config.path, os.environ)
-        self._news = asyncio.Event()
-        self.runs = Runs(appliance.config.path, on_end=self._news.set)
-        self.hub = self._new_hub()
+        self._wakeup = asyncio.Event()
+        self.runs = Runs(appliance.config.path, on_end=self._wakeup.set)
+        self.hub = self._create_hub()
         self.sticks = UsbDrives(lambda: self.appliance.config.usb, lambda: self.hub)
-        self._courier = OutboxDispatcher(appliance.config.path, appliance.config.state_dir, Outbox(appliance.store))
-        self._settling = PendingPostsRunner(lambda: self.appliance, self.runs)
-        self._asking = RequestRunner(
+        self._outbox = OutboxDispatcher(appliance.config.path, appliance.config.state_dir, Outbox(appliance.store))
+        self._pending_posts = PendingPostsRunner(lambda: self.appliance, self.runs)
+        self._requests = RequestRunner(
             lambda: self.appliance,
             self.runs,
             clock=clock.SystemClock(),
@@ -71,61 +73,64 @@ class Daemon:
             appliance,
             self.runs,
             clock=clock.SystemClock(),
-            nap=lambda secs: nap_until(self._news, secs),
-            also=self._also,
+            nap=lambda secs: nap_until(self._wakeup, secs),
+            also=self._tick_services,
         )
-        self._kinds, self._services, self._mouth = services, list[Service](), say
+        self._service_types, self._services, self._print_line = services, list[Service](), print_line
         self.started_at = clock.now()
         self.addresses = list[str]()
         self.messages: deque[tuple[datetime, str]] = deque(maxlen=_MAX_MESSAGES)
-        self._silent = False  # whether a service that is wanted could not start
+        self._services_failed = False  # whether a configured service could not start
         self._notifier = ServiceNotifier(os.environ)
-        os.environ.pop("NOTIFY_SOCKET", None)  # it is for us, not for the programs we start
-        self._stop, self._hurry, self._reload = asyncio.Event(), asyncio.Event(), asyncio.Event()
+        os.environ.pop("NOTIFY_SOCKET", None)  # for this process, not for the runs
+        self._stop, self._stop_now, self._reload = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
     async def run(self) -> None:
-        """Live until told to stop. Raises ApplianceError if a service cannot start."""
+        """Run until it is stopped. Raises ApplianceError if a service cannot start."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, self._asked_to_stop)
+            loop.add_signal_handler(number, self._request_stop)
         loop.add_signal_handler(signal.SIGHUP, self._reload.set)
-        loop.add_signal_handler(wakeup.RING, self._news.set)
+        loop.add_signal_handler(wakeup.RING, self._wakeup.set)
         with wakeup.listen(self.appliance.config.state_dir / wakeup.NAME):
-            await self._live()
+            await self._run()
 
-    async def _live(self) -> None:
-        self.appliance.store.ensure_intact()  # here, once: a power cut may have damaged what is read next in a month
+    async def _run(self) -> None:
+        self.appliance.store.ensure_intact()  # once, here: a power cut may have damaged what is read in a month
         self.appliance.sweep()
-        music = asyncio.create_task(household.run_services(self.hub, self.appliance.config))
-        sticks = asyncio.create_task(self.sticks.run())
-        alarm = ClockStepWatcher(self._news.set)
-        work: list[asyncio.Task[None]] = []
+        music = asyncio.create_task(music_services.run_services(self.hub, self.appliance.config))
+        usb_drives = asyncio.create_task(self.sticks.run())
+        clock_steps = ClockStepWatcher(self._wakeup.set)
+        tasks: list[asyncio.Task[None]] = []
         try:
             await self._start_services()
-            work = [asyncio.create_task(self.scheduler.run(self._alive)), asyncio.create_task(self._until_stopped())]
+            tasks = [
+                asyncio.create_task(self.scheduler.run(self._report_alive)),
+                asyncio.create_task(self._wait_for_stop()),
+            ]
             self._notifier.send("READY=1", self._status())
-            self._say_what_comes()
+            self._say_next_job()
             while not self._stop.is_set():
-                waits = [asyncio.create_task(self._reload.wait()), *work]
+                waits = [asyncio.create_task(self._reload.wait()), *tasks]
                 done, _ = await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
                 waits[0].cancel()
-                for task in done & set(work):
-                    task.result()  # the scheduler ends by an error only: let it out
+                for task in done & set(tasks):
+                    task.result()  # the scheduler ends only by an error, which is raised here
                 if self._reload.is_set():
                     self._reload.clear()
-                    music = await self._reloaded(music)
+                    music = await self._apply_configuration(music)
         finally:
             self._notifier.send("STOPPING=1", "STATUS=stopping")
-            if work:  # else it never began, and the error will say why
+            if tasks:  # otherwise a service could not start, and its error says so
                 self._say("stopping")
-            await _ended(sticks)
-            await self._shut_down(music, work)
-            alarm.close()
+            await _cancel(usb_drives)
+            await self._shut_down(music, tasks)
+            clock_steps.close()
 
-    async def _also(self) -> float:
-        await self._courier.look()
-        await self._settling.look()
-        return await self._asking.look()
+    async def _tick_services(self) -> float:
+        await self._outbox.look()
+        await self._pending_posts.look()
+        return await self._requests.look()
 
     def request_reload(self) -> None:
         """Have the configuration read again. Raises ConfigError with every problem; then nothing changes."""
@@ -133,104 +138,111 @@ class Daemon:
         self._reload.set()
 
     def wake(self) -> None:
-        """Let the scheduler look now: somebody changed what it goes by."""
-        self._news.set()
+        """Have the scheduler tick now, because something it depends on changed."""
+        self._wakeup.set()
 
-    async def _until_stopped(self) -> None:
+    async def _wait_for_stop(self) -> None:
         await self._stop.wait()
 
-    def _asked_to_stop(self) -> None:
+    def _request_stop(self) -> None:
         if self._stop.is_set():
-            self._hurry.set()
+            self._stop_now.set()
         self._stop.set()
 
     async def _start_services(self) -> None:
-        for kind in self._kinds:
-            service = kind()
-            where = await service.start(self)
+        for service_type in self._service_types:
+            service = service_type()
+            address = await service.start(self)
             self._services.append(service)
-            if where:
-                self.addresses.append(where)
-                self._say(where)
+            if address:
+                self.addresses.append(address)
+                self._say(address)
 
     async def _stop_services(self) -> None:
         self.addresses.clear()
         while self._services:
             await self._services.pop().stop()
 
-    async def _reloaded(self, music: asyncio.Task[None]) -> asyncio.Task[None]:
-        """Take over what changed in the file. Returns the hub's task, which is a new one if the player changed."""
-        before, known = self.appliance.config, self._secrets
+    async def _apply_configuration(self, music: asyncio.Task[None]) -> asyncio.Task[None]:
+        """Read the configuration again and apply what changed.
+
+        Returns:
+            The task of the player connection, which is a new one if the player changed.
+        """
+        before, previous_secrets = self.appliance.config, self._secrets
         try:
-            again, self._secrets = self.appliance.reloaded(), secrets.load(before.path, os.environ)
+            appliance, self._secrets = self.appliance.reloaded(), secrets.load(before.path, os.environ)
         except ApplianceError as error:
-            self._say(f"the new configuration is wrong, the old one stays:\n{error}")
+            self._say(f"the new configuration is wrong, so the old one stays in use:\n{error}")
             return music
-        await self.scheduler.look()  # what came due until now is owed by the schedules of until now
-        self.appliance = again
-        self.scheduler.take_over(again)
-        after = again.config
-        other_music = household.music_settings(after) != household.music_settings(before) or self._secrets != known
-        if other_music:
-            await _ended(music)
-            self.hub = self._new_hub()
-            music = asyncio.create_task(household.run_services(self.hub, self.appliance.config))
-        doors = ((each.web, each.mpd_proxy, each.discovery) for each in (before, after))
-        if other_music or self._silent or next(doors) != next(doors):
+        await self.scheduler.look()  # slots until now follow the old schedules
+        self.appliance = appliance
+        self.scheduler.take_over(appliance)
+        after = appliance.config
+        player_changed = (
+            music_services.music_settings(after) != music_services.music_settings(before)
+            or self._secrets != previous_secrets
+        )
+        if player_changed:
+            await _cancel(music)
+            self.hub = self._create_hub()
+            music = asyncio.create_task(music_services.run_services(self.hub, self.appliance.config))
+        sections = ((each.web, each.mpd_proxy, each.discovery) for each in (before, after))
+        if player_changed or self._services_failed or next(sections) != next(sections):
             await self._stop_services()
             try:
                 await self._start_services()
-                self._silent = False
+                self._services_failed = False
             except ApplianceError as error:
-                self._silent = True
-                self._say(f"{error}; the page is down until the file is put right and read again")
-        self._news.set()
+                self._services_failed = True
+                self._say(f"{error}; the page is not reachable until the file is corrected and read again")
+        self._wakeup.set()
         self.sticks.wake()
-        self._say("configuration read again")
-        self._say_what_comes()
+        self._say("the configuration was read again")
+        self._say_next_job()
         return music
 
-    def _say_what_comes(self) -> None:
+    def _say_next_job(self) -> None:
         for note in crontab.notes(self.appliance.config):
             self._say(note)
         self._say(self._status().removeprefix("STATUS="))
 
-    async def _shut_down(self, music: asyncio.Task[None], work: Sequence[asyncio.Task[None]]) -> None:
+    async def _shut_down(self, music: asyncio.Task[None], tasks: Sequence[asyncio.Task[None]]) -> None:
         await self.runs.close()
-        for task in work:
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*work, return_exceptions=True)  # an error of theirs is on its way out already
-        await self._courier.stop()
-        hurry = asyncio.create_task(self._hurry.wait())
+        await asyncio.gather(*tasks, return_exceptions=True)  # an error of theirs is being raised already
+        await self._outbox.stop()
+        stop_now = asyncio.create_task(self._stop_now.wait())
         grace = self.appliance.config.stop_grace.total_seconds()
-        runs = asyncio.create_task(self.runs.stop(grace, at_once=self._asking.sessions()))
-        await asyncio.wait([hurry, runs], return_when=asyncio.FIRST_COMPLETED)
+        runs = asyncio.create_task(self.runs.stop(grace, at_once=self._requests.sessions()))
+        await asyncio.wait([stop_now, runs], return_when=asyncio.FIRST_COMPLETED)
         if not runs.done():
-            await _ended(runs)
+            await _cancel(runs)
             await self.runs.stop(0)
-        hurry.cancel()
+        stop_now.cancel()
         await self._stop_services()
-        await _ended(music)
+        await _cancel(music)
 
-    def _alive(self) -> None:
+    def _report_alive(self) -> None:
         self._notifier.send("WATCHDOG=1", self._status())
 
     def _status(self) -> str:
-        coming = self.scheduler.next()
-        if coming is None:
+        upcoming = self.scheduler.next()
+        if upcoming is None:
             return "STATUS=no job waits for its time"
-        return f"STATUS=next: {coming[1]} at {instant(coming[0], self.appliance.config.time_zone)}"
+        return f"STATUS=next: {upcoming[1]} at {instant(upcoming[0], self.appliance.config.time_zone)}"
 
     def _say(self, text: str) -> None:
         self.messages.append((clock.now(), text))
-        with contextlib.suppress(OSError):  # whoever listened is gone; that ends nothing
-            self._mouth(text)
+        with contextlib.suppress(OSError):  # the terminal is gone, the daemon goes on
+            self._print_line(text)
 
-    def _new_hub(self) -> PlayerHub:
-        return household.create_hub(self.appliance.config, self.appliance.store, self._secrets)
+    def _create_hub(self) -> PlayerHub:
+        return music_services.create_hub(self.appliance.config, self.appliance.store, self._secrets)
 
 
-async def _ended(task: asyncio.Task[None]) -> None:
+async def _cancel(task: asyncio.Task[None]) -> None:
     task.cancel()
     with contextlib.suppress(asyncio.CancelledError):
         await task

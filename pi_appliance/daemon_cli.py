@@ -1,4 +1,4 @@
-"""pi-appliance up: run the appliance, with its scheduler, player and page."""
+"""The command `pi-appliance up`."""
 
 import asyncio
 import logging
@@ -19,15 +19,15 @@ from pi_appliance.system import network
 
 
 @click.command("up", short_help="Run the appliance: scheduler, player and page.")
-@click.option("-v", "--verbose", is_flag=True, help="Tell each run that starts and ends.")
+@click.option("-v", "--verbose", is_flag=True, help="Print each run that starts or ends.")
 @config_option
 def command(verbose: bool, config: Path) -> None:
     """Run the appliance in the foreground until Ctrl-C or SIGTERM. SIGHUP reads the configuration again.
 
     \b
     Exit status:
-      0   it was asked to stop, and did
-      1   it could not start: the address is taken, or something else that the message says
+      0   it was stopped
+      1   it could not start: another daemon uses the state, or the address is taken
       2   the configuration is wrong
       75  the state folder cannot be used
     """
@@ -37,10 +37,10 @@ def command(verbose: bool, config: Path) -> None:
         path = display_path(appliance.config.path)
         click.echo(f"pi-appliance {__version__}: {path}, {jobs}, state in {appliance.config.state_dir}")
         if sys.stdout.isatty() and not network.is_loopback_only(appliance.config.web.host):
-            click.echo("on the phone: pi-appliance qr shows a code for its camera")
-        asyncio.run(_live(appliance))
+            click.echo("for the phone: `pi-appliance qr` shows the address as a QR code")
+        asyncio.run(_run(appliance))
     click.echo("stopped")
 
 
-async def _live(appliance: Appliance) -> None:
+async def _run(appliance: Appliance) -> None:
     await Daemon(appliance, [WebService, MpdProxyService, DiscoveryService], click.echo).run()

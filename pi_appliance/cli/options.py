@@ -14,7 +14,7 @@ Command = Callable[..., Any]
 
 
 class Number(click.IntRange):
-    """A whole number; of what is none, click itself would say that it is "no valid integer range"."""
+    """A whole number in a range; click's own type would call itself an "integer range" in messages."""
 
     name = "whole number"
 
@@ -31,12 +31,12 @@ def _found_or_not(_: click.Context, __: click.Parameter, value: Path | None) -> 
 
 
 def config_option(command: Command) -> Command:
-    """Give COMMAND the parameter `config`: the configuration file, found where none is named."""
+    """Add the parameter `config` to `command`: the configuration file, searched for if none is given."""
     return _config_option(_found)(command)
 
 
 def optional_config_option(command: Command) -> Command:
-    """As `config_option`, for a command that goes on without: `config` is then the error that says why."""
+    """Add the same for a command that works without a file: `config` is then the error that says why there is none."""
     return _config_option(_found_or_not)(command)
 
 
@@ -52,5 +52,5 @@ def _config_option(callback: Command) -> Callable[[Command], Command]:
 
 
 def json_option(command: Command) -> Command:
-    """Give COMMAND the parameter `as_json`."""
+    """Add the parameter `as_json` to `command`."""
     return click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")(command)

@@ -1,4 +1,4 @@
-"""One line on a terminal that says how far something is; nothing where nobody watches."""
+"""A progress line on a terminal."""
 
 import shutil
 import sys
@@ -9,16 +9,16 @@ _BAR = 24
 
 
 class ProgressLine:
-    """A bar on stderr, drawn over itself. Silent unless stderr is a terminal."""
+    """A progress bar on stderr, redrawn in place. It prints nothing if stderr is not a terminal."""
 
     def __init__(self) -> None:
         self._watched = sys.stderr is not None and sys.stderr.isatty()  # None: closed before we began
         self._drawn = False
         self.note = ""
-        """What was shown last, also where nobody watches."""
+        """The newest text, also if it is not printed."""
 
     def show(self, done: float | None, note: str) -> None:
-        """Draw DONE (0 to 1, None where nobody can tell) and NOTE."""
+        """Draw the fraction `done`, 0 to 1, or None if it is not known, and the text `note`."""
         self.note = note
         if not self._watched:
             return
@@ -29,7 +29,7 @@ class ProgressLine:
         click.echo(f"\r\x1b[K{line}", err=True, nl=False)
 
     def clear(self) -> None:
-        """Take the line away."""
+        """Clear the line."""
         if self._drawn:
             click.echo("\r\x1b[K", err=True, nl=False)
             self._drawn = False

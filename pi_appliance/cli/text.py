@@ -1,4 +1,4 @@
-"""Data to text for a terminal: tables that line up, and one line for one run."""
+"""Text for a terminal: aligned tables, times, durations and runs."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
@@ -9,7 +9,7 @@ from pi_appliance.storage.model import Outcome, Run
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return HEAD and ROWS as columns that line up; the last one may be as long as it likes."""
+    """Return `head` and `rows` as aligned columns."""
     lines = [tuple(head), *(tuple(row) for row in rows)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return "\n".join(
@@ -18,17 +18,17 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def instant(when: datetime | None, zone: ZoneInfo) -> str:
-    """Return WHEN in ZONE, to the minute, with its weekday; a dash where there is none."""
+    """Return `when` in `zone`, to the minute, with the weekday; a dash for None."""
     return when.astimezone(zone).strftime("%a %Y-%m-%d %H:%M") if when else "-"
 
 
 def slot(at: datetime, zone: ZoneInfo) -> str:
-    """Return the slot AT in ZONE, with its weekday: to the minute, or to the second where it has some."""
+    """Return the slot `at` in `zone`, with the weekday, and with seconds if it has some."""
     return instant(at, zone) + (f":{at.second:02}" if at.second else "")
 
 
 def length(took: timedelta | None) -> str:
-    """Return how long something took: tenths of a second where it was quick."""
+    """Return a duration, with tenths of a second if it is short."""
     if took is None:
         return "-"
     seconds = took.total_seconds()
@@ -36,7 +36,7 @@ def length(took: timedelta | None) -> str:
 
 
 def outcome(run: Run | None) -> str:
-    """Return how RUN ended in one word, or how far it is."""
+    """Return the outcome of `run`, or its progress while it is running."""
     if run is None:
         return "-"
     if run.outcome is None:
@@ -45,7 +45,7 @@ def outcome(run: Run | None) -> str:
 
 
 def one_run(run: Run) -> str:
-    """Return RUN in one line."""
+    """Return `run` in one line."""
     how = outcome(run)
     took = f" in {length(run.duration)}" if run.attempts else ""
     tries = f" at try {run.attempts}" if run.attempts > 1 else ""
@@ -53,7 +53,7 @@ def one_run(run: Run) -> str:
 
 
 def history(runs: Iterable[Run], zone: ZoneInfo) -> str:
-    """Return RUNS as a table, a line each."""
+    """Return `runs` as a table."""
     return table(
         ("RUN", "JOB", "STARTED", "BY", "TOOK", "OUTCOME", "SUMMARY"),
         (
@@ -72,5 +72,5 @@ def history(runs: Iterable[Run], zone: ZoneInfo) -> str:
 
 
 def good(run: Run) -> bool:
-    """Say whether RUN ended as it should: it did its work, or was meant not to."""
+    """Return whether `run` did its work, or was skipped as intended."""
     return run.outcome in (Outcome.SUCCEEDED, Outcome.SKIPPED)

@@ -100,7 +100,7 @@ def test_a_new_configuration_is_taken_over_and_a_wrong_one_is_told_and_left(hous
         assert "the old one stays" in daemon.said
         house.write(TICK, QUIET)
         daemon.hears(signal.SIGHUP)
-        until(lambda: "configuration read again" in daemon.said)
+        until(lambda: "configuration was read again" in daemon.said)
         until(lambda: "succeeded" in house.outcomes("tick"))
         daemon.hears(signal.SIGTERM)
         assert daemon.status() == 0
@@ -142,7 +142,7 @@ def test_secrets_that_are_wrong_when_read_again_are_told_and_the_daemon_lives_on
         until(lambda: "can be read by others" in daemon.said)
         (house.folder / "secrets.env").chmod(0o600)
         daemon.hears(signal.SIGHUP)
-        until(lambda: "configuration read again" in daemon.said)
+        until(lambda: "configuration was read again" in daemon.said)
         with pytest.raises(urllib.error.HTTPError, match="401"):
             urllib.request.urlopen(f"{until(lambda: daemon.pages[1:])[0]}/api/v1/state", timeout=5)
         daemon.hears(signal.SIGTERM)

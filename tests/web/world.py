@@ -244,7 +244,7 @@ def served(config: Path, music: ListMusic | None = None, patience: float = 20.0)
         ticks = Ticks()
         with Appliance.open(config) as appliance:
             daemon = TheDaemon(appliance, music or ListMusic(ListPlayer()), Runs(config))
-            service = WebService(ticks=ticks, environment={}, patience=patience)
+            service = WebService(monotonic=ticks, environment={}, idle_timeout=patience)
             said = await service.start(daemon)
             ready.append(World(daemon, service, asyncio.get_running_loop(), end, ticks, said, life))
             up.set()

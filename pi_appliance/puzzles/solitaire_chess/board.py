@@ -87,6 +87,7 @@ class Board:
 
     Raises:
         ValueError: The rows are not a rectangle of at most eight by eight, or there is no piece.
+
     """
 
     rows: tuple[str, ...]

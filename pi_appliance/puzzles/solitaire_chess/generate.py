@@ -30,6 +30,7 @@ def generate(seed: int, board: Board, runtime: SearchRuntime) -> GeneratedBoard:
 
     Raises:
         Refused: No such board was found. There may be none.
+
     """
     files, ranks = board.generated_size or (len(board.rows[0]), len(board.rows))
     pieces = board.generated_pieces or len(board.pieces)
@@ -75,6 +76,7 @@ class _BoardGenerator:
             position: A position with one solution.
             pieces: The number of pieces on it.
             available: The pieces that may be added.
+
         """
         if pieces == self.pieces:
             return position

@@ -26,6 +26,7 @@ class CaptureTables:
         squares: The number of squares.
         capture_limit: How often one piece may capture; 0: no limit.
         protect_king: Whether a king is never captured.
+
     """
 
     def __init__(
@@ -131,6 +132,7 @@ class CaptureTables:
             last: The position after the last one.
             next_counts: The number of paths from the positions one capture on.
             counts: Receives the number of paths from each position that has any.
+
         """
         for number in range(first, last):
             position = level[number]

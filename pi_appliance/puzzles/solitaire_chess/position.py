@@ -36,6 +36,7 @@ def pack_position(board: Board, *, all_squares: bool = False) -> PackedPosition:
     Args:
         board: The board.
         all_squares: Include the squares that are empty at the start.
+
     """
     pieces = board.pieces
     height, width = len(board.rows), len(board.rows[0])

@@ -57,6 +57,7 @@ class LevelSearch:
         position: The same board for the kernel.
         runtime: Where to report progress, check memory and save checkpoints.
         checked_positions: Check the memory before each level after this many positions.
+
     """
 
     def __init__(

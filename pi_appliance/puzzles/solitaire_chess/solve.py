@@ -24,6 +24,7 @@ def solve(board: Board, mode: SolveMode, runtime: SearchRuntime) -> SolveResult:
     Raises:
         Interrupted: The runtime stopped the search.
         Refused: Memory is too small.
+
     """
     kings = list(board.pieces.values()).count("K")
     if board.king is KingRule.LAST and kings > 1:

@@ -54,6 +54,7 @@ def solve_batch(board: Board, mode: SolveMode, runtime: SearchRuntime, chunk_siz
 
     Raises:
         Interrupted: the checkpoint is saved by then.
+
     """
     total, cells = len(board.grids), board.size**2
     runtime.require_memory(total * cells * 4, f"{total:,} grids")

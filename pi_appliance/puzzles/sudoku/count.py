@@ -88,6 +88,7 @@ def count_solutions(grid: str, size: int, limit: int | None, runtime: SearchRunt
     Raises:
         Interrupted: a 9x9 grid has its checkpoint saved by then.
         Refused: the library for its size is not installed.
+
     """
     if size == 9:
         state = count_parallel(grid, limit, runtime)
@@ -110,6 +111,7 @@ def count_parallel(
 
     Raises:
         Interrupted: the checkpoint is saved by then.
+
     """
     count_branch = _branch_counter(limit, branch_budget)
     name = f"sudoku/count-1-{sha256(grid.encode()).hexdigest()[:24]}"

@@ -28,6 +28,7 @@ def generate(seed: int | str, board: Board, runtime: SearchRuntime) -> Generated
     Raises:
         Interrupted: the run must end.
         Refused: such grids do not exist or are too rare.
+
     """
     if board.size == 9 and board.clues is not None and board.clues < MIN_CLUES:
         raise Refused(f"no sudoku of {board.clues} clues has only one solution; ask for {MIN_CLUES} or more")

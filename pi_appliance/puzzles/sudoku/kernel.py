@@ -112,6 +112,7 @@ class GridSearch:
 
         Returns:
             `FOUND`, `DONE` (no more solutions), or `LIMIT_REACHED` (call again to continue).
+
         """
         words = self.words
         while self.top >= 0:
@@ -150,6 +151,7 @@ class GridSearch:
             solutions: receives the first solution of each grid.
             counts: receives 0, 1, 2 (several) or `UNKNOWN` for each grid.
             guesses: receives the guesses spent on each grid.
+
         """
         for number in range(len(counts)):
             self.begin(clues, 81 * number)
@@ -208,6 +210,7 @@ class GridSearch:
         Returns:
             0: there are none. 1: some were solved. 2: contradiction, because a cell has no
             candidate or a digit would stand twice in a row.
+
         """
         words = self.words
         solved = 0

@@ -52,6 +52,7 @@ def parse(text: str, file: str) -> Board:
 
     Raises:
         ConfigError: with the first problem of each line of `file`.
+
     """
     grids: list[str] = []
     solutions: list[str] = []
@@ -93,6 +94,7 @@ def parse_solution(board: Board, text: str, file: str) -> Solution:
 
     Raises:
         ConfigError: the text is not a solution of one of the grids.
+
     """
     digits, _, number = text.partition("#")
     indent = len(digits) - len(digits.lstrip())

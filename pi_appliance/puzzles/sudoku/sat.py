@@ -29,6 +29,7 @@ class SatSearch:
 
         Raises:
             Refused: the library is not installed.
+
         """
         try:
             from pysat.solvers import Minisat22  # noqa: PLC0415 - optional, and loaded only if used
@@ -52,6 +53,7 @@ class SatSearch:
 
         Raises:
             SatLimitReached: the limit was reached first.
+
         """
         assumptions = [self._variable(cell, symbol) for cell, symbol in clues]
         while effort is None or self._stats("propagations") < effort:

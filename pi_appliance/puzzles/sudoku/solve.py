@@ -25,6 +25,7 @@ def solve(board: Board, mode: SolveMode, runtime: SearchRuntime) -> SolveResult:
     Raises:
         Interrupted: with the partial result.
         Refused: the grid is not 9x9 and the library for it is not installed.
+
     """
     if board.has_many_grids:
         return solve_batch(board, mode, runtime)

@@ -362,6 +362,7 @@ def redundant_clues(grid: str, size: int, solution: str, runtime: SearchRuntime)
     Raises:
         Interrupted: the run must end.
         SatLimitReached: the answer for a large grid could take days.
+
     """
     clues = [cell for cell, symbol in enumerate(grid) if symbol != EMPTY]
     if size != 9:

@@ -1,0 +1,164 @@
+"""The HTTP server: uvicorn as a part of the daemon's loop, with its sockets and a time limit for idle clients."""
+
+import asyncio
+import contextlib
+import errno
+import ipaddress
+import socket
+from collections.abc import Iterator
+
+from starlette.types import ASGIApp
+from uvicorn.config import Config as ServerConfig
+from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.server import Server
+
+from pi_appliance.config import secrets
+from pi_appliance.config.model import Config
+from pi_appliance.errors import Refused
+from pi_appliance.web import unix_socket
+
+_MIN_PASSWORD_LENGTH = 8  # characters, if the network may guess
+# A hundred phones, each with a stream and two short requests. A stream takes 25 KB (docs/benchmarks.md), so all of them
+# 8 MB, and far fewer files than a service may have open. Further clients are told to come back.
+_MAX_CONNECTIONS = 300
+
+
+class EmbeddedServer(Server):
+    """uvicorn's server in a loop that is not its own: it handles no signals, and it does not wake up while idle."""
+
+    def __init__(self, app: ASGIApp, idle_timeout: float) -> None:
+        """Serve `app`; a client that sends no whole request for `idle_timeout` seconds is disconnected."""
+        super().__init__(
+            ServerConfig(
+                app,
+                http=_protocol_with_timeout(idle_timeout),
+                ws="none",
+                lifespan="off",
+                interface="asgi3",
+                log_config=None,
+                log_level="warning",
+                access_log=False,
+                proxy_headers=False,
+                server_header=False,
+                date_header=False,
+                limit_concurrency=_MAX_CONNECTIONS,
+                timeout_graceful_shutdown=1,
+            )
+        )
+        self.is_up, self.is_ending = asyncio.Event(), asyncio.Event()
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Handle no signals."""
+        yield
+
+    async def main_loop(self) -> None:
+        """Wait for the end, without the tick that uvicorn has every tenth of a second."""
+        await self.on_tick(0)
+        self.is_up.set()
+        await self.is_ending.wait()
+
+
+def _protocol_with_timeout(seconds: float) -> type[H11Protocol]:
+    """Return uvicorn's protocol, which disconnects a client that sends no whole request for `seconds`.
+
+    An idle client takes one of the few connections.
+    """
+
+    class TimeoutProtocol(H11Protocol):
+        _timer: asyncio.TimerHandle | None = None
+
+        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn has it
+            super().connection_made(transport)
+            if not unix_socket.may_connect(transport):
+                transport.close()
+            self._start_timer()
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            self._stop_timer()
+            super().connection_lost(exc)
+
+        def handle_events(self) -> None:
+            super().handle_events()
+            if self.cycle is not None and not self.cycle.response_complete:
+                self._stop_timer()
+
+        def on_response_complete(self) -> None:
+            self._start_timer()
+            super().on_response_complete()
+
+        def _start_timer(self) -> None:
+            self._stop_timer()
+            self._timer = self.loop.call_later(seconds, self.transport.close)
+
+        def _stop_timer(self) -> None:
+            if self._timer is not None:
+                self._timer.cancel()
+
+    return TimeoutProtocol
+
+
+def listen(config: Config, password: str) -> list[socket.socket]:
+    """Return a listening socket for each address of the configured host.
+
+    Raises:
+        Refused: the address cannot be used, or it is open to the network without a good password.
+
+    """
+    host, port = config.web.host, config.web.port
+    try:
+        results = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except (OSError, UnicodeError, OverflowError) as error:
+        raise _listen_error(host, port, error) from None
+    addresses = dict.fromkeys((family, address) for family, _, _, _, address in results)
+    if len(password) < _MIN_PASSWORD_LENGTH and not all(_is_loopback(str(address[0])) for _, address in addresses):
+        file = config.path.parent / secrets.NAME
+        requirement = f"a password of at least {_MIN_PASSWORD_LENGTH} characters" if password else "a password"
+        raise Refused(
+            f"the page may not listen on {host} without {requirement}: write WEB_PASSWORD=… into {file}"
+            " (chmod 600), or set `host: 127.0.0.1` under `web:`"
+        )
+    listeners: list[socket.socket] = []
+    try:
+        for family, address in addresses:
+            listener = socket.socket(family, socket.SOCK_STREAM)
+            listeners.append(listener)
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if family is socket.AF_INET6:  # an IPv4 phone also reaches "::"
+                listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, int(len(addresses) > 1))
+            listener.bind((address[0], port or listeners[0].getsockname()[1], *address[2:]))
+            listener.listen()
+            listener.setblocking(False)
+    except OSError as error:
+        for listener in listeners:
+            listener.close()
+        raise _listen_error(host, port, error) from None
+    return listeners
+
+
+def _is_loopback(address: str) -> bool:
+    return ipaddress.ip_address(address.partition("%")[0]).is_loopback
+
+
+def _listen_error(host: str, port: int, error: Exception) -> Refused:
+    match getattr(error, "errno", None):
+        case errno.EADDRINUSE:
+            reason = "another program listens there; stop it, or choose another port under web"
+        case errno.EACCES | errno.EPERM:
+            reason = "this user may not; choose a port above 1023 under web"
+        case errno.EADDRNOTAVAIL:
+            reason = "this machine does not have that address; choose another host under web"
+        case _:
+            reason = f"{getattr(error, 'strerror', None) or error}; check host and port under web"
+    return Refused(f"the page cannot listen on {host}:{port}: {reason}")
+
+
+def browser_host(host: str) -> str:
+    """Return the host part of an address for a browser, where `host` is listened on."""
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return host
+    if address.is_unspecified:
+        return f"{socket.gethostname()}.local"
+    return f"[{host}]" if address.version == 6 else host
