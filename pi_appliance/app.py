@@ -31,7 +31,6 @@ from pi_appliance.errors import (
 )
 from pi_appliance.jobs.api import JobApi
 from pi_appliance.jobs.pages import Pages
-from pi_appliance.music.alarms.api import AlarmApi
 from pi_appliance.music.alarms.pages import AlarmPages
 from pi_appliance.music.api import ArtApi, PlayerApi
 from pi_appliance.music.api_library import LibraryApi, PlaylistApi, QueueApi
@@ -39,7 +38,6 @@ from pi_appliance.music.covers import Covers
 from pi_appliance.music.events import PlayerEvents
 from pi_appliance.music.pages import MusicForms, MusicPages
 from pi_appliance.music.player_commands import COMMANDS
-from pi_appliance.music.stations.api import StationApi
 from pi_appliance.music.usb.api import UsbApi
 from pi_appliance.operations import Operation, all_operations
 from pi_appliance.posting.pages import PostPages
@@ -82,9 +80,7 @@ class Api:
             *QueueApi(daemon, actions).endpoints(),
             *LibraryApi(daemon).endpoints(),
             *PlaylistApi(daemon, actions).endpoints(),
-            *StationApi(daemon, actions).endpoints(),
             *JobApi(daemon, actions).endpoints(),
-            *AlarmApi(daemon, actions).endpoints(),
             *UsbApi(daemon).endpoints(),
             *all_operations(),
         ]

@@ -48,8 +48,8 @@ PURE = {
 IMPURE = {"asyncio", "http", "os", "shutil", "socket", "sqlite3", "subprocess", "threading", "time", "urllib"}
 
 KNOWN_EXCEPTIONS = {
+    "config.cli -> music.stations.service",
     "config.cli -> scheduling.crontab",
-    "config.loader -> music.model",
     "config.notifications -> storage.model",
     "diagnostics.health -> web.interface",
     "diagnostics.metrics -> web.interface",

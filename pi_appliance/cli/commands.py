@@ -39,12 +39,23 @@ class OperationGroup(click.Group):
             for operation in operations_in(*self._modules):
                 words = operation.command.split()
                 if words[:1] == [self.name]:
-                    _add(self._own, words[1:], operation)
+                    self._add(self._own, words[1:], operation)
         return self._own
 
     def _others(self) -> click.Group | None:
         group: click.Group | None = importlib.import_module(self._more).command if self._more else None
         return group
+
+    def _add(self, commands: MutableMapping[str, click.Command], words: Sequence[str], operation: Operation) -> None:
+        """Put the command of `operation` into `commands`, in a group of its own where `words` are several."""
+        if len(words) == 1:
+            commands[words[0]] = command_of(operation)
+            return
+        group = commands.get(words[0])
+        if not isinstance(group, _SubGroup):
+            group = _SubGroup(words[0], self._others)
+            commands[words[0]] = group
+        self._add(group.commands, words[1:], operation)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of all commands."""
@@ -68,16 +79,38 @@ class OperationGroup(click.Group):
         return super().resolve_command(ctx, args)
 
 
-def _add(commands: MutableMapping[str, click.Command], words: Sequence[str], operation: Operation) -> None:
-    """Put the command of `operation` under `words` into `commands`, in groups of its own where there are several."""
-    if len(words) == 1:
-        commands[words[0]] = command_of(operation)
-        return
-    group = commands.get(words[0])
-    if not isinstance(group, click.Group):
-        group = click.Group(words[0], help=f"Commands about {words[0]}.")
-        commands[words[0]] = group
-    _add(group.commands, words[1:], operation)
+class _SubGroup(click.Group):
+    """A group of operations; those commands of the click group with the same name that are not operations are added.
+
+    Without the name of a command, it runs `list`.
+    """
+
+    def __init__(self, name: str, others: Callable[[], click.Group | None]) -> None:
+        super().__init__(name, help=f"Commands about {name}.")
+        self._load_others = others
+
+    def _others(self) -> click.Group | None:
+        group = self._load_others()
+        same = group.get_command(click.Context(group), self.name or "") if group else None
+        return same if isinstance(same, click.Group) else None
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of all commands."""
+        others = self._others()
+        return list(dict.fromkeys([*self.commands, *(others.list_commands(ctx) if others else ())]))
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return the command `cmd_name`, or None."""
+        if cmd_name in self.commands:
+            return self.commands[cmd_name]
+        others = self._others()
+        return others.get_command(ctx, cmd_name) if others else None
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse `args`, with `list` before them where no command is named."""
+        if "list" in self.commands and (not args or (args[0][0] == "-" and args[0] not in ctx.help_option_names)):
+            args = ["list", *args]
+        return super().parse_args(ctx, args)
 
 
 def command_of(operation: Operation) -> click.Command:

@@ -15,6 +15,7 @@ from pi_appliance.config import loader, notifications, secrets
 from pi_appliance.config import schema as describe
 from pi_appliance.config.secrets import secret_names
 from pi_appliance.errors import Refused
+from pi_appliance.music.stations.service import load_stations
 from pi_appliance.scheduling import crontab
 from pi_appliance.system import clock, files
 
@@ -39,7 +40,7 @@ def check(config: Path) -> None:
       2  it cannot; every problem is listed as file:line:column
     """
     read = loader.load_config(config)
-    stations = loader.load_stations(read.stations)
+    stations = load_stations(read.stations)
     known = secrets.load(read.path, os.environ, secret_names(read))
     notifications.validate_notifiers(loader.read_yaml(read.path), read, known)
     stumbles = loader.config_warnings(read, known, clock.now())

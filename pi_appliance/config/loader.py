@@ -16,7 +16,6 @@ from pi_appliance.config.binding import structure
 from pi_appliance.config.model import Config, Job, PluginConfig, StartedBy
 from pi_appliance.config.yaml_source import Tree
 from pi_appliance.errors import ConfigError, ConfigNotFound, InvalidOption, Problem, UnknownName, suggest
-from pi_appliance.music.model import Station
 from pi_appliance.scheduling import lints as cron_lints
 from pi_appliance.scheduling import schedule as schedules
 from pi_appliance.scheduling.model import Every
@@ -98,32 +97,6 @@ def _schedule_lints(tree: Tree, config: Config, now: datetime) -> Iterator[Probl
             for expression in schedule.expressions:
                 lints = (*cron_lints.lints(expression), *cron_lints.change_lints(expression, config.zone_of(job), now))
                 yield from (tree.problem(("jobs", name, "schedule", *place), wrong, right) for wrong, right in lints)
-
-
-def load_stations(path: Path | None) -> tuple[Station, ...]:
-    """Read the web radio stations, in the order of the file. Raises ConfigError with every problem in it."""
-    if path is None:
-        return ()
-    tree = read_yaml(path)
-    problems = list(tree.problems)
-    if not isinstance(tree.data, list):
-        raise ConfigError([*problems, tree.problem((), "this is not a list of stations", "begin each with - name: …")])
-    stations: list[Station] = []
-    for number, item in enumerate(tree.data):
-        station, found = structure(tree, (number,), item, Station, path.parent)
-        problems += found
-        if station is None:
-            continue
-        if not station.url.startswith(("http://", "https://")):
-            problems.append(
-                tree.problem((number, "url"), f"{station.url!r} is not a web address", "begin it with http")
-            )
-        if station.name in (other.name for other in stations):
-            problems.append(tree.problem((number, "name"), f"a second station {station.name!r}", "names are unique"))
-        stations.append(station)
-    if problems:
-        raise ConfigError(problems)
-    return tuple(stations)
 
 
 def read_yaml(path: Path) -> Tree:

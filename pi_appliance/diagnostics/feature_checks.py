@@ -13,6 +13,7 @@ from pi_appliance.diagnostics.result import CheckResult, error_result, fail, ok,
 from pi_appliance.errors import ApplianceError, ConfigError, Refused
 from pi_appliance.music.hub import open_player
 from pi_appliance.music.model import PlayerState
+from pi_appliance.music.stations.service import load_stations
 from pi_appliance.posting.model import PENDING_STATES, State
 from pi_appliance.posting.store import Posts
 from pi_appliance.puzzles.kernels import kernel_states
@@ -36,7 +37,7 @@ def configuration(patient: DiagnosticContext) -> Iterator[CheckResult]:
     config, mend = patient.config, f"{_CHECK}{patient.option}"
     stumbles = list(_stumbles(config))
     try:
-        stations = f", {_count(loader.load_stations(config.stations), 'station')}" if config.stations else ""
+        stations = f", {_count(load_stations(config.stations), 'station')}" if config.stations else ""
     except ConfigError as error:
         stations = ""
         yield fail(name, str(error.problems[0]), mend)

@@ -43,7 +43,7 @@ class MusicContext(JobContext):
 
     def resolve_stream(self, source: Source) -> Source:
         """Return `source` with the address of the stream itself if its own address is a playlist."""
-        return service.tuned(self._stations(), source)
+        return service.resolve_source(self._stations(), source)
 
     def _stations(self) -> service.Stations:
         return service.Stations(self.config.stations, self.config.state_dir)

@@ -130,7 +130,7 @@ class MusicPages:
         gone: Sequence[Station] = ()
         wrong = ""
         try:
-            found, gone = stations.all(), stations.gone()
+            found, gone = stations.all(), stations.removed()
         except ConfigError as error:
             wrong = str(error)
         shown = found[start : start + ROWS]

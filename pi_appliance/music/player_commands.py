@@ -46,7 +46,7 @@ async def command(music: Music, name: str, given: Given, stations: Stations) -> 
 
 async def play_station(music: Music, stations: Stations, name: str) -> None:
     """Play the station NAME, and nothing else. Raises UnknownName, and what the player raises."""
-    station = await asyncio.to_thread(stations.to_play, name)  # it may look up a list on the web
+    station = await asyncio.to_thread(stations.resolved, name)  # it may look up a list on the web
     player = await music.player()
     await player.add_source(Uri(uri=station.url, title=station.name), QueuePosition.REPLACE, play=True)
 

@@ -140,9 +140,9 @@ def station(station: Station) -> Values:
     return {"name": station.name, "url": station.url, "genre": station.genre, "country": station.country}
 
 
-def shown_station(shown: StationView) -> Values:
+def station_view(view: StationView) -> Values:
     """Return a station, whether it is the household's own, and which one of the owner's file it stands in for."""
-    return {**station(shown.station), "own": shown.own, "covers": shown.covers}
+    return {**station(view.station), "custom": view.custom, "overrides": view.overrides}
 
 
 _TAGS = ("artist", "album", "genre", "text")
@@ -187,5 +187,5 @@ def _parsed(text: str, stations: Stations) -> Source:
     except ValueError as error:
         raise HTTPException(400, str(error)) from None
     if isinstance(source, Uri) and any((each.name, each.url) == (source.title, source.uri) for each in known):
-        return Uri(uri=stations.to_play(source.title).url, title=source.title)
+        return Uri(uri=stations.resolved(source.title).url, title=source.title)
     return source

@@ -13,7 +13,7 @@ from pi_appliance.music.limited_player import PlayerPolicy
 from pi_appliance.music.model import Source
 from pi_appliance.music.reconnect import RadioWatchdog
 from pi_appliance.music.resume import PlaybackResumer
-from pi_appliance.music.stations.service import Stations, tuned
+from pi_appliance.music.stations.service import Stations, resolve_source
 from pi_appliance.music.volume_limiter import VolumeLimiter
 from pi_appliance.storage.runs import Store
 from pi_appliance.system import clock
@@ -59,7 +59,7 @@ def fallback_sources(config: Config) -> list[Source]:
         stations = ()
     for name in config.radio.fallback:
         try:
-            found.append(tuned(station_service, sources.parse_source(name, stations)))
+            found.append(resolve_source(station_service, sources.parse_source(name, stations)))
         except (UnknownName, ValueError) as error:
             _log.warning("music: radio: fallback: %s", error)
     return found

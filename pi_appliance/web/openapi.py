@@ -133,7 +133,7 @@ RESPONSES: Mapping[str, Schema] = {
         "additionalProperties": _object({"rating": _or_none(_WHOLE), "favourite": _FLAG}),
     },
     "Station": _object(_STATION),
-    "Stations": _list(_object({**_STATION, "own": _FLAG, "covers": _TEXT})),
+    "Stations": _list(_object({**_STATION, "custom": _FLAG, "overrides": _TEXT})),
     "RemovedStations": _list(_schema_ref("Station")),
     "Removed": _object({"removed": _TEXT}),
     "Events": {"type": "string", "description": "server-sent events; docs/web.md tells their names"},
@@ -182,7 +182,7 @@ RESPONSES: Mapping[str, Schema] = {
             "status_text": _TEXT,
         }
     ),
-    "Asked": _object({"asked": _WHOLE, "job": _TEXT, "due": _INSTANT}),
+    "RunRequest": _object({"request": _WHOLE, "job": _TEXT, "run_at": _INSTANT}),
     "Skip": _object({"job": _TEXT, "skipped": _or_none(_INSTANT)}),
     "Stick": _object(
         {

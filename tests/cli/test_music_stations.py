@@ -84,7 +84,7 @@ def test_stations_are_listed_without_any_player(room: Room) -> None:
     assert room.told("stations") == room.told("stations", "list")
     assert room.column("NAME", "stations") == ["Rädio Two", "FIP", "FIP Jazz", "FIP Rock"]
     assert room.values("stations")[1] == {
-        "name": "FIP", "url": "http://127.0.0.1:9/one.wav?fip", "genre": "", "country": "", "own": False
+        "name": "FIP", "url": "http://127.0.0.1:9/one.wav?fip", "genre": "", "country": "", "custom": False
     }  # fmt: skip
 
 
@@ -93,7 +93,7 @@ def test_stations_are_added_edited_removed_and_restored(room: Room, radio: str) 
         room.told("stations", "add", "Mine", f"{radio}/one.wav", "--genre", "jazz", "--country", "CH") == "added Mine"
     )
     assert room.values("stations")[0] == {
-        "name": "Mine", "url": f"{radio}/one.wav", "genre": "jazz", "country": "CH", "own": True
+        "name": "Mine", "url": f"{radio}/one.wav", "genre": "jazz", "country": "CH", "custom": True
     }  # fmt: skip
     assert room.told("stations", "edit", "mine", "--name", "Ours", "--genre", "") == "changed Ours"
     assert (room.values("stations")[0]["name"], room.values("stations")[0]["genre"]) == ("Ours", "")
@@ -111,7 +111,7 @@ def test_stations_are_added_edited_removed_and_restored(room: Room, radio: str) 
     [
         (["add", "FIP", "http://127.0.0.1:9/"], 75, "127.0.0.1:9"),
         (["add", "FIP", "http://127.0.0.1:9/", "--untried"], 1, "there is a station 'FIP' already"),
-        (["add", "Mine", "ftp://example.org/"], 1, "'ftp://example.org/' is no web address"),
+        (["add", "Mine", "ftp://example.org/"], 1, "'ftp://example.org/' is not a web address"),
         (["add", "Mine"], 2, "Missing argument 'URL'"),
         (["edit", "FIP"], 2, "nothing is to be changed; give --name, --url, --genre or --country"),
         (["edit", "FIB", "--genre", "x"], 2, "did you mean 'FIP'?"),

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from pi_appliance.config.loader import load_stations
+from pi_appliance.music.stations.service import load_stations
 
 
 def test_the_stations_that_come_along_are_well_formed() -> None:

@@ -12,8 +12,8 @@ import pytest
 
 from pi_appliance.errors import ConfigError, Refused, Unavailable, UnknownName
 from pi_appliance.music.model import Station
-from pi_appliance.music.stations import service
-from pi_appliance.music.stations.service import NAME, Stations
+from pi_appliance.music.stations import streams
+from pi_appliance.music.stations.service import CUSTOM_FILE, Stations
 from tests.fakes.loopback import serving
 
 FILE = "# mine\n- {name: FIP, url: 'http://fip.example/live'}\n- {name: Groove, url: 'http://groove.example/live'}\n"
@@ -44,7 +44,7 @@ def test_an_added_one_comes_first_and_the_file_stays_as_it_is(stations: Stations
     assert kept.name == "Radio X"
     assert names(stations) == ["Radio X", "FIP", "Groove"]
     assert names(Stations(file, tmp_path / "state")) == ["Radio X", "FIP", "Groove"]  # another process
-    assert stations.one("radio x") == kept
+    assert stations.get("radio x") == kept
     assert file.read_text() == FILE
 
 
@@ -52,12 +52,12 @@ def test_one_of_the_file_is_edited_removed_and_brought_back(stations: Stations, 
     stations.edit("fip", station("FIP Rock"), check=False)
     stations.remove("GROOVE")
     assert names(stations) == ["FIP Rock"]
-    assert [each.name for each in stations.gone()] == ["FIP", "Groove"]
-    assert [(each.own, each.covers) for each in stations.shown()] == [(True, "FIP")]
+    assert [each.name for each in stations.removed()] == ["FIP", "Groove"]
+    assert [(each.custom, each.overrides) for each in stations.views()] == [(True, "FIP")]
     assert stations.restore("groove").name == "Groove"
     assert stations.restore("FIP").url == "http://fip.example/live"
     assert names(stations) == ["FIP", "Groove"]
-    assert stations.gone() == ()
+    assert stations.removed() == ()
     with pytest.raises(UnknownName, match="no station that was removed or edited is called 'FIP'"):
         stations.restore("FIP")
     assert file.read_text() == FILE
@@ -83,7 +83,7 @@ def test_names_are_unique_whatever_their_capitals(stations: Stations) -> None:
 
 
 def test_an_unknown_name_is_told_with_the_nearest(stations: Stations) -> None:
-    for do in (lambda: stations.one("Grove"), lambda: stations.remove("Grove")):
+    for do in (lambda: stations.get("Grove"), lambda: stations.remove("Grove")):
         with pytest.raises(UnknownName, match="did you mean 'Groove'"):
             do()
 
@@ -104,11 +104,11 @@ def test_a_name_that_the_file_gets_later_is_still_the_households(stations: Stati
 
 
 def test_a_damaged_own_file_is_told_and_not_written_over(stations: Stations, tmp_path: Path) -> None:
-    own = tmp_path / "state" / NAME
+    own = tmp_path / "state" / CUSTOM_FILE
     own.parent.mkdir()
     own.write_text('{"stations": [')
     for do in (stations.all, lambda: stations.add(station("New"), check=False)):
-        with pytest.raises(ConfigError, match="not what was written here"):
+        with pytest.raises(ConfigError, match="the file is damaged"):
             do()
     assert own.read_text() == '{"stations": ['
 
@@ -118,19 +118,19 @@ def test_a_damaged_own_file_is_told_and_not_written_over(stations: Stations, tmp
     [
         "[" * 100_000,
         "[]",
-        '{"stations": [{"name": "A", "url": 5, "genre": "", "country": "", "instead": ""}], "hidden": [], "lists": []}',
-        '{"stations": [{"name": [], "url": "", "genre": "", "country": "", "instead": ""}], "hidden": [], "lists": []}',
-        '{"stations": 5, "hidden": [], "lists": []}',
+        '{"stations": [{"name": "A", "url": 5, "genre": "", "country": "", "overrides": ""}], "hidden": [], "playlist_urls": []}',
+        '{"stations": [{"name": [], "url": "", "genre": "", "country": "", "overrides": ""}], "hidden": [], "playlist_urls": []}',
+        '{"stations": 5, "hidden": [], "playlist_urls": []}',
         "\xff\xfe",
     ],
     ids=range(6),
 )
 def test_whatever_became_of_the_own_file_is_told_in_a_sentence(stations: Stations, tmp_path: Path, text: str) -> None:
-    own = tmp_path / "state" / NAME
+    own = tmp_path / "state" / CUSTOM_FILE
     own.parent.mkdir()
     own.write_bytes(text.encode("latin-1"))
-    with pytest.raises(ConfigError, match="not what was written here"):
-        stations.shown()
+    with pytest.raises(ConfigError, match="the file is damaged"):
+        stations.views()
 
 
 def _add_many(state: Path, first: int) -> None:
@@ -225,7 +225,7 @@ def web() -> Iterator[Web]:
     ],
 )
 def test_the_stream_behind_an_address(web: Web, path: str, leads_to: str) -> None:
-    assert service.tune(f"{web.address}/{path}") == f"{web.address}/{leads_to}"
+    assert streams.resolve_stream(f"{web.address}/{path}") == f"{web.address}/{leads_to}"
 
 
 @pytest.mark.parametrize(
@@ -234,7 +234,7 @@ def test_the_stream_behind_an_address(web: Web, path: str, leads_to: str) -> Non
         ("missing", "answers 404"),
         ("page", "is a web page; give the address of the stream"),
         ("empty.m3u", "without the address of a stream"),
-        ("round.m3u", "from list to list"),
+        ("round.m3u", "a playlist of playlists"),
         ("long.m3u", "longer than 65536 bytes"),
         ("to/file:///etc/passwd", "not a web address"),
         ("to/to/to/to/stream", "redirects more than 3 times"),
@@ -242,35 +242,35 @@ def test_the_stream_behind_an_address(web: Web, path: str, leads_to: str) -> Non
 )
 def test_an_address_that_leads_nowhere_is_refused_and_left_to_the_player_at_play(web: Web, path: str, why: str) -> None:
     with pytest.raises(Refused, match=why) as told:
-        service.tune(f"{web.address}/{path}")
+        streams.resolve_stream(f"{web.address}/{path}")
     assert "\n" not in str(told.value)
-    assert service.tune_to_play(f"{web.address}/{path}") == f"{web.address}/{path}"
+    assert streams.try_resolve_stream(f"{web.address}/{path}") == f"{web.address}/{path}"
 
 
 @pytest.mark.parametrize("path", ["drips", "drips.m3u"])
 def test_a_server_that_drips_is_given_up_when_the_time_is_over(web: Web, path: str) -> None:
     began = time.monotonic()
     with pytest.raises(Unavailable, match=r"is too slow|is not a web server"):
-        service.tune(f"{web.address}/{path}", seconds=0.3)
+        streams.resolve_stream(f"{web.address}/{path}", seconds=0.3)
     assert time.monotonic() - began < 3, "each byte began the wait anew"
 
 
 def test_a_few_addresses_are_tried_at_once_and_more_are_told_at_once(web: Web) -> None:
     def in_vain() -> None:
         with pytest.raises(Unavailable):
-            service.tune(f"{web.address}/drips", seconds=1.5)
+            streams.resolve_stream(f"{web.address}/drips", seconds=1.5)
 
     tries = [threading.Thread(target=in_vain) for _ in range(3)]
     for each in tries:
         each.start()
     while len(web.asked) < 3:
         threading.Event().wait(0.01)
-    with pytest.raises(Unavailable, match="being tried just now"):
-        service.tune(f"{web.address}/stream")
-    assert service.tune_to_play(f"{web.address}/a.m3u") == f"{web.address}/a.m3u", "the player will find out"
+    with pytest.raises(Unavailable, match="being checked"):
+        streams.resolve_stream(f"{web.address}/stream")
+    assert streams.try_resolve_stream(f"{web.address}/a.m3u") == f"{web.address}/a.m3u", "the player will find out"
     for each in tries:
         each.join(20)
-    assert service.tune(f"{web.address}/a.m3u") == f"{web.address}/stream"
+    assert streams.resolve_stream(f"{web.address}/a.m3u") == f"{web.address}/stream"
 
 
 def test_an_address_where_nothing_listens_is_unavailable(stations: Stations) -> None:
@@ -284,5 +284,5 @@ def test_a_list_is_tried_when_it_is_added_and_looked_up_again_when_it_is_played(
         url = f"{web.address}/{path}"
         assert stations.add(station(path, url)).url == url
         web.asked.clear()
-        assert stations.to_play(path).url == f"{web.address}/stream"
+        assert stations.resolved(path).url == f"{web.address}/stream"
         assert web.asked == ([] if path == "stream" else [f"/{path}"])

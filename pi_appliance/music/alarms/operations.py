@@ -1,7 +1,124 @@
-"""The operations on alarms and the sleep timer."""
+"""The operations on alarms, the sleep timer and announcements, and on scheduled times that are skipped."""
 
 from collections.abc import Sequence
 
-from pi_appliance.operations import Operation
+from pi_appliance.operations import Argument, Operation, integer, text
 
-OPERATIONS: Sequence[Operation] = ()
+_API = "pi_appliance.music.alarms.api"
+_TEXT = "pi_appliance.music.cli.text"
+_JOB = text("job", "the alarm; not needed if there is only one", 100, positional=True, example="wake")
+_RINGING = text("job", "the alarm; without it, every alarm that rings", 100, positional=True, example="wake")
+_NAME = text("name", "the job", 100, required=True, positional=True)
+
+
+def _length(name: str, description: str) -> Argument:
+    def parse(value: object) -> str:
+        from pi_appliance.config import units  # noqa: PLC0415 - the command line imports this module at every start
+
+        if not isinstance(value, str):
+            raise ValueError
+        units.parse_duration(value)
+        return value
+
+    expected = "a length of time such as 90s, 15m or 1h30m"
+    return Argument(name=name, help=description, expected=expected, parse=parse, schema={"type": "string"})
+
+
+def _alarm_operation(command: str, summary: str, argument: Argument, method: str = "POST") -> Operation:
+    name = command.replace("-", "_")
+    return Operation(
+        command=f"music alarm {command}",
+        method=method,
+        path="/alarms/once" if command == "cancel-once" else f"/alarms/{command}",
+        summary=summary,
+        handler=f"{_API}:{name}",
+        arguments=(argument,),
+        result="Alarms",
+        show=f"{_TEXT}:alarms",
+    )
+
+
+OPERATIONS: Sequence[Operation] = (
+    Operation(
+        command="music alarms",
+        method="GET",
+        path="/alarms",
+        summary="List the alarms: when each rings next, and which one rings now.",
+        handler=f"{_API}:list_alarms",
+        result="Alarms",
+        show=f"{_TEXT}:alarms",
+    ),
+    _alarm_operation("skip", "Skip the next ring of an alarm.", _JOB),
+    _alarm_operation("unskip", "Let an alarm ring although its next ring was to be skipped.", _JOB),
+    _alarm_operation("snooze", "Snooze the alarm that rings.", _RINGING),
+    _alarm_operation("stop", "Stop the alarm that rings or snoozes.", _RINGING),
+    Operation(
+        command="music alarm once",
+        path="/alarms/once",
+        summary="Let an alarm ring once at another time.",
+        details="It rings the next time the clock shows that time. Its schedule stays as it is.",
+        handler=f"{_API}:once",
+        arguments=(text("at", "the time of day, such as 06:45", 5, required=True, positional=True), _JOB),
+        result="Alarms",
+        show=f"{_TEXT}:alarms",
+        example={"at": "06:45", "job": "wake"},
+    ),
+    _alarm_operation("cancel-once", "Cancel the single rings of an alarm.", _JOB, "DELETE"),
+    Operation(
+        method="GET",
+        path="/sleep",
+        summary="Return the sleep timer.",
+        handler=f"{_API}:get_sleep_timer",
+        result="Sleep",
+    ),
+    Operation(
+        path="/sleep",
+        summary="Set the sleep timer, in place of an active one.",
+        handler=f"{_API}:set_sleep_timer",
+        arguments=(
+            _length("in", "how long the music still plays"),
+            text("at", "the time of day at which it stops"),
+            text("play_out", "then play the track, album or queue to its end"),
+            _length("fade", "how long it fades out"),
+        ),
+        result="Sleep",
+        status=202,
+        example={"in": "30m"},
+    ),
+    Operation(
+        method="DELETE",
+        path="/sleep",
+        summary="Cancel the sleep timer.",
+        handler=f"{_API}:cancel_sleep_timer",
+        result="Sleep",
+    ),
+    Operation(
+        path="/announce",
+        summary="Speak a text or play a sound over the music.",
+        handler=f"{_API}:announce",
+        arguments=(
+            text("text", "the text to speak"),
+            text("source", "the sound to play: a file of the library or an address"),
+            integer("volume", "the volume of the announcement", 0, 100),
+        ),
+        result="RunRequest",
+        status=202,
+        example={"text": "dinner is ready"},
+    ),
+    Operation(
+        path="/jobs/{name}/skip",
+        summary="Skip the next scheduled time of a job.",
+        handler=f"{_API}:skip_slot",
+        arguments=(_NAME,),
+        result="Skip",
+        example={"name": "daily"},
+    ),
+    Operation(
+        path="/jobs/{name}/unskip",
+        summary="Run a job although its next scheduled time was to be skipped.",
+        handler=f"{_API}:unskip_slot",
+        arguments=(_NAME,),
+        result="Skip",
+        example={"name": "daily"},
+    ),
+)

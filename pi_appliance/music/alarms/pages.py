@@ -1,4 +1,4 @@
-"""The page of alarms and of the sleep timer, and what its forms ask for."""
+"""The page of alarms and the sleep timer, and its forms."""
 
 from collections.abc import Mapping
 
@@ -17,43 +17,43 @@ from pi_appliance.web.params import form
 from pi_appliance.web.security import local_target
 
 PAGE = "/music/alarms"
-_MINUTES = (15, 30, 45, 60, 90)
+_SLEEP_MINUTES = (15, 30, 45, 60, 90)
 
 
 class AlarmPages:
-    """The endpoints; PAGES renders the page."""
+    """The routes for people; `pages` renders the template."""
 
     def __init__(self, daemon: Daemon, actions: Actions, pages: Pages) -> None:
         self._daemon, self._actions, self._pages = daemon, actions, pages
 
     def routes(self) -> list[Route]:
-        """Return every route of alarms that is for people."""
+        """Return the routes."""
         return [
             Route(PAGE, self.page),
-            Route(f"{PAGE}/edit", self.edit, methods=["POST"]),
-            Route(f"{PAGE}/sleep", self.sleep, methods=["POST"]),
+            Route(f"{PAGE}/edit", self.edit_alarm, methods=["POST"]),
+            Route(f"{PAGE}/sleep", self.edit_sleep_timer, methods=["POST"]),
         ]
 
     async def page(self, _: Request) -> Response:
-        """Show when it rings, and when the music goes to sleep."""
+        """Render the page."""
         appliance, hub = self._daemon.appliance, self._daemon.hub
-        found = service.alarms(appliance, self._actions.now())
+        alarms = service.alarms(appliance, self._actions.now())
         return self._pages.page(
             "alarms.html",
             music=hub,
-            alarms=found,
-            rung=[each for each in found if each.session],
+            alarms=alarms,
+            active=[each for each in alarms if each.session],
             sleep=service.sleep_timer(appliance),
             can_sleep=bool(service.jobs_with_action(appliance, service.SLEEP)),
-            minutes=_MINUTES,
+            minutes=_SLEEP_MINUTES,
             examples=service.EXAMPLE_JOBS,
         )
 
-    async def edit(self, request: Request) -> Response:
-        """Do with an alarm what a button says."""
-        given = await form(request)
-        appliance, name, now = self._daemon.appliance, given.get("job", ""), self._actions.now()
-        match given.get("do"):
+    async def edit_alarm(self, request: Request) -> Response:
+        """Handle a button of an alarm."""
+        fields = await form(request)
+        appliance, name, now = self._daemon.appliance, fields.get("job", ""), self._actions.now()
+        match fields.get("do"):
             case "skip":
                 service.skip(appliance, name, now=now)
             case "unskip":
@@ -63,39 +63,38 @@ class AlarmPages:
             case "stop":
                 service.stop_ringing(appliance, name)
             case "once":
-                service.ring_at(appliance, name, given.get("at", ""), now=now)
+                service.ring_at(appliance, name, fields.get("at", ""), now=now)
             case "cancel-rings":
                 service.cancel_rings(appliance, name)
             case other:
-                raise HTTPException(400, f"nothing is known of {other!r} here")
-        return self._done(given)
+                raise HTTPException(400, f"{other!r} is not a known action")
+        return self._redirect(fields)
 
-    async def sleep(self, request: Request) -> Response:
-        """Set the sleep timer, or end it."""
-        given = await form(request)
-        if given.get("do") == "cancel":
+    async def edit_sleep_timer(self, request: Request) -> Response:
+        """Set or cancel the sleep timer."""
+        fields = await form(request)
+        if fields.get("do") == "cancel":
             service.cancel_sleep_timer(self._daemon.appliance)
         else:
-            self._set_sleep(given)
-        return self._done(given)
+            self._set_sleep_timer(fields)
+        return self._redirect(fields)
 
-    def _set_sleep(self, given: Mapping[str, str]) -> None:
-        minutes, at = given.get("in", ""), given.get("at", "")
+    def _set_sleep_timer(self, fields: Mapping[str, str]) -> None:
         try:
-            length = units.parse_duration(minutes) if minutes else None
+            length = units.parse_duration(fields["in"]) if fields.get("in") else None
         except ValueError as error:
-            raise HTTPException(400, f"'in' is wrong: {error}") from None
+            raise HTTPException(400, f"'in' is not a valid length of time: {error}") from None
         try:
             service.set_sleep_timer(
                 self._daemon.appliance,
                 now=self._actions.now(),
                 in_=length,
-                at=at or None,
-                play_out=given.get("play_out") or None,
+                at=fields.get("at") or None,
+                play_out=fields.get("play_out") or None,
             )
         except ApplianceError as error:
             raise HTTPException(400, str(error)) from None
 
-    def _done(self, given: Mapping[str, str]) -> Response:
+    def _redirect(self, fields: Mapping[str, str]) -> Response:
         self._daemon.wake()
-        return RedirectResponse(local_target(given.get("to", PAGE)), 303)
+        return RedirectResponse(local_target(fields.get("to", PAGE)), 303)

@@ -106,6 +106,19 @@ def get_job(appliance: Appliance, name: str, action: str) -> Job:
     return jobs[name]
 
 
+def only_alarm(appliance: Appliance) -> str:
+    """Return the name of the only alarm.
+
+    Raises:
+        Refused: There are several, or none.
+
+    """
+    names = [job.name for job in _require_jobs(appliance, ALARM)]
+    if len(names) > 1:
+        raise Refused(f"name one of the alarms: {', '.join(names)}")
+    return names[0]
+
+
 def manual_job(appliance: Appliance, action: str) -> Job:
     """Return the job for requests by a person: the first one without a schedule, else the first.
 

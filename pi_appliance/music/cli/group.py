@@ -130,7 +130,6 @@ command.look_in(
             "cli.playback",
             "cli.queue",
             "cli.library",
-            "stations.cli",
             "cli.watch",
             "usb.cli",
             "alarms.cli",

@@ -15,7 +15,7 @@ from pi_appliance.errors import ApplianceError, Refused, suggest
 from pi_appliance.music.cli.session import stations
 from pi_appliance.music.model import LibraryFilter, Source, Uri
 from pi_appliance.music.sources import FORMS, parse_source
-from pi_appliance.music.stations.service import tuned
+from pi_appliance.music.stations.service import resolve_source
 from pi_appliance.system.http import is_web_address
 
 
@@ -55,7 +55,7 @@ def read(settings: Config, words: Sequence[str], wanted: LibraryFilter) -> list[
         raise click.UsageError(f"nothing is named to play; write {FORMS}")
     known = stations(settings)
     try:
-        return [*(tuned(known, parse_source(each, known.all())) for each in words), *by_tags]
+        return [*(resolve_source(known, parse_source(each, known.all())) for each in words), *by_tags]
     except ValueError as error:
         raise click.UsageError(str(error)) from None
 
