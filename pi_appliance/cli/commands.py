@@ -22,6 +22,20 @@ Exit status:
 """
 
 
+class WrongUse(click.ClickException):
+    """A wrong use of a command in one line, without the usage."""
+
+    exit_code = 2
+
+    def __init__(self, error: click.UsageError) -> None:
+        super().__init__(" ".join(error.format_message().split()))  # click writes one line for each choice
+        self._command = error.ctx.command_path if error.ctx else "pi-appliance"
+
+    def show(self, file: Any = None) -> None:
+        """Print it."""
+        click.echo(f"{self._command}: {self.message}", file=file, err=True)
+
+
 class OperationGroup(click.Group):
     """A group whose commands come from operations, and from a click group that has the commands of another kind.
 
@@ -69,6 +83,13 @@ class OperationGroup(click.Group):
             return own
         others = self._others()
         return others.get_command(ctx, cmd_name) if others else None
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Invoke the command; wrong use is reported in one line."""
+        try:
+            return super().invoke(ctx)
+        except click.UsageError as error:
+            raise WrongUse(error) from None
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

@@ -19,9 +19,9 @@ from pi_appliance.system import clock
 from pi_appliance.web import openapi
 from pi_appliance.web.actions import Actions
 from tests.house import ROOT
+from tests.music.usb_fixtures import TheSticks
 from tests.web.list_player import ListMusic, ListPlayer
 from tests.web.test_art import drawn
-from tests.web.the_sticks import TheSticks
 from tests.web.world import TheDaemon, World, configuration, job, served
 
 STATIONS = '- {name: Groove, url: "http://radio.example/groove"}\n- {name: Quiet, url: "http://q.example/"}\n'
@@ -82,8 +82,8 @@ def prepare(world: World, path: str) -> None:
     world.daemon.sticks = TheSticks("MUSIC")
     world.ask("/api/v1/stations/Quiet", method="DELETE")
     world.ask("/api/v1/jobs/daily/pause", {})
-    world.ask("/api/v1/alarms/wake/skip", {})
-    world.ask("/api/v1/alarms/wake/once", {"at": "06:00"})
+    world.ask("/api/v1/alarms/skip", {})
+    world.ask("/api/v1/alarms/once", {"at": "06:00"})
     world.ask("/api/v1/sleep", {"in": "10m"})
     world.daemon.appliance.store.requests.save_checkpoint("wake", "ringing", now=clock.now())
     if path.startswith("/runs"):

@@ -262,17 +262,17 @@ def test_stations_are_added_edited_removed_and_brought_back(tmp_path: Path) -> N
         assert ask("", new).status == 201
         assert ask("", new).json == {"error": "there is a station 'Mine' already; choose another name, or edit it"}
         assert names() == ["Mine", "Groove", "R&B <1>"]
-        assert ask("/groove", {**new, "name": "Groovy"}, "PUT").json["name"] == "Groovy"
+        assert ask("/groove", {**new, "name": "Groovy"}, "PATCH").json["name"] == "Groovy"
         assert ask("/R%26B%20%3C1%3E", method="DELETE").json == {"removed": "R&B <1>"}
         assert names() == ["Mine", "Groovy"]
         assert ask("?start=1&count=1").json == [
             {
                 "name": "Groovy",
                 "url": "http://mine.example/",
-                "genre": "",
+                "genre": "Jazz",
                 "country": "",
-                "own": True,
-                "covers": "Groove",
+                "custom": True,
+                "overrides": "Groove",
             }
         ]
         assert [each["name"] for each in ask("/removed").json] == ["Groove", "R&B <1>"]

@@ -17,8 +17,8 @@ from pi_appliance.app import WebService
 from pi_appliance.scheduling.appliance import Appliance
 from pi_appliance.scheduling.child_runs import Runs
 from pi_appliance.system.clock import ClockState
+from tests.music.usb_fixtures import TheSticks
 from tests.web.list_player import ListMusic, ListPlayer
-from tests.web.the_sticks import TheSticks
 
 
 @dataclass

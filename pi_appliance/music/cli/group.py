@@ -3,7 +3,6 @@
 import importlib
 import inspect
 from collections.abc import Callable
-from typing import Any
 
 import click
 
@@ -18,31 +17,6 @@ Exit status:
   2   wrong use, an unknown name, or a wrong configuration
   75  the player is not reached
 """
-
-
-# As docs/music.md has them; a command that is in none would not be listed.
-SECTIONS = {
-    "The buttons": "status play pause toggle next previous stop seek volume mute unmute watch",
-    "What plays next": "queue add insert play-now move remove clear shuffle save",
-    "The library": "browse artists albums genres tracks search stats update art usb",
-    "Playlists, favourites and radio": "playlists like unlike rate favourites play-station stations",
-    "How it plays, and where": "repeat random single consume crossfade gain outputs partitions abilities",
-    "Alarms, sleep, announcements": "alarms alarm sleep announce",
-}
-
-
-class WrongUse(click.ClickException):
-    """A command that makes no sense, in one line: which one, what is wrong."""
-
-    exit_code = 2
-
-    def __init__(self, error: click.UsageError) -> None:
-        super().__init__(" ".join(error.format_message().split()))  # click lists choices line by line
-        self._command = error.ctx.command_path if error.ctx else "pi-appliance music"
-
-    def show(self, file: Any = None) -> None:
-        """Print it."""
-        click.echo(f"{self._command}: {self.message}", file=file, err=True)
 
 
 class _Music(click.Group):
@@ -70,19 +44,6 @@ class _Music(click.Group):
         part, *rest = self._parts
         self._parts = tuple(rest)
         importlib.import_module(part)
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write them down by what they are for."""
-        self.list_commands(ctx)  # all are there then
-        for title, names in SECTIONS.items():
-            with formatter.section(title):
-                formatter.write_dl([(name, self.commands[name].get_short_help_str(90)) for name in names.split()])
-
-    def invoke(self, ctx: click.Context) -> Any:
-        try:
-            return super().invoke(ctx)
-        except click.UsageError as error:
-            raise WrongUse(error) from None
 
 
 class Lists(click.Group):

@@ -4,6 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+import click
+
+from pi_appliance.errors import Unavailable
 from pi_appliance.operations import Values
 
 
@@ -85,3 +88,58 @@ def station_removed(result: Any, _: Values) -> str:
 def station_restored(result: Any, _: Values) -> str:
     """Return which station was restored."""
     return f"restored {plain(result['name'])}"
+
+
+# Player
+
+_STATES = {"play": "playing", "pause": "paused", "stop": "stopped"}
+
+
+def player_line(result: Any, _: Values) -> str:
+    """Return the state of the player in one line.
+
+    Raises:
+        Unavailable: There is no player.
+
+    """
+    state = result["player"]
+    if state is None:
+        raise Unavailable(result["trouble"] or "no player is connected")
+    if result["stand-in"]:
+        click.echo("the configured MPD is not reached; this is the built-in silent player", err=True)
+    parts = [_STATES[state["play"]]]
+    if (track := state["track"]) is not None:
+        parts[0] += f": {track_name(track)}"
+        parts.append(f"{(track['position'] or 0) + 1} of {state['queue-length']}")
+        if state["elapsed"] is not None:
+            end = f"/{format_time(track['duration'])}" if track["duration"] else ""
+            parts.append(f"{format_time(state['elapsed'])}{end}")
+    else:
+        parts.append(f"{state['queue-length']} in the queue" if state["queue-length"] else "the queue is empty")
+    if state["volume"] is not None:
+        parts.append(f"volume {state['volume']}%")
+    error = f"; {plain(state['error'])}" if state["error"] else ""
+    return ", ".join([*parts, *_modes(state)]) + error
+
+
+def _modes(state: Mapping[str, Any]) -> list[str]:
+    return [
+        *(name for name in ("muted", "repeat", "random") if state[name]),
+        *(name if state[name] == "on" else f"{name} once" for name in ("single", "consume") if state[name] != "off"),
+        *([f"crossfade {state['crossfade']} s"] if state["crossfade"] else []),
+        *([f"replay gain by {state['replay-gain']}"] if state["replay-gain"] != "off" else []),
+    ]
+
+
+def track_name(track: Mapping[str, Any]) -> str:
+    """Return the artist, if known, and the title of `track`."""
+    return plain(f"{track['artist']} - {track['label']}" if track["artist"] else track["label"])
+
+
+def format_time(seconds: float | None) -> str:
+    """Format seconds as 3:05 or 1:02:03; a dash if they are unknown."""
+    if seconds is None:
+        return "-"
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

@@ -118,8 +118,10 @@ def test_a_damaged_own_file_is_told_and_not_written_over(stations: Stations, tmp
     [
         "[" * 100_000,
         "[]",
-        '{"stations": [{"name": "A", "url": 5, "genre": "", "country": "", "overrides": ""}], "hidden": [], "playlist_urls": []}',
-        '{"stations": [{"name": [], "url": "", "genre": "", "country": "", "overrides": ""}], "hidden": [], "playlist_urls": []}',
+        '{"stations": [{"name": "A", "url": 5, "genre": "", "country": "", "overrides": ""}], "hidden": [],'
+        ' "playlist_urls": []}',
+        '{"stations": [{"name": [], "url": "", "genre": "", "country": "", "overrides": ""}], "hidden": [],'
+        ' "playlist_urls": []}',
         '{"stations": 5, "hidden": [], "playlist_urls": []}',
         "\xff\xfe",
     ],

@@ -1,6 +1,6 @@
 """USB sticks in the API."""
 
-from tests.web.the_sticks import NoSticks
+from tests.music.usb_fixtures import NoSticks
 from tests.web.world import World
 
 

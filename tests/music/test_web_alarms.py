@@ -30,22 +30,22 @@ def asks(world: World) -> RunRequestStore:
 def test_an_alarm_is_shown_skipped_and_unskipped(world):
     (wake,) = world.ask("/api/v1/alarms").json
     assert (wake["job"], wake["skipped"], wake["description"]) == ("wake", None, "fip; up to volume 40 in 5m")
-    (skipped,) = world.ask("/api/v1/alarms/wake/skip", {}).json
+    (skipped,) = world.ask("/api/v1/alarms/skip", {}).json
     assert (skipped["skipped"], skipped["next_ring"] > wake["next_ring"]) == (wake["next_ring"], True)
-    assert world.ask("/api/v1/alarms/wake/unskip", {}).json == [wake]
+    assert world.ask("/api/v1/alarms/unskip", {"job": "wake"}).json == [wake]
     assert world.daemon.woken == 2
-    assert world.ask("/api/v1/alarms/wake/unskip", {}).status == 409
-    lost = world.ask("/api/v1/alarms/wak/skip", {})
+    assert world.ask("/api/v1/alarms/unskip", {"job": "wake"}).status == 409
+    lost = world.ask("/api/v1/alarms/skip", {"job": "wak"})
     assert (lost.status, lost.json) == (404, {"error": "no alarm is called 'wak'; did you mean 'wake'?"})
 
 
 def test_it_rings_once_at_a_time_of_its_own(world):
-    (wake,) = world.ask("/api/v1/alarms/wake/once", {"at": "07:15"}).json
+    (wake,) = world.ask("/api/v1/alarms/once", {"at": "07:15", "job": "wake"}).json
     assert [at[14:] for at in wake["one_off_rings"]] == ["15:00Z"]
-    (without,) = world.ask("/api/v1/alarms/wake/once", method="DELETE").json
+    (without,) = world.ask("/api/v1/alarms/once", method="DELETE").json
     assert without["one_off_rings"] == []
-    assert world.ask("/api/v1/alarms/wake/once", {}).status == 400
-    assert world.ask("/api/v1/alarms/wake/once", {"at": "7"}).status == 400
+    assert world.ask("/api/v1/alarms/once", {}).status == 400
+    assert world.ask("/api/v1/alarms/once", {"at": "7"}).status == 400
 
 
 def test_a_word_reaches_the_alarm_that_rings(world):
@@ -53,7 +53,7 @@ def test_a_word_reaches_the_alarm_that_rings(world):
     asks(world).hold("wake", "ringing", now=clock.now())
     assert world.ask("/api/v1/alarms/snooze", {}).status == 200
     assert asks(world).hear("wake") == "snooze"
-    assert world.ask("/api/v1/alarms/wake/stop", {}).json[0]["ringing"]
+    assert world.ask("/api/v1/alarms/stop", {"job": "wake"}).json[0]["ringing"]
     assert asks(world).hear("wake") == "stop"
 
 
@@ -93,7 +93,7 @@ def test_what_is_wrong_is_told_and_nothing_written(world, path, body, said):
 def test_an_announcement_is_taken(world):
     answer = world.ask("/api/v1/announce", {"text": "dinner is ready"})
     assert (answer.status, answer.json["job"], world.daemon.woken) == (202, "announce", 1)
-    assert asks(world).one(answer.json["asked"]).arguments == {"text": "dinner is ready", "source": None}
+    assert asks(world).one(answer.json["request"]).arguments == {"text": "dinner is ready", "source": None}
 
 
 def test_any_job_can_leave_its_next_slot_out(world):
