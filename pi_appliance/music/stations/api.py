@@ -57,5 +57,5 @@ async def play_station(services: Services, values: Values) -> object:
     stations = services.actions.stations
     station = await asyncio.to_thread(lambda: stations.resolved(stations.find(values["station"]).name))
     player = await services.daemon.hub.player()
-    await player.add(Uri(uri=station.url, title=station.name), QueuePosition.INSTEAD, play=True)
+    await player.add_source(Uri(uri=station.url, title=station.name), QueuePosition.REPLACE, play=True)
     return serializers.music(services.daemon.hub, await player.state())
