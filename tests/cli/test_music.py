@@ -11,6 +11,7 @@ import click
 import pytest
 
 from pi_appliance.cli.commands import OperationGroup
+from pi_appliance.music.hub import FALLBACK_DIR
 from pi_appliance.music.mpd import private
 from pi_appliance.operations import MODULES
 from tests.cli.music_room import EINS, NOWHERE, ONE, ZWEI, Room

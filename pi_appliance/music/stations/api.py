@@ -3,7 +3,7 @@
 import asyncio
 from dataclasses import replace
 
-from pi_appliance.errors import WrongArgument
+from pi_appliance.errors import InvalidOption
 from pi_appliance.music import serializers
 from pi_appliance.music.model import QueuePosition, Station, Uri
 from pi_appliance.operations import Values
@@ -34,7 +34,7 @@ async def edit_station(services: Services, values: Values) -> object:
     """Change the given fields of a station."""
     changes = {name: values[name] for name in _FIELDS if values[name] is not None}
     if not changes:
-        raise WrongArgument("nothing to change; give name, url, genre or country")
+        raise InvalidOption("nothing to change; give name, url, genre or country")
     stations, name = services.actions.stations, values["station"]
     current = await asyncio.to_thread(stations.get, name)
     station = replace(current, **changes)

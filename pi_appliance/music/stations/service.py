@@ -235,13 +235,13 @@ class Stations:
     @contextlib.contextmanager
     def _edit_custom(self) -> Iterator[_CustomStations]:
         """Lock and load the custom file; write it if the block succeeds."""
-        folder = files.make_folder(self._custom_file.parent)
+        folder = files.make_directory(self._custom_file.parent)
         with locks.acquire(folder / f"{CUSTOM_FILE}.lock", patience=_LOCK_TIMEOUT) as lock:
             if lock is None:
                 raise Unavailable("another program is writing the stations; try again")
             custom = _load_custom(self._custom_file)
             yield custom
-            files.write(self._custom_file, _dump_custom(custom))
+            files.write_file(self._custom_file, _dump_custom(custom))
             self._custom_cache = (None, _CustomStations())
 
 
