@@ -65,14 +65,14 @@ class _LocalDaemon:
 class _LocalHub:
     """A player that is connected when it is first needed."""
 
-    trouble = ""
-    note = ""
-    stand_in = False
+    error = ""
+    status_text = ""
+    uses_fallback = False
 
     def __init__(self, appliance: Appliance) -> None:
         self._appliance = appliance
         self._player: Player | None = None
-        self.abilities: frozenset[Capability] = frozenset()
+        self.capabilities: frozenset[Capability] = frozenset()
         self.state: PlayerState | None = None
 
     async def player(self) -> Player:
@@ -80,14 +80,14 @@ class _LocalHub:
         if self._player is None:
             config = self._appliance.config
             self._player = await open_player(config, secrets.load(config.path, os.environ), notify=self._note_fallback)
-            self.abilities = await self._player.capabilities()
+            self.capabilities = await self._player.capabilities()
             self.state = await self._player.state()
         return self._player
 
     def _note_fallback(self, reason: str) -> None:
-        self.trouble, self.stand_in = reason, True
+        self.error, self.uses_fallback = reason, True
 
-    def watch(self) -> AsyncIterator[frozenset[str]]:
+    def watch_changes(self) -> AsyncIterator[frozenset[str]]:
         """Nothing is watched for the duration of one operation."""
         raise Unavailable("the appliance does not run, so nothing can be watched")
 

@@ -23,7 +23,7 @@ def world(tmp_path: Path) -> Iterator[World]:
         yield found
 
 
-def asks(world: World) -> RunRequestStore:
+def requests(world: World) -> RunRequestStore:
     return world.daemon.appliance.store.requests
 
 
@@ -50,23 +50,23 @@ def test_it_rings_once_at_a_time_of_its_own(world):
 
 def test_a_word_reaches_the_alarm_that_rings(world):
     assert world.ask("/api/v1/alarms/snooze", {}).json == {"error": "no alarm is ringing"}
-    asks(world).hold("wake", "ringing", now=clock.now())
+    requests(world).save_checkpoint("wake", "ringing", now=clock.now())
     assert world.ask("/api/v1/alarms/snooze", {}).status == 200
-    assert asks(world).hear("wake") == "snooze"
+    assert requests(world).take_signal("wake") == "snooze"
     assert world.ask("/api/v1/alarms/stop", {"job": "wake"}).json[0]["ringing"]
-    assert asks(world).hear("wake") == "stop"
+    assert requests(world).take_signal("wake") == "stop"
 
 
 def test_a_sleep_timer_is_set_shown_and_cancelled(world):
     assert world.ask("/api/v1/sleep").json["set"] is False
     answer = world.ask("/api/v1/sleep", {"in": "30m", "play_out": "track", "fade": "10s"})
     assert (answer.status, answer.json["set"], answer.json["phase"]) == (202, True, "starting")
-    (ask,) = asks(world).all()
+    (ask,) = requests(world).pending()
     assert ask.arguments == {"in": "30m", "at": None, "play-out": "track", "fade": "10s"}
     assert world.daemon.woken == 1
     assert world.ask("/api/v1/sleep", method="DELETE").json["set"] is False
     assert world.ask("/api/v1/sleep", method="DELETE").status == 409
-    assert asks(world).all() == []
+    assert requests(world).pending() == []
 
 
 @pytest.mark.parametrize(
@@ -87,13 +87,13 @@ def test_a_sleep_timer_is_set_shown_and_cancelled(world):
 def test_what_is_wrong_is_told_and_nothing_written(world, path, body, said):
     answer = world.ask(f"/api/v1/{path}", body)
     assert (answer.status, answer.json["error"].startswith(said)) == (400, True), answer.json
-    assert asks(world).all() == []
+    assert requests(world).pending() == []
 
 
 def test_an_announcement_is_taken(world):
     answer = world.ask("/api/v1/announce", {"text": "dinner is ready"})
     assert (answer.status, answer.json["job"], world.daemon.woken) == (202, "announce", 1)
-    assert asks(world).one(answer.json["request"]).arguments == {"text": "dinner is ready", "source": None}
+    assert requests(world).find(answer.json["request"]).arguments == {"text": "dinner is ready", "source": None}
 
 
 def test_any_job_can_leave_its_next_slot_out(world):

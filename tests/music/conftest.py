@@ -1,0 +1,5 @@
+"""Fixtures of the music tests."""
+
+from tests.web.conftest import world
+
+__all__ = ["world"]
