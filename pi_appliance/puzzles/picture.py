@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 
 from pi_appliance.errors import ConfigError, Refused
 from pi_appliance.puzzles import pluralize
-from pi_appliance.puzzles.peg_solitaire import BOARDS, TITLE, Board, parse
+from pi_appliance.puzzles.peg_solitaire import TITLE, Board
+from pi_appliance.puzzles.peg_solitaire.board import BOARDS
+from pi_appliance.puzzles.peg_solitaire.notation import parse
 from pi_appliance.puzzles.rendering import BOARD_HEADER, SOLUTION_END, SOLUTION_START
 from pi_appliance.storage.model import Picture
 

@@ -17,7 +17,8 @@ from click.testing import CliRunner, Result
 from pi_appliance import plugins
 from pi_appliance.cli.program import cli
 from pi_appliance.errors import ApplianceError, ConfigError, DeadlineExceeded
-from pi_appliance.puzzles.peg_solitaire import BOARDS, parse_listing
+from pi_appliance.puzzles.peg_solitaire.board import BOARDS
+from pi_appliance.puzzles.peg_solitaire.notation import parse_listing
 
 # Twenty pairs that can jump once each: a million positions, which take long enough to be interrupted.
 LONG = "\n\n".join(["XXO XXO XXO XXO"] * 5) + "\n"
@@ -147,7 +148,7 @@ def test_a_board_may_be_drawn_in_place_of_its_name(drawn: str) -> None:
 
 
 def test_what_is_drawn_and_wrong_is_told_by_its_place_and_what_looks_like_a_name_by_the_nearest() -> None:
-    assert str(refused("show", "peg-solitaire", "--board", "XX Q")).startswith("board:1:4: 'Q' is no part of a board")
+    assert str(refused("show", "peg-solitaire", "--board", "XX Q")).startswith("board:1:4: 'Q' is not part of a board")
     assert "did you mean 'plus'?" in str(refused("show", "peg-solitaire", "--board", "pluss"))
     error = puzzle("show", "peg-solitaire", "--board", "-", piped=b"\xff\xfe\x00").exception
     assert str(error) == "stdin:1:1: this is not a text file; save it as UTF-8"
@@ -260,7 +261,7 @@ def test_a_wrong_name_is_one_line_and_status_2(arguments: tuple[str, ...], told:
 def test_a_wrong_drawing_is_told_with_line_and_column(tmp_path: Path) -> None:
     file = tmp_path / "mine.txt"
     file.write_text("XXO\nXYO\n", "utf-8")
-    assert str(refused("solve", "peg-solitaire", "--board", file)).startswith(f"{file}:2:2: 'Y' is no part of a board")
+    assert str(refused("solve", "peg-solitaire", "--board", file)).startswith(f"{file}:2:2: 'Y' is not part of a board")
 
 
 @pytest.mark.parametrize(
@@ -269,7 +270,7 @@ def test_a_wrong_drawing_is_told_with_line_and_column(tmp_path: Path) -> None:
         ("connect-four", "4444444", "board:1:7: "),
         ("connect-four", "H_Yellow", "board:1:1: "),
         ("solitaire-chess", "..RP/.RX./BN../PB..", "board:1:8: 'X'"),
-        ("peg-solitaire", "XXO/OXO", "board:1:4: '/' is no part of a board"),
+        ("peg-solitaire", "XXO/OXO", "board:1:4: '/' is not part of a board"),
         ("sudoku", "12..", "board:1:1: "),
     ],
 )

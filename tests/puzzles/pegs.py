@@ -4,7 +4,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from pi_appliance.puzzles.peg_solitaire import BOARDS, Board, Hole, Jump, parse, with_rules
+from pi_appliance.puzzles.peg_solitaire import Board, Hole, Jump, with_rules
+from pi_appliance.puzzles.peg_solitaire.board import BOARDS
+from pi_appliance.puzzles.peg_solitaire.notation import parse
 from pi_appliance.puzzles.runtime.interface import Interrupted, SerialRuntime
 
 EXAMPLES = Path(__file__).parents[2] / "config" / "boards"

@@ -7,18 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pi_appliance.errors import ConfigError, UnknownName
-from pi_appliance.puzzles.peg_solitaire import (
-    BOARDS,
-    Board,
-    Hole,
-    Jump,
-    check,
-    describe,
-    parse,
-    render,
-    render_svg,
-    with_rules,
-)
+from pi_appliance.puzzles.peg_solitaire import Board, Hole, Jump, check, describe, render, render_svg, with_rules
+from pi_appliance.puzzles.peg_solitaire.board import BOARDS
+from pi_appliance.puzzles.peg_solitaire.notation import parse
 
 MARKS = "XO #"
 drawings = st.lists(st.text(MARKS, min_size=1, max_size=8), min_size=1, max_size=8).filter(
@@ -94,13 +85,13 @@ def test_any_text_is_a_board_or_a_problem_with_a_place(text: str) -> None:
 
 def test_a_strange_mark_is_told_with_its_line_and_column_once_a_line() -> None:
     assert problems("XXO\nXQQ\n XO\n  ?X") == [
-        (2, 2, "'Q' is no part of a board"),
-        (4, 3, "'?' is no part of a board"),
+        (2, 2, "'Q' is not part of a board"),
+        (4, 3, "'?' is not part of a board"),
     ]
 
 
 def test_a_tab_is_named_as_one() -> None:
-    assert problems("X\tO") == [(1, 2, "a tab is no part of a board")]
+    assert problems("X\tO") == [(1, 2, "a tab is not part of a board")]
 
 
 @pytest.mark.parametrize(("mark", "meant"), [("0", "O"), ("*", "X"), ("_", ".")])
@@ -130,7 +121,7 @@ def test_a_goal_is_named_by_its_place() -> None:
 def test_a_goal_that_is_no_hole_is_answered_with_how_holes_are_called(goal: str) -> None:
     with pytest.raises(UnknownName) as caught:
         aimed(parse(BOARDS["cross"], "cross"), goal)
-    how = "a hole is called x,y, both counted from 0 at the top left, such as 3,3"
+    how = "write a hole as x,y, both counted from 0 at the top left, such as 3,3"
     assert str(caught.value) == f"no hole of this board is called {goal!r}; {how}"
 
 
@@ -162,7 +153,7 @@ def test_a_triangle_is_drawn_staggered_or_aslant() -> None:
 
 
 def test_a_mark_of_a_triangle_that_stands_straight_below_another_is_told() -> None:
-    assert problems("triangle\n  O\n X X\n X X X\n") == [(4, 2, "this mark stands straight below another row's")]
+    assert problems("triangle\n  O\n X X\n X X X\n") == [(4, 2, "this mark is directly below a mark of another row")]
     assert problems("triangle\n") == [(1, 1, "no board is drawn here")]
 
 

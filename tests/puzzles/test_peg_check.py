@@ -5,7 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pi_appliance.puzzles import SolveMode
-from pi_appliance.puzzles.peg_solitaire import BOARDS, Board, Hole, Jump, check, parse, solve, with_rules
+from pi_appliance.puzzles.peg_solitaire import Board, Hole, Jump, check, solve, with_rules
+from pi_appliance.puzzles.peg_solitaire.board import BOARDS
+from pi_appliance.puzzles.peg_solitaire.notation import parse
 from pi_appliance.puzzles.runtime.interface import SerialRuntime
 
 ROW = parse("XXO\nXO ", "row")

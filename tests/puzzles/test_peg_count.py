@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 
 from pi_appliance.errors import Refused
 from pi_appliance.puzzles import SolveMode, SolveResult
-from pi_appliance.puzzles.peg_solitaire import BOARDS, Board, Hole, kernel, parse, solve, with_rules
-from pi_appliance.puzzles.peg_solitaire.count import Count, TooMany
-from pi_appliance.puzzles.peg_solitaire.counted import Counted
-from pi_appliance.puzzles.peg_solitaire.field import Proof as Weights
-from pi_appliance.puzzles.peg_solitaire.field import field_of, game_of, turned
+from pi_appliance.puzzles.peg_solitaire import Board, Hole, kernel, solve, with_rules
+from pi_appliance.puzzles.peg_solitaire.bitboard import PagodaFunction as Weights
+from pi_appliance.puzzles.peg_solitaire.bitboard import apply_symmetry, find_parity_obstacle, to_bitboard, to_game
+from pi_appliance.puzzles.peg_solitaire.board import BOARDS
+from pi_appliance.puzzles.peg_solitaire.count import CountLimitReached, CountResult, SolutionCounter
 from pi_appliance.puzzles.peg_solitaire.frontier import Frontier
-from pi_appliance.puzzles.peg_solitaire.parity import forbids
-from pi_appliance.puzzles.peg_solitaire.proofs import find_proofs, is_proof
+from pi_appliance.puzzles.peg_solitaire.notation import parse
+from pi_appliance.puzzles.peg_solitaire.pagoda import find_pagodas, is_valid_pagoda
 from pi_appliance.puzzles.runtime.interface import Interrupted, SerialRuntime
 from tests.puzzles.pegs import Ending, jumps, known, levels, triangle
 
@@ -69,8 +69,8 @@ MET = [
 ]
 
 
-def counted(board: Board, runtime: SerialRuntime | None = None, **how: int) -> Counted:
-    return Count(field_of(board), runtime or SerialRuntime(), **how).run()
+def counted(board: Board, runtime: SerialRuntime | None = None, **how: int) -> CountResult:
+    return SolutionCounter(to_bitboard(board), runtime or SerialRuntime(), **how).run()
 
 
 def answer(board: Board) -> SolveResult:
@@ -105,13 +105,13 @@ def test_other_boards_are_counted_or_proven_to_have_none(
 @pytest.mark.parametrize("name", ["cross", "plus", "fireplace", OTHERS[4][0], OTHERS[6][0]])
 def test_every_level_is_what_sets_of_holes_come_to(name: str) -> None:
     board = known(name)
-    field, slow = field_of(board), levels(board)
-    turns = field.keeping(frozenset({field.start}))
+    field, slow = to_bitboard(board), levels(board)
+    turns = field.stabilizer(frozenset({field.start}))
     number = {hole: at for at, hole in enumerate(board.holes)}
     rows = []
     for level in slow:
         bits = [sum(1 << number[peg] for peg in pegs) for pegs in level]
-        classes = {min(turned(each, turn) for turn in turns) for each in bits}
+        classes = {min(apply_symmetry(each, turn) for turn in turns) for each in bits}
         rows.append((len(classes), len(level), sum(level.values())))
     assert counted(board).rows == rows
 
@@ -122,7 +122,7 @@ def test_meeting_in_the_middle_counts_the_same(name: str, goal: str, small: int)
     board = known(name, goal)
     whole, met = counted(board), counted(board, small=small)
     assert met.count == whole.count
-    assert met.whole == (whole.classes <= small)
+    assert met.all_positions == (whole.classes <= small)
     for holes, ways in met.ends.items():
         assert ways == sum(whole.ends.get((hole,), 0) for hole in holes)
 
@@ -162,12 +162,12 @@ def test_a_random_board_is_counted_alike_in_all_ways(rows: list[str], triangular
 def test_proofs_never_lose_a_position_that_can_still_win(name: str) -> None:
     """Checked along games that were won, and backwards from the end: whatever came from there is alive."""
     board = known(name)
-    field = field_of(board)
-    pairs = [pair for orbit in field.last_pairs() for pair in orbit]
-    proofs = find_proofs(field, [field.start], pairs, field.turns, SerialRuntime())
+    field = to_bitboard(board)
+    pairs = [pair for orbit in field.final_pairs() for pair in orbit]
+    proofs = find_pagodas(field, [field.start], pairs, field.symmetries, SerialRuntime())
     assert proofs
-    assert all(is_proof(proof, field.moves, pairs) for proof in proofs)
-    game = game_of(field, field.turns, proofs)
+    assert all(is_valid_pagoda(proof, field.moves, pairs) for proof in proofs)
+    game = to_game(field, field.symmetries, proofs)
     random = Random(5)
     lost = 0
     for _ in range(300):
@@ -176,30 +176,36 @@ def test_proofs_never_lose_a_position_that_can_still_win(name: str) -> None:
             # What is heavier than the start never comes from it, and a field has no room for it.
             position ^= random.choice(undone).triple
             if all(
-                proof.turned(turn).weight(position) <= proof.least + 100 for proof in proofs for turn in field.turns
+                proof.apply_symmetry(turn).weight(position) <= proof.least + 100
+                for proof in proofs
+                for turn in field.symmetries
             ):
                 assert game.alive(position)
     for _ in range(300):
         position = field.start
         while opened := [move for move in field.moves if position & move.triple == move.pair]:
             position ^= random.choice(opened).triple
-            told = any(proof.turned(turn).weight(position) < proof.least for proof in proofs for turn in field.turns)
+            told = any(
+                proof.apply_symmetry(turn).weight(position) < proof.least
+                for proof in proofs
+                for turn in field.symmetries
+            )
             assert game.alive(position) != told
             lost += told
     assert lost
 
 
 def test_weights_that_a_move_increases_are_no_proof() -> None:
-    field = field_of(known("cross"))
-    assert is_proof(Weights((0,) * 33, 0), field.moves, [field.full])
-    assert not is_proof(Weights((0,) * 32 + (1,), 0), field.moves, [field.full])
-    assert not is_proof(Weights((0,) * 33, 1), field.moves, [field.full])
+    field = to_bitboard(known("cross"))
+    assert is_valid_pagoda(Weights((0,) * 33, 0), field.moves, [field.full])
+    assert not is_valid_pagoda(Weights((0,) * 32 + (1,), 0), field.moves, [field.full])
+    assert not is_valid_pagoda(Weights((0,) * 33, 1), field.moves, [field.full])
 
 
 def test_ways_beyond_64_bits_are_counted_exactly() -> None:
     board, many = known("plus"), 3**60
-    field = field_of(board)
-    front = Frontier(game_of(field, field.turns), {field.start: many})
+    field = to_bitboard(board)
+    front = Frontier(to_game(field, field.symmetries), {field.start: many})
     while front.level < 8:
         front.advance(SerialRuntime(), lambda _: None)
     assert front.ways == 32 * many
@@ -207,17 +213,17 @@ def test_ways_beyond_64_bits_are_counted_exactly() -> None:
 
 
 def test_a_count_that_meets_beyond_64_bits_is_exact() -> None:
-    field = field_of(known("plus"))
-    game, many = game_of(field, field.turns), 2**64 - 3
+    field = to_bitboard(known("plus"))
+    game, many = to_game(field, field.symmetries), 2**64 - 3
     table = kernel.Table(10)
     after = next(
         field.full ^ field.start ^ move.triple for move in field.moves if field.start & move.triple == move.pair
     )
-    table.put(game.canonical(after), many >> 60, many)
-    table.put(game.canonical(after), 0, many)
+    table.add(game.canonical(after), many >> 60, many)
+    table.add(game.canonical(after), 0, many)
     level = Frontier(game, {field.start: 1}).cells
     sums = level[:2]
-    kernel.meet(game, level, 0, 1, table, field.full, sums)
+    kernel.count_meetings(game, level, 0, 1, table, field.full, sums)
     game.canonical(after)
     opened = sum(field.start & move.triple == move.pair for move in field.moves)
     leading = sum(
@@ -227,7 +233,7 @@ def test_a_count_that_meets_beyond_64_bits_is_exact() -> None:
     )
     game.canonical(after)
     assert 0 < leading <= opened
-    assert (sums[0] << 64) + sums[1] == leading * game.stable * ((many >> 60 << 64) + 2 * many)
+    assert (sums[0] << 64) + sums[1] == leading * game.stabilizer * ((many >> 60 << 64) + 2 * many)
 
 
 @pytest.mark.parametrize("small", [100_000, 0])
@@ -288,7 +294,7 @@ def test_a_count_with_several_last_pairs_goes_on_from_every_level(board: Board, 
     assert whole.count == counted(board).count
     assert len(runtime.met) > 12
     assert list(runtime.cache.names()) == []
-    assert len(field_of(board).last_pairs()) > 1
+    assert len(to_bitboard(board).final_pairs()) > 1
     assert max(len(whole.rows), len(whole.back)) < len(board.pegs), "a row for each level"
 
 
@@ -324,8 +330,8 @@ def test_a_checkpoint_is_saved_now_and_then_without_an_end() -> None:
 
 
 def test_a_count_stops_at_too_many_positions_and_lines_come_without_it() -> None:
-    assert issubclass(TooMany, Refused), "one line, also where nobody expects it"
-    with pytest.raises(TooMany, match="more than 5,000 positions"):
+    assert issubclass(CountLimitReached, Refused), "one line, also where nobody expects it"
+    with pytest.raises(CountLimitReached, match="more than 5,000 positions"):
         counted(known("arrow"), most=5_000)
 
     class Small(SerialRuntime):
@@ -334,7 +340,7 @@ def test_a_count_stops_at_too_many_positions_and_lines_come_without_it() -> None
 
     found = solve(known("full"), SolveMode.ALL, Small())
     assert found.count is None
-    assert "not counted beside the lines" in str(found.details["count"])
+    assert "not counted along with the solutions" in str(found.details["count"])
     assert next(found.solutions)
     with pytest.raises(Refused):
         solve(known("full"), SolveMode.COUNT, Small())
@@ -342,8 +348,8 @@ def test_a_count_stops_at_too_many_positions_and_lines_come_without_it() -> None
 
 def test_a_board_is_counted_with_all_positions_if_that_is_asked_for() -> None:
     board = with_rules(parse("XXXX\nXOXX\nXXXX\nXXXX", "square"), {"positions": "all"})
-    assert counted(board, small=0).whole
-    assert not counted(with_rules(board, {"positions": "needed"}), small=0).whole
+    assert counted(board, small=0).all_positions
+    assert not counted(with_rules(board, {"positions": "needed"}), small=0).all_positions
 
 
 @pytest.mark.parametrize("empty", [Hole(0, 0), Hole(0, 1), Hole(0, 2), Hole(1, 2)])
@@ -360,24 +366,24 @@ def test_the_triangle_of_fifteen_is_counted_as_by_trying_everything(empty: Hole)
 
 
 def test_both_ways_of_the_kernel_come_to_the_same(both_ways: Callable[[str], tuple[ModuleType, ModuleType]]) -> None:
-    field = field_of(known("fireplace"))
-    pairs = [pair for orbit in field.last_pairs() for pair in orbit]
-    proofs = find_proofs(field, [field.start], pairs, field.turns, SerialRuntime())
+    field = to_bitboard(known("fireplace"))
+    pairs = [pair for orbit in field.final_pairs() for pair in orbit]
+    proofs = find_pagodas(field, [field.start], pairs, field.symmetries, SerialRuntime())
     came = []
     for way in both_ways("peg_solitaire/kernel"):
-        game = game_of(field, field.keeping(frozenset({field.start})), proofs, way)
+        game = to_game(field, field.stabilizer(frozenset({field.start})), proofs, way)
         cells, seen = Frontier(game, {field.start: 2**63 + 5}).cells, []
         while cells:
             table, moved = way.Table(12), way.Table(14)
             assert way.expand(game, cells, 0, len(cells) // 3, table)
-            game.own, game.goals = 0b111, field.goals
-            assert way.spread(game, cells, 0, len(cells) // 3, moved, 2)
+            game.unjumpable, game.goals = 0b111, field.goals
+            assert way.expand_chains(game, cells, 0, len(cells) // 3, moved, 2)
             sums = cells[: 2 * (len(cells) // 3)]
-            way.meet(game, cells, 0, len(cells) // 3, table, 0, sums)
+            way.count_meetings(game, cells, 0, len(cells) // 3, table, 0, sums)
             seen.append([list(sums), sorted(zip(*[iter(list(moved.cells))] * 3, strict=True))])
             level = cells[:0]
             level.frombytes(bytes(24 * table.size))
-            assert way.pack(table.cells, 0, 1 << table.bits, level, 0) == table.size
+            assert way.compact(table.cells, 0, 1 << table.bits, level, 0) == table.size
             seen.append([list(level), table.positions, table.tried, table.stuck_high, table.stuck_low])
             cells = level
         came.append(seen)
@@ -394,7 +400,7 @@ def test_the_full_board_with_its_hole_at_the_top_becomes_the_central_game_by_its
 
 def test_six_of_the_known_boards_may_end_at_five_holes_and_the_diamond_at_none() -> None:
     for name in BOARDS:
-        may = {str(hole) for hole in known(name).holes if not forbids(known(name, str(hole)))}
+        may = {str(hole) for hole in known(name).holes if not find_parity_obstacle(known(name, str(hole)))}
         assert may == (set() if name == "diamond" else {"3,3", "3,0", "0,3", "6,3", "3,6"})
 
 

@@ -8,7 +8,9 @@ import pytest
 
 from pi_appliance.errors import ApplianceError, ConfigError, Refused
 from pi_appliance.puzzles import SolveMode, peg_solitaire
-from pi_appliance.puzzles.peg_solitaire import BOARDS, parse, parse_listing, solve
+from pi_appliance.puzzles.peg_solitaire import solve
+from pi_appliance.puzzles.peg_solitaire.board import BOARDS
+from pi_appliance.puzzles.peg_solitaire.notation import parse, parse_listing
 from pi_appliance.puzzles.rendering import list_solutions, render_answer
 from pi_appliance.puzzles.runtime.interface import SerialRuntime
 
@@ -87,10 +89,10 @@ def test_a_board_that_does_not_follow_from_the_one_before_is_a_wrong_solution(in
 @pytest.mark.parametrize(
     ("instead", "told"),
     [
-        ("OOX\n  X\n O\n\nO", "8:1: this board has another shape than the first"),
-        ("OOX\n  O\n\nO", "8:1: this board has another shape than the first"),  # a line left out
-        ("OOX\n  X\n  O\nO", "8:1: this board has another shape than the first"),  # the line between two boards
-        ("OOX\n  X\n  ?\n\nO", "10:3: '?' is no part of a board"),
+        ("OOX\n  X\n O\n\nO", "8:1: this board has a different shape"),
+        ("OOX\n  O\n\nO", "8:1: this board has a different shape"),  # a line left out
+        ("OOX\n  X\n  O\nO", "8:1: this board has a different shape"),  # the line between two boards
+        ("OOX\n  X\n  ?\n\nO", "10:3: '?' is not part of a board"),
     ],
 )
 def test_a_board_that_is_not_the_one_of_the_listing_cannot_be_read(instead: str, told: str) -> None:

@@ -8,9 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pi_appliance.puzzles import Proof, SolveMode
-from pi_appliance.puzzles.peg_solitaire import Board, Hole, check, parse, solve
-from pi_appliance.puzzles.peg_solitaire.field import field_of
-from pi_appliance.puzzles.peg_solitaire.moves import MinMoveSearch
+from pi_appliance.puzzles.peg_solitaire import Board, Hole, check, solve
+from pi_appliance.puzzles.peg_solitaire.bitboard import to_bitboard
+from pi_appliance.puzzles.peg_solitaire.min_moves import MinMoveSearch
+from pi_appliance.puzzles.peg_solitaire.notation import parse
 from pi_appliance.puzzles.runtime.interface import Interrupted, SerialRuntime
 from tests.puzzles.pegs import Ending, known, moves, plain, triangle
 
@@ -82,7 +83,7 @@ def test_a_board_of_one_peg_takes_no_move_and_one_without_solution_has_none() ->
 
 
 def test_a_search_that_is_cut_off_at_any_moment_goes_on_where_it_was() -> None:
-    field = field_of(known("fireplace"))
+    field = to_bitboard(known("fireplace"))
     random = Random(7)
     cuts = 0
     for _ in range(4):
@@ -99,8 +100,8 @@ def test_a_search_that_is_cut_off_at_any_moment_goes_on_where_it_was() -> None:
         whole = MinMoveSearch(field, SerialRuntime())
         whole.run()
         search.runtime = SerialRuntime()
-        assert (search.count(), search.looked, search.tried) == (whole.count(), whole.looked, whole.tried)
-        assert list(search.lines()) == list(whole.lines())
+        assert (search.count(), search.classes_seen, search.tried) == (whole.count(), whole.classes_seen, whole.tried)
+        assert list(search.solutions()) == list(whole.solutions())
         assert list(runtime.cache.names()) == []
     assert cuts
 
@@ -109,7 +110,7 @@ def test_a_search_that_is_cut_off_before_its_layers_says_what_is_proven() -> Non
     """Over eight holes, the corners, no jump goes: their pegs have to move by themselves."""
     for words in (0, 5):
         with pytest.raises(Interrupted) as caught:
-            MinMoveSearch(field_of(known("full")), Ending(SerialRuntime(), words)).run()
+            MinMoveSearch(to_bitboard(known("full")), Ending(SerialRuntime(), words)).run()
         assert caught.value.partial_result.startswith("no solution takes fewer than 8 moves")
 
 

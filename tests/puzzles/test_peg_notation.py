@@ -38,12 +38,12 @@ def test_every_solution_is_read_back_from_its_notation(name: str) -> None:
 def test_what_is_no_jump_is_told_with_its_place_and_all_of_it() -> None:
     board = known("full")
     assert problems(board, "3,1-3,3 up\n 0,0-3,3-9,9") == [
-        (1, 9, "'up' is no jump"),
+        (1, 9, "'up' is not a jump"),
         (2, 2, "there is no hole at 0,0"),
         (2, 10, "there is no hole at 9,9"),
     ]
     assert problems(board, " \n") == [(1, 1, "no jump is written here")]
-    assert problems(board, "3,1") == [(1, 1, "'3,1' is no jump")]
+    assert problems(board, "3,1") == [(1, 1, "'3,1' is not a jump")]
     assert parse_solution(known("XO"), "", "mine") == ()
 
 
@@ -163,7 +163,7 @@ def test_the_steps_begin_with_the_board_and_show_each_jump() -> None:
     line = next(solve(board, SolveMode.FIRST, SerialRuntime()).solutions)
     shown = list(steps(board, line))
     assert [step.caption for step in shown] == [
-        "The beginning: 6 pegs",
+        "Start: 6 pegs",
         *(f"Jump {number} of 5: {jump}" for number, jump in enumerate(line, 1)),
     ]
     assert [step.svg.count('class="peg-body"') for step in shown] == [6, 5, 4, 3, 2, 1]

@@ -9,7 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pi_appliance.puzzles import Proof, SolveMode, SolveResult
-from pi_appliance.puzzles.peg_solitaire import BOARDS, Board, Hole, Jump, check, parse, solve, walk, with_rules
+from pi_appliance.puzzles.peg_solitaire import Board, Hole, Jump, check, dfs, solve, with_rules
+from pi_appliance.puzzles.peg_solitaire.board import BOARDS
+from pi_appliance.puzzles.peg_solitaire.notation import parse
 from pi_appliance.puzzles.runtime.interface import Interrupted, SerialRuntime
 
 EXAMPLES = Path(__file__).parents[2] / "config" / "boards"
@@ -111,13 +113,13 @@ def test_a_goal_of_the_wrong_class_is_proven_by_parity() -> None:
 def test_a_goal_of_the_right_class_that_is_never_reached_is_proven_by_exhaustion() -> None:
     found = answer(known("fireplace", "3,6"))
     assert found.proof is Proof.EXHAUSTION
-    assert found.reason == "every position was looked at (718): the last peg never stands at 3,6"
+    assert found.reason == "all positions were searched (718): the last peg never stands at 3,6"
 
 
 def test_a_small_board_without_a_solution_is_proven_with_the_fewest_pegs_left() -> None:
     found = answer(parse("XXO   XXO   XXO", "three pairs"))
     assert found.proof is Proof.EXHAUSTION
-    assert found.reason == "every position was looked at (8): at best 3 pegs are left"
+    assert found.reason == "all positions were searched (8): at best 3 pegs are left"
 
 
 @pytest.mark.parametrize(("name", "size"), [("european", 36), ("swallow", 8), ("triangle", 14)])
@@ -162,9 +164,9 @@ def test_a_wide_search_is_heard_of_several_times_a_level() -> None:
     board = parse("\n".join(["XXXXXXX"] * 3 + ["XXXOXXX"] + ["XXXXXXX"] * 3), "49")
     start, moves = bits(board)
     told: list[int] = []
-    found = walk.find(start, moves, 0, [0] * 49, 5_000, told.append)
+    found = dfs.beam_search(start, moves, 0, [0] * 49, 5_000, told.append)
     assert found.line is None
-    assert max(after - before for before, after in pairwise(told)) < found.tried / 48 * 1.5
+    assert max(after - before for before, after in pairwise(told)) < found.nodes / 48 * 1.5
 
 
 @pytest.mark.parametrize("mode", SolveMode)
@@ -202,17 +204,17 @@ def test_a_board_without_an_empty_hole_has_no_move() -> None:
 @pytest.mark.parametrize("remember", [1, 7, 100])
 def test_a_walk_that_forgets_finds_the_same_lines(remember: int) -> None:
     start, moves = bits(known("fireplace"))
-    wide = walk.Walk(moves, (1 << 33) - 1, lambda *_: None)
-    narrow = walk.Walk(moves, (1 << 33) - 1, lambda *_: None, remember=remember)
-    assert list(narrow.lines(start)) == list(wide.lines(start))
-    assert narrow.tried > wide.tried
+    wide = dfs.DepthFirstSearch(moves, (1 << 33) - 1, lambda *_: None)
+    narrow = dfs.DepthFirstSearch(moves, (1 << 33) - 1, lambda *_: None, remember=remember)
+    assert list(narrow.solutions(start)) == list(wide.solutions(start))
+    assert narrow.nodes > wide.nodes
 
 
 def test_a_walk_that_begins_with_a_known_line_goes_on_to_all_others() -> None:
     start, moves = bits(known("plus"))
-    lines = list(walk.Walk(moves, (1 << 33) - 1, lambda *_: None).lines(start))
+    lines = list(dfs.DepthFirstSearch(moves, (1 << 33) - 1, lambda *_: None).solutions(start))
     for line in lines[:: len(lines) // 4]:
-        from_there = list(walk.Walk(moves, (1 << 33) - 1, lambda *_: None).lines(start, line))
+        from_there = list(dfs.DepthFirstSearch(moves, (1 << 33) - 1, lambda *_: None).solutions(start, line))
         assert from_there[0] == line
         assert sorted(from_there) == sorted(lines)
 

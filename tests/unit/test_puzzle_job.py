@@ -17,7 +17,8 @@ from pi_appliance.config.loader import load_config
 from pi_appliance.errors import ConfigError, DeadlineExceeded, Refused, Unavailable
 from pi_appliance.puzzles import SolveMode, SolveResult, Step, Table
 from pi_appliance.puzzles.page import MOST_STEPS, Page
-from pi_appliance.puzzles.peg_solitaire import check, parse_listing
+from pi_appliance.puzzles.peg_solitaire import check
+from pi_appliance.puzzles.peg_solitaire.notation import parse_listing
 from pi_appliance.puzzles.puzzle_job import Options, run
 from pi_appliance.puzzles.rendering import ListedSolutions
 from pi_appliance.puzzles.report import BoardReport, render_precomputed
@@ -267,7 +268,7 @@ def test_a_configuration_names_boards_and_files_beside_it(tmp_path: Path) -> Non
     [
         ("      boards: [crss]\n", "appliance.yaml:7:16: no board is called 'crss'; did you mean 'cross'?"),
         ("      boards: [cross, gone.txt]\n", "gone.txt:1:1: cannot be read: No such file or directory"),
-        ("      boards: [bad.txt]\n", "bad.txt:2:3: 'Q' is no part of a board"),
+        ("      boards: [bad.txt]\n", "bad.txt:2:3: 'Q' is not part of a board"),
         ("      boards: [binary.txt]\n", "binary.txt:1:1: this is not a text file"),
         ("      boards: [cross, cross]\n", "two boards are called 'cross'"),
         ("      max-solutions: 0\n", "appliance.yaml:7:22: 0 solutions cannot be listed; use 1 or more"),

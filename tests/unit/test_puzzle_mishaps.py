@@ -17,7 +17,7 @@ from pi_appliance.puzzles import Puzzle, SolveMode, SolveResult, Step
 from pi_appliance.puzzles.batch import WeightedProgress
 from pi_appliance.puzzles.boards import load_puzzle
 from pi_appliance.puzzles.page import Page
-from pi_appliance.puzzles.peg_solitaire import parse_listing
+from pi_appliance.puzzles.peg_solitaire.notation import parse_listing
 from pi_appliance.puzzles.puzzle_job import Options, run
 from pi_appliance.puzzles.report import BoardReport, answer_board
 from pi_appliance.puzzles.runtime.interface import Interrupted, SearchRuntime, SerialRuntime

@@ -1,12 +1,9 @@
-"""Peg solitaire: jump peg over peg into an empty hole, and take the one jumped over, until one is left."""
+"""Peg solitaire: jump peg over peg into an empty hole and remove the jumped one, until one is left."""
 
 from pi_appliance.puzzles import SolveMode
-from pi_appliance.puzzles.peg_solitaire.board import RULES, Board, Hole, Jump, describe, with_rules
-from pi_appliance.puzzles.peg_solitaire.boards import BOARDS
+from pi_appliance.puzzles.peg_solitaire.board import BOARDS, RULES, Board, Hole, Jump, describe, with_rules
 from pi_appliance.puzzles.peg_solitaire.check import check
-from pi_appliance.puzzles.peg_solitaire.drawing import parse
-from pi_appliance.puzzles.peg_solitaire.listing import parse_listing, render_solution
-from pi_appliance.puzzles.peg_solitaire.notation import notate, parse_solution
+from pi_appliance.puzzles.peg_solitaire.notation import notate, parse, parse_listing, parse_solution, render_solution
 from pi_appliance.puzzles.peg_solitaire.render import render, render_svg, steps
 from pi_appliance.puzzles.peg_solitaire.solve import hint, solve
 

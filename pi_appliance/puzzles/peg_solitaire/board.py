@@ -1,7 +1,8 @@
-"""A peg solitaire board of any shape, squares or triangles, and the rules that stand for it."""
+"""A peg solitaire board of any shape, on squares or triangles, and its rules. Also the boards known by name."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import NamedTuple
 
 from pi_appliance.errors import UnknownName
@@ -10,9 +11,9 @@ from pi_appliance.puzzles import Rule, pluralize
 SQUARE = ((1, 0), (-1, 0), (0, 1), (0, -1))
 TRIANGLE = (*SQUARE, (1, 1), (-1, -1))
 RULES = {
-    "goal": Rule("the hole where the last peg must end, such as 3,3; anywhere if none is named"),
+    "goal": Rule("the hole where the last peg must end, such as 3,3; default: anywhere"),
     "positions": Rule(
-        "which positions a count looks at: those that are needed, or all that can be reached, for their table",
+        "the positions that a count visits: the needed ones, or all reachable ones for a table of them",
         "needed",
         ("needed", "all"),
     ),
@@ -20,9 +21,9 @@ RULES = {
 
 
 class Hole(NamedTuple):
-    """A place for a peg; x counts to the right and y downwards, both from 0.
+    """A hole; x counts to the right and y downwards, both from 0.
 
-    Among triangles, rows lie aslant: below x,y are x,y+1 to the left and x+1,y+1 to the right.
+    On triangular boards, the neighbours below x,y are x,y+1 on the left and x+1,y+1 on the right.
     """
 
     x: int
@@ -33,7 +34,7 @@ class Hole(NamedTuple):
 
 
 class Jump(NamedTuple):
-    """The peg at `start` leaps two holes to `end`; the one between is taken."""
+    """A peg jumps from `start` to `end`, two holes away; the peg between is removed."""
 
     start: Hole
     end: Hole
@@ -43,31 +44,31 @@ class Jump(NamedTuple):
 
 
 Solution = tuple[Jump, ...]
-"""A solution: jumps from the starting board to a single peg."""
+"""Jumps from the starting board to a single peg."""
 
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """The holes in reading order, those that hold pegs, and the one where the last peg must end (None: anywhere)."""
+    """The holes in reading order, the holes with pegs, and the hole of the last peg (None: any)."""
 
     holes: tuple[Hole, ...]
     pegs: frozenset[Hole]
     goal: Hole | None = None
     triangular: bool = False
-    """Whether jumps go along three directions, as among the points of triangles; otherwise along rows and columns."""
-    whole: bool = False
-    """Whether a count looks at all positions that can be reached, though fewer would do."""
+    """Whether jumps go along the three directions of a triangular grid, not along rows and columns."""
+    all_positions: bool = False
+    """Whether a count visits all reachable positions, even if fewer would do."""
 
     @property
     def directions(self) -> tuple[tuple[int, int], ...]:
-        """The ways to a neighbour: to the right, left, down and up, and among triangles the two of the third line."""
+        """The offsets of the neighbours: right, left, down, up, and on triangles the third direction."""
         return TRIANGLE if self.triangular else SQUARE
 
 
-def spaced(holes: Iterable[tuple[int, int]]) -> bool:
-    """Say whether HOLES look as if a space stood between all of them: none side by side, and all in every other column.
+def looks_spaced(holes: Iterable[tuple[int, int]]) -> bool:
+    """Return whether the holes look like a drawing with a space between all marks.
 
-    Taken as no holes, those spaces would leave no jump along a row.
+    None are side by side, and all are in every other column. Read as gaps, the spaces would allow no jump in a row.
     """
     places = set(holes)
     beside, next_but_one = (any((x + far, y) in places for x, y in places) for far in (1, 2))
@@ -75,33 +76,51 @@ def spaced(holes: Iterable[tuple[int, int]]) -> bool:
 
 
 def with_rules(board: Board, rules: Mapping[str, str]) -> Board:
-    """Return BOARD with RULES, see `RULES`; an empty value is as if it was not named. Raises UnknownName."""
+    """Return the board with other rules, see `RULES`; an empty value means the default. Raises UnknownName."""
     for name, value in rules.items():
         if name == "goal":
-            board = replace(board, goal=_goal(board, value) if value else None)
+            board = replace(board, goal=_find_goal(board, value) if value else None)
         elif name == "positions":
             if value and value not in RULES[name].choices:
                 raise UnknownName("choice of positions", value, list(RULES[name].choices))
-            board = replace(board, whole=value == "all")
+            board = replace(board, all_positions=value == "all")
         else:
             raise UnknownName("rule of peg solitaire", name, list(RULES))
     return board
 
 
 def describe(board: Board) -> str:
-    """Return the size of BOARD, and rules other than the default ones, in words."""
+    """Return the size, and rules that differ from the default, in words."""
     size = f"{pluralize(len(board.pegs), 'peg')} in {pluralize(len(board.holes), 'hole')}"
     if board.triangular:
         size += " of a triangular board"
     if board.goal:
         size += f", the last one at {board.goal}"
-    return size + (", counted with all positions" if board.whole else "")
+    return size + (", counted with all positions" if board.all_positions else "")
 
 
-def _goal(board: Board, name: str) -> Hole:
+def _find_goal(board: Board, name: str) -> Hole:
     for hole in board.holes:
         if str(hole) == name.replace(" ", ""):
             return hole
-    # A number that looks like another is not near it, so one of the holes in the middle is the example.
-    right = f"a hole is called x,y, both counted from 0 at the top left, such as {board.holes[len(board.holes) // 2]}"
+    # Similar numbers are not near each other, so suggest a central hole.
+    right = f"write a hole as x,y, both counted from 0 at the top left, such as {board.holes[len(board.holes) // 2]}"
     raise UnknownName("hole of this board", name, [str(hole) for hole in board.holes], right)
+
+
+def _english_drawing(*rows: str) -> str:
+    """Draw an English board; rows of three are its arms."""
+    return "".join(f"{row:^7}\n" for row in rows)
+
+
+BOARDS: Mapping[str, str] = MappingProxyType(
+    {
+        "full": _english_drawing("XXX", "XXX", "XXXXXXX", "XXXOXXX", "XXXXXXX", "XXX", "XXX"),
+        "cross": _english_drawing("OOO", "OXO", "OOXXXOO", "OOOXOOO", "OOOXOOO", "OOO", "OOO"),
+        "plus": _english_drawing("OOO", "OXO", "OOOXOOO", "OXXXXXO", "OOOXOOO", "OXO", "OOO"),
+        "fireplace": _english_drawing("XXX", "XXX", "OOXXXOO", "OOXOXOO", "OOOOOOO", "OOO", "OOO"),
+        "pyramid": _english_drawing("OOO", "OXO", "OOXXXOO", "OXXXXXO", "XXXXXXX", "OOO", "OOO"),
+        "arrow": _english_drawing("OXO", "XXX", "OXXXXXO", "OOOXOOO", "OOOXOOO", "XXX", "XXX"),
+        "diamond": _english_drawing("OXO", "XXX", "OXXXXXO", "XXXXXXX", "OXXXXXO", "XXX", "OXO"),
+    }
+)

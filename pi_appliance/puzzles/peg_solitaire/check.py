@@ -1,4 +1,4 @@
-"""Replays a line of peg solitaire on the drawn board, by the rules of the game and nothing else."""
+"""Validate a solution by replaying it with the rules. Shares no code with the solver."""
 
 from collections.abc import Sequence
 
@@ -7,10 +7,10 @@ from pi_appliance.puzzles.peg_solitaire.board import Board, Hole, Jump
 
 
 def check(board: Board, line: Sequence[Jump]) -> Validation:
-    """Say whether LINE leads from BOARD to a single peg, at the goal if there is one; if not, which jump is wrong."""
+    """Return whether `line` leads to a single peg, at the goal if there is one; if not, the wrong jump."""
     filled = {hole: hole in board.pegs for hole in board.holes}
     for number, jump in enumerate(line, 1):
-        if wrong := _jump(filled, *jump, triangular=board.triangular):
+        if wrong := _apply_jump(filled, *jump, triangular=board.triangular):
             return Validation(f"jump {number}, {jump}: {wrong}")
     left = [hole for hole, peg in filled.items() if peg]
     if len(left) != 1:
@@ -20,8 +20,8 @@ def check(board: Board, line: Sequence[Jump]) -> Validation:
     return Validation()
 
 
-def _jump(filled: dict[Hole, bool], start: Hole, end: Hole, *, triangular: bool) -> str:
-    """Do one jump on FILLED, or return the rule it breaks."""
+def _apply_jump(filled: dict[Hole, bool], start: Hole, end: Hole, *, triangular: bool) -> str:
+    """Make one jump on `filled`, or return the rule it breaks."""
     way = (end.x - start.x, end.y - start.y)
     if triangular and way not in {(2, 0), (-2, 0), (0, 2), (0, -2), (2, 2), (-2, -2)}:
         return "a jump goes two holes along a line of the triangles"

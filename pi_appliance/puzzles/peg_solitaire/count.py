@@ -1,83 +1,124 @@
-"""Counts the solutions of peg solitaire exactly, without walking them.
+"""Count the solutions of peg solitaire exactly, without enumerating them.
 
-Level after level, every position is kept once, with the number of ways to it. A board of few positions is counted so
-to its end. From a larger one, only positions are followed that may still become one of the last two pegs, and the same
-is done from there backwards, where what a hole is becomes a peg; the two meet in the middle. Where the start is the
-end turned round, like the full board with its empty centre, the way back is the way there, and is not done twice.
+Each level keeps every position once, with the number of ways to it. A small board is counted to its end. On a larger
+one, pagoda functions discard positions that cannot reach the last two pegs. A second search goes backwards from there,
+with holes and pegs swapped, and the two meet in the middle. If the start is the complement of the end, as on the full
+board with an empty centre, the backward search equals the forward search and is not repeated.
 """
 
+import dataclasses
 from array import array
+from collections.abc import Mapping
+from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
 
 from pi_appliance.errors import Refused
 from pi_appliance.puzzles import pluralize
 from pi_appliance.puzzles.peg_solitaire import kernel
+from pi_appliance.puzzles.peg_solitaire.bitboard import Bitboard, PagodaFunction, apply_symmetry, to_game
 from pi_appliance.puzzles.peg_solitaire.board import Hole
-from pi_appliance.puzzles.peg_solitaire.counted import Counted
-from pi_appliance.puzzles.peg_solitaire.field import Bitboard, Proof, game_of, turned
-from pi_appliance.puzzles.peg_solitaire.frontier import LARGE, Frontier, read, table_of, written
-from pi_appliance.puzzles.peg_solitaire.proofs import find_proofs, is_proof
+from pi_appliance.puzzles.peg_solitaire.frontier import (
+    LARGE_TABLE,
+    Frontier,
+    build_table,
+    decode_checkpoint,
+    encode_checkpoint,
+)
+from pi_appliance.puzzles.peg_solitaire.pagoda import find_pagodas, is_valid_pagoda
 from pi_appliance.puzzles.runtime.interface import Interrupted, SearchRuntime, save_checkpoint
 
-SMALL = 100_000  # classes: a board with no more is counted to its end, for all its tables
-MEETING = 220_000_000  # bytes: what the full board takes; a larger table asks once more
-OFTEN = 120.0  # seconds between two checkpoints; where it is interrupted, there is one anyway
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CountResult:
+    """The result of a count."""
+
+    count: int
+    """The number of solutions."""
+    ends: Mapping[tuple[Hole, ...], int]
+    """The number of solutions by final hole, or by a group of symmetric holes that were not distinguished."""
+    rows: list[tuple[int, int, int]]
+    """For each level: classes, positions, ways."""
+    back: list[tuple[int, int, int]] = dataclasses.field(default_factory=list)
+    """The same for the backward search, summed over all last pairs."""
+    all_positions: bool
+    """Whether all reachable positions were visited; otherwise lost ones were discarded."""
+    fewest: int = 1
+    """The fewest pegs that can be left, if all positions were visited."""
+    last: tuple[tuple[int, int, int], ...] = ()
+    """The last level, if all positions were visited: classes, positions, ways."""
+    tried: int = 0
+    """The number of jumps tried."""
+    games: int = 0
+    """The number of games that end without a move, if all positions were visited."""
+
+    @property
+    def classes(self) -> int:
+        """The number of positions visited, up to symmetry."""
+        return sum(row[0] for row in self.rows) + sum(row[0] for row in self.back)
 
 
-class TooMany(Refused):
-    """There are more positions than were to be looked at, or more ways than are added up."""
+FULL_COUNT_LIMIT = 100_000  # classes: smaller boards are counted completely, for their tables
+MEETING_MEMORY = 220_000_000  # bytes that the full English board needs
+CHECKPOINT_INTERVAL = 120.0  # seconds; an interruption saves one, too
 
 
-class Count:
-    """One count, which may be cut off and gone on with."""
+class CountLimitReached(Refused):
+    """There are more positions than allowed, or more ways than fit into 128 bits."""
+
+
+class SolutionCounter:
+    """A count that can be interrupted and resumed."""
 
     def __init__(
-        self, field: Bitboard, runtime: SearchRuntime, *, most: float = float("inf"), small: int = SMALL
+        self, field: Bitboard, runtime: SearchRuntime, *, most: float = float("inf"), small: int = FULL_COUNT_LIMIT
     ) -> None:
-        """Count FIELD by at MOST so many classes; a board with more than SMALL is met in the middle."""
+        """Count at most `most` classes; a board with more than `small` is counted by meeting in the middle."""
         self.field, self.runtime, self.most, self.small = field, runtime, most, small
         self.pegs = field.start.bit_count()
-        self.turns = field.keeping(frozenset({field.start}))
-        self.forward = Frontier(game_of(field, self.turns), {field.start: 1})
-        self.proofs: tuple[Proof, ...] | None = None
-        self.into: list[int] = []  # the ways into each kind of last pair that is done
-        self.back: Frontier | None = None  # from the one that is not
-        self.back_proofs: tuple[Proof, ...] = ()
-        self.back_rows: list[tuple[int, int, int]] = []  # of the ways back that are done, level by level
+        self.symmetries = field.stabilizer(frozenset({field.start}))
+        self.forward = Frontier(to_game(field, self.symmetries), {field.start: 1})
+        self.proofs: tuple[PagodaFunction, ...] | None = None
+        self.into: list[int] = []  # ways into each finished orbit of final pairs
+        self.back: Frontier | None = None  # the backward search of the next orbit
+        self.back_proofs: tuple[PagodaFunction, ...] = ()
+        self.back_rows: list[tuple[int, int, int]] = []  # of finished backward searches, by level
         self.back_tried = 0
-        self.name = field.name("all" if field.board.whole else "count")
+        self.name = field.checkpoint_name("all" if field.board.all_positions else "count")
         self.saved = runtime.monotonic()
 
-    def run(self) -> Counted:
-        """Return what there is. Raises Interrupted, TooMany, and Refused if memory is too small."""
+    def run(self) -> CountResult:
+        """Count the solutions. Raises Interrupted, CountLimitReached, and Refused if memory is too small."""
         try:
             self._load()
         except Interrupted as error:
-            error.partial_result = self.partial_result()
+            error.partial_result = self.describe_progress()
             raise
         try:
             while self.forward.cells and (
-                self.field.board.whole or self.forward.looked <= self.small or self._is_late()
+                self.field.board.all_positions or self.forward.classes_seen <= self.small or self._too_late_to_meet()
             ):
                 self._advance(self.forward, self.pegs)
-            came = self._met() if self.forward.cells or self.proofs is not None else self._ended()
+            result = (
+                self._meet_in_middle() if self.forward.cells or self.proofs is not None else self._finish_full_count()
+            )
         except Interrupted as error:
-            error.partial_result = self.partial_result() + self._save()
+            error.partial_result = self.describe_progress() + self._save()
             raise
         self.runtime.cache.remove(self.name)
-        return came
+        return result
 
-    def partial_result(self) -> str:
-        """Return what is certain by now."""
+    def describe_progress(self) -> str:
+        """Return what is certain so far."""
         front = self.forward
-        what = f"all {front.looked:,} positions of up to {front.level} jumps" if front.level else "nothing"
+        what = f"all {front.classes_seen:,} positions of up to {front.level} jumps" if front.level else "nothing"
         back = f", and {pluralize(self.back.level, 'jump')} back from the end" if self.back and self.back.level else ""
-        ends = f"; {len(self.into)} of {len(self.field.last_pairs())} kinds of last pairs are done" if self.into else ""
+        ends = (
+            f"; {len(self.into)} of {len(self.field.final_pairs())} kinds of final pairs are done" if self.into else ""
+        )
         return f"{what} counted{back}{ends}"
 
-    def _is_late(self) -> bool:
-        """Say whether it is too late to meet anybody."""
+    def _too_late_to_meet(self) -> bool:
         return self.proofs is None and self.forward.level > self.pegs - 4
 
     def _advance(self, front: Frontier, pegs: int) -> None:
@@ -87,32 +128,32 @@ class Count:
             self.runtime.report_progress(None, f"{said}{front.size:,} positions, {part:.0%}")
 
         front.advance(self.runtime, tell)
-        if front.looked > self.most:
-            raise TooMany(f"there are more than {self.most:,.0f} positions")
-        # Everything that is added up later stays within 128 bits as long as this is true.
-        if front.ways * len(self.field.moves) * len(self.field.turns) >> 128:
-            raise TooMany("there are more than 2^128 ways")
-        if self.runtime.monotonic() - self.saved > OFTEN:
+        if front.classes_seen > self.most:
+            raise CountLimitReached(f"there are more than {self.most:,.0f} positions")
+        # Keeps all later sums within 128 bits.
+        if front.ways * len(self.field.moves) * len(self.field.symmetries) >> 128:
+            raise CountLimitReached("there are more than 2^128 ways")
+        if self.runtime.monotonic() - self.saved > CHECKPOINT_INTERVAL:
             self._save()
 
-    # A count that came to the end of all games
+    # A count that result to the end of all games
 
-    def _ended(self) -> Counted:
+    def _finish_full_count(self) -> CountResult:
         front = self.forward
         front.cells, front.level = front.before, front.level - 1
         left = self.pegs - front.level
         ends: dict[tuple[Hole, ...], int] = {}
         if left == 1:
             for key, ways in front.classes():
-                members = {turned(key, turn) for turn in self.turns}
+                members = {apply_symmetry(key, turn) for turn in self.symmetries}
                 for member in members:
                     if member & self.field.goals:
                         ends[self.field.board.holes[member.bit_length() - 1],] = ways // len(members)
-        return Counted(
+        return CountResult(
             count=sum(ends.values()),
             ends=dict(sorted(ends.items())),
             rows=front.rows,
-            whole=True,
+            all_positions=True,
             tried=front.tried,
             fewest=left,
             last=(front.rows[-1],),
@@ -121,44 +162,44 @@ class Count:
 
     # A count that meets in the middle
 
-    def _met(self) -> Counted:
-        """Go on from both ends until one jump is between them."""
+    def _meet_in_middle(self) -> CountResult:
+        """Advance both searches until one jump is between them."""
         field, front = self.field, self.forward
-        self.runtime.require_memory(MEETING, "a count that meets in the middle")
-        orbits = field.last_pairs()
+        self.runtime.require_memory(MEETING_MEMORY, "a count that meets in the middle")
+        orbits = field.final_pairs()
         if self.proofs is None:
             targets = [pair for orbit in orbits for pair in orbit]
-            proofs = find_proofs(field, [field.start], targets, field.turns, self.runtime)
+            proofs = find_pagodas(field, [field.start], targets, field.symmetries, self.runtime)
             front.project(
-                game_of(field, field.turns, proofs), lambda: self.runtime.report_progress(None, "the symmetries")
+                to_game(field, field.symmetries, proofs), lambda: self.runtime.report_progress(None, "the symmetries")
             )
             self.proofs = proofs
         for orbit in orbits[len(self.into) :]:
-            ways = self._ways_into(orbit)
-            self._leave_back()
+            ways = self._count_ways_into(orbit)
+            self._finish_backward()
             self.into.append(ways)
-        totals = self._ends(orbits)
-        return Counted(
+        totals = self._count_ends(orbits)
+        return CountResult(
             count=sum(totals.values()),
             ends=totals,
             rows=[*front.rows, (front.size, 0, front.ways)],
             back=self.back_rows,
-            whole=False,
+            all_positions=False,
             tried=front.tried + self.back_tried,
         )
 
-    def _ends(self, orbits: list[tuple[int, ...]]) -> dict[tuple[Hole, ...], int]:
-        """Return the ways that end at each hole, or at its images together where the start does not look alike to all.
+    def _count_ends(self, orbits: list[tuple[int, ...]]) -> dict[tuple[Hole, ...], int]:
+        """Return the solutions by final hole, or by groups of images if the start is less symmetric.
 
-        All of an orbit are told by one number, which is theirs in equal parts only if the start has their symmetries.
+        The counts of an orbit are equally distributed only if the start has all its symmetries.
         """
         field = self.field
-        even = len(self.turns) == len(field.turns)
+        even = len(self.symmetries) == len(field.symmetries)
         ends: dict[tuple[Hole, ...], int] = {}
         for hole in range(len(field.board.holes)):
-            images = sorted({turn[hole] for turn in field.turns})
+            images = sorted({turn[hole] for turn in field.symmetries})
             ways = sum(
-                into * sum(end in images for end in self._ends_of(orbit[0]))
+                into * sum(end in images for end in self._last_jump_count_ends(orbit[0]))
                 for orbit, into in zip(orbits, self.into, strict=True)
             )
             together = [hole] if even else images
@@ -166,29 +207,29 @@ class Count:
                 ends[tuple(field.board.holes[each] for each in together)] = ways * len(together) // len(images)
         return ends
 
-    def _ends_of(self, pair: int) -> list[int]:
+    def _last_jump_count_ends(self, pair: int) -> list[int]:
         """Return the numbers of the holes where the last jump from the two pegs PAIR can end."""
         return [move.end for move in self.field.moves if move.pair == pair and 1 << move.end & self.field.goals]
 
-    def _ways_into(self, orbit: tuple[int, ...]) -> int:
-        """Return the number of ways to all of ORBIT together."""
+    def _count_ways_into(self, orbit: tuple[int, ...]) -> int:
+        """Return the number of ways to all positions of `orbit` together."""
         field, front = self.field, self.forward
-        between = self.pegs - 3  # jumps but the one where they meet
-        symmetries = len(field.turns)
-        if self.back is None and 2 * front.level <= between + 1 and (first := self._mirrored(orbit)):
+        between = self.pegs - 3  # jumps except the one between the searches
+        symmetries = len(field.symmetries)
+        if self.back is None and 2 * front.level <= between + 1 and (first := self._mirror_first_jumps(orbit)):
             while front.cells and 2 * front.level < between + 1:
                 self._advance(front, self.pegs)
             cells = front.cells if 2 * front.level == between + 1 else front.before
-            return self._joined(cells) * len(orbit) // (symmetries * first)
+            return self._join(cells) * len(orbit) // (symmetries * first)
         if self.back is None:
-            self.back = self._from_behind(orbit)
+            self.back = self._start_backward(orbit)
         back = self.back
         while front.level + back.level < between and front.cells and back.cells:
             self._advance(min(front, back, key=lambda each: each.size), self.pegs)
-        return self._joined(back.cells) // symmetries
+        return self._join(back.cells) // symmetries
 
-    def _leave_back(self) -> None:
-        """Keep of the way back, which is done, what is told of it."""
+    def _finish_backward(self) -> None:
+        """Add the finished backward search to the totals."""
         if self.back:
             rows = [*self.back.rows, (self.back.size, 0, self.back.ways)]
             both = zip_longest(self.back_rows, rows, fillvalue=(0, 0, 0))
@@ -196,39 +237,39 @@ class Count:
             self.back_tried += self.back.tried
             self.back = None
 
-    def _mirrored(self, orbit: tuple[int, ...]) -> int:
-        """Return how many first jumps there are, if all of them lead to ORBIT with pegs for holes; otherwise 0."""
+    def _mirror_first_jumps(self, orbit: tuple[int, ...]) -> int:
+        """Return the number of first jumps if all lead to complements of `orbit`; otherwise 0."""
         field = self.field
         first = [field.start ^ move.triple for move in field.moves if field.start & move.triple == move.pair]
         return len(first) if all(field.full ^ position in orbit for position in first) else 0
 
-    def _from_behind(self, orbit: tuple[int, ...], proofs: tuple[Proof, ...] | None = None) -> Frontier:
-        """Return the beginning of the way back from ORBIT."""
+    def _start_backward(self, orbit: tuple[int, ...], proofs: tuple[PagodaFunction, ...] | None = None) -> Frontier:
+        """Return the start of the backward search from `orbit`."""
         field = self.field
         begin = [field.full ^ pair for pair in orbit]
         if proofs is None:
-            proofs = find_proofs(field, begin, self._starts(), field.turns, self.runtime)
+            proofs = find_pagodas(field, begin, self._backward_targets(), field.symmetries, self.runtime)
         self.back_proofs = proofs
-        game = game_of(field, field.turns, proofs)
+        game = to_game(field, field.symmetries, proofs)
         return Frontier(game, {game.canonical(begin[0]): len(orbit)})
 
-    def _starts(self) -> list[int]:
-        """Return what the way back has to come to."""
-        return sorted({turned(self.field.full ^ self.field.start, turn) for turn in self.field.turns})
+    def _backward_targets(self) -> list[int]:
+        """Return the targets of the backward search."""
+        return sorted({apply_symmetry(self.field.full ^ self.field.start, turn) for turn in self.field.symmetries})
 
-    def _joined(self, cells: "array[int]") -> int:
-        """Return the ways from start to end, over all that one jump has between it and CELLS, for each symmetry."""
+    def _join(self, cells: "array[int]") -> int:
+        """Return the ways from start to end through all pairs one jump apart, times the number of symmetries."""
         front, runtime = self.forward, self.runtime
 
         def tell() -> None:
             runtime.report_progress(None, f"{front.size:,} positions meet {len(cells) // 3:,}")
 
-        table = table_of(cells, tell)
+        table = build_table(cells, tell)
 
-        def joined(span: tuple[int, int]) -> int:
+        def join_span(span: tuple[int, int]) -> int:
             first, last = span
             sums = array("Q", bytes(16 * (last - first)))
-            kernel.meet(front.game, front.cells, first, last, table, self.field.full, sums)
+            kernel.count_meetings(front.game, front.cells, first, last, table, self.field.full, sums)
             here = front.cells[3 * first : 3 * last]
             return sum(
                 ((here[3 * at + 1] << 64) + here[3 * at + 2]) * ((sums[2 * at] << 64) + sums[2 * at + 1])
@@ -237,7 +278,7 @@ class Count:
             )
 
         total = 0
-        for part in front.map(runtime, joined, front.spans()):
+        for part in front.map_spans(runtime, join_span, front.spans()):
             total += part
             tell()
         return total
@@ -249,53 +290,53 @@ class Count:
         more, behind = self.back.save() if self.back else ([], None)
         words = {
             "forward": about,
-            "proofs": None if self.proofs is None else _plain(self.proofs),
+            "proofs": None if self.proofs is None else _pagodas_to_json(self.proofs),
             "into": self.into,
             "back": behind,
-            "back_proofs": _plain(self.back_proofs),
+            "back_proofs": _pagodas_to_json(self.back_proofs),
             "back_rows": self.back_rows,
             "back_tried": self.back_tried,
         }
-        lost = save_checkpoint(self.runtime.cache.save, self.name, written(words, [*parts, *more]))
+        lost = save_checkpoint(self.runtime.cache.save, self.name, encode_checkpoint(words, [*parts, *more]))
         self.saved = self.runtime.monotonic()
         return lost
 
     def _load(self) -> None:
-        """Go on from a checkpoint, if there is one that can be read and is sound."""
-        came = read(self.runtime.cache.load(self.name))
-        if came is None:
+        """Resume from a checkpoint, if there is a valid one."""
+        result = decode_checkpoint(self.runtime.cache.load(self.name))
+        if result is None:
             return
-        words, data = came
+        words, data = result
         behind = words["back"]
         size = sum(words["forward"]["sizes"])
         if len(data) != size + (sum(behind["sizes"]) if behind else 0):
             return
-        orbits = self.field.last_pairs()
+        orbits = self.field.final_pairs()
         if words["proofs"] is not None:
-            proofs = _proofs(words["proofs"])
+            proofs = _pagodas_from_json(words["proofs"])
             targets = [pair for orbit in orbits for pair in orbit]
-            if not all(is_proof(proof, self.field.moves, targets) for proof in proofs):
+            if not all(is_valid_pagoda(proof, self.field.moves, targets) for proof in proofs):
                 return
             self.proofs = proofs
-            self.forward.game = game_of(self.field, self.field.turns, proofs)
+            self.forward.game = to_game(self.field, self.field.symmetries, proofs)
 
         def tell() -> None:
-            self.runtime.report_progress(None, "what was counted before is read")
+            self.runtime.report_progress(None, "loading the checkpoint")
 
-        if len(data) >= LARGE:
-            self.runtime.require_memory(4 * len(data), "what was counted before")
+        if len(data) >= LARGE_TABLE:
+            self.runtime.require_memory(4 * len(data), "the checkpoint")
         self.forward.load(data, words["forward"], tell)
         self.into = words["into"]
         self.back_rows = [(classes, positions, ways) for classes, positions, ways in words["back_rows"]]
         self.back_tried = words["back_tried"]
         if behind:
-            self.back = self._from_behind(orbits[len(self.into)], _proofs(words["back_proofs"]))
+            self.back = self._start_backward(orbits[len(self.into)], _pagodas_from_json(words["back_proofs"]))
             self.back.load(data[size:], behind, tell)
 
 
-def _plain(proofs: tuple[Proof, ...]) -> list[Any]:
+def _pagodas_to_json(proofs: tuple[PagodaFunction, ...]) -> list[Any]:
     return [[proof.weights, proof.least] for proof in proofs]
 
 
-def _proofs(plain: list[Any]) -> tuple[Proof, ...]:
-    return tuple(Proof(tuple(weights), least) for weights, least in plain)
+def _pagodas_from_json(plain: list[Any]) -> tuple[PagodaFunction, ...]:
+    return tuple(PagodaFunction(tuple(weights), least) for weights, least in plain)

@@ -1,4 +1,4 @@
-"""One level of positions after another, each with its number of ways: counted on all cores, kept where it stops."""
+"""Count level after level of positions on all cores, with checkpoints."""
 
 import json
 from array import array
@@ -10,38 +10,38 @@ from pi_appliance.puzzles import kernel_mode
 from pi_appliance.puzzles.peg_solitaire import kernel
 from pi_appliance.puzzles.runtime.interface import SearchRuntime
 
-ITEM = 8_192 if kernel_mode(kernel) == "compiled" else 192  # classes a call: hundredths of a second
-SPAN = 16 * ITEM  # cells that are copied in about that time
-FEW = 4  # calls that are not worth a second core
-LARGE = 64_000_000  # bytes of a table, from where it is asked whether it fits
-CELL = 24  # bytes
+ITEM_SIZE = 8_192 if kernel_mode(kernel) == "compiled" else 192  # classes per call, some 10 ms
+COPY_SPAN = 16 * ITEM_SIZE  # cells copied in about that time
+MIN_PARALLEL_CALLS = 4  # up to this many calls, one core is faster
+LARGE_TABLE = 64_000_000  # bytes; larger tables check the memory first
+CELL_SIZE = 24  # bytes
 MAGIC = b"PEGLVL01"
 
-Tell = Callable[[float], None]
-"""Told how much of a level is done, 0 to 1; what it raises, ends the count."""
-Came = tuple["array[int]", int, int, int]  # classes, positions they came from, moves there, ways to those without
+PartCallback = Callable[[float], None]
+"""Receives the part of a level that is done, 0 to 1; its exceptions end the count."""
+SpanResult = tuple["array[int]", int, int, int]  # classes, expanded positions, their moves, ways to stuck ones
 
 
 class Frontier:
-    """The positions that can be reached by so many jumps, and those after them as far as they are known.
+    """The positions after a number of jumps, with their number of ways, and the unfinished next level.
 
-    A class is [least member, high, low] in `cells`, one behind the other.
+    `cells` has three numbers per class: canonical position, high and low word of the ways.
     """
 
     def __init__(self, game: kernel.Game, ways: Mapping[int, int]) -> None:
-        """Begin with the classes of WAYS, and the number of ways to each."""
+        """Start with the classes of `ways` and the number of ways to each."""
         self.game = game
         self.level = 0
         self.cells = array("Q")
         for key, number in ways.items():
             self.cells.extend((key, number >> 64, number & (1 << 64) - 1))
-        self.before = array("Q")  # the level before
-        self.rows: list[tuple[int, int, int]] = []  # of each level that is done: classes, positions, ways
+        self.before = array("Q")  # the previous level
+        self.rows: list[tuple[int, int, int]] = []  # of finished levels: classes, positions, ways
         self.stuck = 0  # ways to positions that have no move
         self.tried = 0  # moves
-        self._begin()
+        self._start_level()
 
-    def _begin(self) -> None:
+    def _start_level(self) -> None:
         self.done = self.positions = 0
         self.after = kernel.Table(max(10, (2 * self.size).bit_length()))
 
@@ -56,21 +56,21 @@ class Frontier:
         return (sum(self.cells[1::3]) << 64) + sum(self.cells[2::3])
 
     @property
-    def looked(self) -> int:
-        """The number of classes of all levels until now."""
+    def classes_seen(self) -> int:
+        """The number of classes of all levels so far."""
         return sum(row[0] for row in self.rows) + self.size
 
     def classes(self) -> Iterator[tuple[int, int]]:
-        """Yield each class with its ways."""
+        """Yield each class with its number of ways."""
         cells = iter(self.cells)
         for key, high, low in zip(cells, cells, cells, strict=True):
             yield key, (high << 64) + low
 
-    def advance(self, runtime: SearchRuntime, tell: Tell) -> None:
-        """Go on by one jump; at the end `cells` may be empty. What TELL raises leaves it so that it can go on."""
+    def advance(self, runtime: SearchRuntime, tell: PartCallback) -> None:
+        """Compute the next level; afterwards `cells` may be empty. After an exception of `tell`, it can continue."""
         spans = self.spans(self.done)
         for (_, last), (cells, positions, tried, stuck) in zip(
-            spans, self.map(runtime, self._expanded, spans), strict=True
+            spans, self.map_spans(runtime, self._expand, spans), strict=True
         ):
             self._absorb(cells, runtime, tell)
             self.positions += positions
@@ -78,60 +78,60 @@ class Frontier:
             self.stuck += stuck
             self.done = last
             tell(last / self.size)
-        level = packed(self.after, lambda: tell(1.0))
+        level = compact_table(self.after, lambda: tell(1.0))
         self.rows.append((self.size, self.positions, self.ways))
         self.before, self.cells = self.cells, level
         self.level += 1
-        if CELL * 4 * self.size >= LARGE:  # what the next level is laid out for
-            runtime.require_memory(CELL * 8 * self.size, "a level of positions")
-        self._begin()
+        if CELL_SIZE * 4 * self.size >= LARGE_TABLE:  # the table of the next level
+            runtime.require_memory(CELL_SIZE * 8 * self.size, "a level of positions")
+        self._start_level()
 
     def project(self, game: kernel.Game, tell: Callable[[], None]) -> None:
-        """See the positions as GAME does, which has other symmetries. What TELL raises leaves it as it was."""
+        """Merge the classes under the symmetries of `game`. An exception of `tell` leaves everything unchanged."""
         table = kernel.Table(max(10, (2 * self.size).bit_length()))
         for first, last in self.spans():
             kernel.project(game, self.cells, first, last, table)
             tell()
-        self.cells = packed(table, tell)
+        self.cells = compact_table(table, tell)
         self.game = game
-        self._begin()
+        self._start_level()
 
     def spans(self, begin: int = 0) -> list[tuple[int, int]]:
-        """Return the classes from BEGIN on, in parts for one call each."""
-        return list(pairwise([*range(begin, self.size, ITEM), self.size])) if begin < self.size else []
+        """Return the ranges of classes from `begin` on, one per call."""
+        return list(pairwise([*range(begin, self.size, ITEM_SIZE), self.size])) if begin < self.size else []
 
     @staticmethod
-    def map(
+    def map_spans(
         runtime: SearchRuntime, function: Callable[[tuple[int, int]], Any], spans: list[tuple[int, int]]
     ) -> Iterator[Any]:
-        """Call FUNCTION for each of SPANS, on all cores if it is worth it."""
-        return runtime.executor.map(function, spans) if len(spans) > FEW else map(function, spans)
+        """Call `function` for each span, on all cores if there are enough spans."""
+        return runtime.executor.map(function, spans) if len(spans) > MIN_PARALLEL_CALLS else map(function, spans)
 
-    def _expanded(self, span: tuple[int, int]) -> Came:
-        bits = (8 * ITEM).bit_length()
+    def _expand(self, span: tuple[int, int]) -> SpanResult:
+        bits = (8 * ITEM_SIZE).bit_length()
         while True:
             table = kernel.Table(bits)
             if kernel.expand(self.game, self.cells, *span, table):
                 return (
-                    packed(table, lambda: None),
+                    compact_table(table, lambda: None),
                     table.positions,
                     table.tried,
                     (table.stuck_high << 64) + table.stuck_low,
                 )
             bits += 1
 
-    def _absorb(self, cells: "array[int]", runtime: SearchRuntime, tell: Tell) -> None:
+    def _absorb(self, cells: "array[int]", runtime: SearchRuntime, tell: PartCallback) -> None:
         while self.after.size + len(cells) // 3 > self.after.most:
-            self.after = grown(self.after, runtime, lambda: tell(self.done / self.size))
-        self._put(cells)
+            self.after = grow_table(self.after, runtime, lambda: tell(self.done / self.size))
+        self._merge(cells)
 
-    def _put(self, cells: "array[int]") -> None:
-        """Put CELLS into the level after this one."""
-        kernel.absorb(cells, 0, len(cells) // 3, self.after)
+    def _merge(self, cells: "array[int]") -> None:
+        """Add `cells` to the next level."""
+        kernel.merge(cells, 0, len(cells) // 3, self.after)
 
     def save(self) -> tuple[list[bytes | memoryview], dict[str, Any]]:
-        """Return all there is: its numbers, not copied, and words that tell how they are to be read."""
-        after = packed(self.after, lambda: None)
+        """Return the numbers, not copied, and a JSON description of them."""
+        after = compact_table(self.after, lambda: None)
         parts: list[bytes | memoryview] = [memoryview(each).cast("B") for each in (self.cells, self.before, after)]
         about = {
             "level": self.level,
@@ -145,7 +145,7 @@ class Frontier:
         return parts, about
 
     def load(self, data: memoryview, about: Mapping[str, Any], tell: Callable[[], None]) -> None:
-        """Be as one was that was saved; what TELL raises leaves it without what was found of the level after."""
+        """Restore a saved state. An exception of `tell` loses the unfinished next level only."""
         self.cells, self.before, after = array("Q"), array("Q"), array("Q")
         at = 0
         for cells, size in zip((self.cells, self.before, after), about["sizes"], strict=True):
@@ -153,50 +153,50 @@ class Frontier:
             at += size
         self.level, self.stuck, self.tried = about["level"], about["stuck"], about["tried"]
         self.rows = [(classes, positions, ways) for classes, positions, ways in about["rows"]]
-        self._begin()
-        self.after = table_of(after, tell)
+        self._start_level()
+        self.after = build_table(after, tell)
         self.done, self.positions = about["done"], about["positions"]
 
 
-def table_of(cells: "array[int]", tell: Callable[[], None]) -> kernel.Table:
-    """Return CELLS so that a class can be found among them."""
+def build_table(cells: "array[int]", tell: Callable[[], None]) -> kernel.Table:
+    """Return a hash table of `cells`."""
     size = len(cells) // 3
     table = kernel.Table(max(10, (2 * size).bit_length()))
-    for first, last in pairwise([*range(0, size, SPAN), size]):
-        kernel.absorb(cells, first, last, table)
+    for first, last in pairwise([*range(0, size, COPY_SPAN), size]):
+        kernel.merge(cells, first, last, table)
         tell()
     return table
 
 
-def grown(table: kernel.Table, runtime: SearchRuntime, tell: Callable[[], None]) -> kernel.Table:
-    """Return a TABLE of twice the size."""
-    if CELL << table.bits >= LARGE:
-        runtime.require_memory(3 * CELL << table.bits, "a level of positions")
+def grow_table(table: kernel.Table, runtime: SearchRuntime, tell: Callable[[], None]) -> kernel.Table:
+    """Return a copy of `table` of twice the size."""
+    if CELL_SIZE << table.bits >= LARGE_TABLE:
+        runtime.require_memory(3 * CELL_SIZE << table.bits, "a level of positions")
     larger = kernel.Table(table.bits + 1)
-    for first, last in pairwise([*range(0, 1 << table.bits, SPAN), 1 << table.bits]):
-        kernel.absorb(table.cells, first, last, larger)
+    for first, last in pairwise([*range(0, 1 << table.bits, COPY_SPAN), 1 << table.bits]):
+        kernel.merge(table.cells, first, last, larger)
         tell()
     return larger
 
 
-def packed(table: kernel.Table, tell: Callable[[], None]) -> "array[int]":
-    """Return the classes of TABLE, one behind the other."""
-    level = array("Q", bytes(CELL * table.size))
+def compact_table(table: kernel.Table, tell: Callable[[], None]) -> "array[int]":
+    """Return the classes of `table` without gaps."""
+    level = array("Q", bytes(CELL_SIZE * table.size))
     at = 0
-    for first, last in pairwise([*range(0, 1 << table.bits, SPAN), 1 << table.bits]):
-        at = kernel.pack(table.cells, first, last, level, at)
+    for first, last in pairwise([*range(0, 1 << table.bits, COPY_SPAN), 1 << table.bits]):
+        at = kernel.compact(table.cells, first, last, level, at)
         tell()
     return level
 
 
-def written(about: Mapping[str, Any], parts: list[bytes | memoryview]) -> list[bytes | memoryview]:
-    """Return PARTS with words ABOUT them, as they go to a shelf."""
+def encode_checkpoint(about: Mapping[str, Any], parts: list[bytes | memoryview]) -> list[bytes | memoryview]:
+    """Return the parts of a cache entry."""
     words = json.dumps(about).encode()
     return [MAGIC, len(words).to_bytes(8, "little"), words, *parts]
 
 
-def read(data: memoryview | None) -> tuple[dict[str, Any], memoryview] | None:
-    """Return what was `written`; None if that is something else."""
+def decode_checkpoint(data: memoryview | None) -> tuple[dict[str, Any], memoryview] | None:
+    """Return the description and the numbers of a cache entry, or None if it is not valid."""
     if data is None or len(data) < 16 or bytes(data[:8]) != MAGIC:
         return None
     length = int.from_bytes(data[8:16], "little")

@@ -1,29 +1,34 @@
-"""The counting behind peg solitaire: positions are integers, one bit a hole. Plain Python over `array` buffers.
+"""Count positions of peg solitaire: plain Python over `array` buffers, with Cython types in kernel.pxd.
 
-A move is a triple, the bits of the three holes it touches, and a pair, the two that must hold pegs for it: it is open
-when position & triple == pair, and position ^ triple is the position after it. Positions that are images of each
-other are one class, and its least member stands for it. A level is three words for each class, one behind the other:
-that member, and the high and low 64 bits of the number of ways to all members together. What is 64 bits wide wraps by
-itself when compiled, and is masked here so that it does the same as it is.
+A move has a triple, the bits of its three holes, and a pair, the bits of the two that must hold pegs. It is legal if
+position & triple == pair, and leads to position ^ triple. Positions that are symmetric images form a class, which the
+least one (the canonical one) represents. A level has three words per class: the canonical position, and the high and
+low 64 bits of the number of ways to all its members. Compiled arithmetic wraps at 64 bits; the masks do the same here.
 """
 
 from array import array
 from collections.abc import Sequence
 
-ALL = 0xFFFF_FFFF_FFFF_FFFF
-SPREAD = 0x9E37_79B9_7F4A_7C15  # 2^64 divided by the golden ratio: neighbours land far from each other
+WORD_MASK = 0xFFFF_FFFF_FFFF_FFFF
+HASH_FACTOR = 0x9E37_79B9_7F4A_7C15  # 2**64 / golden ratio: spreads neighbouring keys
 GUARDS = 0x8080_8080_8080_8080
-WAITING = 4096  # chains that wait while one is followed: at most five a jump, and a board has 64 holes
+STACK_SIZE = 4096  # at most five chains per jump, 64 holes
 
 
 class Game:
-    """A board: its moves, its symmetries, and what proves that a position is lost.
+    """A board: moves, symmetries and pagoda functions.
 
-    MOVES are (triple, pair, hole of the end), ordered by the hole of the start; STARTS says for each hole, and for one
-    beyond, where its moves begin. IMAGES holds, for each symmetry and each part of WIDTH bits of a position, what the
-    bits of this part become; the first symmetry changes nothing. A proof is a field of eight bits in a word: ROOMS
-    holds, for each word and part, what the bits of this part give to its eight fields, and LOSSES what each move takes
-    from them. A position is lost if any field has not its highest bit.
+    Args:
+        moves: (triple, pair, end hole), ordered by the start hole.
+        starts: for each hole, and one more, the index of its first move.
+        width: bits of a part of a position.
+        parts: number of parts.
+        images: for each symmetry (the identity first) and part, the image of each value of the part.
+        weight_sums: for each word of eight 8-bit pagoda fields and each part, what each value of the part adds.
+        losses: for each move and word, what the move subtracts.
+
+    A position is lost if the highest bit of any field is 0.
+
     """
 
     def __init__(
@@ -33,26 +38,26 @@ class Game:
         width: int,
         parts: int,
         images: "array[int]",
-        rooms: "array[int]",
+        weight_sums: "array[int]",
         losses: "array[int]",
     ) -> None:
         self.moves, self.holes = len(moves), len(starts) - 1
         self.triples = array("Q", [move[0] for move in moves])
         self.pairs = array("Q", [move[1] for move in moves])
-        self.lands = array("I", [move[2] for move in moves])
+        self.end_holes = array("I", [move[2] for move in moves])
         self.starts = array("I", starts)
         self.width, self.parts, self.low = width, parts, (1 << width) - 1
         self.images, self.count = images, len(images) // (parts << width)
-        self.rooms, self.losses, self.words = rooms, losses, len(rooms) // (parts << width)
-        self.room = array("Q", bytes(8 * self.words + 8))
-        self.waiting = array("Q", bytes(8 * WAITING))
-        self.pegs = array("I", bytes(4 * WAITING))
-        self.stable = 1
-        self.own = self.goals = 0  # for `spread`
+        self.weight_sums, self.losses, self.words = weight_sums, losses, len(weight_sums) // (parts << width)
+        self.fields = array("Q", bytes(8 * self.words + 8))
+        self.stack = array("Q", bytes(8 * STACK_SIZE))
+        self.pegs = array("I", bytes(4 * STACK_SIZE))
+        self.stabilizer = 1
+        self.unjumpable = self.goals = 0  # for expand_chains
 
     def canonical(self, position: int) -> int:
-        """Return the least image of POSITION; by then `stable` says how many symmetries leave it as it is."""
-        best, stable = position, 1
+        """Return the least image of `position`; sets `stabilizer`, the number of symmetries that keep it."""
+        best, stabilizer = position, 1
         images, width, low, parts = self.images, self.width, self.low, self.parts
         chunk = low + 1
         one = position & low
@@ -66,75 +71,75 @@ class Game:
                 for part in range(3, parts):
                     image |= images[at + part * chunk + (position >> part * width & low)]
             if image < best:
-                best, stable = image, 1
+                best, stabilizer = image, 1
             elif image == best:
-                stable += 1
-        self.stable = stable
+                stabilizer += 1
+        self.stabilizer = stabilizer
         return best
 
     def alive(self, position: int) -> bool:
-        """Say whether nothing proves that POSITION is lost; if so, `room` holds its fields."""
-        rooms, width, low, at = self.rooms, self.width, self.low, 0
+        """Return whether no pagoda function proves `position` lost; if so, `fields` is set for `stays_alive`."""
+        weight_sums, width, low, at = self.weight_sums, self.width, self.low, 0
         for word in range(self.words):
             field = 0
             for part in range(self.parts):
-                field = (field + rooms[at + (position >> part * width & low)]) & ALL
+                field = (field + weight_sums[at + (position >> part * width & low)]) & WORD_MASK
                 at += low + 1
             if field & GUARDS != GUARDS:
                 return False
-            self.room[word] = field
+            self.fields[word] = field
         return True
 
-    def fits(self, move: int) -> bool:
-        """Say whether nothing proves that MOVE loses the position that was last found alive."""
+    def stays_alive(self, move: int) -> bool:
+        """Return whether `move` keeps the position of the last `alive` from being proven lost."""
         at, left = move * self.words, GUARDS
         for word in range(self.words):
-            left &= self.room[word] - self.losses[at + word]
+            left &= self.fields[word] - self.losses[at + word]
             if left != GUARDS:
                 break
         return left == GUARDS
 
 
 class Table:
-    """A level that grows: classes by their least member, with the number of ways. It has 2^BITS places."""
+    """A hash table of classes with their number of ways; 2**bits places."""
 
     def __init__(self, bits: int) -> None:
         self.bits = bits
         self.cells = array("Q", bytes(24 << bits))
         self.shift, self.mask = 64 - bits, (1 << bits) - 1
-        self.size, self.most = 0, (3 << bits) >> 2  # places that are taken; more would make every search long
-        self.positions = 0  # members of the classes whose moves were looked at
-        self.tried = 0  # moves that were open there
-        self.stuck_high = self.stuck_low = 0  # ways to positions that have no move
+        self.size, self.most = 0, (3 << bits) >> 2  # used places; at most 3/4 to keep probes short
+        self.positions = 0  # members of the expanded classes
+        self.tried = 0  # legal moves of expanded positions
+        self.stuck_high = self.stuck_low = 0  # ways to positions without a move
 
     def find(self, key: int) -> int:
-        """Return where the class KEY stands in `cells`, or where it would."""
-        place = (key * SPREAD & ALL) >> self.shift
+        """Return the index of the class in `cells`, or of its free place."""
+        place = (key * HASH_FACTOR & WORD_MASK) >> self.shift
         at = 3 * place
         while self.cells[at] != key and self.cells[at] != 0:
             place = (place + 1) & self.mask
             at = 3 * place
         return at
 
-    def put(self, key: int, high: int, low: int) -> None:
-        """Add ways to the class KEY."""
+    def add(self, key: int, high: int, low: int) -> None:
+        """Add ways to a class."""
         at = self.find(key)
         if self.cells[at] == 0:
             self.cells[at] = key
             self.size += 1
-        total = (self.cells[at + 2] + low) & ALL
-        self.cells[at + 1] = (self.cells[at + 1] + high + (total < low)) & ALL
+        total = (self.cells[at + 2] + low) & WORD_MASK
+        self.cells[at + 1] = (self.cells[at + 1] + high + (total < low)) & WORD_MASK
         self.cells[at + 2] = total
 
-    def stop(self, high: int, low: int) -> None:
-        """Add ways to positions that have no move."""
-        total = (self.stuck_low + low) & ALL
-        self.stuck_high = (self.stuck_high + high + (total < low)) & ALL
+    def add_stuck(self, high: int, low: int) -> None:
+        """Add ways to positions without a move."""
+        total = (self.stuck_low + low) & WORD_MASK
+        self.stuck_high = (self.stuck_high + high + (total < low)) & WORD_MASK
         self.stuck_low = total
 
 
-class Seen:
-    """Classes that were met, by their least member. It has 2^BITS places."""
+class KeySet:
+    """A hash set of canonical positions; 2**bits places."""
 
     def __init__(self, bits: int) -> None:
         self.bits = bits
@@ -143,18 +148,18 @@ class Seen:
         self.size, self.most = 0, (3 << bits) >> 2
 
     def find(self, key: int) -> int:
-        """Return where the class KEY stands in `cells`, or where it would."""
-        place = (key * SPREAD & ALL) >> self.shift
+        """Return the index of the key in `cells`, or of its free place."""
+        place = (key * HASH_FACTOR & WORD_MASK) >> self.shift
         while self.cells[place] != key and self.cells[place] != 0:
             place = (place + 1) & self.mask
         return place
 
     def has(self, key: int) -> bool:
-        """Say whether the class KEY was met."""
+        """Return whether the set has the key."""
         return self.cells[self.find(key)] != 0
 
     def add(self, key: int) -> None:
-        """Remember that the class KEY was met."""
+        """Add a key."""
         place = self.find(key)
         if self.cells[place] == 0:
             self.cells[place] = key
@@ -162,13 +167,13 @@ class Seen:
 
 
 def expand(game: Game, cells: Sequence[int], first: int, last: int, table: Table) -> bool:
-    """Put what follows the classes FIRST to LAST of a level by one jump into TABLE; False if it is too small."""
+    """Add the successors of the classes `first` to `last` by one jump to `table`; return False if it is too small."""
     for index in range(first, last):
         if table.size + game.moves > table.most:
             return False
         position, high, low = cells[3 * index], cells[3 * index + 1], cells[3 * index + 2]
         game.canonical(position)
-        table.positions += game.count // game.stable
+        table.positions += game.count // game.stabilizer
         if not game.alive(position):
             continue
         opened = False
@@ -176,84 +181,86 @@ def expand(game: Game, cells: Sequence[int], first: int, last: int, table: Table
             if position & game.triples[move] == game.pairs[move]:
                 opened = True
                 table.tried += 1
-                if game.fits(move):
-                    table.put(game.canonical(position ^ game.triples[move]), high, low)
+                if game.stays_alive(move):
+                    table.add(game.canonical(position ^ game.triples[move]), high, low)
         if not opened:
-            table.stop(high, low)
+            table.add_stuck(high, low)
     return True
 
 
-def spread(game: Game, cells: Sequence[int], first: int, last: int, table: Table, most: int) -> bool:
-    """Put what follows the classes FIRST to LAST by any chain of jumps of one peg into TABLE; False if it is too small.
+def expand_chains(game: Game, cells: Sequence[int], first: int, last: int, table: Table, most: int) -> bool:
+    """Add the successors by any chain of jumps of one peg to `table`; return False if it is too small.
 
-    Left out is what has more than MOST pegs in the holes `own`, from where each has to move by itself, and what is
-    lost; a single peg is not if it stands in `goals`.
+    Skips lost positions and those with more than `most` pegs in `unjumpable` holes, which no jump passes over. A single
+    peg in `goals` is never lost.
     """
-    waiting, pegs, triples = game.waiting, game.pegs, game.triples
+    stack, pegs, triples = game.stack, game.pegs, game.triples
     for index in range(first, last):
         high, low = cells[3 * index + 1], cells[3 * index + 2]
         for hole in range(game.holes):
-            waiting[0], pegs[0], depth = cells[3 * index], hole, 1
+            stack[0], pegs[0], depth = cells[3 * index], hole, 1
             while depth > 0:
                 if table.size + game.moves > table.most:
                     return False
                 depth -= 1
-                position, peg = waiting[depth], pegs[depth]
+                position, peg = stack[depth], pegs[depth]
                 for move in range(game.starts[peg], game.starts[peg + 1]):
                     if position & triples[move] == game.pairs[move]:
                         after = position ^ triples[move]
                         table.tried += 1
-                        if game.alive(after) or (after & game.goals and few(after, 1)):
-                            waiting[depth], pegs[depth] = after, game.lands[move]
+                        if game.alive(after) or (after & game.goals and has_at_most(after, 1)):
+                            stack[depth], pegs[depth] = after, game.end_holes[move]
                             depth += 1
-                            if few(after & game.own, most):
-                                table.put(game.canonical(after), high, low)
+                            if has_at_most(after & game.unjumpable, most):
+                                table.add(game.canonical(after), high, low)
     return True
 
 
-def meet(game: Game, cells: Sequence[int], first: int, last: int, table: Table, flip: int, sums: "array[int]") -> None:
-    """Write into SUMS, high and low for each class FIRST to LAST, the ways back from what follows it by one jump.
+def count_meetings(
+    game: Game, cells: Sequence[int], first: int, last: int, table: Table, flip: int, sums: "array[int]"
+) -> None:
+    """Write the number of ways from the successors of each class to the end into `sums`, as high and low words.
 
-    TABLE holds the ways from the other end, where a hole is what a peg is here: FLIP turns all of them round. Each
-    number counts once for each symmetry that leaves its class as it is.
+    `table` has the ways of the backward search, where holes and pegs are swapped; `flip` swaps all. Each number counts
+    once per symmetry of its class.
     """
     for index in range(first, last):
         high = low = 0
         position = cells[3 * index]
         if game.alive(position):
             for move in range(game.moves):
-                if position & game.triples[move] == game.pairs[move] and game.fits(move):
+                if position & game.triples[move] == game.pairs[move] and game.stays_alive(move):
                     at = table.find(game.canonical(position ^ game.triples[move] ^ flip))
                     if table.cells[at]:
-                        for _ in range(game.stable):
-                            low = (low + table.cells[at + 2]) & ALL
-                            high = (high + table.cells[at + 1] + (low < table.cells[at + 2])) & ALL
+                        for _ in range(game.stabilizer):
+                            low = (low + table.cells[at + 2]) & WORD_MASK
+                            high = (high + table.cells[at + 1] + (low < table.cells[at + 2])) & WORD_MASK
         sums[2 * (index - first)], sums[2 * (index - first) + 1] = high, low
 
 
-def few(bits: int, most: int) -> bool:
-    """Say whether at most MOST of BITS are set."""
+def has_at_most(bits: int, most: int) -> bool:
+    """Return whether at most `most` of `bits` are set."""
     while bits and most > 0:
         bits &= bits - 1
         most -= 1
     return bits == 0
 
 
-def absorb(cells: Sequence[int], first: int, last: int, table: Table) -> None:
-    """Put the cells FIRST to LAST of a level, or of another table, into TABLE, which has room for them."""
+def merge(cells: Sequence[int], first: int, last: int, table: Table) -> None:
+    """Add the used cells `first` to `last` to `table`, which must have room."""
     for index in range(first, last):
         if cells[3 * index]:
-            table.put(cells[3 * index], cells[3 * index + 1], cells[3 * index + 2])
+            table.add(cells[3 * index], cells[3 * index + 1], cells[3 * index + 2])
 
 
 def project(game: Game, cells: Sequence[int], first: int, last: int, table: Table) -> None:
-    """Put the classes FIRST to LAST of a level, as GAME with its symmetries sees them, into TABLE, which has room."""
+    """Add the classes under the symmetries of `game` to `table`, which must have room."""
     for index in range(first, last):
-        table.put(game.canonical(cells[3 * index]), cells[3 * index + 1], cells[3 * index + 2])
+        table.add(game.canonical(cells[3 * index]), cells[3 * index + 1], cells[3 * index + 2])
 
 
-def pack(cells: Sequence[int], first: int, last: int, level: "array[int]", at: int) -> int:
-    """Copy those of the cells FIRST to LAST that are taken to LEVEL, from its class AT on; return where it goes on."""
+def compact(cells: Sequence[int], first: int, last: int, level: "array[int]", at: int) -> int:
+    """Copy the used cells to `level` from class index `at` on; return the next index."""
     for index in range(first, last):
         if cells[3 * index]:
             level[3 * at] = cells[3 * index]
@@ -263,15 +270,15 @@ def pack(cells: Sequence[int], first: int, last: int, level: "array[int]", at: i
     return at
 
 
-def absorb_new(cells: Sequence[int], first: int, last: int, seen: Seen, table: Table) -> None:
-    """Put those of the cells FIRST to LAST into TABLE, which has room, that were not SEEN."""
+def merge_new(cells: Sequence[int], first: int, last: int, seen: KeySet, table: Table) -> None:
+    """Add the cells whose keys are not in `seen` to `table`, which must have room."""
     for index in range(first, last):
         if not seen.has(cells[3 * index]):
-            table.put(cells[3 * index], cells[3 * index + 1], cells[3 * index + 2])
+            table.add(cells[3 * index], cells[3 * index + 1], cells[3 * index + 2])
 
 
-def remember(keys: Sequence[int], first: int, last: int, step: int, seen: Seen) -> None:
-    """Add to SEEN, which has room, those of KEYS, every STEP numbers one, that are FIRST to LAST and not 0."""
+def add_keys(keys: Sequence[int], first: int, last: int, step: int, seen: KeySet) -> None:
+    """Add every `step`-th non-zero number of `keys` to `seen`, which must have room."""
     for index in range(first, last):
         if keys[step * index]:
             seen.add(keys[step * index])

@@ -1,24 +1,230 @@
-"""Lines of peg solitaire in one row: `3,1-3,3 5,3-3,3-1,3`, where a peg that jumps on is named once."""
+"""Parse and write boards, solutions and listings of peg solitaire.
+
+A square board is drawn as it looks, with or without spaces between the marks. Below a first line "triangle", each row
+is either shifted by half a place with spaces between the marks, or starts in its first column:
+
+    triangle        triangle
+      O             O
+     X X            XX
+    X X X           XXX
+
+A solution in notation is one row, `3,1-3,3 5,3-3,3-1,3`; consecutive jumps of one peg form one move. In a listing,
+each solution is drawn as one board per jump, each followed by a blank line.
+"""
 
 import re
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from pi_appliance.errors import ConfigError, Problem
-from pi_appliance.puzzles.peg_solitaire.board import Board, Hole, Jump, Solution
+from pi_appliance.errors import ConfigError, Problem, Refused
+from pi_appliance.puzzles import Progress
+from pi_appliance.puzzles.peg_solitaire.board import Board, Hole, Jump, Solution, looks_spaced
+from pi_appliance.puzzles.peg_solitaire.render import render
+
+PEG = "X"
+EMPTY_MARKS = "O."
+NO_HOLE_MARKS = " #"
+TRIANGLE_HEADER = "triangle"
+MAX_SIDE = 15
+MAX_HOLES = 64  # a position is one 64-bit word
+_SYNONYMS = str.maketrans("xo●○", "XOXO")  # other common notations
+_SUGGESTIONS = {"0": "O", "*": "X", "_": ".", "-": "."}
+_DRAWING_HELP = "a board is drawn with X for a peg, O or . for an empty hole, a space or # where there is none"
+_STAGGER_HELP = "shift each row by half a place, with a space between two marks"
+
+
+def parse(text: str, file: str, first: int = 1) -> Board:
+    """Parse a drawn board. Blank lines around it do not count.
+
+    Args:
+        text: the drawing.
+        file: its name in messages.
+        first: the number of its first line in the file.
+
+    Raises:
+        ConfigError: with the first problem of each line.
+
+    """
+    rows = [row.rstrip() for row in text.splitlines()]
+    head = next((number for number, row in enumerate(rows) if row), 0)
+    triangular = bool(rows) and rows[head].strip().lower() == TRIANGLE_HEADER
+    if triangular:
+        rows[head] = ""
+    rows = [row.translate(_SYNONYMS) for row in rows]
+    problems = [problem for number, row in enumerate(rows, first) for problem in _find_bad_mark(row, number, file)]
+    if problems:
+        raise ConfigError(problems)
+    drawn = [Hole(x, y) for y, row in enumerate(rows) for x, mark in enumerate(row) if mark not in NO_HOLE_MARKS]
+    if not drawn:
+        raise ConfigError([Problem(file, first, 1, "no board is drawn here", _DRAWING_HELP)])
+    staggered = triangular and not any(Hole(x + 1, y) in set(drawn) for x, y in drawn)
+    if staggered and (problems := list(_find_misaligned(drawn, first, file))):
+        raise ConfigError(problems)
+    places = [Hole((at.x + at.y) // 2, at.y) for at in drawn] if staggered else drawn
+    if not triangular and looks_spaced(drawn) and not any("#" in row for row in rows):
+        places = [Hole(at.x // 2, at.y) for at in drawn]
+    left, top = min(x for x, _ in places), min(y for _, y in places)
+    holes = [Hole(x - left, y - top) for x, y in places]
+    problems = list(_find_excess(drawn, holes, first, file))
+    pegs = frozenset(hole for hole, (x, y) in zip(holes, drawn, strict=True) if rows[y][x] == PEG)
+    if not pegs:
+        corner = min(x for x, _ in drawn)
+        problems.append(Problem(file, first + drawn[0].y, corner + 1, "the board has no peg", "draw pegs as X"))
+    if problems:
+        raise ConfigError(problems)
+    return Board(tuple(holes), pegs, triangular=triangular)
+
+
+def _find_bad_mark(row: str, number: int, file: str) -> list[Problem]:
+    for column, mark in enumerate(row, 1):
+        if mark not in PEG + EMPTY_MARKS + NO_HOLE_MARKS:
+            what = "a tab" if mark == "\t" else repr(mark)
+            right = f"did you mean {_SUGGESTIONS[mark]!r}?" if mark in _SUGGESTIONS else _DRAWING_HELP
+            return [Problem(file, number, column, f"{what} is not part of a board", right)]
+    return []
+
+
+def _find_misaligned(drawn: list[Hole], first: int, file: str) -> Iterator[Problem]:
+    """Yield the first mark of each row that is not half a place beside the row above."""
+    side = sum(drawn[0]) % 2
+    told = -1
+    for x, y in drawn:
+        if (x + y) % 2 != side and y != told:
+            told = y
+            yield Problem(file, first + y, x + 1, "this mark is directly below a mark of another row", _STAGGER_HELP)
+
+
+def _find_excess(drawn: list[Hole], holes: list[Hole], first: int, file: str) -> Iterator[Problem]:
+    """Yield the first hole beyond each limit, at its place in the drawing. Both lists are in reading order."""
+    right = f"a board has at most {MAX_HOLES} holes, {MAX_SIDE} a row and {MAX_SIDE} rows"
+    both = list(zip(drawn, holes, strict=True))
+    beyond = {
+        f"the board is more than {MAX_SIDE} holes wide": [at for at, hole in both if hole.x >= MAX_SIDE],
+        f"the board is more than {MAX_SIDE} rows high": [at for at, hole in both if hole.y >= MAX_SIDE],
+        f"the board has {len(drawn)} holes": drawn[MAX_HOLES:],
+    }
+    for wrong, places in beyond.items():
+        if places:
+            yield Problem(file, first + places[0].y, places[0].x + 1, wrong, right)
+
+
+_Row = tuple[int, str]  # line number from 1, and the line
+PROGRESS_INTERVAL = 50  # solutions
+BOARD_HEADER, SOLUTION_START, SOLUTION_END = "Starting Board", "Start Solution", "End Solution"
+_ROW = re.compile(r"([^\r\n]*)(?:\r\n?|\n)?")  # matched one by one: splitlines takes ten times the memory of the text
+_SHAPE_HELP = "look for a missing or extra line"
+_FOLLOW_HELP = "one peg jumps over one other into an empty hole"
+
+
+def render_solution(board: Board, line: Solution) -> str:
+    """Draw the board after each jump, each followed by a blank line."""
+    drawn: list[str] = []
+    pegs = board.pegs
+    for start, end in line:
+        pegs = pegs - {start, _hole_between(start, end)} | {end}
+        drawn.append(render(board, pegs) + "\n")
+    return "".join(drawn)
+
+
+def parse_listing(text: str, file: str, progress: Progress) -> Sequence[tuple[Board, Sequence[Solution]]]:
+    """Return each board of a listing with its solutions.
+
+    Raises:
+        ConfigError: it is not a listing.
+        Refused: a board does not follow from the previous one by a jump.
+
+    """
+    found: list[tuple[Board, list[Solution]]] = []
+    rows = enumerate((match[1] for match in _ROW.finditer(text)), 1)
+    total = text.count("\n") + 1
+    known: dict[Jump, Jump] = {}  # share equal jumps: long listings repeat few of them
+    for number, row in rows:
+        if row == BOARD_HEADER:
+            found.append((_parse_rows(_take_drawing(rows), file), []))
+        elif row == SOLUTION_START:
+            if not found:
+                raise ConfigError(
+                    [Problem(file, number, 1, "a solution without a board", f"begin with {BOARD_HEADER!r}")]
+                )
+            board, lines = found[-1]
+            if not len(lines) % PROGRESS_INTERVAL:
+                progress(min(1.0, number / total), f"{len(lines):,} solutions read")
+            lines.append(tuple(known.setdefault(jump, jump) for jump in _read_jumps(board, rows, number, file)))
+        elif row == SOLUTION_END:
+            right = f"write {SOLUTION_START!r} above its first board"
+            raise ConfigError([Problem(file, number, 1, "this solution does not begin", right)])
+    if not found:
+        raise ConfigError([Problem(file, 1, 1, "this is not a listing", f"begin with {BOARD_HEADER!r} and the board")])
+    return found
+
+
+def _take_drawing(rows: Iterator[_Row]) -> list[_Row]:
+    """Consume the rows up to the next empty one."""
+    taken: list[_Row] = []
+    for number, row in rows:
+        if not row:
+            break
+        taken.append((number, row))
+    return taken
+
+
+def _parse_rows(rows: list[_Row], file: str) -> Board:
+    """Parse numbered rows, so that problems have the right line number."""
+    return parse("\n".join(row for _, row in rows), file, rows[0][0] if rows else 1)
+
+
+def _read_jumps(board: Board, rows: Iterator[_Row], start: int, file: str) -> Iterator[Jump]:
+    """Yield the jumps between the drawn boards up to the end of the solution that begins in row `start`."""
+    pegs = board.pegs
+    for number, row in rows:
+        if row == SOLUTION_END:
+            return
+        if row:
+            drawn = _parse_rows([(number, row), *_take_drawing(rows)], file)
+            if drawn.holes != board.holes:
+                raise ConfigError([Problem(file, number, 1, "this board has a different shape", _SHAPE_HELP)])
+            jump = _find_jump(pegs, drawn.pegs)
+            if jump is None:
+                raise Refused(
+                    str(Problem(file, number, 1, "this board does not follow from the one before", _FOLLOW_HELP))
+                )
+            yield jump
+            pegs = drawn.pegs
+    raise ConfigError(
+        [Problem(file, start, 1, "this solution does not end", f"write {SOLUTION_END!r} below its last board")]
+    )
+
+
+def _find_jump(before: frozenset[Hole], after: frozenset[Hole]) -> Jump | None:
+    gone, came = before - after, after - before
+    if len(gone) == 2 and len(came) == 1:
+        for start in gone:
+            jump = Jump(start, *came)
+            straight = (jump.end.x - start.x) % 2 == (jump.end.y - start.y) % 2 == 0
+            if straight and gone == {start, _hole_between(*jump)}:
+                return jump
+    return None
+
+
+def _hole_between(start: Hole, end: Hole) -> Hole:
+    return Hole((start.x + end.x) // 2, (start.y + end.y) // 2)
+
 
 _WORD = re.compile(r"\S+")
 _MOVE = re.compile(r"\d{1,2},\d{1,2}(-\d{1,2},\d{1,2})+", re.ASCII)
 _HOLE = re.compile(r"\d+,\d+", re.ASCII)
-_RIGHT = "a jump is written from-to, holes as x,y, such as 3,1-3,3, with one more hole for each jump of the same peg"
+_JUMP_HELP = (
+    "a jump is written from-to, holes as x,y, such as 3,1-3,3, with one more hole for each jump of the same peg"
+)
 
 
 def notate(board: Board, line: Solution) -> str:  # noqa: ARG001 - as every puzzle has it
-    """Return LINE in one row; jumps by one peg in a row stand together."""
-    return " ".join("-".join(map(str, move)) for move in moves_of(line))
+    """Return the solution in one row; consecutive jumps of one peg are joined."""
+    return " ".join("-".join(map(str, move)) for move in group_moves(line))
 
 
-def moves_of(line: Solution) -> list[list[Hole]]:
-    """Return the moves of LINE: the holes that one peg goes through, as long as it is the same that jumps."""
+def group_moves(line: Solution) -> list[list[Hole]]:
+    """Return the moves: for each, the holes that one peg passes."""
     moves: list[list[Hole]] = []
     for start, end in line:
         if moves and moves[-1][-1] == start:
@@ -29,28 +235,28 @@ def moves_of(line: Solution) -> list[list[Hole]]:
 
 
 def parse_solution(board: Board, text: str, file: str) -> Solution:
-    """Return the line that TEXT notates, whatever the rules say of it. Raises ConfigError with every problem."""
+    """Parse a solution in notation, legal or not. Raises ConfigError with every problem."""
     jumps: list[Jump] = []
     problems: list[Problem] = []
     for number, row in enumerate(text.splitlines(), 1):
         for word in _WORD.finditer(row):
             at = word.start() + 1
             if not _MOVE.fullmatch(word[0]):
-                problems.append(Problem(file, number, at, f"{word[0]!r} is no jump", _RIGHT))
+                problems.append(Problem(file, number, at, f"{word[0]!r} is not a jump", _JUMP_HELP))
                 continue
             holes = [Hole(*map(int, each[0].split(","))) for each in _HOLE.finditer(word[0])]
             jumps += [Jump(start, end) for start, end in pairwise(holes)]
             problems += [
-                Problem(file, number, at + each.start(), f"there is no hole at {hole}", _inside(board))
+                Problem(file, number, at + each.start(), f"there is no hole at {hole}", _hole_help(board))
                 for each, hole in zip(_HOLE.finditer(word[0]), holes, strict=True)
                 if hole not in board.holes
             ]
     if not jumps and not problems and len(board.pegs) != 1:
-        problems.append(Problem(file, 1, 1, "no jump is written here", _RIGHT))
+        problems.append(Problem(file, 1, 1, "no jump is written here", _JUMP_HELP))
     if problems:
         raise ConfigError(problems)
     return tuple(jumps)
 
 
-def _inside(board: Board) -> str:
-    return f"a hole is called x,y, both counted from 0 at the top left, such as {board.holes[len(board.holes) // 2]}"
+def _hole_help(board: Board) -> str:
+    return f"write a hole as x,y, both counted from 0 at the top left, such as {board.holes[len(board.holes) // 2]}"

@@ -1,14 +1,14 @@
-"""Draws a peg solitaire board: as text, as an SVG picture, and as the pictures that play a line."""
+"""Draw boards as text and SVG, and solutions as a series of pictures."""
 
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 
 from pi_appliance.puzzles import Step, pluralize
-from pi_appliance.puzzles.peg_solitaire.board import Board, Hole, Jump, Solution, spaced
+from pi_appliance.puzzles.peg_solitaire.board import Board, Hole, Jump, Solution, looks_spaced
 from pi_appliance.puzzles.rendering import svg_document
 
-UNIT = 40  # the side of a hole's place, in the picture's own units
-# Wood by day, dark wood by night; the pegs stay bright.
+HOLE_SIZE = 40  # SVG units
+# Wood, and dark wood in dark mode.
 STYLE = """\
 .peg-wood{fill:#c8a06a;stroke:#c8a06a}.peg-hole{fill:#8b6538}.peg-goal{stroke:#1f6feb}
 .peg-body{fill:#b3261e}.peg-shine{fill:#fff;fill-opacity:.35}
@@ -19,43 +19,45 @@ STYLE = """\
 
 
 def render(board: Board, pegs: AbstractSet[Hole] | None = None) -> str:
-    """Draw BOARD, a line a row, with the pegs it begins with or with PEGS."""
+    """Draw the board with its own pegs or with `pegs`."""
     pegs = board.pegs if pegs is None else pegs
     holes = set(board.holes)
     height = max(hole.y for hole in board.holes) + 1
     if not board.triangular:
         width = max(hole.x for hole in board.holes) + 1
-        blank = "#" if spaced(holes) else " "  # a space would be read as one between marks that stand side by side
+        blank = "#" if looks_spaced(holes) else " "  # a space would read as a separator
         rows = ([Hole(x, y) for x in range(width)] for y in range(height))
-        return "".join("".join(_mark(at, holes, pegs, blank) for at in row) + "\n" for row in rows)
-    # Each row half a place beside the one above: two columns a hole.
+        return "".join("".join(_mark_at(at, holes, pegs, blank) for at in row) + "\n" for row in rows)
+    # Rows are shifted by half a hole: two columns per hole.
     left, right = (bound(2 * x - y for x, y in board.holes) for bound in (min, max))
     drawn = ["triangle\n"]
     for y in range(height):
         marks = (
-            _mark(Hole((column + y) // 2, y), holes, pegs) if (column + y) % 2 == 0 else " "
+            _mark_at(Hole((column + y) // 2, y), holes, pegs) if (column + y) % 2 == 0 else " "
             for column in range(left, right + 1)
         )
         drawn.append("".join(marks) + "\n")
     return "".join(drawn)
 
 
-def _mark(at: Hole, holes: AbstractSet[Hole], pegs: AbstractSet[Hole], blank: str = " ") -> str:
+def _mark_at(at: Hole, holes: AbstractSet[Hole], pegs: AbstractSet[Hole], blank: str = " ") -> str:
     return "X" if at in pegs else "O" if at in holes else blank
 
 
 def render_svg(board: Board, pegs: AbstractSet[Hole] | None = None, jump: Jump | None = None) -> str:
-    """Draw BOARD as a picture that needs nothing else, with the pegs it begins with or with PEGS, just after JUMP."""
+    """Draw the board with its own pegs or with `pegs`, just after `jump`."""
     pegs = board.pegs if pegs is None else pegs
-    middles = _middles(board)
-    width, height = (max(at) + UNIT for at in zip(*middles.values(), strict=True))
-    # Squares, or discs among triangles, with a broad round edge: neighbours grow together into one board.
+    middles = _hole_centres(board)
+    width, height = (max(at) + HOLE_SIZE for at in zip(*middles.values(), strict=True))
+    # Squares or discs with a broad round stroke merge into one board.
     parts = ['<g class="peg-wood" stroke-width="24" stroke-linejoin="round">']
     for x, y in middles.values():
         if board.triangular:
-            parts.append(f'<circle cx="{x:g}" cy="{y:g}" r="{UNIT / 2:g}"/>')
+            parts.append(f'<circle cx="{x:g}" cy="{y:g}" r="{HOLE_SIZE / 2:g}"/>')
         else:
-            parts.append(f'<rect x="{x - UNIT / 2:g}" y="{y - UNIT / 2:g}" width="{UNIT}" height="{UNIT}"/>')
+            parts.append(
+                f'<rect x="{x - HOLE_SIZE / 2:g}" y="{y - HOLE_SIZE / 2:g}" width="{HOLE_SIZE}" height="{HOLE_SIZE}"/>'
+            )
     parts.append("</g>")
     for hole, (x, y) in middles.items():
         parts.append(f'<circle class="peg-hole" cx="{x:g}" cy="{y:g}" r="8"/>')
@@ -64,13 +66,13 @@ def render_svg(board: Board, pegs: AbstractSet[Hole] | None = None, jump: Jump |
         if hole in pegs:
             parts.append(f'<circle class="peg-body" cx="{x:g}" cy="{y:g}" r="15"/>')
             parts.append(f'<circle class="peg-shine" cx="{x - 5:g}" cy="{y - 5:g}" r="4"/>')
-    parts += _jumped(middles[jump.start], middles[jump.end]) if jump else []
+    parts += _draw_jump(middles[jump.start], middles[jump.end]) if jump else []
     title = f"Peg solitaire: {pluralize(len(pegs), 'peg')} in {pluralize(len(board.holes), 'hole')}"
     return svg_document(width, height, title, STYLE, parts)
 
 
-def _jumped(start: tuple[float, float], end: tuple[float, float]) -> list[str]:
-    """Draw the jump just made: a ring where the peg was that is gone, and an arrow to the one that jumped."""
+def _draw_jump(start: tuple[float, float], end: tuple[float, float]) -> list[str]:
+    """Draw a ring around the removed peg and an arrow to the peg that jumped."""
     (x, y), (u, v) = start, end
     right, down = (u - x) / 2, (v - y) / 2
     length = (right * right + down * down) ** 0.5
@@ -86,8 +88,8 @@ def _jumped(start: tuple[float, float], end: tuple[float, float]) -> list[str]:
 
 
 def steps(board: Board, line: Solution) -> Iterator[Step]:
-    """Yield the pictures that play LINE: the board as it begins, and after each jump."""
-    yield Step(f"The beginning: {pluralize(len(board.pegs), 'peg')}", render_svg(board))
+    """Yield the starting board and the board after each jump."""
+    yield Step(f"Start: {pluralize(len(board.pegs), 'peg')}", render_svg(board))
     pegs = board.pegs
     for number, jump in enumerate(line, 1):
         start, end = jump
@@ -95,12 +97,13 @@ def steps(board: Board, line: Solution) -> Iterator[Step]:
         yield Step(f"Jump {number} of {len(line)}: {jump}", render_svg(board, pegs, jump))
 
 
-def _middles(board: Board) -> dict[Hole, tuple[float, float]]:
-    """Return where the middle of each hole is drawn."""
+def _hole_centres(board: Board) -> dict[Hole, tuple[float, float]]:
+    """Return the SVG coordinates of each hole."""
     if not board.triangular:
-        return {hole: (hole.x * UNIT + UNIT, hole.y * UNIT + UNIT) for hole in board.holes}
+        return {hole: (hole.x * HOLE_SIZE + HOLE_SIZE, hole.y * HOLE_SIZE + HOLE_SIZE) for hole in board.holes}
     left = min(2 * x - y for x, y in board.holes)
-    # Rows of equal triangles are nearer to each other than its points, by the root of three quarters.
+    # Rows of a triangular grid are sqrt(3/4) apart.
     return {
-        hole: ((2 * hole.x - hole.y - left) * UNIT / 2 + UNIT, hole.y * UNIT * 0.866 + UNIT) for hole in board.holes
+        hole: ((2 * hole.x - hole.y - left) * HOLE_SIZE / 2 + HOLE_SIZE, hole.y * HOLE_SIZE * 0.866 + HOLE_SIZE)
+        for hole in board.holes
     }

@@ -1,8 +1,8 @@
-"""Solves peg solitaire: whether there is a line to a single peg, which ones, how many, and the shortest.
+"""Solve peg solitaire: find, enumerate or count solutions, or find the shortest.
 
-The rule of three proves many boards to have none at once. For lines, a walk in reading order gives up early, and a
-wide search that keeps the most promising positions goes on; numbers come from a count that walks no line, and the
-shortest from layers of moves. Only what was looked at as a whole proves that there is no solution.
+The parity rule proves many boards unsolvable at once. Solutions come from a depth-first search with a limit, then from
+a beam search. Counts come from `count`, the shortest solutions from `min_moves`. Only a complete search proves that
+there is no solution.
 """
 
 from collections.abc import Iterator, Mapping
@@ -10,33 +10,31 @@ from itertools import chain
 
 from pi_appliance.errors import Refused
 from pi_appliance.puzzles import Proof, SolveMode, SolveResult, Table, kernel_mode, pluralize
-from pi_appliance.puzzles.peg_solitaire import kernel, walk
+from pi_appliance.puzzles.peg_solitaire import dfs, kernel
+from pi_appliance.puzzles.peg_solitaire.bitboard import Bitboard, Move, find_parity_obstacle, to_bitboard
 from pi_appliance.puzzles.peg_solitaire.board import Board
-from pi_appliance.puzzles.peg_solitaire.count import Count
-from pi_appliance.puzzles.peg_solitaire.counted import Counted
-from pi_appliance.puzzles.peg_solitaire.field import Bitboard, Move, field_of
-from pi_appliance.puzzles.peg_solitaire.moves import MinMoveSearch
-from pi_appliance.puzzles.peg_solitaire.parity import forbids
+from pi_appliance.puzzles.peg_solitaire.count import CountResult, SolutionCounter
+from pi_appliance.puzzles.peg_solitaire.min_moves import MinMoveSearch
 from pi_appliance.puzzles.runtime.interface import SearchRuntime
 
-PATIENCE = 50_000  # dead positions: a fraction of a second
-WIDTHS = (100, 1_000, 10_000)  # 100 solves nearly every board, within hundredths of a second
+DEAD_END_LIMIT = 50_000  # dead positions: a fraction of a second
+BEAM_WIDTHS = (100, 1_000, 10_000)  # 100 solves nearly every board within some 10 ms
 COMPILED = kernel_mode(kernel) == "compiled"
-BUDGET = 20_000_000 if COMPILED else 200_000  # positions, where lines are asked for and their number is an extra
+BUDGET = 20_000_000 if COMPILED else 200_000  # positions, if solutions are listed and the count is optional
 
 
 def solve(board: Board, mode: SolveMode, runtime: SearchRuntime) -> SolveResult:
-    """Return the answer for BOARD: by then it is known whether there is one. Raises Interrupted; Refused (memory)."""
+    """Solve the board. Raises Interrupted, and Refused if memory is too small."""
     facts = {"kernel": kernel_mode(kernel)}
-    if why := forbids(board):
+    if why := find_parity_obstacle(board):
         return SolveResult(count=0, proof=Proof.PARITY, reason=why, details=facts)
-    search = _Search(board, runtime)
+    search = _SolutionSearch(board, runtime)
     if mode is SolveMode.COUNT:
-        return _numbers(search.field, runtime, float("inf"))
+        return _count_solutions(search.field, runtime, float("inf"))
     if mode is SolveMode.FEWEST:
         first = search.first()
-        return first if first.proof else _fewest(search.field, runtime)
-    return search.first() if mode is SolveMode.FIRST else _all(search, runtime)
+        return first if first.proof else _solve_fewest_moves(search.field, runtime)
+    return search.first() if mode is SolveMode.FIRST else _solve_all(search, runtime)
 
 
 def hint(board: Board, runtime: SearchRuntime) -> str:
@@ -48,12 +46,12 @@ def hint(board: Board, runtime: SearchRuntime) -> str:
     return f"the peg at {line[0].start} jumps to {line[0].end}" if line else "only one peg is left: it is solved"
 
 
-def _all(search: "_Search", runtime: SearchRuntime) -> SolveResult:
+def _solve_all(search: "_SolutionSearch", runtime: SearchRuntime) -> SolveResult:
     try:
-        numbers = _numbers(search.field, runtime, BUDGET)
+        numbers = _count_solutions(search.field, runtime, BUDGET)
     except Refused as error:
         found = search.first()
-        why = f"not counted beside the lines: {error}; ask for the count alone"
+        why = f"not counted along with the solutions: {error}; count them separately"
         facts = dict(found.details) | ({} if found.proof else {"count": why})
         return SolveResult(
             solutions=found.solutions,
@@ -75,23 +73,23 @@ def _all(search: "_Search", runtime: SearchRuntime) -> SolveResult:
     )
 
 
-def _fewest(field: Bitboard, runtime: SearchRuntime) -> SolveResult:
+def _solve_fewest_moves(field: Bitboard, runtime: SearchRuntime) -> SolveResult:
     fewest = MinMoveSearch(field, runtime)
     moves = fewest.run()
     return SolveResult(
-        solutions=fewest.lines(),
+        solutions=fewest.solutions(),
         nodes_searched=lambda: fewest.tried,
         count=fewest.count(),
-        details={"kernel": kernel_mode(kernel), "moves": moves, "positions": fewest.looked},
+        details={"kernel": kernel_mode(kernel), "moves": moves, "positions": fewest.classes_seen},
     )
 
 
-def _numbers(field: Bitboard, runtime: SearchRuntime, most: float) -> SolveResult:
-    """Return how many solutions there are. Raises TooMany if it takes more than MOST positions."""
-    came = Count(field, runtime, most=most).run()
+def _count_solutions(field: Bitboard, runtime: SearchRuntime, most: float) -> SolveResult:
+    """Count the solutions. Raises CountLimitReached beyond `most` positions."""
+    came = SolutionCounter(field, runtime, most=most).run()
     facts: dict[str, int | float | str] = {"kernel": kernel_mode(kernel), "positions": came.classes}
-    tables = list(_tables(came))
-    if came.whole:
+    tables = list(_count_tables(came))
+    if came.all_positions:
         facts |= {
             "positions": sum(row[1] for row in came.rows),
             "positions_up_to_symmetry": came.classes,
@@ -101,8 +99,8 @@ def _numbers(field: Bitboard, runtime: SearchRuntime, most: float) -> SolveResul
         }
     if came.count:
         return SolveResult(nodes_searched=lambda: came.tried, count=came.count, details=facts, tables=tables)
-    looked = f"every position was looked at ({facts['positions']:,}): "
-    if not came.whole:
+    looked = f"all positions were searched ({facts['positions']:,}): "
+    if not came.all_positions:
         why = f"{looked}none leads to a single peg{f' at {field.board.goal}' if field.board.goal else ''}"
     elif came.fewest > 1:
         why = f"{looked}at best {came.fewest} pegs are left"
@@ -112,66 +110,66 @@ def _numbers(field: Bitboard, runtime: SearchRuntime, most: float) -> SolveResul
     return SolveResult(nodes_searched=tried, count=0, proof=Proof.EXHAUSTION, reason=why, details=facts, tables=tables)
 
 
-def _tables(came: Counted) -> Iterator[Table]:
-    if came.whole:
+def _count_tables(came: CountResult) -> Iterator[Table]:
+    if came.all_positions:
         headers = ("jumps", "up to symmetry", "without symmetry", "ways")
-        yield Table("Positions that can be reached", headers, [(level, *row) for level, row in enumerate(came.rows)])
-    for title, rows in (("Positions that were needed", came.rows), ("The same, from the end", came.back)):
-        if rows and not came.whole:
+        yield Table("Reachable positions", headers, [(level, *row) for level, row in enumerate(came.rows)])
+    for title, rows in (("Positions visited", came.rows), ("Positions visited backwards from the end", came.back)):
+        if rows and not came.all_positions:
             needed = [(level, row[0], row[2]) for level, row in enumerate(rows)]
             yield Table(title, ("jumps", "up to symmetry", "ways"), needed)
     if came.ends:
         ends = [(" or ".join(map(str, holes)), number) for holes, number in came.ends.items()]
-        yield Table("Where the last peg stands", ("hole", "solutions"), ends)
+        yield Table("Final hole", ("hole", "solutions"), ends)
 
 
-class _Search:
-    """One search for the lines of one board, step after step."""
-
+class _SolutionSearch:
     def __init__(self, board: Board, runtime: SearchRuntime) -> None:
-        self.board, self.runtime, self.field = board, runtime, field_of(board)
-        self.moves: dict[walk.Move, Move] = {(move.triple, move.pair): move for move in self.field.moves}
-        self.spent = 0  # jumps tried by the steps that are over
+        self.board, self.runtime, self.field = board, runtime, to_bitboard(board)
+        self.moves: dict[dfs.BitMove, Move] = {(move.triple, move.pair): move for move in self.field.moves}
+        self.spent = 0  # jumps tried by finished searches
 
     def first(self) -> SolveResult:
-        """Return the lines, of which the first is found by then."""
-        begun = self._walk(PATIENCE)
-        lines = begun.lines(self.field.start)
+        """Return a result whose first solution is already found."""
+        begun = self._depth_first(DEAD_END_LIMIT)
+        lines = begun.solutions(self.field.start)
         try:
             first = next(lines, None)
-        except walk.GaveUp:
-            self.spent += begun.tried
-            return self._wide()
-        begun.patience = None
-        return self._walked(begun, first, lines)
+        except dfs.SearchLimitReached:
+            self.spent += begun.nodes
+            return self._beam_then_depth_first()
+        begun.dead_end_limit = None
+        return self._make_result(begun, first, lines)
 
-    def _wide(self) -> SolveResult:
-        """Look for one line as widely as memory allows, then walk on from there, or without one through everything."""
-        hint: walk.Solution = ()
-        weights = _weights(self.board)
-        for width in WIDTHS:
-            found = walk.find(self.field.start, list(self.moves), self.field.goals, weights, width, self._tick)
-            self.spent += found.tried
+    def _beam_then_depth_first(self) -> SolveResult:
+        """Look for one solution by ever wider beams, then search depth-first from it, or through everything."""
+        hint: dfs.Solution = ()
+        weights = _hole_weights(self.board)
+        for width in BEAM_WIDTHS:
+            found = dfs.beam_search(self.field.start, list(self.moves), self.field.goals, weights, width, self._tick)
+            self.spent += found.nodes
             if found.line:
                 hint = found.line
                 break
-        again = self._walk()
-        lines = again.lines(self.field.start, hint)
-        return self._walked(again, next(lines, None), lines)
+        again = self._depth_first()
+        lines = again.solutions(self.field.start, hint)
+        return self._make_result(again, next(lines, None), lines)
 
-    def _walk(self, patience: int | None = None) -> walk.Walk:
-        return walk.Walk(list(self.moves), self.field.goals, self._tick, patience=patience)
+    def _depth_first(self, dead_end_limit: int | None = None) -> dfs.DepthFirstSearch:
+        return dfs.DepthFirstSearch(list(self.moves), self.field.goals, self._tick, dead_end_limit=dead_end_limit)
 
-    def _walked(self, done: walk.Walk, first: walk.Solution | None, others: Iterator[walk.Solution]) -> SolveResult:
+    def _make_result(
+        self, done: dfs.DepthFirstSearch, first: dfs.Solution | None, others: Iterator[dfs.Solution]
+    ) -> SolveResult:
         spent = self.spent
         facts: Mapping[str, str] = {"kernel": kernel_mode(kernel)}
 
         def tried() -> int:
-            return spent + done.tried
+            return spent + done.nodes
 
         if first is None:
             where = f" at {self.board.goal}" if self.board.goal else ""
-            why = f"every position was looked at: none has a single peg{where}"
+            why = f"all positions were searched: none has a single peg{where}"
             return SolveResult(nodes_searched=tried, count=0, proof=Proof.EXHAUSTION, reason=why, details=facts)
         jumps = {move: self.field.jump(it) for move, it in self.moves.items()}
         lines = (tuple(jumps[move] for move in line) for line in chain([first], others))
@@ -181,9 +179,9 @@ class _Search:
         self.runtime.report_progress(None, f"{pluralize(self.spent + tried, 'jump')} tried")
 
 
-def _weights(board: Board) -> list[int]:
-    """Return how heavy each hole is: light near the goal, or near the middle where any end will do."""
+def _hole_weights(board: Board) -> list[int]:
+    """Return the weight of each hole: light near the goal, or near the centre without one."""
     count = len(board.holes)
-    # In units of a hole divided by their number, so that the middle is a whole number too.
+    # Coordinates times the number of holes, so that the centre is an integer.
     x, y = [count * at for at in board.goal] if board.goal else [sum(at) for at in zip(*board.holes, strict=True)]
     return [(count * hole.x - x) ** 2 + (count * hole.y - y) ** 2 for hole in board.holes]
