@@ -1,6 +1,6 @@
-"""One night of a puzzle job: prepare, answer the boards one after the other, make new ones, and report.
+"""One run of a puzzle job: precompute tables, answer boards, generate new ones, and write the reports.
 
-A night that is cut off reports what it knows, and remembers with which board the next one goes on.
+An interrupted run reports its partial results and saves which board the next run starts with.
 """
 
 import contextlib
@@ -67,30 +67,30 @@ class PuzzleContext(JobContext):
 
 @dataclass(slots=True)
 class WeightedProgress:
-    """Tells how far the whole is, from how far a part of it is."""
+    """Combines the progress of parts into the progress of the run."""
 
     context: PuzzleContext
     parts: int
     number: int = -1
     name: str = ""
-    part: float = 0.0  # of the one in work, as far as it was told
+    part: float = 0.0  # progress of the current part
     seconds: Callable[[], float] = lambda: 0.0
-    """A steady clock, by which it is told how long the part in work will take."""
+    """A monotonic clock for the estimate of the current part."""
     _estimate: Estimate = field(default_factory=lambda: Estimate(lambda: 0.0))
 
     def next(self, name: str) -> None:
-        """Begin with the next part, called NAME."""
+        """Start the next part."""
         self.number, self.name, self.part = self.number + 1, name, 0.0
         self._estimate = Estimate(self.seconds)
         self.context.progress(self._whole(None), name)
 
     def tell(self, part: float | None, note: str) -> None:
-        """Tell that so much of this PART is done; None: nobody knows."""
+        """Report the progress of the current part, None if unknown."""
         left = self._estimate.remaining(part)
         self.context.progress(self._whole(part), f"{self.name}: {left}{', ' if left else ''}{note}")
 
     def _whole(self, part: float | None) -> float | None:
-        """Return what is done for certain. Of many parts something always is, and it never becomes less."""
+        """Return the progress of the run, which never decreases."""
         if self.parts == 1:
             return part
         self.part = max(self.part, part or 0.0)
@@ -98,7 +98,7 @@ class WeightedProgress:
 
 
 def daily_seeds(context: PuzzleContext, many: int) -> dict[str, int]:
-    """Return the names and the seeds of so MANY new boards: each day its own, and the same for the same day."""
+    """Return names and seeds of new boards: different for each day, but reproducible."""
     day = _scheduled_day(context)
     return {
         f"{day:%Y-%m-%d}" + (f"-{number}" if many > 1 else ""): int(f"{day:%Y%m%d}") * 1_000 + number
@@ -107,20 +107,20 @@ def daily_seeds(context: PuzzleContext, many: int) -> dict[str, int]:
 
 
 def _scheduled_day(context: PuzzleContext) -> datetime:
-    """Return the day of the slot, or of the run, in the job's time zone."""
+    """Return the day of the slot, or of the run, in the time zone of the job."""
     moment = read_slot(context.scheduled_for) or context.now
     return moment.astimezone(context.local_time().tzinfo)
 
 
 RESULT_FILE = "result.txt"
-DEFAULT_MAX_SOLUTIONS = 10_000  # solutions; ten thousand of the longest fill some 20 MB
-_MAX_SUMMARIES = 7  # boards whose answers are told where no report can be written
-JSON_FORMAT = 1  # of result.json; a reader of one can read what is added, and not what is changed
+DEFAULT_MAX_SOLUTIONS = 10_000  # solutions; the longest take some 20 MB
+_MAX_SUMMARIES = 7  # boards in the error message if no report can be written
+JSON_FORMAT = 1  # version of result.json; increase it for incompatible changes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchPlan:
-    """What is to be done."""
+    """The options of a run, with boards loaded."""
 
     puzzle: Puzzle
     name: str
@@ -130,29 +130,29 @@ class BatchPlan:
     precompute: bool
     generate: int
     keep_reports: int
-    """So many editions stay."""
+    """The number of report sets to keep."""
     model: Any
-    """What boards that are made are like."""
+    """The board that generated ones are like."""
 
 
 @dataclass(slots=True)
 class PuzzleBatch:
-    """The work of one run. What keeps it from being a success stands in `failure` at the end."""
+    """The work of one run. `failure` is the error to raise at the end, if any."""
 
     plan: BatchPlan
     context: PuzzleContext
     edition: ReportSet = field(init=False)
     cache: RecordingCache = field(init=False)
     share: WeightedProgress = field(init=False)
-    begun: float = field(init=False)  # by the steady clock
+    begun: float = field(init=False)  # monotonic seconds
     failure: ApplianceError | None = None
     told: list[BoardReport] = field(default_factory=list)
     prepared: SolveResult | None = None
-    seconds: float = 0.0  # that preparing took
-    cut_off: str = ""  # why, if it was
+    seconds: float = 0.0  # time of precomputing
+    cut_off: str = ""  # reason of an interruption
     prepared_so_far: str = ""
     left_out: list[str] = field(default_factory=list)
-    """What could not be prepared or made, and why."""
+    """Tables and boards that could not be built, with the reasons."""
     unmade: set[str] = field(default_factory=set)
     seeds: dict[str, int] = field(init=False)
 
@@ -162,15 +162,18 @@ class PuzzleBatch:
         self.share = WeightedProgress(self.context, max(1, plan.precompute + len(plan.boards) + plan.generate))
 
     def run(self) -> Result:
-        """Do it, and report. Interruptions and refusals are in the report, and in `failure`.
+        """Do the work and write the reports; interruptions and refusals are reported and stored in `failure`.
 
-        Raises Unavailable, or OutOfTime, if there can be no report.
+        Raises:
+            Unavailable: the reports cannot be written.
+            DeadlineExceeded: as above, and the run was interrupted.
+
         """
         try:
-            # Also while the report is written and put in its place, a request to end is not the end of the process.
+            # The runtime stays open while the reports are written, so that a signal cannot kill the process.
             with self._open_runtime() as runtime, self.context.report_set(self.plan.keep_reports) as self.edition:
                 return self._reported(runtime)
-        except Unavailable as error:  # the report cannot be written: then the history tells what was found
+        except Unavailable as error:  # without reports, the history has the results
             known = (each for each in self.told if each.answer or each.cut_off)
             found = (f"; {told.name}: {summarize(told).rstrip('.')}" for told in known)
             words = "".join((str(error), *islice(found, _MAX_SUMMARIES)))
@@ -202,30 +205,30 @@ class PuzzleBatch:
         self.share.next("precompute")
         begun = runtime.monotonic()
         try:
-            # The options have refused it of a puzzle that cannot; so with `make` below.
+            # The options were checked: the puzzle has the function. The same holds for `generate` below.
             self.prepared = self.plan.puzzle.precompute(runtime)  # type: ignore[attr-defined]
         except Interrupted as interrupted:
             self.prepared_so_far = format_partial_result(interrupted)
-            file.write(render_rows({"Prepared so far": self.prepared_so_far}) + "\n")
-            page.prepared(f"Not through yet: {self.prepared_so_far}.", {}, ())
+            file.write(render_rows({"Precomputed so far": self.prepared_so_far}) + "\n")
+            page.add_precomputed(f"Not complete yet: {self.prepared_so_far}.", {}, ())
             raise
-        except RESOURCE_ERRORS as error:  # what is there already may do for the boards
-            self._leave_out("prepared", to_appliance_error(error), page, file)
+        except RESOURCE_ERRORS as error:  # existing tables may suffice
+            self._leave_out("precomputed", to_appliance_error(error), page, file)
             return
         self.seconds = runtime.monotonic() - begun
-        file.write("Prepared\n========\n" + render_precomputed(self.prepared, self.seconds))
-        page.prepared(
-            f"Through, in {format_elapsed(self.seconds)}.", format_details(self.prepared.details), self.prepared.tables
+        file.write("Precomputed\n===========\n" + render_precomputed(self.prepared, self.seconds))
+        page.add_precomputed(
+            f"Complete, in {format_elapsed(self.seconds)}.", format_details(self.prepared.details), self.prepared.tables
         )
 
     def _leave_out(self, name: str, error: ApplianceError, page: Page, file: IO[str]) -> None:
-        """Tell that NAME is not there, because of ERROR, and go on: what else was done is worth a report."""
+        """Report that something could not be built, and continue."""
         self.left_out.append(f"{name}: {error}")
         file.write(render_rows({f"Not {name}": str(error)}) + "\n")
-        page.note(f"Not {name}", f"{error}.")
+        page.add_note(f"Not {name}", f"{error}.")
 
     def _listed(self) -> Iterator[BoardReport]:
-        """Yield the boards that are named, beginning with the first that the last night did not come to."""
+        """Yield the configured boards, starting with the first one that the last run did not reach."""
         for name in self._order():
             self.share.next(name)
             yield BoardReport(name=name, board=self.plan.boards[name], mode=self.plan.mode)
@@ -236,14 +239,14 @@ class PuzzleBatch:
         return names[at:] + names[:at]
 
     def _made(self, runtime: SearchRuntime, page: Page, file: IO[str]) -> Iterator[BoardReport]:
-        """Yield the boards of this date, each as it is made; some may be left out, as there is none like that."""
+        """Yield the generated boards of this date, except those that cannot be generated."""
         for name, seed in self.seeds.items():
             self.share.next(name)
             try:
                 made = self.plan.puzzle.generate(seed, self.plan.model, runtime)  # type: ignore[attr-defined]
             except RESOURCE_ERRORS as error:
                 self.unmade.add(name)
-                self._leave_out(f"made: {name}", to_appliance_error(error), page, file)
+                self._leave_out(f"generated: {name}", to_appliance_error(error), page, file)
                 continue
             yield BoardReport(
                 name=name, board=made.board, mode=self.plan.mode, made={"seed": str(seed), **made.details}
@@ -259,7 +262,7 @@ class PuzzleBatch:
             answer_board(self.plan.puzzle, told, self.plan.max_solutions, runtime, file.write)
         finally:
             page.add(told)
-            if told.made:  # another night makes another one: nobody goes on with this
+            if told.made:  # the next run generates another board
                 self.cache.remove_board_entries()
         for name, drawn in (told.answer.pictures if told.answer else {}).items():
             self._draw(f"{told.name}-{name}.svg", drawn)
@@ -280,14 +283,14 @@ class PuzzleBatch:
     def _recalled(self) -> str:
         try:
             return str(json.loads(self.context.load_state() or "{}").get("next", ""))
-        except (ValueError, AttributeError, Refused):  # damaged: an order is no reason to answer nothing
+        except (ValueError, AttributeError, Refused):  # a damaged state only loses the order
             return ""
 
     def _remember(self, page: Page, file: IO[str]) -> None:
-        """Keep where the next night begins; nothing is written where nothing was cut off.
+        """Save the board that the next run starts with, if it changed.
 
-        A board that takes all of a night, perhaps each, keeps no other from its turn: what was not reached comes first,
-        and it has the rest. If all was reached, the order stays, in which it is the last one.
+        A board that takes a whole run must not starve the others: boards not reached come first next time. If all were
+        reached, the order stays.
         """
         left, reached = set(self._left()), not any(told.cut_off for told in self.told)
         first = next((name for name in self._order() if name in left), "" if reached else self._recalled())
@@ -295,18 +298,18 @@ class PuzzleBatch:
             try:
                 self.context.save_state(json.dumps({"next": first}))
             except Unavailable as error:
-                name = "Not remembered where to go on"
+                name = "The next board could not be saved"
                 file.write(render_rows({name: str(error)}) + "\n")
-                page.note(name, f"{error}.")
+                page.add_note(name, f"{error}.")
 
     def _report(self, page: Page, file: IO[str]) -> Result:
-        """Write what stands at the end, result.json and result.html, and return what the run says of itself."""
+        """Write the end of result.txt, result.json and result.html; return the result of the run."""
         context, ended = self.context, self.context.clock()
         summary = self._summary()
         ends = {
             "Start time": _instant(context.now),
             "End time": _instant(ended),
-            "Memory at its peak": format_size(_memory()),
+            "Peak memory": format_size(_memory()),
         }
         file.write(f"{summary}\n{render_rows(ends)}")
         with self.edition.file("result.json") as out:
@@ -314,7 +317,7 @@ class PuzzleBatch:
             out.write("\n")
         with self.edition.file("result.html") as out:
             began = context.now.astimezone(context.local_time().tzinfo)
-            took = format_elapsed(self.share.seconds() - self.begun)  # the clock may have been set meanwhile
+            took = format_elapsed(self.share.seconds() - self.begun)  # the wall clock may have been changed
             times = f"{began:%A}, {began.day} {began:%B %Y, %H:%M} · it took {took}"
             out.write(page.render(summary, times))
         self._fail(summary)
@@ -330,9 +333,9 @@ class PuzzleBatch:
 
     def _summary(self) -> str:
         if self.prepared is not None and not self.told and not self.cut_off:
-            return f"prepared: {summarize_precomputed(self.prepared)}"
+            return f"precomputed: {summarize_precomputed(self.prepared)}"
         if self.prepared_so_far:
-            return f"not prepared yet: {self.cut_off}; {self.prepared_so_far}"
+            return f"not precomputed yet: {self.cut_off}; {self.prepared_so_far}"
         solved, proven = (sum(bool(getattr(told, how)) for told in self.told) for how in ("solved", "proven"))
         words = f"{pluralize(solved, 'board')} solved" + (f", {proven} proven to have no solution" if proven else "")
         if not self.cut_off:
@@ -370,7 +373,7 @@ class PuzzleBatch:
 
 
 def _memory() -> int:
-    """Return the bytes that this process, or the largest of its workers, held at most."""
+    """Return the peak memory of this process or its largest worker, in bytes."""
     who = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
     return max(resource.getrusage(each).ru_maxrss for each in who) * 1024
 

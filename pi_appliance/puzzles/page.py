@@ -1,4 +1,4 @@
-"""result.html: what became of the boards, as a page that stands alone: no script, nothing from anywhere."""
+"""result.html: a standalone page with the results and animated solutions, without scripts or external files."""
 
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
@@ -12,7 +12,7 @@ from pi_appliance.puzzles.rendering import format_details, format_label, format_
 from pi_appliance.puzzles.report import BoardReport, format_elapsed, generator_facts, summarize
 
 MOST_STEPS = 200
-_LINGER = 3  # so many times as long as the others, the last step is seen
+_LINGER = 3  # the last step is shown this many times longer
 
 PLAYER_STYLE = """\
 .player{display:grid;position:relative}
@@ -36,12 +36,12 @@ PLAYER_STYLE = """\
 
 
 class Player(NamedTuple):
-    """The markup of a line, and the styles of its pictures, each of which the page needs once."""
+    """The HTML of an animated solution, and the styles of its pictures, which the page needs once."""
 
     markup: str
     styles: tuple[str, ...]
     whole: bool
-    """Whether all steps are played; else the first MOST_STEPS are."""
+    """Whether all steps are included; otherwise the first MOST_STEPS."""
 
 
 class _Picture(NamedTuple):
@@ -51,7 +51,7 @@ class _Picture(NamedTuple):
 
 
 def player(steps: Iterable[Step], name: str) -> Player:
-    """Return what plays STEPS in a page; NAME, of letters and digits, is the player's own there."""
+    """Return a CSS animation of the steps; `name` (letters and digits) must be unique in the page."""
     steps = iter(steps)
     taken = list(islice(steps, MOST_STEPS))
     pictures = [_player_frame(step.svg) for step in taken]
@@ -87,7 +87,7 @@ def _player_frame(svg: str) -> _Picture:
 
 
 def _common(pictures: Sequence[_Picture]) -> int:
-    """Return how many parts all PICTURES begin with."""
+    """Return the number of parts that all pictures start with."""
     return sum(1 for _ in takewhile(lambda same: len(set(same)) == 1, zip(*(p.parts for p in pictures), strict=False)))
 
 
@@ -99,7 +99,7 @@ def _used(name: str, picture: _Picture, common: int, shared: dict[str, str]) -> 
 
 
 def _keyframes(name: str, steps: int) -> str:
-    """Return when a step is seen, and the last one, as shares of the time that all take together."""
+    """Return the animations that show a step, and the last step, for their share of the total time."""
     whole = steps - 1 + _LINGER
     return "".join(
         f"@keyframes {name}{which}{{0%{{visibility:visible}}{100 * share / whole:.3f}%,100%{{visibility:hidden}}}}"
@@ -130,10 +130,10 @@ def _all(name: str, steps: Sequence[Step]) -> str:
     return f'<details class="all"><summary>All steps</summary><ol>{rows}</ol></details>'
 
 
-ROOM = 700_000  # characters of played lines; of what is too much, only the end is shown
+ROOM = 700_000  # characters of animations; beyond, only the last step is shown
 _ROWS = 200  # of a table
 _WORDS = ' class="words"'
-_LONGEST = 2_000  # characters of a line's notation
+_LONGEST = 2_000  # characters of a notation
 
 STYLE = """\
 :root{color-scheme:light dark;--ink:#1d2124;--quiet:#5f666b;--paper:#f4f3ef;--card:#fff;--edge:#e2e0da;--key:#eae8e2}
@@ -159,7 +159,7 @@ details>summary{padding:.6rem 0;cursor:pointer}"""
 
 
 class Page:
-    """A page that grows by a board at a time, so that little is left to do when the time is over."""
+    """A page that grows by one board at a time, so that little work is left at the deadline."""
 
     def __init__(self, puzzle: Puzzle, job: str) -> None:
         self._puzzle, self._job = puzzle, job
@@ -167,10 +167,10 @@ class Page:
         self._names: list[str] = []
         self._styles: dict[str, None] = {}
         self._room = ROOM
-        self._least = 0  # characters that the shortest played line took
+        self._least = 0  # characters of the shortest animation so far
 
     def add(self, told: BoardReport) -> None:
-        """Add what became of one board."""
+        """Add the result of one board."""
         puzzle, number = self._puzzle, len(self._sections)
         parts = [
             f"<h2>{escape(told.name)}</h2>",
@@ -184,17 +184,19 @@ class Page:
             parts += map(_table, told.answer.tables)
         self._section(told.name, parts)
 
-    def prepared(self, words: str, facts: dict[str, str], tables: Sequence[Table]) -> None:
-        """Add what was prepared, in WORDS."""
+    def add_precomputed(self, words: str, facts: dict[str, str], tables: Sequence[Table]) -> None:
+        """Add a section about precomputed tables."""
         rows = "".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in facts.items())
-        self._section("Prepared", ["<h2>Prepared</h2>", f"<p>{escape(words)}</p><dl>{rows}</dl>", *map(_table, tables)])
+        self._section(
+            "Precomputed", ["<h2>Precomputed</h2>", f"<p>{escape(words)}</p><dl>{rows}</dl>", *map(_table, tables)]
+        )
 
-    def note(self, name: str, words: str) -> None:
-        """Add WORDS below NAME."""
+    def add_note(self, name: str, words: str) -> None:
+        """Add a section with a note."""
         self._section(name, [f"<h2>{escape(name)}</h2>", f"<p>{escape(words)}</p>"])
 
     def render(self, summary: str, times: str) -> str:
-        """Return the page. SUMMARY says how it went, TIMES when."""
+        """Return the page with a summary and the times of the run."""
         title = f"{self._puzzle.TITLE} · {self._job}"
         links = "".join(f'<a href="#s{number}">{escape(name)}</a>' for number, name in enumerate(self._names))
         nav = f"<nav>{links}</nav>" if len(self._names) > 1 else ""
@@ -213,7 +215,7 @@ class Page:
         self._names.append(name)
 
     def _shown(self, told: BoardReport, name: str) -> list[str]:
-        """Return the board and its solution. Of a new board, the solution is folded up: somebody may want to try."""
+        """Return the board and its solution. A generated board hides its solution in a fold."""
         picture = f'<div class="picture">{self._puzzle.render_svg(told.board)}</div>'
         if not told.listed.solutions:
             return [picture]
@@ -225,8 +227,8 @@ class Page:
         return [solution] if played else [picture, solution]
 
     def _played(self, steps: Iterator[Step], name: str) -> str:
-        """Return the STEPS, played; '' if there is no room for them."""
-        if self._room < self._least:  # drawing what is thrown away would take half of a night of new boards
+        """Return the animated steps, or '' if they exceed the size limit of the page."""
+        if self._room < self._least:  # rendering animations only to discard them is slow
             return ""
         played = player(steps, name)
         self._least = min(self._least or ROOM, len(played.markup))
@@ -234,7 +236,7 @@ class Page:
             return ""
         self._room -= len(played.markup)
         self._styles |= dict.fromkeys(played.styles)
-        told = f"The first {MOST_STEPS} steps are played; there are more of them."
+        told = f"Only the first {MOST_STEPS} steps are played."
         return played.markup + ("" if played.whole else f'<p class="quiet">{told}</p>')
 
     def _notated(self, board: Any, line: Any) -> str:
@@ -253,9 +255,9 @@ class Page:
 
 
 def _end(steps: Iterator[Step]) -> str:
-    """Return how STEPS end, where there is no room for all of them."""
-    number, last = deque(enumerate(steps), maxlen=1).pop()  # one at a time: many pictures are much memory
-    told = f"The end, after {pluralize(number, 'step')}. There is no room in this page to play them."
+    """Return the last picture of a solution that does not fit into the page."""
+    number, last = deque(enumerate(steps), maxlen=1).pop()  # one at a time to save memory
+    told = f"The end, after {pluralize(number, 'step')}. The page is too large to play them."
     return f'<div class="picture">{last.svg}</div><p class="quiet">{told}</p>'
 
 

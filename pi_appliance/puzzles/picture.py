@@ -1,4 +1,4 @@
-"""Data to PNG, for networks that take no SVG: the solution of a puzzle as a strip of boards, one a jump."""
+"""Draw a solution of peg solitaire as PNG, one board per jump, for networks that do not accept SVG."""
 
 import io
 import sys
@@ -18,11 +18,11 @@ from pi_appliance.storage.model import Picture
 if TYPE_CHECKING:
     from PIL.ImageDraw import ImageDraw
 
-WIDTH, HEIGHT = 1200, 675  # what the networks show whole on a phone, 16 to 9
-_FINE = 2  # drawn so many times larger, then made smaller, for smooth edges
-_EDGE, _HEAD, _FOOT = 44, 150, 28  # free at the sides, above the boards with the words in it, below them
+WIDTH, HEIGHT = 1200, 675  # 16:9, shown uncropped on phones
+_FINE = 2  # drawn larger and reduced, for smooth edges
+_EDGE, _HEAD, _FOOT = 44, 150, 28  # margins at the sides, above (with the title) and below
 _RIM, _HOLE, _PEG = 0.3, 0.17, 0.37  # in units of the distance of two holes
-_AROUND = 2 * _RIM + 0.55  # so much more than its holes a board needs
+_AROUND = 2 * _RIM + 0.55  # space around the holes of a board
 _LONGEST = 26  # characters of a name
 _PAPER, _INK, _PALE_INK = "#fbf6ec", "#2b2118", "#7a6a58"
 _WOOD, _DARK, _RED, _SHINE, _AMBER = "#c8a06a", "#8b6538", "#b3261e", "#d9817c", "#ffc53d"
@@ -30,32 +30,29 @@ _WOOD, _DARK, _RED, _SHINE, _AMBER = "#c8a06a", "#8b6538", "#b3261e", "#d9817c",
 
 @dataclass(slots=True)
 class SolvedBoard:
-    """A board and the first solution listed of it."""
+    """A board and its first listed solution."""
 
-    name: str  # empty where nobody named it
+    name: str  # may be empty
     boards: list[Board] = field(default_factory=list)  # the start, then one for each jump
-    count: str = ""  # what is known of how many solutions there are
+    count: str = ""  # the number of solutions, as written in the report
 
     @property
     def jumps(self) -> int:
-        """How many jumps it took."""
+        """The number of jumps."""
         return len(self.boards) - 1
 
 
 def draw_listing(lines: Iterable[str]) -> Picture | None:
-    """Return a picture of the longest solution in the LINES of a listing; None if they hold none.
-
-    Raises Refused where the library that draws is not there.
-    """
+    """Draw the longest solution of a listing, or return None without one. Raises Refused if Pillow is missing."""
     try:
         solved = [each for each in _read(lines) if each.jumps and _is_played(each.boards)]
-    except ConfigError:  # it looks like one, but what it draws are no boards
+    except ConfigError:  # its drawings are not boards of peg solitaire
         return None
     return draw_solution(max(solved, key=lambda each: each.jumps)) if solved else None
 
 
 def draw_solution(solved: SolvedBoard) -> Picture:
-    """Return SOLVED as a PNG of 1200 by 675 pixels. Raises Refused where the library that draws is not there."""
+    """Draw a solution as a PNG of 1200 x 675 pixels. Raises Refused if Pillow is missing."""
     try:
         from PIL import Image, ImageDraw, ImageFont  # noqa: PLC0415 - 50 ms and 6 MB for a post with a picture alone
     except ModuleNotFoundError:
@@ -73,7 +70,7 @@ def draw_solution(solved: SolvedBoard) -> Picture:
 
 
 def _read(lines: Iterable[str]) -> list[SolvedBoard]:
-    """Return each board of a listing with the first of its solutions. Raises ConfigError where one cannot be read."""
+    """Return each board of a listing with its first solution. Raises ConfigError."""
     found: list[SolvedBoard] = []
     rows = (line.rstrip("\r\n") for line in lines)
     name = above = ""
@@ -94,12 +91,12 @@ def _read(lines: Iterable[str]) -> list[SolvedBoard]:
 
 
 def _drawing(rows: Iterator[str]) -> str:
-    """Take the rows up to the next empty one."""
+    """Consume the rows up to the next empty one."""
     return "\n".join(iter(lambda: next(rows, ""), ""))
 
 
 def _to_the_end(rows: Iterator[str], known: int) -> list[str]:
-    """Take the drawings of a solution; return none of one that does not end, or where one is KNOWN already."""
+    """Consume the drawings of a solution; return none if it is incomplete or one is already known."""
     drawings: list[str] = []
     for row in rows:
         if row == SOLUTION_END:
@@ -114,7 +111,7 @@ def _known(board: Board) -> str:
 
 
 def _is_played(boards: Sequence[Board]) -> bool:
-    """Say whether each of BOARDS is a jump away from the one before, and the last one has one peg."""
+    """Return whether each board follows from the previous one by a jump, and the last one has one peg."""
     steps = all(
         one.holes == other.holes and len(one.pegs - other.pegs) == 2 and len(other.pegs - one.pegs) == 1
         for one, other in pairwise(boards)
@@ -133,7 +130,7 @@ def _subtitle(solved: SolvedBoard) -> str:
 
 
 def _count(solved: SolvedBoard) -> list[str]:
-    """Return in words how many solutions there are, if that is known."""
+    """Return the number of solutions in words, if known."""
     number = solved.count.replace(",", "")
     return [pluralize(int(number), "solution")] if number.isdecimal() else []
 
@@ -151,7 +148,7 @@ def _in_words(solved: SolvedBoard) -> str:
 
 
 def _draw_boards(pen: "ImageDraw", boards: Sequence[Board]) -> None:
-    """Draw BOARDS in rows, as large as they can be."""
+    """Draw the boards in rows, as large as possible."""
     wide, high = (max(axis) + 1 for axis in zip(*boards[0].holes, strict=True))
     room = ((WIDTH - 2 * _EDGE) * _FINE, (HEIGHT - _HEAD - _FOOT) * _FINE)
     unit, columns = max(
@@ -161,14 +158,14 @@ def _draw_boards(pen: "ImageDraw", boards: Sequence[Board]) -> None:
     step_x, step_y = room[0] / columns, room[1] / -(-len(boards) // columns)
     for number, (before, board) in enumerate(zip([boards[0], *boards], boards, strict=False)):
         row, column = divmod(number, columns)
-        # The middle of the first hole's place, so that the board stands in the middle of its own.
+        # Centre the board in its cell.
         x = _EDGE * _FINE + step_x * column + (step_x - unit * (wide - 1)) / 2
         y = _HEAD * _FINE + step_y * row + (step_y - unit * (high - 1)) / 2
         _draw_board(pen, before, board, (x, y), unit)
 
 
 def _draw_board(pen: "ImageDraw", before: Board, board: Board, at: tuple[float, float], unit: float) -> None:
-    """Draw BOARD, its top left hole AT, and how the one BEFORE became it: which peg moved, and which was taken."""
+    """Draw a board at `at`, with the jump that led from `before`."""
     places = {hole: (at[0] + hole.x * unit, at[1] + hole.y * unit) for hole in board.holes}
     for x, y in places.values():
         side = unit * (0.5 + _RIM)

@@ -1,4 +1,4 @@
-"""Job kind 'puzzle': answer boards of a puzzle; a report as text, for programs, and as a page that plays solutions."""
+"""Job kind `puzzle`: solve, count and generate boards, and write reports as text, JSON and HTML."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -18,7 +18,7 @@ _MAX_GENERATED = 1_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """The keys a job of this kind takes under `with:`."""
+    """The keys that a job of this kind has under `with:`."""
 
     puzzle: Annotated[str, "name of the puzzle, such as sudoku; `pi-appliance puzzle list` shows all"]
     boards: Annotated[
@@ -37,7 +37,7 @@ class Options:
     keep_reports: Annotated[int, "number of dated report folders to keep"] = 14
 
     def check(self) -> list[tuple[tuple[str | int, ...], str, str]]:
-        """Return what is wrong between the keys: where, what, and what would be right."""
+        """Return problems between the keys: path, problem, remedy."""
         problems: list[tuple[tuple[str | int, ...], str, str]] = []
         if self.max_solutions < 1:
             problems.append((("max-solutions",), f"{self.max_solutions} solutions cannot be listed", "use 1 or more"))
@@ -52,7 +52,7 @@ class Options:
         return [*problems, *self._beyond(puzzle), *self._wrong_boards(puzzle)]
 
     def _beyond(self, puzzle: Puzzle) -> list[tuple[tuple[str | int, ...], str, str]]:
-        """Return what is asked of the puzzle, and is nothing that it can do."""
+        """Return the options that the puzzle does not support."""
         problems: list[tuple[tuple[str | int, ...], str, str]] = []
         if self.solutions is not None and self.solutions not in puzzle.MODES:
             known = ", ".join(puzzle.MODES)
@@ -82,7 +82,7 @@ class Options:
         return problems + [(("boards",), f"two boards are called {name!r}", "give each its own name") for name in twice]
 
     def _wrong_rules(self, puzzle: Puzzle, where: Path) -> list[tuple[tuple[str | int, ...], str, str]]:
-        """Return the rules that the board at WHERE cannot take: each by itself, then all together."""
+        """Return the rules that the board does not accept: each alone, then all together."""
         problems: list[tuple[tuple[str | int, ...], str, str]] = []
         for name, value in self.rules.items():
             try:
@@ -105,7 +105,7 @@ def report_picture(lines: Iterable[str]) -> Picture | None:
 
 
 def run(options: Options, context: PuzzleContext) -> Result:
-    """Answer each board. Raises OutOfTime when it is cut off, with the report of what is known by then; Refused."""
+    """Answer each board. Raises DeadlineExceeded after an interruption, once the partial report is written; Refused."""
     puzzle = load_puzzle(options.puzzle)
     all_known = not (options.boards or options.generate or options.precompute)
     places = options.boards or ([Path(name) for name in puzzle.BOARDS] if all_known else [])
@@ -134,6 +134,6 @@ def _default_board(puzzle: Puzzle, rules: Mapping[str, str]) -> object:
 
 
 def _to_problems(path: tuple[str | int, ...], error: ApplianceError) -> list[tuple[tuple[str | int, ...], str, str]]:
-    """Return an error that has its own words as problems of the key at PATH."""
+    """Convert an error to problems of the key at `path`."""
     told = (line.partition("; ") for line in str(error).splitlines())
     return [(path, wrong, right) for wrong, _, right in told]

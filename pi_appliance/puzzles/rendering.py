@@ -1,4 +1,8 @@
-"""What a report says of one board as text: the original's layout first, then what is known of the solutions."""
+"""Text and SVG that all puzzles share: listings of solutions, details, tables and pictures.
+
+A listing has "Starting Board" and the board; for each solution "Start Solution", the solution, and "End Solution". The
+first non-empty row of a solution is its notation, unless the puzzle reads its listings itself. Other text is ignored.
+"""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
@@ -10,7 +14,7 @@ from pi_appliance.errors import ConfigError, Problem
 from pi_appliance.puzzles import Progress, Puzzle, SolveResult, Table
 
 BOARD_HEADER, SOLUTION_START, SOLUTION_END = "Starting Board", "Start Solution", "End Solution"
-READ_PROGRESS_INTERVAL = 50  # solutions between two signs of progress
+READ_PROGRESS_INTERVAL = 50  # solutions
 
 
 def parse_listing(
@@ -21,9 +25,18 @@ def parse_listing(
     board_of: Callable[[str, str], Any],
     line_of: Callable[[Any, str, str], Any],
 ) -> Sequence[tuple[Any, Sequence[Any]]]:
-    """Return each board in TEXT, read by BOARD_OF(drawing, file), with its lines, read by LINE_OF(board, row, file).
+    """Return each board of a listing with its solutions.
 
-    Raises ConfigError; what is wrong within a board or a line is told by its row in FILE.
+    Args:
+        text: the listing.
+        file: its name in messages.
+        progress: receives progress.
+        board_of: parses a drawing: `board_of(drawing, file)`.
+        line_of: parses a solution: `line_of(board, row, file)`.
+
+    Raises:
+        ConfigError: with the row of each problem.
+
     """
     found: list[tuple[Any, list[Any]]] = []
     texts = text.splitlines()
@@ -46,7 +59,7 @@ def parse_listing(
             right = f"write {SOLUTION_START!r} above its first row"
             raise ConfigError([Problem(file, number, 1, "this solution does not begin", right)])
     if not found:
-        raise ConfigError([Problem(file, 1, 1, "this is no listing", f"begin with {BOARD_HEADER!r} and the board")])
+        raise ConfigError([Problem(file, 1, 1, "this is not a listing", f"begin with {BOARD_HEADER!r} and the board")])
     return found
 
 
@@ -58,7 +71,7 @@ def _until_empty(rows: Iterator[tuple[int, str]]) -> Iterator[tuple[int, str]]:
 
 
 def _solution(rows: Iterator[tuple[int, str]], start: int, file: str) -> tuple[int, str]:
-    """Take the rows up to the end of the solution that begins in row START; return the first that is not empty."""
+    """Consume the rows of the solution that begins in row `start`; return the first non-empty one."""
     first: tuple[int, str] | None = None
     for number, row in rows:
         if row == SOLUTION_END:
@@ -71,7 +84,7 @@ def _solution(rows: Iterator[tuple[int, str]], start: int, file: str) -> tuple[i
 
 
 def _placed(read: Callable[[], Any], above: int) -> Any:
-    """Return what READ returns; its problems stand ABOVE rows further down in the file."""
+    """Call `read`; move its problems down by `above` rows."""
     try:
         return read()
     except ConfigError as error:
@@ -80,13 +93,13 @@ def _placed(read: Callable[[], Any], above: int) -> Any:
         ) from None
 
 
-MAX_KEPT_SOLUTIONS = 1_000  # lines kept in memory, of those listed, for who draws or notates them afterwards
-PROGRESS_INTERVAL = 50  # solutions between two signs of life
-NO_PROGRESS: Callable[[int], object] = lambda _: None  # noqa: E731 - a default that says what it is
+MAX_KEPT_SOLUTIONS = 1_000  # listed solutions kept in memory for pages and JSON
+PROGRESS_INTERVAL = 50  # solutions
+NO_PROGRESS: Callable[[int], object] = lambda _: None  # noqa: E731
 
 
 class ListedSolutions(NamedTuple):
-    """How many solutions were listed, and the first of them."""
+    """The number of listed solutions, and the first of them."""
 
     number: int
     solutions: list[Any]
@@ -100,9 +113,9 @@ def list_solutions(
     write: Callable[[str], object],
     sign: Callable[[int], object] = NO_PROGRESS,
 ) -> Iterator[ListedSolutions]:
-    """Write BOARD, then at most LIMIT of LINES as they are found; yield what is listed by then, after each.
+    """Write the board, then at most `limit` solutions; yield the solutions listed so far after each.
 
-    SIGN is told how many there are now and then; it may raise, as LINES may: what is written by then is whole.
+    `sign` receives their number regularly. After an exception, everything written so far is complete.
     """
     write(f"{BOARD_HEADER}\n{puzzle.render(board)}\n")
     kept: list[Any] = []
@@ -118,7 +131,7 @@ def list_solutions(
 
 
 def render_answer(puzzle: Puzzle, board: Any, answer: SolveResult, listed: int) -> str:
-    """Return what is known of BOARD by ANSWER, a row each; LISTED solutions stand above."""
+    """Return the results as rows of text; `listed` solutions precede them."""
     rows = {
         "Board": puzzle.describe(board),
         "Solutions": format_count(answer, listed),
@@ -129,38 +142,38 @@ def render_answer(puzzle: Puzzle, board: Any, answer: SolveResult, listed: int) 
 
 
 def format_count(answer: SolveResult, listed: int) -> str:
-    """Return how many solutions there are, in words."""
+    """Return the number of solutions in words."""
     if answer.proof:
         return f"none, proven by {answer.proof} ({answer.reason})"
     if answer.count is not None:
         return f"{answer.count:,}"
-    return f"at least {max(1, listed):,}; how many there are was not counted"
+    return f"at least {max(1, listed):,}; not counted"
 
 
 def render_details(answer: SolveResult) -> str:
-    """Return what else ANSWER knows: its facts, a row each, and its tables."""
+    """Return the details as rows, then the tables."""
     tables = "".join(f"\n{render_table(table)}" for table in answer.tables)
     return render_rows(format_details(answer.details)) + tables + ("\n" if tables else "")
 
 
 def format_details(facts: Mapping[str, int | float | str]) -> dict[str, str]:
-    """Return FACTS as a person reads them; how it was computed comes last."""
+    """Return the details with labels and formatted values; the kernel mode comes last."""
     in_order = sorted(facts.items(), key=lambda fact: fact[0] == "kernel")
     return {format_label(name): format_value(value) for name, value in in_order}
 
 
 def render_rows(rows: Mapping[str, str]) -> str:
-    """Return ROWS as `Name: value`, a line each."""
+    """Return lines of the form `Name: value`."""
     return "".join(f"{name}: {value}\n" for name, value in rows.items())
 
 
 def format_label(name: str) -> str:
-    """Return NAME, in kebab-case, as a person writes it."""
+    """Return a snake_case name as a label."""
     return name.replace("_", " ").capitalize()
 
 
 def format_value(value: float | str) -> str:
-    """Return VALUE as a person reads it."""
+    """Return a value with separators or rounded."""
     match value:
         case bool():
             return "yes" if value else "no"
@@ -172,7 +185,7 @@ def format_value(value: float | str) -> str:
 
 
 def render_table(table: Table) -> str:
-    """Draw TABLE under its title: numbers to the right, words to the left."""
+    """Draw a table below its title, numbers right-aligned."""
     rows = [table.headers, *(tuple(map(format_value, row)) for row in table.rows)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     right = [all(not isinstance(row[number], str) for row in table.rows) for number in range(len(widths))]
@@ -187,10 +200,15 @@ def render_table(table: Table) -> str:
 
 
 def svg_document(width: float, height: float, title: str, style: str, parts: Iterable[str]) -> str:
-    """Return a picture of PARTS, WIDTH by HEIGHT of their own units. TITLE is what is read out instead of it.
+    """Return an SVG picture that fits a phone, in light and dark mode.
 
-    A page may hold many pictures, so STYLE uses class names that begin with those of its puzzle; colours for the night
-    stand in `@media (prefers-color-scheme:dark)`.
+    Args:
+        width: in SVG units.
+        height: in SVG units.
+        title: the text for screen readers.
+        style: CSS whose class names start with the name of the puzzle, as a page may hold many pictures.
+        parts: the elements.
+
     """
     return "\n".join(
         (

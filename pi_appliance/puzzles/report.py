@@ -1,4 +1,4 @@
-"""What became of one board, and how a report tells it: as text, for programs, and in a sentence."""
+"""Answer one board, and report it as text, JSON and a sentence."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -19,43 +19,43 @@ from pi_appliance.puzzles.runtime.interface import Interrupted, SearchRuntime
 
 NOTHING_LISTED = ListedSolutions(0, [])
 RESOURCE_ERRORS = (Refused, Unavailable, MemoryError)
-"""What ends the search of one board, and not the night."""
+"""Errors that end the search of one board, but not the batch."""
 
 
 @dataclass(slots=True, kw_only=True)
 class BoardReport:
-    """A board, and what is known of it."""
+    """A board and its result."""
 
     name: str
     board: Any
     mode: SolveMode
     made: Mapping[str, int | float | str] = field(default_factory=dict)
-    """What is known by its making, if it was made."""
+    """Details of the generation, if the board was generated."""
     answer: SolveResult | None = None
     listed: ListedSolutions = NOTHING_LISTED
     seconds: float = 0.0
     cut_off: str = ""
-    """What is proven so far, in a sentence, if the search or the listing was ended."""
+    """The partial result in a sentence, if the search or the listing was interrupted."""
     refused: ApplianceError | None = None
-    """Why it could not be answered, or not be listed to its end: there is no room for it, in memory or on the card."""
+    """Why memory or disk space did not suffice to answer it or to list all solutions."""
 
     @property
     def solved(self) -> bool:
-        """Whether it is known to have a solution."""
+        """Whether it has a solution."""
         return self.answer is not None and self.answer.proof is None
 
     @property
     def proven(self) -> bool:
-        """Whether it is known to have none."""
+        """Whether it is proven to have none."""
         return self.answer is not None and self.answer.proof is not None
 
 
 def answer_board(
     puzzle: Puzzle, told: BoardReport, limit: int, runtime: SearchRuntime, write: Callable[[str], object]
 ) -> None:
-    """Solve the board of TOLD, write what result.txt has of it, and keep that in TOLD. Raises Interrupted.
+    """Solve a board, write its part of result.txt, and store the result in `told`. Raises Interrupted.
 
-    Of the solutions, LIMIT are listed at the most, and one where no more are asked for.
+    At most `limit` solutions are listed, and one in mode FIRST.
     """
     begun, interrupted = runtime.monotonic(), None
     try:
@@ -75,10 +75,10 @@ def answer_board(
             told.listed = listed
     except Interrupted as error:
         interrupted, told.cut_off = error, f"listing was cut off after {pluralize(told.listed.number, 'solution')}"
-    except RESOURCE_ERRORS as error:  # what is known and listed by then is worth a report
+    except RESOURCE_ERRORS as error:  # report what is known and listed so far
         told.refused = to_appliance_error(error)
     told.seconds = runtime.monotonic() - begun
-    if told.answer:  # what it was found with is much memory, and other boards need some
+    if told.answer:  # free the tables of the search for the next boards
         tried = told.answer.nodes_searched()
         told.answer = replace(told.answer, solutions=iter(()), nodes_searched=lambda: tried)
     write(render_report(puzzle, told))
@@ -87,19 +87,19 @@ def answer_board(
 
 
 def to_appliance_error(error: Exception) -> ApplianceError:
-    """Return ERROR, one of NO_ROOM, as a person is told of it."""
+    """Convert one of RESOURCE_ERRORS to an error with a message for the user."""
     if isinstance(error, ApplianceError):
         return error
-    return Refused("it takes more memory than it may have; let it have more, or fewer cores")
+    return Refused("it needs more memory than allowed; raise the limit or use fewer cores")
 
 
 def format_partial_result(interrupted: Interrupted) -> str:
-    """Return what is proven by then, in a sentence."""
+    """Return the partial result of an interrupted search."""
     return (interrupted.partial_result or "nothing is known yet").rstrip(".")
 
 
 def render_report(puzzle: Puzzle, told: BoardReport) -> str:
-    """Return what stands below the solutions."""
+    """Return the text below the listed solutions."""
     made = "; ".join(
         f"{name.replace('-', ' ')} {format_value(value)}" for name, value in generator_facts(puzzle, told).items()
     )
@@ -113,7 +113,7 @@ def render_report(puzzle: Puzzle, told: BoardReport) -> str:
 
 
 def generator_facts(puzzle: Puzzle, told: BoardReport) -> dict[str, int | float | str]:
-    """Return what is known of the board by its making alone, and is not said with its answer anyway."""
+    """Return the details of the generation that the result does not repeat."""
     if not told.made:
         return {}
     said = told.answer.details if told.answer else {}
@@ -122,13 +122,13 @@ def generator_facts(puzzle: Puzzle, told: BoardReport) -> dict[str, int | float 
 
 
 def summarize(told: BoardReport) -> str:
-    """Return what became of the board, in a sentence."""
+    """Return the result in a sentence."""
     if told.answer is None:
-        return str(told.refused or f"Not answered yet: {told.cut_off or 'its turn did not come'}.")
+        return str(told.refused or f"Not answered yet: {told.cut_off or 'it was not reached'}.")
     if told.answer.proof:
         return f"No solution, proven by {told.answer.proof}: {told.answer.reason}."
     if told.answer.count is None:
-        many = "Solved; how many solutions there are was not counted"
+        many = "Solved; the solutions were not counted"
     elif told.mode is SolveMode.FEWEST:
         many = f"{pluralize(told.answer.count, 'shortest solution')}"
     else:
@@ -138,7 +138,7 @@ def summarize(told: BoardReport) -> str:
 
 
 def report_to_json(puzzle: Puzzle, told: BoardReport) -> dict[str, Any]:
-    """Return what result.json says of the board."""
+    """Return the object of a board in result.json."""
     answer = told.answer
     return {
         "name": told.name,
@@ -157,7 +157,7 @@ def report_to_json(puzzle: Puzzle, told: BoardReport) -> dict[str, Any]:
 
 
 def answer_to_json(answer: SolveResult) -> dict[str, Any]:
-    """Return what JSON says of ANSWER, without its lines."""
+    """Return the result without its solutions."""
     return {
         "solved": answer.proof is None,
         "proof": answer.proof and str(answer.proof),
@@ -174,18 +174,18 @@ def answer_to_json(answer: SolveResult) -> dict[str, Any]:
 
 
 def render_precomputed(answer: SolveResult, seconds: float) -> str:
-    """Return what result.txt says of what was prepared."""
+    """Return the text about precomputed tables."""
     return render_details(answer) + render_rows({"Time": format_elapsed(seconds)}) + "\n"
 
 
 def summarize_precomputed(answer: SolveResult) -> str:
-    """Return what was prepared, in a row."""
+    """Return the details of precomputed tables in a row."""
     facts = (f"{format_label(name).lower()} {format_value(value)}" for name, value in answer.details.items())
-    return ", ".join(facts) or "all is there"
+    return ", ".join(facts) or "complete"
 
 
 def format_elapsed(seconds: float) -> str:
-    """Return SECONDS as a person reads them."""
+    """Return a duration such as 1.5 ms, 12 s or 2 h 5 min."""
     if seconds < 1:
         return f"{seconds * 1000:.1f} ms" if seconds < 0.1 else f"{seconds * 1000:.0f} ms"
     if seconds < 120:

@@ -33,7 +33,7 @@ def test_zeros_and_lines_without_end_are_no_board(name: str, tmp_path: Path) -> 
     assert "this is not a text file; save it as UTF-8" in refusal("show", name, "--board", file)
     for content in (b"# a comment\n" + b"X" * 5_000_000, b"no board\n" * 20_000)[: 1 if name == "sudoku" else 2]:
         file.write_bytes(content)
-        wrong = "1:1: there are more than 100kB of it; draw one board"
+        wrong = "1:1: it has more than 100kB; use one board per file"
         if name == "sudoku":
             wrong = "2:1: this line has more than 100,000 characters"
         assert f"board.txt:{wrong}" in refusal("show", name, "--board", file)
@@ -52,7 +52,7 @@ def test_of_very_many_mistakes_the_first_fifty_are_told(tmp_path: Path) -> None:
 
 def test_a_folder_or_a_device_is_no_name_of_a_board(tmp_path: Path) -> None:
     for place in (tmp_path, Path("/dev/null")):
-        assert f"{place}:1:1: this is no file with a board" in refusal("show", "sudoku", "--board", place)
+        assert f"{place}:1:1: this is not a regular file" in refusal("show", "sudoku", "--board", place)
 
 
 def test_a_closed_stdin_has_no_board(tmp_path: Path) -> None:
@@ -83,7 +83,7 @@ def test_a_file_that_is_too_large_is_not_read_to_its_end(tmp_path: Path) -> None
     file = tmp_path / "board.txt"
     with file.open("wb") as hole:
         hole.truncate(boards.MAX_BYTES + 1)
-    assert "there are more than 256MB of it" in refusal("show", "sudoku", "--board", file)
+    assert "it has more than 256MB" in refusal("show", "sudoku", "--board", file)
 
 
 def test_a_pipe_in_place_of_a_board_keeps_nobody_waiting(tmp_path: Path) -> None:
@@ -92,7 +92,7 @@ def test_a_pipe_in_place_of_a_board_keeps_nobody_waiting(tmp_path: Path) -> None
     config.write_text(
         "state-dir: state\njobs:\n  night: {kind: puzzle, with: {puzzle: sudoku, boards: [board.txt]}}\n", "utf-8"
     )
-    with pytest.raises(ConfigError, match=r"this is no file with a board; name a text file"):
+    with pytest.raises(ConfigError, match=r"this is not a regular file; name a text file"):
         load_config(config)
 
 

@@ -63,7 +63,7 @@ def test_a_listing_without_solutions_says_that_and_how_it_is_proven() -> None:
 
 
 def test_a_listing_of_a_board_too_large_to_count_says_so() -> None:
-    assert "Solutions: at least 1; how many there are was not counted\n" in listed(BOARDS["full"], limit=1)
+    assert "Solutions: at least 1; not counted\n" in listed(BOARDS["full"], limit=1)
 
 
 def test_several_boards_are_read_back_from_one_file() -> None:

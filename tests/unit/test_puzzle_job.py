@@ -58,7 +58,7 @@ def test_the_report_lists_lines_that_pass_the_check_between_the_times_it_began_a
     assert text.startswith("cross\n=====\nStarting Board\n")
     assert re.search(
         r"\n2 boards solved\n"
-        r"Start time: 2027-03-01 06:00:00\+00:00\nEnd time: 2027-03-01 06:01:30\+00:00\nMemory at its peak: \d.*\n$",
+        r"Start time: 2027-03-01 06:00:00\+00:00\nEnd time: 2027-03-01 06:01:30\+00:00\nPeak memory: \d.*\n$",
         text,
     )
     boards = parse_listing(text, "result.txt", lambda *_: None)
@@ -241,7 +241,7 @@ def test_where_there_is_no_room_to_play_a_solution_the_page_shows_its_end(tmp_pa
     assert [section.count('<p class="line">') for section in sections] == [1] * 5
     assert 'class="play"' in sections[0]
     assert 'class="play"' not in sections[4]
-    assert "There is no room in this page to play them." in sections[4]
+    assert "The page is too large to play them." in sections[4]
     assert sections[4].count('<div class="picture">') == 2, "the clues and the solution"
 
 
@@ -327,11 +327,11 @@ def test_nothing_is_kept_of_a_new_board_as_no_night_goes_on_with_it(tmp_path: Pa
 
 def test_what_is_not_prepared_in_time_is_told_and_gone_on_with(tmp_path: Path) -> None:
     job = Options(puzzle="rubiks-cube", precompute=True)
-    with pytest.raises(DeadlineExceeded, match=r"not prepared yet: its time is over; "):
+    with pytest.raises(DeadlineExceeded, match=r"not precomputed yet: its time is over; "):
         run(job, FakeContext(tmp_path, search_seconds=1.0))
     told = values(tmp_path)
     assert (told["complete"], told["precomputed"], told["boards"]) == (False, None, [])
-    assert "Prepared so far: " in (tmp_path / "result.txt").read_text("utf-8")
+    assert "Precomputed so far: " in (tmp_path / "result.txt").read_text("utf-8")
 
 
 def test_a_board_that_does_not_fit_is_told_and_the_others_are_answered(tmp_path: Path) -> None:
@@ -375,27 +375,27 @@ def test_what_cannot_be_prepared_is_told_and_the_boards_are_answered(tmp_path: P
         why: Exception = Unavailable("the card is full")
 
     job = Options(puzzle="connect-four", boards=[Path("squeeze")], precompute=True)
-    with pytest.raises(Refused, match=r"^not prepared: the card is full; the report has the rest$"):
+    with pytest.raises(Refused, match=r"^not precomputed: the card is full; the report has the rest$"):
         run(job, Full(tmp_path))
     assert [board["answered"] for board in values(tmp_path)["boards"]] == [True]
-    assert "Not prepared: the card is full\n" in (tmp_path / "result.txt").read_text("utf-8")
+    assert "Not precomputed: the card is full\n" in (tmp_path / "result.txt").read_text("utf-8")
     assert "<p>the card is full.</p>" in (tmp_path / "result.html").read_text("utf-8")
 
 
 def test_a_board_that_cannot_be_made_is_told_and_the_others_are_answered(tmp_path: Path) -> None:
     job = Options(puzzle="sudoku", boards=[Path("seventeen")], generate=2, rules={"clues": "16"})
-    with pytest.raises(Refused, match=r"^not made: 2027-03-01-1: no sudoku of 16 clues has only one solution"):
+    with pytest.raises(Refused, match=r"^not generated: 2027-03-01-1: no sudoku of 16 clues has only one solution"):
         run(job, FakeContext(tmp_path))
     assert [board["name"] for board in values(tmp_path)["boards"]] == ["seventeen"]
     text = (tmp_path / "result.txt").read_text("utf-8")
-    assert text.count("Not made: 2027-03-01-") == 2
+    assert text.count("Not generated: 2027-03-01-") == 2
 
 
 def test_a_board_for_which_memory_is_too_small_after_all_is_told(tmp_path: Path) -> None:
     class Tight(CutOff):
         why: Exception = MemoryError()
 
-    with pytest.raises(Refused, match=r"^arrow: it takes more memory than it may have; "):
+    with pytest.raises(Refused, match=r"^arrow: it needs more memory than allowed; "):
         run(peg("arrow", "cross"), Tight(tmp_path))
     assert [board["answered"] for board in values(tmp_path)["boards"]] == [False, True]
 
@@ -419,7 +419,7 @@ def test_of_a_very_long_line_the_page_says_that_its_beginning_is_played(more: in
         )
     )
     assert page.render("solved", "").count('class="frame"') == MOST_STEPS
-    assert ("The first 200 steps are played; there are more of them." in page.render("solved", "")) == bool(more)
+    assert ("Only the first 200 steps are played." in page.render("solved", "")) == bool(more)
 
 
 def test_facts_end_with_how_they_were_computed_and_tables_stand_apart_from_the_time() -> None:

@@ -29,7 +29,7 @@ from tests.unit.test_puzzle_job import CutOff, peg, values
     ("why", "told"),
     [
         (Refused("a process of the search was killed"), "a process of the search was killed"),
-        (MemoryError(), "it takes more memory than it may have; let it have more, or fewer cores"),
+        (MemoryError(), "it needs more memory than allowed; raise the limit or use fewer cores"),
     ],
 )
 def test_solutions_that_cannot_be_listed_to_their_end_are_reported_as_far_as_they_go(
@@ -50,11 +50,11 @@ def test_solutions_that_cannot_be_listed_to_their_end_are_reported_as_far_as_the
 @pytest.mark.parametrize(
     ("options", "where", "what"),
     [
-        (Options(puzzle="connect-four", boards=[Path("squeeze")], precompute=True), "precompute: opening", "prepared"),
+        (Options(puzzle="connect-four", boards=[Path("squeeze")], precompute=True), "precompute: opening", "precomputed"),
         (
             Options(puzzle="solitaire-chess", boards=[Path("seven")], generate=1),
-            "2027-03-01: searching",
-            "made: 2027-03-01",
+            "2027-03-01: looking",
+            "generated: 2027-03-01",
         ),
     ],
 )
@@ -63,7 +63,7 @@ def test_memory_that_is_too_small_for_one_thing_does_not_end_the_night(
 ) -> None:
     context = CutOff(tmp_path)
     context.where, context.why = where, MemoryError()
-    with pytest.raises(Refused, match=f"^not {what}: it takes more memory than it may have; "):
+    with pytest.raises(Refused, match=f"^not {what}: it needs more memory than allowed; "):
         run(options, context)
     assert [board["answered"] for board in values(tmp_path)["boards"]] == [True]
 
@@ -108,7 +108,7 @@ def test_a_memory_that_is_no_use_hides_no_answer(tmp_path: Path) -> None:
         run(peg("pyramid", "arrow", "cross"), Forgetful(tmp_path))
     assert [board["answered"] for board in values(tmp_path)["boards"]] == [True, False]
     text = (tmp_path / "result.txt").read_text("utf-8")
-    assert "Not remembered where to go on: memory/test.txt cannot be written: No space left on device\n" in text
+    assert "The next board could not be saved: memory/test.txt cannot be written: No space left on device\n" in text
 
 
 @dataclass
@@ -227,7 +227,7 @@ def test_a_line_is_drawn_once_whether_there_is_room_for_it_or_not() -> None:
     answer_board(cast(Puzzle, puzzle), told, 1, SerialRuntime(), lambda _: None)
     for _ in range(6):
         page.add(told)
-    assert "There is no room in this page" in page.render("", "")
+    assert "The page is too large to play" in page.render("", "")
     assert puzzle.drawn == 6
 
 
