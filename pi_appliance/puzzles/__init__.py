@@ -162,7 +162,7 @@ class Puzzle(Protocol):
         """
 
     def with_rules(self, board: Any, rules: Mapping[str, str]) -> Any:
-        """Return the board with other rules. Raises UnknownName (no such rule or value), WrongArgument."""
+        """Return the board with other rules. Raises UnknownName (no such rule or value), InvalidOption."""
 
     def solve(self, board: Any, mode: SolveMode, runtime: SearchRuntime) -> SolveResult:
         """Solve the board; on return it is known whether there is a solution. Raises Interrupted; Refused (memory)."""

@@ -40,11 +40,17 @@ class Options:
         """Return problems between the keys: path, problem, remedy."""
         problems: list[tuple[tuple[str | int, ...], str, str]] = []
         if self.max_solutions < 1:
-            problems.append((("max-solutions",), f"{self.max_solutions} solutions cannot be listed", "use 1 or more"))
+            problems.append(
+                (("max-solutions",), f"{self.max_solutions} is not a valid number of solutions", "use 1 or more")
+            )
         if self.keep_reports < 1:
-            problems.append((("keep-reports",), f"{self.keep_reports} reports cannot be kept", "use 1 or more"))
+            problems.append(
+                (("keep-reports",), f"{self.keep_reports} is not a valid number of reports", "use 1 or more")
+            )
         if not 0 <= self.generate <= _MAX_GENERATED:
-            problems.append((("generate",), f"{self.generate} boards cannot be made", f"use 0 to {_MAX_GENERATED:,}"))
+            problems.append(
+                (("generate",), f"{self.generate} is not a valid number of boards", f"use 0 to {_MAX_GENERATED:,}")
+            )
         try:
             puzzle = load_puzzle(self.puzzle)
         except UnknownName as error:
@@ -56,11 +62,13 @@ class Options:
         problems: list[tuple[tuple[str | int, ...], str, str]] = []
         if self.solutions is not None and self.solutions not in puzzle.MODES:
             known = ", ".join(puzzle.MODES)
-            problems.append((("solutions",), f"{self.puzzle} is not asked for {self.solutions}", f"known: {known}"))
+            problems.append((("solutions",), f"{self.puzzle} does not support {self.solutions}", f"supported: {known}"))
         for key, asked in (("generate", self.generate), ("precompute", self.precompute)):
             if asked and not hasattr(puzzle, key):
                 wrong = (
-                    f"{self.puzzle} has nothing to prepare" if key == "precompute" else f"{self.puzzle} makes no boards"
+                    f"{self.puzzle} has no tables to build"
+                    if key == "precompute"
+                    else f"{self.puzzle} generates no boards"
                 )
                 problems.append(((key,), wrong, "leave it out"))
         return problems

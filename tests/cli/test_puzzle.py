@@ -99,7 +99,7 @@ def test_the_check_refuses_a_solution_cut_short_and_a_file_that_lists_none(tmp_p
     file.write_text("Starting Board\nXXO\n  X\n  O\n\nStart Solution\n\nOOX\n  X\n  O\n\nEnd Solution\n", "utf-8")
     assert "2 pegs are left after 1 jump" in str(refused("check", "peg-solitaire", file))
     file.write_text("Starting Board\nXXO\n\n", "utf-8")
-    assert "lists no solution" in str(refused("check", "peg-solitaire", file))
+    assert "has no solutions" in str(refused("check", "peg-solitaire", file))
     assert refused("check", "peg-solitaire", tmp_path / "gone.txt").exit_status == 2
 
 
@@ -157,12 +157,12 @@ def test_what_is_drawn_and_wrong_is_told_by_its_place_and_what_looks_like_a_name
 
 
 def test_one_line_is_checked_by_its_notation() -> None:
-    assert puzzle("check", "peg-solitaire", "--board", "XXO", "--line", "0,0-2,0").stdout == "right\n"
-    error = refused("check", "peg-solitaire", "--board", "XXO", "--line", "2,0-0,0")
-    assert (error.exit_status, "this is no solution of the board (2 pegs" in str(error)) == (1, True)
-    assert refused("check", "peg-solitaire", "--line", "over the moon").exit_status == 2
-    for more in ((), ("result.txt", "--line", "0,0-2,0"), ("result.txt", "--board", "full")):
-        assert "name a FILE, or a --board and a --line" in puzzle("check", "peg-solitaire", *more).stderr
+    assert puzzle("check", "peg-solitaire", "--board", "XXO", "--solution", "0,0-2,0").stdout == "right\n"
+    error = refused("check", "peg-solitaire", "--board", "XXO", "--solution", "2,0-0,0")
+    assert (error.exit_status, "this is not a solution of the board (2 pegs" in str(error)) == (1, True)
+    assert refused("check", "peg-solitaire", "--solution", "over the moon").exit_status == 2
+    for more in ((), ("result.txt", "--solution", "0,0-2,0"), ("result.txt", "--board", "full")):
+        assert "name a FILE, or a --board and a --solution" in puzzle("check", "peg-solitaire", *more).stderr
 
 
 def test_a_listing_may_be_piped_in() -> None:
@@ -191,9 +191,9 @@ def test_the_puzzles_are_listed_and_their_rules() -> None:
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (("generate", "peg-solitaire"), "makes no boards"),
-        (("precompute", "peg-solitaire"), "has nothing to prepare"),
-        (("solve", "peg-solitaire", "--rule", "goal"), "write name=value, as"),
+        (("generate", "peg-solitaire"), "generates no boards"),
+        (("precompute", "peg-solitaire"), "has no tables to build"),
+        (("solve", "peg-solitaire", "--rule", "goal"), "write name=value, see"),
         (("solve", "peg-solitaire", "--for", "soon"), "write a length of time such as 90s"),
         (("solve", "peg-solitaire", "--cores", "0"), "0 is not in the range"),
     ],
@@ -285,7 +285,7 @@ def test_a_shelf_that_cannot_be_written_is_told_once_and_done_without_except_by_
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.chdir(tmp_path)
     result = puzzle("hint", "connect-four", "--board", "empty", "--for", "4s")
-    assert result.stderr.count("nothing is kept for the next time: ") == 1
+    assert result.stderr.count("nothing is saved for the next run: ") == 1
     assert isinstance(result.exception, DeadlineExceeded), "it was looked for all the same"
     assert refused("precompute", "connect-four", "--for", "1s").exit_status == 75
 
@@ -298,7 +298,7 @@ def test_a_limit_of_nothing_is_refused() -> None:
 def test_a_limit_where_only_the_first_solution_is_listed_is_refused(more: tuple[str, ...]) -> None:
     result = puzzle("solve", "peg-solitaire", "--board", "cross", "--max-solutions", "5", *more)
     assert (result.exit_code, result.stdout) == (2, "")
-    assert "--max-solutions goes with what lists many; first does not" in result.stderr
+    assert "--max-solutions needs --solutions all or fewest-moves, not first" in result.stderr
 
 
 def test_a_file_that_cannot_be_written_is_told(tmp_path: Path) -> None:

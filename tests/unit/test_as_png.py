@@ -90,7 +90,7 @@ def test_of_several_boards_the_longest_solution_is_drawn(tmp_path):
 
 
 def test_of_many_solutions_the_first_is_drawn(tmp_path):
-    first = drawn(listing(tmp_path, "plus", solutions=SolveMode.ALL, limit=1))
+    first = drawn(listing(tmp_path, "plus", solutions=SolveMode.ALL, max_solutions=1))
     every = drawn(listing(tmp_path, "plus", solutions=SolveMode.ALL))
     assert first == every
 

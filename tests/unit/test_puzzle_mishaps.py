@@ -50,10 +50,14 @@ def test_solutions_that_cannot_be_listed_to_their_end_are_reported_as_far_as_the
 @pytest.mark.parametrize(
     ("options", "where", "what"),
     [
-        (Options(puzzle="connect-four", boards=[Path("squeeze")], precompute=True), "precompute: opening", "precomputed"),
+        (
+            Options(puzzle="connect-four", boards=[Path("squeeze")], precompute=True),
+            "precompute: opening",
+            "precomputed",
+        ),
         (
             Options(puzzle="solitaire-chess", boards=[Path("seven")], generate=1),
-            "2027-03-01: looking",
+            "2027-03-01: searching",
             "generated: 2027-03-01",
         ),
     ],

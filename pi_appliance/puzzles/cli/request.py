@@ -1,4 +1,4 @@
-"""What a puzzle command has: the options of a board, the cores, the shelf, and how long it will take."""
+"""Options that puzzle commands share, and the runtime they solve with."""
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -34,22 +34,20 @@ from pi_appliance.puzzles.runtime.interface import Cache, Interrupted, SearchRun
 from pi_appliance.puzzles.runtime.local import Estimate
 
 STDIN = "stdin"
-_NOWHERE = Path("~/.local/state/pi-appliance")  # where a configuration, too, puts its state by default
+_DEFAULT_STATE = Path("~/.local/state/pi-appliance")  # the default state folder of a configuration
 
 
-def _ruled(_: click.Context, __: click.Parameter, given: Sequence[str]) -> dict[str, str]:
+def _parse_rules(_: click.Context, __: click.Parameter, given: Sequence[str]) -> dict[str, str]:
     rules = {}
     for words in given:
         name, equals, value = words.partition("=")
         if not equals:
-            raise click.BadParameter(
-                f"{words!r} is no rule; write name=value, as `pi-appliance puzzle rules` tells them"
-            )
+            raise click.BadParameter(f"{words!r} is not a rule; write name=value, see `pi-appliance puzzle rules`")
         rules[name.strip()] = value.strip()
     return rules
 
 
-def _length(_: click.Context, __: click.Parameter, value: str | None) -> timedelta | None:
+def _parse_length(_: click.Context, __: click.Parameter, value: str | None) -> timedelta | None:
     try:
         return None if value is None else units.parse_duration(value)
     except ValueError as error:
@@ -57,20 +55,20 @@ def _length(_: click.Context, __: click.Parameter, value: str | None) -> timedel
 
 
 def read_stdin(most: int = MAX_BYTES) -> str:
-    """Return what is piped in, nothing where stdin is closed. Raises ConfigError if it is no text, or above MOST."""
+    """Read text from stdin, '' if it is closed. Raises ConfigError if it is not text, or has more than `most` bytes."""
     return decode_text(b"" if sys.stdin is None else read_limited(sys.stdin.buffer, most), STDIN, most)
 
 
 @dataclass(frozen=True, slots=True)
 class PuzzleRequest:
-    """Which puzzle and which board a command is about."""
+    """The puzzle, the board and the rules of a command line."""
 
     name: str
     board: str | None
     rules: dict[str, str]
 
     def load(self) -> tuple[Puzzle, Any]:
-        """Return the puzzle and the board. Raises UnknownName, WrongArgument or ConfigError."""
+        """Return the puzzle and the board. Raises UnknownName, InvalidOption or ConfigError."""
         line = ProgressLine()
         try:
             if (
@@ -90,7 +88,7 @@ class PuzzleRequest:
         return puzzle, find_board(puzzle, next(iter(puzzle.BOARDS)) if self.board is None else self.board, self.rules)
 
     def title(self, puzzle: Puzzle) -> str:
-        """Return what the board is called in a report."""
+        """Return the name of the board in a report."""
         if self.board is None:
             return next(iter(puzzle.BOARDS))
         if self.board in puzzle.BOARDS:
@@ -100,7 +98,7 @@ class PuzzleRequest:
 
 @dataclass(frozen=True, slots=True)
 class ComputeOptions:
-    """What a command may take."""
+    """The limits of a command line."""
 
     cores: int | None
     length: timedelta | None
@@ -108,37 +106,37 @@ class ComputeOptions:
 
 
 def board_options(command: Command) -> Command:
-    """Give COMMAND the parameter `asked`: the puzzle, the board and the rules of the command line."""
+    """Add the parameter `asked` (a PuzzleRequest) to a command."""
 
     @wraps(command)
     def collected(*, name: str, board: str | None, rules: dict[str, str], **given: Any) -> Any:
         return command(asked=PuzzleRequest(name, board, rules), **given)
 
-    words = "A known board, a file, - for stdin, or the drawing itself. Else: the first known."
+    words = "A known board, a file, - for stdin, or a drawing. Default: the first known board."
     with_rules = click.option(
-        "--rule", "rules", metavar="NAME=VALUE", multiple=True, callback=_ruled, help="A rule; may come again."
+        "--rule", "rules", metavar="NAME=VALUE", multiple=True, callback=_parse_rules, help="A rule; can be repeated."
     )(collected)
     with_board = click.option("--board", metavar="BOARD", help=words)(with_rules)
     return click.argument("name", metavar="PUZZLE")(with_board)
 
 
-def work_options(command: Command) -> Command:
-    """Give COMMAND the parameter `means`: the cores, the time and the configuration of the command line."""
+def compute_options(command: Command) -> Command:
+    """Add the parameter `means` (ComputeOptions) to a command."""
 
     @wraps(command)
     def collected(*, cores: int | None, length: timedelta | None, config: Path | ConfigNotFound, **given: Any) -> Any:
         return command(means=ComputeOptions(cores, length, config), **given)
 
     with_config = optional_config_option(collected)
-    limit = click.option("--for", "length", metavar="LENGTH", callback=_length, help="No longer than this, as 30s.")
-    cores = click.option("--cores", type=Number(min=1), help="So many at the same time; else as many as there are.")
+    limit = click.option("--for", "length", metavar="LENGTH", callback=_parse_length, help="Time limit, such as 30s.")
+    cores = click.option("--cores", type=Number(min=1), help="Number of cores. Default: all.")
     return cores(limit(with_config))
 
 
 class _LazyCache:
-    """A shelf whose place is looked up when it is first used: most puzzles need none.
+    """A file cache that reads the configuration on first use: most puzzles need no cache.
 
-    Where it cannot be read or written, WITHOUT is told why, once, and nothing is kept; or that is raised if it is None.
+    If it cannot be used, nothing is saved and `without` receives the reason once; if that is None, it is an error.
     """
 
     def __init__(self, config: Path | ConfigNotFound, without: Callable[[str], None] | None) -> None:
@@ -148,7 +146,9 @@ class _LazyCache:
     @cached_property
     def _shelf(self) -> Cache:
         state = (
-            _NOWHERE.expanduser() if isinstance(self._config, ConfigNotFound) else load_config(self._config).state_dir
+            _DEFAULT_STATE.expanduser()
+            if isinstance(self._config, ConfigNotFound)
+            else load_config(self._config).state_dir
         )
         return FileCache(state / local.FOLDER)
 
@@ -184,7 +184,7 @@ class _LazyCache:
 
 @contextmanager
 def progress_context(line: ProgressLine, means: ComputeOptions, *, keeps: bool = False) -> Iterator[SearchRuntime]:
-    """Give the Work of this machine, within MEANS; LINE shows how far it is. What KEEPS must be able to."""
+    """Open the search runtime, with progress on `line`. With `keeps`, a cache that cannot be written is an error."""
     seconds = None if means.length is None else means.length.total_seconds()
     estimates: list[Estimate] = []
 
@@ -194,7 +194,7 @@ def progress_context(line: ProgressLine, means: ComputeOptions, *, keeps: bool =
 
     def go_on_without(why: str) -> None:
         line.clear()
-        click.echo(f"pi-appliance: nothing is kept for the next time: {why}", err=True)
+        click.echo(f"pi-appliance: nothing is saved for the next run: {why}", err=True)
 
     with local.open_runtime(Path(), tell, seconds=seconds, cores=means.cores) as runtime:
         estimates.append(Estimate(runtime.monotonic))
@@ -203,10 +203,10 @@ def progress_context(line: ProgressLine, means: ComputeOptions, *, keeps: bool =
 
 
 @contextmanager
-def stopped_cleanly(
+def report_interruption(
     line: ProgressLine, partial_result: Callable[[Interrupted], str], length: timedelta | None
 ) -> Iterator[None]:
-    """End with status 130 and one line on Ctrl-C, by OutOfTime when LENGTH is over; SO_FAR says what is proven then."""
+    """End with status 130 and the partial result on Ctrl-C, or by DeadlineExceeded after `length`."""
     try:
         yield
     except Interrupted as interrupted:
@@ -214,14 +214,14 @@ def stopped_cleanly(
         told = partial_result(interrupted)
         if length is not None and "time" in interrupted.reason:
             raise DeadlineExceeded(f"out of time after {units.format_duration(length)}; so far: {told}") from None
-        _say_stopped(told)
+        _report_stopped(told)
     except KeyboardInterrupt:
         line.clear()
-        _say_stopped(line.note or "nothing is known")
+        _report_stopped(line.note or "nothing is known yet")
     finally:
         line.clear()
 
 
-def _say_stopped(told: str) -> None:
+def _report_stopped(told: str) -> None:
     click.echo(f"pi-appliance: stopped; so far: {told}", err=True)
     click.get_current_context().exit(130)

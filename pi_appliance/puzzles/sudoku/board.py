@@ -137,7 +137,7 @@ def with_rules(board: Board, rules: Mapping[str, str]) -> Board:
 
     Raises:
         UnknownName: a rule or level does not exist.
-        WrongArgument: a value is not a valid number.
+        InvalidOption: a value is not a valid number.
 
     """
     for name, value in rules.items():

@@ -1,0 +1,459 @@
+"""The commands of `pi-appliance puzzle`."""
+
+import json
+import secrets
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+
+from pi_appliance import plugins
+from pi_appliance.cli.options import Number, json_option
+from pi_appliance.cli.progress import ProgressLine
+from pi_appliance.errors import InvalidOption, Refused
+from pi_appliance.puzzles import Puzzle, SolveMode, pluralize
+from pi_appliance.puzzles.batch import DEFAULT_MAX_SOLUTIONS
+from pi_appliance.puzzles.boards import load_puzzle, read_text
+from pi_appliance.puzzles.cli.request import (
+    STDIN,
+    ComputeOptions,
+    PuzzleRequest,
+    board_options,
+    compute_options,
+    progress_context,
+    read_stdin,
+    report_interruption,
+)
+from pi_appliance.puzzles.page import Page
+from pi_appliance.puzzles.rendering import format_details, render_rows
+from pi_appliance.puzzles.report import (
+    BoardReport,
+    answer_board,
+    answer_to_json,
+    format_partial_result,
+    render_precomputed,
+    report_to_json,
+    summarize,
+)
+from pi_appliance.system import files
+
+_MAX_SEED = 1_000_000_000
+
+
+@click.command("solve", short_help="Solve one board.")
+@board_options
+@click.option(
+    "--solutions",
+    type=click.Choice([each.value for each in SolveMode]),
+    help="What to look for. Default: depends on the puzzle.",
+)
+@click.option(
+    "--max-solutions",
+    type=Number(min=1),
+    show_default=str(DEFAULT_MAX_SOLUTIONS),
+    help="List at most this many solutions.",
+)
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write to this file; .html is a page that plays the solution.",
+)
+@json_option
+@compute_options
+def solve(
+    asked: PuzzleRequest,
+    solutions: str | None,
+    max_solutions: int | None,
+    output: Path | None,
+    as_json: bool,
+    means: ComputeOptions,
+) -> None:
+    """Solve one board and list its solutions, or prove that it has none.
+
+    \b
+    Exit status:
+      0    solved, or proven to have no solution
+      1    the time of --for is over, or memory is too small; the partial result is printed
+      2    unknown puzzle, board or rule, invalid board, or unsupported --solutions
+      75   the output file cannot be written
+      130  stopped by Ctrl-C; the partial result is printed
+    """
+    if output is not None and not output.name:
+        raise click.UsageError("--output needs a file name")
+    puzzle, question = asked.load()
+    mode = parse_mode(puzzle, asked.name, solutions)
+    if max_solutions and mode in (SolveMode.FIRST, SolveMode.COUNT):
+        raise click.UsageError(f"--max-solutions needs --solutions all or fewest-moves, not {mode}")
+    told = BoardReport(name=asked.title(puzzle), board=question, mode=mode)
+    line = ProgressLine()
+    with (
+        report_interruption(line, lambda interrupted: told.cut_off or format_partial_result(interrupted), means.length),
+        progress_context(line, means) as runtime,
+        _open_output(output, line) as write,
+    ):
+        page = output is not None and output.suffix.lower() in (".html", ".htm")
+        answer_board(
+            puzzle, told, max_solutions or DEFAULT_MAX_SOLUTIONS, runtime, _discard if as_json or page else write
+        )
+        if told.refused:
+            raise told.refused
+        if as_json:
+            write(_to_json(puzzle, asked, told) + "\n")
+        elif page:
+            write(_to_page(puzzle, told))
+    if output is not None:
+        found = "proven to have no solution" if told.proven else "solved"
+        click.echo(f"{found}; wrote {output}")
+
+
+def parse_mode(puzzle: Puzzle, name: str, solutions: str | None) -> SolveMode:
+    """Return the mode, or the default one. Raises InvalidOption if the puzzle does not support it."""
+    if solutions is None:
+        return puzzle.MODES[0]
+    if solutions not in puzzle.MODES:
+        raise InvalidOption(f"{name} does not support {SolveMode(solutions)}; supported: {', '.join(puzzle.MODES)}")
+    return SolveMode(solutions)
+
+
+def _to_json(puzzle: Puzzle, asked: PuzzleRequest, told: BoardReport) -> str:
+    return json.dumps({"puzzle": asked.name, **report_to_json(puzzle, told)}, ensure_ascii=False)
+
+
+def _to_page(puzzle: Puzzle, told: BoardReport) -> str:
+    page = Page(puzzle, "by hand")
+    page.add(told)
+    return page.render(summarize(told).rstrip("."), "")
+
+
+@click.command("count", short_help="Count the solutions of one board.")
+@board_options
+@json_option
+@compute_options
+def count(
+    asked: PuzzleRequest,
+    as_json: bool,
+    means: ComputeOptions,
+) -> None:
+    """Count the solutions of one board exactly, without listing them.
+
+    \b
+    Exit status:
+      0    counted, or proven to have no solution
+      1    the time of --for is over, or memory is too small; the partial result is printed
+      2    unknown puzzle, board or rule, invalid board, or the puzzle does not count
+      130  stopped by Ctrl-C; the partial result is printed
+    """
+    puzzle, question = asked.load()
+    mode = parse_mode(puzzle, asked.name, SolveMode.COUNT)
+    told = BoardReport(name=asked.title(puzzle), board=question, mode=mode)
+    line = ProgressLine()
+    with (
+        report_interruption(line, lambda interrupted: told.cut_off or format_partial_result(interrupted), means.length),
+        progress_context(line, means) as runtime,
+    ):
+        answer_board(puzzle, told, 1, runtime, _discard)
+    if told.refused:
+        raise told.refused
+    click.echo(
+        json.dumps({"puzzle": asked.name, **report_to_json(puzzle, told)}, ensure_ascii=False)
+        if as_json
+        else summarize(told)
+    )
+
+
+@click.command("hint", short_help="Print the next move.")
+@board_options
+@compute_options
+def hint(
+    asked: PuzzleRequest,
+    means: ComputeOptions,
+) -> None:
+    """Print the next move on one board.
+
+    \b
+    Exit status:
+      0    the move is printed, or that there is none
+      1    the time of --for is over
+      2    unknown puzzle, board or rule, invalid board, or the puzzle has no hints
+      130  stopped by Ctrl-C
+    """
+    puzzle, question = asked.load()
+    telling = _get_function(puzzle, asked.name, "hint")
+    line = ProgressLine()
+    with report_interruption(line, format_partial_result, means.length), progress_context(line, means) as runtime:
+        words = telling(question, runtime)
+    click.echo(words)
+
+
+@click.command("generate", short_help="Generate a new board.")
+@board_options
+@click.option("--seed", type=Number(min=0), help="The same seed gives the same board. Default: random.")
+@click.option("--svg", is_flag=True, help="As an SVG picture.")
+@compute_options
+def generate(
+    asked: PuzzleRequest,
+    seed: int | None,
+    svg: bool,
+    means: ComputeOptions,
+) -> None:
+    """Generate a new board with the size and rules of BOARD, and draw it; its details go to stderr.
+
+    \b
+    Exit status:
+      0    the board is drawn
+      1    the time of --for is over
+      2    unknown puzzle, board or rule, invalid board, or the puzzle generates none
+      130  stopped by Ctrl-C
+    """
+    puzzle, model = asked.load()
+    maker = _get_function(puzzle, asked.name, "generate")
+    seed = secrets.randbelow(_MAX_SEED) if seed is None else seed
+    line = ProgressLine()
+    with report_interruption(line, format_partial_result, means.length), progress_context(line, means) as runtime:
+        made = maker(seed, model, runtime)
+    click.echo(puzzle.render_svg(made.board) if svg else puzzle.render(made.board), nl=False)
+    known = {"Board": puzzle.describe(made.board), "Seed": str(seed)}
+    known |= format_details(made.details)
+    click.echo(render_rows(known), err=True, nl=False)
+
+
+@click.command("precompute", short_help="Build the tables that make a puzzle fast.")
+@click.argument("name", metavar="PUZZLE")
+@json_option
+@compute_options
+def precompute(name: str, as_json: bool, means: ComputeOptions) -> None:
+    """Build tables or an opening book in the state folder, or continue building them.
+
+    \b
+    Exit status:
+      0    they are complete
+      1    the time of --for is over; the next run continues
+      2    unknown puzzle, or it has no tables
+      75   they cannot be written
+      130  stopped by Ctrl-C; the next run continues
+    """
+    puzzle = load_puzzle(name)
+    preparing = _get_function(puzzle, name, "precompute")
+    line = ProgressLine()
+    with (
+        report_interruption(line, format_partial_result, means.length),
+        progress_context(line, means, keeps=True) as runtime,
+    ):
+        begun = runtime.monotonic()
+        answer = preparing(runtime)
+        took = runtime.monotonic() - begun
+    if as_json:
+        click.echo(
+            json.dumps({"puzzle": name, "seconds": round(took, 3), **answer_to_json(answer)}, ensure_ascii=False)
+        )
+    else:
+        click.echo(render_precomputed(answer, took), nl=False)
+
+
+def _get_function(puzzle: Puzzle, name: str, what: str) -> Callable[..., Any]:
+    """Return an optional function of the puzzle. Raises UsageError if it has none."""
+    able: Callable[..., Any] | None = getattr(puzzle, what, None)
+    if able is None:
+        lacks = {"hint": "has no hints", "generate": "generates no boards", "precompute": "has no tables to build"}
+        raise click.UsageError(f"{name} {lacks[what]}")
+    return able
+
+
+def _discard(_: str) -> None:
+    """Discard text."""
+
+
+@contextmanager
+def _open_output(output: Path | None, line: ProgressLine) -> Iterator[Callable[[str], object]]:
+    """Yield a function that writes text to the file, or to stdout after clearing the progress line."""
+    if output is None:
+
+        def write(text: str) -> None:
+            line.clear()
+            click.echo(text, nl=False)
+
+        yield write
+    else:
+        # Write the target of a link; refuse a special file under its own name.
+        place = output if output.exists() and not output.is_file() else output.resolve()
+        with files.atomic_write_text(place) as file:
+            yield file.write
+
+
+PROGRESS_INTERVAL = 100  # solutions checked between two signs of progress
+
+
+@click.command("check", short_help="Check the solutions listed in a file, or one.")
+@board_options
+@click.argument("file", required=False)
+@click.option(
+    "--solution", "notation", metavar="SOLUTION", help="One solution of --board in notation, instead of a file."
+)
+def check(asked: PuzzleRequest, file: str | None, notation: str | None) -> None:
+    """Check every solution in FILE (- for stdin), as `solve` and jobs list them, or one SOLUTION.
+
+    \b
+    Exit status:
+      0    all solutions are right
+      1    a solution is wrong, or the file has none
+      2    unknown puzzle, board or rule, or the file is not a listing
+      130  stopped by Ctrl-C
+    """
+    if (file is None) == (notation is None) or (file is not None and asked.board is not None):
+        raise click.UsageError("name a FILE, or a --board and a --solution of it")
+    if notation is not None:
+        _check_solution(*asked.load(), notation)
+        return
+    assert file is not None
+    progress = ProgressLine()
+    puzzle = load_puzzle(asked.name)
+    where = STDIN if file == "-" else file
+    with report_interruption(progress, lambda _: "", None):
+        text = read_stdin() if file == "-" else read_text(Path(file))
+        right = _check_listing(puzzle, asked.rules, text, where, progress)
+    if not right:
+        raise Refused(f"{where} has no solutions; nothing was checked")
+    click.echo(f"{where}: {pluralize(right, 'solution')}, all right")
+
+
+def _check_solution(puzzle: Puzzle, board: Any, notation: str) -> None:
+    checked = puzzle.check(board, puzzle.parse_solution(board, notation, "line"))
+    if not checked:
+        raise Refused(f"this is not a solution of the board ({puzzle.describe(board)}): {checked.error}")
+    click.echo("right")
+
+
+def _check_listing(puzzle: Puzzle, rules: dict[str, str], text: str, file: str, progress: ProgressLine) -> int:
+    """Return the number of solutions. Raises Refused at the first wrong one."""
+    right = 0
+    for question, lines in puzzle.parse_listing(text, file, progress.show):
+        board = puzzle.with_rules(question, rules)
+        for number, line in enumerate(lines, 1):
+            checked = puzzle.check(board, line)
+            if not checked:
+                size = puzzle.describe(question)
+                raise Refused(f"{file}: solution {number} of the board ({size}) is wrong: {checked.error}")
+            right += 1
+            if not right % PROGRESS_INTERVAL:
+                progress.show(number / len(lines), f"{right:,} solutions checked")
+    return right
+
+
+_HELP = f"""Solve, count, check, show and generate boards. PUZZLE is one of {", ".join(plugins.names("puzzles"))}.
+
+\b
+Examples:
+  pi-appliance puzzle list
+  pi-appliance puzzle solve peg-solitaire --board cross
+  pi-appliance puzzle generate sudoku > mine.txt
+  pi-appliance puzzle hint sudoku --board mine.txt
+  pi-appliance puzzle solve sudoku --board mine.txt --output mine.html
+"""
+
+
+@click.group("puzzle", help=_HELP, short_help="Solve, show and check puzzles.")
+def command() -> None:
+    """Run the commands of puzzles."""
+
+
+for _each in (
+    solve,
+    count,
+    check,
+    hint,
+    generate,
+    precompute,
+):
+    command.add_command(_each)
+
+
+@command.command("list", short_help="List the puzzles.")
+@json_option
+def list_puzzles(as_json: bool) -> None:
+    """List all puzzles with a description.
+
+    \b
+    Exit status:
+      0  listed
+    """
+    puzzles = {name: load_puzzle(name) for name in plugins.names("puzzles")}
+    if as_json:
+        click.echo(json.dumps([_describe_puzzle(name, puzzle) for name, puzzle in puzzles.items()]))
+        return
+    for name, puzzle in puzzles.items():
+        subject = (getattr(puzzle, "__doc__", "") or puzzle.TITLE).splitlines()[0]
+        click.echo(f"{name:<16}{subject}")
+
+
+def _describe_puzzle(name: str, puzzle: Puzzle) -> dict[str, Any]:
+    able = [what for what in ("hint", "generate", "precompute") if hasattr(puzzle, what)]
+    known = {"puzzle": name, "title": puzzle.TITLE, "solutions": list(puzzle.MODES), "functions": able}
+    return known | {"boards": list(puzzle.BOARDS), "rules": list(puzzle.RULES)}
+
+
+@command.command("show", short_help="Draw one board.")
+@board_options
+@click.option("--svg", is_flag=True, help="As an SVG picture.")
+def show(asked: PuzzleRequest, svg: bool) -> None:
+    """Draw one board as text, or as an SVG picture.
+
+    \b
+    Exit status:
+      0  drawn
+      2  unknown puzzle, board or rule, or invalid board
+    """
+    puzzle, question = asked.load()
+    click.echo(puzzle.render_svg(question) if svg else puzzle.render(question), nl=False)
+
+
+@command.command("boards", short_help="List the known boards.")
+@click.argument("name", metavar="PUZZLE")
+@json_option
+def boards(name: str, as_json: bool) -> None:
+    """List the boards that PUZZLE knows by name.
+
+    \b
+    Exit status:
+      0  listed
+      2  unknown puzzle
+    """
+    puzzle = load_puzzle(name)
+    sizes = {known: puzzle.describe(puzzle.parse(drawing, known)) for known, drawing in puzzle.BOARDS.items()}
+    if as_json:
+        told = [{"name": known, "size": size, "board": puzzle.BOARDS[known]} for known, size in sizes.items()]
+        click.echo(json.dumps(told, ensure_ascii=False))
+        return
+    wide = max(map(len, sizes)) + 2
+    for known, size in sizes.items():
+        click.echo(f"{known:<{wide}}{size}")
+
+
+@command.command("rules", short_help="List the rules that can be changed.")
+@click.argument("name", metavar="PUZZLE")
+@json_option
+def rules(name: str, as_json: bool) -> None:
+    """List the rules of PUZZLE that can be changed with `--rule`, or with `rules:` of a job.
+
+    \b
+    Exit status:
+      0  listed, or that there are none
+      2  unknown puzzle
+    """
+    puzzle = load_puzzle(name)
+    if as_json:
+        known = [
+            {"rule": rule, "description": told.description, "default": told.default, "choices": list(told.choices)}
+            for rule, told in puzzle.RULES.items()
+        ]
+        click.echo(json.dumps(known, ensure_ascii=False))
+        return
+    for rule, told in puzzle.RULES.items():
+        click.echo(f"{rule}: {told.description}")
+        if told.choices:
+            click.echo(f"  one of: {', '.join(told.choices)}")
+        if told.default:
+            click.echo(f"  default: {told.default}")
+    if not puzzle.RULES:
+        click.echo(f"{puzzle.TITLE} has no rules that can be changed")
