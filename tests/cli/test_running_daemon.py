@@ -74,7 +74,7 @@ def test_another_config_addresses_another_appliance(appliance: House, tmp_path: 
     other = House(tmp_path)
     other.write("")
     other.extra_environment = appliance.extra_environment
-    assert other.find_run("status").returncode == 75
+    assert other.run("status").returncode == 75
 
 
 def test_reload_reports_every_problem_and_keeps_the_configuration(appliance: House) -> None:
